@@ -170,7 +170,7 @@ func New(c Config) *Runtime {
 	if !c.Emit.Detail.IsZero() {
 		r.log.Records(c.Emit.Detail)
 	}
-	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Hand: c.Hand, Wire: c.wire(environment.Lookup)})
+	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Logf: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Hand, Trace: c.wire(environment.Lookup)})
 	r.parties = c.Parties
 	r.chance = random.New(c.Seed)
 	r.budget = budget.NewBudget(c.Bounds.MaxTokens, c.Bounds.MaxCost)

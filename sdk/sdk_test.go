@@ -125,7 +125,7 @@ func start(t *testing.T, l language, more func(c *host.Config)) *world {
 		w.log = append(w.log, line)
 	}
 	w.hosts = host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ(), Log: note,
-		Remark: func(level, line string) {
+		Logf: func(level, line string) {
 			if level != "debug" { // what is in order
 				t.Errorf("%s: %s", level, line)
 			}
@@ -309,7 +309,7 @@ func TestInit(t *testing.T) {
 		c.Name, c.Params = "Probe", []byte(`{"model":"opus"}`)
 		hosts := host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ()})
 		defer hosts.Close(w.ctx)
-		state, err := hosts.Look(w.ctx, "Probe")
+		state, err := hosts.Probe(w.ctx, "Probe")
 		if err != nil || state.Version != "1.2.3" || !slices.Equal(state.Capabilities, []string{"cancel", "tools"}) {
 			t.Errorf("%+v, %v", state, err)
 		}

@@ -1,14 +1,14 @@
 package host
 
-// Add makes a host known, in the place of another of its name, whose idle processes end. It must be
-// called while nobody asks a host for anything.
+// Add registers a host. If a host of that name exists, Add replaces it and stops its idle
+// processes. No request may be running when Add is called.
 func (h *Hosts) Add(c Config) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if was := h.pools[c.Name]; was != nil {
 		for p := range h.processes {
-			if p.life.idle() && p.cfg == was.cfg {
-				p.retire(leaveIdle)
+			if p.lifecycle.isIdle() && p.cfg == was.cfg {
+				p.retire(idlePatience)
 			}
 		}
 	}

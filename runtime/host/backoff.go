@@ -10,65 +10,67 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// How starts that fail one after the other are slowed down.
+// Limits on how fast a host is started again after failed starts.
 const (
-	firstBackoff = 100 * time.Millisecond // after the first; it doubles
-	mostBackoff  = 5 * time.Second
-	crashLoop    = 5 // in a row are refused from then on
-	crashPause   = 30 * time.Second
+	firstBackoff   = 100 * time.Millisecond // after the first failure; doubles with each further one
+	maxBackoff     = 5 * time.Second
+	crashLoopLimit = 5 // consecutive failures after which starts are refused
+	crashPause     = 30 * time.Second
 )
 
-// starts remembers how the starts of a host went.
-type starts struct {
-	hand   *clock.Hand
-	mu     sync.Mutex
-	failed int // in a row: not started, not ready, or dead before the first terminal message
-	next   time.Time
-	last   *effect.Error // of the last one
+// startBackoff counts a host's consecutive failed starts and delays the next start.
+type startBackoff struct {
+	clock *clock.Hand
+	mu    sync.Mutex
+	// consecutive starts that failed, did not become ready, or ended before the first terminal
+	// message
+	failed  int
+	next    time.Time
+	lastErr *effect.Error // error of the last failed start
 }
 
-// fail counts a start that failed.
-func (s *starts) fail(why *effect.Error) {
+func (s *startBackoff) recordFailure(why *effect.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wait := min(firstBackoff<<min(s.failed, 10), mostBackoff)
-	if s.failed++; s.failed >= crashLoop {
+	wait := min(firstBackoff<<min(s.failed, 10), maxBackoff)
+	if s.failed++; s.failed >= crashLoopLimit {
 		wait = crashPause
 	}
-	s.next, s.last = s.hand.Now().Add(wait), why
+	s.next, s.lastErr = s.clock.Now().Add(wait), why
 }
 
-// succeed forgets what failed.
-func (s *starts) succeed() {
+// reset clears the count of failures.
+func (s *startBackoff) reset() {
 	s.mu.Lock()
 	s.failed = 0
 	s.mu.Unlock()
 }
 
-// wait is how long the next start has to wait; in a crash loop it is refused.
-func (s *starts) wait(c *Config) (time.Duration, error) {
+// nextDelay returns how long the next start must wait. It fails with the code "crash_loop" while
+// starts are refused.
+func (s *startBackoff) nextDelay(c *Config) (time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed == 0 {
 		return 0, nil
 	}
-	left := s.next.Sub(s.hand.Now())
-	if left <= 0 || s.failed < crashLoop {
+	left := s.next.Sub(s.clock.Now())
+	if left <= 0 || s.failed < crashLoopLimit {
 		return left, nil
 	}
-	e := c.failure("failed to start %d times in a row: %s", s.failed, s.last.Message).With("code", "crash_loop")
-	return 0, alike(e, s.last)
+	e := c.errorf("failed to start %d times in a row: %s", s.failed, s.lastErr.Message).With("code", "crash_loop")
+	return 0, copyContext(e, s.lastErr)
 }
 
-// turn waits until a process may be started.
-func (pl *pool) turn(ctx context.Context) error {
+// awaitStart waits until the backoff allows a start.
+func (pl *pool) awaitStart(ctx context.Context) error {
 	for {
-		left, err := pl.starts.wait(pl.cfg)
+		left, err := pl.backoff.nextDelay(pl.cfg)
 		if err != nil || left <= 0 {
 			return err
 		}
 		over := make(chan struct{})
-		t := pl.starts.hand.AfterFunc(left, func() { close(over) })
+		t := pl.backoff.clock.AfterFunc(left, func() { close(over) })
 		select {
 		case <-over:
 		case <-ctx.Done():
@@ -81,18 +83,18 @@ func (pl *pool) turn(ctx context.Context) error {
 	}
 }
 
-// failed counts a start that gave no process.
-func (pl *pool) failed(err error) {
+// countStartFailure counts a start for which no process exists.
+func (pl *pool) countStartFailure(err error) {
 	if e, ok := errors.AsType[*effect.Error](err); ok {
-		pl.starts.fail(e)
+		pl.backoff.recordFailure(e)
 	}
 }
 
-// aborted counts that the start of the process failed, once. An error that is not the
-// host's, such as the end of the run, is none.
-func (p *process) aborted(err error) {
+// countFailedStart counts the start of the process as failed, at most once. It ignores errors that
+// the host did not cause, such as the end of the run.
+func (p *process) countFailedStart(err error) {
 	e, ok := errors.AsType[*effect.Error](err)
-	if ok && p.life.countFailure() {
-		p.hosts.pools[p.cfg.Name].starts.fail(e)
+	if ok && p.lifecycle.countFailure() {
+		p.hosts.pools[p.cfg.Name].backoff.recordFailure(e)
 	}
 }

@@ -18,13 +18,13 @@ import (
 func bridgedHost(t *testing.T) (p *process, remarks chan string) {
 	t.Helper()
 	remarks = make(chan string, 16)
-	h := New(Options{Run: &procgroup.Run{Executable: "concerto"}, Remark: func(level, line string) { remarks <- level + ": " + line }})
+	h := New(Options{Run: &procgroup.Run{Executable: "concerto"}, Logf: func(level, line string) { remarks <- level + ": " + line }})
 	p = newProcess(h, &Config{Name: "Coder", MaxLine: 1 << 20})
-	p.words = &translation{a: adapter.Protocols[adapter.TransportACP].New(adapter.Config{})}
-	if err := p.bridgeTo(""); err != nil {
+	p.translation = &translation{adapter: adapter.Protocols[adapter.TransportACP].New(adapter.Config{})}
+	if err := p.openBridge(""); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.door.end)
+	t.Cleanup(p.bridge.closeBridge)
 	return p, remarks
 }
 
@@ -48,7 +48,7 @@ func ping(id, size int) string {
 // said; others do not notice.
 func TestBridgeDeafClient(t *testing.T) {
 	p, remarks := bridgedHost(t)
-	deaf, other := dialBridge(t, p.entry), dialBridge(t, p.entry)
+	deaf, other := dialBridge(t, p.bridgeEntry), dialBridge(t, p.bridgeEntry)
 	const unreadLimit = 4 << 20
 	sent := 0
 	for ; ; sent++ {
@@ -69,8 +69,8 @@ func TestBridgeDeafClient(t *testing.T) {
 	if got, err := bufio.NewReader(other).ReadString('\n'); err != nil || !strings.Contains(got, `"id":7,`) {
 		t.Error(got, err)
 	}
-	p.door.end()
-	if _, err := os.Stat(filepath.Dir(p.entry.Path())); !os.IsNotExist(err) {
+	p.bridge.closeBridge()
+	if _, err := os.Stat(filepath.Dir(p.bridgeEntry.Path())); !os.IsNotExist(err) {
 		t.Errorf("the bridge's directory is left: %v", err)
 	}
 }

@@ -8,54 +8,54 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// How long a cancelled host may take to come to its terminal message.
+// How long a cancelled host may take to send its terminal message.
 const (
-	drainTime   = 5 * time.Second        // when cancel_grace says nothing
-	drainAtEnd  = 500 * time.Millisecond // when the run is ending
-	plainReason = "cancelled"
+	defaultCancelGrace  = 5 * time.Second        // if cancel_grace is not set
+	closingCancelGrace  = 500 * time.Millisecond // while the run is ending
+	defaultCancelReason = "cancelled"
 )
 
 func cancelLine(reason string) []byte {
 	if reason == "" {
-		reason = plainReason
+		reason = defaultCancelReason
 	}
 	o := jsonobject.New(hostmsg.Cancel)
 	o.Text("reason", reason)
 	return ndjson.Append(nil, o.End())
 }
 
-// cancel ends an exchange before its terminal message. A host that can be
-// cancelled is told, and kept when it comes to its terminal message in time; any
-// other process is ended. The host takes its next exchange after that.
-func (ex *exchange) cancel(p *process, reason string) {
-	defer ex.free()
+// cancelHost cancels an exchange before its terminal message and then releases its slot. A host
+// that supports cancellation receives a cancel message, and its process is kept if it sends its
+// terminal message in time. Any other process is ended.
+func (ex *exchange) cancelHost(p *process, reason string) {
+	defer ex.releaseSlot()
 	if !p.announced.cancels {
 		p.retire(0)
 		return
 	}
-	p.send(cancelLine(reason), true)
-	if ex.drained() {
-		p.rest(true)
+	p.sendMessage(cancelLine(reason), true)
+	if ex.awaitTerminal() {
+		p.release(true)
 		return
 	}
 	p.retire(0)
 }
 
-// drained waits until nothing more can come, and says whether the terminal
-// message has.
-func (ex *exchange) drained() bool {
+// awaitTerminal waits until no further message can come, and reports whether the terminal message
+// has come.
+func (ex *exchange) awaitTerminal() bool {
 	t := time.NewTimer(ex.pool.cfg.cancelGrace())
 	defer t.Stop()
 	closing := ex.pool.hosts.closing
 	for {
 		select {
-		case <-ex.in.ended:
-			return ex.in.why() == nil
+		case <-ex.inbox.ended:
+			return ex.inbox.failureError() == nil
 		case <-t.C:
 			return false
 		case <-closing:
 			closing = nil
-			t.Reset(drainAtEnd)
+			t.Reset(closingCancelGrace)
 		case <-ex.pool.hosts.kill:
 			return false
 		}

@@ -11,42 +11,48 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// Config is what is known of one host declaration: source and manifest joined. A
-// field with a JSON name is a key of [hosts.X], or of the declaration; so are those of Vendor.
+// Config describes one host declaration, merged from the source and the manifest. Fields with a
+// JSON name are keys of [hosts.X] or of the declaration, as are those of Vendor.
 type Config struct {
-	Name         string            `json:"-"`             // the declaration's name; messages name the host by it
-	Connector    string            `json:"-"`             // its section in the manifest, [hosts.<Connector>]
-	Transport    string            `json:"transport"`     // a key of the table of transports; "" means "stdio"
-	Command      string            `json:"command"`       // with a slash: relative to Dir; else looked up in PATH
-	Args         []string          `json:"args"`          //
-	Env          map[string]string `json:"env"`           // added to what it inherits
-	Dir          string            `json:"working_dir"`   // working directory
-	Timeout      float64           `json:"timeout"`       // seconds for a whole exchange, and, unless InitTimeout says, for init; 0 means the defaults
-	InputFormat  string            `json:"input_format"`  // "json" or "text"; "" decides by the rest, see inputJSON
-	OutputFormat string            `json:"output_format"` // "json", "text" or ""
-	Params       json.RawMessage   `json:"-"`             // a JSON object, its order kept; nil: none
-	ParamsEnv    ParamsEnv         `json:"params_env"`    // parameters read from the environment at spawn
-	MaxLine      int               `json:"max_line"`      // longest line the host may send, in bytes; 0 means ndjson.DefaultLimit
-	Instances    int               `json:"instances"`     // how many processes may run side by side; 0 means 1
+	Name string `json:"-"` // name of the declaration, used in messages
+	// name of its section in the manifest, [hosts.<Connector>]
+	Connector string `json:"-"`
+	Transport string `json:"transport"` // a key of the transports table; "" means "stdio"
+	// relative to Dir if it contains a slash, otherwise looked up in PATH
+	Command string            `json:"command"`
+	Args    []string          `json:"args"`
+	Env     map[string]string `json:"env"`         // added to the inherited environment
+	Dir     string            `json:"working_dir"` // working directory
+	// seconds for a whole exchange, and for init unless InitTimeout is set; 0 means the defaults
+	Timeout      float64         `json:"timeout"`
+	InputFormat  string          `json:"input_format"`  // "json" or "text"; for "" see inputJSON
+	OutputFormat string          `json:"output_format"` // "json", "text" or ""
+	Params       json.RawMessage `json:"-"`             // a JSON object with its member order kept, or nil
+	// parameters read from the environment when a process starts
+	ParamsEnv ParamsEnv `json:"params_env"`
+	// longest line that the host may send, in bytes; 0 means ndjson.DefaultLimit
+	MaxLine int `json:"max_line"`
+	// number of processes that may run at the same time; 0 means 1
+	Instances int `json:"instances"`
 	Initialisation
 	Upkeep
-	Vendor      adapter.Vendor    `json:"-"`           // for a vendor's agent: keys beside the others
-	Permissions *hostpolicy.Rules `json:"permissions"` // what it may do without anybody being asked; nil: nothing is decided
-	Inherited                     // of the run's environment
+	Vendor adapter.Vendor `json:"-"` // additional keys of a vendor's agent
+	// approvals that are decided without asking; nil decides none
+	Permissions *hostpolicy.Rules `json:"permissions"`
+	Inherited                     // variables passed on from the run's environment
 	Isolation
 }
 
-// ParamEnv fills the parameter Param from the environment variable Env.
+// ParamEnv sets the parameter Param to the value of the environment variable Env.
 type ParamEnv struct {
 	Param string
 	Env   string
 }
 
-// ParamsEnv are parameters in their order: in JSON an object of variables by
-// parameter.
+// ParamsEnv lists parameters in order. In JSON it is an object that maps each parameter to its
+// variable.
 type ParamsEnv []ParamEnv
 
-// UnmarshalJSON reads such an object.
 func (p *ParamsEnv) UnmarshalJSON(text []byte) error {
 	all, err := jsonobject.Members(text)
 	if err != nil {
@@ -63,14 +69,13 @@ func (p *ParamsEnv) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Recorded says that the host plays a recording: its command is `concerto host replay`.
+// Recorded reports whether the host plays a recording: its command is `concerto host replay`.
 func (c *Config) Recorded() bool {
 	return filepath.Base(c.Command) == "concerto" && len(c.Args) > 1 && c.Args[0] == "host" && c.Args[1] == "replay"
 }
 
-// ParseConfig reads a host as the IR holds it: its declaration's name, its section
-// of the manifest, and the keys of both as a JSON object. Paths start at root, ""
-// leaves them as they are.
+// ParseConfig parses a host from the IR: the declaration's name, its section of the manifest, and
+// the keys of both as a JSON object. Relative paths are joined to root unless root is "".
 func ParseConfig(name, connector string, params, config json.RawMessage, root string) (Config, error) {
 	c := Config{Name: name, Connector: connector, Params: params}
 	if len(config) > 0 {
@@ -91,16 +96,16 @@ func ParseConfig(name, connector string, params, config json.RawMessage, root st
 	if err != nil {
 		return c, fmt.Errorf("read host %s: %w", name, err)
 	}
-	manifestDir(dir, c.Args, c.Env)
-	c.Dir = below(root, c.Dir)
+	expandManifestDir(dir, c.Args, c.Env)
+	c.Dir = joinRoot(root, c.Dir)
 	if strings.Contains(c.Command, "/") {
-		c.Command = below(root, c.Command)
+		c.Command = joinRoot(root, c.Command)
 	}
 	return c, nil
 }
 
-// manifestDir writes the manifest's directory in place of ${manifest_dir}.
-func manifestDir(dir string, args []string, env map[string]string) {
+// expandManifestDir replaces ${manifest_dir} by the manifest's directory.
+func expandManifestDir(dir string, args []string, env map[string]string) {
 	for i, arg := range args {
 		args[i] = strings.ReplaceAll(arg, "${manifest_dir}", dir)
 	}
@@ -109,7 +114,7 @@ func manifestDir(dir string, args []string, env map[string]string) {
 	}
 }
 
-func below(root, path string) string {
+func joinRoot(root, path string) string {
 	if path == "" {
 		return root
 	}

@@ -16,31 +16,32 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// Course is how an exchange of a run whose hosts are kept has gone so far: what a new process of its host needs to
-// go on with it when the one that had it is lost with its keeper. It is made of what the program got and said, so a journal
-// gives it as well. Safe for concurrent use; nil takes nothing.
-type Course struct {
+// History records an exchange of a run whose hosts are kept: the data that a new process needs to
+// continue the exchange if its process is lost together with the keeper. It depends only on what
+// the program received and sent, so a journal can rebuild it. It is safe for concurrent use.
+// Methods of a nil History do nothing.
+type History struct {
 	mu       sync.Mutex
-	opened   effect.ExchangeOpened // as it was at first
-	process  int64                 // which of the host's it is with
-	session  string                // the conversation, as it was named last
-	asked    []wanted              // of the host, and not answered
+	opened   effect.ExchangeOpened // the first opening
+	process  int64                 // number of the host's process that runs the exchange
+	session  string                // session name that the host reported last
+	pending  []hostRequest         // requests of the host that are not answered
 	answered adapter.Resumption    // the newest answer
-	replies  int                   // that the program gave
-	last     string                // the sum of the newest one's line
+	replies  int                   // number of the program's replies
+	last     string                // digest of the newest reply's line
 }
 
-// wanted is something that a host has asked.
-type wanted struct {
-	ID   string `json:"id,omitempty"` // as JSON
+// hostRequest is a message of the host that waits for a reply.
+type hostRequest struct {
+	ID   string `json:"id,omitempty"` // in JSON
 	Type string `json:"type"`
-	Sum  string `json:"sum"` // of what it says, without its id
+	Sum  string `json:"sum"` // digest of the message without its id
 
-	line json.RawMessage
+	text json.RawMessage
 }
 
-// Opened takes note of how the exchange was opened.
-func (c *Course) Opened(o *effect.ExchangeOpened) {
+// RecordOpened records how the exchange was opened.
+func (c *History) RecordOpened(o *effect.ExchangeOpened) {
 	if c == nil {
 		return
 	}
@@ -49,8 +50,8 @@ func (c *Course) Opened(o *effect.ExchangeOpened) {
 	c.opened, c.process, c.session = *o, o.Process, o.Session
 }
 
-// Heard takes note of what the host said.
-func (c *Course) Heard(m *effect.ExchangeMessages) {
+// RecordMessages records messages of the host.
+func (c *History) RecordMessages(m *effect.ExchangeMessages) {
 	if c == nil {
 		return
 	}
@@ -68,15 +69,15 @@ func (c *Course) Heard(m *effect.ExchangeMessages) {
 		switch x, row := &m.Messages[i], hostmsg.Of(m.Messages[i].Type); {
 		case x.Decided:
 		case row.Waits():
-			c.asked = append(c.asked, wantedBy(x))
+			c.pending = append(c.pending, newHostRequest(x))
 		case row.Role == hostmsg.TakesBack:
-			c.asked = slices.DeleteFunc(c.asked, func(w wanted) bool { return w.ID == x.ID })
+			c.pending = slices.DeleteFunc(c.pending, func(w hostRequest) bool { return w.ID == x.ID })
 		}
 	}
 }
 
-// Replied takes note of what the host was answered.
-func (c *Course) Replied(r *effect.ExchangeReply) {
+// RecordReply records a reply to the host.
+func (c *History) RecordReply(r *effect.ExchangeReply) {
 	if c == nil {
 		return
 	}
@@ -84,32 +85,32 @@ func (c *Course) Replied(r *effect.ExchangeReply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.replies++
-	c.last = line.sum()
-	at := slices.IndexFunc(c.asked, func(w wanted) bool { return w.ID == r.AnswerTo && w.Type == r.InReplyTo })
+	c.last = line.digest()
+	at := slices.IndexFunc(c.pending, func(w hostRequest) bool { return w.ID == r.AnswerTo && w.Type == r.InReplyTo })
 	if at >= 0 {
-		c.answered = adapter.Resumption{Answered: c.asked[at].line, Response: bytes.TrimSuffix(line.short, []byte{'\n'})}
-		c.asked = slices.Delete(c.asked, at, at+1)
+		c.answered = adapter.Resumption{Answered: c.pending[at].text, Response: bytes.TrimSuffix(line.short, []byte{'\n'})}
+		c.pending = slices.Delete(c.pending, at, at+1)
 	}
 }
 
-// wantedBy is a message that asks.
-func wantedBy(m *effect.HostMessage) wanted {
-	line := typed(m.Type, value.AppendJSON(nil, m.Payload))
+// newHostRequest returns the hostRequest for a message.
+func newHostRequest(m *effect.HostMessage) hostRequest {
+	line := messageLine(m.Type, value.AppendJSON(nil, m.Payload))
 	sum := sha256.New()
 	sum.Write([]byte(m.Type))
 	for _, member := range jsonobject.MembersOf(line) {
 		switch member.Name {
-		case "id", "session", "payload": // another process has others
+		case "id", "session", "payload": // these differ in another process
 			continue
 		}
 		sum.Write([]byte(member.Name))
 		sum.Write(member.Value)
 	}
-	return wanted{ID: m.ID, Type: m.Type, Sum: hex.EncodeToString(sum.Sum(nil)[:16]), line: line}
+	return hostRequest{ID: m.ID, Type: m.Type, Sum: hex.EncodeToString(sum.Sum(nil)[:16]), text: line}
 }
 
-// typed is the line of a message with that payload, an object.
-func typed(typ string, payload []byte) []byte {
+// messageLine returns the line of a message whose payload is the given object.
+func messageLine(typ string, payload []byte) []byte {
 	b := append([]byte(`{"type":`), value.AppendString(nil, typ)...)
 	if len(payload) > len("{}") {
 		return append(append(b, ','), payload[1:]...)
@@ -117,8 +118,8 @@ func typed(typ string, payload []byte) []byte {
 	return append(b, '}')
 }
 
-// conversation is the session that can be gone on with; "" when there is none.
-func (c *Course) conversation() string {
+// sessionName returns the session that another process can continue, or "".
+func (c *History) sessionName() string {
 	if c == nil {
 		return ""
 	}
@@ -127,27 +128,28 @@ func (c *Course) conversation() string {
 	return c.session
 }
 
-// is says that the exchange was opened so.
-func (c *Course) is(of *predecessor) bool {
+// matches reports whether the exchange was opened as the given process and turn.
+func (c *History) matches(of *predecessor) bool {
 	return c != nil && of != nil && of.Process == c.opened.Process && of.Turn == c.opened.Turn
 }
 
-// line is the last line that the journal has of a process, where it has the last one of the exchange; 0: none.
-func (c *Course) line(last, process int64) int64 {
+// lastLineOf returns last if the journal's last line of the exchange came from the given process,
+// otherwise 0.
+func (c *History) lastLineOf(last, process int64) int64 {
 	if c != nil && c.process != 0 && c.process != process {
 		return 0
 	}
 	return last
 }
 
-// sign notes with lines what has changed since the last ones: the conversation, and the process.
-func (c *Course) sign(l *effect.HostLines, p *process) {
+// annotateLines stores in l the session and process if they have changed since the last lines.
+func (c *History) annotateLines(l *effect.HostLines, p *process) {
 	if c == nil || l == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s := p.conversation(); s != c.session {
+	if s := p.sessionName(); s != c.session {
 		l.Session = s
 	}
 	if n := int64(p.number); n != c.opened.Process {
@@ -155,46 +157,46 @@ func (c *Course) sign(l *effect.HostLines, p *process) {
 	}
 }
 
-// courseText is a Course as JSON.
-type courseText struct {
+// historyJSON is the JSON form of a History.
+type historyJSON struct {
 	Opened   effect.ExchangeOpened `json:"opened"`
 	Process  int64                 `json:"process,omitempty"`
 	Session  string                `json:"session,omitempty"`
-	Asked    []wantedText          `json:"asked,omitempty"`
+	Asked    []hostRequestJSON     `json:"asked,omitempty"`
 	Answered adapter.Resumption    `json:"answered"`
 	Replies  int                   `json:"replies,omitempty"`
 	Last     string                `json:"last,omitempty"`
 }
 
-type wantedText struct {
-	wanted
+type hostRequestJSON struct {
+	hostRequest
 	Line json.RawMessage `json:"line"`
 }
 
-// MarshalJSON is what UnmarshalJSON reads.
-func (c *Course) MarshalJSON() ([]byte, error) {
+// MarshalJSON returns the form that UnmarshalJSON reads.
+func (c *History) MarshalJSON() ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	text := courseText{c.opened, c.process, c.session, nil, c.answered, c.replies, c.last}
-	for _, w := range c.asked {
-		text.Asked = append(text.Asked, wantedText{w, w.line})
+	text := historyJSON{c.opened, c.process, c.session, nil, c.answered, c.replies, c.last}
+	for _, w := range c.pending {
+		text.Asked = append(text.Asked, hostRequestJSON{w, w.text})
 	}
-	return jsonwrite.Encode(text) // sums are made of lines
+	return jsonwrite.Encode(text) // the digests are of encoded lines
 }
 
-// UnmarshalJSON makes a course of what MarshalJSON has written.
-func (c *Course) UnmarshalJSON(b []byte) error {
-	var text courseText
+// UnmarshalJSON restores the History that MarshalJSON has written.
+func (c *History) UnmarshalJSON(b []byte) error {
+	var text historyJSON
 	if err := json.Unmarshal(b, &text); err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.opened, c.process, c.session, c.answered, c.replies, c.last = text.Opened, text.Process, text.Session, text.Answered, text.Replies, text.Last
-	c.asked = nil
+	c.pending = nil
 	for _, w := range text.Asked {
-		w.wanted.line = w.Line
-		c.asked = append(c.asked, w.wanted)
+		w.hostRequest.text = w.Line
+		c.pending = append(c.pending, w.hostRequest)
 	}
 	return nil
 }

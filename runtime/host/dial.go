@@ -11,148 +11,147 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
-// Dialer starts processes of a host outside any pool: who asked for one ends it.
+// Dialer starts processes of a host outside a pool. The caller must end them.
 type Dialer struct {
 	hosts *Hosts
 	cfg   *Config
 }
 
-// NewDialer makes one of a host, with what Options say of environment, run and
-// recording.
+// NewDialer returns a Dialer for one host. It uses the environment, run and trace of o.
 func NewDialer(c Config, o Options) *Dialer {
 	o.Configs = []Config{c}
 	h := New(o)
 	return &Dialer{h, h.configOf(c.Name)}
 }
 
-// Dial starts a process. The lines of the connection are those of our protocol,
-// whatever the host speaks. stderr takes what the host writes there. The error is
-// what a program would get; ctx bounds the wait for a vendor's version.
+// Dial starts a process. The lines of the connection use our protocol, also for a vendor's agent.
+// stderr receives the lines of the host's standard error. The error is the one that a program would
+// receive. ctx limits the wait for a vendor's version.
 func (x *Dialer) Dial(ctx context.Context, stderr func(line string)) (Conn, error) {
 	h, c := x.hosts, x.cfg
 	p := newProcess(h, c)
-	p.number = h.count(c.Name)
+	p.number = h.nextNumber(c.Name)
 	if proto := c.protocol(); proto.New != nil {
-		v, err := c.vendor(wish{})
+		v, err := c.adapterConfig(acquireSpec{})
 		if err != nil {
 			return nil, err
 		}
-		v.Serves = false // nobody here does
-		p.words = &translation{a: proto.New(v)}
+		v.Serves = false // a dialled process is not served requests
+		p.translation = &translation{adapter: proto.New(v)}
 	}
-	run := c.started("")
-	env := h.environ(c, p.number)
-	p.version = h.checkVersion(run, env)
-	started := make(chan struct{}) // what it says is recorded behind its start
+	run := c.startConfig("")
+	env := h.processEnviron(c, p.number)
+	p.version = h.startVersionCheck(run, env)
+	started := make(chan struct{}) // standard error is traced after the start
 	defer close(started)
-	conn, err := run.connect(h.opts.Transports, Surroundings{Env: env, Run: h.opts.Run, Stderr: func(line string) {
+	conn, err := run.connectVia(h.opts.Transports, Surroundings{Env: env, Run: h.opts.Run, Stderr: func(line string) {
 		<-started
-		p.wire(hosttrace.Aside, line)
+		p.trace(hosttrace.Aside, line)
 		stderr(line)
 	}})
 	if err != nil {
 		return nil, err
 	}
 	p.conn = conn
-	p.wire(hosttrace.Fate, hosttrace.Start)
-	if err := p.recent(ctx); err != nil {
+	p.trace(hosttrace.Fate, hosttrace.Start)
+	if err := p.checkVersion(ctx); err != nil {
 		conn.CloseWrite()
-		conn.End(grace, h.kill)
-		if h.opts.Wire != nil {
-			p.wireExit()
+		conn.End(killDelay, h.kill)
+		if h.opts.Trace != nil {
+			p.traceExit()
 		}
 		return nil, err
 	}
-	return &dialled{Conn: conn, process: p}, nil
+	return &dialedConn{Conn: conn, process: p}, nil
 }
 
-// dialled is the connection to a process as lines of our protocol. Who reads it hears
-// what the adapter makes of the vendor's lines, if it has one.
-type dialled struct {
+// dialedConn is a connection to a process whose lines use our protocol. For a vendor's agent it
+// translates through the adapter.
+type dialedConn struct {
 	Conn
 	process *process
 
-	writing sync.Mutex    // the adapter answers while others write
-	heard   []ndjson.Line // the reader's
+	writeMu sync.Mutex    // the adapter's answers and other writes exclude each other
+	pending []ndjson.Line // translated lines that Read has not returned
 
-	ending      sync.Mutex
-	read, ended bool // all that it said; the process
+	endMu              sync.Mutex
+	outputEnded, ended bool // the output has ended; the process has ended
 }
 
-func (d *dialled) Read() (ndjson.Line, error) {
-	for len(d.heard) == 0 {
+func (d *dialedConn) Read() (ndjson.Line, error) {
+	for len(d.pending) == 0 {
 		l, err := d.Conn.Read()
 		if err != nil {
-			d.process.wireBroken(err)
-			d.over(&d.read)
+			d.process.traceUnreadable(err)
+			d.markEnded(&d.outputEnded)
 			return l, err
 		}
-		d.process.wireHeard(l.Text)
-		t := d.process.words
+		d.process.traceReceived(l.Text)
+		t := d.process.translation
 		if t == nil {
 			return l, nil
 		}
 		t.mu.Lock()
-		s := t.a.Hear(l.Text)
-		now := t.a.Conversation()
+		s := t.adapter.Hear(l.Text)
+		now := t.adapter.Conversation()
 		t.mu.Unlock()
-		d.process.talk.Store(&now)
+		d.process.session.Store(&now)
 		if len(s.Lines) > 0 {
-			if _, err := d.put(adapter.JoinLines(s.Lines)); err != nil {
+			if _, err := d.writeLines(adapter.JoinLines(s.Lines)); err != nil {
 				return ndjson.Line{}, err
 			}
 		}
 		for _, text := range s.Messages {
-			d.heard = append(d.heard, ndjson.Line{Text: text, Offset: l.Offset, Half: l.Half})
+			d.pending = append(d.pending, ndjson.Line{Text: text, Offset: l.Offset, Half: l.Half})
 		}
 	}
-	l := d.heard[0]
-	d.heard = d.heard[1:]
+	l := d.pending[0]
+	d.pending = d.pending[1:]
 	return l, nil
 }
 
-func (d *dialled) Ready() bool { return len(d.heard) > 0 || d.Conn.Ready() }
+func (d *dialedConn) Ready() bool { return len(d.pending) > 0 || d.Conn.Ready() }
 
-func (d *dialled) Write(ours []byte) (int, error) {
-	t := d.process.words
+func (d *dialedConn) Write(ours []byte) (int, error) {
+	t := d.process.translation
 	if t == nil {
-		return d.put(ours)
+		return d.writeLines(ours)
 	}
 	for line := range strings.Lines(string(ours)) {
 		t.mu.Lock()
-		theirs := t.a.Say([]byte(line)).Lines
+		theirs := t.adapter.Say([]byte(line)).Lines
 		t.mu.Unlock()
-		if _, err := d.put(adapter.JoinLines(theirs)); err != nil {
+		if _, err := d.writeLines(adapter.JoinLines(theirs)); err != nil {
 			return 0, err
 		}
 	}
 	return len(ours), nil
 }
 
-// TryWrite writes nothing: Write does.
-func (d *dialled) TryWrite([]byte) int { return 0 }
+// TryWrite writes nothing; Write does it all.
+func (d *dialedConn) TryWrite([]byte) int { return 0 }
 
-func (d *dialled) put(lines []byte) (int, error) {
-	d.writing.Lock()
-	defer d.writing.Unlock()
-	if d.process.hosts.opts.Wire != nil {
-		d.process.wireSent(lines)
+func (d *dialedConn) writeLines(lines []byte) (int, error) {
+	d.writeMu.Lock()
+	defer d.writeMu.Unlock()
+	if d.process.hosts.opts.Trace != nil {
+		d.process.traceSent(lines)
 	}
 	return d.Conn.Write(lines)
 }
 
-func (d *dialled) End(grace time.Duration, stop <-chan struct{}) {
+func (d *dialedConn) End(grace time.Duration, stop <-chan struct{}) {
 	d.Conn.End(grace, stop)
-	d.over(&d.ended)
+	d.markEnded(&d.ended)
 }
 
-// over records the end of the process, behind all that it said.
-func (d *dialled) over(part *bool) {
-	d.ending.Lock()
-	defer d.ending.Unlock()
-	was := d.read && d.ended
+// markEnded traces the end of the process once its output and the process have ended.
+func (d *dialedConn) markEnded(part *bool) {
+	d.endMu.Lock()
+	defer d.endMu.Unlock()
+	was := d.outputEnded && d.ended
 	*part = true
-	if !was && d.read && d.ended && d.process.hosts.opts.Wire != nil {
-		d.process.wireExit()
+	if !was && d.outputEnded && d.ended && d.process.hosts.opts.Trace != nil {
+		d.process.traceExit()
 	}
 }

@@ -9,48 +9,48 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// Inherited says what a host gets of the run's environment beyond what every
-// process gets.
+// Inherited selects the variables of the run's environment that a host receives in addition to
+// those that every process receives.
 type Inherited struct {
-	PassEnv []string `json:"pass_env"` // names; * in one stands for any characters
-	// Keys are variables that hold keys of others: models, servers and other hosts.
-	// Only a PassEnv that names one in full passes it.
+	PassEnv []string `json:"pass_env"` // names, in which * matches any characters
+	// Keys holds the variables that contain keys of models, servers and other hosts. They are
+	// passed on only if PassEnv contains the full name.
 	Keys map[string]bool `json:"-"`
 }
 
-// procNumber is the variable that tells a process the how-manieth of its host it is.
-const procNumber = "CONCERTO_PROC"
+// procNumberEnv is the variable that tells a process its number among the host's processes.
+const procNumberEnv = "CONCERTO_PROC"
 
-// environ is the environment of a host's process number n: what it inherits of
-// base, the host's own, and its number. kept are the names of base that it does not
-// get.
-func (c *Config) environ(base []string, n int) (env, kept []string) {
+// buildEnviron returns the environment of the host's process number n: variables inherited from
+// base, the host's own, and the process number. kept lists the variables of base that are not
+// passed on.
+func (c *Config) buildEnviron(base []string, n int) (env, kept []string) {
 	env, kept = procgroup.Inherit{Pass: c.PassEnv, Keys: c.Keys}.Of(base)
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		env = append(env, name+"="+c.Env[name])
 	}
-	return append(env, procNumber+"="+strconv.Itoa(n)), kept
+	return append(env, procNumberEnv+"="+strconv.Itoa(n)), kept
 }
 
-// environ is Config's of a process that is started in the run, which says for the
-// first of a host what is kept back.
-func (h *Hosts) environ(c *Config, n int) []string {
-	env, kept := c.environ(h.opts.Environ, n)
+// processEnviron returns the environment of process number n. For the host's first process it logs
+// the variables that are not passed on.
+func (h *Hosts) processEnviron(c *Config, n int) []string {
+	env, kept := c.buildEnviron(h.opts.Environ, n)
 	if n == 1 && len(kept) > 0 {
-		h.remark("debug", c, "does not get %s: pass_env in [hosts.%s] passes a variable on", strings.Join(kept, ", "), c.Connector)
+		h.logf("debug", c, "does not get %s: pass_env in [hosts.%s] passes a variable on", strings.Join(kept, ", "), c.Connector)
 	}
 	if n == 1 && c.Limits.Any() {
-		h.remark("debug", c, "is held to its limits by %s", procgroup.Means())
+		h.logf("debug", c, "is held to its limits by %s", procgroup.Means())
 	}
 	return env
 }
 
-// guarded says, once in a run, when nobody ends what hosts have started should this
-// process be killed.
-func (h *Hosts) guarded() {
-	h.unguarded.Do(func() {
+// warnUnguarded logs, once in a run, if no guard ends the hosts' child processes when this process
+// is killed.
+func (h *Hosts) warnUnguarded() {
+	h.unguardedOnce.Do(func() {
 		if why := h.opts.Run.Unguarded(); why != "" {
-			h.opts.Remark("debug", "when this process is killed, what hosts have started may go on: "+why)
+			h.opts.Logf("debug", "when this process is killed, what hosts have started may go on: "+why)
 		}
 	})
 }

@@ -11,81 +11,84 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// exchange is one prompt and all that follows until its close.
+// exchange is one prompt and the messages that follow it, until it is closed.
 type exchange struct {
-	id     int64
-	pool   *pool
-	slot   *slot
-	in     *inbox
-	asked  *effect.ExchangeOpen
-	prompt line   // see promptFor
-	key    string // of the prompt, by which the host knows a further attempt; "" when the host is not kept
-	wish
-	timer clock.Timer // of the timeout
-	beat  clock.Timer // of the heartbeat; the zero one without
+	id      int64
+	pool    *pool
+	slot    *slot
+	inbox   *inbox
+	request *effect.ExchangeOpen
+	prompt  line // see promptFor
+	// key of the prompt, by which a host recognises a repeated prompt; "" if the host is not kept
+	key string
+	acquireSpec
+	timeoutTimer   clock.Timer
+	heartbeatTimer clock.Timer // zero without a heartbeat
 
-	life   chan struct{} // closed when the exchange is closed or its time is over
-	ending sync.Once
+	done     chan struct{} // closed when the exchange is closed or has timed out
+	doneOnce sync.Once
 
-	mu         sync.Mutex
-	proc       *process
-	restarting bool            // the slot is in use
-	released   bool            // the slot has been, or will be, given back
-	heeded     context.Context // that interrupts the reading when it ends
-	unheed     func() bool     // makes it interrupt no more
-	buffer     []byte          // for a reply; nil while one is made
+	mu            sync.Mutex
+	proc          *process
+	moving        bool            // moveToNewProcess uses the slot
+	released      bool            // the slot is released, or will be when moving ends
+	interruptCtx  context.Context // context whose end interrupts reading
+	stopInterrupt func() bool     // cancels the interruption by interruptCtx
+	replyBuffer   []byte          // reused for replies; nil while one is encoded
 
 	keptExchange
 }
 
-// wish is what an exchange wants of its process.
-type wish struct {
-	session string        // the conversation that it goes on with; "" for none
-	tools   adapter.Tools // that the process has been told of
-	of      *predecessor  // the exchange that the process is to go on with; nil: none
-	bridge  string        // where a process that is kept has its bridge to the tools; "": it is a new one
+// acquireSpec describes the process that an exchange needs.
+type acquireSpec struct {
+	session     string        // session to continue; "" for a new one
+	tools       adapter.Tools // tools that the process was started with
+	predecessor *predecessor  // exchange that the process continues; nil for none
+	bridgePath  string        // path of a kept process's bridge to the tools; "" for a new process
 }
 
-func wishOf(r *effect.ExchangeOpen) wish { return wish{session: r.Session, tools: r.Tools} }
+func specOf(r *effect.ExchangeOpen) acquireSpec {
+	return acquireSpec{session: r.Session, tools: r.Tools}
+}
 
-// open takes a process of the host and sends it the prompt.
-func (h *Hosts) open(ctx context.Context, r *effect.ExchangeOpen) (*effect.ExchangeOpened, error) {
+// openExchange acquires a process of the host and sends it the prompt.
+func (h *Hosts) openExchange(ctx context.Context, r *effect.ExchangeOpen) (*effect.ExchangeOpened, error) {
 	pool := h.pools[r.Host]
 	if pool == nil {
 		return nil, effect.Errorf("HostError", "host '%s' is not configured: give it a section in Concerto.toml", r.Host).With("host", r.Host)
 	}
-	return h.openAt(ctx, r, pool.join(wishOf(r)))
+	return h.openQueued(ctx, r, pool.enqueueWaiter(specOf(r)))
 }
 
-// Start begins to open an exchange: its place in the line of those who want the
-// host is taken at once. Other requests it leaves to Perform.
+// Start begins to open an exchange in the background. The exchange is queued for its host before
+// Start returns. ok is false for other requests, which the caller passes to Perform.
 func (h *Hosts) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	open, ok := r.(*effect.ExchangeOpen)
-	if !ok || h.pools[open.Host] == nil || !h.reserve() {
+	if !ok || h.pools[open.Host] == nil || !h.trackRunning() {
 		return nil, false
 	}
-	at := h.pools[open.Host].join(wishOf(open))
+	at := h.pools[open.Host].enqueueWaiter(specOf(open))
 	ctx, stop = context.WithCancel(ctx)
 	go func() {
 		defer h.running.Done()
 		defer stop()
-		done(result(h.openAt(ctx, open, at)))
+		done(asResult(h.openQueued(ctx, open, at)))
 	}()
 	return stop, true
 }
 
-// openAt is open at a place in the line.
-func (h *Hosts) openAt(ctx context.Context, r *effect.ExchangeOpen, at *place) (*effect.ExchangeOpened, error) {
+// openQueued opens an exchange for a queued waiter.
+func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *waiter) (*effect.ExchangeOpened, error) {
 	pool := h.pools[r.Host]
-	if ex := h.goOn(r); ex != nil {
-		pool.quit(at)
-		return ex.opened(), nil
+	if ex := h.claimResumed(r); ex != nil {
+		pool.cancelWait(at)
+		return ex.openedResult(), nil
 	}
-	if h.doubts(r) {
-		pool.quit(at)
-		return nil, pool.cfg.lost()
+	if h.isFenced(r) {
+		pool.cancelWait(at)
+		return nil, pool.cfg.lostError()
 	}
-	slot, err := pool.enter(ctx, at)
+	slot, err := pool.awaitSlot(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -93,40 +96,42 @@ func (h *Hosts) openAt(ctx context.Context, r *effect.ExchangeOpen, at *place) (
 	if h.opts.Keeper != nil {
 		key = effect.KeyOf(ctx)
 	}
-	prompt := pool.cfg.promptOf(r, pool.cfg.SendTools, key, nil) // while no host waits for it
-	p, err := slot.process(ctx, wishOf(r))
+	// encoded before the process is acquired, so that no process waits for it
+	prompt := pool.cfg.promptWith(r, pool.cfg.SendTools, key, nil)
+	p, err := slot.acquire(ctx, specOf(r))
 	if err != nil {
-		pool.leave(slot)
+		pool.releaseSlot(slot)
 		return nil, err
 	}
 	ex := &exchange{
-		pool: pool, slot: slot, in: newInbox(), asked: r, prompt: prompt, key: key, wish: wishOf(r),
-		life: make(chan struct{}), proc: p, unheed: func() bool { return false },
+		pool: pool, slot: slot, inbox: newInbox(), request: r, prompt: prompt, key: key, acquireSpec: specOf(r),
+		done: make(chan struct{}), proc: p, stopInterrupt: func() bool { return false },
 	}
-	ex.follow(&Course{})
-	p.pulse.begin()
-	if !h.admit(ex) {
-		p.retire(leaveIdle)
-		pool.leave(slot)
+	ex.trackHistory(&History{})
+	p.silence.resetForExchange()
+	if !h.registerExchange(ex) {
+		p.retire(idlePatience)
+		pool.releaseSlot(slot)
 		return nil, ErrClosed
 	}
-	p.goesOnWith(ex.session)
-	p.begin(ex.in, p.kept.opens(ex.asked), ex.promptFor(p))
-	return ex.opened(), nil
+	p.setSession(ex.session)
+	p.beginExchange(ex.inbox, p.kept.requestDigest(ex.request), ex.promptFor(p))
+	return ex.openedResult(), nil
 }
 
-// opened names the exchange, and its process where that is kept.
-func (ex *exchange) opened() *effect.ExchangeOpened {
+// openedResult returns the result of the opening, with the process if it is kept.
+func (ex *exchange) openedResult() *effect.ExchangeOpened {
 	o := &effect.ExchangeOpened{ID: ex.id}
-	if p := ex.process(); p != nil && p.kept.conn != nil {
-		o.Process, o.Turn, o.Session = int64(p.number), p.kept.begun.Load(), p.conversation()
-		ex.course.Opened(o)
+	if p := ex.currentProcess(); p != nil && p.kept.conn != nil {
+		o.Process, o.Turn, o.Session = int64(p.number), p.kept.exchanges.Load(), p.sessionName()
+		ex.history.RecordOpened(o)
 	}
 	return o
 }
 
-// admit numbers an exchange and starts its time; false when the run is ending.
-func (h *Hosts) admit(ex *exchange) bool {
+// registerExchange assigns the exchange's number and starts its timers. It returns false if the run
+// is ending.
+func (h *Hosts) registerExchange(ex *exchange) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -135,20 +140,21 @@ func (h *Hosts) admit(ex *exchange) bool {
 	h.lastID++
 	ex.id = h.lastID
 	h.exchanges[ex.id] = ex
-	ex.begin(ex.pool.cfg.timeout())
+	ex.startTimers(ex.pool.cfg.timeout())
 	return true
 }
 
-// begin begins its time. Who calls it holds the hosts' lock.
-func (ex *exchange) begin(timeout time.Duration) {
-	hand := ex.pool.hosts.opts.Hand
-	ex.timer = hand.AfterFunc(timeout, ex.expire)
+// startTimers starts the timers for the timeout and the heartbeat. The caller must hold the hosts'
+// lock.
+func (ex *exchange) startTimers(timeout time.Duration) {
+	hand := ex.pool.hosts.opts.Clock
+	ex.timeoutTimer = hand.AfterFunc(timeout, ex.onTimeout)
 	if wait := ex.pool.cfg.heartbeat(); wait > 0 {
-		ex.beat = hand.AfterFunc(wait, ex.listen)
+		ex.heartbeatTimer = hand.AfterFunc(wait, ex.checkHeartbeat)
 	}
 }
 
-func (h *Hosts) exchange(id int64) (*exchange, error) {
+func (h *Hosts) lookupExchange(id int64) (*exchange, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if ex := h.exchanges[id]; ex != nil {
@@ -160,143 +166,143 @@ func (h *Hosts) exchange(id int64) (*exchange, error) {
 	return nil, fmt.Errorf("no exchange %d is open", id)
 }
 
-// next waits for messages. When ctx ends, those that come later wait for the
-// next call.
-func (h *Hosts) next(ctx context.Context, r *effect.ExchangeNext) (*effect.ExchangeMessages, error) {
-	ex, err := h.exchange(r.ID)
+// nextMessages waits for messages. Messages that arrive after ctx ends are returned by the next
+// call.
+func (h *Hosts) nextMessages(ctx context.Context, r *effect.ExchangeNext) (*effect.ExchangeMessages, error) {
+	ex, err := h.lookupExchange(r.ID)
 	if err != nil {
 		return nil, err
 	}
 	for {
-		b, now := ex.in.take()
+		b, now := ex.inbox.takeBatch()
 		if len(b.msgs) > 0 {
 			m := &effect.ExchangeMessages{Messages: b.msgs, Lines: b.lines}
 			if b.lines != nil {
-				ex.given.Store(b.lines.Last())
-				ex.course.sign(b.lines, ex.process())
-				ex.course.Heard(m)
+				ex.deliveredLine.Store(b.lines.Last())
+				ex.history.annotateLines(b.lines, ex.currentProcess())
+				ex.history.RecordMessages(m)
 			}
 			return m, nil
 		}
 		switch now {
-		case failed:
-			if h.left.Load() {
+		case inboxFailed:
+			if h.suspended.Load() {
 				return nil, ErrClosed
 			}
-			ex.leave()
-			return nil, ex.in.why()
-		case complete:
-			return nil, ex.noMore()
-		case untaken:
-			if err := ex.another(ctx); err != nil {
+			ex.releaseUnlessExpired()
+			return nil, ex.inbox.failureError()
+		case inboxComplete:
+			return nil, ex.endedError()
+		case inboxNeedsProcess:
+			if err := ex.reassign(ctx); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		if ex.hear(ctx) {
+		if ex.readDirectly(ctx) {
 			continue
 		}
 		select {
-		case <-ex.in.ready:
+		case <-ex.inbox.ready:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-ex.life:
-			if ex.in.why() == nil {
-				return nil, ex.noMore()
+		case <-ex.done:
+			if ex.inbox.failureError() == nil {
+				return nil, ex.endedError()
 			}
 		}
 	}
 }
 
-// hear reads what the host says itself, when it can have the reader's role, until
-// something has come or the reading is interrupted. It gives false when it did not
+// readDirectly reads the host's output on the calling goroutine, if it can acquire the reader's
+// lease, until a message has come or the reading is interrupted. It returns false if it did not
 // read.
-func (ex *exchange) hear(ctx context.Context) bool {
-	p := ex.process()
-	if !p.read.role.borrow() {
+func (ex *exchange) readDirectly(ctx context.Context) bool {
+	p := ex.currentProcess()
+	if !p.reader.lease.tryAcquire() {
 		return false
 	}
-	ex.heedful(ctx)
-	if ctx.Err() != nil || ex.isOver() {
-		p.read.role.leave(false)
+	ex.interruptOn(ctx)
+	if ctx.Err() != nil || ex.isDone() {
+		p.reader.lease.stopReading(false)
 		return false
 	}
-	if !ex.in.quiet() { // the reader goroutine had something in hand
-		p.read.role.leave(true)
+	if !ex.inbox.isEmpty() { // the reader goroutine has just delivered a batch
+		p.reader.lease.stopReading(true)
 		return true
 	}
-	p.read.role.leave(!p.read.pass(false) && !p.read.over)
+	p.reader.lease.stopReading(!p.reader.readBatch(false) && !p.reader.closed)
 	return true
 }
 
-// heedful lets the end of ctx interrupt the reading, from now on.
-func (ex *exchange) heedful(ctx context.Context) {
+// interruptOn makes the end of ctx interrupt the reading.
+func (ex *exchange) interruptOn(ctx context.Context) {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
-	if ctx == ex.heeded {
+	if ctx == ex.interruptCtx {
 		return
 	}
-	ex.unheed()
-	ex.heeded, ex.unheed = ctx, context.AfterFunc(ctx, func() { ex.process().read.role.wake() })
+	ex.stopInterrupt()
+	ex.interruptCtx, ex.stopInterrupt = ctx, context.AfterFunc(ctx, func() { ex.currentProcess().reader.lease.interruptReading() })
 }
 
-// heedless ends what heedful began, and gives the exchange's process.
-func (ex *exchange) heedless() *process {
+// stopInterrupting cancels the effect of interruptOn and returns the exchange's process.
+func (ex *exchange) stopInterrupting() *process {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
-	ex.unheed()
+	ex.stopInterrupt()
 	return ex.proc
 }
 
-func (ex *exchange) isOver() bool {
+func (ex *exchange) isDone() bool {
 	select {
-	case <-ex.life:
+	case <-ex.done:
 		return true
 	default:
 		return false
 	}
 }
 
-func (ex *exchange) noMore() error {
+func (ex *exchange) endedError() error {
 	return fmt.Errorf("exchange %d has ended: nothing is left to wait for", ex.id)
 }
 
-// another gives the exchange to a new process: the one it had ended before it
-// read the prompt, or is lost. Its error is ctx's; any other failure is the exchange's.
-func (ex *exchange) another(ctx context.Context) error {
-	if lost := ex.in.whyLost(); lost != nil {
-		return ex.revive(ctx, lost)
+// reassign moves the exchange to a new process after its process exited before it read the prompt,
+// or was lost. The error is ctx's; any other failure fails the exchange.
+func (ex *exchange) reassign(ctx context.Context) error {
+	if lost := ex.inbox.lostError(); lost != nil {
+		return ex.handOver(ctx, lost)
 	}
-	return ex.restart(ctx, ex.wish, func(p *process) { p.begin(ex.in, p.kept.opens(ex.asked), ex.promptFor(p)) })
+	return ex.moveToNewProcess(ctx, ex.acquireSpec, func(p *process) { p.beginExchange(ex.inbox, p.kept.requestDigest(ex.request), ex.promptFor(p)) })
 }
 
-// restart gives the exchange to a new process, which begin tells of it.
-func (ex *exchange) restart(ctx context.Context, w wish, begin func(*process)) error {
-	if !ex.hold() {
-		return ex.noMore()
+// moveToNewProcess acquires a new process and calls begin to send it the exchange's first line.
+func (ex *exchange) moveToNewProcess(ctx context.Context, w acquireSpec, begin func(*process)) error {
+	if !ex.holdSlot() {
+		return ex.endedError()
 	}
-	defer ex.unhold()
+	defer ex.unholdSlot()
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		select {
-		case <-ex.life:
+		case <-ex.done:
 			cancel()
 		case <-inner.Done():
 		}
 	}()
-	p, err := ex.slot.process(inner, w)
+	p, err := ex.slot.acquire(inner, w)
 	switch {
 	case err == nil:
 		ex.mu.Lock()
 		ex.proc = p
 		ex.mu.Unlock()
-		ex.in.resume()
-		p.goesOnWith(w.session)
+		ex.inbox.clearRequest()
+		p.setSession(w.session)
 		begin(p)
 		select {
-		case <-ex.life:
-			p.giveUp(plainReason)
+		case <-ex.done:
+			p.cancelAndRetire(defaultCancelReason)
 		default:
 		}
 	case ctx.Err() != nil:
@@ -307,10 +313,10 @@ func (ex *exchange) restart(ctx context.Context, w wish, begin func(*process)) e
 	return nil
 }
 
-// close gives the process back when the exchange is over, and cancels it when it
-// is not. It never waits; a host that has to be cancelled or ended is busy with
-// that until its next exchange. Closing twice does nothing.
-func (h *Hosts) close(r *effect.ExchangeClose) error {
+// closeExchange releases the process if the exchange is complete, and cancels the exchange
+// otherwise. It never waits: cancelling continues in the background, and the slot becomes free
+// after it. Closing an exchange twice has no effect.
+func (h *Hosts) closeExchange(r *effect.ExchangeClose) error {
 	h.mu.Lock()
 	ex := h.exchanges[r.ID]
 	delete(h.exchanges, r.ID)
@@ -318,75 +324,76 @@ func (h *Hosts) close(r *effect.ExchangeClose) error {
 	if ex == nil {
 		return nil
 	}
-	ex.timer.Stop()
-	ex.beat.Stop()
-	ex.over()
-	p := ex.heedless()
-	if line := ex.given.Load(); line > 0 && p != nil && p.kept.conn != nil {
+	ex.timeoutTimer.Stop()
+	ex.heartbeatTimer.Stop()
+	ex.cancelWaits()
+	p := ex.stopInterrupting()
+	if line := ex.deliveredLine.Load(); line > 0 && p != nil && p.kept.conn != nil {
 		p.kept.conn.Ack(line)
 	}
-	if ex.in.drain() {
+	if ex.inbox.discardAll() {
 		h.running.Add(1)
 		go func() {
 			defer h.running.Done()
-			ex.cancel(p, r.Reason)
+			ex.cancelHost(p, r.Reason)
 		}()
 		return nil
 	}
-	if ex.in.why() == nil && ex.in.whyLost() == nil {
-		p.rest(true)
+	if ex.inbox.failureError() == nil && ex.inbox.lostError() == nil {
+		p.release(true)
 	}
-	ex.leave()
+	ex.releaseUnlessExpired()
 	return nil
 }
 
-// leave gives the slot back, unless expire has yet to end the process.
-func (ex *exchange) leave() {
-	if !ex.in.expired() {
-		ex.free()
+// releaseUnlessExpired releases the slot, unless the exchange has timed out: then abort releases it
+// after it has ended the process.
+func (ex *exchange) releaseUnlessExpired() {
+	if !ex.inbox.hasTimedOut() {
+		ex.releaseSlot()
 	}
 }
 
-func (ex *exchange) process() *process {
+func (ex *exchange) currentProcess() *process {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
 	return ex.proc
 }
 
-// over ends all waiting within the exchange, and its reading.
-func (ex *exchange) over() {
-	ex.ending.Do(func() { close(ex.life) })
-	if p := ex.process(); p != nil {
-		p.read.role.reclaim()
+// cancelWaits ends every wait of the exchange, and its reading.
+func (ex *exchange) cancelWaits() {
+	ex.doneOnce.Do(func() { close(ex.done) })
+	if p := ex.currentProcess(); p != nil {
+		p.reader.lease.recall()
 	}
 }
 
-// free lets the next exchange have the slot, at once or when a restart is done
-// with it.
-func (ex *exchange) free() {
+// releaseSlot returns the slot to the pool, immediately or when moveToNewProcess has finished.
+func (ex *exchange) releaseSlot() {
 	ex.mu.Lock()
-	now := !ex.released && !ex.restarting
+	now := !ex.released && !ex.moving
 	ex.released = true
 	ex.mu.Unlock()
 	if now {
-		ex.pool.leave(ex.slot)
+		ex.pool.releaseSlot(ex.slot)
 	}
 }
 
-// hold keeps the slot for a restart; false when it has been given back.
-func (ex *exchange) hold() bool {
+// holdSlot prevents the release of the slot until unholdSlot. It returns false if the slot is
+// released already.
+func (ex *exchange) holdSlot() bool {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
-	ex.restarting = !ex.released
-	return ex.restarting
+	ex.moving = !ex.released
+	return ex.moving
 }
 
-func (ex *exchange) unhold() {
+func (ex *exchange) unholdSlot() {
 	ex.mu.Lock()
-	ex.restarting = false
+	ex.moving = false
 	now := ex.released
 	ex.mu.Unlock()
 	if now {
-		ex.pool.leave(ex.slot)
+		ex.pool.releaseSlot(ex.slot)
 	}
 }

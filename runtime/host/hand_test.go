@@ -26,7 +26,7 @@ func TestLimitsStand(t *testing.T) {
 				h.hang()
 			})
 			hand := clock.NewHand()
-			b.opts.Hand = hand
+			b.opts.Clock = hand
 			id := b.begin()
 			time.Sleep(time.Second)
 			hand.Stand()

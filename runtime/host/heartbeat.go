@@ -9,70 +9,68 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// pulse knows how long a process has been silent: how long somebody has waited for its
-// next line. Processes of hosts without a heartbeat have none; the methods of a nil
-// pulse do nothing.
-type pulse struct {
-	hand    *clock.Hand
-	mu      sync.Mutex
-	silent  time.Duration // that was waited since the last line, up to since
-	since   time.Time     // it is waited
-	waiting bool          // else a line has to be handled, and who does that is slow
-	open    map[request]int
-	asks    int // how many are open
+// silenceTimer measures how long a process has been silent while a goroutine waited for its next
+// line. It exists only for hosts with a heartbeat; the methods of a nil silenceTimer do nothing.
+type silenceTimer struct {
+	clock     *clock.Hand
+	mu        sync.Mutex
+	silent    time.Duration // total wait since the last line, excluding the current one
+	since     time.Time     // start of the current wait
+	waiting   bool          // false while a line is being handled
+	open      map[requestKey]int
+	openCount int // number of open requests
 }
 
-// request is what a host waits for the answer to.
-type request struct{ typ, id string }
+// requestKey identifies a request of the host that waits for a reply.
+type requestKey struct{ typ, id string }
 
-func newPulse(c *Config, hand *clock.Hand) *pulse {
+func newSilenceTimer(c *Config, hand *clock.Hand) *silenceTimer {
 	if c.heartbeat() == 0 {
 		return nil
 	}
-	return &pulse{hand: hand, open: map[request]int{}}
+	return &silenceTimer{clock: hand, open: map[requestKey]int{}}
 }
 
-// begin begins an exchange.
-func (p *pulse) begin() {
+// resetForExchange resets the timer for a new exchange.
+func (p *silenceTimer) resetForExchange() {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asks = 0
+	p.openCount = 0
 	clear(p.open)
-	p.anew()
+	p.restartSilence()
 }
 
-// anew begins the silence anew.
-func (p *pulse) anew() { p.silent, p.since = 0, p.hand.Now() }
+func (p *silenceTimer) restartSilence() { p.silent, p.since = 0, p.clock.Now() }
 
-// waits says that from now on it is waited for a line.
-func (p *pulse) waits() {
+// beginWait starts measuring: a goroutine waits for a line.
+func (p *silenceTimer) beginWait() {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.since, p.waiting = p.hand.Now(), true
+	p.since, p.waiting = p.clock.Now(), true
 }
 
-// ceases says that it is not, and whether a line has come.
-func (p *pulse) ceases(heard bool) {
+// endWait stops measuring. heard reports whether a line has come.
+func (p *silenceTimer) endWait(heard bool) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.silent += p.hand.Now().Sub(p.since)
+	p.silent += p.clock.Now().Sub(p.since)
 	p.waiting = false
 	if heard {
-		p.anew()
+		p.restartSilence()
 	}
 }
 
-// takes counts what the host asks, and takes back.
-func (p *pulse) takes(m *effect.HostMessage) {
+// countRequest counts the host's requests and their withdrawals.
+func (p *silenceTimer) countRequest(m *effect.HostMessage) {
 	if p == nil {
 		return
 	}
@@ -80,76 +78,77 @@ func (p *pulse) takes(m *effect.HostMessage) {
 	defer p.mu.Unlock()
 	switch row := hostmsg.Of(m.Type); {
 	case row.Waits():
-		p.open[request{m.Type, m.ID}]++
-		p.asks++
+		p.open[requestKey{m.Type, m.ID}]++
+		p.openCount++
 	case row.Role == hostmsg.TakesBack:
 		for r, n := range p.open {
 			if r.id == m.ID && m.ID != "" {
 				delete(p.open, r)
-				p.asks -= n
+				p.openCount -= n
 			}
 		}
 	}
 }
 
-// answered counts an answer: the silence begins anew with it.
-func (p *pulse) answered(typ, id string) {
+// countReply counts a reply. The last open reply restarts the silence.
+func (p *silenceTimer) countReply(typ, id string) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := request{typ, id}
+	r := requestKey{typ, id}
 	if p.open[r] == 0 {
 		return
 	}
 	if p.open[r]--; p.open[r] == 0 {
 		delete(p.open, r)
 	}
-	if p.asks--; p.asks == 0 {
-		p.anew()
+	if p.openCount--; p.openCount == 0 {
+		p.restartSilence()
 	}
 }
 
-// look is how long it takes at most until it is seen that it is waited again.
-const look = 50 * time.Millisecond
+// recheckInterval is the delay after which checkHeartbeat runs again while no goroutine waits for a
+// line.
+const recheckInterval = 50 * time.Millisecond
 
-// left is how much longer the host may be silent; while that cannot be said, when to
-// look again.
-func (p *pulse) left(heartbeat time.Duration) time.Duration {
+// remaining returns how much longer the host may be silent, or when to check again if that is not
+// known.
+func (p *silenceTimer) remaining(heartbeat time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case p.asks > 0:
+	case p.openCount > 0:
 		return heartbeat
 	case !p.waiting:
-		return max(heartbeat-p.silent, look)
+		return max(heartbeat-p.silent, recheckInterval)
 	}
-	return heartbeat - p.silent - p.hand.Now().Sub(p.since)
+	return heartbeat - p.silent - p.clock.Now().Sub(p.since)
 }
 
-// listen fails the exchange when its host has been silent for the heartbeat, and
-// looks again when it can next have been.
-func (ex *exchange) listen() {
+// checkHeartbeat fails the exchange if its host has been silent for the heartbeat, and otherwise
+// schedules the next check.
+func (ex *exchange) checkHeartbeat() {
 	select {
-	case <-ex.life:
+	case <-ex.done:
 		return
 	default:
 	}
 	left := ex.pool.cfg.heartbeat()
-	if p := ex.process(); p != nil { // else it is to have one again
-		left = p.pulse.left(left)
+	if p := ex.currentProcess(); p != nil { // nil while the exchange moves to a new process
+		left = p.silence.remaining(left)
 	}
 	if left > 0 {
 		ex.pool.hosts.mu.Lock()
-		ex.beat.Reset(left)
+		ex.heartbeatTimer.Reset(left)
 		ex.pool.hosts.mu.Unlock()
 		return
 	}
-	ex.lose(ex.pool.cfg.silent(), "heartbeat")
+	ex.abort(ex.pool.cfg.silenceError(), "heartbeat")
 }
 
-// silent is the failure of an exchange whose host has said nothing for too long.
-func (c *Config) silent() *effect.Error {
-	return c.broken("said nothing for %s seconds", seconds(c.heartbeat().Seconds())).With("code", "heartbeat")
+// silenceError is the error of an exchange whose host was silent for the heartbeat.
+func (c *Config) silenceError() *effect.Error {
+	return c.unknownErrorf("said nothing for %s seconds", formatSeconds(c.heartbeat().Seconds())).With("code", "heartbeat")
 }

@@ -1,17 +1,17 @@
-// Package host performs the exchanges of a program with its hosts: it spawns
-// and initialises their processes, sends prompts and replies, hands on what
-// the hosts say in batches, and ends every process, group and all
-// (spec/host-protocol.md); its API promises nothing.
+// Package host performs a program's exchanges with its hosts. It starts and initialises host
+// processes, sends prompts and replies, returns the hosts' messages in batches, and ends every
+// process together with its process group (spec/host-protocol.md). Its API is not covered by the
+// compatibility promise.
 //
-// It stands behind the door: the VM runs the listen loop (handlers, default
-// handlers, tool dispatch) and asks here with the four requests exchange.open,
-// next, reply and close. It knows neither the VM nor the other performers.
+// The VM runs the listen loop (handlers, default handlers, tool dispatch) and calls this package
+// with the four requests exchange.open, next, reply and close. The package does not import the VM
+// or other performers.
 //
-// Invariants. A reader and a writer goroutine a process, so that neither side can
-// block the other's large lines; who waits for messages borrows the reader's role.
-// Memory is bounded: at most two batches of messages and one queue of replies a
-// process, the pipe slows the rest. Nothing a host does or leaves undone holds a request beyond the host's
-// timeout. When Close has returned, no process and no goroutine is left.
+// Invariants. Each process has a reader and a writer goroutine, so that neither side can block the
+// other's large lines; a goroutine that waits for messages may take over the reading. Memory is
+// bounded: each process has at most two batches of messages and one queue of replies, and beyond
+// that the pipe blocks the host. No host can delay a request beyond the host's timeout. When Close
+// has returned, no process and no goroutine is left.
 package host
 
 import (
@@ -31,86 +31,84 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// What holds where a Config says nothing.
+// Defaults of Config.
 const (
-	DefaultTimeout     = 120 * time.Second // of an exchange
-	DefaultInitTimeout = 10 * time.Second  // of the wait for init_ack
+	DefaultTimeout     = 120 * time.Second // for an exchange
+	DefaultInitTimeout = 10 * time.Second  // for the wait for init_ack
 )
 
-// ErrClosed is what requests give after Close.
+// ErrClosed is the error of requests after Close.
 var ErrClosed = errors.New("hosts are closed: the run has ended")
 
-// Options is what New needs.
+// Options configures New.
 type Options struct {
 	Configs []Config
-	// Environ is the environment that hosts inherit from and that params_env is
-	// read from, as "NAME=value".
+	// Environ is the environment, as "NAME=value", from which hosts inherit and params_env is read.
 	Environ []string
-	// Run is whose processes hosts are; nil is nobody.
+	// Run is the run that the processes belong to; nil means none.
 	Run *procgroup.Run
-	// Log takes what hosts write to their standard error, Remark what is to be
-	// said of them ("debug" what is in order, "warn" what is not), a line a call,
-	// from many goroutines; nil drops them.
-	Log    func(host, line string)
-	Remark func(level, line string)
-	// MaxMemory bounds what one message unfolds to, in bytes; 0 means none.
+	// Log receives the lines of the hosts' standard error, and Logf the messages about hosts, with
+	// the level "debug" or "warn". Both receive one line a call, from many goroutines; nil discards
+	// them.
+	Log  func(host, line string)
+	Logf func(level, line string)
+	// MaxMemory limits the memory of one decoded message, in bytes; 0 means no limit.
 	MaxMemory int
-	// Wire takes each line that passes, from many goroutines; nil drops them.
-	Wire func(hosttrace.Line)
-	// Keeper keeps the processes, so that they outlive this one; nil: they end with it. New and
-	// Resume own it from then on, Close ends it.
+	// Trace receives each line in both directions, from many goroutines; nil discards them.
+	Trace func(hosttrace.Line)
+	// Keeper, if not nil, holds the processes so that they outlive this process. New and Resume
+	// take ownership of it, and Close ends it.
 	Keeper *keeper.Client
-	// Hand is what exchanges' time limits go by; nil: the system's clock.
-	Hand *clock.Hand
-	// Transports overrides the table of transports, for tests; nil is the table.
+	// Clock measures the time limits of exchanges; nil means the system's clock.
+	Clock *clock.Hand
+	// Transports replaces the table of transports in tests; nil means the default table.
 	Transports map[string]Transport
 }
 
-// Hosts performs exchange requests. Safe for concurrent use, but for one
-// exchange's next and close, which come one after the other.
+// Hosts performs exchange requests. It is safe for concurrent use, except that next and close of
+// one exchange must not be called at the same time.
 type Hosts struct {
 	opts  Options
 	pools map[string]*pool
 
-	closing   chan struct{} // Close was called: nothing is waited for long
-	kill      chan struct{} // its time is over: nothing is waited for
-	killing   sync.Once
-	left      atomic.Bool // the processes are left to their keeper
-	unguarded sync.Once   // it has been told that nobody ends what hosts leave
-	running   sync.WaitGroup
+	closing       chan struct{} // closed by Close: waits become short
+	kill          chan struct{} // closed when Close's context ends: no wait is left
+	killOnce      sync.Once
+	suspended     atomic.Bool // Suspend was called: the keeper has the processes
+	unguardedOnce sync.Once   // limits warnUnguarded to one message
+	running       sync.WaitGroup
 
-	mu        sync.Mutex
-	closed    bool
-	lastID    int64
-	started   map[string]int           // how many processes of a host there were
-	versions  map[string]*versionCheck // of vendors' programs, by how they are started
-	exchanges map[int64]*exchange
-	processes map[*process]struct{}
-	doubted   []string    // sums of exchanges to be opened whose prompts a lost process may have had
-	begun     []*exchange // that were begun by a process before this one, and are yet to be opened here
+	mu            sync.Mutex
+	closed        bool
+	lastID        int64
+	processCounts map[string]int           // number of processes started, by host
+	versions      map[string]*versionCheck // versions of vendors' programs, by command line
+	exchanges     map[int64]*exchange
+	processes     map[*process]struct{}
+	fenced        []string    // digests of exchanges to open whose prompts a lost process may have received
+	resumed       []*exchange // exchanges that an earlier process began and that this one has not opened
 }
 
-// New makes the performer; it starts nothing. Processes are spawned when a host
-// is first used.
+// New returns a Hosts. It starts no process: processes start when a host is first used.
 func New(o Options) *Hosts {
 	if o.Log == nil {
 		o.Log = func(string, string) {}
 	}
-	if o.Remark == nil {
-		o.Remark = func(string, string) {}
+	if o.Logf == nil {
+		o.Logf = func(string, string) {}
 	}
 	if o.Transports == nil {
 		o.Transports = transports
 	}
 	h := &Hosts{
-		opts:      o,
-		pools:     map[string]*pool{},
-		closing:   make(chan struct{}),
-		kill:      make(chan struct{}),
-		started:   map[string]int{},
-		versions:  map[string]*versionCheck{},
-		exchanges: map[int64]*exchange{},
-		processes: map[*process]struct{}{},
+		opts:          o,
+		pools:         map[string]*pool{},
+		closing:       make(chan struct{}),
+		kill:          make(chan struct{}),
+		processCounts: map[string]int{},
+		versions:      map[string]*versionCheck{},
+		exchanges:     map[int64]*exchange{},
+		processes:     map[*process]struct{}{},
 	}
 	for i := range o.Configs {
 		c := &o.Configs[i]
@@ -119,47 +117,45 @@ func New(o Options) *Hosts {
 	return h
 }
 
-// Perform performs an exchange request. Failures that the program may catch
-// are *effect.Error of kind HostError, with field host and, where they are
-// known, code, recoverable, exit_code and stderr.
+// Perform performs an exchange request. Errors that the program can catch are *effect.Error of kind
+// HostError with the field host and, where known, code, recoverable, exit_code and stderr.
 func (h *Hosts) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
-	if h.left.Load() {
+	if h.suspended.Load() {
 		return nil, ErrClosed
 	}
 	switch r := r.(type) {
 	case *effect.ExchangeOpen:
-		return result(h.open(ctx, r))
+		return asResult(h.openExchange(ctx, r))
 	case *effect.ExchangeNext:
-		return result(h.next(ctx, r))
+		return asResult(h.nextMessages(ctx, r))
 	case *effect.ExchangeReply:
-		return nil, h.reply(ctx, r)
+		return nil, h.replyToHost(ctx, r)
 	case *effect.ExchangeClose:
-		return nil, h.close(r)
+		return nil, h.closeExchange(r)
 	}
 	return nil, &effect.Unperformed{Who: "hosts", Kind: r.Kind()}
 }
 
-// remark says something of a host in the run's log.
-func (h *Hosts) remark(level string, c *Config, format string, args ...any) {
-	h.opts.Remark(level, "host '"+c.Name+"' "+fmt.Sprintf(format, args...))
+// logf logs a message about a host.
+func (h *Hosts) logf(level string, c *Config, format string, args ...any) {
+	h.opts.Logf(level, "host '"+c.Name+"' "+fmt.Sprintf(format, args...))
 }
 
-// result keeps a nil pointer from becoming a non-nil Result.
-func result[T any](v *T, err error) (effect.Result, error) {
+// asResult prevents a nil pointer from becoming a non-nil Result.
+func asResult[T any](v *T, err error) (effect.Result, error) {
 	if err != nil {
 		return nil, err
 	}
 	return v, nil
 }
 
-// Close cancels running exchanges, ends every process with its group, and
-// waits for them. Hosts that can be cancelled are told first; idle ones see
-// their input end; what is left after a short while gets SIGTERM, and SIGKILL
-// five seconds later or when ctx ends, whichever comes first. Its error is
-// ctx's, when that cut the waiting short. It may be called again, also while a
-// call waits, to give the hosts less time.
+// Close cancels running exchanges, ends every process with its group, and waits for them. Hosts
+// that support cancellation receive a cancel message, and the input of idle ones is closed.
+// Processes that have not exited after a short time receive SIGTERM, and SIGKILL five seconds later
+// or when ctx ends, whichever is first. Close returns ctx's error if ctx shortened the wait. It may
+// be called again, also during a call, to shorten the wait.
 func (h *Hosts) Close(ctx context.Context) error {
-	h.shut()
+	h.beginClose()
 	done := make(chan struct{})
 	go func() {
 		h.running.Wait()
@@ -172,14 +168,15 @@ func (h *Hosts) Close(ctx context.Context) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		h.killing.Do(func() { close(h.kill) })
+		h.killOnce.Do(func() { close(h.kill) })
 		<-done
 		return context.Cause(ctx)
 	}
 }
 
-// shut begins the end, once: nothing new is started, and what runs is told.
-func (h *Hosts) shut() {
+// beginClose starts closing, once: no process is started any more, exchanges are closed and idle
+// processes retired.
+func (h *Hosts) beginClose() {
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
@@ -190,18 +187,18 @@ func (h *Hosts) shut() {
 	open := slices.Collect(maps.Keys(h.exchanges))
 	h.mu.Unlock()
 	for _, id := range open {
-		h.close(&effect.ExchangeClose{ID: id, Reason: "the run is ending"})
+		h.closeExchange(&effect.ExchangeClose{ID: id, Reason: "the run is ending"})
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for p := range h.processes {
-		if p.life.idle() {
-			p.retire(leaveIdle)
+		if p.lifecycle.isIdle() {
+			p.retire(idlePatience)
 		}
 	}
 }
 
-// Waiting is how many exchanges wait for their turn with a host.
+// Waiting returns the number of exchanges that wait for a slot of the host.
 func (h *Hosts) Waiting(host string) int {
 	pl := h.pools[host]
 	if pl == nil {
@@ -209,12 +206,11 @@ func (h *Hosts) Waiting(host string) int {
 	}
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	return len(pl.line)
+	return len(pl.waiters)
 }
 
-// reserve admits one more process, so that Close waits for it; false when the
-// run is ending.
-func (h *Hosts) reserve() bool {
+// trackRunning makes Close wait for one more process. It returns false if the run is ending.
+func (h *Hosts) trackRunning() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -224,13 +220,13 @@ func (h *Hosts) reserve() bool {
 	return true
 }
 
-func (h *Hosts) register(p *process) {
+func (h *Hosts) registerProcess(p *process) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.processes[p] = struct{}{}
 }
 
-func (h *Hosts) unregister(p *process) {
+func (h *Hosts) unregisterProcess(p *process) {
 	h.mu.Lock()
 	delete(h.processes, p)
 	h.mu.Unlock()

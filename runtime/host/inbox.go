@@ -8,29 +8,30 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
-// What one batch may hold; a line larger than batchBytes comes alone.
+// Limits of one batch. A line longer than batchBytes is a batch of its own.
 const (
 	batchMessages = 256
 	batchBytes    = 1 << 20
 )
 
-// inbox holds the messages of one exchange between who reads them and the
-// requests for more. It holds one batch; while that waits, the reader goroutine
-// waits with the next, and the pipe slows the host.
+// inbox passes the messages of one exchange from the reader to the requests for messages. It holds
+// one batch. While that is not taken, the reader goroutine waits with the next one, and the pipe
+// blocks the host.
 type inbox struct {
-	mu      sync.Mutex
-	space   sync.Cond     // for the reader: the batch was taken, or nobody wants more
-	ready   chan struct{} // for next: there is something to take
-	ended   chan struct{} // closed when no message will come any more
-	held    batch         // what waits
-	any     bool          // something has come
-	done    bool          // the terminal message has come
-	discard bool          // the exchange is cancelled: messages are dropped
-	failure *effect.Error // why no terminal message will come; given after what waits
-	late    bool          // because the time was over
-	again   bool          // another process is wanted: the host ended without having read the prompt,
-	lost    *effect.Error // or it is lost, and may be gone on with; nil: it is not
-	lasts   bool          // a lost one may be
+	mu          sync.Mutex
+	space       sync.Cond     // for the reader: the batch was taken, or no more is wanted
+	ready       chan struct{} // for nextMessages: takeBatch returns something
+	ended       chan struct{} // closed when no message will come any more
+	pending     batch         // not yet taken
+	received    bool          // a message has come
+	hasTerminal bool
+	discard     bool          // the exchange is cancelled: messages are dropped
+	failure     *effect.Error // why no terminal message will come; returned after pending
+	timedOut    bool          // failure is a timeout
+	// another process is needed: the host exited before it read the prompt, or is lost
+	needsProcess bool
+	lostErr      *effect.Error // set if the host is lost and another process may continue
+	canContinue  bool          // another process may continue after a loss
 }
 
 func newInbox() *inbox {
@@ -39,61 +40,62 @@ func newInbox() *inbox {
 	return in
 }
 
-// put adds a batch, which is the inbox's from then on; it may wait until it fits. An
-// exchange that has its terminal message, or has failed, takes none.
-func (in *inbox) put(b batch, wait bool) {
+// addBatch adds a batch and takes ownership of it. With wait it blocks until the batch fits. After
+// the terminal message or a failure it drops the batch.
+func (in *inbox) addBatch(b batch, wait bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	for wait && !in.closed() && !in.discard && !in.fits(&b) {
+	for wait && !in.isClosed() && !in.discard && !in.hasRoomFor(&b) {
 		in.space.Wait()
 	}
-	if in.closed() {
+	if in.isClosed() {
 		return
 	}
-	in.any = true
+	in.received = true
 	if !in.discard {
-		in.join(b)
+		in.mergeBatch(b)
 	}
-	if b.terminal {
-		in.done = true
+	if b.hasTerminal {
+		in.hasTerminal = true
 		close(in.ended)
 	}
-	signal(in.ready)
+	wakeOne(in.ready)
 }
 
-func (in *inbox) fits(b *batch) bool {
-	h := &in.held
+func (in *inbox) hasRoomFor(b *batch) bool {
+	h := &in.pending
 	return len(h.msgs) == 0 || len(h.msgs)+len(b.msgs) <= batchMessages && h.size+b.size <= batchBytes
 }
 
-// closed says that no more messages are taken.
-func (in *inbox) closed() bool { return in.done || in.failure != nil || in.again }
+// isClosed reports whether further messages are dropped because the exchange is complete, failed,
+// or needs a process.
+func (in *inbox) isClosed() bool { return in.hasTerminal || in.failure != nil || in.needsProcess }
 
-// join adds b to what waits; requests that it withdraws are taken out.
-func (in *inbox) join(b batch) {
-	h := &in.held
+// mergeBatch appends b to the pending batch and removes requests that b withdraws.
+func (in *inbox) mergeBatch(b batch) {
+	h := &in.pending
 	from := len(h.msgs)
 	if from == 0 {
 		was := *h
 		*h = b
 		if was.lines != nil {
 			h.lines = was.lines
-			h.follow(&b)
+			h.appendLines(&b)
 		}
 	} else {
-		h.follow(&b)
+		h.appendLines(&b)
 		h.msgs = append(h.msgs, b.msgs...)
 		h.size += b.size
 		h.requests += b.requests
 	}
-	if b.takeBack && h.requests > 0 {
-		h.withdraw(from)
+	if b.hasWithdrawal && h.requests > 0 {
+		h.removeWithdrawn(from)
 	}
 }
 
-// withdraw takes out each withdraw at or after from with the request that it
-// takes back, when that is there.
-func (b *batch) withdraw(from int) {
+// removeWithdrawn removes each withdraw message at or after from, together with its request, if the
+// request is in the batch.
+func (b *batch) removeWithdrawn(from int) {
 	for i := from; i < len(b.msgs); i++ {
 		m := &b.msgs[i]
 		if m.ID == "" || hostmsg.Of(m.Type).Role != hostmsg.TakesBack {
@@ -111,159 +113,158 @@ func (b *batch) withdraw(from int) {
 	}
 }
 
-// state is what an inbox without messages is in.
-type state uint8
+// inboxState is the state of an inbox that has no messages.
+type inboxState uint8
 
 const (
-	waiting  state = iota // more may come
-	complete              // the terminal message has been taken, or the exchange closed
-	failed                // none will come; why says why
-	untaken               // the prompt has not been read: another process is wanted
+	inboxOpen         inboxState = iota // more messages may come
+	inboxComplete                       // the terminal message was taken, or the exchange closed
+	inboxFailed                         // no more will come; see failureError
+	inboxNeedsProcess                   // the prompt was not read: another process is needed
 )
 
-// take gives all that waits; when that is nothing, how things stand.
-func (in *inbox) take() (batch, state) {
+// takeBatch returns the pending batch, or the state if there is none.
+func (in *inbox) takeBatch() (batch, inboxState) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	switch {
-	case len(in.held.msgs) > 0:
-		b := in.held
-		in.held = batch{}
+	case len(in.pending.msgs) > 0:
+		b := in.pending
+		in.pending = batch{}
 		in.space.Signal()
-		return b, waiting
+		return b, inboxOpen
 	case in.discard:
-		return batch{}, complete
+		return batch{}, inboxComplete
 	case in.failure != nil:
-		return batch{}, failed
-	case in.again:
-		return batch{}, untaken
-	case in.done:
-		return batch{}, complete
+		return batch{}, inboxFailed
+	case in.needsProcess:
+		return batch{}, inboxNeedsProcess
+	case in.hasTerminal:
+		return batch{}, inboxComplete
 	}
-	return batch{}, waiting
+	return batch{}, inboxOpen
 }
 
-// quiet says that nothing has come that take has not given.
-func (in *inbox) quiet() bool {
+// isEmpty reports whether takeBatch has nothing new to return.
+func (in *inbox) isEmpty() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return len(in.held.msgs) == 0 && !in.closed() && !in.discard
+	return len(in.pending.msgs) == 0 && !in.isClosed() && !in.discard
 }
 
-// fail says that no terminal message will come, and why, unless it has come or
-// another failure has.
-func (in *inbox) fail(e *effect.Error) {
+// setFailure records why no terminal message will come. It does nothing if the exchange is complete
+// or has failed.
+func (in *inbox) setFailure(e *effect.Error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if !in.done && in.failure == nil {
+	if !in.hasTerminal && in.failure == nil {
 		in.failure = e
-		in.end()
+		in.notifyEnd()
 	}
 }
 
-// expire is fail because the time is over: what waits is dropped. It gives false
-// when the exchange had ended before.
-func (in *inbox) expire(e *effect.Error) bool {
+// failOnTimeout is like setFailure, but also drops the pending batch. It returns false if the
+// exchange had ended before.
+func (in *inbox) failOnTimeout(e *effect.Error) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.done || in.failure != nil {
+	if in.hasTerminal || in.failure != nil {
 		return false
 	}
-	in.held = batch{}
-	in.failure, in.late = e, true
-	in.end()
+	in.pending = batch{}
+	in.failure, in.timedOut = e, true
+	in.notifyEnd()
 	return true
 }
 
-// restart says that the host ended without having read the prompt. It gives
-// false when that does not matter any more.
-func (in *inbox) restart() bool {
+// requestProcess records that the host exited before it read the prompt. It returns false if no
+// other process is needed.
+func (in *inbox) requestProcess() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.closed() || in.discard || in.any {
+	if in.isClosed() || in.discard || in.received {
 		return false
 	}
-	in.again = true
-	signal(in.ready)
+	in.needsProcess = true
+	wakeOne(in.ready)
 	return true
 }
 
-// lose is restart of what is lost in the midst of the exchange, where that may be gone on with.
-func (in *inbox) lose(e *effect.Error) bool {
+// markLost records that the process was lost in the middle of the exchange. It returns false if no
+// other process can continue.
+func (in *inbox) markLost(e *effect.Error) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.closed() || in.discard || !in.lasts {
+	if in.isClosed() || in.discard || !in.canContinue {
 		return false
 	}
-	in.again, in.lost = true, e
-	signal(in.ready)
+	in.needsProcess, in.lostErr = true, e
+	wakeOne(in.ready)
 	return true
 }
 
-// whyLost is how the host was lost whose exchange another process is to go on with; nil when it was not.
-func (in *inbox) whyLost() *effect.Error {
+// lostError returns the error of the lost process that another one must replace, or nil.
+func (in *inbox) lostError() *effect.Error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.lost
+	return in.lostErr
 }
 
-// finish says that the terminal message has come, and was given.
-func (in *inbox) finish() {
+// markTerminal records that the terminal message has come and was returned before.
+func (in *inbox) markTerminal() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.any, in.done = true, true
+	in.received, in.hasTerminal = true, true
 	close(in.ended)
 }
 
-// resume undoes restart: a new process has the prompt.
-func (in *inbox) resume() {
+// clearRequest records that a new process has the exchange.
+func (in *inbox) clearRequest() {
 	in.mu.Lock()
-	in.again, in.lost = false, nil
+	in.needsProcess, in.lostErr = false, nil
 	in.mu.Unlock()
 }
 
-// drain drops what is there and what will come. It says whether the terminal
-// message is still to come.
-func (in *inbox) drain() bool {
+// discardAll drops pending and future messages. It reports whether the terminal message has not
+// come.
+func (in *inbox) discardAll() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.held, in.discard = batch{}, true
+	in.pending, in.discard = batch{}, true
 	in.space.Signal()
-	return !in.closed()
+	return !in.isClosed()
 }
 
-// refuses says that no more messages are wanted.
-func (in *inbox) refuses() bool {
+// refusesMessages reports whether further messages are dropped.
+func (in *inbox) refusesMessages() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.closed() || in.discard
+	return in.isClosed() || in.discard
 }
 
-// dropping says that messages are dropped: the exchange is cancelled.
-func (in *inbox) dropping() bool {
+// isDiscarding reports whether messages are dropped because the exchange is cancelled.
+func (in *inbox) isDiscarding() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.discard
 }
 
-// why is why the exchange failed before its terminal message; nil when it did
-// not.
-func (in *inbox) why() *effect.Error {
+// failureError returns the failure of the exchange, or nil.
+func (in *inbox) failureError() *effect.Error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.failure
 }
 
-// expired says that the exchange failed because its time was over; who ended it
-// so sees to its process.
-func (in *inbox) expired() bool {
+// hasTimedOut reports whether the exchange failed by its timeout; then abort ends its process.
+func (in *inbox) hasTimedOut() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.late
+	return in.timedOut
 }
 
-func (in *inbox) end() {
+func (in *inbox) notifyEnd() {
 	close(in.ended)
 	in.space.Signal()
-	signal(in.ready)
+	wakeOne(in.ready)
 }

@@ -16,17 +16,17 @@ import (
 func uttered(t *testing.T, lines ...string) (b batch) {
 	t.Helper()
 	for _, l := range lines {
-		if err := decode(b.room(), []byte(l), nil); err != nil {
+		if err := decodeMessage(b.nextMessage(), []byte(l), nil); err != nil {
 			t.Fatal(err)
 		}
-		b.keep()
+		b.commitMessage()
 	}
 	return b
 }
 
 // taken tells what an inbox gives: messages, or how things stand.
 func taken(in *inbox) string {
-	b, now := in.take()
+	b, now := in.takeBatch()
 	if len(b.msgs) > 0 {
 		return fmt.Sprint(len(b.msgs))
 	}
@@ -45,19 +45,19 @@ func TestInbox(t *testing.T) {
 		ends bool
 	}{
 		{"nothing", func(*inbox) {}, "waiting", false},
-		{"more to come", func(in *inbox) { in.put(uttered(t, progress), true) }, "1 waiting", false},
-		{"all came", func(in *inbox) { in.put(uttered(t, progress), true); in.put(uttered(t, result), true) }, "2 complete", true},
-		{"behind the last", func(in *inbox) { in.put(uttered(t, result), true); in.put(uttered(t, progress), true) }, "1 complete", true},
-		{"a failure behind the last", func(in *inbox) { in.put(uttered(t, result), true); in.fail(broke) }, "1 complete", true},
-		{"a failure", func(in *inbox) { in.put(uttered(t, progress), true); in.fail(broke) }, "1 failed", true},
-		{"behind a failure", func(in *inbox) { in.fail(broke); in.put(uttered(t, progress), true) }, "failed", true},
-		{"time is over", func(in *inbox) { in.put(uttered(t, progress), true); in.expire(broke) }, "failed", true},
-		{"not read", func(in *inbox) { in.restart() }, "untaken", false},
-		{"behind that", func(in *inbox) { in.restart(); in.put(uttered(t, progress), true) }, "untaken", false},
-		{"read by another", func(in *inbox) { in.restart(); in.resume(); in.put(uttered(t, progress), true) }, "1 waiting", false},
-		{"read after all", func(in *inbox) { in.put(uttered(t, progress), true); in.restart() }, "1 waiting", false},
-		{"cancelled", func(in *inbox) { in.put(uttered(t, progress), true); in.drain(); in.put(uttered(t, progress), true) }, "complete", false},
-		{"cancelled, and ended", func(in *inbox) { in.drain(); in.put(uttered(t, result), true) }, "complete", true},
+		{"more to come", func(in *inbox) { in.addBatch(uttered(t, progress), true) }, "1 waiting", false},
+		{"all came", func(in *inbox) { in.addBatch(uttered(t, progress), true); in.addBatch(uttered(t, result), true) }, "2 complete", true},
+		{"behind the last", func(in *inbox) { in.addBatch(uttered(t, result), true); in.addBatch(uttered(t, progress), true) }, "1 complete", true},
+		{"a failure behind the last", func(in *inbox) { in.addBatch(uttered(t, result), true); in.setFailure(broke) }, "1 complete", true},
+		{"a failure", func(in *inbox) { in.addBatch(uttered(t, progress), true); in.setFailure(broke) }, "1 failed", true},
+		{"behind a failure", func(in *inbox) { in.setFailure(broke); in.addBatch(uttered(t, progress), true) }, "failed", true},
+		{"time is over", func(in *inbox) { in.addBatch(uttered(t, progress), true); in.failOnTimeout(broke) }, "failed", true},
+		{"not read", func(in *inbox) { in.requestProcess() }, "untaken", false},
+		{"behind that", func(in *inbox) { in.requestProcess(); in.addBatch(uttered(t, progress), true) }, "untaken", false},
+		{"read by another", func(in *inbox) { in.requestProcess(); in.clearRequest(); in.addBatch(uttered(t, progress), true) }, "1 waiting", false},
+		{"read after all", func(in *inbox) { in.addBatch(uttered(t, progress), true); in.requestProcess() }, "1 waiting", false},
+		{"cancelled", func(in *inbox) { in.addBatch(uttered(t, progress), true); in.discardAll(); in.addBatch(uttered(t, progress), true) }, "complete", false},
+		{"cancelled, and ended", func(in *inbox) { in.discardAll(); in.addBatch(uttered(t, result), true) }, "complete", true},
 	} {
 		in := newInbox()
 		c.do(in)
@@ -76,10 +76,10 @@ func TestInbox(t *testing.T) {
 		}
 	}
 	in := newInbox()
-	if !in.expire(broke) || in.expire(broke) || !in.expired() || in.why() != broke || in.restart() || in.drain() {
+	if !in.failOnTimeout(broke) || in.failOnTimeout(broke) || !in.hasTimedOut() || in.failureError() != broke || in.requestProcess() || in.discardAll() {
 		t.Error("an exchange whose time is over ends once")
 	}
-	if in = newInbox(); in.expired() || in.why() != nil || !in.restart() || in.restart() {
+	if in = newInbox(); in.hasTimedOut() || in.failureError() != nil || !in.requestProcess() || in.requestProcess() {
 		t.Error("a process that has not read the prompt is replaced once")
 	}
 }
@@ -129,10 +129,10 @@ func TestFailureHasCause(t *testing.T) {
 	for err, want := range map[error]string{
 		&ndjson.TooLongError{Limit: 8, Size: 9, Offset: 1}: "sent a line longer than 8 bytes (9 read, at offset 1 of its output)",
 		&ndjson.EncodingError{Size: 4, At: 2, Offset: 7}:   "sent a line of 4 bytes that is not valid UTF-8 (byte 2 of it, at offset 7 of its output)",
-		errNoRoom:           "sent a message whose values need more than the 3 MiB that [limits] max_memory_mb allows",
+		errTooLarge:           "sent a message whose values need more than the 3 MiB that [limits] max_memory_mb allows",
 		errors.New("a leg"): "cannot be read from: a leg",
 	} {
-		if f := p.lineFailure(err, nil); !strings.HasSuffix(f.Message, want) || !errors.Is(f, err) {
+		if f := p.lineError(err, nil); !strings.HasSuffix(f.Message, want) || !errors.Is(f, err) {
 			t.Errorf("%s, want %s", f.Message, want)
 		}
 	}

@@ -18,20 +18,21 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// Initialisation is what the manifest says of the beginning of a process.
+// Initialisation holds the manifest's keys for the start of a process.
 type Initialisation struct {
-	InitTimeout float64 `json:"init_timeout"` // seconds; 0 means Timeout, for a vendor's agent 60
-	Init        bool    `json:"init"`         // init is sent without parameters, too
-	SendTools   bool    `json:"send_tools"`   // prompts list the host's tools, also when it has not announced that it wants them
+	InitTimeout float64 `json:"init_timeout"` // seconds; 0 means Timeout, or 60 for a vendor's agent
+	Init        bool    `json:"init"`         // send init also without parameters
+	// list the host's tools in prompts even if the host has not announced that it uses them
+	SendTools bool `json:"send_tools"`
 }
 
-// hasParams says whether the host is initialised: when it has any parameter.
+// hasParams reports whether the host has parameters, and is therefore initialised.
 func (c *Config) hasParams() bool {
 	return len(c.ParamsEnv) > 0 || len(bytes.Trim(c.Params, " \t\r\n{}")) > 0 && string(c.Params) != "null"
 }
 
-// initLine is the first line for a new process; nil when it has no parameters.
-// It fails when a variable that a parameter comes from is not set.
+// initLine returns the first line for a new process, or nil if it needs none. It fails if a
+// variable in ParamsEnv is not set.
 func (c *Config) initLine(environ []string) ([]byte, error) {
 	if c.protocol().New != nil || c.Init && !c.hasParams() {
 		return ndjson.Append(nil, jsonobject.New(hostmsg.Init).End()), nil
@@ -46,7 +47,7 @@ func (c *Config) initLine(environ []string) ([]byte, error) {
 	for _, pe := range c.ParamsEnv {
 		set, ok := procgroup.LookupEnv(environ, pe.Env)
 		if !ok {
-			return nil, c.failure("needs the environment variable %s, which is not set: [hosts.%s.params_env] takes the parameter '%s' from it", pe.Env, c.Connector, pe.Param)
+			return nil, c.errorf("needs the environment variable %s, which is not set: [hosts.%s.params_env] takes the parameter '%s' from it", pe.Env, c.Connector, pe.Param)
 		}
 		v := jsonobject.Member{Name: pe.Param, Value: value.AppendString(nil, set)}
 		at := slices.IndexFunc(params, func(m jsonobject.Member) bool { return m.Name == pe.Param })
@@ -69,7 +70,7 @@ func (c *Config) initLine(environ []string) ([]byte, error) {
 	return ndjson.Append(nil, o.End()), nil
 }
 
-// params are the declared parameters in their order.
+// params returns the declared parameters in order.
 func (c *Config) params() ([]jsonobject.Member, error) {
 	if len(c.Params) == 0 || string(c.Params) == "null" {
 		return nil, nil
@@ -81,30 +82,30 @@ func (c *Config) params() ([]jsonobject.Member, error) {
 	return all, nil
 }
 
-// initialise sends the init line and waits for the host's acknowledgement.
+// initialise sends the init line and waits for the acknowledgement.
 func (p *process) initialise(ctx context.Context, text []byte) error {
 	in := newInbox()
-	p.beginTurn(&turn{in: in, one: true}, line{short: text})
-	defer in.drain()
+	p.beginSegment(&segment{inbox: in, isInit: true}, line{short: text})
+	defer in.discardAll()
 	wait := p.cfg.initTimeout()
 	t := time.NewTimer(wait)
 	defer t.Stop()
 	for {
-		b, now := in.take()
+		b, now := in.takeBatch()
 		for i := range b.msgs {
 			m := &b.msgs[i]
-			if p.words == nil || hostmsg.Of(m.Type).Terminal() || hostmsg.Of(m.Type).Role == hostmsg.Acknowledges {
-				return p.acknowledged(m)
+			if p.translation == nil || hostmsg.Of(m.Type).Terminal() || hostmsg.Of(m.Type).Role == hostmsg.Acknowledges {
+				return p.handleInitReply(m)
 			}
-			p.hosts.remark("debug", p.cfg, "says before it is ready: %s", stderrlog.Quote(m.Text))
+			p.hosts.logf("debug", p.cfg, "says before it is ready: %s", stderrlog.Quote(m.Text))
 		}
-		if now == failed {
-			return p.noAck(in.why())
+		if now == inboxFailed {
+			return p.noAckError(in.failureError())
 		}
 		select {
 		case <-in.ready:
 		case <-t.C:
-			return p.told(p.cfg.failure("did not acknowledge initialization: it sent nothing within %s seconds", seconds(wait.Seconds())))
+			return p.addContext(p.cfg.errorf("did not acknowledge initialization: it sent nothing within %s seconds", formatSeconds(wait.Seconds())))
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-p.hosts.closing:
@@ -113,30 +114,30 @@ func (p *process) initialise(ctx context.Context, text []byte) error {
 	}
 }
 
-// acknowledged judges the first message of a new process.
-func (p *process) acknowledged(m *effect.HostMessage) error {
+// handleInitReply handles the first message of a new process.
+func (p *process) handleInitReply(m *effect.HostMessage) error {
 	switch hostmsg.Of(m.Type).Role {
 	case hostmsg.Acknowledges:
-		p.announced.read(m.Text, p.words != nil)
-		p.keepAck(m.Text)
-		p.rest(false)
+		p.announced.parse(m.Text, p.translation != nil)
+		p.noteAck(m.Text)
+		p.release(false)
 		return nil
 	case hostmsg.Fails:
-		return p.told(p.cfg.reported(m.Text))
+		return p.addContext(p.cfg.reportedError(m.Text))
 	}
-	return p.told(p.cfg.failure("did not acknowledge initialization: it answered %s", stderrlog.Quote(m.Text)))
+	return p.addContext(p.cfg.errorf("did not acknowledge initialization: it answered %s", stderrlog.Quote(m.Text)))
 }
 
-// announcement is what a process has said of itself when it acknowledged its initialisation.
+// announcement holds what a process reported about itself in its acknowledgement.
 type announcement struct {
 	cancels, resumes bool
-	hearsTools       bool  // it is to be told of its tools
-	state            State // all that it said of itself
+	wantsTools       bool        // its prompts must list the tools
+	result           ProbeResult // version and capabilities
 }
 
-// read reads an acknowledgement; a vendor's agent hears of tools in another way. A list of anything is accepted: what is no known
-// name means nothing.
-func (a *announcement) read(line []byte, vendor bool) {
+// parse reads an acknowledgement. A vendor's agent learns its tools in another way. Unknown
+// capabilities are ignored.
+func (a *announcement) parse(line []byte, vendor bool) {
 	var ack struct {
 		Version      any   `json:"version"`
 		Capabilities []any `json:"capabilities"`
@@ -145,32 +146,32 @@ func (a *announcement) read(line []byte, vendor bool) {
 		return
 	}
 	a.cancels = slices.Contains(ack.Capabilities, any("cancel"))
-	a.hearsTools = slices.Contains(ack.Capabilities, any("tools")) && !vendor
+	a.wantsTools = slices.Contains(ack.Capabilities, any("tools")) && !vendor
 	a.resumes = slices.Contains(ack.Capabilities, any("resume"))
-	a.state.Version, _ = ack.Version.(string)
+	a.result.Version, _ = ack.Version.(string)
 	for _, c := range ack.Capabilities {
 		if name, ok := c.(string); ok {
-			a.state.Capabilities = append(a.state.Capabilities, name)
+			a.result.Capabilities = append(a.result.Capabilities, name)
 		}
 	}
 }
 
-// noAck is the failure of a host that ended before it acknowledged.
-func (p *process) noAck(why *effect.Error) error {
-	if code, _ := why.Fields["code"].(string); strings.HasPrefix(code, limitCode) || isLost(why) {
+// noAckError is the error of a host that exited before it acknowledged.
+func (p *process) noAckError(why *effect.Error) error {
+	if code, _ := why.Fields["code"].(string); strings.HasPrefix(code, limitCode) || isLostError(why) {
 		return why
 	}
-	f := p.cfg.failure("did not acknowledge initialization")
+	f := p.cfg.errorf("did not acknowledge initialization")
 	if code, ok := why.Fields["exit_code"]; ok {
 		f.Message += fmt.Sprintf(": it exited with code %d", code)
 	} else {
 		f.Message += ": " + why.Message
 	}
-	return alike(f, why)
+	return copyContext(f, why)
 }
 
-// reported is an `error` message as a HostError of its own words.
-func (c *Config) reported(line []byte) *effect.Error {
+// reportedError converts an `error` message to a HostError.
+func (c *Config) reportedError(line []byte) *effect.Error {
 	var e struct {
 		Message     any             `json:"message"`
 		Code        json.RawMessage `json:"code"`
@@ -178,7 +179,7 @@ func (c *Config) reported(line []byte) *effect.Error {
 		Session     string          `json:"session"`
 	}
 	f := effect.Errorf("HostError", "%s", stderrlog.Quote(line)).With("host", c.Name)
-	// A member of another type than it should be leaves the line to speak.
+	// If a member has the wrong type, the error quotes the whole line.
 	if err := json.Unmarshal(line, &e); err != nil {
 		return f
 	}
@@ -195,6 +196,6 @@ func (c *Config) reported(line []byte) *effect.Error {
 	if e.Recoverable != nil {
 		f.With("recoverable", *e.Recoverable)
 	}
-	in(f, e.Session)
+	withSession(f, e.Session)
 	return f
 }

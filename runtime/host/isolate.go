@@ -15,85 +15,86 @@ import (
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
-// A host with isolate has a process and a directory of its own for each exchange.
-// The directory is removed at the end unless something changed in it. Who goes on with
-// a conversation gets the directory in which it was.
+// A host with isolate starts a process in a new directory for each exchange. The directory is
+// removed afterwards unless a file in it has changed. An exchange that continues a session uses the
+// session's directory.
 
-// Isolation says where exchanges work.
+// Isolation configures the directories of exchanges.
 type Isolation struct {
-	Isolate string `json:"isolate"` // "copy" or "worktree": each has a directory of its own, in Root; "" and "none": it has not
-	Root    string `json:"-"`       // the manifest's directory
+	// "copy" or "worktree": each exchange has a directory below Root; "" and "none": none
+	Isolate string `json:"isolate"`
+	Root    string `json:"-"` // the manifest's directory
 
-	Original string `json:"-"` // the working directory of which Dir is a copy; "" where it is none
+	Original string `json:"-"` // the working directory of which Dir is a copy; "" if Dir is not a copy
 }
 
-// isolated says that each exchange has a directory of its own.
+// isolated reports whether each exchange has a directory of its own.
 func (c *Config) isolated() bool { return c.Isolate != "" && c.Isolate != "none" }
 
-// workplaces are where a host's conversations have worked.
-type workplaces struct {
-	mu   sync.Mutex
-	made int
-	by   map[string]workplace // by the conversation's name
-	live map[*process]struct{}
+// workDirs holds the directories of a host's sessions.
+type workDirs struct {
+	mu        sync.Mutex
+	made      int
+	bySession map[string]workDir
+	live      map[*process]struct{}
 }
 
-// workplace is a directory of a conversation: one that is kept, or a name that is free for it.
-type workplace struct {
+// workDir is the directory of a session: an existing one, or the name for a new one.
+type workDir struct {
 	Host    string `json:"host"`
 	Session string `json:"session"`
 	Name    string `json:"-"`
-	Dir     string `json:"dir"` // relative to that of the tasks
+	Dir     string `json:"dir"` // relative to the directory of all tasks
 	Branch  string `json:"branch,omitempty"`
 	kept    bool
 }
 
-// work gives the configuration of a process for one exchange, and its directory.
-func (h *Hosts) work(ctx context.Context, c *Config, session string) (*Config, *workspace.Dir, error) {
+// makeWorkDir returns the configuration and the directory of a process for one exchange.
+func (h *Hosts) makeWorkDir(ctx context.Context, c *Config, session string) (*Config, *workspace.Dir, error) {
 	if err := c.checkDir(); err != nil {
 		return nil, nil, err
 	}
-	at, err := c.placeOf()
+	at, err := c.workspacePlace()
 	if err != nil {
-		return nil, nil, c.failure("cannot be isolated: %v", err)
+		return nil, nil, c.errorf("cannot be isolated: %v", err)
 	}
 	at.Environ = h.opts.Environ
-	if err := h.pools[c.Name].places.settle(ctx, session); err != nil {
+	if err := h.pools[c.Name].workDirs.awaitEnding(ctx, session); err != nil {
 		return nil, nil, err
 	}
 	name := ""
-	if was, ok := h.pools[c.Name].places.find(session, c, &at); ok {
+	if was, ok := h.pools[c.Name].workDirs.findDir(session, c, &at); ok {
 		if was.kept {
-			return c.in(workspace.Kept(was.Name, was.Dir, was.Branch, at))
+			return c.inDir(workspace.Kept(was.Name, was.Dir, was.Branch, at))
 		}
 		name = was.Name
 	}
 	if name == "" {
 		name = h.taskName(c)
 	}
-	ctx, cancel := h.untilClosing(ctx)
+	ctx, cancel := h.withClosing(ctx)
 	defer cancel()
 	d, err := workspace.Make(ctx, c.Isolate, name, at)
 	switch {
 	case errors.Is(err, workspace.ErrNoRepository):
-		return nil, nil, c.failure(`cannot be isolated: %v, which isolate = "worktree" of [hosts.%s] needs: make it one by git init, or copy by isolate = "copy"`, err, c.Connector)
+		return nil, nil, c.errorf(`cannot be isolated: %v, which isolate = "worktree" of [hosts.%s] needs: make it one by git init, or copy by isolate = "copy"`, err, c.Connector)
 	case ctx.Err() != nil:
 		return nil, nil, context.Cause(ctx)
 	case err != nil:
-		return nil, nil, c.failure("cannot be isolated: %v", err)
+		return nil, nil, c.errorf("cannot be isolated: %v", err)
 	}
-	return c.in(d)
+	return c.inDir(d)
 }
 
-// in is the configuration of a process that works in a directory.
-func (c *Config) in(d *workspace.Dir) (*Config, *workspace.Dir, error) {
+// inDir returns the configuration of a process that works in d.
+func (c *Config) inDir(d *workspace.Dir) (*Config, *workspace.Dir, error) {
 	own := *c
 	own.Dir, own.Original = d.Path, c.Dir
 	return &own, d, nil
 }
 
-// placeOf is what directories of the host's are made of.
-func (c *Config) placeOf() (workspace.Place, error) {
+// workspacePlace returns where the host's directories are created.
+func (c *Config) workspacePlace() (workspace.Place, error) {
 	root, err := filepath.Abs(c.Root)
 	if err != nil {
 		return workspace.Place{}, err
@@ -102,9 +103,9 @@ func (c *Config) placeOf() (workspace.Place, error) {
 	return workspace.Place{Root: root, From: from}, err
 }
 
-// taskName names a directory: RUN-HOST-N.
+// taskName returns a new directory name: RUN-HOST-N.
 func (h *Hosts) taskName(c *Config) string {
-	p := &h.pools[c.Name].places
+	p := &h.pools[c.Name].workDirs
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.made++
@@ -115,8 +116,8 @@ func (h *Hosts) taskName(c *Config) string {
 	return fmt.Sprintf("%s-%s-%d", run, c.Name, p.made)
 }
 
-// untilClosing is ctx that also ends when Close is called.
-func (h *Hosts) untilClosing(ctx context.Context) (context.Context, context.CancelFunc) {
+// withClosing returns a context that also ends when Close is called.
+func (h *Hosts) withClosing(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {
@@ -128,19 +129,19 @@ func (h *Hosts) untilClosing(ctx context.Context) (context.Context, context.Canc
 	return ctx, func() { cancel(context.Canceled) }
 }
 
-// tellPlace puts where the work was done into a result.
-func (p *process) tellPlace(m *effect.HostMessage) {
+// addWorkDir adds the directory and branch of the work to a result.
+func (p *process) addWorkDir(m *effect.HostMessage) {
 	all := m.Payload.Map()
-	all.SetString("work_dir", value.String(p.work.Path))
-	if p.work.Branch != "" {
-		all.SetString("branch", value.String(p.work.Branch))
+	all.SetString("work_dir", value.String(p.workDir.Path))
+	if p.workDir.Branch != "" {
+		all.SetString("branch", value.String(p.workDir.Branch))
 	}
 }
 
-// leaveWork ends the directory of a process that has ended.
-func (p *process) leaveWork() {
+// endWorkDir removes or keeps the directory of a process that has exited.
+func (p *process) endWorkDir() {
 	h, c := p.hosts, p.cfg
-	defer h.pools[c.Name].places.over(p)
+	defer h.pools[c.Name].workDirs.removeLive(p)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
@@ -150,40 +151,40 @@ func (p *process) leaveWork() {
 		case <-ctx.Done():
 		}
 	}()
-	kept, err := p.work.End(ctx)
+	kept, err := p.workDir.End(ctx)
 	if err != nil {
-		h.remark("warn", c, "leaves %s: %v", p.work.Shown(), err)
+		h.logf("warn", c, "leaves %s: %v", p.workDir.Shown(), err)
 	} else if kept {
 		on := ""
-		if p.work.Branch != "" {
-			on = ", on branch " + p.work.Branch
+		if p.workDir.Branch != "" {
+			on = ", on branch " + p.workDir.Branch
 		}
-		h.remark("info", c, "has changed files: %s is kept%s", p.work.Shown(), on)
+		h.logf("info", c, "has changed files: %s is kept%s", p.workDir.Shown(), on)
 	}
-	if session := p.conversation(); session != "" {
-		if err := h.pools[c.Name].places.note(workplace{Host: c.Name, Session: session, Name: p.work.Name, Dir: p.work.Path, Branch: p.work.Branch, kept: kept}, p.work); err != nil {
-			h.remark("warn", c, "cannot note where its session %s worked: %v", session, err)
+	if session := p.sessionName(); session != "" {
+		if err := h.pools[c.Name].workDirs.saveDir(workDir{Host: c.Name, Session: session, Name: p.workDir.Name, Dir: p.workDir.Path, Branch: p.workDir.Branch, kept: kept}, p.workDir); err != nil {
+			h.logf("warn", c, "cannot note where its session %s worked: %v", session, err)
 		}
 	}
 }
 
-// settle waits until it is known what becomes of a conversation's directory: a process
-// that has told its result, or has died, may yet be ending.
-func (p *workplaces) settle(ctx context.Context, session string) error {
+// awaitEnding waits for processes of the session that are ending, since only then it is known
+// whether the directory is kept.
+func (p *workDirs) awaitEnding(ctx context.Context, session string) error {
 	if session == "" {
 		return nil
 	}
 	p.mu.Lock()
 	var ending []*process
 	for o := range p.live {
-		if o.conversation() == session && !o.usable() {
+		if o.sessionName() == session && !o.isUsable() {
 			ending = append(ending, o)
 		}
 	}
 	p.mu.Unlock()
 	for _, o := range ending {
 		select {
-		case <-o.stages.gone:
+		case <-o.stages.terminated:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-o.hosts.closing:
@@ -193,7 +194,7 @@ func (p *workplaces) settle(ctx context.Context, session string) error {
 	return nil
 }
 
-func (p *workplaces) begin(o *process) {
+func (p *workDirs) addLive(o *process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.live == nil {
@@ -202,20 +203,20 @@ func (p *workplaces) begin(o *process) {
 	p.live[o] = struct{}{}
 }
 
-func (p *workplaces) over(o *process) {
+func (p *workDirs) removeLive(o *process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.live, o)
 }
 
-// find gives the place of a conversation, of this run or of one before.
-func (p *workplaces) find(session string, c *Config, at *workspace.Place) (workplace, bool) {
+// findDir returns the directory of a session, of this run or an earlier one.
+func (p *workDirs) findDir(session string, c *Config, at *workspace.Place) (workDir, bool) {
 	if session == "" {
-		return workplace{}, false
+		return workDir{}, false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if was, ok := p.by[session]; ok {
+	if was, ok := p.bySession[session]; ok {
 		return was, true
 	}
 	files, _ := os.ReadDir(at.Tasks())
@@ -224,7 +225,7 @@ func (p *workplaces) find(session string, c *Config, at *workspace.Place) (workp
 		if !isNote {
 			continue
 		}
-		var was workplace
+		var was workDir
 		text, err := os.ReadFile(filepath.Join(at.Tasks(), f.Name()))
 		if err != nil || json.Unmarshal(text, &was) != nil || was.Host != c.Name || was.Session != session {
 			continue
@@ -235,21 +236,20 @@ func (p *workplaces) find(session string, c *Config, at *workspace.Place) (workp
 			return was, true
 		}
 	}
-	return workplace{}, false
+	return workDir{}, false
 }
 
-// noteSuffix ends the name of the file that says whose conversation worked in a
-// directory that is kept.
+// noteSuffix is the suffix of the file that records which session used a kept directory.
 const noteSuffix = ".json"
 
-// note remembers a place, in a file as well when it is kept.
-func (p *workplaces) note(was workplace, d *workspace.Dir) error {
+// saveDir records the directory of a session, also in a file if the directory is kept.
+func (p *workDirs) saveDir(was workDir, d *workspace.Dir) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.by == nil {
-		p.by = map[string]workplace{}
+	if p.bySession == nil {
+		p.bySession = map[string]workDir{}
 	}
-	p.by[was.Session] = was
+	p.bySession[was.Session] = was
 	if !was.kept {
 		return nil
 	}

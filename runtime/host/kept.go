@@ -16,35 +16,35 @@ import (
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
-// keeping says how a new process is kept by the run's keeper.
-type keeping struct {
-	by    *keeper.Client
-	k     int64 // the how-manieth of its host it is
-	whole bool  // all that it says makes its state here
-	// bridge is the path of its bridge to the tools; "": it has none.
+// keepSpec says how the keeper runs a new process.
+type keepSpec struct {
+	client *keeper.Client
+	number int64 // number of the process among its host's
+	whole  bool  // the keeper must store the whole output, since the state here depends on all of it
+	// bridge is the path of the process's bridge to the tools; "" if it has none.
 	bridge string
 	note   []byte
 }
 
-// keeping is what the process of an exchange is kept by; nil: by nobody.
-func (p *process) keeping(w wish) *keeping {
+// newKeepSpec returns the keepSpec for the process of an exchange, or nil without a keeper.
+func (p *process) newKeepSpec(w acquireSpec) *keepSpec {
 	if p.hosts.opts.Keeper == nil {
 		return nil
 	}
-	n := spawned{Session: w.session, Tools: w.tools, Of: w.of, Bridge: p.entry.Path()}
-	if p.work != nil {
-		n.Work = &workNote{p.work.Name, p.work.Path, p.work.Branch}
+	n := spawnNote{Session: w.session, Tools: w.tools, Of: w.predecessor, Bridge: p.bridgeEntry.Path()}
+	if p.workDir != nil {
+		n.Work = &workNote{p.workDir.Name, p.workDir.Path, p.workDir.Branch}
 	}
-	return &keeping{by: p.hosts.opts.Keeper, k: int64(p.number), whole: p.words != nil || w.of != nil, bridge: n.Bridge, note: jsonwrite.MustEncode(n)}
+	return &keepSpec{client: p.hosts.opts.Keeper, number: int64(p.number), whole: p.translation != nil || w.predecessor != nil, bridge: n.Bridge, note: jsonwrite.MustEncode(n)}
 }
 
-// spawned is what is noted of a process when it is started.
-type spawned struct {
+// spawnNote is the note that the keeper stores when a process starts.
+type spawnNote struct {
 	Session string        `json:"session,omitempty"`
 	Tools   adapter.Tools `json:"tools,omitempty"`
 	Work    *workNote     `json:"work,omitempty"`
 	Bridge  string        `json:"bridge,omitempty"`
-	// Of is the exchange that it is to go on with; nil: it begins one of its own.
+	// Of is the exchange that the process continues; nil if it begins one.
 	Of *predecessor `json:"of,omitempty"`
 }
 
@@ -54,64 +54,64 @@ type workNote struct {
 	Branch string `json:"branch,omitempty"`
 }
 
-// dir is the directory that the process works in; nil without one of its own.
-func (w *workNote) dir(at workspace.Place) *workspace.Dir {
+// workspaceDir returns the directory that the process works in.
+func (w *workNote) workspaceDir(at workspace.Place) *workspace.Dir {
 	return workspace.Kept(w.Name, w.Path, w.Branch, at)
 }
 
-// start starts a process that is kept.
-func (k *keeping) start(c *Config, s *Surroundings, path string) (Conn, error) {
-	conn, err := k.by.Start(keeper.Spec{ID: keeper.ID{Host: c.Name, K: k.k}, Path: path, Args: c.Args, Env: s.Env, Dir: c.Dir, Limits: c.Limits,
+// startKept starts a process through the keeper.
+func (k *keepSpec) startKept(c *Config, s *Surroundings, path string) (Conn, error) {
+	conn, err := k.client.Start(keeper.Spec{ID: keeper.ID{Host: c.Name, K: k.number}, Path: path, Args: c.Args, Env: s.Env, Dir: c.Dir, Limits: c.Limits,
 		LongLine: c.MaxLine, Bridge: k.bridge, Whole: k.whole, Note: k.note}, s.Stderr)
 	switch {
 	case errors.Is(err, keeper.ErrLost):
-		return nil, c.lost()
+		return nil, c.lostError()
 	case err != nil:
-		return nil, c.spawnFailure(err)
+		return nil, c.spawnError(err)
 	}
 	return keptConn{conn}, nil
 }
 
-// keptConn is the connection to a process that is kept.
+// keptConn is the connection to a kept process.
 type keptConn struct{ *keeper.Conn }
 
-// Exit says how the process ended.
 func (c keptConn) Exit() Exit {
 	e := c.Conn.Exit()
 	return Exit{Code: e.Code, Stderr: e.Stderr, Limit: e.Limit}
 }
 
-// framing is what stands before a line that is sent to a process which is kept.
-type framing struct {
-	kind  keeper.Kind // 0: KindSay
-	heard int64       // the line that the adapter had heard last
+// lineFrame is the header of a line that is sent to a kept process.
+type lineFrame struct {
+	kind  keeper.Kind // 0 means KindSay
+	heard int64       // the last line that the adapter had received
 	note  *lineNote
 	sides []keeper.Side
 }
 
-// lineNote is what is noted of a line that was sent, for whoever goes on with the process.
+// lineNote is stored by the keeper with a line, for a process that resumes the run.
 type lineNote struct {
-	Ours    string     `json:"ours,omitempty"` // the line in our words, where the process has others
-	Sum     string     `json:"sum,omitempty"`  // of the line in our words
-	Begun   *begunNote `json:"begun,omitempty"`
-	Ack     string     `json:"ack,omitempty"`     // nothing was sent: it has acknowledged its initialisation by this line,
-	Session string     `json:"session,omitempty"` // or has named its conversation,
-	Rest    *restNote  `json:"rest,omitempty"`    // or its exchange is over
-	Errand  int64      `json:"errand,omitempty"`  // it answers this one
+	Ours  string     `json:"ours,omitempty"` // the line in our protocol, if it was translated
+	Sum   string     `json:"sum,omitempty"`  // digest of the line in our protocol
+	Begun *beginNote `json:"begun,omitempty"`
+	// no line was sent: the process acknowledged its initialisation with this line
+	Ack     string    `json:"ack,omitempty"`
+	Session string    `json:"session,omitempty"` // or reported its session
+	Rest    *restNote `json:"rest,omitempty"`    // or its exchange ended
+	Errand  int64     `json:"errand,omitempty"`  // number of the agent's request that the line answers
 }
 
-// begunNote is of the prompt of an exchange.
-type begunNote struct {
-	Turn  int64     `json:"turn"`  // how many exchanges the process has had, with this one
-	Open  string    `json:"open"`  // the sum of what was asked for
-	At    time.Time `json:"at"`    // by the clock on the wall
-	Since int64     `json:"since"` // see turn
-	// Revived is of an exchange that another process had, which is lost.
-	Revived *revivalNote `json:"revived,omitempty"`
+// beginNote is stored with the prompt of an exchange.
+type beginNote struct {
+	Turn  int64     `json:"turn"`  // number of the process's exchanges, including this one
+	Open  string    `json:"open"`  // digest of the opening request
+	At    time.Time `json:"at"`    // wall-clock time
+	Since int64     `json:"since"` // see segment.offset
+	// Revived describes the lost process's exchange that this one continues.
+	Revived *handoverNote `json:"revived,omitempty"`
 }
 
-// predecessor is the exchange that the turn goes on with; nil: it began one.
-func (n *begunNote) predecessor() *predecessor {
+// predecessor returns the exchange that this one continues, or nil.
+func (n *beginNote) predecessor() *predecessor {
 	if n.Revived == nil {
 		return nil
 	}
@@ -120,27 +120,28 @@ func (n *begunNote) predecessor() *predecessor {
 
 type restNote struct {
 	Served bool `json:"served"`
-	Spoken bool `json:"spoken"` // it has sent a message
+	Spoken bool `json:"spoken"` // the process has sent a message
 }
 
-// keptExchange is what an exchange has where processes are kept.
+// keptExchange is the part of an exchange that is used when processes are kept.
 type keptExchange struct {
-	given   atomic.Int64 // the last line that the program has had
-	opening *Open        // as which it was begun before this process, and is yet to be opened
-	began   time.Time    // when that was
-	course  *Course      // nil: no other process can go on with it
-	again   *revival     // nil: it is with its first process; under the exchange's lock
+	deliveredLine atomic.Int64 // number of the last line that the program has received
+	resumedFrom   *Open        // set if an earlier process began the exchange and this one has not opened it
+	openedAt      time.Time
+	history       *History // nil if no other process can continue the exchange
+	// nil while the exchange is with its first process; guarded by the exchange's lock
+	handover *handover
 }
 
-// custody is what a process has because it is kept.
-type custody struct {
-	conn   *keeper.Conn // nil: it is not
-	begun  atomic.Int64 // exchanges
-	repeat repeats
+// keeperState is the part of a process that is used when it is kept.
+type keeperState struct {
+	conn      *keeper.Conn // nil if the process is not kept
+	exchanges atomic.Int64 // number of exchanges begun
+	sent      sentLines
 }
 
-// framed is a line as it is sent to a process that is kept.
-func (p *process) framed(l line) line {
+// frameLine adds the keeper's header to a line.
+func (p *process) frameLine(l line) line {
 	f := l.frame
 	if f.kind == 0 {
 		f.kind = keeper.KindSay
@@ -148,45 +149,46 @@ func (p *process) framed(l line) line {
 	if f.note == nil {
 		f.note = &lineNote{}
 	}
-	if p.words == nil && l.size() > 0 && f.note.Sum == "" {
-		f.note.Sum = l.sum()
+	if p.translation == nil && l.size() > 0 && f.note.Sum == "" {
+		f.note.Sum = l.digest()
 	}
 	head := p.kept.conn.Frame(f.kind, f.heard, jsonwrite.MustEncode(f.note), f.sides, l.size())
-	out := line{short: append(head, l.short...), long: make([]stretch, len(l.long))}
+	out := line{short: append(head, l.short...), long: make([]longPart, len(l.long))}
 	for i, s := range l.long {
-		s.at += len(head)
+		s.offset += len(head)
 		out.long[i] = s
 	}
 	return out
 }
 
-// sum is what tells a line from others.
-func (l *line) sum() string {
+// digest returns a hash of the line.
+func (l *line) digest() string {
 	h := sha256.New()
-	_ = l.each(func(piece []byte) error { h.Write(piece); return nil }) // nothing fails
+	_ = l.eachPiece(func(piece []byte) error { h.Write(piece); return nil }) // never fails
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// opens is the sum of what an exchange is opened with, where the process is kept.
-func (c *custody) opens(r *effect.ExchangeOpen) string {
+// requestDigest returns the digest of an opening request, or "" if the process is not kept.
+func (c *keeperState) requestDigest(r *effect.ExchangeOpen) string {
 	if c.conn == nil {
 		return ""
 	}
-	return sumOf(r)
+	return digestRequest(r)
 }
 
-// sumOf is the sum of what an exchange is opened with.
-func sumOf(r *effect.ExchangeOpen) string {
+// digestRequest returns the digest of an opening request.
+func digestRequest(r *effect.ExchangeOpen) string {
 	text, err := json.Marshal(r)
 	if err != nil {
 		panic("host: what an exchange is opened with is no JSON: " + err.Error())
 	}
 	l := line{short: text}
-	return l.sum()
+	return l.digest()
 }
 
-// saying is the framing of what a line of ours became in the words of an adapter. Who calls it has the adapter.
-func (p *process) saying(f framing, ours []byte) framing {
+// frameTranslated returns the header of the adapter's translation of our line. The caller must hold
+// the adapter's lock.
+func (p *process) frameTranslated(f lineFrame, ours []byte) lineFrame {
 	if p.kept.conn == nil {
 		return f
 	}
@@ -194,136 +196,137 @@ func (p *process) saying(f framing, ours []byte) framing {
 		f.note = &lineNote{}
 	}
 	l := line{short: ours}
-	f.note.Ours, f.heard = string(ours), p.words.heard
+	f.note.Ours, f.heard = string(ours), p.translation.lastLine
 	if f.note.Sum == "" {
-		f.note.Sum = l.sum()
+		f.note.Sum = l.digest()
 	}
 	return f
 }
 
-// beginning is the framing of the first line of a turn.
-func (c *custody) beginning(t *turn) framing {
-	if t.one {
-		return framing{kind: keeper.KindPinned}
+// frameBegin returns the header of the first line of a segment.
+func (c *keeperState) frameBegin(t *segment) lineFrame {
+	if t.isInit {
+		return lineFrame{kind: keeper.KindPinned}
 	}
-	n := &begunNote{Turn: c.begun.Add(1), Open: t.opens, At: time.Now(), Since: t.since}
-	if t.again != nil {
-		n.Revived = &t.again.note
+	n := &beginNote{Turn: c.exchanges.Add(1), Open: t.requestDigest, At: time.Now(), Since: t.offset}
+	if t.handover != nil {
+		n.Revived = &t.handover.note
 	}
-	return framing{kind: keeper.KindBegin, note: &lineNote{Begun: n}}
+	return lineFrame{kind: keeper.KindBegin, note: &lineNote{Begun: n}}
 }
 
-// keep notes something of a process that is kept.
-func (p *process) keep(kind keeper.Kind, n lineNote) {
+// keepNote stores a note about the process in the keeper.
+func (p *process) keepNote(kind keeper.Kind, n lineNote) {
 	if p.kept.conn == nil {
 		return
 	}
-	f := framing{kind: kind, note: &n}
-	if t := p.words; t != nil {
+	f := lineFrame{kind: kind, note: &n}
+	if t := p.translation; t != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		f.heard = t.heard
+		f.heard = t.lastLine
 	}
-	p.out.put(line{frame: f}, true)
+	p.out.enqueue(line{frame: f}, true)
 }
 
-// keepAck notes that the process has acknowledged its initialisation. What it has said so far nobody
-// else writes down.
-func (p *process) keepAck(line []byte) {
-	if p.words == nil {
-		p.keep(keeper.KindPinned, lineNote{Ack: string(line)})
-	}
-}
-
-// keepSession notes how the process calls the conversation.
-func (p *process) keepSession(name string) {
-	if p.words == nil {
-		p.keep(keeper.KindPinned, lineNote{Session: name})
+// noteAck stores the acknowledgement, which is in no journal.
+func (p *process) noteAck(line []byte) {
+	if p.translation == nil {
+		p.keepNote(keeper.KindPinned, lineNote{Ack: string(line)})
 	}
 }
 
-// keepRest notes that the process's exchange is over.
-func (p *process) keepRest(served bool) {
-	p.keep(keeper.KindNote, lineNote{Rest: &restNote{served, p.read.spoken.Load()}})
+// noteSession stores the session that the process reported.
+func (p *process) noteSession(name string) {
+	if p.translation == nil {
+		p.keepNote(keeper.KindPinned, lineNote{Session: name})
+	}
 }
 
-// journaled tells the keeper, at times, that the lines up to one are in the run's journal.
-func (ex *exchange) journaled(line int64) {
-	if p := ex.process(); p != nil && p.kept.conn != nil && line > 0 {
+// noteRest stores that the process's exchange ended.
+func (p *process) noteRest(served bool) {
+	p.keepNote(keeper.KindNote, lineNote{Rest: &restNote{served, p.reader.hasSpoken.Load()}})
+}
+
+// ackJournaled tells the keeper, with some delay, that the lines up to the given one are in the
+// run's journal.
+func (ex *exchange) ackJournaled(line int64) {
+	if p := ex.currentProcess(); p != nil && p.kept.conn != nil && line > 0 {
 		p.kept.conn.AckSoon(line)
 	}
 }
 
-// Journaled says that the lines of an exchange up to one are in the run's journal: the keeper holds
-// only so much of what is not (durable runs call it after each group that they have written). A reply to an exchange,
-// and its end, say that of all that the program has had.
-func (h *Hosts) Journaled(exchange, line int64) {
-	if ex, err := h.exchange(exchange); err == nil {
-		ex.journaled(line)
+// AckJournaled tells the keeper that the exchange's lines up to the given one are in the run's
+// journal. The keeper limits the lines that are not, so durable runs call it after each group that
+// they write. A reply to an exchange, and its close, acknowledge all lines that the program has
+// received.
+func (h *Hosts) AckJournaled(exchange, line int64) {
+	if ex, err := h.lookupExchange(exchange); err == nil {
+		ex.ackJournaled(line)
 	}
 }
 
-// Suspend leaves the processes to their keeper: what is asked from now on gives ErrClosed, and Close ends none of them. Without
-// a keeper it does nothing.
+// Suspend leaves the processes to the keeper: further requests fail with ErrClosed, and Close ends
+// no process. Without a keeper it does nothing.
 func (h *Hosts) Suspend() {
 	if h.opts.Keeper == nil {
 		return
 	}
-	h.left.Store(true)
+	h.suspended.Store(true)
 	h.opts.Keeper.Leave()
 }
 
-// dropKept leaves unread what a process that was ended has said and nobody wants: of one that is kept that may be
-// much. A trace has it all the same.
-func (p *process) dropKept() {
-	if p.kept.conn != nil && p.hosts.opts.Wire == nil {
+// dropUnread discards the unread output of a process that was ended, which may be large, unless a
+// trace needs it.
+func (p *process) dropUnread() {
+	if p.kept.conn != nil && p.hosts.opts.Trace == nil {
 		p.kept.conn.Drop()
 	}
 }
 
-// repeats are lines that the process has from before: who makes them again does not send them.
-type repeats struct {
-	mu  sync.Mutex
-	all map[string]int // how often, by their sums
+// sentLines counts the lines that a kept process received before a restart. A line that is produced
+// again is not sent again.
+type sentLines struct {
+	mu     sync.Mutex
+	counts map[string]int // by digest
 }
 
-// add notes that a line was sent.
-func (r *repeats) add(sum string) {
+func (r *sentLines) addDigest(sum string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.all == nil {
-		r.all = map[string]int{}
+	if r.counts == nil {
+		r.counts = map[string]int{}
 	}
-	r.all[sum]++
+	r.counts[sum]++
 }
 
-// take says whether a line was sent, once for each time that it was.
-func (r *repeats) take(sum string) bool {
+// takeDigest reports whether a line was sent, once for each time that it was.
+func (r *sentLines) takeDigest(sum string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.all[sum] == 0 {
+	if r.counts[sum] == 0 {
 		return false
 	}
-	if r.all[sum]--; r.all[sum] == 0 {
-		delete(r.all, sum)
+	if r.counts[sum]--; r.counts[sum] == 0 {
+		delete(r.counts, sum)
 	}
 	return true
 }
 
-// has says whether a line was sent.
-func (r *repeats) has(sum string) bool {
+// hasDigest reports whether a line was sent.
+func (r *sentLines) hasDigest(sum string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.all[sum] > 0
+	return r.counts[sum] > 0
 }
 
-func (r *repeats) none() bool {
+func (r *sentLines) isEmpty() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.all) == 0
+	return len(r.counts) == 0
 }
 
-// repeated says that the process has a line already.
-func (c *custody) repeated(l *line) bool {
-	return c.conn != nil && l.frame.kind == 0 && !c.repeat.none() && c.repeat.take(l.sum())
+// alreadySent reports whether the process received the line before the restart.
+func (c *keeperState) alreadySent(l *line) bool {
+	return c.conn != nil && l.frame.kind == 0 && !c.sent.isEmpty() && c.sent.takeDigest(l.digest())
 }

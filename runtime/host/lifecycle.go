@@ -7,51 +7,52 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// lifecycle is which exchange has a process, and how far the process is from its start to its end.
+// lifecycle records which exchange has a process, and the state of the process from start to end.
 type lifecycle struct {
-	turn     atomic.Pointer[turn] // of the newest exchange; nil before the first
-	mu       sync.Mutex
-	cur      *inbox // of the exchange that has the process
-	promptAt int64  // where its prompt begins in all that was sent
-	served   bool   // it has completed an exchange
-	counted  bool   // as a start that failed
-	retiring bool
-	silent   bool // its output has ended
-	ended    bool // and the reader knows why
-	exited   bool // because the process has
-	failure  *effect.Error
+	segment        atomic.Pointer[segment] // of the newest exchange; nil before the first
+	mu             sync.Mutex
+	inbox          *inbox // of the exchange that has the process
+	promptOffset   int64  // offset of its prompt in the bytes sent
+	served         bool   // the process has completed an exchange
+	failureCounted bool   // the start counts as failed
+	retiring       bool
+	outputEnded    bool
+	endKnown       bool // failure is set
+	exited         bool // the output ended because the process exited
+	failure        *effect.Error
 }
 
-// begin gives the process to an exchange and reports whether it has ended meanwhile. sendPrompt sends what begins
-// the exchange and returns where that is in all that was sent.
-func (l *lifecycle) begin(in *inbox, sendPrompt func() int64) (ended bool) {
+// assign assigns the process to an exchange and reports whether the process has ended. sendPrompt
+// sends the first line of the exchange and returns its offset in the bytes sent.
+func (l *lifecycle) assign(in *inbox, sendPrompt func() int64) (ended bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.cur = in
-	l.promptAt = sendPrompt()
-	return l.ended
+	l.inbox = in
+	l.promptOffset = sendPrompt()
+	return l.endKnown
 }
 
-// rest takes the process back from its exchange.
-func (l *lifecycle) rest(served bool) {
+// release takes the process from its exchange.
+func (l *lifecycle) release(served bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.cur = nil
+	l.inbox = nil
 	l.served = l.served || served
 }
 
-// idle reports whether no exchange has the process.
-func (l *lifecycle) idle() bool {
+// isIdle reports whether no exchange has the process.
+func (l *lifecycle) isIdle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.cur == nil
+	return l.inbox == nil
 }
 
-// current returns the inbox of the exchange that has the process, nil between exchanges, and the turn of the newest one.
-func (l *lifecycle) current() (*inbox, *turn) {
+// currentExchange returns the inbox of the exchange that has the process, or nil, and the segment
+// of the newest exchange.
+func (l *lifecycle) currentExchange() (*inbox, *segment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.cur, l.turn.Load()
+	return l.inbox, l.segment.Load()
 }
 
 // hasServed reports whether the process has completed an exchange.
@@ -61,11 +62,11 @@ func (l *lifecycle) hasServed() bool {
 	return l.served
 }
 
-// canServe reports whether more is to come from the process.
+// canServe reports whether the process can serve further exchanges.
 func (l *lifecycle) canServe() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.silent && !l.retiring
+	return !l.outputEnded && !l.retiring
 }
 
 func (l *lifecycle) isRetiring() bool {
@@ -74,8 +75,8 @@ func (l *lifecycle) isRetiring() bool {
 	return l.retiring
 }
 
-// retire notes that the process is made to end, and reports whether it is the first to say so.
-func (l *lifecycle) retire() (first bool) {
+// markRetiring records that the process is being ended, and reports whether this is the first call.
+func (l *lifecycle) markRetiring() (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	first = !l.retiring
@@ -83,35 +84,36 @@ func (l *lifecycle) retire() (first bool) {
 	return first
 }
 
-// silence notes that the output has ended, and reports whether the process was retiring.
-func (l *lifecycle) silence() (retiring bool) {
+// markOutputEnded records that the output has ended, and reports whether the process was retiring.
+func (l *lifecycle) markOutputEnded() (retiring bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.silent = true
+	l.outputEnded = true
 	return l.retiring
 }
 
-// end notes why the output has ended. It returns the inbox of the exchange that has the process.
-func (l *lifecycle) end(failure *effect.Error, exited bool) (in *inbox, retiring bool) {
+// recordEnd records why the output has ended. It returns the inbox of the exchange that has the
+// process.
+func (l *lifecycle) recordEnd(failure *effect.Error, exited bool) (in *inbox, retiring bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ended, l.exited, l.failure = true, exited, failure
-	return l.cur, l.retiring
+	l.endKnown, l.exited, l.failure = true, exited, failure
+	return l.inbox, l.retiring
 }
 
-// outcome is why the output has ended, and reports whether the exchange's work cannot have begun: the process had served
-// before, and has exited when it had read no more than consumed.
-func (l *lifecycle) outcome(consumed int64) (failure *effect.Error, untouched bool) {
+// endState returns why the output has ended, and reports whether the exchange's work cannot have
+// begun: the process had completed an exchange before, and exited before it read the prompt.
+func (l *lifecycle) endState(consumed int64) (failure *effect.Error, untouched bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.failure, l.exited && l.served && consumed <= l.promptAt
+	return l.failure, l.exited && l.served && consumed <= l.promptOffset
 }
 
-// countFailure counts that the start failed, and reports whether it is the first to do so.
+// countFailure counts the start as failed, and reports whether this is the first call.
 func (l *lifecycle) countFailure() (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	first = !l.counted
-	l.counted = true
+	first = !l.failureCounted
+	l.failureCounted = true
 	return first
 }

@@ -7,41 +7,40 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// longText is the length from which a text in a line is not copied into it.
+// longText is the length from which a text is encoded while it is written.
 const longText = 1 << 20
 
-// stretchPiece is how much of a long text is encoded at once.
-const stretchPiece = 64 << 10
+// pieceSize is the amount of a long text that is encoded at once.
+const pieceSize = 64 << 10
 
-// A line is sent to a host, with its end. A long text in it is encoded while it is
-// written: until the host has read it, which may be never, it takes no memory but the
-// program's.
+// A line is sent to a host, including its line end. Long texts in it are encoded while they are
+// written, so until the host reads the line they use no memory besides the program's own.
 type line struct {
-	short []byte // all but what is long
-	long  []stretch
-	frame framing // what stands before it where the process is kept
+	short []byte // all but the long parts
+	long  []longPart
+	frame lineFrame // the keeper's header, for a kept process
 }
 
-// stretch is a long text within a line.
-type stretch struct {
-	at     int // it stands before short[at]
+// longPart is a long text within a line.
+type longPart struct {
+	offset int // position in line.short before which it is written
 	text   string
 	encode func(dst []byte, part string) []byte // parts are cut between characters and line ends
-	size   int                                  // encoded, in bytes
+	size   int                                  // encoded size in bytes
 }
 
-func newStretch(at int, text string, encode func([]byte, string) []byte) stretch {
-	s := stretch{at: at, text: text, encode: encode}
-	// What the encoder never fails over is cheaper to encode twice than to keep.
-	_ = s.pieces(func(b []byte) error { s.size += len(b); return nil })
+func newLongPart(at int, text string, encode func([]byte, string) []byte) longPart {
+	s := longPart{offset: at, text: text, encode: encode}
+	// The encoder cannot fail, and encoding twice is cheaper than storing the result.
+	_ = s.eachPiece(func(b []byte) error { s.size += len(b); return nil })
 	return s
 }
 
-// pieces gives the encoded text in pieces that are valid until the next one.
-func (s *stretch) pieces(yield func([]byte) error) error {
+// eachPiece calls yield with pieces of the encoded text. A piece is valid until yield returns.
+func (s *longPart) eachPiece(yield func([]byte) error) error {
 	var b []byte
 	for rest := s.text; rest != ""; {
-		n := cut(rest, stretchPiece)
+		n := cutLength(rest, pieceSize)
 		b = s.encode(b[:0], rest[:n])
 		if err := yield(b); err != nil {
 			return err
@@ -51,9 +50,11 @@ func (s *stretch) pieces(yield func([]byte) error) error {
 	return nil
 }
 
-// cut gives the length of a beginning of text, about as long as most, that ends
-// neither within a character nor within "\r\n".
-func cut(text string, most int) int {
+// cutLength returns the length of a prefix of text of about most bytes that ends neither within a
+// character nor within "\r
+//
+// ".
+func cutLength(text string, most int) int {
 	if len(text) <= most {
 		return len(text)
 	}
@@ -64,57 +65,57 @@ func cut(text string, most int) int {
 	return n
 }
 
-// size is how many bytes the line has.
+// size returns the number of bytes of the line.
 func (l *line) size() int { return len(l.short) + sizeOf(l.long) }
 
-func sizeOf(long []stretch) (n int) {
+func sizeOf(long []longPart) (n int) {
 	for i := range long {
 		n += long[i].size
 	}
 	return n
 }
 
-// each gives the line in pieces that are valid until the next one.
-func (l *line) each(yield func([]byte) error) error {
+// eachPiece calls yield with pieces of the line. A piece is valid until yield returns.
+func (l *line) eachPiece(yield func([]byte) error) error {
 	from := 0
 	for i := range l.long {
 		s := &l.long[i]
-		if err := yield(l.short[from:s.at]); err != nil {
+		if err := yield(l.short[from:s.offset]); err != nil {
 			return err
 		}
-		if err := s.pieces(yield); err != nil {
+		if err := s.eachPiece(yield); err != nil {
 			return err
 		}
-		from = s.at
+		from = s.offset
 	}
 	return yield(l.short[from:])
 }
 
-// bytes is the line whole.
-func (l *line) bytes() []byte {
+// concat returns the whole line.
+func (l *line) concat() []byte {
 	if len(l.long) == 0 {
 		return l.short
 	}
 	b := make([]byte, 0, l.size())
-	_ = l.each(func(piece []byte) error { b = append(b, piece...); return nil }) // nothing fails
+	_ = l.eachPiece(func(piece []byte) error { b = append(b, piece...); return nil }) // never fails
 	return b
 }
 
-// longObject builds an object with a text in it that may be long.
+// longObject builds a JSON object that may contain a long text.
 type longObject struct {
 	jsonobject.Object
-	long []stretch
+	long []longPart
 }
 
-func (o *longObject) text(name, s string) {
+func (o *longObject) textMember(name, s string) {
 	if len(s) < longText {
 		o.Object.Text(name, s)
 		return
 	}
 	o.Key(name)
 	o.Bytes = append(o.Bytes, '"')
-	o.long = append(o.long, newStretch(len(o.Bytes), s, value.AppendEscaped))
+	o.long = append(o.long, newLongPart(len(o.Bytes), s, value.AppendEscaped))
 	o.Bytes = append(o.Bytes, '"')
 }
 
-func (o *longObject) line() line { return line{short: ndjson.End(o.End(), 0), long: o.long} }
+func (o *longObject) toLine() line { return line{short: ndjson.End(o.End(), 0), long: o.long} }

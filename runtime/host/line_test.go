@@ -41,7 +41,7 @@ func TestLongPrompts(t *testing.T) {
 				if len(l.long) != 1 || len(l.short) > 100 {
 					t.Fatalf("%s: %d long texts beside %d bytes", name, len(l.long), len(l.short))
 				}
-				if got := l.bytes(); !bytes.Equal(got, want) || len(got) != l.size() {
+				if got := l.concat(); !bytes.Equal(got, want) || len(got) != l.size() {
 					t.Fatalf("%s, moved by %d, as %s: %d bytes said to be %d, want %d", name, shift, format, len(got), l.size(), len(want))
 				}
 			}
@@ -54,8 +54,8 @@ func TestLongPrompts(t *testing.T) {
 func TestLongAmongOthers(t *testing.T) {
 	long := func(c string) line {
 		o := longObject{Object: *jsonobject.New("x")}
-		o.text("text", strings.Repeat(c, longText))
-		return o.line()
+		o.textMember("text", strings.Repeat(c, longText))
+		return o.toLine()
 	}
 	all := []line{{short: []byte("one\n")}, long("2"), {short: []byte("three\n")}, {short: []byte("four\n")}, long("5"), long("6"), {short: []byte("seven\n")}}
 	for begun := range len(all) {
@@ -65,15 +65,15 @@ func TestLongAmongOthers(t *testing.T) {
 			var want bytes.Buffer
 			for i, l := range all {
 				if i == begun {
-					go o.run()
+					go o.writeLoop()
 					synctest.Wait()
 				}
-				if at, ok := o.put(l, true); !ok || at != int64(want.Len()) {
+				if at, ok := o.enqueue(l, true); !ok || at != int64(want.Len()) {
 					t.Errorf("line %d stands at %d, %v; want %d", i, at, ok, want.Len())
 				}
-				want.Write(l.bytes())
+				want.Write(l.concat())
 			}
-			o.close()
+			o.closeQueue()
 			var got strings.Builder
 			for got.Len() < want.Len() {
 				s := h.hear()
@@ -86,7 +86,7 @@ func TestLongAmongOthers(t *testing.T) {
 			if wanted := strings.ReplaceAll(want.String(), "\n", ""); got.String() != wanted {
 				t.Errorf("%d bytes came, want %d", got.Len(), len(wanted))
 			}
-			if n := o.consumed(); n != int64(want.Len()) {
+			if n := o.bytesConsumed(); n != int64(want.Len()) {
 				t.Errorf("%d bytes were taken, want %d", n, want.Len())
 			}
 		})
@@ -96,8 +96,8 @@ func TestLongAmongOthers(t *testing.T) {
 // TestLongIsFull: what is long counts as what waits.
 func TestLongIsFull(t *testing.T) {
 	o := newOutbox(&memConn{})
-	o.put(line{long: []stretch{newStretch(0, strings.Repeat("x", outboxLimit), value.AppendEscaped)}}, false)
-	if _, ok := o.put(line{short: []byte("x\n")}, false); ok || !o.full() {
+	o.enqueue(line{long: []longPart{newLongPart(0, strings.Repeat("x", outboxLimit), value.AppendEscaped)}}, false)
+	if _, ok := o.enqueue(line{short: []byte("x\n")}, false); ok || !o.isFull() {
 		t.Error("there is room behind a text as large as the box")
 	}
 }
@@ -115,9 +115,9 @@ func TestLongPromptTakesNoMemory(t *testing.T) {
 	}
 	defer r.Close()
 	o := newOutbox(&fileConn{w: w})
-	o.put(l, true)
-	o.close()
-	go o.run()
+	o.enqueue(l, true)
+	o.closeQueue()
+	go o.writeLoop()
 	n, err := io.Copy(io.Discard, r)
 	runtime.ReadMemStats(&after)
 	if err != nil || n != int64(len(text)*3/2+len(`{"type":"prompt","text":""}`)+1) {
@@ -144,7 +144,7 @@ func TestVendorGetsLongPrompts(t *testing.T) {
 	text := strings.Repeat("é", longText)
 	l := (&Config{Transport: "acp"}).promptLine(&effect.ExchangeOpen{Prompt: text}, false)
 	var o struct{ Type, Text string }
-	if err := json.Unmarshal(l.bytes(), &o); err != nil || o.Type != "prompt" || o.Text != text {
+	if err := json.Unmarshal(l.concat(), &o); err != nil || o.Type != "prompt" || o.Text != text {
 		t.Errorf("%s with %d bytes, %v", o.Type, len(o.Text), err)
 	}
 }

@@ -348,12 +348,12 @@ func TestAgentsRevived(t *testing.T) {
 				t.Fatal(err)
 			}
 			opened := got.(*effect.ExchangeOpened)
-			open := host.Open{ID: 7, Request: request(0), Opened: opened, Since: time.Now(), Course: &host.Course{}}
-			open.Course.Opened(opened)
+			open := host.Open{ID: 7, Request: request(0), Opened: opened, Since: time.Now(), History: &host.History{}}
+			open.History.RecordOpened(opened)
 			var r *effect.ExchangeReply
 			for r == nil {
 				m := next(t, h, opened.ID)
-				open.Course.Heard(m)
+				open.History.RecordMessages(m)
 				open.Line = m.Lines.Last()
 				for _, x := range m.Messages {
 					if x.Type == "approval" {

@@ -117,7 +117,7 @@ func (c *memConn) Interrupt() { c.h.out.interrupt(true) }
 
 func (c *memConn) Resume() { c.h.out.interrupt(false) }
 
-func (c *memConn) Said() int64 { return c.h.out.written() }
+func (c *memConn) BytesSent() int64 { return c.h.out.written() }
 
 func (c *memConn) Write(b []byte) (int, error) {
 	for n, l := range strings.SplitAfter(string(b), "\n") {
@@ -264,7 +264,7 @@ func (b *bubble) happened(n int, want string) {
 		if e.what == "eof" && slices.Contains(h.events, event{"term", e.at}) {
 			continue
 		}
-		all = append(all, e.what+"@"+seconds(e.at.Seconds()))
+		all = append(all, e.what+"@"+formatSeconds(e.at.Seconds()))
 	}
 	if got := strings.Join(all, " "); got != want {
 		b.Errorf("process %d: %s, want %s", n, got, want)
@@ -272,4 +272,4 @@ func (b *bubble) happened(n int, want string) {
 }
 
 // since is how many seconds of the bubble's time have passed.
-func since(t time.Time) string { return seconds(time.Since(t).Seconds()) }
+func since(t time.Time) string { return formatSeconds(time.Since(t).Seconds()) }

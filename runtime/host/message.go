@@ -11,51 +11,52 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// errNotMessage is a line that is no message: text, or JSON of another shape.
+// errNotMessage means that a line is not a message: it is text, or JSON of another shape.
 var errNotMessage = errors.New("not a message")
 
-// room holds what one message unfolds to within a limit.
-type room struct {
-	limit int // in bytes; 0 is none
-	asked int
+// decodeBudget limits the memory of one decoded message.
+type decodeBudget struct {
+	limit int // in bytes; 0 means no limit
+	used  int
 }
 
-// errNoRoom is a message that unfolds to more than there is room for.
-var errNoRoom = errors.New("no room")
+// errTooLarge means that a decoded message exceeds the budget.
+var errTooLarge = errors.New("no room")
 
-func (r *room) take(n int) {
-	if r.asked += n; r.asked > r.limit {
-		panic(errNoRoom)
+func (r *decodeBudget) charge(n int) {
+	if r.used += n; r.used > r.limit {
+		panic(errTooLarge)
 	}
 }
 
-// decodeIn is decode within the room: it gives errNoRoom when that does not do.
-func (r *room) decodeIn(m *effect.HostMessage, text []byte) (err error) {
+// decodeMessage is like the function decodeMessage, but returns errTooLarge if the message exceeds
+// the budget.
+func (r *decodeBudget) decodeMessage(m *effect.HostMessage, text []byte) (err error) {
 	if r.limit == 0 {
-		return decode(m, text, nil)
+		return decodeMessage(m, text, nil)
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			if p != errNoRoom {
+			if p != errTooLarge {
 				panic(p)
 			}
-			err = errNoRoom
+			err = errTooLarge
 		}
 	}()
-	r.asked = 0
-	return decode(m, text, r)
+	r.used = 0
+	return decodeMessage(m, text, r)
 }
 
-// decode reads a line into m. A line that is no message gives errNotMessage; one
-// that begins as an object and cannot be read gives the *value.SyntaxError.
-func decode(m *effect.HostMessage, text []byte, in *room) error {
+// decodeMessage decodes a line into m. It returns errNotMessage for a line that is not a message,
+// and a *value.SyntaxError for a line that begins as an object and cannot be parsed.
+func decodeMessage(m *effect.HostMessage, text []byte, in *decodeBudget) error {
 	ask := func(int) {}
 	if in != nil {
-		ask = in.take
+		ask = in.charge
 	}
 	typ, id, payload, err := value.ParseMessageIn(text, ask)
 	if err != nil {
-		return unread(text, err)
+		return classifyParseError(text, err)
 	}
 	m.Type, m.ID, m.Payload, m.Text = typ, "", payload, text
 	if id != nil {
@@ -64,18 +65,18 @@ func decode(m *effect.HostMessage, text []byte, in *room) error {
 	return nil
 }
 
-// unread says why a line was not read as a message.
-func unread(text []byte, err error) error {
+// classifyParseError returns the error for a line that could not be parsed.
+func classifyParseError(text []byte, err error) error {
 	var broken *value.SyntaxError
-	// What nests so deep was never meant to be read by people.
+	// A value that is nested so deeply was not written as text for people.
 	if errors.As(err, &broken) && (broken.Deep || jsonobject.Begins(text)) {
 		return err
 	}
 	return errNotMessage
 }
 
-// plain makes m the result with the line as its text.
-func plain(m *effect.HostMessage, text []byte) {
+// setPlainResult makes m a result message whose text is the line.
+func setPlainResult(m *effect.HostMessage, text []byte) {
 	as := jsonobject.New(hostmsg.Result)
 	as.Text("text", string(text))
 	typ, _, payload, err := value.ParseMessage(as.End())
@@ -85,18 +86,18 @@ func plain(m *effect.HostMessage, text []byte) {
 	m.Type, m.ID, m.Payload, m.Text = typ, "", payload, text
 }
 
-// batch is what the reader hands on at once. A terminal message is its last.
+// batch is a group of messages that the reader delivers at once. A terminal message is its last.
 type batch struct {
-	msgs     []effect.HostMessage
-	size     int  // of the lines
-	requests int  // how many of the messages are
-	takeBack bool // it holds a withdraw
-	terminal bool
-	lines    *effect.HostLines // that it was read from; nil where nobody keeps the process
+	msgs          []effect.HostMessage
+	size          int  // of the lines, in bytes
+	requests      int  // number of messages that are requests
+	hasWithdrawal bool // it contains a withdraw message
+	hasTerminal   bool
+	lines         *effect.HostLines // the lines that it was read from; nil if the process is not kept
 }
 
-// read adds a line, and those before it that said nothing.
-func (b *batch) read(l ndjson.Line) {
+// addLine adds a line, and empty entries for the lines before it that contained no message.
+func (b *batch) addLine(l ndjson.Line) {
 	if b.lines == nil {
 		b.lines = &effect.HostLines{First: l.Number}
 	}
@@ -106,8 +107,8 @@ func (b *batch) read(l ndjson.Line) {
 	b.lines.Text = append(b.lines.Text, string(l.Text))
 }
 
-// follow adds the lines of the batch behind it.
-func (b *batch) follow(next *batch) {
+// appendLines appends the lines of the next batch.
+func (b *batch) appendLines(next *batch) {
 	switch {
 	case b.lines == nil:
 		b.lines = next.lines
@@ -119,9 +120,9 @@ func (b *batch) follow(next *batch) {
 	}
 }
 
-// room is where the next message goes: decoded in place, a flood's messages are
-// not copied. It is one of the batch when keep says so.
-func (b *batch) room() *effect.HostMessage {
+// nextMessage returns the message that the next line is decoded into, in place to avoid copying.
+// commitMessage adds it to the batch.
+func (b *batch) nextMessage() *effect.HostMessage {
 	n := len(b.msgs)
 	if n == cap(b.msgs) {
 		b.msgs = slices.Grow(b.msgs, 1)
@@ -129,21 +130,21 @@ func (b *batch) room() *effect.HostMessage {
 	return &b.msgs[:n+1][n]
 }
 
-func (b *batch) keep() {
+func (b *batch) commitMessage() {
 	b.msgs = b.msgs[:len(b.msgs)+1]
 	m := &b.msgs[len(b.msgs)-1]
 	switch row := hostmsg.Of(m.Type); {
 	case row.Waits():
 		b.requests++
 	case row.Role == hostmsg.TakesBack:
-		b.takeBack = true
+		b.hasWithdrawal = true
 	case row.Terminal():
-		b.terminal = true
+		b.hasTerminal = true
 	}
 	b.size += len(m.Text)
 }
 
-// full says that nothing more may be added.
-func (b *batch) full() bool {
-	return b.terminal || len(b.msgs) == batchMessages || b.size >= batchBytes
+// isFull reports whether nothing more may be added.
+func (b *batch) isFull() bool {
+	return b.hasTerminal || len(b.msgs) == batchMessages || b.size >= batchBytes
 }

@@ -23,7 +23,7 @@ func TestDecode(t *testing.T) {
 		{`{} trailing`, "unexpected text after the value at offset 3"},
 	} {
 		got := ""
-		if err := decode(new(effect.HostMessage), []byte(c.text), nil); err != nil {
+		if err := decodeMessage(new(effect.HostMessage), []byte(c.text), nil); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {
@@ -36,10 +36,10 @@ func TestWithdrawInBatches(t *testing.T) {
 	lines := func(all ...string) batch {
 		var b batch
 		for _, l := range all {
-			if err := decode(b.room(), []byte(l), nil); err != nil {
+			if err := decodeMessage(b.nextMessage(), []byte(l), nil); err != nil {
 				t.Fatal(err)
 			}
-			b.keep()
+			b.commitMessage()
 		}
 		return b
 	}
@@ -60,9 +60,9 @@ func TestWithdrawInBatches(t *testing.T) {
 	} {
 		in := newInbox()
 		for _, b := range c.batches {
-			in.put(b, true)
+			in.addBatch(b, true)
 		}
-		b, _ := in.take()
+		b, _ := in.takeBatch()
 		var got []string
 		for _, m := range b.msgs {
 			got = append(got, string(m.Text))
@@ -96,7 +96,7 @@ func FuzzDecode(f *testing.F) {
 			Type any `json:"type"`
 		}
 		var m effect.HostMessage
-		err := decode(&m, []byte(line), nil)
+		err := decodeMessage(&m, []byte(line), nil)
 		switch {
 		case err == nil:
 			if json.Unmarshal([]byte(line), &o) != nil || o.Type != m.Type {
@@ -106,7 +106,7 @@ func FuzzDecode(f *testing.F) {
 			if jsonobject.Begins([]byte(line)) && !json.Valid([]byte(line)) {
 				t.Fatalf("%q counts as text", line)
 			}
-			plain(&m, []byte(line))
+			setPlainResult(&m, []byte(line))
 			if got := value.AppendJSON(nil, m.Payload); m.Type != "result" || string(got) != `{"text":`+string(value.AppendString(nil, line))+`}` {
 				t.Fatalf("%q is %s %s", line, m.Type, got)
 			}

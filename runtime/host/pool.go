@@ -15,67 +15,67 @@ import (
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
-// pool holds the processes of one host declaration. Exchanges beyond their
-// number wait in the order in which they were asked for.
+// pool manages the processes of one host declaration. Exchanges beyond their number wait in order
+// of arrival.
 type pool struct {
 	hosts *Hosts
 	cfg   *Config
 
-	places workplaces // of isolated exchanges
-	plain  sync.Once  // it has been told that a line of text counts as the result
-	roots  sync.Once  // it has been warned of roots that do not exist
-	starts starts
+	workDirs  workDirs  // of isolated exchanges
+	plainOnce sync.Once // limits logPlainResult to one message
+	rootsOnce sync.Once // limits warnOfRoots to one call
+	backoff   startBackoff
 
-	mu   sync.Mutex
-	free []*slot
-	line []*place // the first comes next; empty while a slot is free
+	mu      sync.Mutex
+	free    []*slot
+	waiters []*waiter // in order of arrival; empty while a slot is free
 }
 
-// slot is room for one process. Who holds it has the process to itself.
+// slot holds at most one process. The exchange that holds the slot uses the process alone.
 type slot struct {
-	pool *pool
-	p    *process    // nil before the first use; may have ended
-	idle *time.Timer // ends a process that nobody uses; nil while somebody does
+	pool      *pool
+	proc      *process    // nil before the first use; may have exited
+	idleTimer *time.Timer // retires the process when the slot is unused; nil while it is used
 }
 
-// place is a place in the line of a pool: its slot comes when it is free.
-type place struct{ slot chan *slot }
+// waiter is an exchange that waits for a slot.
+type waiter struct{ slot chan *slot }
 
 func newPool(h *Hosts, c *Config) *pool {
-	pl := &pool{hosts: h, cfg: c, starts: starts{hand: h.opts.Hand}}
+	pl := &pool{hosts: h, cfg: c, backoff: startBackoff{clock: h.opts.Clock}}
 	for range max(c.Instances, 1) {
 		pl.free = append(pl.free, &slot{pool: pl})
 	}
 	return pl
 }
 
-// join takes the next place in the line.
-func (pl *pool) join(w wish) *place {
+// enqueueWaiter adds a waiter at the end of the queue.
+func (pl *pool) enqueueWaiter(w acquireSpec) *waiter {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	p := &place{make(chan *slot, 1)}
+	p := &waiter{make(chan *slot, 1)}
 	if len(pl.free) == 0 {
-		pl.line = append(pl.line, p)
+		pl.waiters = append(pl.waiters, p)
 		return p
 	}
-	at := pl.choose(w)
-	pl.free[at].use()
+	at := pl.chooseSlot(w)
+	pl.free[at].stopIdleTimer()
 	p.slot <- pl.free[at]
 	pl.free = slices.Delete(pl.free, at, at+1)
 	return p
 }
 
-// choose picks one of the free slots: that of the conversation, if there is one, or
-// else one whose process need not be ended.
-func (pl *pool) choose(w wish) int {
+// chooseSlot returns the index of a free slot: preferably one with the session, then one whose
+// process can serve the exchange, then one without a process.
+func (pl *pool) chooseSlot(w acquireSpec) int {
 	first := func(ok func(s *slot) bool) int { return slices.IndexFunc(pl.free, ok) }
-	runs := func(s *slot) bool { return s.p != nil && s.p.usable() }
+	runs := func(s *slot) bool { return s.proc != nil && s.proc.isUsable() }
 	at := -1
 	if w.session != "" {
-		at = first(func(s *slot) bool { return runs(s) && s.p.conversation() == w.session })
+		at = first(func(s *slot) bool { return runs(s) && s.proc.sessionName() == w.session })
 	}
 	if at < 0 {
-		at = first(func(s *slot) bool { return runs(s) && s.p.fits(w) })
+		at = first(func(s *slot) bool { return runs(s) && s.proc.canServe(w) })
 	}
 	if at < 0 {
 		at = first(func(s *slot) bool { return !runs(s) })
@@ -83,8 +83,8 @@ func (pl *pool) choose(w wish) int {
 	return max(at, 0)
 }
 
-// enter waits for the slot of a place in the line.
-func (pl *pool) enter(ctx context.Context, p *place) (*slot, error) {
+// awaitSlot waits until the waiter receives a slot.
+func (pl *pool) awaitSlot(ctx context.Context, p *waiter) (*slot, error) {
 	select {
 	case s := <-p.slot:
 		return s, nil
@@ -99,112 +99,110 @@ func (pl *pool) enter(ctx context.Context, p *place) (*slot, error) {
 	case <-pl.hosts.closing:
 		err = ErrClosed
 	}
-	pl.quit(p)
+	pl.cancelWait(p)
 	return nil, err
 }
 
-// quit gives up a place, or the slot that has come meanwhile.
-func (pl *pool) quit(p *place) {
+// cancelWait removes a waiter from the queue, or releases the slot that it has received.
+func (pl *pool) cancelWait(p *waiter) {
 	pl.mu.Lock()
-	at := slices.Index(pl.line, p)
+	at := slices.Index(pl.waiters, p)
 	if at >= 0 {
-		pl.line = slices.Delete(pl.line, at, at+1)
+		pl.waiters = slices.Delete(pl.waiters, at, at+1)
 	}
 	pl.mu.Unlock()
 	if at < 0 {
-		pl.leave(<-p.slot)
+		pl.releaseSlot(<-p.slot)
 	}
 }
 
-// leave gives a slot back, to the first who waits for one.
-func (pl *pool) leave(s *slot) {
+// releaseSlot passes a slot to the first waiter, or frees it.
+func (pl *pool) releaseSlot(s *slot) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	if len(pl.line) == 0 {
+	if len(pl.waiters) == 0 {
 		pl.free = append(pl.free, s)
-		s.rest()
+		s.startIdleTimer()
 		return
 	}
-	pl.line[0].slot <- s
-	pl.line = slices.Delete(pl.line, 0, 1)
+	pl.waiters[0].slot <- s
+	pl.waiters = slices.Delete(pl.waiters, 0, 1)
 }
 
-// process gives the slot's process, or a new one when it has none that lives, or
-// none of the conversation that is asked for. The old one is gone, with its group,
-// before the new one starts. One that is lost with its keeper before it has had a prompt is started once more.
-func (s *slot) process(ctx context.Context, w wish) (*process, error) {
-	p, err := s.current(ctx, w)
-	if lost, ok := errors.AsType[*effect.Error](err); ok && isLost(lost) {
-		return s.current(ctx, w)
+// acquire returns the slot's process if it can serve the exchange, or a new one. The old process
+// and its group have exited before the new one starts. A process that is lost together with its
+// keeper before it received a prompt is started once more.
+func (s *slot) acquire(ctx context.Context, w acquireSpec) (*process, error) {
+	p, err := s.acquireOnce(ctx, w)
+	if lost, ok := errors.AsType[*effect.Error](err); ok && isLostError(lost) {
+		return s.acquireOnce(ctx, w)
 	}
 	return p, err
 }
 
-func (s *slot) current(ctx context.Context, w wish) (*process, error) {
-	if w.session != "" && !s.mayResume() {
-		return nil, s.pool.cfg.noResume()
+func (s *slot) acquireOnce(ctx context.Context, w acquireSpec) (*process, error) {
+	if w.session != "" && !s.canResume() {
+		return nil, s.pool.cfg.resumeError()
 	}
-	if s.p != nil {
-		if s.p.usable() {
-			why := s.p.unfit(w)
+	if s.proc != nil {
+		if s.proc.isUsable() {
+			why := s.proc.mismatch(w)
 			if why == "" {
-				return s.p, nil
+				return s.proc, nil
 			}
-			s.pool.hosts.remark("debug", s.pool.cfg, "is started anew: %s", why)
+			s.pool.hosts.logf("debug", s.pool.cfg, "is started anew: %s", why)
 		}
-		s.p.retire(leaveIdle)
+		s.proc.retire(idlePatience)
 		select {
-		case <-s.p.stages.gone:
+		case <-s.proc.stages.terminated:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-s.pool.hosts.closing:
 			return nil, ErrClosed
 		}
-		s.p = nil
+		s.proc = nil
 	}
-	p, err := s.spawn(ctx, w)
+	p, err := s.spawnProcess(ctx, w)
 	if err == nil && w.session != "" && !p.announced.resumes {
-		return nil, s.pool.cfg.noResume()
+		return nil, s.pool.cfg.resumeError()
 	}
 	return p, err
 }
 
-// mayResume is false when it is known that the host cannot go on with a
-// conversation: it was not asked whether it can, or its prompt is text, which names
-// none, or its process has said so.
-func (s *slot) mayResume() bool {
+// canResume returns false if the host is known to be unable to continue a session: it is not
+// initialised, its prompts are text, or its process has not announced it.
+func (s *slot) canResume() bool {
 	c := s.pool.cfg
 	if c.protocol().New != nil {
 		return true
 	}
-	known := s.p != nil && s.p.usable()
-	return (c.Init || c.hasParams()) && c.inputJSON() && (!known || s.p.announced.resumes)
+	known := s.proc != nil && s.proc.isUsable()
+	return (c.Init || c.hasParams()) && c.inputJSON() && (!known || s.proc.announced.resumes)
 }
 
-func (c *Config) noResume() error {
-	return c.failure("cannot resume a session").With("code", "resume")
+func (c *Config) resumeError() error {
+	return c.errorf("cannot resume a session").With("code", "resume")
 }
 
-// fits says that the process can be given to an exchange.
-func (p *process) fits(w wish) bool { return p.unfit(w) == "" }
+// canServe reports whether the process can serve an exchange.
+func (p *process) canServe(w acquireSpec) bool { return p.mismatch(w) == "" }
 
-// unfit says why the process cannot go on with a conversation, or begin one when
-// none is named; "" when it can.
-func (p *process) unfit(w wish) string {
+// mismatch returns why the process cannot serve an exchange, or "" if it can.
+func (p *process) mismatch(w acquireSpec) string {
 	switch proto := p.cfg.protocol(); {
-	case p.words != nil && !p.tools.Equal(w.tools):
-		return "it is to be told of other tools" // an agent hears of them when it begins
-	case w.session == "" && proto.OneConversation && p.cfg.Vendor.Session == "fresh" && p.life.hasServed():
+	case p.translation != nil && !p.tools.Equal(w.tools):
+		return "it is to be told of other tools" // an agent receives them when it starts
+	case w.session == "" && proto.OneConversation && p.cfg.Vendor.Session == "fresh" && p.lifecycle.hasServed():
 		return "a conversation of its own is wanted"
-	// A host that speaks our protocol is told in its prompt.
-	case w.session != "" && p.conversation() != w.session && (p.words != nil || !p.announced.resumes):
+	// A host of our protocol receives the session in its prompt.
+	case w.session != "" && p.sessionName() != w.session && (p.translation != nil || !p.announced.resumes):
 		return "another conversation is to go on"
 	}
 	return ""
 }
 
-// spawn starts and initialises a process, of a conversation when one is named.
-func (s *slot) spawn(ctx context.Context, w wish) (*process, error) {
+// spawnProcess starts and initialises a process.
+func (s *slot) spawnProcess(ctx context.Context, w acquireSpec) (*process, error) {
 	h, c := s.pool.hosts, s.pool.cfg
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -213,20 +211,20 @@ func (s *slot) spawn(ctx context.Context, w wish) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.pool.turn(ctx); err != nil {
+	if err := s.pool.awaitStart(ctx); err != nil {
 		return nil, err
 	}
-	if !h.reserve() {
+	if !h.trackRunning() {
 		return nil, ErrClosed
 	}
 	var work *workspace.Dir
 	if c.isolated() {
-		if c, work, err = h.work(ctx, c, w.session); err != nil {
+		if c, work, err = h.makeWorkDir(ctx, c, w.session); err != nil {
 			h.running.Done()
 			return nil, err
 		}
 	}
-	p, err := h.connect(c, w)
+	p, err := h.startProcess(c, w)
 	if err != nil {
 		if work != nil {
 			if _, leaving := work.End(context.WithoutCancel(ctx)); leaving != nil {
@@ -234,19 +232,19 @@ func (s *slot) spawn(ctx context.Context, w wish) (*process, error) {
 			}
 		}
 		h.running.Done()
-		s.pool.failed(err)
+		s.pool.countStartFailure(err)
 		return nil, err
 	}
 	if work != nil {
-		p.work = work
-		s.pool.places.begin(p)
+		p.workDir = work
+		s.pool.workDirs.addLive(p)
 	}
-	s.p = p
-	h.register(p)
+	s.proc = p
+	h.registerProcess(p)
 	p.start()
 	if first != nil {
-		if err := p.ready(ctx, first); err != nil {
-			p.aborted(err)
+		if err := p.awaitReady(ctx, first); err != nil {
+			p.countFailedStart(err)
 			p.retire(0)
 			return nil, err
 		}
@@ -254,101 +252,102 @@ func (s *slot) spawn(ctx context.Context, w wish) (*process, error) {
 	return p, nil
 }
 
-// connect reaches a host by its transport.
-func (c *Config) connect(table map[string]Transport, s Surroundings) (Conn, error) {
+// connectVia connects to a host by its transport.
+func (c *Config) connectVia(table map[string]Transport, s Surroundings) (Conn, error) {
 	kind := c.Transport
 	if kind == "" {
 		kind = "stdio"
 	}
 	transport := table[kind]
 	if transport == nil {
-		return nil, c.failure("has an unknown transport '%s': [hosts.%s] of Concerto.toml may name one of %v",
+		return nil, c.errorf("has an unknown transport '%s': [hosts.%s] of Concerto.toml may name one of %v",
 			kind, c.Connector, slices.Sorted(maps.Keys(table)))
 	}
 	return transport.Connect(c, s)
 }
 
-// connect starts a process.
-func (h *Hosts) connect(c *Config, w wish) (*process, error) {
+// startProcess starts a process.
+func (h *Hosts) startProcess(c *Config, w acquireSpec) (*process, error) {
 	p := newProcess(h, c)
-	p.number = h.count(c.Name)
-	if err := p.prepare(w); err != nil {
+	p.number = h.nextNumber(c.Name)
+	if err := p.prepareAdapter(w); err != nil {
 		return nil, err
 	}
-	run := c.started(w.session)
-	env := h.environ(c, p.number)
-	p.version = h.checkVersion(run, env)
-	attached := make(chan struct{}) // what it says is recorded behind its start
+	run := c.startConfig(w.session)
+	env := h.processEnviron(c, p.number)
+	p.version = h.startVersionCheck(run, env)
+	attached := make(chan struct{}) // standard error is traced after the start
 	defer close(attached)
-	conn, err := run.connect(h.opts.Transports, Surroundings{Env: env, Run: h.opts.Run, Keep: p.keeping(w), Stderr: p.stderr(attached)})
+	conn, err := run.connectVia(h.opts.Transports, Surroundings{Env: env, Run: h.opts.Run, Keep: p.newKeepSpec(w), Stderr: p.stderrSink(attached)})
 	if err != nil {
-		p.door.end()
+		p.bridge.closeBridge()
 		return nil, err
 	}
-	h.guarded()
+	h.warnUnguarded()
 	p.attach(conn)
-	if h.opts.Wire != nil {
-		p.wire(hosttrace.Fate, hosttrace.Start)
+	if h.opts.Trace != nil {
+		p.trace(hosttrace.Fate, hosttrace.Start)
 	}
 	return p, nil
 }
 
-// stderr gives what takes the lines of its standard error; attached is closed when it has a connection.
-func (p *process) stderr(attached <-chan struct{}) func(line string) {
+// stderrSink returns the function that receives lines of standard error. attached is closed when
+// the process has a connection.
+func (p *process) stderrSink(attached <-chan struct{}) func(line string) {
 	return func(line string) {
-		p.aside.Take(line)
-		if p.hosts.opts.Wire != nil {
+		p.stderrLines.Take(line)
+		if p.hosts.opts.Trace != nil {
 			<-attached
-			p.wire(hosttrace.Aside, line)
+			p.trace(hosttrace.Aside, line)
 		}
 	}
 }
 
-// prepare makes what stands between the process and the program.
-func (p *process) prepare(w wish) (err error) {
+// prepareAdapter creates the process's rules, adapter, service and bridge.
+func (p *process) prepareAdapter(w acquireSpec) (err error) {
 	c := p.cfg
 	pool := p.hosts.pools[c.Name]
-	pool.roots.Do(func() { p.hosts.warnOfRoots(pool.cfg) })
-	if p.rules, err = c.policy(p.hosts.opts.Environ); err != nil {
+	pool.rootsOnce.Do(func() { p.hosts.warnOfRoots(pool.cfg) })
+	if p.rules, err = c.newPolicy(p.hosts.opts.Environ); err != nil {
 		return err
 	}
 	proto := c.protocol()
 	if proto.New == nil {
 		return nil
 	}
-	v, err := c.vendor(w)
+	v, err := c.adapterConfig(w)
 	if err != nil {
 		return err
 	}
 	if c.Transport == adapter.TransportACP {
 		if p.rules != nil {
-			p.help = service.New(p.serviceOptions())
+			p.service = service.New(p.serviceOptions())
 		}
 		if len(w.tools) > 0 {
-			if err := p.bridgeTo(w.bridge); err != nil {
+			if err := p.openBridge(w.bridgePath); err != nil {
 				return err
 			}
-			v.Bridge = p.entry
+			v.Bridge = p.bridgeEntry
 		}
 	}
-	p.words, p.tools = &translation{a: proto.New(v)}, w.tools
+	p.translation, p.tools = &translation{adapter: proto.New(v)}, w.tools
 	return nil
 }
 
-// count numbers the processes of a host.
-func (h *Hosts) count(name string) int {
+// nextNumber returns the next process number of a host.
+func (h *Hosts) nextNumber(name string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.started[name]++
-	return h.started[name]
+	h.processCounts[name]++
+	return h.processCounts[name]
 }
 
-// ready waits until a new process can take a prompt.
-func (p *process) ready(ctx context.Context, first []byte) error {
+// awaitReady waits until a new process can receive a prompt.
+func (p *process) awaitReady(ctx context.Context, first []byte) error {
 	if err := p.initialise(ctx, first); err != nil {
 		return err
 	}
-	return p.recent(ctx)
+	return p.checkVersion(ctx)
 }
 
 var _ effect.Performer = (*Hosts)(nil)

@@ -13,84 +13,83 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
-// What is said to a host outside a run: `concerto host list` looks at it once, and
-// `concerto host test` at its lines one by one. A run itself goes by Perform.
+// Access to a host outside a run: `concerto host list` probes it once, and `concerto host test`
+// exchanges single lines with it. Runs use Perform.
 
-// State is what a look at a host tells.
-type State struct {
+// ProbeResult holds what a host reported about itself.
+type ProbeResult struct {
 	Version      string
 	Capabilities []string
 }
 
-// Look starts a host, as an exchange would, and tells what it says of itself: of a
-// host that is not initialised that is nothing. The error is what a program would
-// get.
-func (h *Hosts) Look(ctx context.Context, name string) (State, error) {
+// Probe starts a host as an exchange would, and returns what it reports about itself. The result of
+// a host that is not initialised is empty. The error is the one that a program would receive.
+func (h *Hosts) Probe(ctx context.Context, name string) (ProbeResult, error) {
 	pool := h.pools[name]
 	if pool == nil {
-		return State{}, fmt.Errorf("no host '%s' is configured", name)
+		return ProbeResult{}, fmt.Errorf("no host '%s' is configured", name)
 	}
-	slot, err := pool.enter(ctx, pool.join(wish{}))
+	slot, err := pool.awaitSlot(ctx, pool.enqueueWaiter(acquireSpec{}))
 	if err != nil {
-		return State{}, err
+		return ProbeResult{}, err
 	}
-	defer pool.leave(slot)
-	p, err := slot.process(ctx, wish{})
+	defer pool.releaseSlot(slot)
+	p, err := slot.acquire(ctx, acquireSpec{})
 	if err != nil {
-		return State{}, err
+		return ProbeResult{}, err
 	}
-	return p.announced.state, nil
+	return p.announced.result, nil
 }
 
-// Transports are the names of the transports, ours first.
+// Transports returns the names of the transports, those of our protocol first.
 func Transports() []string {
 	all := slices.Sorted(maps.Keys(transports))
-	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(vendors(a), vendors(b)) })
+	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(transportRank(a), transportRank(b)) })
 	return all
 }
 
-func vendors(transport string) int {
+func transportRank(transport string) int {
 	if adapter.Protocols[transport] != nil {
 		return 1
 	}
 	return 0
 }
 
-// Program is the command that starts a host: what its section names, or what its
-// transport is known to be started by.
+// Program returns the command that starts a host: the one in its section, or the default of its
+// transport.
 func Program(c *Config) string { return cmp.Or(c.Command, c.protocol().Command) }
 
-// Translates says that a host speaks a vendor's protocol. It may say more than it was
-// asked for at any time, and what it says at its end is its vendor's affair.
-func Translates(c *Config) bool { return c.protocol().New != nil }
+// UsesAdapter reports whether a host speaks a vendor's protocol. Such a host may send unrequested
+// lines at any time, and its exit code has no defined meaning.
+func UsesAdapter(c *Config) bool { return c.protocol().New != nil }
 
-// InitLine is what a new process is sent first, nil when the host has no
-// parameters. It fails when a variable that one is taken from is not set.
+// InitLine returns the first line for a new process, or nil if the host has no parameters. It fails
+// if a variable in ParamsEnv is not set.
 func InitLine(c *Config, environ []string) ([]byte, error) { return c.initLine(environ) }
 
-// PromptLine begins an exchange.
+// PromptLine returns the line that begins an exchange.
 func PromptLine(c *Config, r *effect.ExchangeOpen) []byte {
 	l := c.promptLine(r, c.SendTools)
-	return l.bytes()
+	return l.concat()
 }
 
-// ResponseLine answers a message.
+// ResponseLine returns the line that answers a message.
 func ResponseLine(r *effect.ExchangeReply) []byte { return appendReply(nil, r) }
 
-// CancelLine ends an exchange early; the host has CancelWait to come to its
+// CancelLine returns the line that cancels an exchange. The host has CancelWait to send its
 // terminal message.
 func CancelLine(reason string) []byte { return cancelLine(reason) }
 
-// CancelWait is how long a host that was told to cancel may take.
+// CancelWait returns how long a cancelled host may take.
 func CancelWait(c *Config) time.Duration { return c.cancelGrace() }
 
-// InitWait is how long a new process may take to acknowledge.
+// InitWait returns how long a new process may take to acknowledge.
 func InitWait(c *Config) time.Duration { return c.initTimeout() }
 
-// AwaitsInput says whether a dialled process, or what it started, waits for its input and does
-// nothing else. known is false when that cannot be seen.
+// AwaitsInput reports whether a dialled process, with the processes that it started, only waits for
+// its input. known is false if the system cannot tell.
 func AwaitsInput(c Conn) (waits, known bool) {
-	if d, ok := c.(*dialled); ok {
+	if d, ok := c.(*dialedConn); ok {
 		c = d.Conn
 	}
 	if p, ok := c.(interface{ AwaitsInput() (waits, known bool) }); ok {
@@ -99,15 +98,15 @@ func AwaitsInput(c Conn) (waits, known bool) {
 	return false, false
 }
 
-// Decode reads a host's line. is says whether it is a message; the error is that of
-// a line that begins as one and cannot be read.
+// Decode decodes a host's line. is reports whether it is a message. It fails for a line that begins
+// as a message and cannot be parsed.
 func Decode(line []byte) (m effect.HostMessage, is bool, err error) {
-	err = decode(&m, line, nil)
+	err = decodeMessage(&m, line, nil)
 	if errors.Is(err, errNotMessage) {
 		return m, false, nil
 	}
 	return m, err == nil, err
 }
 
-// ExchangeWait is how long an exchange may take.
+// ExchangeWait returns how long an exchange may take.
 func ExchangeWait(c *Config) time.Duration { return c.timeout() }

@@ -16,198 +16,198 @@ import (
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
-// How long a process may take before it is made to go on.
+// Waiting times at the end of a process.
 const (
-	grace       = 5 * time.Second        // between SIGTERM and SIGKILL
-	leaveIdle   = 200 * time.Millisecond // an idle host whose input has ended, before SIGTERM
-	leaveTold   = time.Second            // a host told to cancel after its timeout, before SIGTERM
-	exitSettles = time.Second            // between the end of its output and its exit
+	killDelay = 5 * time.Second // between SIGTERM and SIGKILL
+	// for an idle host after its input is closed, before SIGTERM
+	idlePatience   = 200 * time.Millisecond
+	cancelPatience = time.Second // for a host that received a cancel message, before SIGTERM
+	exitWait       = time.Second // between the end of its output and its exit
 )
 
-// errDeaf is a host that asks and does not read the answers.
-var errDeaf = errors.New("it does not read the answers to what it asks")
+// errNotReading means that a host sends requests and does not read the answers.
+var errNotReading = errors.New("it does not read the answers to what it asks")
 
-// errCutOff is a line that began as a message when the output ended.
+// errCutOff means that the output ended within a message.
 var errCutOff = errors.New("output ended within a message")
 
-// process is one running host: its connection, what reads it and the
-// goroutine that writes to it. An exchange at a time has it; between exchanges it
-// keeps running, and what it says then is dropped.
+// process is one running host with its connection and its reader and writer. It serves one exchange
+// at a time. Between exchanges it keeps running, and its output is dropped.
 type process struct {
-	hosts  *Hosts
-	cfg    *Config
-	number int // the how-manieth of its host, from 1
-	conn   Conn
-	out    *outbox
-	read   *reader
-	aside  stderrlog.Lines // its standard error
-	pulse  *pulse          // nil without a heartbeat
-	work   *workspace.Dir  // that it has to itself; nil without isolate
+	hosts       *Hosts
+	cfg         *Config
+	number      int // number among the host's processes, from 1
+	conn        Conn
+	out         *outbox
+	reader      *reader
+	stderrLines stderrlog.Lines
+	silence     *silenceTimer  // nil without a heartbeat
+	workDir     *workspace.Dir // its own directory; nil without isolate
 
-	words *translation         // nil: it speaks our protocol
-	entry *adapter.BridgeEntry // to the program's tools; nil: there is none
-	door  *door                // what is there; nil: nothing, or it is with the keeper
-	tools adapter.Tools        // that it has been told of
-	rules *hostpolicy.Policy   // nil: nothing is decided for it
-	help  *service.Service     // nil: nothing is done for it
+	translation *translation         // nil for a host of our protocol
+	bridgeEntry *adapter.BridgeEntry // how the agent reaches the program's tools; nil without tools
+	bridge      *localBridge         // nil without tools, or if the keeper has the bridge
+	tools       adapter.Tools        // that the process was started with
+	rules       *hostpolicy.Policy   // nil without rules
+	service     *service.Service     // nil if the agent's requests are not served
 
 	announced announcement
-	version   *versionCheck // nil when the protocol needs no version
+	version   *versionCheck // nil if the protocol has no oldest version
 
-	talk atomic.Pointer[string] // the host's name for the conversation; nil before it has one
+	session atomic.Pointer[string] // session name that the host reported; nil before
 
-	life   lifecycle
-	stages stages
-	kept   custody
+	lifecycle lifecycle
+	stages    stages
+	kept      keeperState
 }
 
-// stages of a process are closed when they are reached.
+// stages holds channels that are closed when a process reaches a stage.
 type stages struct {
-	wanted    chan struct{} // reading begins: at the first prompt, or the end
-	wanting   sync.Once
-	readDone  chan struct{}
-	writeDone chan struct{}
-	gone      chan struct{} // nothing is left of it
+	readWanted chan struct{} // reading begins: at the first prompt or the end
+	readOnce   sync.Once
+	readDone   chan struct{}
+	writeDone  chan struct{}
+	terminated chan struct{} // the process and its children have exited
 }
 
 func newProcess(h *Hosts, c *Config) *process {
 	p := &process{
-		hosts: h, cfg: c, pulse: newPulse(c, h.opts.Hand), aside: stderrlog.Lines{Log: func(line string) { h.opts.Log(c.Name, line) }},
-		stages: stages{wanted: make(chan struct{}), readDone: make(chan struct{}), writeDone: make(chan struct{}), gone: make(chan struct{})},
+		hosts: h, cfg: c, silence: newSilenceTimer(c, h.opts.Clock), stderrLines: stderrlog.Lines{Log: func(line string) { h.opts.Log(c.Name, line) }},
+		stages: stages{readWanted: make(chan struct{}), readDone: make(chan struct{}), writeDone: make(chan struct{}), terminated: make(chan struct{})},
 	}
-	p.read = &reader{p: p, room: room{limit: h.opts.MaxMemory}}
+	p.reader = &reader{process: p, budget: decodeBudget{limit: h.opts.MaxMemory}}
 	return p
 }
 
-// attach gives the process its connection.
+// attach sets the connection.
 func (p *process) attach(conn Conn) {
 	p.conn, p.out = conn, newOutbox(conn)
-	p.read.role.of(conn)
+	p.reader.lease.bindConn(conn)
 	if kept, ok := conn.(keptConn); ok {
-		p.kept.conn, p.out.frame = kept.Conn, p.framed
-		p.kept.conn.OnUnread(p.unread)
+		p.kept.conn, p.out.addFrame = kept.Conn, p.frameLine
+		p.kept.conn.OnUnread(p.logUnreadAnswers)
 	}
-	if p.hosts.opts.Wire != nil {
-		p.out.tap = p.wireSent
+	if p.hosts.opts.Trace != nil {
+		p.out.onEnqueue = p.traceSent
 	}
 }
 
-// start begins writing, and reading as soon as what is read is wanted.
+// start starts the writer, and the reader, which waits for requestReading.
 func (p *process) start() {
 	go func() {
 		defer close(p.stages.writeDone)
-		p.out.run()
+		p.out.writeLoop()
 	}()
 	go func() {
 		defer close(p.stages.readDone)
-		<-p.stages.wanted
-		p.read.run()
+		<-p.stages.readWanted
+		p.reader.readLoop()
 	}()
 }
 
-// begin gives the process to an exchange and sends the line that starts it.
-// When the process has ended meanwhile, the inbox learns of it. opens is the sum of what was asked for.
-func (p *process) begin(in *inbox, opens string, l line) {
-	p.beginTurn(&turn{in: in, opens: opens}, l)
+// beginExchange assigns the process to an exchange and sends its first line. If the process has
+// ended, the inbox receives the reason. requestDigest is the digest of the opening request.
+func (p *process) beginExchange(in *inbox, opens string, l line) {
+	p.beginSegment(&segment{inbox: in, requestDigest: opens}, l)
 }
 
-// goOn begins an exchange that another process had.
-func (p *process) goOn(in *inbox, opens string, again *revival, l line) {
-	p.beginTurn(&turn{in: in, opens: opens, again: again}, l)
+// continueExchange begins an exchange that another process had.
+func (p *process) continueExchange(in *inbox, opens string, again *handover, l line) {
+	p.beginSegment(&segment{inbox: in, requestDigest: opens, handover: again}, l)
 }
 
-func (p *process) beginTurn(next *turn, l line) {
-	ended := p.life.begin(next.in, func() (promptAt int64) {
-		// What a new process has said already can only be for its first exchange;
-		// of any other, all that it said before it could know of this one is not.
-		if p.life.turn.Load() != nil {
-			next.since = p.conn.Said()
+func (p *process) beginSegment(next *segment, l line) {
+	ended := p.lifecycle.assign(next.inbox, func() (promptAt int64) {
+		// Output that a new process has written before its first exchange belongs to that exchange.
+		// Before any later exchange, earlier output cannot belong to it.
+		if p.lifecycle.segment.Load() != nil {
+			next.offset = p.conn.BytesSent()
 		}
-		p.life.turn.Store(next)
-		p.pulse.begin()
+		p.lifecycle.segment.Store(next)
+		p.silence.resetForExchange()
 		if p.kept.conn != nil {
-			l.frame = p.kept.beginning(next)
+			l.frame = p.kept.frameBegin(next)
 		}
 		promptAt, _ = p.sendLine(l, true)
 		return promptAt
 	})
-	p.stages.wantRead()
+	p.stages.requestReading()
 	if ended {
-		p.tell(next.in)
+		p.notifyInbox(next.inbox)
 	}
 }
 
-// wantRead begins reading.
-func (s *stages) wantRead() { s.wanting.Do(func() { close(s.wanted) }) }
+func (s *stages) requestReading() { s.readOnce.Do(func() { close(s.readWanted) }) }
 
-// rest takes the process back from its exchange.
-func (p *process) rest(served bool) {
-	p.life.rest(served)
-	p.keepRest(served)
+// release takes the process from its exchange.
+func (p *process) release(served bool) {
+	p.lifecycle.release(served)
+	p.noteRest(served)
 	if served {
-		p.hosts.pools[p.cfg.Name].starts.succeed()
+		p.hosts.pools[p.cfg.Name].backoff.reset()
 	}
-	if p.work != nil && served {
-		p.retire(leaveIdle) // the next exchange has another directory
+	if p.workDir != nil && served {
+		p.retire(idlePatience) // the next exchange has another directory
 		return
 	}
 	select {
 	case <-p.hosts.closing:
-		p.retire(leaveIdle)
+		p.retire(idlePatience)
 	default:
 	}
 }
 
-// usable says that the process can take an exchange.
-func (p *process) usable() bool {
+// isUsable reports whether the process can serve an exchange.
+func (p *process) isUsable() bool {
 	select {
 	case <-p.conn.Done():
 		return false
 	default:
 	}
-	return p.life.canServe()
+	return p.lifecycle.canServe()
 }
 
-// finish is the reader's end: it finds out why nothing more comes, tells the
-// exchange, and sees the process off.
-func (p *process) finish(err error, last ndjson.Line) {
-	ours := p.life.silence()
-	failure, exited := p.why(err, last)
-	p.told(failure)
-	if !ours && !p.read.done && !broke(err) {
-		p.aborted(failure)
+// handleOutputEnd runs when the reader has finished. It determines why, notifies the exchange and
+// retires the process.
+func (p *process) handleOutputEnd(err error, last ndjson.Line) {
+	ours := p.lifecycle.markOutputEnded()
+	failure, exited := p.endReason(err, last)
+	p.addContext(failure)
+	if !ours && !p.reader.sawTerminal && !isUnreadable(err) {
+		p.countFailedStart(failure)
 	}
-	p.out.close()
+	p.out.closeQueue()
 	if exited {
-		within(exitSettles, p.stages.writeDone)
+		waitFor(exitWait, p.stages.writeDone)
 	}
-	switch in, retiring := p.life.end(failure, exited); {
+	switch in, retiring := p.lifecycle.recordEnd(failure, exited); {
 	case in != nil:
-		p.tell(in)
-	case !exited && !retiring && !p.hosts.left.Load():
-		p.hosts.remark("warn", p.cfg, "is ended, and started again when it is needed: %s", failure.Message)
+		p.notifyInbox(in)
+	case !exited && !retiring && !p.hosts.suspended.Load():
+		p.hosts.logf("warn", p.cfg, "is ended, and started again when it is needed: %s", failure.Message)
 	}
 	p.retire(0)
 }
 
-// broke says that what the host sent cannot be read; else its output has ended.
-func broke(err error) bool { return !errors.Is(err, errCutOff) && !errors.Is(err, io.EOF) }
+// isUnreadable reports whether the host sent something that cannot be read; otherwise its output
+// ended.
+func isUnreadable(err error) bool { return !errors.Is(err, errCutOff) && !errors.Is(err, io.EOF) }
 
-// why makes the failure of an exchange whose host's output has ended.
-func (p *process) why(err error, last ndjson.Line) (failure *effect.Error, exited bool) {
+// endReason returns the error of an exchange whose host's output has ended.
+func (p *process) endReason(err error, last ndjson.Line) (failure *effect.Error, exited bool) {
 	cut := errors.Is(err, errCutOff)
-	if broke(err) {
-		return p.lineFailure(err, last.Text), false
+	if isUnreadable(err) {
+		return p.lineError(err, last.Text), false
 	}
-	exited = within(exitSettles, p.conn.Done())
+	exited = waitFor(exitWait, p.conn.Done())
 	switch {
 	case cut && !(exited && p.conn.Exit().Limit != ""):
-		failure = p.cfg.broken("ended in the middle of a message (%d bytes): %s", len(last.Text), stderrlog.Quote(last.Text))
+		failure = p.cfg.unknownErrorf("ended in the middle of a message (%d bytes): %s", len(last.Text), stderrlog.Quote(last.Text))
 		if exited {
 			withExit(failure, p.conn.Exit())
 		}
 	case exited:
-		failure = p.cfg.exited(p.conn.Exit())
+		failure = p.cfg.exitError(p.conn.Exit())
 	default:
 		failure = effect.Errorf("HostError", "host exited without result: it closed its output and goes on running").With("host", p.cfg.Name)
 		failure.Status = effect.Unknown
@@ -215,29 +215,28 @@ func (p *process) why(err error, last ndjson.Line) (failure *effect.Error, exite
 	return failure, exited && !cut
 }
 
-// tell lets an exchange know that the process has ended. One that had served
-// before and has not read the prompt cannot have begun its work: another takes
-// the exchange over.
-func (p *process) tell(in *inbox) {
-	failure, untouched := p.life.outcome(p.out.consumed())
-	if untouched && in.restart() || isLost(failure) && in.lose(failure) {
+// notifyInbox tells an exchange that the process has ended. If the process had served an exchange
+// before and did not read the prompt, it cannot have begun the work, and another process takes
+// over.
+func (p *process) notifyInbox(in *inbox) {
+	failure, untouched := p.lifecycle.endState(p.out.bytesConsumed())
+	if untouched && in.requestProcess() || isLostError(failure) && in.markLost(failure) {
 		return
 	}
-	in.fail(failure)
+	in.setFailure(failure)
 }
 
-// retire ends the process and all it started: its input ends, and if it has not
-// left after patience, it is made to. It returns at once; gone is closed when
-// nothing is left.
+// retire closes the process's input, and ends it and its children if it has not exited after
+// patience. It returns immediately; terminated is closed when the processes have exited.
 func (p *process) retire(patience time.Duration) {
-	if !p.life.retire() {
+	if !p.lifecycle.markRetiring() {
 		return
 	}
-	p.out.close()
-	p.stages.wantRead()
+	p.out.closeQueue()
+	p.stages.requestReading()
 	go func() {
-		defer p.hosts.unregister(p)
-		defer close(p.stages.gone)
+		defer p.hosts.unregisterProcess(p)
+		defer close(p.stages.terminated)
 		t := time.NewTimer(patience)
 		defer t.Stop()
 		select {
@@ -245,26 +244,26 @@ func (p *process) retire(patience time.Duration) {
 		case <-t.C:
 		case <-p.hosts.kill:
 		}
-		p.door.end()
-		p.help.End()
-		p.conn.End(grace, p.hosts.kill)
-		p.dropKept()
-		p.help.Wait()
+		p.bridge.closeBridge()
+		p.service.End()
+		p.conn.End(killDelay, p.hosts.kill)
+		p.dropUnread()
+		p.service.Wait()
 		p.conn.CloseWrite()
 		<-p.stages.writeDone
 		<-p.stages.readDone
-		p.aside.End()
-		if p.hosts.opts.Wire != nil {
-			p.wireExit()
+		p.stderrLines.End()
+		if p.hosts.opts.Trace != nil {
+			p.traceExit()
 		}
-		if p.work != nil {
-			p.leaveWork()
+		if p.workDir != nil {
+			p.endWorkDir()
 		}
 	}()
 }
 
-// within waits for c to be closed, d at most, and says whether it was.
-func within(d time.Duration, c <-chan struct{}) bool {
+// waitFor waits at most d for c to be closed, and reports whether it was.
+func waitFor(d time.Duration, c <-chan struct{}) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

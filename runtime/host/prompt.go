@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// inputJSON says whether the host takes JSON: when it says so, else when it
-// answers in JSON or has parameters, which come as JSON anyway.
+// inputJSON reports whether the host receives JSON: as configured, or if it answers in JSON or is
+// initialised.
 func (c *Config) inputJSON() bool {
 	if c.InputFormat != "" {
 		return c.InputFormat == "json"
@@ -19,20 +19,19 @@ func (c *Config) inputJSON() bool {
 	return c.OutputFormat == "json" || c.Init || c.hasParams() || c.protocol().New != nil
 }
 
-// promptLine is the line that begins an exchange; told: with the tools that the host may
-// call.
+// promptLine returns the line that begins an exchange. told adds the tools that the host may call.
 func (c *Config) promptLine(r *effect.ExchangeOpen, told bool) line {
-	return c.promptOf(r, told, "", nil)
+	return c.promptWith(r, told, "", nil)
 }
 
-// promptOf is promptLine with the exchange's key, "" for none, and for a process that continues an
-// exchange with what that is informed of.
-func (c *Config) promptOf(r *effect.ExchangeOpen, told bool, key string, again *adapter.Resumption) line {
+// promptWith is like promptLine, with the exchange's key unless it is "", and with the resumption
+// if the process continues an exchange.
+func (c *Config) promptWith(r *effect.ExchangeOpen, told bool, key string, again *adapter.Resumption) line {
 	if !c.inputJSON() {
 		return textPrompt(r)
 	}
 	o := longObject{Object: *jsonobject.New(hostmsg.Prompt)}
-	o.text("text", r.Prompt)
+	o.textMember("text", r.Prompt)
 	if r.Context != nil {
 		o.Raw("context", r.Context)
 	}
@@ -40,38 +39,38 @@ func (c *Config) promptOf(r *effect.ExchangeOpen, told bool, key string, again *
 		o.Raw("schema", r.Schema)
 	}
 	if r.Session != "" {
-		o.text("session", r.Session)
+		o.textMember("session", r.Session)
 	}
 	if told {
-		o.Raw("tools", listOf(r.Tools))
+		o.Raw("tools", toolList(r.Tools))
 	}
 	if again != nil {
 		o.Raw("resumed", jsonwrite.MustEncode(again))
 	}
 	if key != "" {
-		o.text("key", key)
+		o.textMember("key", key)
 	}
-	return o.line()
+	return o.toLine()
 }
 
-// listOf is a list of tools as JSON.
-func listOf(all []effect.ToolSpec) []byte {
+// toolList returns the tools as a JSON list.
+func toolList(all []effect.ToolSpec) []byte {
 	if len(all) == 0 {
 		return []byte("[]")
 	}
-	return jsonwrite.MustEncode(all) // who made a tool's schema has checked it
+	return jsonwrite.MustEncode(all) // the schemas were checked when the tools were created
 }
 
-// promptFor is the prompt as a process wants it: it may have announced that it is to be told
-// of its tools.
+// promptFor returns the prompt for a process, which may have announced that its prompts must list
+// the tools.
 func (ex *exchange) promptFor(p *process) line {
-	if p.announced.hearsTools && !ex.pool.cfg.SendTools {
-		return ex.pool.cfg.promptOf(ex.asked, true, ex.key, nil)
+	if p.announced.wantsTools && !ex.pool.cfg.SendTools {
+		return ex.pool.cfg.promptWith(ex.request, true, ex.key, nil)
 	}
 	return ex.prompt
 }
 
-// lineBreaks keeps a text prompt one line. Backslashes stay as they are.
+// lineBreaks keeps a text prompt on one line. Backslashes are not escaped.
 var lineBreaks = strings.NewReplacer("\r\n", `\n`, "\n", `\n`)
 
 func appendUnbroken(dst []byte, s string) []byte { return append(dst, lineBreaks.Replace(s)...) }
@@ -85,7 +84,7 @@ func textPrompt(r *effect.ExchangeOpen) line {
 		s += "\nSchema: " + string(r.Schema)
 	}
 	if len(s) >= longText {
-		return line{short: []byte{'\n'}, long: []stretch{newStretch(0, s, appendUnbroken)}}
+		return line{short: []byte{'\n'}, long: []longPart{newLongPart(0, s, appendUnbroken)}}
 	}
 	return line{short: append(appendUnbroken(nil, s), '\n')}
 }

@@ -13,290 +13,290 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// turn is an exchange as the reader sees it. A line belongs to the exchange in
-// which it was written, whenever it is read.
-type turn struct {
-	in    *inbox
-	since int64    // where its lines begin in all that the host says
-	one   bool     // its first message is its last: it is the initialisation
-	opens string   // the sum of what was asked for; "" where nobody keeps the process
-	again *revival // nil: another process has not had it before
+// segment is the part of a process's output that belongs to one exchange. A line belongs to the
+// exchange in which it was written, whenever it is read.
+type segment struct {
+	inbox         *inbox
+	offset        int64     // offset of its first byte in the output
+	isInit        bool      // the segment of the initialisation: its first message is its last
+	requestDigest string    // digest of the opening request; "" if the process is not kept
+	handover      *handover // nil if no other process had the exchange
 
-	// The reader's own.
-	over    bool // its last message has been read
-	strayed bool // it has been told that the host says more
+	// Used only by the reader.
+	ended         bool // the terminal message was read
+	strayReported bool // logStray has reported a line after it
 }
 
-// reader reads what a process says. It is used by who has the role.
+// reader reads the output of a process. The goroutine that holds the lease uses it.
 type reader struct {
-	p      *process
-	role   role
-	now    *turn       // of the line that was read last
-	before *turn       // the one before now
-	spoken atomic.Bool // the process has sent a message
-	done   bool        // one that ends its exchange
-	room   room        // for what a message unfolds to
-	b      batch       // in hand: of now, and not yet handed on
+	process     *process
+	lease       readLease
+	current     *segment    // segment of the line that was read last
+	previous    *segment    // segment before current
+	hasSpoken   atomic.Bool // the process has sent a message
+	sawTerminal bool        // a terminal message was read
+	budget      decodeBudget
+	batch       batch // messages of current that are not yet delivered
 
-	over bool // nothing more will come:
-	err  error
-	last ndjson.Line
+	closed   bool // no more output will come
+	err      error
+	lastLine ndjson.Line
 }
 
-// run is the reader goroutine.
-func (r *reader) run() {
-	for !r.over {
-		if r.pass(true) {
-			r.role.await()
+// readLoop is the reader goroutine.
+func (r *reader) readLoop() {
+	for !r.closed {
+		if r.readBatch(true) {
+			r.lease.awaitReturn()
 		}
 	}
-	r.p.finish(r.err, r.last)
+	r.process.handleOutputEnd(r.err, r.lastLine)
 }
 
-// pass decodes what the host says, waiting for the first of it, and hands it on as
-// a batch: all that came together, up to a batch's bounds, and belongs to one
-// exchange. It gives true when it was interrupted instead. own says that it is the
-// reader goroutine's, which also waits until there is room for the batch; a borrower
-// takes it next.
-func (r *reader) pass(own bool) (interrupted bool) {
+// readBatch reads and decodes lines, waits for the first one, and delivers them as a batch: all
+// available lines of one exchange, up to the limits of a batch. It returns true if it was
+// interrupted. own is true for the reader goroutine, which also waits until the batch fits into the
+// inbox; another goroutine takes it from the inbox next.
+func (r *reader) readBatch(own bool) (interrupted bool) {
 	for {
-		ready := r.p.conn.Ready()
-		if len(r.b.msgs) > 0 && (r.b.full() || !ready) {
-			r.flush(own)
+		ready := r.process.conn.Ready()
+		if len(r.batch.msgs) > 0 && (r.batch.isFull() || !ready) {
+			r.flushBatch(own)
 			return false
 		}
-		l, err := r.line(own && !ready)
-		if err == errGone {
+		l, err := r.readLine(own && !ready)
+		if err == errInterrupted {
 			return true
 		}
-		if t := r.p.life.turn.Load(); t != r.now {
-			r.flush(own)
-			r.before, r.now = r.now, t
-			r.b.lines = nil
+		if t := r.process.lifecycle.segment.Load(); t != r.current {
+			r.flushBatch(own)
+			r.previous, r.current = r.current, t
+			r.batch.lines = nil
 		}
 		large := false
 		if err == nil {
-			if large = r.b.size > 0 && r.b.size+len(l.Text) > batchBytes; large {
-				r.flush(own) // the line is the first of the next batch
+			if large = r.batch.size > 0 && r.batch.size+len(l.Text) > batchBytes; large {
+				r.flushBatch(own) // the line begins the next batch
 			}
-			err = r.hear(l, own)
+			err = r.handleLine(l, own)
 		}
 		if err != nil {
-			r.flush(own)
-			r.p.wireBroken(err)
-			r.over, r.err, r.last = true, err, l
+			r.flushBatch(own)
+			r.process.traceUnreadable(err)
+			r.closed, r.err, r.lastLine = true, err, l
 		}
-		if large || r.over {
+		if large || r.closed {
 			return false
 		}
 	}
 }
 
-// errGone says that the reader has been interrupted: by the one to whom the role
-// has gone, or by who ends the borrowing.
-var errGone = errors.New("the reader is interrupted")
+// errInterrupted means that reading was interrupted: another goroutine has acquired the lease, or
+// its reading must end.
+var errInterrupted = errors.New("the reader is interrupted")
 
-// line reads a line. lends says that the role may be borrowed meanwhile.
-func (r *reader) line(lends bool) (ndjson.Line, error) {
+// readLine reads a line. If lends is true, another goroutine may acquire the lease during the wait.
+func (r *reader) readLine(lends bool) (ndjson.Line, error) {
 	for {
 		if lends {
-			r.role.idle()
+			r.lease.beginWait()
 		}
-		r.p.pulse.waits()
-		l, err := r.p.conn.Read()
+		r.process.silence.beginWait()
+		l, err := r.process.conn.Read()
 		interrupted := errors.Is(err, os.ErrDeadlineExceeded)
-		r.p.pulse.ceases(!interrupted)
+		r.process.silence.endWait(!interrupted)
 		switch {
-		case lends && r.role.busy(interrupted), interrupted && !lends:
-			return l, errGone
+		case lends && r.lease.endWait(interrupted), interrupted && !lends:
+			return l, errInterrupted
 		case !interrupted:
 			return l, err
 		}
 	}
 }
 
-// flush hands on what is in hand.
-func (r *reader) flush(own bool) {
-	n := len(r.b.msgs)
+// flushBatch delivers the batch to the inbox.
+func (r *reader) flushBatch(own bool) {
+	n := len(r.batch.msgs)
 	if n == 0 {
 		return
 	}
-	r.role.handed(&r.b)
-	r.now.in.put(r.b, own) // what has failed meanwhile takes no more
-	// In a flood the next batch is full as well.
+	r.lease.noteBatch(&r.batch)
+	r.current.inbox.addBatch(r.batch, own) // an inbox that has failed drops it
+	// During a flood the next batch will be full as well.
 	if n > batchMessages/16 {
 		n = batchMessages
 	}
-	r.b = batch{msgs: make([]effect.HostMessage, 0, n)}
+	r.batch = batch{msgs: make([]effect.HostMessage, 0, n)}
 }
 
-// hear takes what a line of the host's says: that line, or what its adapter makes of it.
-func (r *reader) hear(l ndjson.Line, own bool) error {
-	if r.p.kept.conn != nil && (r.now == nil || l.Offset >= r.now.since) {
-		r.b.read(l)
+// handleLine handles a line of the host, or the lines that its adapter translates it to.
+func (r *reader) handleLine(l ndjson.Line, own bool) error {
+	if r.process.kept.conn != nil && (r.current == nil || l.Offset >= r.current.offset) {
+		r.batch.addLine(l)
 	}
-	if r.p.words == nil {
-		r.p.wireHeard(l.Text)
-		return r.take(l)
+	if r.process.translation == nil {
+		r.process.traceReceived(l.Text)
+		return r.handleMessage(l)
 	}
-	all, err := r.translate(l)
+	all, err := r.translateLine(l)
 	for _, text := range all {
-		if r.p.kept.conn == nil && (r.b.full() || r.b.size+len(text) > batchBytes) {
-			r.flush(own)
+		if r.process.kept.conn == nil && (r.batch.isFull() || r.batch.size+len(text) > batchBytes) {
+			r.flushBatch(own)
 		}
-		if err := r.take(ndjson.Line{Text: text, Offset: l.Offset, Half: l.Half}); err != nil {
+		if err := r.handleMessage(ndjson.Line{Text: text, Offset: l.Offset, Half: l.Half}); err != nil {
 			return err
 		}
 	}
 	return err
 }
 
-// heard is a line of the host on its way into the batch: decode, route, decide and deliver handle it in this order.
-type heard struct {
-	line   ndjson.Line
-	m      *effect.HostMessage // what it says; where the batch's next message goes
-	unread error               // why it is no message
-	of     *turn               // the exchange in which it was written; nil when there was none
+// incomingLine is a line of the host. decodeLine, routeLine, acceptMessage and deliverMessage
+// handle it in this order.
+type incomingLine struct {
+	line      ndjson.Line
+	msg       *effect.HostMessage // the decoded message, in the batch
+	decodeErr error               // why the line is not a message
+	segment   *segment            // exchange in which the line was written; nil if there was none
 }
 
-// take adds a line to the batch, if it is a message or counts as one. It fails
-// when the line says that what the host sends cannot be read.
-func (r *reader) take(l ndjson.Line) error {
-	x := heard{line: l}
-	r.decode(&x)
-	if !r.route(&x) {
-		return r.aside(&x)
+// handleMessage adds a line to the batch if it is a message or counts as one. It fails if the line
+// makes the host's output unreadable.
+func (r *reader) handleMessage(l ndjson.Line) error {
+	x := incomingLine{line: l}
+	r.decodeLine(&x)
+	if !r.routeLine(&x) {
+		return r.handleOutside(&x)
 	}
-	if wanted, err := r.decide(&x); !wanted {
+	if wanted, err := r.acceptMessage(&x); !wanted {
 		return err
 	}
-	r.deliver(&x)
+	r.deliverMessage(&x)
 	return nil
 }
 
-// decode reads the line as a message.
-func (r *reader) decode(x *heard) {
-	x.m = r.b.room()
-	x.unread = r.room.decodeIn(x.m, x.line.Text)
-	if x.unread == nil && !r.spoken.Load() {
-		r.spoken.Store(true)
+// decodeLine decodes the line as a message.
+func (r *reader) decodeLine(x *incomingLine) {
+	x.msg = r.batch.nextMessage()
+	x.decodeErr = r.budget.decodeMessage(x.msg, x.line.Text)
+	if x.decodeErr == nil && !r.hasSpoken.Load() {
+		r.hasSpoken.Store(true)
 	}
 }
 
-// route finds the exchange of the line, and reports whether that is the one that runs.
-func (r *reader) route(x *heard) bool {
-	x.of = r.turnOf(x.line)
-	return x.of != nil && x.of == r.now && !x.of.over
+// routeLine finds the exchange of the line, and reports whether it is the running one.
+func (r *reader) routeLine(x *incomingLine) bool {
+	x.segment = r.segmentOf(x.line)
+	return x.segment != nil && x.segment == r.current && !x.segment.ended
 }
 
-// aside is what becomes of a line outside the exchange that runs.
-func (r *reader) aside(x *heard) error {
-	if x.unread == nil && r.p.rules != nil && r.p.words != nil && x.m.Type == hostmsg.Approval {
-		return r.decideAside(x.m, x.line.Text, "no exchange is running that could decide it")
+// handleOutside handles a line outside the running exchange.
+func (r *reader) handleOutside(x *incomingLine) error {
+	if x.decodeErr == nil && r.process.rules != nil && r.process.translation != nil && x.msg.Type == hostmsg.Approval {
+		return r.decideOutside(x.msg, x.line.Text, "no exchange is running that could decide it")
 	}
-	r.stray(x)
+	r.logStray(x)
 	return nil
 }
 
-// decide says whether the line is a message for the exchange. A line that is no message may count as the result, and the
-// host's permissions answer an approval.
-func (r *reader) decide(x *heard) (wanted bool, err error) {
+// acceptMessage reports whether the line is a message for the exchange. A line that is not a
+// message may count as the result, and the host's permissions may answer an approval.
+func (r *reader) acceptMessage(x *incomingLine) (wanted bool, err error) {
 	switch {
-	case x.unread == nil:
-		if err := r.permit(x); err != nil {
+	case x.decodeErr == nil:
+		if err := r.applyRules(x); err != nil {
 			return false, err
 		}
-	case !errors.Is(x.unread, errNotMessage):
+	case !errors.Is(x.decodeErr, errNotMessage):
 		if x.line.Half {
 			return false, errCutOff
 		}
-		return false, x.unread
-	case r.spoken.Load():
-		r.p.hosts.remark("warn", r.p.cfg, "sent a line that is not a message; it is skipped: %s", stderrlog.Quote(x.line.Text))
+		return false, x.decodeErr
+	case r.hasSpoken.Load():
+		r.process.hosts.logf("warn", r.process.cfg, "sent a line that is not a message; it is skipped: %s", stderrlog.Quote(x.line.Text))
 		return false, nil
 	default:
-		plain(x.m, x.line.Text)
-		r.fallback(x.line.Text)
+		setPlainResult(x.msg, x.line.Text)
+		r.logPlainResult(x.line.Text)
 	}
-	if x.of.again != nil {
-		if known, err := r.reheard(x.of, &x.m); known || err != nil {
+	if x.segment.handover != nil {
+		if known, err := r.filterRepeated(x.segment, &x.msg); known || err != nil {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// deliver adds the message to the batch, and notes what follows from it for the process and the exchange.
-func (r *reader) deliver(x *heard) {
-	r.b.keep()
-	r.p.pulse.takes(x.m)
-	r.done = r.done || r.b.terminal
-	r.named(x.m, r.b.terminal)
-	x.of.over = r.b.terminal || x.of.one && r.acknowledges(x.m)
+// deliverMessage adds the message to the batch, and updates the process and the exchange.
+func (r *reader) deliverMessage(x *incomingLine) {
+	r.batch.commitMessage()
+	r.process.silence.countRequest(x.msg)
+	r.sawTerminal = r.sawTerminal || r.batch.hasTerminal
+	r.trackSession(x.msg, r.batch.hasTerminal)
+	x.segment.ended = r.batch.hasTerminal || x.segment.isInit && r.endsInit(x.msg)
 }
 
-// named hears which conversation a message names. The last one of an exchange
-// tells the program the one that was named last.
-func (r *reader) named(m *effect.HostMessage, last bool) {
-	now := r.p.conversation()
-	if s := m.Session(); r.p.words == nil && s != "" && s != now {
+// trackSession records the session that a message names, and adds the current session to the
+// terminal message.
+func (r *reader) trackSession(m *effect.HostMessage, last bool) {
+	now := r.process.sessionName()
+	if s := m.Session(); r.process.translation == nil && s != "" && s != now {
 		now = s
-		r.p.talk.Store(new(s))
-		r.p.keepSession(s)
+		r.process.session.Store(new(s))
+		r.process.noteSession(s)
 	}
 	if last && now != "" {
 		m.Name(now)
 	}
-	if last && r.p.work != nil && m.Type == hostmsg.Result {
-		r.p.tellPlace(m)
+	if last && r.process.workDir != nil && m.Type == hostmsg.Result {
+		r.process.addWorkDir(m)
 	}
 }
 
-// acknowledges says that a message is the last of an initialisation. A vendor's agent
-// may say other things before it.
-func (r *reader) acknowledges(m *effect.HostMessage) bool {
-	return r.p.words == nil || hostmsg.Of(m.Type).Role == hostmsg.Acknowledges
+// endsInit reports whether a message ends the initialisation. A vendor's agent may send other
+// messages before.
+func (r *reader) endsInit(m *effect.HostMessage) bool {
+	return r.process.translation == nil || hostmsg.Of(m.Type).Role == hostmsg.Acknowledges
 }
 
-// turnOf is the exchange in which a line was written, this one or the one
-// before; nil when there was none.
-func (r *reader) turnOf(l ndjson.Line) *turn {
-	if r.now == nil {
+// segmentOf returns the segment in which a line was written, the current or the previous one, or
+// nil.
+func (r *reader) segmentOf(l ndjson.Line) *segment {
+	if r.current == nil {
 		return nil
 	}
 	begins := l.Offset + int64(len(l.Text)-len(bytes.TrimLeft(l.Text, jsonobject.Blanks)))
-	if begins < r.now.since {
-		return r.before
+	if begins < r.current.offset {
+		return r.previous
 	}
-	return r.now
+	return r.current
 }
 
-// fallback tells, once, that a host's lines count as results. With a host that
-// is to send text that is as it should be; before the acknowledgement of its
-// parameters the line is judged by who waits for that.
-func (r *reader) fallback(line []byte) {
-	if r.p.cfg.hasParams() {
+// logPlainResult logs, once for each host, that a line of text counts as the result. It is a
+// warning if the output format is JSON. For a host with parameters, handleInitReply handles the
+// line.
+func (r *reader) logPlainResult(line []byte) {
+	if r.process.cfg.hasParams() {
 		return
 	}
-	r.p.hosts.pools[r.p.cfg.Name].plain.Do(func() {
+	r.process.hosts.pools[r.process.cfg.Name].plainOnce.Do(func() {
 		level := "debug"
-		if r.p.cfg.OutputFormat == "json" {
+		if r.process.cfg.OutputFormat == "json" {
 			level = "warn"
 		}
-		r.p.hosts.remark(level, r.p.cfg, "sent a line that is not a message; it counts as the result: %s", stderrlog.Quote(line))
+		r.process.hosts.logf(level, r.process.cfg, "sent a line that is not a message; it counts as the result: %s", stderrlog.Quote(line))
 	})
 }
 
-// stray reports a line that came after the end of an exchange. Only the first one is reported.
-func (r *reader) stray(x *heard) {
-	t := x.of
-	if t == nil || t.strayed || r.p.life.isRetiring() {
+// logStray logs a line after the end of an exchange, once for each exchange.
+func (r *reader) logStray(x *incomingLine) {
+	t := x.segment
+	if t == nil || t.strayReported || r.process.lifecycle.isRetiring() {
 		return
 	}
-	t.strayed = true
-	what := "a message of type '" + x.m.Type + "'"
-	if x.unread != nil {
+	t.strayReported = true
+	what := "a message of type '" + x.msg.Type + "'"
+	if x.decodeErr != nil {
 		what = "a line that is not a message"
 	}
-	r.p.hosts.remark("warn", r.p.cfg, "sent %s outside an exchange; it is ignored: %s", what, stderrlog.Quote(x.line.Text))
+	r.process.hosts.logf("warn", r.process.cfg, "sent %s outside an exchange; it is ignored: %s", what, stderrlog.Quote(x.line.Text))
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// appendReply adds the line of a response to dst.
+// appendReply appends the line of a response to dst.
 func appendReply(dst []byte, r *effect.ExchangeReply) []byte {
 	at := len(dst)
-	o := jsonobject.Object{Bytes: append(dst, begunResponse...)}
+	o := jsonobject.Object{Bytes: append(dst, responsePrefix...)}
 	o.Text("in_reply_to", r.InReplyTo)
 	if r.AnswerTo != "" {
 		o.Raw("answer_to", json.RawMessage(r.AnswerTo))
@@ -30,123 +30,124 @@ func appendReply(dst []byte, r *effect.ExchangeReply) []byte {
 	return ndjson.End(o.End(), at)
 }
 
-// begunResponse is what every response begins with.
-const begunResponse = `{"type":"` + hostmsg.Response + `"`
+// responsePrefix is the beginning of every response.
+const responsePrefix = `{"type":"` + hostmsg.Response + `"`
 
-// reply puts a response in the process's queue. It waits only when the host
-// leaves a full queue unread, until the exchange's timeout at most: then it
-// gives that failure; who asked AtOnce gets ErrWaits. A reply that the process can no longer take is dropped;
-// the next request for messages says what happened to it.
-func (h *Hosts) reply(ctx context.Context, r *effect.ExchangeReply) error {
-	ex, err := h.exchange(r.ID)
+// replyToHost puts a response into the process's queue. If the queue is full, it waits until the
+// host reads, until the exchange's timeout at most, and then returns that error. With effect.AtOnce
+// it returns ErrWaits instead of waiting. A response that the process can no longer receive is
+// dropped; the next request for messages returns the reason.
+func (h *Hosts) replyToHost(ctx context.Context, r *effect.ExchangeReply) error {
+	ex, err := h.lookupExchange(r.ID)
 	if err != nil {
 		return err
 	}
-	ex.journaled(ex.given.Load())
-	line := appendReply(ex.takeBuffer(), r)
-	defer ex.putBuffer(line)
+	ex.ackJournaled(ex.deliveredLine.Load())
+	line := appendReply(ex.acquireBuffer(), r)
+	defer ex.returnBuffer(line)
 	for {
 		select {
-		case <-ex.life:
-			if f := ex.in.why(); f != nil {
+		case <-ex.done:
+			if f := ex.inbox.failureError(); f != nil {
 				return f
 			}
-			if !ex.said(r, line) {
-				h.remark("warn", ex.pool.cfg, "does not read its input; a response to its '%s' is dropped", r.InReplyTo)
+			if !ex.tryReply(r, line) {
+				h.logf("warn", ex.pool.cfg, "does not read its input; a response to its '%s' is dropped", r.InReplyTo)
 			}
 			return nil
 		default:
 		}
-		if ex.said(r, line) {
-			ex.course.Replied(r)
+		if ex.tryReply(r, line) {
+			ex.history.RecordReply(r)
 			return nil
 		}
 		if effect.IsAtOnce(ctx) {
 			return effect.ErrWaits
 		}
 		select {
-		case <-ex.process().out.room: // who has none holds what is said
-		case <-ex.life:
+		// nil never happens here: without a process tryReply holds the reply
+		case <-ex.currentProcess().out.senderSpace:
+		case <-ex.done:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// said sends a reply to the exchange's process, and reports whether it had room. After a process was replaced, the new one may
-// not have asked the question yet: the reply is then kept for it.
-func (ex *exchange) said(r *effect.ExchangeReply, text []byte) (ok bool) {
+// tryReply sends a reply to the exchange's process, and reports whether the queue had room. If the
+// process was replaced, the new one may not have asked the question yet; then the reply is held for
+// it.
+func (ex *exchange) tryReply(r *effect.ExchangeReply, text []byte) (ok bool) {
 	ex.mu.Lock()
-	p, again := ex.proc, ex.again
+	p, again := ex.proc, ex.handover
 	ex.mu.Unlock()
 	if again == nil {
-		if _, ok = p.send(text, false); ok {
-			p.pulse.answered(r.InReplyTo, r.AnswerTo)
+		if _, ok = p.sendMessage(text, false); ok {
+			p.silence.countReply(r.InReplyTo, r.AnswerTo)
 		}
 		return ok
 	}
-	if p != nil && p.kept.repeated(&line{short: text}) {
+	if p != nil && p.kept.alreadySent(&line{short: text}) {
 		return true
 	}
-	to, held := again.route(r)
+	to, held := again.routeReply(r)
 	if held || p == nil {
 		return true
 	}
-	if ok = p.sendReply(r, to); ok {
-		again.sent(r)
-		p.pulse.answered(r.InReplyTo, to)
+	if ok = p.forwardReply(r, to); ok {
+		again.markSent(r)
+		p.silence.countReply(r.InReplyTo, to)
 	}
 	return ok
 }
 
-// send sends a line of ours, in the vendor's words if the host is one, beyond the
-// outbox's limit when force is set. It gives the offset of its first byte in all that
-// was sent, and whether it fitted.
-func (p *process) send(text []byte, force bool) (offset int64, ok bool) {
+// sendMessage sends one of our lines, translated for a vendor's agent. force ignores the outbox's
+// limit. It returns the offset of the first byte in the bytes sent, and whether the line was
+// accepted.
+func (p *process) sendMessage(text []byte, force bool) (offset int64, ok bool) {
 	return p.sendLine(line{short: text}, force)
 }
 
 func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
-	if p.kept.repeated(&l) {
+	if p.kept.alreadySent(&l) {
 		return 0, true
 	}
-	t := p.words
+	t := p.translation
 	if t == nil {
-		return p.out.put(l, force)
+		return p.out.enqueue(l, force)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !force && p.out.full() {
+	if !force && p.out.isFull() {
 		return 0, false
 	}
-	ours := l.bytes()
-	s := t.a.Say(ours)
-	f := p.saying(l.frame, ours)
-	f.sides = p.kept.sides(s.Bridge)
-	offset, ok = p.out.put(line{short: adapter.JoinLines(s.Lines), frame: f}, true)
-	p.help.Perform(t.dated(s.Requests))
-	p.door.answer(s.Bridge)
+	ours := l.concat()
+	s := t.adapter.Say(ours)
+	f := p.frameTranslated(l.frame, ours)
+	f.sides = p.kept.bridgeSides(s.Bridge)
+	offset, ok = p.out.enqueue(line{short: adapter.JoinLines(s.Lines), frame: f}, true)
+	p.service.Perform(t.stampHeard(s.Requests))
+	p.bridge.sendLines(s.Bridge)
 	return offset, ok
 }
 
-// keptBuffer is how large a buffer for replies may be to be kept.
-const keptBuffer = 64 << 10
+// maxReplyBuffer is the capacity up to which a reply buffer is reused.
+const maxReplyBuffer = 64 << 10
 
-// takeBuffer gives the exchange's buffer for a reply, or none while another reply
-// has it.
-func (ex *exchange) takeBuffer() []byte {
+// acquireBuffer returns the exchange's reply buffer, or nil while another reply uses it.
+func (ex *exchange) acquireBuffer() []byte {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
-	b := ex.buffer
-	ex.buffer = nil
+	b := ex.replyBuffer
+	ex.replyBuffer = nil
 	return b
 }
 
-func (ex *exchange) putBuffer(b []byte) {
-	if cap(b) > keptBuffer {
+func (ex *exchange) returnBuffer(b []byte) {
+	if cap(b) > maxReplyBuffer {
 		return
 	}
 	ex.mu.Lock()
-	ex.buffer = b[:0]
+	ex.replyBuffer = b[:0]
 	ex.mu.Unlock()
 }

@@ -11,28 +11,30 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// Open is an exchange that was open when the run's process ended, as its journal knows it.
+// Open describes an exchange that was open when the run's process ended, according to the journal.
 type Open struct {
-	ID      int64                // by which the program knows it
-	Request *effect.ExchangeOpen // by which it was opened
-	Key     string               // of its prompt
-	// Opened is what that gave, as it is in the journal; nil when its end is not there: it is performed
-	// again, and then finds the prompt that was sent.
+	ID      int64                // the program's number of the exchange
+	Request *effect.ExchangeOpen // request that opened it
+	Key     string               // key of its prompt
+	// Opened is the journaled result of the opening. nil means that the opening is performed again
+	// and then finds the prompt that was sent.
 	Opened *effect.ExchangeOpened
-	Line   int64 // the last line that the journal has of it (effect.HostLines.Last); 0: none
-	Over   bool  // the journal has its terminal message
-	// Replies are those whose ends are in the journal, in their order. Others are performed again, and sent
-	// unless the host has them.
+	Line   int64 // the last journaled line of the exchange (effect.HostLines.Last); 0 means none
+	Over   bool  // the terminal message is journaled
+	// Replies are the journaled replies in order. Other replies are performed again, and sent
+	// unless the host has received them.
 	Replies []*effect.ExchangeReply
-	// Since is when it was opened, by the clock on the wall, where the keeper cannot say it.
+	// Since is the wall-clock time of the opening, used if the keeper does not know it.
 	Since time.Time
-	// Course is how it has gone so far; nil: it is lost with its process.
-	Course *Course
+	// History is the exchange's history; nil means that the exchange is lost together with its
+	// process.
+	History *History
 }
 
-// Resume goes on with a run: what its keeper has kept is as it was when the run's process before this one ended. It is
-// called once, before anything is performed. An exchange whose process is lost, with its keeper or the machine, is gone on with by
-// another one where that can go on with its conversation; else it fails with the code "lost". The error is keeper.ErrFenced, or says why the keeper cannot be reached.
+// Resume continues a run with the processes that the keeper holds. It must be called once, before
+// any request. If the process of an exchange was lost together with its keeper or machine, another
+// process continues the exchange if the host can continue its session; otherwise the exchange fails
+// with the code "lost". The error is keeper.ErrFenced or explains why the keeper cannot be reached.
 func (h *Hosts) Resume(ctx context.Context, open []Open) error {
 	k := h.opts.Keeper
 	all, err := k.Attach()
@@ -43,7 +45,7 @@ func (h *Hosts) Resume(ctx context.Context, open []Open) error {
 	known := slices.Clone(all)
 	h.mu.Lock()
 	for name := range h.pools {
-		h.started[name] = int(k.Last(name))
+		h.processCounts[name] = int(k.Last(name))
 	}
 	for _, o := range open {
 		h.lastID = max(h.lastID, o.ID)
@@ -51,98 +53,98 @@ func (h *Hosts) Resume(ctx context.Context, open []Open) error {
 	h.mu.Unlock()
 	slices.SortFunc(all, func(a, b keeper.Process) int { return int(a.K - b.K) })
 	for i := range open {
-		if o := &open[i]; o.Opened != nil && !givenBack(o, all) {
-			all = h.takeUp(o, all)
+		if o := &open[i]; o.Opened != nil && !hasLaterExchange(o, all) {
+			all = h.restoreExchange(o, all)
 		}
 	}
 	for i := range all {
-		h.adopt(&all[i], open)
+		h.adoptProcess(&all[i], open)
 	}
 	for i := range open {
-		if o := &open[i]; gone && o.Opened == nil && !h.claimed(o) && h.dubious(o, known) {
-			h.doubted = append(h.doubted, sumOf(o.Request))
+		if o := &open[i]; gone && o.Opened == nil && !h.isClaimed(o) && h.mayHaveBeenPrompted(o, known) {
+			h.fenced = append(h.fenced, digestRequest(o.Request))
 		}
 	}
 	return nil
 }
 
-// givenBack says that an exchange's process has had another one since: it was closed, which the journal
-// had not heard of. Who closes it again hears that it is closed.
-func givenBack(o *Open, all []keeper.Process) bool {
+// hasLaterExchange reports whether the exchange's process has begun another exchange since. Then
+// the exchange was closed, and the journal does not contain it.
+func hasLaterExchange(o *Open, all []keeper.Process) bool {
 	return slices.ContainsFunc(all, func(p keeper.Process) bool {
-		return p.ID == keeper.ID{Host: o.Request.Host, K: o.Opened.Process} && turnOf(&p) > o.Opened.Turn
+		return p.ID == keeper.ID{Host: o.Request.Host, K: o.Opened.Process} && exchangeCount(&p) > o.Opened.Turn
 	})
 }
 
-// turnOf is how many exchanges a process has had.
-func turnOf(p *keeper.Process) (turn int64) {
+// exchangeCount returns how many exchanges a process has begun.
+func exchangeCount(p *keeper.Process) (turn int64) {
 	for _, e := range p.Script {
 		var n lineNote
-		if json.Unmarshal(e.Note, &n) == nil && n.Begun != nil { // it was written here
+		if json.Unmarshal(e.Note, &n) == nil && n.Begun != nil { // written by this package
 			turn = max(turn, n.Begun.Turn)
 		}
 	}
 	return turn
 }
 
-// takeUp makes an open exchange as it was, and gives the processes but for its own.
-func (h *Hosts) takeUp(o *Open, all []keeper.Process) []keeper.Process {
+// restoreExchange restores an open exchange, and returns the processes without its own.
+func (h *Hosts) restoreExchange(o *Open, all []keeper.Process) []keeper.Process {
 	pool := h.pools[o.Request.Host]
 	if pool == nil {
-		return all // the program has changed: who asks for the exchange hears that it is not open
+		return all // the program has changed; a request for the exchange fails
 	}
-	ex := pool.exchange(o.Request, o.Key)
+	ex := pool.newRestoredExchange(o.Request, o.Key)
 	at := slices.IndexFunc(all, func(p keeper.Process) bool {
 		return p.ID == keeper.ID{Host: o.Request.Host, K: o.Opened.Process}
 	})
-	next := successor(all, o)
+	next := findSuccessor(all, o)
 	if next >= 0 {
 		at = next
 	}
-	var r *resumed
+	var r *restoredProcess
 	if at >= 0 {
-		r = pool.resumed(&all[at], o.Course.line(o.Line, all[at].K))
+		r = pool.restoreProcess(&all[at], o.History.lastLineOf(o.Line, all[at].K))
 		all = slices.Delete(all, at, at+1)
 	}
 	began := o.Since
 	switch {
 	case r == nil:
-		h.lose(ex, o)
-	case next >= 0 && (r.turn == nil || !o.Course.is(r.turn.predecessor())):
-		r.p.retire(0) // it was on its way
-		r.rested()
-		r.p.start()
-		h.lose(ex, o)
-	case next < 0 && (r.turn == nil || r.turn.Turn != o.Opened.Turn):
-		ex.follow(o.Course)
-		// The prompt was still here when this ended.
-		ex.slot.p, ex.proc = r.p, r.p
-		r.rested()
-		r.p.kept.begun.Store(o.Opened.Turn - 1)
-		r.p.start()
-		r.p.begin(ex.in, sumOf(o.Request), ex.promptFor(r.p))
+		h.restoreLost(ex, o)
+	case next >= 0 && (r.lastBegin == nil || !o.History.matches(r.lastBegin.predecessor())):
+		r.process.retire(0) // it was about to continue the exchange
+		r.markIdle()
+		r.process.start()
+		h.restoreLost(ex, o)
+	case next < 0 && (r.lastBegin == nil || r.lastBegin.Turn != o.Opened.Turn):
+		ex.trackHistory(o.History)
+		// The prompt had not been sent.
+		ex.slot.proc, ex.proc = r.process, r.process
+		r.markIdle()
+		r.process.kept.exchanges.Store(o.Opened.Turn - 1)
+		r.process.start()
+		r.process.beginExchange(ex.inbox, digestRequest(o.Request), ex.promptFor(r.process))
 	default:
-		began = r.turn.At
-		r.goOn(ex, o)
+		began = r.lastBegin.At
+		r.continueExchange(ex, o)
 	}
-	h.reopen(ex, o.ID, began)
+	h.registerRestored(ex, o.ID, began)
 	return all
 }
 
-// exchange is one that was opened before, with a slot of its own.
-func (pl *pool) exchange(r *effect.ExchangeOpen, key string) *exchange {
+// newRestoredExchange returns an exchange that was opened before, with a slot.
+func (pl *pool) newRestoredExchange(r *effect.ExchangeOpen, key string) *exchange {
 	pl.mu.Lock()
-	s := &slot{pool: pl} // there are fewer of them than there were
-	if at := slices.IndexFunc(pl.free, func(s *slot) bool { return s.p == nil }); at >= 0 {
+	s := &slot{pool: pl} // fewer instances are configured than before
+	if at := slices.IndexFunc(pl.free, func(s *slot) bool { return s.proc == nil }); at >= 0 {
 		s = pl.free[at]
 		pl.free = slices.Delete(pl.free, at, at+1)
 	}
 	pl.mu.Unlock()
-	return &exchange{pool: pl, slot: s, in: newInbox(), asked: r, prompt: pl.cfg.promptOf(r, pl.cfg.SendTools, key, nil), key: key, wish: wishOf(r), life: make(chan struct{}), unheed: func() bool { return false }}
+	return &exchange{pool: pl, slot: s, inbox: newInbox(), request: r, prompt: pl.cfg.promptWith(r, pl.cfg.SendTools, key, nil), key: key, acquireSpec: specOf(r), done: make(chan struct{}), stopInterrupt: func() bool { return false }}
 }
 
-// reopen gives an exchange its number, and what is left of its time.
-func (h *Hosts) reopen(ex *exchange, id int64, began time.Time) {
+// registerRestored registers an exchange under its number, with the rest of its timeout.
+func (h *Hosts) registerRestored(ex *exchange, id int64, began time.Time) {
 	left := ex.pool.cfg.timeout()
 	if !began.IsZero() {
 		left = max(0, left-max(0, time.Since(began)))
@@ -151,152 +153,151 @@ func (h *Hosts) reopen(ex *exchange, id int64, began time.Time) {
 	defer h.mu.Unlock()
 	ex.id = id
 	h.exchanges[id] = ex
-	ex.begin(left)
+	ex.startTimers(left)
 }
 
-// adopt takes in a process with whom no exchange is open: it rests, or has one that is opened yet, or
-// that was given up.
-func (h *Hosts) adopt(known *keeper.Process, open []Open) {
+// adoptProcess adopts a process without an open exchange: it is idle, or its exchange was abandoned
+// or is about to be opened again.
+func (h *Hosts) adoptProcess(known *keeper.Process, open []Open) {
 	pool := h.pools[known.Host]
 	if pool == nil {
-		h.endUnknown(known)
+		h.endRemovedHost(known)
 		return
 	}
-	r := pool.resumed(known, 0)
+	r := pool.restoreProcess(known, 0)
 	if r == nil {
 		return
 	}
-	if r.turn != nil && !r.resting && r.turn.Revived == nil {
+	if r.lastBegin != nil && !r.exchangeDone && r.lastBegin.Revived == nil {
 		for i := range open {
 			o := &open[i]
-			if o.Opened == nil && o.Request.Host == known.Host && sumOf(o.Request) == r.turn.Open && !h.claimed(o) {
-				ex := pool.exchange(o.Request, o.Key)
-				ex.opening = o
-				ex.began = r.turn.At
-				r.goOn(ex, &Open{Request: o.Request, Course: o.Course})
+			if o.Opened == nil && o.Request.Host == known.Host && digestRequest(o.Request) == r.lastBegin.Open && !h.isClaimed(o) {
+				ex := pool.newRestoredExchange(o.Request, o.Key)
+				ex.resumedFrom = o
+				ex.openedAt = r.lastBegin.At
+				r.continueExchange(ex, &Open{Request: o.Request, History: o.History})
 				h.mu.Lock()
-				h.begun = append(h.begun, ex)
+				h.resumed = append(h.resumed, ex)
 				h.mu.Unlock()
 				return
 			}
 		}
 	}
-	r.rested()
-	r.p.start()
-	if !r.ready || r.turn != nil && !r.resting || known.Exit != nil || !pool.give(r.p) {
-		r.p.retire(0)
+	r.markIdle()
+	r.process.start()
+	if !r.ready || r.lastBegin != nil && !r.exchangeDone || known.Exit != nil || !pool.giveProcess(r.process) {
+		r.process.retire(0)
 	}
 }
 
-// claimed says that an exchange which is opened yet has its process.
-func (h *Hosts) claimed(o *Open) bool {
-	return slices.ContainsFunc(h.begun, func(ex *exchange) bool { return ex.opening == o })
+// isClaimed reports whether an exchange that is about to be opened again has its process.
+func (h *Hosts) isClaimed(o *Open) bool {
+	return slices.ContainsFunc(h.resumed, func(ex *exchange) bool { return ex.resumedFrom == o })
 }
 
-// give gives a process that rests a free slot; false when there is none.
-func (pl *pool) give(p *process) bool {
+// giveProcess puts an idle process into a free slot, and returns false if there is none.
+func (pl *pool) giveProcess(p *process) bool {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	at := slices.IndexFunc(pl.free, func(s *slot) bool { return s.p == nil })
+	at := slices.IndexFunc(pl.free, func(s *slot) bool { return s.proc == nil })
 	if at < 0 {
 		return false
 	}
-	pl.free[at].p = p
-	pl.free[at].rest()
+	pl.free[at].proc = p
+	pl.free[at].startIdleTimer()
 	return true
 }
 
-// endUnknown ends a process of a host that the program has no more.
-func (h *Hosts) endUnknown(known *keeper.Process) {
+// endRemovedHost ends a process whose host the program no longer declares.
+func (h *Hosts) endRemovedHost(known *keeper.Process) {
 	if conn, err := h.opts.Keeper.Connect(known.ID, 0, 0, nil); err == nil {
 		conn.End(0, nil)
 	}
 }
 
-// goOn gives the exchange that a process before this one has begun by the same request; nil when
-// there is none.
-func (h *Hosts) goOn(r *effect.ExchangeOpen) *exchange {
+// claimResumed returns the exchange that an earlier process began by the same request, or nil.
+func (h *Hosts) claimResumed(r *effect.ExchangeOpen) *exchange {
 	h.mu.Lock()
 	var ex *exchange
-	if at := slices.IndexFunc(h.begun, func(ex *exchange) bool { return sumOf(ex.asked) == sumOf(r) }); at >= 0 {
-		ex = h.begun[at]
-		h.begun = slices.Delete(h.begun, at, at+1)
+	if at := slices.IndexFunc(h.resumed, func(ex *exchange) bool { return digestRequest(ex.request) == digestRequest(r) }); at >= 0 {
+		ex = h.resumed[at]
+		h.resumed = slices.Delete(h.resumed, at, at+1)
 		h.lastID++
 		ex.id = h.lastID
 	}
 	h.mu.Unlock()
 	if ex != nil {
-		h.reopen(ex, ex.id, ex.began)
+		h.registerRestored(ex, ex.id, ex.openedAt)
 	}
 	return ex
 }
 
-// resumed is a process that was kept, as it is made up again.
-type resumed struct {
-	p       *process
-	script  []keeper.Entry
-	notes   []lineNote
-	turn    *begunNote   // its last exchange; nil: it has had none
-	at      int          // that one's place in the script
-	lines   int64        // that it has said
-	of      *predecessor // it goes on with an exchange of a lost process
-	resting bool         // it is over
-	ready   bool         // it is initialised, or need not be
-	ended   bool
+// restoredProcess is a kept process whose state is being restored.
+type restoredProcess struct {
+	process        *process
+	script         []keeper.Entry
+	notes          []lineNote
+	lastBegin      *beginNote   // the last exchange begun; nil if none
+	lastBeginIndex int          // index of lastBegin in the script
+	lineCount      int64        // number of lines in the output
+	predecessor    *predecessor // the lost process's exchange that it continues
+	exchangeDone   bool         // lastBegin's exchange has ended
+	ready          bool         // it is initialised, or needs no initialisation
+	ended          bool
 }
 
-// resumed connects to a process that was kept; nil when that cannot be. line is the last that the
-// journal has of it.
-func (pl *pool) resumed(known *keeper.Process, line int64) *resumed {
-	id, note := known.ID, noteOf(known.Note)
+// restoreProcess connects to a kept process and returns nil if it cannot. line is the last
+// journaled line.
+func (pl *pool) restoreProcess(known *keeper.Process, line int64) *restoredProcess {
+	id, note := known.ID, parseSpawnNote(known.Note)
 	h := pl.hosts
 	p := newProcess(h, pl.cfg)
 	attached := make(chan struct{})
 	defer close(attached)
-	conn, err := h.opts.Keeper.Connect(id, pl.from(line, &note), pl.cfg.MaxLine, p.stderr(attached))
-	if err != nil || !h.reserve() {
+	conn, err := h.opts.Keeper.Connect(id, pl.firstLine(line, &note), pl.cfg.MaxLine, p.stderrSink(attached))
+	if err != nil || !h.trackRunning() {
 		return nil
 	}
 	now := conn.Known()
 	p.number = int(id.K)
-	r := &resumed{p: p, script: now.Script, lines: now.Lines, of: note.Of, ended: now.Exit != nil}
-	if err := r.prepare(pl.cfg, now.Note); err != nil {
+	r := &restoredProcess{process: p, script: now.Script, lineCount: now.Lines, predecessor: note.Of, ended: now.Exit != nil}
+	if err := r.prepareFromNote(pl.cfg, now.Note); err != nil {
 		conn.End(0, nil)
 		h.running.Done()
 		return nil
 	}
 	p.attach(keptConn{conn})
-	h.register(p)
-	r.read(pl.cfg)
+	h.registerProcess(p)
+	r.readScript(pl.cfg)
 	return r
 }
 
-// prepare makes what stands between the process and the program, as it was when it was started.
-func (r *resumed) prepare(c *Config, text []byte) error {
-	var note spawned
+// prepareFromNote prepares the process as it was when it started.
+func (r *restoredProcess) prepareFromNote(c *Config, text []byte) error {
+	var note spawnNote
 	if err := json.Unmarshal(text, &note); err != nil {
 		return err
 	}
 	if note.Work != nil {
-		at, err := c.placeOf()
+		at, err := c.workspacePlace()
 		if err != nil {
 			return err
 		}
 		own := *c
 		own.Dir = note.Work.Path
-		r.p.cfg, r.p.work = &own, note.Work.dir(at)
+		r.process.cfg, r.process.workDir = &own, note.Work.workspaceDir(at)
 	}
-	return r.p.prepare(wish{session: note.Session, tools: note.Tools, bridge: note.Bridge})
+	return r.process.prepareAdapter(acquireSpec{session: note.Session, tools: note.Tools, bridgePath: note.Bridge})
 }
 
-// noteOf reads what was noted of a process when it was started.
-func noteOf(text []byte) (note spawned) {
-	_ = json.Unmarshal(text, &note) // it was written here; who needs all of it sees for itself
+// parseSpawnNote parses the note that was stored when a process started.
+func parseSpawnNote(text []byte) (note spawnNote) {
+	_ = json.Unmarshal(text, &note) // written by this package; prepareFromNote checks it
 	return note
 }
 
-// from is the first line that is wanted of a process.
-func (pl *pool) from(line int64, note *spawned) int64 {
+// firstLine returns the number of the first output line that is needed.
+func (pl *pool) firstLine(line int64, note *spawnNote) int64 {
 	switch {
 	case pl.cfg.protocol().New != nil, note.Of != nil:
 		return 1
@@ -306,94 +307,94 @@ func (pl *pool) from(line int64, note *spawned) int64 {
 	return 0
 }
 
-// read learns from the script how the process stands.
-func (r *resumed) read(c *Config) {
-	first, _ := c.initLine(r.p.hosts.opts.Environ)
+// readScript derives the state of the process from the stored script.
+func (r *restoredProcess) readScript(c *Config) {
+	first, _ := c.initLine(r.process.hosts.opts.Environ)
 	r.ready = first == nil
 	r.notes = make([]lineNote, len(r.script))
 	for i, e := range r.script {
 		n := &r.notes[i]
-		_ = json.Unmarshal(e.Note, n) // it was written here
+		_ = json.Unmarshal(e.Note, n) // written by this package
 		switch {
 		case n.Begun != nil:
-			r.turn, r.at, r.resting, r.ready = n.Begun, i, false, true
-			r.p.kept.begun.Store(n.Begun.Turn)
+			r.lastBegin, r.lastBeginIndex, r.exchangeDone, r.ready = n.Begun, i, false, true
+			r.process.kept.exchanges.Store(n.Begun.Turn)
 		case n.Ack != "":
 			r.ready = true
-			r.p.announced.read([]byte(n.Ack), r.p.words != nil)
-			r.p.read.spoken.Store(true)
+			r.process.announced.parse([]byte(n.Ack), r.process.translation != nil)
+			r.process.reader.hasSpoken.Store(true)
 		case n.Session != "":
-			r.p.talk.Store(&n.Session)
+			r.process.session.Store(&n.Session)
 		case n.Rest != nil:
-			r.resting, r.ready = true, true
-			r.p.life.rest(n.Rest.Served)
-			r.p.read.spoken.Store(n.Rest.Spoken)
+			r.exchangeDone, r.ready = true, true
+			r.process.lifecycle.release(n.Rest.Served)
+			r.process.reader.hasSpoken.Store(n.Rest.Spoken)
 		}
 	}
-	if r.p.kept.begun.Load() > 1 {
-		r.p.life.rest(true)
+	if r.process.kept.exchanges.Load() > 1 {
+		r.process.lifecycle.release(true)
 	}
 }
 
-// goOn makes an exchange as the process has it.
-func (r *resumed) goOn(ex *exchange, o *Open) {
-	p := r.p
-	ex.proc, ex.slot.p = p, p
+// continueExchange restores an exchange that the process is serving.
+func (r *restoredProcess) continueExchange(ex *exchange, o *Open) {
+	p := r.process
+	ex.proc, ex.slot.proc = p, p
 	sums := map[string]int{}
-	for _, n := range r.notes[r.at+1:] {
+	for _, n := range r.notes[r.lastBeginIndex+1:] {
 		if n.Sum != "" {
 			sums[n.Sum]++
 		}
 	}
-	missing := r.unsaid(o, sums) // those still here when this ended
+	missing := r.undeliveredReplies(o, sums) // replies that were not sent
 	for sum, n := range sums {
 		for range n {
-			p.kept.repeat.add(sum)
+			p.kept.sent.addDigest(sum)
 		}
 	}
-	t := &turn{in: ex.in, since: r.turn.Since, opens: r.turn.Open}
-	if v := r.turn.Revived; v != nil {
-		t.again = newRevival(*v)
-		ex.again = t.again
+	t := &segment{inbox: ex.inbox, offset: r.lastBegin.Since, requestDigest: r.lastBegin.Open}
+	if v := r.lastBegin.Revived; v != nil {
+		t.handover = restoreHandover(*v)
+		ex.handover = t.handover
 	}
-	p.life.begin(ex.in, func() (promptAt int64) {
-		p.life.turn.Store(t)
-		p.pulse.begin()
+	p.lifecycle.assign(ex.inbox, func() (promptAt int64) {
+		p.lifecycle.segment.Store(t)
+		p.silence.resetForExchange()
 		return -1
 	})
-	ex.follow(o.Course)
-	if t.again != nil {
-		p.goesOnWith(o.Course.conversation())
+	ex.trackHistory(o.History)
+	if t.handover != nil {
+		p.setSession(o.History.sessionName())
 	} else {
-		p.goesOnWith(ex.session)
+		p.setSession(ex.session)
 	}
-	p.read.spoken.Store(p.read.spoken.Load() || o.Line > 0)
-	journaled := o.Course.line(o.Line, int64(p.number))
-	r.replay(t, journaled)
-	r.skip(t, journaled)
-	if t.again != nil {
-		t.again.answeredAgain(o.Replies, missing)
+	p.reader.hasSpoken.Store(p.reader.hasSpoken.Load() || o.Line > 0)
+	journaled := o.History.lastLineOf(o.Line, int64(p.number))
+	r.replayAdapter(t, journaled)
+	r.skipJournaled(t, journaled)
+	if t.handover != nil {
+		t.handover.markAnswered(o.Replies, missing)
 	}
 	if o.Over {
-		t.over, p.read.done = true, true
-		ex.in.finish()
+		t.ended, p.reader.sawTerminal = true, true
+		ex.inbox.markTerminal()
 	}
 	p.start()
-	p.stages.wantRead()
+	p.stages.requestReading()
 	for _, reply := range missing {
-		ex.said(reply, appendReply(nil, reply))
+		ex.tryReply(reply, appendReply(nil, reply))
 	}
 }
 
-// rested makes the process one that has had exchanges and has none.
-func (r *resumed) rested() {
+// markIdle restores a process that serves no exchange.
+func (r *restoredProcess) markIdle() {
 	in := newInbox()
-	in.drain()
-	t := &turn{in: in, over: true}
-	r.p.life.turn.Store(t)
-	r.replay(t, 0)
-	r.skip(t, r.lines)
-	if r.p.entry != nil {
-		r.p.stages.wantRead() // who comes over the bridge is answered
+	in.discardAll()
+	t := &segment{inbox: in, ended: true}
+	r.process.lifecycle.segment.Store(t)
+	r.replayAdapter(t, 0)
+	r.skipJournaled(t, r.lineCount)
+	if r.process.bridgeEntry != nil {
+		r.process.stages.requestReading() // clients of the bridge are answered
 	}
 }

@@ -11,92 +11,95 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// revival is an exchange that a new process of its host goes on with. What the lost one had asked, and was not
-// answered, the program still deals with: when the new one asks the same again the program does not hear of it, and its
-// answer goes to the new request. Safe for concurrent use.
-type revival struct {
-	note revivalNote
-	told adapter.Resumption
+// handover is an exchange that a new process continues after its process was lost. The program may
+// still be handling requests of the lost process. If the new process repeats such a request, the
+// program does not receive it again, and its answer goes to the repeated request. A handover is
+// safe for concurrent use.
+type handover struct {
+	note       handoverNote
+	resumption adapter.Resumption
 
-	mu    sync.Mutex
-	asked []*askedAgain
+	mu      sync.Mutex
+	pending []*pendingRequest
 }
 
-// predecessor names the exchange by how it was opened.
+// predecessor identifies an exchange by its opening.
 type predecessor struct {
 	Process int64 `json:"process"`
 	Turn    int64 `json:"turn"`
 }
 
-// revivalNote is what the keeper remembers of it, for whoever goes on with the run.
-type revivalNote struct {
+// handoverNote is the part that the keeper stores for a process that resumes the run.
+type handoverNote struct {
 	predecessor
-	Replies int      `json:"replies"`        // that the program had given before
-	Last    string   `json:"last,omitempty"` // the sum of the newest one's line
-	Asked   []wanted `json:"asked,omitempty"`
+	Replies int           `json:"replies"`        // number of replies before the handover
+	Last    string        `json:"last,omitempty"` // digest of the newest reply's line
+	Asked   []hostRequest `json:"asked,omitempty"`
 }
 
-type askedAgain struct {
-	wanted
-	again bool                  // the new process has asked it,
-	as    string                // with this id
-	reply *effect.ExchangeReply // of the program, that waits for that; nil: none
-	done  bool                  // it is answered, or asked no more
+type pendingRequest struct {
+	hostRequest
+	repeated     bool                  // the new process has repeated the request
+	newID        string                // with this id
+	waitingReply *effect.ExchangeReply // reply that waits for the repetition; nil if none
+	done         bool                  // answered or withdrawn
 }
 
-// revive begins a revival.
-func (c *Course) revive() *revival {
+// newHandover begins a handover.
+func (c *History) newHandover() *handover {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := revivalNote{predecessor{c.opened.Process, c.opened.Turn}, c.replies, c.last, slices.Clone(c.asked)}
-	v := newRevival(n)
-	v.told = c.answered
+	n := handoverNote{predecessor{c.opened.Process, c.opened.Turn}, c.replies, c.last, slices.Clone(c.pending)}
+	v := restoreHandover(n)
+	v.resumption = c.answered
 	return v
 }
 
-func newRevival(n revivalNote) *revival {
-	v := &revival{note: n}
+func restoreHandover(n handoverNote) *handover {
+	v := &handover{note: n}
 	for _, w := range n.Asked {
-		v.asked = append(v.asked, &askedAgain{wanted: w})
+		v.pending = append(v.pending, &pendingRequest{hostRequest: w})
 	}
 	return v
 }
 
-// heard takes a message of the new process's, and says whether the program hears of it: not of what it knows.
-// reply is one that has waited for that; gone are ids of what the lost process had asked and this one will not.
-func (v *revival) heard(m *effect.HostMessage) (known bool, reply *effect.ExchangeReply, gone []string) {
+// matchMessage matches a message of the new process with the pending requests. known means that the
+// program has received it before. reply is the answer that waited for it. gone lists the ids of the
+// lost process's requests that the new one will not repeat.
+func (v *handover) matchMessage(m *effect.HostMessage) (known bool, reply *effect.ExchangeReply, gone []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch row := hostmsg.Of(m.Type); {
 	case row.Waits():
-		now := wantedBy(m)
-		for _, a := range v.asked {
-			if a.again || a.done || a.Type != now.Type || a.Sum != now.Sum {
+		now := newHostRequest(m)
+		for _, a := range v.pending {
+			if a.repeated || a.done || a.Type != now.Type || a.Sum != now.Sum {
 				continue
 			}
-			a.again, a.as = true, m.ID
-			a.done = a.reply != nil
-			return true, a.reply, nil
+			a.repeated, a.newID = true, m.ID
+			a.done = a.waitingReply != nil
+			return true, a.waitingReply, nil
 		}
-		return false, nil, v.forgo(func(a *askedAgain) bool { return a.ID == m.ID && !a.again })
+		return false, nil, v.withdrawPending(func(a *pendingRequest) bool { return a.ID == m.ID && !a.repeated })
 	case row.Role == hostmsg.TakesBack:
-		for _, a := range v.asked {
-			if a.again && !a.done && a.as == m.ID {
+		for _, a := range v.pending {
+			if a.repeated && !a.done && a.newID == m.ID {
 				a.done = true
 				return true, nil, []string{a.ID}
 			}
 		}
 	case row.Terminal():
-		return false, nil, v.forgo(func(*askedAgain) bool { return true })
+		return false, nil, v.withdrawPending(func(*pendingRequest) bool { return true })
 	}
 	return false, nil, nil
 }
 
-// forgo takes back what fits and is not answered.
-func (v *revival) forgo(fits func(*askedAgain) bool) (gone []string) {
-	for _, a := range v.asked {
+// withdrawPending marks the pending requests that fit as done, and returns the ids of those without
+// a reply.
+func (v *handover) withdrawPending(fits func(*pendingRequest) bool) (gone []string) {
+	for _, a := range v.pending {
 		if !a.done && fits(a) {
-			if a.done = true; a.reply == nil {
+			if a.done = true; a.waitingReply == nil {
 				gone = append(gone, a.ID)
 			}
 		}
@@ -104,43 +107,45 @@ func (v *revival) forgo(fits func(*askedAgain) bool) (gone []string) {
 	return gone
 }
 
-// route gives the id to which a reply is said to the new process; held: it waits until that asks for it.
-func (v *revival) route(r *effect.ExchangeReply) (to string, held bool) {
+// routeReply returns the id that the new process expects in a reply. held means that the reply
+// waits for the repeated request.
+func (v *handover) routeReply(r *effect.ExchangeReply) (to string, held bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	at := slices.IndexFunc(v.asked, func(a *askedAgain) bool {
-		return !a.done && a.reply == nil && a.ID == r.AnswerTo && a.Type == r.InReplyTo
+	at := slices.IndexFunc(v.pending, func(a *pendingRequest) bool {
+		return !a.done && a.waitingReply == nil && a.ID == r.AnswerTo && a.Type == r.InReplyTo
 	})
 	if at < 0 {
 		return r.AnswerTo, false
 	}
-	a := v.asked[at]
-	if !a.again {
-		a.reply = r
+	a := v.pending[at]
+	if !a.repeated {
+		a.waitingReply = r
 		return "", true
 	}
-	return a.as, false
+	return a.newID, false
 }
 
-// sent takes note that a reply was said.
-func (v *revival) sent(r *effect.ExchangeReply) {
+// markSent records that a reply was sent.
+func (v *handover) markSent(r *effect.ExchangeReply) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for _, a := range v.asked {
-		if !a.done && a.again && a.ID == r.AnswerTo && a.Type == r.InReplyTo {
+	for _, a := range v.pending {
+		if !a.done && a.repeated && a.ID == r.AnswerTo && a.Type == r.InReplyTo {
 			a.done = true
 			return
 		}
 	}
 }
 
-// reheard gives what a process says that goes on with an exchange to the one before it; known: it is none of the
-// program's. What that does not hear of any more is taken back before the message.
-func (r *reader) reheard(t *turn, m **effect.HostMessage) (known bool, err error) {
-	known, reply, gone := t.again.heard(*m)
+// filterRepeated passes a message of a process that continues an exchange to the handover. known
+// means that the program does not receive it. It adds withdrawals of the requests that are gone
+// before the message.
+func (r *reader) filterRepeated(t *segment, m **effect.HostMessage) (known bool, err error) {
+	known, reply, gone := t.handover.matchMessage(*m)
 	if reply != nil {
-		if !r.p.sendReply(reply, (*m).ID) {
-			return known, errDeaf
+		if !r.process.forwardReply(reply, (*m).ID) {
+			return known, errNotReading
 		}
 	}
 	if len(gone) == 0 {
@@ -149,36 +154,36 @@ func (r *reader) reheard(t *turn, m **effect.HostMessage) (known bool, err error
 	held := **m
 	for _, id := range gone {
 		if id == "" {
-			continue // it cannot be taken back
+			continue // cannot be withdrawn
 		}
 		o := jsonobject.New("withdraw")
 		o.Raw("id", []byte(id))
-		if err := decode(r.b.room(), o.End(), nil); err != nil {
+		if err := decodeMessage(r.batch.nextMessage(), o.End(), nil); err != nil {
 			panic("host: what is taken back does not parse: " + err.Error())
 		}
-		r.b.keep()
+		r.batch.commitMessage()
 	}
-	*m = r.b.room()
+	*m = r.batch.nextMessage()
 	**m = held
 	return known, nil
 }
 
-// sendReply says the program's reply in the words of who has asked again, by its id.
-func (p *process) sendReply(r *effect.ExchangeReply, to string) (ok bool) {
+// forwardReply sends the program's reply with the id of the repeated request.
+func (p *process) forwardReply(r *effect.ExchangeReply, to string) (ok bool) {
 	was := line{short: appendReply(nil, r)}
-	if p.kept.repeated(&was) {
+	if p.kept.alreadySent(&was) {
 		return true
 	}
 	now := *r
 	now.AnswerTo = to
-	_, ok = p.sendLine(line{short: appendReply(nil, &now), frame: framing{kind: keeper.KindSay, note: &lineNote{Sum: was.sum()}}}, false)
+	_, ok = p.sendLine(line{short: appendReply(nil, &now), frame: lineFrame{kind: keeper.KindSay, note: &lineNote{Sum: was.digest()}}}, false)
 	return ok
 }
 
-// rematch has a message that is in the journal compared with what was asked before; the program has heard of it.
-func (t *turn) rematch(text []byte) {
+// matchJournaled passes a journaled message to the handover. The program has received it.
+func (t *segment) matchJournaled(text []byte) {
 	var m effect.HostMessage
-	if t.again != nil && decode(&m, text, nil) == nil {
-		t.again.heard(&m)
+	if t.handover != nil && decodeMessage(&m, text, nil) == nil {
+		t.handover.matchMessage(&m)
 	}
 }

@@ -9,130 +9,132 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// mayGoOn says that another process of the host may go on with an exchange, by the conversation that it has named. What
-// works in a directory of its own has lost what it worked on.
-func (c *Config) mayGoOn() bool {
+// canContinueElsewhere reports whether another process of the host can continue an exchange by its
+// session. With isolate it cannot, because the directory is lost.
+func (c *Config) canContinueElsewhere() bool {
 	if c.isolated() {
 		return false
 	}
 	return c.protocol().New != nil || (c.Init || c.hasParams()) && c.inputJSON()
 }
 
-// follow has the exchange followed, where another process may have to go on with it.
-func (ex *exchange) follow(c *Course) {
-	if ex.pool.hosts.opts.Keeper != nil && ex.pool.cfg.mayGoOn() {
-		ex.course, ex.in.lasts = c, c != nil
+// trackHistory sets the exchange's history if another process may have to continue it.
+func (ex *exchange) trackHistory(c *History) {
+	if ex.pool.hosts.opts.Keeper != nil && ex.pool.cfg.canContinueElsewhere() {
+		ex.history, ex.inbox.canContinue = c, c != nil
 	}
 }
 
-// revive gives the exchange, whose process is lost, to a new one, which goes on with the conversation. When there is
-// none, or the host cannot, the exchange has failed as it was lost. Its error is ctx's.
-func (ex *exchange) revive(ctx context.Context, lost *effect.Error) error {
-	again := ex.revival()
+// handOver moves an exchange whose process was lost to a new process, which continues the session.
+// If that is not possible, the exchange fails with the loss. The error is ctx's.
+func (ex *exchange) handOver(ctx context.Context, lost *effect.Error) error {
+	again := ex.ensureHandover()
 	if again == nil {
-		ex.in.fail(lost)
+		ex.inbox.setFailure(lost)
 		return nil
 	}
-	w := wish{session: ex.course.conversation(), tools: ex.tools, of: &again.note.predecessor}
-	ex.given.Store(0)
-	err := ex.restart(ctx, w, func(p *process) {
-		p.goOn(ex.in, p.kept.opens(ex.asked), again, ex.promptAgain(p, w.session, again))
+	w := acquireSpec{session: ex.history.sessionName(), tools: ex.tools, predecessor: &again.note.predecessor}
+	ex.deliveredLine.Store(0)
+	err := ex.moveToNewProcess(ctx, w, func(p *process) {
+		p.continueExchange(ex.inbox, p.kept.requestDigest(ex.request), again, ex.continuationPrompt(p, w.session, again))
 	})
 	if err == nil || ctx.Err() != nil || errors.Is(err, ErrClosed) {
 		return err
 	}
-	ex.pool.hosts.remark("warn", ex.pool.cfg, "was lost, and cannot go on with session '%s': %v", w.session, err)
-	ex.in.fail(lost)
+	ex.pool.hosts.logf("warn", ex.pool.cfg, "was lost, and cannot go on with session '%s': %v", w.session, err)
+	ex.inbox.setFailure(lost)
 	return nil
 }
 
-// revival is what a lost exchange is gone on with by; nil: that cannot be.
-func (ex *exchange) revival() *revival {
-	if ex.course.conversation() == "" {
+// ensureHandover returns the handover of a lost exchange, or nil if it cannot continue.
+func (ex *exchange) ensureHandover() *handover {
+	if ex.history.sessionName() == "" {
 		return nil
 	}
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
-	if ex.again == nil || ex.proc != nil {
-		ex.again = ex.course.revive()
+	if ex.handover == nil || ex.proc != nil {
+		ex.handover = ex.history.newHandover()
 	}
-	return ex.again
+	return ex.handover
 }
 
-// promptAgain is the prompt for a process that goes on with the exchange.
-func (ex *exchange) promptAgain(p *process, session string, again *revival) line {
-	asked := *ex.asked
+// continuationPrompt returns the prompt for a process that continues the exchange.
+func (ex *exchange) continuationPrompt(p *process, session string, again *handover) line {
+	asked := *ex.request
 	asked.Session = session
-	return ex.pool.cfg.promptOf(&asked, p.announced.hearsTools || ex.pool.cfg.SendTools, ex.key, &again.told)
+	return ex.pool.cfg.promptWith(&asked, p.announced.wantsTools || ex.pool.cfg.SendTools, ex.key, &again.resumption)
 }
 
-// lose makes an exchange that was open one whose process is lost.
-func (h *Hosts) lose(ex *exchange, o *Open) {
-	ex.follow(o.Course)
-	if !o.Over && ex.course.conversation() != "" {
-		ex.again = ex.course.revive() // who replies before there is a process
-		ex.in.lose(ex.pool.cfg.lost())
+// restoreLost restores an open exchange whose process was lost.
+func (h *Hosts) restoreLost(ex *exchange, o *Open) {
+	ex.trackHistory(o.History)
+	if !o.Over && ex.history.sessionName() != "" {
+		ex.handover = ex.history.newHandover() // for replies before the new process exists
+		ex.inbox.markLost(ex.pool.cfg.lostError())
 		return
 	}
-	ex.in.fail(ex.pool.cfg.lost())
-	ex.over()
+	ex.inbox.setFailure(ex.pool.cfg.lostError())
+	ex.cancelWaits()
 }
 
-// successor is the newest process that is to go on with an exchange; -1: there is none.
-func successor(all []keeper.Process, o *Open) int {
+// findSuccessor returns the index of the newest process that was started to continue an exchange,
+// or -1.
+func findSuccessor(all []keeper.Process, o *Open) int {
 	at := -1
 	for i := range all {
-		if p := &all[i]; p.Host == o.Request.Host && o.Course.is(noteOf(p.Note).Of) && (at < 0 || p.K > all[at].K) {
+		if p := &all[i]; p.Host == o.Request.Host && o.History.matches(parseSpawnNote(p.Note).Of) && (at < 0 || p.K > all[at].K) {
 			at = i
 		}
 	}
 	return at
 }
 
-// skip reads what is in the journal of a process that speaks our protocol and goes on with an exchange: the
-// keeper has it all.
-func (r *resumed) skip(t *turn, journaled int64) {
-	p := r.p
-	if p.words != nil || r.of == nil {
+// skipJournaled reads the journaled lines of a process of our protocol that continues an exchange;
+// the keeper stores all its lines.
+func (r *restoredProcess) skipJournaled(t *segment, journaled int64) {
+	p := r.process
+	if p.translation != nil || r.predecessor == nil {
 		return
 	}
-	read := p.read
-	read.now = t
+	read := p.reader
+	read.current = t
 	for at := int64(0); at < journaled; {
 		l, err := p.conn.Read()
 		if err != nil {
-			read.over, read.err, read.last = true, err, l
+			read.closed, read.err, read.lastLine = true, err, l
 			return
 		}
 		at = l.Number
-		if l.Offset >= t.since {
-			t.rematch(l.Text)
+		if l.Offset >= t.offset {
+			t.matchJournaled(l.Text)
 		}
-		r.spoke(l.Text)
+		r.noteMessage(l.Text)
 	}
 }
 
-// spoke learns that the process has sent a message.
-func (r *resumed) spoke(text []byte) {
+// noteMessage records that the process has sent a message.
+func (r *restoredProcess) noteMessage(text []byte) {
 	var m effect.HostMessage
-	if decode(&m, text, nil) == nil {
-		r.p.read.spoken.Store(true)
+	if decodeMessage(&m, text, nil) == nil {
+		r.process.reader.hasSpoken.Store(true)
 	}
 }
 
-// unsaid are the replies of an exchange that its process is to have, and what is noted of those that it had before.
-func (r *resumed) unsaid(o *Open, sums map[string]int) []*effect.ExchangeReply {
+// undeliveredReplies returns the replies that the process has not received, and updates sums for
+// those that it has.
+func (r *restoredProcess) undeliveredReplies(o *Open, sums map[string]int) []*effect.ExchangeReply {
 	replies := o.Replies
-	if v := r.turn.Revived; v != nil {
+	if v := r.lastBegin.Revived; v != nil {
 		if len(replies) < v.Replies && v.Last != "" {
-			sums[v.Last]++ // it is made again, and the lost process had it
+			sums[v.Last]++ // it is sent again, and the lost process received it
 		}
 		replies = replies[min(v.Replies, len(replies)):]
 	}
 	var missing []*effect.ExchangeReply
 	for _, reply := range replies {
 		l := line{short: appendReply(nil, reply)}
-		if sum := l.sum(); sums[sum] == 0 {
+		if sum := l.digest(); sums[sum] == 0 {
 			missing = append(missing, reply)
 		} else {
 			sums[sum]--
@@ -141,17 +143,18 @@ func (r *resumed) unsaid(o *Open, sums map[string]int) []*effect.ExchangeReply {
 	return missing
 }
 
-// answeredAgain notes which of what was asked again has its answer.
-func (v *revival) answeredAgain(replies, missing []*effect.ExchangeReply) {
+// markAnswered marks the repeated requests that were answered.
+func (v *handover) markAnswered(replies, missing []*effect.ExchangeReply) {
 	for _, r := range replies {
 		if !slices.Contains(missing, r) {
-			v.sent(r)
+			v.markSent(r)
 		}
 	}
 }
 
-// dubious says that nobody knows whether a process of the host, which is lost, has had the prompt of an exchange.
-func (h *Hosts) dubious(o *Open, known []keeper.Process) bool {
+// mayHaveBeenPrompted reports whether a lost process of the host may have received the exchange's
+// prompt.
+func (h *Hosts) mayHaveBeenPrompted(o *Open, known []keeper.Process) bool {
 	last := h.opts.Keeper.Last(o.Request.Host)
 	for k := int64(1); k <= last; k++ {
 		if !slices.ContainsFunc(known, func(p keeper.Process) bool { return p.Host == o.Request.Host && p.K == k }) {
@@ -161,16 +164,17 @@ func (h *Hosts) dubious(o *Open, known []keeper.Process) bool {
 	return false
 }
 
-// doubts says, once for each, that an exchange to be opened is one of the dubious.
-func (h *Hosts) doubts(r *effect.ExchangeOpen) bool {
+// isFenced reports, once for each, whether an exchange to open is one whose prompt a lost process
+// may have received.
+func (h *Hosts) isFenced(r *effect.ExchangeOpen) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.doubted) == 0 {
+	if len(h.fenced) == 0 {
 		return false
 	}
-	at := slices.Index(h.doubted, sumOf(r))
+	at := slices.Index(h.fenced, digestRequest(r))
 	if at >= 0 {
-		h.doubted = slices.Delete(h.doubted, at, at+1)
+		h.fenced = slices.Delete(h.fenced, at, at+1)
 	}
 	return at >= 0
 }

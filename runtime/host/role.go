@@ -5,184 +5,186 @@ import (
 	"time"
 )
 
-// role decides who reads what a process says. At first, and whenever nobody waits
-// for its messages, that is its reader goroutine. Who waits for them
-// (exchange.next) takes the role and reads them itself: to be woken by another
-// goroutine takes longer than all the rest of a short message. In a flood it is
-// the reader's again, so that reading and handling go on beside each other.
-type role struct {
+// readLease decides which goroutine reads a process's output: by default its reader goroutine. A
+// goroutine that waits for messages (exchange.nextMessages) can acquire the lease and read itself,
+// because waking another goroutine takes longer than handling a short message. During a flood of
+// messages the reader goroutine keeps the lease, so that reading and handling run in parallel.
+type readLease struct {
 	conn Conn
 
-	mu    sync.Mutex
-	held  holding
-	asked bool // one waits for it, and the reader has been interrupted
-	woken bool // the borrower has been interrupted
-	due   bool // the borrower is to give it back
-	watch bool // the reader wants to hear when the borrower leaves off reading
-	uses  int  // by borrowers, so far
-	flood int  // so many small batches in a row make it no flood any more
+	mu            sync.Mutex
+	state         leaseState
+	requested     bool // a goroutine waits for the lease, and the reader was interrupted
+	interrupted   bool // the holder's read was interrupted
+	recalled      bool // the holder must return the lease
+	readerWatches bool // the reader waits until the holder stops reading
+	uses          int  // number of acquisitions
+	flood         int  // number of small batches until the flood is over
 
-	given chan bool     // the reader's answer to the one who asked
-	back  chan struct{} // for the reader: the role has come back, or watch
+	granted  chan bool     // the reader's answer to the requester
+	returned chan struct{} // for the reader: the lease was returned, or readerWatches
 }
 
-// holding says who has the role, and what for.
-type holding uint8
+// leaseState says which goroutine has the lease, and whether it reads.
+type leaseState uint8
 
 const (
-	works    holding = iota // the reader, which is busy
-	idles                   // the reader, which waits for a line and has none in hand
-	lent                    // a borrower, who does not read at present
-	borrowed                // a borrower, who reads
+	readerBusy    leaseState = iota // the reader goroutine, handling a line
+	readerWaiting                   // the reader goroutine, waiting for a line
+	leaseHeld                       // another goroutine, not reading
+	leaseReading                    // another goroutine, reading
 )
 
 const (
-	// lease is how long a borrower may go without reading: longer, and the reader
-	// takes the role back. What the host asks of its adapter is then answered, and
-	// its end seen, whatever the borrower does.
-	lease = 250 * time.Millisecond
-	// A batch of so much is one of a flood, which is over after so many small ones.
+	// maxIdleLease is how long another goroutine may hold the lease without reading. Then the
+	// reader takes it back, so that agents' requests are answered and the end of the output is
+	// noticed.
+	maxIdleLease = 250 * time.Millisecond
+	// A batch of this size belongs to a flood, which ends after so many small batches.
 	floodMessages = 16
 	floodBytes    = 32 << 10
-	floodSettles  = 3
+	floodCooldown = 3
 )
 
-// of makes it the role of who reads c.
-func (r *role) of(c Conn) { r.conn, r.given, r.back = c, make(chan bool), make(chan struct{}, 1) }
+// bindConn sets the connection.
+func (r *readLease) bindConn(c Conn) {
+	r.conn, r.granted, r.returned = c, make(chan bool), make(chan struct{}, 1)
+}
 
-// borrow takes the role from the reader, or takes it up again. It gives false when the
-// reader has something in hand, or should go on.
-func (r *role) borrow() bool {
+// tryAcquire acquires the lease. It returns false if the reader goroutine is handling a line, or
+// during a flood.
+func (r *readLease) tryAcquire() bool {
 	r.mu.Lock()
 	switch {
-	case r.held == lent:
-		r.use()
+	case r.state == leaseHeld:
+		r.startReading()
 		r.mu.Unlock()
 		return true
-	case r.held == idles && r.flood == 0 && !r.asked:
-		r.asked = true
+	case r.state == readerWaiting && r.flood == 0 && !r.requested:
+		r.requested = true
 		r.conn.Interrupt()
 		r.mu.Unlock()
-		return <-r.given
+		return <-r.granted
 	}
 	r.mu.Unlock()
 	return false
 }
 
-func (r *role) use() {
-	r.held = borrowed
+func (r *readLease) startReading() {
+	r.state = leaseReading
 	r.uses++
 }
 
-// leave ends a borrower's reading. It keeps the role, unless it is wanted back.
-func (r *role) leave(keep bool) {
+// stopReading ends the holder's reading. The holder keeps the lease if keep is true and it was not
+// recalled.
+func (r *readLease) stopReading(keep bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.woken {
-		r.woken = false
+	if r.interrupted {
+		r.interrupted = false
 		r.conn.Resume()
 	}
-	if r.due || !keep || r.flood > 0 {
-		r.giveBack()
+	if r.recalled || !keep || r.flood > 0 {
+		r.returnToReader()
 		return
 	}
-	r.held = lent
-	if r.watch {
-		r.watch = false
-		signal(r.back)
+	r.state = leaseHeld
+	if r.readerWatches {
+		r.readerWatches = false
+		wakeOne(r.returned)
 	}
 }
 
-func (r *role) giveBack() {
-	r.held, r.due, r.watch = works, false, false
-	signal(r.back)
+func (r *readLease) returnToReader() {
+	r.state, r.recalled, r.readerWatches = readerBusy, false, false
+	wakeOne(r.returned)
 }
 
-// wake interrupts a borrower that reads.
-func (r *role) wake() {
+// interruptReading interrupts the holder's read.
+func (r *readLease) interruptReading() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.held == borrowed {
-		r.woken = true
+	if r.state == leaseReading {
+		r.interrupted = true
 		r.conn.Interrupt()
 	}
 }
 
-// reclaim has the role go back to the reader: at once, or as soon as the borrower
-// has left off reading, which is interrupted.
-func (r *role) reclaim() {
+// recall makes the lease return to the reader goroutine: immediately, or when the holder's read,
+// which is interrupted, has ended.
+func (r *readLease) recall() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch r.held {
-	case lent:
-		r.giveBack()
-	case borrowed:
-		r.due, r.woken = true, true
+	switch r.state {
+	case leaseHeld:
+		r.returnToReader()
+	case leaseReading:
+		r.recalled, r.interrupted = true, true
 		r.conn.Interrupt()
 	}
 }
 
-// idle is the reader's: it will wait for a line, and has none in hand.
-func (r *role) idle() {
+// beginWait is called by the reader goroutine before it waits for a line with no batch in progress.
+func (r *readLease) beginWait() {
 	r.mu.Lock()
-	r.held = idles
+	r.state = readerWaiting
 	r.mu.Unlock()
 }
 
-// busy is the reader's: its waiting has ended, interrupted or with a line. It
-// gives true when the role has gone to the one who asked for it.
-func (r *role) busy(interrupted bool) (gone bool) {
+// endWait is called by the reader goroutine after its wait. It returns true if the lease went to
+// the requester.
+func (r *readLease) endWait(interrupted bool) (gone bool) {
 	r.mu.Lock()
-	asked := r.asked
+	asked := r.requested
 	gone = asked && interrupted
-	r.asked = false
+	r.requested = false
 	if asked || interrupted {
 		r.conn.Resume()
 	}
-	r.held = works
+	r.state = readerBusy
 	if gone {
-		r.use()
+		r.startReading()
 	}
 	r.mu.Unlock()
 	if asked {
-		r.given <- gone
+		r.granted <- gone
 	}
 	return gone
 }
 
-// await is the reader's: it waits until the role has come back.
-func (r *role) await() {
-	t := time.NewTimer(lease)
+// awaitReturn is called by the reader goroutine. It waits until the lease is returned.
+func (r *readLease) awaitReturn() {
+	t := time.NewTimer(maxIdleLease)
 	defer t.Stop()
 	for seen := 0; ; {
 		over := false
 		select {
-		case <-r.back:
+		case <-r.returned:
 		case <-t.C:
 			over = true
 		}
 		r.mu.Lock()
-		if over && r.held == lent && r.uses == seen {
-			r.held = works
+		if over && r.state == leaseHeld && r.uses == seen {
+			r.state = readerBusy
 		}
-		if r.held == works {
+		if r.state == readerBusy {
 			r.mu.Unlock()
 			return
 		}
 		seen = r.uses
-		if r.watch = r.held == borrowed; !r.watch {
-			t.Reset(lease)
+		if r.readerWatches = r.state == leaseReading; !r.readerWatches {
+			t.Reset(maxIdleLease)
 		}
 		r.mu.Unlock()
 	}
 }
 
-// handed takes note of how much was handed on at once.
-func (r *role) handed(b *batch) {
+// noteBatch records the size of a delivered batch.
+func (r *readLease) noteBatch(b *batch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(b.msgs) >= floodMessages || b.size >= floodBytes {
-		r.flood = floodSettles
+		r.flood = floodCooldown
 	} else if r.flood > 0 {
 		r.flood--
 	}

@@ -14,23 +14,23 @@ import (
 const saidMore = `{"type":"progress","message":"more"}`
 
 // roleOf is who reads the first process.
-func (b *bubble) roleOf(id int64) *role {
+func (b *bubble) roleOf(id int64) *readLease {
 	b.Helper()
-	ex, err := b.exchange(id)
+	ex, err := b.lookupExchange(id)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return &ex.process().read.role
+	return &ex.currentProcess().reader.lease
 }
 
-func (r *role) now() holding {
+func (r *readLease) now() leaseState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.held
+	return r.state
 }
 
 // is compares who has the role, once nothing moves any more.
-func (b *bubble) is(r *role, want holding) {
+func (b *bubble) is(r *readLease, want leaseState) {
 	b.Helper()
 	synctest.Wait()
 	if got := r.now(); got != want {
@@ -71,24 +71,24 @@ func TestRole(t *testing.T) {
 			}
 		}
 		soon := func() { time.AfterFunc(time.Millisecond, answer) }
-		b.is(r, idles) // the first message came before anybody asked for one
+		b.is(r, readerWaiting) // the first message came before anybody asked for one
 		b.hears(id, `progress {"message":"more"}`)
-		b.is(r, idles)
+		b.is(r, readerWaiting)
 		for range 2 {
 			soon()
 			b.hears(id, `progress {"message":"more"}`)
-			b.is(r, lent)
+			b.is(r, leaseHeld)
 		}
 		// Nobody comes back for more: what the host says is read all the same.
 		answer()
 		time.Sleep(2 * time.Second)
-		b.is(r, idles)
+		b.is(r, readerWaiting)
 		b.hears(id, `progress {"message":"more"}; progress {"message":"more"}`)
 		soon()
 		b.hears(id, `result {}`)
-		b.is(r, lent)
+		b.is(r, leaseHeld)
 		b.end(id, "")
-		b.is(r, idles)
+		b.is(r, readerWaiting)
 	})
 }
 
@@ -106,33 +106,33 @@ func TestRoleIsWanted(t *testing.T) {
 		})
 		id := b.begin()
 		r := b.roleOf(id)
-		b.is(r, idles)
+		b.is(r, readerWaiting)
 		enough := errors.New("enough")
 		for i := range 3 {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(time.Second, func() {
-				b.is(r, borrowed)
+				b.is(r, leaseReading)
 				cancel(enough)
 			})
 			if _, err := b.Perform(ctx, &effect.ExchangeNext{ID: id}); err != enough {
 				t.Fatalf("%d: %v", i, err)
 			}
-			b.is(r, idles)
+			b.is(r, readerWaiting)
 		}
 		began := time.Now()
 		b.hears(id, `progress {"message":"more"}`)
 		if got := since(began); got != "7" {
 			t.Errorf("it came after %s seconds", got)
 		}
-		b.is(r, lent)
+		b.is(r, leaseHeld)
 		b.hears(id, `HostError: host 'w' timed out after 60 seconds`)
 		b.end(id, "")
 
 		id = b.begin()
 		r = b.roleOf(id)
-		b.is(r, idles)
+		b.is(r, readerWaiting)
 		time.AfterFunc(500*time.Millisecond, func() {
-			b.is(r, borrowed)
+			b.is(r, leaseReading)
 			_ = b.Close(context.Background())
 		})
 		if got := b.outcome(id); !strings.Contains(got, "has ended") {
@@ -152,12 +152,12 @@ func TestRoleWithMessages(t *testing.T) {
 		})
 		id := b.begin()
 		synctest.Wait()
-		ex, err := b.exchange(id)
+		ex, err := b.lookupExchange(id)
 		if err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		if !ex.hear(t.Context()) || time.Since(began) > 0 {
+		if !ex.readDirectly(t.Context()) || time.Since(began) > 0 {
 			t.Error("it waits for more")
 		}
 		b.hears(id, `progress {"message":"more"}`)
@@ -177,7 +177,7 @@ func TestRoleInFlood(t *testing.T) {
 					h.hear()
 					time.Sleep(time.Second)
 					h.out.write(flood)
-					for range floodSettles + 1 {
+					for range floodCooldown + 1 {
 						time.Sleep(time.Second)
 						h.say(saidMore)
 					}
@@ -185,18 +185,18 @@ func TestRoleInFlood(t *testing.T) {
 				})
 				id := b.begin()
 				r := b.roleOf(id)
-				b.is(r, idles)
-				time.AfterFunc(time.Second/2, func() { b.is(r, borrowed) })
+				b.is(r, readerWaiting)
+				time.AfterFunc(time.Second/2, func() { b.is(r, leaseReading) })
 				b.outcome(id)
-				b.is(r, idles)
-				for i := range floodSettles {
-					time.AfterFunc(time.Second/2, func() { b.is(r, idles) })
+				b.is(r, readerWaiting)
+				for i := range floodCooldown {
+					time.AfterFunc(time.Second/2, func() { b.is(r, readerWaiting) })
 					if got := b.outcome(id); strings.Contains(got, ";") {
 						t.Errorf("%d: %s", i, got)
 					}
 				}
 				synctest.Wait() // the reader has nothing in hand any more
-				time.AfterFunc(time.Second/2, func() { b.is(r, borrowed) })
+				time.AfterFunc(time.Second/2, func() { b.is(r, leaseReading) })
 				b.outcome(id)
 			})
 		})
@@ -213,10 +213,10 @@ func TestRoleAtTheEnd(t *testing.T) {
 		})
 		id := b.begin()
 		r := b.roleOf(id)
-		b.is(r, idles)
-		time.AfterFunc(time.Second/2, func() { b.is(r, borrowed) })
+		b.is(r, readerWaiting)
+		time.AfterFunc(time.Second/2, func() { b.is(r, leaseReading) })
 		b.hears(id, `HostError: host exited without result`)
-		b.is(r, works)
+		b.is(r, readerBusy)
 		b.end(id, "")
 	})
 }

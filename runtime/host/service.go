@@ -7,13 +7,13 @@ import (
 	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
-// serviceOptions are what the requests of the process, an agent, are performed with.
+// serviceOptions returns the options of the service that performs the agent's requests.
 func (p *process) serviceOptions() service.Options {
 	own := &terminalhost.Set{Name: p.cfg.Name, Run: p.hosts.opts.Run, Stop: p.hosts.kill}
 	return service.Options{
 		Answer:  p.answerRequest,
-		IsFull:  func() bool { return p.out.full() },
-		Room:    func() <-chan struct{} { return p.out.more },
+		IsFull:  func() bool { return p.out.isFull() },
+		Room:    func() <-chan struct{} { return p.out.requestSpace },
 		Resolve: func(path string) (string, bool) { return p.rules.Resolve(path) },
 		Terminals: func() service.Terminals {
 			if p.kept.conn != nil {
@@ -23,14 +23,14 @@ func (p *process) serviceOptions() service.Options {
 		},
 		Dir: p.cfg.Dir,
 		Environ: func() []string {
-			env, _ := p.cfg.environ(p.hosts.opts.Environ, p.number)
+			env, _ := p.cfg.buildEnviron(p.hosts.opts.Environ, p.number)
 			return env
 		},
 		Limits: p.cfg.Limits,
 	}
 }
 
-// answerRequest sends the answer to a request of an agent.
+// answerRequest sends the answer to an agent's request.
 func (p *process) answerRequest(e *adapter.Request, answer []byte) {
-	p.out.put(line{short: adapter.JoinLines([][]byte{answer}), frame: framing{kind: keeper.KindDirect, heard: e.Heard, note: &lineNote{Errand: e.Number}}}, true)
+	p.out.enqueue(line{short: adapter.JoinLines([][]byte{answer}), frame: lineFrame{kind: keeper.KindDirect, heard: e.Heard, note: &lineNote{Errand: e.Number}}}, true)
 }

@@ -81,7 +81,7 @@ func TestCommandLines(t *testing.T) {
 		{Config{Transport: "acp", Command: "gemini", Args: []string{"--acp"}}, "s", "gemini --acp"},
 		{Config{Command: "h", Args: []string{"a"}}, "", "h a"},
 	} {
-		run := c.c.started(c.resume)
+		run := c.c.startConfig(c.resume)
 		if got := strings.Join(append([]string{run.Command}, run.Args...), " "); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}

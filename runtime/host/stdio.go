@@ -11,33 +11,32 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
-// stdio is the transport of hosts that are subprocesses and speak over their
-// standard input and output.
+// stdio is the transport of hosts that run as subprocesses and use standard input and output.
 type stdio struct{}
 
-// Connect starts the command in a process group of its own.
+// Connect starts the command in its own process group.
 func (stdio) Connect(c *Config, s Surroundings) (Conn, error) {
 	if c.Command == "" {
-		return nil, c.failure("has no command: set command in [hosts.%s] of Concerto.toml", c.Connector)
+		return nil, c.errorf("has no command: set command in [hosts.%s] of Concerto.toml", c.Connector)
 	}
 	if err := c.checkDir(); err != nil {
 		return nil, err
 	}
 	path, err := procgroup.Find(c.Command, c.Dir, s.Env)
 	if err != nil {
-		return nil, c.spawnFailure(err)
+		return nil, c.spawnError(err)
 	}
 	if s.Keep != nil {
-		return s.Keep.start(c, &s, path)
+		return s.Keep.startKept(c, &s, path)
 	}
 	p, err := s.Run.Start(procgroup.Command{Name: c.Name, Path: path, Args: c.Args, Env: s.Env, Dir: c.Dir, Limits: c.Limits, Stderr: s.Stderr})
 	if err != nil {
-		return nil, c.spawnFailure(err)
+		return nil, c.spawnError(err)
 	}
 	return &subprocess{Process: p, lines: ndjson.NewReader(p.Stdout, c.MaxLine)}, nil
 }
 
-// checkDir fails when a process cannot be started in the working directory.
+// checkDir fails if a process cannot be started in the working directory.
 func (c *Config) checkDir() error {
 	if c.Dir == "" {
 		return nil
@@ -50,13 +49,13 @@ func (c *Config) checkDir() error {
 	if errors.Is(err, os.ErrPermission) {
 		wrong = "may not be entered"
 	}
-	e := c.failure("cannot be started: command '%s' is to run in %s, which %s: check working_dir in [hosts.%s] of Concerto.toml", c.Command, c.Dir, wrong, c.Connector)
+	e := c.errorf("cannot be started: command '%s' is to run in %s, which %s: check working_dir in [hosts.%s] of Concerto.toml", c.Command, c.Dir, wrong, c.Connector)
 	e.Cause = err
 	return e
 }
 
-// spawnFailure says why the command could not be started and what to check.
-func (c *Config) spawnFailure(err error) error {
+// spawnError returns the error for a command that could not be started, with what to check.
+func (c *Config) spawnError(err error) error {
 	section := fmt.Sprintf("command in [hosts.%s] of Concerto.toml", c.Connector)
 	var why string
 	switch {
@@ -79,12 +78,12 @@ func (c *Config) spawnFailure(err error) error {
 	default:
 		why = fmt.Sprintf("command '%s': %v: check %s", c.Command, err, section)
 	}
-	e := c.failure("cannot be started: %s", why)
+	e := c.errorf("cannot be started: %s", why)
 	e.Cause = err
 	return e
 }
 
-// subprocess is a Conn over a process group.
+// subprocess is a Conn to a process group.
 type subprocess struct {
 	*procgroup.Process
 	lines *ndjson.Reader
@@ -98,13 +97,13 @@ func (s *subprocess) Resume() { s.ResumeRead() }
 
 func (s *subprocess) Ready() bool { return s.lines.Ready() }
 
-func (s *subprocess) Said() int64 { return s.Written() }
+func (s *subprocess) BytesSent() int64 { return s.Written() }
 
 func (s *subprocess) Write(b []byte) (int, error) { return s.Stdin.Write(b) }
 
 func (s *subprocess) TryWrite(b []byte) int { return s.WriteNow(b) }
 
-// CloseWrite's failure can only mean that it is closed already.
+// CloseWrite ignores the error: it only means that the input is closed already.
 func (s *subprocess) CloseWrite() { _ = s.Stdin.Close() }
 
 func (s *subprocess) Exit() Exit {

@@ -43,7 +43,7 @@ func newProgram(t *conversation.Talk, c Config, transport Transport) *program {
 	}
 	p := &program{}
 	inherited, _ := procgroup.Inherit{}.Of(os.Environ()) // what is kept back would be remarked
-	o := Options{Configs: []Config{c}, Environ: inherited, Remark: func(level, line string) {
+	o := Options{Configs: []Config{c}, Environ: inherited, Logf: func(level, line string) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.remarks = append(p.remarks, level+": "+line)
@@ -251,8 +251,8 @@ type (
 	losesWrites  struct{ *memConn } // of lines that are written together the last is lost
 )
 
-func (c blankIsSaid) Said() int64 {
-	n := c.memConn.Said()
+func (c blankIsSaid) BytesSent() int64 {
+	n := c.memConn.BytesSent()
 	all := c.h.out.said()
 	if strings.Count(all[len(strings.TrimRight(all, " \t\r\n")):], "\n") > 1 {
 		n++
@@ -264,7 +264,7 @@ func (c blankIsReady) Ready() bool {
 	return c.memConn.Ready() || strings.HasSuffix(c.h.out.said(), "\n\n")
 }
 
-func (c saysNothing) Said() int64 { return 0 }
+func (c saysNothing) BytesSent() int64 { return 0 }
 
 func (c keepsReturns) Read() (ndjson.Line, error) {
 	l, err := c.memConn.Read()

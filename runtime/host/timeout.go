@@ -6,11 +6,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// timeout is how long a whole exchange may take.
+// timeout returns how long a whole exchange may take.
 func (c *Config) timeout() time.Duration { return orSeconds(c.protocol().Timeout, c.Timeout) }
 
-// initTimeout is how long a new process may take to acknowledge.
-// A vendor's timeout is for its work, and says nothing of that.
+// initTimeout returns how long a new process may take to acknowledge. A vendor's timeout limits its
+// work and does not apply here.
 func (c *Config) initTimeout() time.Duration {
 	p := c.protocol()
 	if p.New == nil && c.InitTimeout == 0 {
@@ -19,47 +19,46 @@ func (c *Config) initTimeout() time.Duration {
 	return orSeconds(p.InitTimeout, c.InitTimeout)
 }
 
-// longest is a timeout beyond which none is needed, in seconds; a Duration holds
-// nine times as much.
-const longest = 1e9
+// maxSeconds limits a timeout, in seconds, so that it fits into a Duration.
+const maxSeconds = 1e9
 
-// orSeconds is a number of seconds, or d when there is none.
+// orSeconds converts seconds to a Duration, and returns d for 0.
 func orSeconds(d time.Duration, s float64) time.Duration {
 	if s > 0 {
-		return time.Duration(min(s, longest) * float64(time.Second))
+		return time.Duration(min(s, maxSeconds) * float64(time.Second))
 	}
 	return d
 }
 
-// expire ends the exchange at its timeout: the program learns of it at once, the
-// process is told to cancel, if it can be, and ended. An exchange whose terminal
-// message has come does not fail any more, but nobody waits for the host to read.
-func (ex *exchange) expire() { ex.lose(ex.pool.cfg.timedOut(), "timeout") }
+// onTimeout fails the exchange at its timeout. The program receives the error immediately. The host
+// receives a cancel message, if it supports cancellation, and its process is ended. If the terminal
+// message has come, the exchange does not fail.
+func (ex *exchange) onTimeout() { ex.abort(ex.pool.cfg.timeoutError(), "timeout") }
 
-// lose is expire for any reason, which a host that can be cancelled is told.
-func (ex *exchange) lose(failure *effect.Error, reason string) {
-	p := ex.process()
+// abort fails the exchange with the given error. reason is sent in the cancel message.
+func (ex *exchange) abort(failure *effect.Error, reason string) {
+	p := ex.currentProcess()
 	if p != nil {
-		p.told(failure)
+		p.addContext(failure)
 	}
-	late := ex.in.expire(failure)
-	ex.over()
+	late := ex.inbox.failOnTimeout(failure)
+	ex.cancelWaits()
 	if !late {
 		return
 	}
 	if p != nil {
-		p.giveUp(reason)
+		p.cancelAndRetire(reason)
 	}
-	ex.free()
+	ex.releaseSlot()
 }
 
-// giveUp ends the process in the middle of an exchange; a host that can be
-// cancelled is told why and has a moment for it.
-func (p *process) giveUp(reason string) {
+// cancelAndRetire ends the process in the middle of an exchange. A host that supports cancellation
+// receives a cancel message and has a moment to react.
+func (p *process) cancelAndRetire(reason string) {
 	if !p.announced.cancels {
 		p.retire(0)
 		return
 	}
-	p.send(cancelLine(reason), true)
-	p.retire(leaveTold)
+	p.sendMessage(cancelLine(reason), true)
+	p.retire(cancelPatience)
 }

@@ -10,19 +10,19 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// ourProtocol is that of spec/host-protocol.md.
-var ourProtocol = &adapter.Protocol{Timeout: DefaultTimeout, InitTimeout: DefaultInitTimeout}
+// defaultProtocol is the protocol of spec/host-protocol.md.
+var defaultProtocol = &adapter.Protocol{Timeout: DefaultTimeout, InitTimeout: DefaultInitTimeout}
 
-// protocol is what the host speaks.
+// protocol returns the protocol of the host.
 func (c *Config) protocol() *adapter.Protocol {
 	if p := adapter.Protocols[c.Transport]; p != nil {
 		return p
 	}
-	return ourProtocol
+	return defaultProtocol
 }
 
-// started is the configuration with the command line as it is started.
-func (c *Config) started(resume string) *Config {
+// startConfig returns the configuration with the complete command line.
+func (c *Config) startConfig(resume string) *Config {
 	p, run := c.protocol(), *c
 	run.Command = Program(c)
 	if p.Flags != nil {
@@ -31,108 +31,107 @@ func (c *Config) started(resume string) *Config {
 	return &run
 }
 
-// vendor is what the host's adapter begins with.
-func (c *Config) vendor(w wish) (adapter.Config, error) {
+// adapterConfig returns the configuration of the host's adapter.
+func (c *Config) adapterConfig(w acquireSpec) (adapter.Config, error) {
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {
-		return adapter.Config{}, c.failure("cannot be started in '%s': %v", c.Dir, err)
+		return adapter.Config{}, c.errorf("cannot be started in '%s': %v", c.Dir, err)
 	}
 	v := c.Vendor.AdapterConfig(c.Name, dir)
 	v.Serves, v.Resume, v.Tools = c.Permissions != nil, w.session, w.tools
 	return v, nil
 }
 
-// translation is a process's adapter in use: its reader and those who send to it take
-// turns. A process that speaks our protocol has none.
+// translation holds a process's adapter. Its lock is held by the reader or a sender while it uses
+// the adapter. A process of our protocol has none.
 type translation struct {
-	mu    sync.Mutex
-	a     adapter.Adapter
-	heard int64 // the number of the line that it has heard last
+	mu       sync.Mutex
+	adapter  adapter.Adapter
+	lastLine int64 // number of the last line passed to the adapter
 }
 
-// dated notes with errands which line the adapter had heard last when they came.
-func (t *translation) dated(all []adapter.Request) []adapter.Request {
+// stampHeard sets the requests' line number to the last line passed to the adapter.
+func (t *translation) stampHeard(all []adapter.Request) []adapter.Request {
 	for i := range all {
-		all[i].Heard = t.heard
+		all[i].Heard = t.lastLine
 	}
 	return all
 }
 
-// conversation is the host's name for the conversation, as last heard; "" when there
-// is none.
-func (p *process) conversation() string {
-	if name := p.talk.Load(); name != nil {
+// sessionName returns the session that the host reported last, or "".
+func (p *process) sessionName() string {
+	if name := p.session.Load(); name != nil {
 		return *name
 	}
 	return ""
 }
 
-// goesOnWith notes the conversation that an exchange goes on with. An adapter knows
-// by itself.
-func (p *process) goesOnWith(session string) {
-	if session != "" && p.words == nil {
-		p.talk.Store(&session)
+// setSession sets the session that an exchange continues. An adapter sets it itself.
+func (p *process) setSession(session string) {
+	if session != "" && p.translation == nil {
+		p.session.Store(&session)
 	}
 }
 
-// translate turns a line of the host's into ours, and answers what the adapter can
-// answer. A host that leaves so much unread that no answer fits cannot be served.
-func (r *reader) translate(l ndjson.Line) ([][]byte, error) {
-	_, _, _, beside := r.p.beside(l.Text)
+// translateLine translates a host's line to our lines, and sends the answers that the adapter
+// produces itself. It fails if the host leaves so much unread that an answer does not fit.
+func (r *reader) translateLine(l ndjson.Line) ([][]byte, error) {
+	_, _, _, beside := r.process.parseBridgeLine(l.Text)
 	if !beside {
-		r.p.wireHeard(l.Text)
+		r.process.traceReceived(l.Text)
 	}
-	t := r.p.words
+	t := r.process.translation
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.heard = l.Number
-	s := r.p.hear(l.Text)
-	if now := t.a.Conversation(); now != r.p.conversation() {
-		r.p.talk.Store(&now)
+	t.lastLine = l.Number
+	s := r.process.translateFromHost(l.Text)
+	if now := t.adapter.Conversation(); now != r.process.sessionName() {
+		r.process.session.Store(&now)
 	}
-	if sides := r.p.kept.sides(s.Bridge); len(s.Lines) > 0 || len(sides) > 0 {
-		if _, ok := r.p.out.put(line{short: adapter.JoinLines(s.Lines), frame: framing{kind: keeper.KindHeard, heard: l.Number, sides: sides}}, len(s.Lines) == 0); !ok {
-			return s.Messages, errDeaf
+	if sides := r.process.kept.bridgeSides(s.Bridge); len(s.Lines) > 0 || len(sides) > 0 {
+		if _, ok := r.process.out.enqueue(line{short: adapter.JoinLines(s.Lines), frame: lineFrame{kind: keeper.KindHeard, heard: l.Number, sides: sides}}, len(s.Lines) == 0); !ok {
+			return s.Messages, errNotReading
 		}
 	}
-	r.p.door.answer(s.Bridge)
-	if beside && !r.runs(l) {
-		r.refuse(idsOf(s.Messages)...)
+	r.process.bridge.sendLines(s.Bridge)
+	if beside && !r.isRunning(l) {
+		r.refuseCalls(idsOf(s.Messages)...)
 		s.Messages = nil
 	}
 	if len(s.Requests) > 0 {
-		if r.p.out.full() {
-			return s.Messages, errDeaf
+		if r.process.out.isFull() {
+			return s.Messages, errNotReading
 		}
-		r.p.help.Perform(t.dated(s.Requests))
+		r.process.service.Perform(t.stampHeard(s.Requests))
 	}
 	if s.Quiet != "" {
-		r.p.hosts.remark("debug", r.p.cfg, "says %s", s.Quiet)
+		r.process.hosts.logf("debug", r.process.cfg, "says %s", s.Quiet)
 	}
 	return s.Messages, nil
 }
 
-// runs says that the exchange runs in which a line was said.
-func (r *reader) runs(l ndjson.Line) bool {
-	t := r.turnOf(l)
-	return t != nil && t == r.now && !t.one && !t.over && !t.in.refuses()
+// isRunning reports whether the exchange in which a line was written is running.
+func (r *reader) isRunning(l ndjson.Line) bool {
+	t := r.segmentOf(l)
+	return t != nil && t == r.current && !t.isInit && !t.ended && !t.inbox.refusesMessages()
 }
 
-// refuse answers calls of tools, by their ids, that nobody can be asked for. Who calls it has the adapter.
-func (r *reader) refuse(calls ...string) {
+// refuseCalls answers tool calls, given by their ids, that no exchange can handle. The caller must
+// hold the adapter's lock.
+func (r *reader) refuseCalls(calls ...string) {
 	for _, id := range calls {
 		ours := adapter.Refusal(id, noExchange)
-		s := r.p.words.a.Say(ours)
+		s := r.process.translation.adapter.Say(ours)
 		if len(s.Bridge) == 0 {
-			continue // it is answered
+			continue // answered before
 		}
-		f := r.p.saying(framing{}, ours)
-		f.sides = r.p.kept.sides(s.Bridge)
-		r.p.out.put(line{frame: f}, true)
+		f := r.process.frameTranslated(lineFrame{}, ours)
+		f.sides = r.process.kept.bridgeSides(s.Bridge)
+		r.process.out.enqueue(line{frame: f}, true)
 	}
 }
 
-// idsOf are the ids of messages of ours.
+// idsOf returns the ids of our messages.
 func idsOf(all [][]byte) (ids []string) {
 	for _, line := range all {
 		ids = append(ids, idOf(line))
@@ -140,11 +139,11 @@ func idsOf(all [][]byte) (ids []string) {
 	return ids
 }
 
-// idOf is the id of a message of ours, a text.
+// idOf returns the id of one of our messages.
 func idOf(line []byte) string {
 	var m struct {
 		ID string `json:"id"`
 	}
-	_ = json.Unmarshal(line, &m) // one without is about nothing
+	_ = json.Unmarshal(line, &m) // "" if there is none
 	return m.ID
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
-// transports is the table of transports; a new one is a file and a line here.
+// transports is the table of transports. To add one, add a file and a line here.
 var transports = map[string]Transport{
 	"stdio":       stdio{},
 	"claude-code": stdio{},
@@ -17,59 +17,59 @@ var transports = map[string]Transport{
 
 // A Transport connects to hosts.
 type Transport interface {
-	// Connect starts or reaches a host. A failure is an *effect.Error that says
-	// what to check.
+	// Connect starts or reaches a host. An error is an *effect.Error that says what to check.
 	Connect(c *Config, s Surroundings) (Conn, error)
 }
 
-// Surroundings are what a new process of a host finds.
+// Surroundings holds what a transport needs to start a process.
 type Surroundings struct {
-	Env    []string          // its environment
-	Stderr func(line string) // takes what it says beside the protocol
-	Run    *procgroup.Run    // to which it belongs; may be nil
-	Keep   *keeping          // nil: it ends with this process
+	Env    []string          // environment
+	Stderr func(line string) // receives the lines of standard error
+	Run    *procgroup.Run    // run that the process belongs to; may be nil
+	Keep   *keepSpec         // nil if the process ends with this one
 }
 
-// A Conn is one running host, as lines. Read and Ready are called from one
-// goroutine at a time, Write and TryWrite too, the rest from any and more than once.
+// A Conn is a line-based connection to a running host. Read and Ready are called from one goroutine
+// at a time, as are Write and TryWrite. The other methods may be called from any goroutine, also
+// repeatedly.
 type Conn interface {
-	// Read waits for the host's next line. It fails with io.EOF when the host
-	// has ended or will not send any more, and as ndjson.Reader.Next does.
+	// Read waits for the host's next line. It returns io.EOF when the host has closed its output,
+	// and the errors of ndjson.Reader.Next.
 	Read() (ndjson.Line, error)
-	// Interrupt makes a Read that waits, now or later, fail with
-	// os.ErrDeadlineExceeded; nothing is lost by that. Resume ends it.
+	// Interrupt makes a current or later Read that waits fail with os.ErrDeadlineExceeded, without
+	// losing data. Resume ends the effect.
 	Interrupt()
 	Resume()
-	// Ready says that Read may return without waiting.
+	// Ready reports whether Read can return without waiting.
 	Ready() bool
-	// Said is how many bytes the host has sent by now, read or not; a Line's
-	// Offset counts the same bytes. It is called from any goroutine.
-	Said() int64
-	// Write sends whole lines. It may wait for the host to read them.
+	// BytesSent returns how many bytes the host has written so far, read or not. A Line's Offset
+	// counts the same bytes. It may be called from any goroutine.
+	BytesSent() int64
+	// Write writes whole lines. It may wait for the host to read them.
 	Write(lines []byte) (int, error)
-	// TryWrite sends as much of whole lines as goes without waiting, and says
-	// how many bytes that is. None is always right.
+	// TryWrite writes as much of whole lines as possible without waiting, and returns the number of
+	// bytes. An implementation may always return 0.
 	TryWrite(lines []byte) int
-	// CloseWrite ends the host's input. It makes a waiting Write fail.
+	// CloseWrite closes the host's input. A waiting Write fails.
 	CloseWrite()
-	// Unread is how many of the bytes written the host has not read, -1 when
-	// that cannot be known. Valid after Done as well.
+	// Unread returns how many written bytes the host has not read, or -1 if unknown. It is also
+	// valid after Done.
 	Unread() int
-	// Done is closed when the host has ended.
+	// Done returns a channel that is closed when the host has exited.
 	Done() <-chan struct{}
-	// Exit says how the host ended; valid after Done.
+	// Exit returns how the host exited. It is valid after Done.
 	Exit() Exit
-	// Stderr is the last lines of the host's standard error so far.
+	// Stderr returns the last lines of the host's standard error so far.
 	Stderr() string
-	// End asks the host to end, makes it when grace is over or stop is closed,
-	// and returns when nothing is left of it.
+	// End asks the host to exit, forces it when grace has passed or stop is closed, and returns
+	// when all its processes have exited.
 	End(grace time.Duration, stop <-chan struct{})
 }
 
-// Exit is how a host ended. Code is its exit code, or 128 plus the number of
-// the signal that ended it; Stderr the last lines of its standard error.
+// Exit describes how a host exited. Code is its exit code, or 128 plus the number of the signal
+// that ended it. Stderr holds the last lines of its standard error.
 type Exit struct {
 	Code   int
 	Stderr string
-	Limit  procgroup.Limit // the host was killed for crossing it; "" for another reason
+	Limit  procgroup.Limit // the limit for which the host was killed; "" if none
 }

@@ -55,7 +55,7 @@ func TestSaidBeforePrompt(t *testing.T) {
 			h.hear()
 		})
 		pool := b.pools["w"]
-		if _, err := pool.free[0].process(t.Context(), wish{}); err != nil {
+		if _, err := pool.free[0].acquire(t.Context(), acquireSpec{}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

@@ -6,12 +6,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// Upkeep is what the manifest says of a host's processes: how long they may be quiet,
-// and what they may use.
+// Upkeep holds the manifest's keys for silence, idle time and resource limits of a host's
+// processes.
 type Upkeep struct {
-	Heartbeat   float64 `json:"heartbeat"`    // seconds in which a host that is at work says something; 0 means no bound
-	IdleSeconds float64 `json:"idle_seconds"` // after which a process that nobody uses is ended; 0 means never
-	CancelGrace float64 `json:"cancel_grace"` // seconds that a cancelled host may take to its terminal message; 0 means 5
+	// seconds in which a working host must send something; 0 means no limit
+	Heartbeat float64 `json:"heartbeat"`
+	// seconds after which an unused process is ended; 0 means never
+	IdleSeconds float64 `json:"idle_seconds"`
+	// seconds in which a cancelled host must send its terminal message; 0 means 5
+	CancelGrace float64 `json:"cancel_grace"`
 
 	Limits *procgroup.Limits `json:"limits"` // of each process; nil for none
 }
@@ -20,34 +23,34 @@ func (u *Upkeep) heartbeat() time.Duration { return orSeconds(0, u.Heartbeat) }
 
 func (u *Upkeep) idleTime() time.Duration { return orSeconds(0, u.IdleSeconds) }
 
-func (u *Upkeep) cancelGrace() time.Duration { return orSeconds(drainTime, u.CancelGrace) }
+func (u *Upkeep) cancelGrace() time.Duration { return orSeconds(defaultCancelGrace, u.CancelGrace) }
 
-// rest lets a process go that nobody has used for the idle time. Who gives the slot
-// back holds the pool's lock.
-func (s *slot) rest() {
+// startIdleTimer schedules the end of a process that becomes idle. The caller must hold the pool's
+// lock.
+func (s *slot) startIdleTimer() {
 	wait := s.pool.cfg.idleTime()
-	if wait == 0 || s.p == nil || !s.p.usable() {
+	if wait == 0 || s.proc == nil || !s.proc.isUsable() {
 		return
 	}
-	p := s.p
-	s.idle = time.AfterFunc(wait, func() { s.pool.endIdle(s, p) })
+	p := s.proc
+	s.idleTimer = time.AfterFunc(wait, func() { s.pool.retireIdle(s, p) })
 }
 
-// use takes a slot out of rest, under the pool's lock.
-func (s *slot) use() {
-	if s.idle != nil {
-		s.idle.Stop()
-		s.idle = nil
+// stopIdleTimer cancels startIdleTimer. The caller must hold the pool's lock.
+func (s *slot) stopIdleTimer() {
+	if s.idleTimer != nil {
+		s.idleTimer.Stop()
+		s.idleTimer = nil
 	}
 }
 
-// endIdle ends the process of a slot that is still free.
-func (pl *pool) endIdle(s *slot, p *process) {
+// retireIdle retires the process of a slot that is still free.
+func (pl *pool) retireIdle(s *slot, p *process) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	if s.idle == nil || s.p != p {
+	if s.idleTimer == nil || s.proc != p {
 		return
 	}
-	s.idle = nil
-	p.retire(leaveIdle)
+	s.idleTimer = nil
+	p.retire(idlePatience)
 }

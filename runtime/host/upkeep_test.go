@@ -64,7 +64,7 @@ func TestHeartbeat(t *testing.T) {
 }
 
 // ended waits for the end, d at most, and says whether it has come.
-func (h *memHost) ended(d time.Duration) bool { return within(d, h.dead) }
+func (h *memHost) ended(d time.Duration) bool { return waitFor(d, h.dead) }
 
 // TestHeartbeatCode: the program learns by the code what the host was ended for, and
 // one that can be cancelled is told.
@@ -223,24 +223,24 @@ func TestCancelGrace(t *testing.T) {
 // TestPulseIsNotReset: who reads may change; the silence goes on.
 func TestPulseIsNotReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPulse(&Config{Upkeep: Upkeep{Heartbeat: 3}}, nil)
-		p.begin()
+		p := newSilenceTimer(&Config{Upkeep: Upkeep{Heartbeat: 3}}, nil)
+		p.resetForExchange()
 		for range 2 {
-			p.waits()
+			p.beginWait()
 			time.Sleep(time.Second)
-			p.ceases(false)
+			p.endWait(false)
 			time.Sleep(time.Hour) // nobody listens
 		}
-		if left := p.left(3 * time.Second); left != time.Second {
+		if left := p.remaining(3 * time.Second); left != time.Second {
 			t.Errorf("%v", left)
 		}
-		p.waits()
+		p.beginWait()
 		time.Sleep(time.Second)
-		if left := p.left(3 * time.Second); left != 0 {
+		if left := p.remaining(3 * time.Second); left != 0 {
 			t.Errorf("%v", left)
 		}
-		p.ceases(true)
-		if left := p.left(3 * time.Second); left != 3*time.Second {
+		p.endWait(true)
+		if left := p.remaining(3 * time.Second); left != 3*time.Second {
 			t.Errorf("%v", left)
 		}
 	})

@@ -13,20 +13,20 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
-// versionCheck is a vendor's program that is asked for its version, once a run.
+// versionCheck is the query of a vendor's program for its version, once in a run.
 type versionCheck struct {
-	done chan struct{}
-	said string // what it said; valid after done
+	done   chan struct{}
+	output string // its output; valid after done is closed
 }
 
 func (c *Config) commandLine() string {
 	return c.Dir + "\x00" + c.Command + "\x00" + strings.Join(c.Args, "\x00")
 }
 
-// checkVersion starts asking a vendor's program for its version, while the program itself
-// starts, unless a process with the same command line has asked before. It returns nil when
-// the protocol needs no version, and when the hosts are closed.
-func (h *Hosts) checkVersion(run *Config, env []string) *versionCheck {
+// startVersionCheck starts the query for a vendor's version in the background, unless one with the
+// same command line exists. It returns nil if the protocol has no oldest version, or if the hosts
+// are closed.
+func (h *Hosts) startVersionCheck(run *Config, env []string) *versionCheck {
 	proto := run.protocol()
 	if proto.Oldest == "" {
 		return nil
@@ -44,17 +44,17 @@ func (h *Hosts) checkVersion(run *Config, env []string) *versionCheck {
 	go func() {
 		defer h.running.Done()
 		defer close(check.done)
-		check.said = h.askVersion(run.Command, c, env)
-		h.record(c, hosttrace.Line{Dir: hosttrace.Fate, Text: hosttrace.VersionIs + check.said})
+		check.output = h.runVersionCommand(run.Command, c, env)
+		h.traceLine(c, hosttrace.Line{Dir: hosttrace.Fate, Text: hosttrace.VersionIs + check.output})
 	}()
 	return check
 }
 
 func (h *Hosts) configOf(name string) *Config { return h.pools[name].cfg }
 
-// askVersion is the first line of what the program says to --version; "" when it says
-// nothing in time.
-func (h *Hosts) askVersion(command string, c *Config, env []string) string {
+// runVersionCommand returns the first line that the program prints for --version, or "" if it
+// prints none in time.
+func (h *Hosts) runVersionCommand(command string, c *Config, env []string) string {
 	path, err := procgroup.Find(command, c.Dir, env)
 	if err != nil {
 		return ""
@@ -63,7 +63,7 @@ func (h *Hosts) askVersion(command string, c *Config, env []string) string {
 	if err != nil {
 		return ""
 	}
-	_ = p.Stdin.Close() // it reads nothing
+	_ = p.Stdin.Close() // it reads no input
 	said := make(chan string, 1)
 	go func() {
 		line, err := ndjson.NewReader(p.Stdout, 1<<16).Next()
@@ -72,7 +72,7 @@ func (h *Hosts) askVersion(command string, c *Config, env []string) string {
 		}
 		said <- string(line.Text)
 	}()
-	defer p.End(grace, h.kill)
+	defer p.End(killDelay, h.kill)
 	ctx, cancel := context.WithTimeout(context.Background(), c.initTimeout())
 	defer cancel()
 	select {
@@ -84,10 +84,10 @@ func (h *Hosts) askVersion(command string, c *Config, env []string) string {
 	return ""
 }
 
-var anyVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+\.\d+\.\d+`) })
+var versionPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+\.\d+\.\d+`) })
 
-// recent waits for the version of a vendor's program, and fails when it is too old.
-func (p *process) recent(ctx context.Context) error {
+// checkVersion waits for the version of a vendor's program, and fails if it is too old.
+func (p *process) checkVersion(ctx context.Context) error {
 	proto := p.cfg.protocol()
 	if proto.Oldest == "" {
 		return nil
@@ -103,14 +103,14 @@ func (p *process) recent(ctx context.Context) error {
 	case <-p.hosts.closing:
 		return ErrClosed
 	}
-	version := anyVersion().FindString(check.said)
+	version := versionPattern().FindString(check.output)
 	switch {
 	case version == "":
-		p.hosts.remark("warn", p.cfg, "does not say its version: %s", stderrlog.Quote([]byte(check.said)))
+		p.hosts.logf("warn", p.cfg, "does not say its version: %s", stderrlog.Quote([]byte(check.output)))
 	case !adapter.Older(version, proto.Oldest):
-		p.announced.state.Version = version
+		p.announced.result.Version = version
 	default:
-		return p.cfg.failure("is %s %s, and at least %s is needed", proto.Product, version, proto.Oldest).With("code", "version")
+		return p.cfg.errorf("is %s %s, and at least %s is needed", proto.Product, version, proto.Oldest).With("code", "version")
 	}
 	return nil
 }

@@ -9,46 +9,46 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
-// wire records a line, if anybody records.
-func (p *process) wire(dir hosttrace.Dir, text string) {
-	p.hosts.record(p.cfg, hosttrace.Line{Dir: dir, Proc: p.number, Session: p.conversation(), Text: p.entry.Mask(text)})
+// trace records a line, if a trace is configured.
+func (p *process) trace(dir hosttrace.Dir, text string) {
+	p.hosts.traceLine(p.cfg, hosttrace.Line{Dir: dir, Proc: p.number, Session: p.sessionName(), Text: p.bridgeEntry.Mask(text)})
 }
 
-func (h *Hosts) record(c *Config, l hosttrace.Line) {
-	if h.opts.Wire != nil {
+func (h *Hosts) traceLine(c *Config, l hosttrace.Line) {
+	if h.opts.Trace != nil {
 		l.Host = c.Name
-		h.opts.Wire(l)
+		h.opts.Trace(l)
 	}
 }
 
-// wireHeard records what has been read.
-func (p *process) wireHeard(line []byte) {
-	if p.hosts.opts.Wire != nil {
-		p.wire(hosttrace.From, string(line))
+// traceReceived records a line that was read.
+func (p *process) traceReceived(line []byte) {
+	if p.hosts.opts.Trace != nil {
+		p.trace(hosttrace.From, string(line))
 	}
 }
 
-// wireSent records what is about to be sent, so that it stands before its answer.
-func (p *process) wireSent(lines []byte) {
+// traceSent records lines before they are sent, so that they precede their answers.
+func (p *process) traceSent(lines []byte) {
 	for line := range strings.Lines(string(lines)) {
-		p.wire(hosttrace.To, strings.TrimSuffix(line, "\n"))
+		p.trace(hosttrace.To, strings.TrimSuffix(line, "\n"))
 	}
 }
 
-// wireBroken records the line, if it is one, over which reading failed.
-func (p *process) wireBroken(err error) {
+// traceUnreadable records the line at which reading failed.
+func (p *process) traceUnreadable(err error) {
 	var bad *ndjson.EncodingError
-	if p.hosts.opts.Wire != nil && errors.As(err, &bad) {
-		p.wire(hosttrace.From, string(bad.Text))
+	if p.hosts.opts.Trace != nil && errors.As(err, &bad) {
+		p.trace(hosttrace.From, string(bad.Text))
 	}
 }
 
-// wireExit records the end of the process.
-func (p *process) wireExit() {
+// traceExit records how the process exited.
+func (p *process) traceExit() {
 	const killed = 128 + 9
 	if code := p.conn.Exit().Code; code == killed {
-		p.wire(hosttrace.Fate, hosttrace.Killed)
+		p.trace(hosttrace.Fate, hosttrace.Killed)
 	} else {
-		p.wire(hosttrace.Fate, hosttrace.Exit+strconv.Itoa(code))
+		p.trace(hosttrace.Fate, hosttrace.Exit+strconv.Itoa(code))
 	}
 }

@@ -100,7 +100,7 @@ func TestBridgeOutlivesTheRun(t *testing.T) {
 		}
 	}
 	// A line counts to the exchange in which it is said: behind what was counted before.
-	mark := b.Said()
+	mark := b.BytesSent()
 	o.say(t, "three")
 	l, err := b.Read()
 	if err != nil || string(l.Text) != "\x1e1 three" || l.Offset < mark {

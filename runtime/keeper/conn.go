@@ -200,8 +200,8 @@ func (c *Conn) Resume() { _ = c.data.SetReadDeadline(time.Time{}) }
 // Ready says that Read may return without waiting.
 func (c *Conn) Ready() bool { return c.lines.Ready() }
 
-// Said is how many bytes the process has written by now. The keeper remembers it as the process's mark.
-func (c *Conn) Said() int64 {
+// BytesSent is how many bytes the process has written by now. The keeper remembers it as the process's mark.
+func (c *Conn) BytesSent() int64 {
 	if c.link != nil {
 		if s, err := c.link.ask(asked{Op: opSaid, ID: c.id}); err == nil {
 			return s.Bytes

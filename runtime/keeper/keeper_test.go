@@ -129,7 +129,7 @@ func TestTakenOver(t *testing.T) {
 	tell(t, a, keeper.KindBegin, "many 5 x")
 	hear(t, a, "0 x", "1 x", "2 x")
 	a.Ack(2)
-	if n := a.Said(); n < int64(len("0 x\n")*3) {
+	if n := a.BytesSent(); n < int64(len("0 x\n")*3) {
 		t.Errorf("it has said %d bytes", n)
 	}
 	tell(t, a, keeper.KindSay, "say once")

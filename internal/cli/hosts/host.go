@@ -90,7 +90,7 @@ func (cmd *listCommand) list(parent context.Context, path string) error {
 	defer hosts.Close(ctx)
 	all := []listedHost{}
 	for _, c := range configs {
-		state, err := hosts.Look(ctx, c.Name)
+		state, err := hosts.Probe(ctx, c.Name)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -68,7 +68,7 @@ func (cmd *talkCommand) talk(parent context.Context, name string) (failed error)
 		return err
 	}
 	defer func() { failed = end(failed) }()
-	hosts := host.New(host.Options{Configs: []host.Config{c}, Environ: cmd.console.Environ, Run: cmd.console.Processes(), Wire: record, Remark: cmd.remark,
+	hosts := host.New(host.Options{Configs: []host.Config{c}, Environ: cmd.console.Environ, Run: cmd.console.Processes(), Trace: record, Logf: cmd.remark,
 		Log: func(host, line string) {
 			cmd.console.Notef("%s: %s\n", host, console.Printable(line, cmd.console.TTY.Err))
 		}})

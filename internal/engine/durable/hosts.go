@@ -16,7 +16,7 @@ type Hosts interface {
 	// Resume makes exchanges that were open as they were.
 	Resume(ctx context.Context, open []host.Open) error
 	// Journaled says that an exchange's lines up to one are in the journal.
-	Journaled(exchange, line int64)
+	AckJournaled(exchange, line int64)
 }
 
 // talks are the run's exchanges that are not closed.
@@ -39,7 +39,7 @@ func (t *talks) began(f *flight, q effect.Request) {
 	if open, ok := q.(*effect.ExchangeOpen); ok && f.begin != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.all[f.e] = &host.Open{ID: f.e, Request: open, Since: time.UnixMilli(f.begin.T), Course: &host.Course{}}
+		t.all[f.e] = &host.Open{ID: f.e, Request: open, Since: time.UnixMilli(f.begin.T), History: &host.History{}}
 	}
 }
 
@@ -52,7 +52,7 @@ func (t *talks) ended(e int64, q effect.Request, result effect.Result, err error
 		opened, ok := result.(*effect.ExchangeOpened)
 		if open := t.all[e]; open != nil && ok && err == nil {
 			open.Opened = opened
-			open.Course.Opened(opened)
+			open.History.RecordOpened(opened)
 		} else {
 			delete(t.all, e)
 		}
@@ -63,7 +63,7 @@ func (t *talks) ended(e int64, q effect.Request, result effect.Result, err error
 	case *effect.ExchangeReply:
 		if open := t.all[q.ID]; open != nil && err == nil {
 			open.Replies = append(open.Replies, q)
-			open.Course.Replied(q)
+			open.History.RecordReply(q)
 		}
 	case *effect.ExchangeClose:
 		delete(t.all, q.ID)
@@ -79,7 +79,7 @@ func (t *talks) heard(e int64, m *effect.ExchangeMessages) {
 	for i := range m.Messages {
 		open.Over = open.Over || hostmsg.Of(m.Messages[i].Type).Terminal()
 	}
-	open.Course.Heard(m)
+	open.History.RecordMessages(m)
 	if m.Lines != nil {
 		open.Line = m.Lines.Last()
 		t.written[e] = open.Line
@@ -113,7 +113,7 @@ func (r *Run) resumeHosts() error {
 func (r *Run) flushed(lines map[int64]int64) {
 	for e, line := range lines {
 		if real, ok := r.given.get(effect.KindExchangeNext, e); ok {
-			r.talks.hosts.Journaled(real, line)
+			r.talks.hosts.AckJournaled(real, line)
 		}
 	}
 }

@@ -109,7 +109,7 @@ func (r *Run) openHosts() (all []openHost, err error) {
 	defer r.talks.mu.Unlock()
 	for _, e := range slices.Sorted(maps.Keys(r.talks.all)) {
 		o := r.talks.all[e]
-		h := openHost{ID: e, Request: text(o.Request), Line: o.Line, Over: o.Over, Since: o.Since.UnixMilli(), Course: text(o.Course)}
+		h := openHost{ID: e, Request: text(o.Request), Line: o.Line, Over: o.Over, Since: o.Since.UnixMilli(), Course: text(o.History)}
 		if o.Opened != nil {
 			h.Opened = text(o.Opened)
 		}
@@ -170,8 +170,8 @@ func (r *Run) restore() error {
 
 // open is the exchange, as the hosts go on with it.
 func (h *openHost) open(value func(name string) (string, bool)) (*host.Open, error) {
-	o := &host.Open{ID: h.ID, Request: &effect.ExchangeOpen{}, Line: h.Line, Over: h.Over, Since: time.UnixMilli(h.Since), Course: &host.Course{}}
-	if err := json.Unmarshal(secret.RestoreJSON(h.Course, value), o.Course); err != nil {
+	o := &host.Open{ID: h.ID, Request: &effect.ExchangeOpen{}, Line: h.Line, Over: h.Over, Since: time.UnixMilli(h.Since), History: &host.History{}}
+	if err := json.Unmarshal(secret.RestoreJSON(h.Course, value), o.History); err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(secret.RestoreJSON(h.Request, value), o.Request); err != nil {

@@ -117,7 +117,7 @@ const (
 
 // Run makes the checks and tells each verdict as it is known. The error is ctx's.
 func Run(ctx context.Context, o Options, tell func(Verdict)) error {
-	s := &session{ctx: ctx, o: o, dialer: host.NewDialer(o.Config, host.Options{Environ: o.Environ, Run: o.Run, Wire: o.Wire}), told: map[string]bool{}, wrong: map[string]bool{}}
+	s := &session{ctx: ctx, o: o, dialer: host.NewDialer(o.Config, host.Options{Environ: o.Environ, Run: o.Run, Trace: o.Wire}), told: map[string]bool{}, wrong: map[string]bool{}}
 	defer s.drop()
 	unanswered := false // every further check would wait for as long as a prompt may take
 	for _, c := range checks() {

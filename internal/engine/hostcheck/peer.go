@@ -70,7 +70,7 @@ func (p *peer) receive(ctx context.Context, d time.Duration) (e event, ok bool) 
 func (p *peer) waits() (waits, known bool) {
 	waits, known = host.AwaitsInput(p.conn)
 	// In this order: what has been read by now was handed on before it was counted.
-	return waits && p.conn.Said() <= p.heard.Load() && len(p.said) == 0, known
+	return waits && p.conn.BytesSent() <= p.heard.Load() && len(p.said) == 0, known
 }
 
 // send writes a line; it gives false when the host has not read the line in

@@ -97,7 +97,7 @@ func (s *session) start() Verdict {
 // its input. Where that is seen it has until most to do so, else within. A vendor's agent
 // may say more than it was asked for, as long as it ends no exchange.
 func (s *session) unasked(within, most time.Duration) (event, bool) {
-	vendor := host.Translates(&s.o.Config)
+	vendor := host.UsesAdapter(&s.o.Config)
 	for began := time.Now(); ; {
 		left, waits := within-time.Since(began), false
 		if !vendor {
@@ -183,7 +183,7 @@ func (s *session) handshake() Verdict {
 		return not("a host that reads nothing")
 	}
 	e, came := s.p.receive(s.ctx, wait)
-	for came && e.err == nil && host.Translates(&s.o.Config) && !ends(e.line.Text) {
+	for came && e.err == nil && host.UsesAdapter(&s.o.Config) && !ends(e.line.Text) {
 		e, came = s.p.receive(s.ctx, wait)
 	}
 	switch {

@@ -52,7 +52,7 @@ func (h *hasty) leave()      { h.end.Do(func() { close(h.gone) }) }
 func (h *hasty) Interrupt()  {}
 func (h *hasty) Resume()     {}
 func (h *hasty) Ready() bool { return false }
-func (h *hasty) Said() int64 {
+func (h *hasty) BytesSent() int64 {
 	if h.says != "" && time.Since(h.began) >= h.after {
 		return int64(len(h.says)) + 1
 	}
@@ -118,7 +118,7 @@ type heard struct {
 	p *peer
 }
 
-func (h *heard) Said() int64 {
+func (h *heard) BytesSent() int64 {
 	if !h.spoke {
 		h.spoke = true
 		h.p.said <- event{}

@@ -49,7 +49,7 @@ func (t *talk) talk() *Verdict {
 	s := t.s
 	t.heard = map[string]int{}
 	t.until = time.Now().Add(s.wait())
-	t.since = s.p.conn.Said()
+	t.since = s.p.conn.BytesSent()
 	prompt := host.PromptLine(&s.o.Config, &effect.ExchangeOpen{Host: s.o.Config.Name, Prompt: "concerto test: " + s.check, Context: t.context})
 	if v := t.send(prompt); v != nil {
 		return v

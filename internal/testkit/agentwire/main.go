@@ -159,7 +159,7 @@ func (a *agent) talk(bin string, t talk, rec *recording, verbose bool) error {
 	}
 	hosts := host.New(host.Options{
 		Configs: []host.Config{a.config(filepath.Join(bin, "node_modules", ".bin"), dir, at)}, Run: &procgroup.Run{ID: procgroup.NewID(), Executable: filepath.Join(bin, "concerto")},
-		Wire: rec.add, Log: say, Remark: say,
+		Trace: rec.add, Log: say, Logf: say,
 		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + tmp, "LANG=C.UTF-8", "SHELL=/bin/sh", "TERM=dumb", "NO_COLOR=1"},
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)

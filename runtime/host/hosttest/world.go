@@ -79,7 +79,7 @@ func (w *world) startIn(environ []string, configs ...host.Config) {
 			*to = append(*to, a+": "+b)
 		}
 	}
-	o := host.Options{Configs: configs, Environ: environ, Run: &procgroup.Run{ID: "r_test"}, Log: note(&w.log), Remark: note(&w.remarks)}
+	o := host.Options{Configs: configs, Environ: environ, Run: &procgroup.Run{ID: "r_test"}, Log: note(&w.log), Logf: note(&w.remarks)}
 	for _, change := range w.with {
 		change(w.T, &o)
 	}
