@@ -129,7 +129,7 @@ func (p *process) parseBridgeLine(text []byte) (client int, line []byte, left, o
 	if p.kept.conn == nil || p.bridgeEntry == nil {
 		return 0, nil, false, false
 	}
-	return keeper.OverBridge(text)
+	return keeper.ParseBridgeLine(text)
 }
 
 // translateFromHost passes a line of the process to the adapter. The caller must hold the adapter's

@@ -33,13 +33,13 @@ type Options struct {
 
 // Client is a run's end of its keeper. Safe for concurrent use.
 type Client struct {
-	o Options
+	opts Options
 
 	mu      sync.Mutex
 	link    *link // nil: none yet, or it was lost
 	left    bool
 	secrets []Secret
-	last    map[string]int64 // the highest number of a host's process, whoever kept it
+	lastNumbers    map[string]int64 // the highest number of a host's process, whoever kept it
 }
 
 // New makes a client; it starts nothing. The first process starts the keeper.
@@ -50,11 +50,11 @@ func New(o Options) *Client {
 	if o.Args == nil {
 		o.Args = []string{"keeper"}
 	}
-	c := &Client{o: o, secrets: slices.Clone(o.Secrets), last: map[string]int64{}}
+	c := &Client{opts: o, secrets: slices.Clone(o.Secrets), lastNumbers: map[string]int64{}}
 	dirs, _ := os.ReadDir(filepath.Join(o.Dir, hostsDir))
 	for _, dir := range dirs {
 		if id, ok := parseID(dir.Name()); ok {
-			c.last[id.Host] = max(c.last[id.Host], id.K)
+			c.lastNumbers[id.Host] = max(c.lastNumbers[id.Host], id.K)
 		}
 	}
 	return c
@@ -74,7 +74,7 @@ func parseID(text string) (id ID, ok bool) {
 func (c *Client) Last(host string) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.last[host]
+	return c.lastNumbers[host]
 }
 
 // Secret tells of one that is found only now.
@@ -84,7 +84,7 @@ func (c *Client) Secret(s Secret) {
 	l := c.link
 	c.mu.Unlock()
 	if l != nil {
-		_ = l.Send(asked{Op: opSecrets, Secrets: []Secret{s}}) // a keeper that is lost writes no file
+		_ = l.Send(request{Op: opSecrets, Secrets: []Secret{s}}) // a keeper that is lost writes no file
 	}
 }
 
@@ -94,10 +94,10 @@ func (c *Client) Secret(s Secret) {
 func (c *Client) Attach() ([]Process, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l, w, err := c.attach()
+	l, w, err := c.attachLocked()
 	if errors.Is(err, ErrNone) {
-		sweepBridges(c.o.Dir)
-		for _, e := range readEnds(c.o.Dir) {
+		sweepBridges(c.opts.Dir)
+		for _, e := range readEnds(c.opts.Dir) {
 			w.Processes = append(w.Processes, e.Process)
 		}
 	}
@@ -108,21 +108,21 @@ func (c *Client) Attach() ([]Process, error) {
 	return w.Processes, nil
 }
 
-// attach is called with mu.
-func (c *Client) attach() (*link, welcome, error) {
-	a, err := readAddress(c.o.Dir)
+// attachLocked is called with mu.
+func (c *Client) attachLocked() (*link, welcome, error) {
+	a, err := readAddress(c.opts.Dir)
 	if err != nil {
 		return nil, welcome{}, err
 	}
-	conn, w, err := greetConn(c.o.Dir, a, hello{Token: a.Token, Owner: c.o.Owner})
+	conn, w, err := greetConn(c.opts.Dir, a, hello{Token: a.Token, Owner: c.opts.Owner})
 	if err != nil {
 		return nil, w, err
 	}
 	for _, p := range w.Processes { // one may have been started after New
-		c.last[p.Host] = max(c.last[p.Host], p.K)
+		c.lastNumbers[p.Host] = max(c.lastNumbers[p.Host], p.K)
 	}
 	l := newLink(c, a, conn)
-	if err := l.Send(asked{Op: opSecrets, Secrets: c.secrets}); err != nil {
+	if err := l.Send(request{Op: opSecrets, Secrets: c.secrets}); err != nil {
 		return nil, w, err
 	}
 	return l, w, nil
@@ -146,24 +146,24 @@ func readAddress(dir string) (a address, err error) {
 	return a, nil
 }
 
-// start starts the keeper, and connects to it. It is called with mu.
-func (c *Client) start() (*link, error) {
-	for end := time.Now().Add(firstCall); ; time.Sleep(soon) {
-		err := launch(&c.o, config{Dir: c.o.Dir, Run: c.o.Run, Executable: c.o.Executable, OrphanMS: c.o.Orphan.Milliseconds(), Owner: c.o.Owner, Token: newToken()})
-		if err != nil && !errors.Is(err, errHeld) {
+// startKeeper starts the keeper, and connects to it. It is called with mu.
+func (c *Client) startKeeper() (*link, error) {
+	for end := time.Now().Add(firstConnectTimeout); ; time.Sleep(pollInterval) {
+		err := launchKeeper(&c.opts, config{Dir: c.opts.Dir, Run: c.opts.Run, Executable: c.opts.Executable, OrphanMS: c.opts.Orphan.Milliseconds(), Owner: c.opts.Owner, Token: newToken()})
+		if err != nil && !errors.Is(err, errRunning) {
 			return nil, err
 		}
 		// One that a process before this one has started may be on its way, or about to end.
-		l, _, err := c.attach()
+		l, _, err := c.attachLocked()
 		if err == nil || !errors.Is(err, ErrNone) || time.Now().After(end) {
 			return l, err
 		}
 	}
 }
 
-// launch starts the keeper's process, and returns when it can be reached. It has no more of our environment than it
+// launchKeeper starts the keeper's process, and returns when it can be reached. It has no more of our environment than it
 // needs.
-func launch(o *Options, c config) error {
+func launchKeeper(o *Options, c config) error {
 	cmd := &exec.Cmd{Path: o.Executable, Args: append([]string{"concerto"}, o.Args...), Env: append([]string{"GOMAXPROCS=2"}, o.Env...)}
 	var r ready
 	err := holder.Launch(cmd, filepath.Join(o.Dir, logFile), c, &r)
@@ -171,21 +171,21 @@ func launch(o *Options, c config) error {
 	case err != nil:
 		return err
 	case r.Held:
-		return errHeld
+		return errRunning
 	case r.Error != "":
 		return errors.New(r.Error)
 	}
 	return nil
 }
 
-// soon is when it is looked again for a keeper.
-const soon = 5 * time.Millisecond
+// pollInterval is when it is looked again for a keeper.
+const pollInterval = 5 * time.Millisecond
 
-// errHeld says that there is a keeper, or one that is on its way.
-var errHeld = errors.New("there is a keeper already")
+// errRunning says that there is a keeper, or one that is on its way.
+var errRunning = errors.New("there is a keeper already")
 
-// reach gives the connection to the keeper, which is started when there is none.
-func (c *Client) reach() (*link, error) {
+// ensureLink gives the connection to the keeper, which is started when there is none.
+func (c *Client) ensureLink() (*link, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -194,7 +194,7 @@ func (c *Client) reach() (*link, error) {
 	case c.link != nil && !c.link.IsLost():
 		return c.link, nil
 	}
-	l, err := c.start()
+	l, err := c.startKeeper()
 	if err != nil {
 		return nil, fmt.Errorf("start the keeper of the run's hosts: %w", err)
 	}
@@ -205,19 +205,19 @@ func (c *Client) reach() (*link, error) {
 // Start starts a process, unless the keeper was told of it before, and connects to it.
 // stderr takes the lines of its standard error, from one goroutine; nil drops them.
 func (c *Client) Start(spec Spec, stderr func(line string)) (*Conn, error) {
-	l, err := c.reach()
+	l, err := c.ensureLink()
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
-	c.last[spec.Host] = max(c.last[spec.Host], spec.K)
+	c.lastNumbers[spec.Host] = max(c.lastNumbers[spec.Host], spec.K)
 	c.mu.Unlock()
-	conn := l.expect(spec.ID, stderr) // it may say something at once
-	if _, err := l.ask(asked{Op: opStart, Spec: &spec}); err != nil {
-		l.forget(conn)
+	conn := l.registerConn(spec.ID, stderr) // it may say something at once
+	if _, err := l.request(request{Op: opStart, Spec: &spec}); err != nil {
+		l.unregisterConn(conn)
 		return nil, err
 	}
-	return l.connect(conn, 1, spec.LongLine)
+	return l.openData(conn, 1, spec.LongLine)
 }
 
 // Connect connects to a process that is kept, from a line on: 0 for the first that is not
@@ -228,11 +228,11 @@ func (c *Client) Connect(id ID, from int64, longLine int, stderr func(line strin
 	l := c.link
 	c.mu.Unlock()
 	if l != nil {
-		return l.connect(l.expect(id, stderr), from, longLine)
+		return l.openData(l.registerConn(id, stderr), from, longLine)
 	}
-	for _, e := range readEnds(c.o.Dir) {
+	for _, e := range readEnds(c.opts.Dir) {
 		if e.ID == id {
-			return c.past(e, from, longLine)
+			return c.openEnded(e, from, longLine)
 		}
 	}
 	return nil, ErrNone
@@ -276,7 +276,7 @@ func (c *Client) Leave() {
 	defer c.mu.Unlock()
 	c.left = true
 	if c.link != nil {
-		c.link.leave()
+		c.link.closeAll()
 	}
 }
 
@@ -290,12 +290,12 @@ func (c *Client) End() error {
 	if l == nil || left {
 		return nil
 	}
-	if err := l.Send(asked{Op: opBye}); err != nil && !errors.Is(err, ErrLost) {
+	if err := l.Send(request{Op: opBye}); err != nil && !errors.Is(err, ErrLost) {
 		return err
 	}
 	<-l.Lost()
-	for end := time.Now().Add(grace); time.Now().Before(end); time.Sleep(soon) { // it writes down how they ended
-		if unlock, err := lockfile.Lock(filepath.Join(c.o.Dir, lockFile)); err == nil {
+	for end := time.Now().Add(grace); time.Now().Before(end); time.Sleep(pollInterval) { // it writes down how they ended
+		if unlock, err := lockfile.Lock(filepath.Join(c.opts.Dir, lockFile)); err == nil {
 			return unlock()
 		}
 	}

@@ -22,80 +22,80 @@ type Conn struct {
 	lines  *ndjson.Reader
 	known  Process
 	stderr func(line string)
-	unread func() // may be nil; see OnUnread
+	onUnreadAnswers func() // may be nil; see OnUnread
 
 	done chan struct{} // the process has ended, or is lost
-	over chan struct{} // its output has
+	outputDone chan struct{} // its output has
 
 	mu       sync.Mutex
 	exit     *Exit
-	ended    bool  // done is closed
-	drained  bool  // over is
-	read     int64 // bytes of the output
-	acked    check // what AckSoon has said; its bytes are those that were read by then
-	shutting bool
-	frames
-	asides  []said // lines of the standard error, and the exit behind them, that wait to be told
-	telling bool
+	exited    bool  // done is closed
+	outputEnded  bool  // over is
+	bytesRead     int64 // bytes of the output
+	lastAck    check // what AckSoon has said; its bytes are those that were read by then
+	closing bool
+	frameCounters
+	events  []reply // lines of the standard error, and the exit behind them, that wait to be told
+	delivering bool
 }
 
-// frames are those that were made of what is said to a process.
-type frames struct {
-	n       uint64 // the number of the last
+// frameCounters are those that were made of what is said to a process.
+type frameCounters struct {
+	lastNumber       uint64 // the number of the last
 	framed  int64  // bytes that were framed,
 	written int64  // and of them those that were written
-	begun   int64  // the beginning of an exchange in them; before 0: it was said earlier
-	beginN  uint64 // the number of its frame; 0: it was said earlier
+	beginOffset   int64  // the beginning of an exchange in them; before 0: it was said earlier
+	beginNumber  uint64 // the number of its frame; 0: it was said earlier
 }
 
-// open makes it the end of a connection.
-func (c *Conn) open(data *net.UnixConn, w *welcome, longLine int) (err error) {
+// openData makes it the end of a connection.
+func (c *Conn) openData(data *net.UnixConn, w *welcome, longLine int) (err error) {
 	if c.raw, err = data.SyscallConn(); err != nil {
 		return err
 	}
 	c.mu.Lock()
-	c.known, c.n, c.begun, c.data = *w.Process, w.Process.Taken, -2, data
+	c.known, c.lastNumber, c.beginOffset, c.data = *w.Process, w.Process.Taken, -2, data
 	c.mu.Unlock()
-	c.lines = ndjson.NewReader(&source{c}, longLine).Behind(w.Behind, w.Offset)
+	c.lines = ndjson.NewReader(&outputReader{c}, longLine).Behind(w.Behind, w.Offset)
 	if w.Process.Over {
-		c.drains()
+		c.markOutputEnded()
 	}
 	if w.Process.Exit != nil {
-		c.hears(said{Event: evExit, Exit: w.Process.Exit})
+		c.queueEvent(reply{Event: evExit, Exit: w.Process.Exit})
 	}
 	go func() {
 		select {
 		case <-c.link.Lost():
-			c.ends(&Exit{Code: -1})
+			c.markExited(&Exit{Code: -1})
 		case <-c.done:
 		}
 	}()
 	return nil
 }
 
-// hears takes an event of the process. Who takes its lines may take its time: they wait for it.
-func (c *Conn) hears(s said) {
+// queueEvent takes an event of the process. Who takes its lines may take its time: they wait for it.
+func (c *Conn) queueEvent(s reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.asides = append(c.asides, s)
-	if !c.telling {
-		c.telling = true
-		go c.tell()
+	c.events = append(c.events, s)
+	if !c.delivering {
+		c.delivering = true
+		go c.deliverEvents()
 	}
 }
 
-// tell tells what waits, in its order.
-func (c *Conn) tell() {
+// deliverEvents tells what waits, in its order.
+func (c *Conn) deliverEvents() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.asides) > 0 {
-		all := c.asides
-		c.asides = nil
+	for len(c.events) > 0 {
+		all := c.events
+		c.events = nil
 		c.mu.Unlock()
 		for _, s := range all {
-			switch unread := c.onUnread(); {
+			switch unread := c.unreadCallback(); {
 			case s.Event == evExit:
-				c.ends(s.Exit)
+				c.markExited(s.Exit)
 			case s.Event == evUnread && unread != nil:
 				unread()
 			case s.Event == evStderr && c.stderr != nil:
@@ -104,83 +104,83 @@ func (c *Conn) tell() {
 		}
 		c.mu.Lock()
 	}
-	c.telling = false
+	c.delivering = false
 }
 
 // OnUnread has f called when one was sent away from the process's bridge who left its answers unread.
 func (c *Conn) OnUnread(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.unread = f
+	c.onUnreadAnswers = f
 }
 
-func (c *Conn) onUnread() func() {
+func (c *Conn) unreadCallback() func() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.unread
+	return c.onUnreadAnswers
 }
 
-// drains notes that the output has ended.
-func (c *Conn) drains() {
+// markOutputEnded notes that the output has ended.
+func (c *Conn) markOutputEnded() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.drained {
-		c.drained = true
-		close(c.over)
+	if !c.outputEnded {
+		c.outputEnded = true
+		close(c.outputDone)
 	}
 }
 
 // Drop gives up what is left to be read of a process that has ended.
 func (c *Conn) Drop() {
 	if c.link != nil {
-		c.hangUp()
+		c.closeData()
 	}
 }
 
-// hangUp ends the connection.
-func (c *Conn) hangUp() {
+// closeData ends the connection.
+func (c *Conn) closeData() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.shutting = true
+	c.closing = true
 	if c.data != nil {
 		c.data.Close()
 	}
 }
 
-// ends notes that the process has ended.
-func (c *Conn) ends(exit *Exit) {
+// markExited notes that the process has ended.
+func (c *Conn) markExited(exit *Exit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.ended {
-		c.ended, c.exit = true, exit
+	if !c.exited {
+		c.exited, c.exit = true, exit
 		close(c.done)
 	}
 }
 
-// source is the output of the process, as bytes.
-type source struct{ *Conn }
+// outputReader is the output of the process, as bytes.
+type outputReader struct{ *Conn }
 
-func (s *source) Read(b []byte) (int, error) {
+func (s *outputReader) Read(b []byte) (int, error) {
 	n, err := s.data.Read(b)
 	s.mu.Lock()
-	s.read += int64(n)
+	s.bytesRead += int64(n)
 	s.mu.Unlock()
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		return n, err
 	}
-	return n, s.why()
+	return n, s.endError()
 }
 
-// why is why there is no more output: its end, io.EOF, unless it is the keeper that has gone.
-func (c *Conn) why() error {
+// endError is why there is no more output: its end, io.EOF, unless it is the keeper that has gone.
+func (c *Conn) endError() error {
 	if c.link == nil {
 		return io.EOF
 	}
 	select {
-	case <-c.over:
+	case <-c.outputDone:
 		return io.EOF
 	case <-c.link.Lost():
-		return c.link.gone()
+		return c.link.lostError()
 	}
 }
 
@@ -203,13 +203,13 @@ func (c *Conn) Ready() bool { return c.lines.Ready() }
 // BytesSent is how many bytes the process has written by now. The keeper remembers it as the process's mark.
 func (c *Conn) BytesSent() int64 {
 	if c.link != nil {
-		if s, err := c.link.ask(asked{Op: opSaid, ID: c.id}); err == nil {
+		if s, err := c.link.request(request{Op: opSaid, ID: c.id}); err == nil {
 			return s.Bytes
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.read
+	return c.bytesRead
 }
 
 // Frame gives what stands before a text of so many bytes, to be written next. sides goes over the bridge. All frames are
@@ -217,11 +217,11 @@ func (c *Conn) BytesSent() int64 {
 func (c *Conn) Frame(kind Kind, heard int64, note []byte, sides []Side, size int) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.n++
+	c.lastNumber++
 	if kind == KindBegin {
-		c.begun, c.beginN = c.framed, c.n
+		c.beginOffset, c.beginNumber = c.framed, c.lastNumber
 	}
-	head := appendHead(nil, Entry{N: c.n, Kind: kind, Heard: heard, Note: note}, sides, size)
+	head := appendHead(nil, Entry{N: c.lastNumber, Kind: kind, Heard: heard, Note: note}, sides, size)
 	c.framed += int64(len(head) + size)
 	return head
 }
@@ -229,7 +229,7 @@ func (c *Conn) Frame(kind Kind, heard int64, note []byte, sides []Side, size int
 // Write writes frames.
 func (c *Conn) Write(b []byte) (int, error) {
 	n, err := c.data.Write(b)
-	c.wrote(n)
+	c.countWritten(n)
 	return n, err
 }
 
@@ -242,11 +242,11 @@ func (c *Conn) TryWrite(b []byte) (n int) {
 		n = writeNow(fd, b)
 		return true
 	})
-	c.wrote(n)
+	c.countWritten(n)
 	return n
 }
 
-func (c *Conn) wrote(n int) {
+func (c *Conn) countWritten(n int) {
 	c.mu.Lock()
 	c.written += int64(n)
 	c.mu.Unlock()
@@ -256,17 +256,17 @@ func (c *Conn) wrote(n int) {
 // written. A Write that waits fails.
 func (c *Conn) CloseWrite() {
 	c.mu.Lock()
-	was, after := c.shutting, uint64(0)
-	c.shutting = true
+	was, after := c.closing, uint64(0)
+	c.closing = true
 	if c.written == c.framed {
-		after = c.n
+		after = c.lastNumber
 	}
 	c.mu.Unlock()
 	if was || c.link == nil {
 		return
 	}
 	_ = c.data.SetWriteDeadline(time.Unix(1, 0))
-	_ = c.link.Send(asked{Op: opCloseInput, ID: c.id, After: after}) // a process that is lost reads nothing
+	_ = c.link.Send(request{Op: opCloseInput, ID: c.id, After: after}) // a process that is lost reads nothing
 }
 
 // Unread is how many of the bytes written the process has not read, as far as that matters: all
@@ -275,17 +275,17 @@ func (c *Conn) Unread() int {
 	untouched := false
 	if c.link != nil {
 		c.mu.Lock()
-		begin := c.beginN
+		begin := c.beginNumber
 		c.mu.Unlock()
-		s, err := c.link.ask(asked{Op: opUntouched, ID: c.id, After: begin})
-		untouched = err == nil && s.Is
+		s, err := c.link.request(request{Op: opUntouched, ID: c.id, After: begin})
+		untouched = err == nil && s.Untouched
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !untouched {
 		return 0
 	}
-	return int(c.framed - c.begun)
+	return int(c.framed - c.beginOffset)
 }
 
 // Done is closed when the process has ended.
@@ -306,14 +306,14 @@ func (c *Conn) Stderr() string {
 		return c.Exit().Stderr
 	default:
 	}
-	s, _ := c.link.ask(asked{Op: opStderr, ID: c.id}) // of a process that is lost nothing is known
+	s, _ := c.link.request(request{Op: opStderr, ID: c.id}) // of a process that is lost nothing is known
 	return s.Text
 }
 
 // Ack says that the lines up to one are in the run's journal.
 func (c *Conn) Ack(line int64) {
 	if c.link != nil {
-		_ = c.link.Send(asked{Op: opAck, ID: c.id, Line: line}) // nobody keeps the lines of one that is lost
+		_ = c.link.Send(request{Op: opAck, ID: c.id, Line: line}) // nobody keeps the lines of one that is lost
 	}
 }
 
@@ -326,9 +326,9 @@ const (
 // AckSoon is Ack, but for what may as well be said later: the keeper has what is not journaled, up to a bound.
 func (c *Conn) AckSoon(line int64) {
 	c.mu.Lock()
-	due := line >= c.acked.lines+ackLines || c.read >= c.acked.bytes+ackBytes
+	due := line >= c.lastAck.lines+ackLines || c.bytesRead >= c.lastAck.bytes+ackBytes
 	if due {
-		c.acked.lines, c.acked.bytes = line, c.read
+		c.lastAck.lines, c.lastAck.bytes = line, c.bytesRead
 	}
 	c.mu.Unlock()
 	if due {
@@ -345,13 +345,13 @@ func (c *Conn) End(grace time.Duration, stop <-chan struct{}) {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		_, _ = c.link.ask(asked{Op: opEnd, ID: c.id, GraceMS: grace.Milliseconds()}) // either way it is gone
+		_, _ = c.link.request(request{Op: opEnd, ID: c.id, GraceMS: grace.Milliseconds()}) // either way it is gone
 	}()
 	select {
 	case <-gone:
 		return
 	case <-stop:
 	}
-	_ = c.link.Send(asked{Op: opKill, ID: c.id})
+	_ = c.link.Send(request{Op: opKill, ID: c.id})
 	<-gone
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/holder"
 )
 
-// helloTime is how long who has connected may take to say hello.
-const helloTime = 10 * time.Second
+// helloTimeout is how long who has connected may take to say hello.
+const helloTimeout = 10 * time.Second
 
-func (k *keeper) accept() {
+func (k *keeper) acceptLoop() {
 	for {
-		conn, err := k.door.Accept()
+		conn, err := k.listener.Accept()
 		if err != nil {
 			return // the door is closed
 		}
@@ -25,8 +25,8 @@ func (k *keeper) accept() {
 		k.mu.Lock()
 		k.conns[c] = served
 		k.mu.Unlock()
-		k.busy.Go(func() {
-			k.greet(c)
+		k.workers.Go(func() {
+			k.serveConn(c)
 			c.Close()
 			k.mu.Lock()
 			delete(k.conns, c)
@@ -37,9 +37,9 @@ func (k *keeper) accept() {
 	}
 }
 
-// greet serves a connection until it ends.
-func (k *keeper) greet(conn *net.UnixConn) {
-	_ = conn.SetReadDeadline(time.Now().Add(helloTime))
+// serveConn serves a connection until it ends.
+func (k *keeper) serveConn(conn *net.UnixConn) {
+	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout))
 	in := bufio.NewReaderSize(conn, 64<<10)
 	var hi hello
 	line, err := in.ReadBytes('\n')
@@ -56,7 +56,7 @@ func (k *keeper) greet(conn *net.UnixConn) {
 		answer(welcome{Processes: k.processes(false)})
 		return
 	}
-	if !k.admit(hi.Owner, conn) {
+	if !k.admitOwner(hi.Owner, conn) {
 		answer(welcome{Refused: ErrFenced.Error(), Fenced: true})
 		return
 	}
@@ -67,17 +67,17 @@ func (k *keeper) greet(conn *net.UnixConn) {
 		k.serveControl(conn, in)
 		return
 	}
-	h := k.find(*hi.ID)
+	h := k.findHosted(*hi.ID)
 	if h == nil {
 		answer(welcome{Refused: "there is no process " + hi.ID.String()})
 		return
 	}
-	h.serveData(conn, in, hi.From)
+	h.serveDataConn(conn, in, hi.From)
 }
 
-// admit says whether an owner may be served. One with a higher number has the others' connections
+// admitOwner says whether an owner may be served. One with a higher number has the others' connections
 // cut off: what they have said so far is taken first, and nothing behind it.
-func (k *keeper) admit(owner int64, conn *net.UnixConn) bool {
+func (k *keeper) admitOwner(owner int64, conn *net.UnixConn) bool {
 	k.mu.Lock()
 	if owner <= k.owner {
 		defer k.mu.Unlock()
@@ -97,7 +97,7 @@ func (k *keeper) admit(owner int64, conn *net.UnixConn) bool {
 		_, _ = c.CloseRead(), c.CloseWrite() // of one that has gone there is nothing to close
 	}
 	for _, h := range all {
-		h.input.rush()
+		h.input.stopThrottling()
 	}
 	for _, served := range others {
 		<-served
@@ -105,30 +105,30 @@ func (k *keeper) admit(owner int64, conn *net.UnixConn) bool {
 	return true
 }
 
-// serveData hands on a process's output, and takes what is said to it.
-func (h *hosted) serveData(conn *net.UnixConn, in io.Reader, from int64) {
-	h.cut()
-	h.input.next()
-	f, w, err := h.attach(conn, from)
+// serveDataConn hands on a process's output, and takes what is said to it.
+func (h *hosted) serveDataConn(conn *net.UnixConn, in io.Reader, from int64) {
+	h.closePrevious()
+	h.input.awaitTurn()
+	f, w, err := h.startFeed(conn, from)
 	if err != nil {
 		_ = holder.WriteLine(conn, welcome{Refused: "its output cannot be read: " + err.Error()})
-		h.input.deaf()
+		h.input.markUnread()
 		return
 	}
-	p := h.known(true)
+	p := h.describe(true)
 	w.Process = &p
 	if holder.WriteLine(conn, w) != nil {
-		h.input.deaf()
-		h.leave(f)
+		h.input.markUnread()
+		h.endFeed(f)
 		return
 	}
-	h.keeper.busy.Go(f.run)
-	h.input.hear(in)
-	h.leave(f)
+	h.keeper.workers.Go(f.sendLoop)
+	h.input.readFrames(in)
+	h.endFeed(f)
 }
 
-// cut cuts off the connection before this one.
-func (h *hosted) cut() {
+// closePrevious cuts off the connection before this one.
+func (h *hosted) closePrevious() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.feed != nil {
@@ -136,17 +136,17 @@ func (h *hosted) cut() {
 	}
 }
 
-// leave ends a feed whose connection has ended; what is still to be sent has nobody to read it.
-func (h *hosted) leave(f *feed) {
+// endFeed ends a feed whose connection has ended; what is still to be sent has nobody to read it.
+func (h *hosted) endFeed(f *feed) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !f.shut {
-		f.close()
+	if !f.closed {
+		f.closeConn()
 	}
 }
 
-// tell tells whoever is there of something.
-func (k *keeper) tell(s said) {
+// notify tells whoever is there of something.
+func (k *keeper) notify(s reply) {
 	k.mu.Lock()
 	c := k.control
 	k.mu.Unlock()
@@ -162,7 +162,7 @@ func (k *keeper) processes(script bool) []Process {
 	k.mu.Unlock()
 	out := []Process{}
 	for _, h := range all {
-		out = append(out, h.known(script))
+		out = append(out, h.describe(script))
 	}
 	return out
 }
@@ -175,75 +175,75 @@ func (k *keeper) serveControl(conn net.Conn, in *bufio.Reader) {
 		if k.control != nil {
 			k.control.Close()
 		}
-		k.control, k.came = c, true
-		k.alone.Stop()
+		k.control, k.hadClient = c, true
+		k.orphanTimer.Stop()
 		k.mu.Unlock()
 		return welcome{Processes: k.processes(true)}
 	})
 	if err == nil {
-		holder.Requests(in, func(a *asked) { k.do(c, a) })
+		holder.Requests(in, func(a *request) { k.handleRequest(c, a) })
 	}
 	k.mu.Lock()
 	if k.control == c {
 		k.control = nil
-		k.alone = time.AfterFunc(time.Duration(k.OrphanMS)*time.Millisecond, func() { k.end("nobody has come back") })
+		k.orphanTimer = time.AfterFunc(time.Duration(k.OrphanMS)*time.Millisecond, func() { k.beginEnd("nobody has come back") })
 	}
 	k.mu.Unlock()
-	k.endIdle()
+	k.endIfIdle()
 }
 
-// do does what is asked. What takes its time is answered later.
-func (k *keeper) do(c *holder.Peer, a *asked) {
-	answer := said{I: a.I}
+// handleRequest does what is asked. What takes its time is answered later.
+func (k *keeper) handleRequest(c *holder.Peer, a *request) {
+	answer := reply{I: a.I}
 	if a.Op == opStart {
-		h, err := k.start(*a.Spec)
+		h, err := k.startHosted(*a.Spec)
 		if answer.Error = refusalOf(err); err == nil {
 			answer.PID = h.proc.Pid()
 		}
 		c.Send(answer)
 		return
 	}
-	h := k.find(a.ID)
+	h := k.findHosted(a.ID)
 	switch {
 	case a.Op == opSecrets:
-		k.hide.add(a.Secrets)
+		k.redactor.addSecrets(a.Secrets)
 	case a.Op == opBye:
-		k.end("the run has no more use for it")
+		k.beginEnd("the run has no more use for it")
 	case h == nil:
 		answer.Error = &refusal{Text: "there is no process " + a.ID.String()}
 	case a.Op == opEnd, a.Op == opKill:
-		k.busy.Go(func() {
+		k.workers.Go(func() {
 			if a.Op == opKill {
-				h.kill()
+				h.killNow()
 			}
-			h.end(time.Duration(a.GraceMS) * time.Millisecond)
+			h.endProcess(time.Duration(a.GraceMS) * time.Millisecond)
 			c.Send(answer)
 		})
 		return
 	case a.Op == opOpen, a.Op == opOutput, a.Op == opAwait, a.Op == opStop, a.Op == opRelease:
-		h.command(c, a)
+		h.handleCommand(c, a)
 		return
 	default:
-		h.do(a, &answer)
+		h.handleOp(a, &answer)
 	}
 	if a.I != 0 {
 		c.Send(answer)
 	}
 }
 
-// do does what is asked of a process.
-func (h *hosted) do(a *asked, answer *said) {
+// handleOp does what is asked of a process.
+func (h *hosted) handleOp(a *request, answer *reply) {
 	switch a.Op {
 	case opSaid:
-		answer.Bytes = h.said()
+		answer.Bytes = h.bytesWritten()
 	case opUntouched:
-		answer.Is = h.input.untouched(a.After)
+		answer.Untouched = h.input.isUntouched(a.After)
 	case opStderr:
 		answer.Text = h.proc.Stderr()
 	case opAck:
-		h.ack(a.Line)
+		h.acknowledge(a.Line)
 	case opCloseInput:
-		h.input.close(a.After)
+		h.input.closeAfterFrame(a.After)
 	default:
 		answer.Error = &refusal{Text: "there is no " + string(a.Op)}
 	}

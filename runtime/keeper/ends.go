@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// ended is the content of end.json: what a resumed run is told of a process when its keeper has
+// endRecord is the content of end.json: what a resumed run is told of a process when its keeper has
 // ended as well.
-type ended struct {
+type endRecord struct {
 	Process
 	Begin check `json:"-"`
 	// So many lines, with so many bytes, are before what the file has.
@@ -22,24 +22,24 @@ type ended struct {
 // writeEnds writes down how the processes ended, for whoever goes on with the run.
 func (k *keeper) writeEnds() (err error) {
 	for _, h := range k.hosted {
-		p := h.known(true)
+		p := h.describe(true)
 		if p.Exit == nil {
 			continue
 		}
 		hidden := *p.Exit
-		hidden.Stderr = k.hide.text(hidden.Stderr)
-		e := ended{Process: p, Behind: h.out.begin.lines, Offset: h.out.begin.bytes}
+		hidden.Stderr = k.redactor.redact(hidden.Stderr)
+		e := endRecord{Process: p, Behind: h.out.begin.lines, Offset: h.out.begin.bytes}
 		e.Exit = &hidden
 		for i := range e.Script {
-			e.Script[i].Note = []byte(k.hide.text(string(e.Script[i].Note)))
+			e.Script[i].Note = []byte(k.redactor.redact(string(e.Script[i].Note)))
 		}
-		err = errors.Join(err, replace(filepath.Join(k.Dir, h.spec.dir(), endFile), e))
+		err = errors.Join(err, replaceJSON(filepath.Join(k.Dir, h.spec.dir(), endFile), e))
 	}
 	return err
 }
 
-// replace writes a file as a line of JSON, whole or not at all.
-func replace(name string, v any) error {
+// replaceJSON writes a file as a line of JSON, whole or not at all.
+func replaceJSON(name string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -48,10 +48,10 @@ func replace(name string, v any) error {
 }
 
 // readEnds gives the processes that have ended in order, with their keeper.
-func readEnds(dir string) (all []ended) {
+func readEnds(dir string) (all []endRecord) {
 	dirs, _ := os.ReadDir(filepath.Join(dir, hostsDir))
 	for _, d := range dirs {
-		var e ended
+		var e endRecord
 		text, err := os.ReadFile(filepath.Join(dir, hostsDir, d.Name(), endFile))
 		if err == nil && json.Unmarshal(text, &e) == nil && e.Exit != nil {
 			all = append(all, e)

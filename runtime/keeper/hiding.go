@@ -8,16 +8,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/secret"
 )
 
-// hiding keeps secrets out of files.
-type hiding struct {
+// redactor keeps secrets out of files.
+type redactor struct {
 	mu     sync.Mutex
 	known  secret.Set
 	marks  *secret.Record
 	values map[string]string
 }
 
-// add tells of secrets.
-func (h *hiding) add(all []Secret) {
+// addSecrets tells of secrets.
+func (h *redactor) addSecrets(all []Secret) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.values == nil {
@@ -33,14 +33,14 @@ func (h *hiding) add(all []Secret) {
 	}
 }
 
-func (h *hiding) any() bool {
+func (h *redactor) hasSecrets() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.values) > 0
 }
 
-// text gives text as a file may have it.
-func (h *hiding) text(text string) string {
+// redact gives text as a file may have it.
+func (h *redactor) redact(text string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.marks == nil {
@@ -49,19 +49,19 @@ func (h *hiding) text(text string) string {
 	return h.marks.Text(text)
 }
 
-// back gives what text made of.
-func (h *hiding) back(text string) string {
+// restoreText gives what text made of.
+func (h *redactor) restoreText(text string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return secret.Restore(text, func(name string) (string, bool) { v, ok := h.values[name]; return v, ok })
 }
 
-// lines gives lines as a file may have them, which gets them at a place, and those of them that
+// redactLines gives lines as a file may have them, which gets them at a place, and those of them that
 // back would not give, as a secret stands in them in another form.
-func (h *hiding) lines(text []byte, at int64) (file []byte, odd map[int64][]byte) {
+func (h *redactor) redactLines(text []byte, at int64) (file []byte, odd map[int64][]byte) {
 	for line := range bytes.Lines(text) {
-		hidden := h.text(string(line))
-		if h.back(hidden) != string(line) {
+		hidden := h.redact(string(line))
+		if h.restoreText(hidden) != string(line) {
 			if odd == nil {
 				odd = map[int64][]byte{}
 			}
@@ -72,9 +72,9 @@ func (h *hiding) lines(text []byte, at int64) (file []byte, odd map[int64][]byte
 	return file, odd
 }
 
-// restore gives what lines of a file, which stand there at a place, were.
-func (h *hiding) restore(file []byte, at int64, odd map[int64][]byte) []byte {
-	if !h.any() {
+// restoreLines gives what lines of a file, which stand there at a place, were.
+func (h *redactor) restoreLines(file []byte, at int64, odd map[int64][]byte) []byte {
+	if !h.hasSecrets() {
 		return file
 	}
 	var out []byte
@@ -82,7 +82,7 @@ func (h *hiding) restore(file []byte, at int64, odd map[int64][]byte) []byte {
 		if was, is := odd[at]; is {
 			out = append(out, was...)
 		} else {
-			out = append(out, h.back(string(line))...)
+			out = append(out, h.restoreText(string(line))...)
 		}
 		at += int64(len(line))
 	}

@@ -12,82 +12,82 @@ type input struct {
 	h *hosted
 
 	mu     sync.Mutex
-	moved  *sync.Cond
-	hears  bool // a connection is heard
-	hurry  bool // what has come is taken at once
+	changed  *sync.Cond
+	attached  bool // a connection is heard
+	unthrottled  bool // what has come is taken at once
 	script []Entry
-	taken  uint64 // frames
-	text   []byte // that waits to be written
-	busy   bool   // some is being written
+	lastFrame  uint64 // frames
+	pending   []byte // that waits to be written
+	writing   bool   // some is being written
 	// Of all bytes that were taken:
-	said, begun int64 // how many they are, and where the last beginning is
+	total, beginOffset int64 // how many they are, and where the last beginning is
 	closeAfter  *uint64
-	over        bool  // nothing more can be written
-	read        int64 // when it is over: how many the process had read
+	closed        bool  // nothing more can be written
+	readAtClose        int64 // when it is over: how many the process had read
 }
 
-func (in *input) of(h *hosted) { in.h, in.moved = h, sync.NewCond(&in.mu) }
+func (in *input) init(h *hosted) { in.h, in.changed = h, sync.NewCond(&in.mu) }
 
-// rush has all that has come taken without waiting for the process to read it: the connection has
+// stopThrottling has all that has come taken without waiting for the process to read it: the connection has
 // ended, or is cut off.
-func (in *input) rush() {
+func (in *input) stopThrottling() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.hurry = true
-	in.moved.Broadcast()
+	in.unthrottled = true
+	in.changed.Broadcast()
 }
 
-// next waits until the connection before this one is heard to its end.
-func (in *input) next() {
-	in.rush()
+// awaitTurn waits until the connection before this one is heard to its end.
+func (in *input) awaitTurn() {
+	in.stopThrottling()
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	for in.hears {
-		in.moved.Wait()
+	for in.attached {
+		in.changed.Wait()
 	}
-	in.hears, in.hurry = true, false
+	in.attached, in.unthrottled = true, false
 }
 
-// hear takes frames from a connection until it ends.
-func (in *input) hear(conn io.Reader) {
-	defer in.deaf()
+// readFrames takes frames from a connection until it ends.
+func (in *input) readFrames(conn io.Reader) {
+	defer in.markUnread()
 	for {
 		f, err := readFrame(conn)
 		if err != nil {
-			if errors.Is(err, errNoFrame) {
-				in.h.keeper.say("hear what is said to %s: %v", in.h.spec.ID, err)
+			if errors.Is(err, errBadFrame) {
+				in.h.keeper.logf("hear what is said to %s: %v", in.h.spec.ID, err)
 			}
 			return
 		}
-		if !in.take(f) {
+		if !in.acceptFrame(f) {
 			return
 		}
 	}
 }
 
-// deaf says that no connection is heard any more.
-func (in *input) deaf() {
+// markUnread says that no connection is heard any more.
+func (in *input) markUnread() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.hears = false
-	in.moved.Broadcast()
+	in.attached = false
+	in.changed.Broadcast()
 }
 
-// take takes a frame that was not taken yet; false says that one before it is missing.
-func (in *input) take(f frame) bool {
+// acceptFrame takes a frame that was not taken yet; false says that one before it is missing.
+func (in *input) acceptFrame(f frame) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if f.N <= in.taken {
+	if f.N <= in.lastFrame {
 		return true
 	}
-	if f.N != in.taken+1 {
-		in.h.keeper.say("frame %d is said to %s, where %d is the next", f.N, in.h.spec.ID, in.taken+1)
+	if f.N != in.lastFrame+1 {
+		in.h.keeper.logf("frame %d is said to %s, where %d is the next", f.N, in.h.spec.ID, in.lastFrame+1)
 		return false
 	}
-	in.taken = f.N
+	in.lastFrame = f.N
 	if f.Kind == KindBegin {
-		in.begun = in.said
-		in.forget()
+		in.beginOffset = in.total
+		in.dropOldEntries()
 	}
 	in.script = append(in.script, f.Entry)
 	for _, x := range f.sides {
@@ -95,23 +95,23 @@ func (in *input) take(f frame) bool {
 			in.h.bridge.Send(x.Client, x.Line)
 		}
 	}
-	in.said += int64(len(f.text))
-	if !in.over && len(f.text) > 0 {
-		if len(in.text) == 0 && !in.busy {
+	in.total += int64(len(f.text))
+	if !in.closed && len(f.text) > 0 {
+		if len(in.pending) == 0 && !in.writing {
 			f.text = f.text[in.h.proc.WriteNow(f.text):]
 		}
-		in.text = append(in.text, f.text...)
-		in.moved.Broadcast()
+		in.pending = append(in.pending, f.text...)
+		in.changed.Broadcast()
 	}
-	in.closeIfDue()
-	for len(in.text) > inputRoom && !in.over && !in.hurry {
-		in.moved.Wait()
+	in.wakeIfCloseDue()
+	for len(in.pending) > maxPending && !in.closed && !in.unthrottled {
+		in.changed.Wait()
 	}
 	return true
 }
 
-// forget drops what is not wanted again when another exchange begins.
-func (in *input) forget() {
+// dropOldEntries drops what is not wanted again when another exchange begins.
+func (in *input) dropOldEntries() {
 	if in.h.spec.Whole {
 		return
 	}
@@ -124,109 +124,109 @@ func (in *input) forget() {
 	in.script = kept
 }
 
-// run writes what WriteNow could not.
-func (in *input) run() {
+// writeLoop writes what WriteNow could not.
+func (in *input) writeLoop() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for {
-		for len(in.text) == 0 && !in.over && !in.closes() {
-			in.moved.Wait()
+		for len(in.pending) == 0 && !in.closed && !in.closeIsDue() {
+			in.changed.Wait()
 		}
-		if len(in.text) == 0 || in.over {
+		if len(in.pending) == 0 || in.closed {
 			break
 		}
-		text := in.text
-		in.text, in.busy = nil, true
+		text := in.pending
+		in.pending, in.writing = nil, true
 		in.mu.Unlock()
 		n, err := in.h.proc.Stdin.Write(text)
 		in.mu.Lock()
-		in.text, in.busy = append(text[n:], in.text...), false
-		in.moved.Broadcast()
+		in.pending, in.writing = append(text[n:], in.pending...), false
+		in.changed.Broadcast()
 		if err != nil {
 			break
 		}
 	}
-	in.finish()
+	in.closeInput()
 }
 
-// finish ends the input.
-func (in *input) finish() {
-	if in.over {
+// closeInput ends the input.
+func (in *input) closeInput() {
+	if in.closed {
 		return
 	}
-	in.read = in.consumed()
-	in.over, in.text = true, nil
+	in.readAtClose = in.bytesRead()
+	in.closed, in.pending = true, nil
 	in.h.proc.Stdin.Close()
-	in.moved.Broadcast()
+	in.changed.Broadcast()
 }
 
-// consumed is how many bytes the process has read.
-func (in *input) consumed() int64 {
+// bytesRead is how many bytes the process has read.
+func (in *input) bytesRead() int64 {
 	switch {
-	case in.over:
-		return in.read
-	case in.busy: // nobody knows how much of it is in the pipe
-		return in.said
+	case in.closed:
+		return in.readAtClose
+	case in.writing: // nobody knows how much of it is in the pipe
+		return in.total
 	}
-	return in.said - int64(len(in.text)) - int64(max(in.h.proc.Unread(), 0))
+	return in.total - int64(len(in.pending)) - int64(max(in.h.proc.Unread(), 0))
 }
 
-// closes says that the input ends when what waits is written.
-func (in *input) closes() bool { return in.closeAfter != nil && in.taken >= *in.closeAfter }
+// closeIsDue says that the input ends when what waits is written.
+func (in *input) closeIsDue() bool { return in.closeAfter != nil && in.lastFrame >= *in.closeAfter }
 
-// close ends the input after a frame; 0: at once, whatever waits.
-func (in *input) close(after uint64) {
+// closeAfterFrame ends the input after a frame; 0: at once, whatever waits.
+func (in *input) closeAfterFrame(after uint64) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if after == 0 {
-		in.finish()
+		in.closeInput()
 		return
 	}
 	in.closeAfter = &after
-	in.closeIfDue()
+	in.wakeIfCloseDue()
 }
 
-func (in *input) closeIfDue() {
-	if in.closes() {
-		in.moved.Broadcast()
+func (in *input) wakeIfCloseDue() {
+	if in.closeIsDue() {
+		in.changed.Broadcast()
 	}
 }
 
-// exited says that the process has: nobody reads any more, and a write fails, unless what the process
+// handleExit says that the process has: nobody reads any more, and a write fails, unless what the process
 // has left behind has its input, too.
-func (in *input) exited() {
+func (in *input) handleExit() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	late := false
-	t := time.AfterFunc(settles, func() {
+	t := time.AfterFunc(writeFailWait, func() {
 		in.mu.Lock()
 		defer in.mu.Unlock()
 		late = true
-		in.moved.Broadcast()
+		in.changed.Broadcast()
 	})
 	defer t.Stop()
-	for in.busy && !late {
-		in.moved.Wait()
+	for in.writing && !late {
+		in.changed.Wait()
 	}
-	in.finish()
+	in.closeInput()
 }
 
-// settles bounds the wait for a write to fail when its reader has ended.
-const settles = time.Second
+// writeFailWait bounds the wait for a write to fail when its reader has ended.
+const writeFailWait = time.Second
 
-// untouched says that the process has read nothing from a beginning on, the last one, which may be yet
+// isUntouched says that the process has read nothing from a beginning on, the last one, which may be yet
 // to be taken.
-func (in *input) untouched(begin uint64) bool {
+func (in *input) isUntouched(begin uint64) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.taken < begin || in.consumed() <= in.begun
+	return in.lastFrame < begin || in.bytesRead() <= in.beginOffset
 }
 
-// tell adds to what is known of a process.
-func (in *input) tell(p *Process, script bool) {
+// addTo adds to what is known of a process.
+func (in *input) addTo(p *Process, script bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	p.Taken = in.taken
+	p.Taken = in.lastFrame
 	if script {
 		p.Script = append([]Entry(nil), in.script...)
 	}

@@ -43,19 +43,19 @@ const (
 
 // Bounds.
 const (
-	// unjournaled is how much of a host's output may be known to nobody's journal before no more
+	// maxUnjournaled is how much of a host's output may be known to nobody's journal before no more
 	// of it is read.
-	unjournaled = 64 << 20
-	// inputRoom is how much may wait for a host to read it before no more is taken.
-	inputRoom = 4 << 20
+	maxUnjournaled = 64 << 20
+	// maxPending is how much may wait for a host to read it before no more is taken.
+	maxPending = 4 << 20
 	// grace is between SIGTERM and SIGKILL for hosts of a run that nobody wants any more.
 	grace = 5 * time.Second
 	// DefaultOrphan is how long the keeper waits for a run's next process.
 	DefaultOrphan = time.Hour
-	// removedEvery is how often the keeper checks whether the run's directory was removed.
-	removedEvery = 20 * time.Second
-	// firstCall is how long it waits for who has started it.
-	firstCall = 30 * time.Second
+	// removedCheckInterval is how often the keeper checks whether the run's directory was removed.
+	removedCheckInterval = 20 * time.Second
+	// firstConnectTimeout is how long it waits for who has started it.
+	firstConnectTimeout = 30 * time.Second
 )
 
 // Why a keeper cannot be used; matched with errors.Is.
@@ -66,8 +66,8 @@ var (
 	ErrLost = errors.New("the process that kept the run's hosts has ended, and they with it")
 	// ErrFenced says that another process, with a higher number, has the run.
 	ErrFenced = errors.New("another process has taken over the run")
-	// ErrUntold says that nobody has told a keeper what to keep.
-	ErrUntold = errors.New("a keeper is told what to keep by the run that starts it")
+	// ErrNoConfig says that nobody has told a keeper what to keep.
+	ErrNoConfig = errors.New("a keeper is told what to keep by the run that starts it")
 	// ErrLeft is what is read after Client.Leave.
 	ErrLeft = errors.New("the hosts are left to their keeper")
 )

@@ -15,9 +15,9 @@ import (
 
 // link is a client's control connection.
 type link struct {
-	*holder.Link[said]
-	c  *Client
-	at address
+	*holder.Link[reply]
+	client  *Client
+	address address
 
 	mu    sync.Mutex
 	conns map[ID]*Conn
@@ -25,8 +25,8 @@ type link struct {
 }
 
 func newLink(c *Client, at address, conn io.ReadWriteCloser) *link {
-	l := &link{c: c, at: at, conns: map[ID]*Conn{}}
-	l.Link = holder.NewLink(conn, l.happened, l.gone)
+	l := &link{client: c, address: at, conns: map[ID]*Conn{}}
+	l.Link = holder.NewLink(conn, l.dispatchEvent, l.lostError)
 	return l
 }
 
@@ -73,22 +73,22 @@ func readWelcome(conn net.Conn, w *welcome) error {
 	}
 }
 
-// happened passes an event on.
-func (l *link) happened(s said) {
+// dispatchEvent passes an event on.
+func (l *link) dispatchEvent(s reply) {
 	l.mu.Lock()
 	c := l.conns[s.ID]
 	l.mu.Unlock()
 	switch {
 	case c == nil:
 	case s.Event == evOver:
-		c.drains()
+		c.markOutputEnded()
 	default:
-		c.hears(s)
+		c.queueEvent(s)
 	}
 }
 
-// gone is why nothing is heard any more.
-func (l *link) gone() error {
+// lostError is why nothing is heard any more.
+func (l *link) lostError() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.left {
@@ -97,22 +97,22 @@ func (l *link) gone() error {
 	return ErrLost
 }
 
-// ask waits for the answer. The error is the keeper's, or says that it has gone.
-func (l *link) ask(a asked) (said, error) {
+// request waits for the answer. The error is the keeper's, or says that it has gone.
+func (l *link) request(a request) (reply, error) {
 	return l.Ask(context.Background(), func(n int64) any { a.I = n; return a })
 }
 
-// expect makes the connection to a process, whose events may come before anything else of it.
-func (l *link) expect(id ID, stderr func(string)) *Conn {
-	conn := &Conn{id: id, link: l, stderr: stderr, done: make(chan struct{}), over: make(chan struct{})}
+// registerConn makes the connection to a process, whose events may come before anything else of it.
+func (l *link) registerConn(id ID, stderr func(string)) *Conn {
+	conn := &Conn{id: id, link: l, stderr: stderr, done: make(chan struct{}), outputDone: make(chan struct{})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.conns[id] = conn
 	return conn
 }
 
-// forget gives up a connection that came to nothing.
-func (l *link) forget(conn *Conn) {
+// unregisterConn gives up a connection that came to nothing.
+func (l *link) unregisterConn(conn *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.conns[conn.id] == conn {
@@ -120,29 +120,29 @@ func (l *link) forget(conn *Conn) {
 	}
 }
 
-// connect opens the data connection of a process.
-func (l *link) connect(conn *Conn, from int64, longLine int) (*Conn, error) {
-	data, w, err := greetConn(l.c.o.Dir, l.at, hello{Token: l.at.Token, Owner: l.c.o.Owner, ID: &conn.id, From: from})
+// openData opens the data connection of a process.
+func (l *link) openData(conn *Conn, from int64, longLine int) (*Conn, error) {
+	data, w, err := greetConn(l.client.opts.Dir, l.address, hello{Token: l.address.Token, Owner: l.client.opts.Owner, ID: &conn.id, From: from})
 	if errors.Is(err, ErrNone) {
-		err = l.gone()
+		err = l.lostError()
 	}
 	if err != nil {
-		l.forget(conn)
+		l.unregisterConn(conn)
 		return nil, err
 	}
-	if err := conn.open(data, &w, longLine); err != nil {
+	if err := conn.openData(data, &w, longLine); err != nil {
 		data.Close()
 		return nil, err
 	}
 	return conn, nil
 }
 
-// leave ends all connections.
-func (l *link) leave() {
+// closeAll ends all connections.
+func (l *link) closeAll() {
 	l.mu.Lock()
 	l.left = true
 	for _, c := range l.conns {
-		c.hangUp()
+		c.closeData()
 	}
 	l.mu.Unlock()
 	l.Close()

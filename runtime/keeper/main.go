@@ -43,26 +43,26 @@ type keeper struct {
 	run    *procgroup.Run
 	boot   string
 	log    io.Writer
-	hide   hiding
-	door   net.Listener
-	place  *os.File       // its address file, which is removed with the run's directory
+	redactor   redactor
+	listener   net.Listener
+	addressFD  *os.File       // its address file, which is removed with the run's directory
 	unlock func() error   // what it locks while it is there
-	busy   sync.WaitGroup // what works for hosts and connections
-	over   chan struct{}  // it ends
-	ending sync.Once
+	workers   sync.WaitGroup // what works for hosts and connections
+	done   chan struct{}  // it ends
+	endOnce sync.Once
 
 	mu     sync.Mutex
 	hosted []*hosted
 	living int // of them
-	callers
+	clients
 }
 
-// callers are who has connected.
-type callers struct {
+// clients are who has connected.
+type clients struct {
 	owner    int64                           // the highest that was seen
 	control  *holder.Peer                    // everything but lines goes over it
-	alone    *time.Timer                     // ends the keeper when nobody comes
-	came     bool                            // somebody has
+	orphanTimer    *time.Timer                     // ends the keeper when nobody comes
+	hadClient     bool                            // somebody has
 	conns    map[*net.UnixConn]chan struct{} // closed when it is served
 	admitted map[*net.UnixConn]bool          // those of the owner
 }
@@ -72,7 +72,7 @@ type callers struct {
 func Main(in io.Reader, out io.Writer, log io.Writer) error {
 	var c config
 	if json.NewDecoder(in).Decode(&c) != nil {
-		return ErrUntold
+		return ErrNoConfig
 	}
 	k, err := newKeeper(c, log)
 	said := ready{}
@@ -90,8 +90,8 @@ func Main(in io.Reader, out io.Writer, log io.Writer) error {
 }
 
 func newKeeper(c config, log io.Writer) (*keeper, error) {
-	k := &keeper{config: c, run: &procgroup.Run{ID: c.Run, Executable: c.Executable, Kept: newToken()[:8]}, boot: bootID(), log: log, over: make(chan struct{}),
-		callers: callers{owner: c.Owner, conns: map[*net.UnixConn]chan struct{}{}, admitted: map[*net.UnixConn]bool{}}}
+	k := &keeper{config: c, run: &procgroup.Run{ID: c.Run, Executable: c.Executable, Kept: newToken()[:8]}, boot: bootID(), log: log, done: make(chan struct{}),
+		clients: clients{owner: c.Owner, conns: map[*net.UnixConn]chan struct{}{}, admitted: map[*net.UnixConn]bool{}}}
 	unlock, err := lockfile.Lock(filepath.Join(c.Dir, lockFile))
 	if err != nil {
 		return nil, err
@@ -102,12 +102,12 @@ func newKeeper(c config, log io.Writer) (*keeper, error) {
 	if err != nil {
 		return nil, errors.Join(err, unlock())
 	}
-	k.door = door
+	k.listener = door
 	a := address{Socket: at, Token: k.Token, Boot: k.boot, PID: os.Getpid()}
-	if err := replace(filepath.Join(c.Dir, addressFile), a); err != nil {
+	if err := replaceJSON(filepath.Join(c.Dir, addressFile), a); err != nil {
 		return nil, errors.Join(err, door.Close())
 	}
-	if k.place, err = os.Open(filepath.Join(c.Dir, addressFile)); err != nil {
+	if k.addressFD, err = os.Open(filepath.Join(c.Dir, addressFile)); err != nil {
 		return nil, errors.Join(err, door.Close())
 	}
 	return k, nil
@@ -122,21 +122,21 @@ func (k *keeper) serve() error {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
 	k.mu.Lock()
-	k.alone = time.AfterFunc(firstCall, func() { k.end("nobody has come") })
+	k.orphanTimer = time.AfterFunc(firstConnectTimeout, func() { k.beginEnd("nobody has come") })
 	k.mu.Unlock()
-	go k.accept()
-	ticker := time.NewTicker(removedEvery)
+	go k.acceptLoop()
+	ticker := time.NewTicker(removedCheckInterval)
 	defer ticker.Stop()
-	go k.watch(ticker.C)
+	go k.watchRemoval(ticker.C)
 	select {
 	case <-stop:
-		k.end("it is told to end")
-		<-k.over
-	case <-k.over:
+		k.beginEnd("it is told to end")
+		<-k.done
+	case <-k.done:
 	}
-	k.door.Close()
+	k.listener.Close()
 	k.endAll()
-	removed := isRemoved(k.place) // then another run may be in its place
+	removed := isRemoved(k.addressFD) // then another run may be in its place
 	if !removed {
 		_ = os.Remove(filepath.Join(k.Dir, addressFile)) // who comes now finds nobody
 	}
@@ -145,36 +145,36 @@ func (k *keeper) serve() error {
 		c.Close()
 	}
 	k.mu.Unlock()
-	k.busy.Wait()
-	if err := k.place.Close(); err != nil || removed {
+	k.workers.Wait()
+	if err := k.addressFD.Close(); err != nil || removed {
 		return errors.Join(err, k.unlock())
 	}
 	return errors.Join(k.writeEnds(), k.unlock())
 }
 
-// watch ends the keeper at a tick when the run's directory was removed and nobody is attached: a
+// watchRemoval ends the keeper at a tick when the run's directory was removed and nobody is attached: a
 // run that is attached ends its hosts itself.
-func (k *keeper) watch(ticks <-chan time.Time) {
+func (k *keeper) watchRemoval(ticks <-chan time.Time) {
 	for {
 		select {
-		case <-k.over:
+		case <-k.done:
 			return
 		case <-ticks:
 		}
 		k.mu.Lock()
 		alone := k.control == nil
 		k.mu.Unlock()
-		if alone && isRemoved(k.place) {
-			k.end("the run's directory was removed")
+		if alone && isRemoved(k.addressFD) {
+			k.beginEnd("the run's directory was removed")
 		}
 	}
 }
 
-// end begins the keeper's end.
-func (k *keeper) end(why string) {
-	k.ending.Do(func() {
-		k.say("ends: %s", why)
-		close(k.over)
+// beginEnd begins the keeper's end.
+func (k *keeper) beginEnd(why string) {
+	k.endOnce.Do(func() {
+		k.logf("ends: %s", why)
+		close(k.done)
 	})
 }
 
@@ -186,40 +186,40 @@ func (k *keeper) endAll() {
 	var group sync.WaitGroup
 	for _, h := range all {
 		group.Go(func() {
-			h.end(grace)
+			h.endProcess(grace)
 			h.mu.Lock()
-			h.ended = true
+			h.keeperEnded = true
 			h.mu.Unlock()
-			h.moved.Broadcast()
+			h.changed.Broadcast()
 		})
 	}
 	group.Wait()
 	k.run.End()
 }
 
-// say notes something in the keeper's log.
-func (k *keeper) say(format string, args ...any) {
+// logf notes something in the keeper's log.
+func (k *keeper) logf(format string, args ...any) {
 	fmt.Fprintf(k.log, time.Now().UTC().Format(time.RFC3339)+" "+format+"\n", args...)
 }
 
-// pause waits, unless the keeper ends.
-func (k *keeper) pause(d time.Duration) {
+// sleep waits, unless the keeper ends.
+func (k *keeper) sleep(d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-k.over:
+	case <-k.done:
 	}
 }
 
-// find gives a process; nil when there is none.
-func (k *keeper) find(id ID) *hosted {
+// findHosted gives a process; nil when there is none.
+func (k *keeper) findHosted(id ID) *hosted {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.findLocked(id)
+	return k.findHostedLocked(id)
 }
 
-func (k *keeper) findLocked(id ID) *hosted {
+func (k *keeper) findHostedLocked(id ID) *hosted {
 	for _, h := range k.hosted {
 		if h.spec.ID == id {
 			return h
@@ -228,19 +228,19 @@ func (k *keeper) findLocked(id ID) *hosted {
 	return nil
 }
 
-// start starts a process, once.
-func (k *keeper) start(spec Spec) (*hosted, error) {
+// startHosted starts a process, once.
+func (k *keeper) startHosted(spec Spec) (*hosted, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if h := k.findLocked(spec.ID); h != nil {
+	if h := k.findHostedLocked(spec.ID); h != nil {
 		return h, nil
 	}
 	select {
-	case <-k.over:
+	case <-k.done:
 		return nil, context.Canceled
 	default:
 	}
-	h, err := k.bear(spec)
+	h, err := k.spawnHosted(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -249,20 +249,20 @@ func (k *keeper) start(spec Spec) (*hosted, error) {
 	return h, nil
 }
 
-// fewer notes that nothing is left of one.
-func (k *keeper) fewer() {
+// noteExit notes that nothing is left of one.
+func (k *keeper) noteExit() {
 	k.mu.Lock()
 	k.living--
 	k.mu.Unlock()
-	k.endIdle()
+	k.endIfIdle()
 }
 
-// endIdle ends the keeper when nobody is there and no host lives: how they ended stands in files.
-func (k *keeper) endIdle() {
+// endIfIdle ends the keeper when nobody is there and no host lives: how they ended stands in files.
+func (k *keeper) endIfIdle() {
 	k.mu.Lock()
-	idle := k.living == 0 && k.control == nil && k.came
+	idle := k.living == 0 && k.control == nil && k.hadClient
 	k.mu.Unlock()
 	if idle {
-		k.end("its hosts have ended, and nobody is there")
+		k.beginEnd("its hosts have ended, and nobody is there")
 	}
 }

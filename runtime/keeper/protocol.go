@@ -31,8 +31,8 @@ type welcome struct {
 	Offset    int64     `json:"offset,omitempty"`    // with so many bytes
 }
 
-// asked is a message on control. One with a number is answered.
-type asked struct {
+// request is a message on control. One with a number is answered.
+type request struct {
 	I       int64    `json:"i,omitempty"`
 	Op      op       `json:"op"`
 	ID      ID       `json:"id,omitzero"`
@@ -70,13 +70,13 @@ const (
 	opRelease op = "release" // one is ended and forgotten
 )
 
-// said is a message from the keeper: the answer to I, or an event.
-type said struct {
+// reply is a message from the keeper: the answer to I, or an event.
+type reply struct {
 	I     int64    `json:"i,omitempty"`
 	Error *refusal `json:"error,omitempty"`
 	PID   int      `json:"pid,omitempty"`
 	Bytes int64    `json:"bytes,omitempty"`
-	Is    bool     `json:"is,omitempty"`
+	Untouched    bool     `json:"is,omitempty"`
 	Text  string   `json:"text,omitempty"`
 	Event event    `json:"event,omitempty"`
 	ID    ID       `json:"id,omitzero"`
@@ -86,10 +86,10 @@ type said struct {
 }
 
 // Number returns the request's number.
-func (s said) Number() int64 { return s.I }
+func (s reply) Number() int64 { return s.I }
 
 // Err returns the keeper's error.
-func (s said) Err() error {
+func (s reply) Err() error {
 	if s.Error != nil {
 		return s.Error
 	}
@@ -168,10 +168,10 @@ func appendHead(dst []byte, e Entry, sides []Side, size int) []byte {
 	return dst
 }
 
-var errNoFrame = errors.New("what is no frame")
+var errBadFrame = errors.New("what is no frame")
 
-// largest is how long a frame may be: longer, and its head is none.
-const largest = 1 << 34
+// maxFrameText is how long a frame may be: longer, and its head is none.
+const maxFrameText = 1 << 34
 
 // readFrame reads a frame. One that does not come whole is io.ErrUnexpectedEOF.
 func readFrame(r io.Reader) (f frame, err error) {
@@ -181,8 +181,8 @@ func readFrame(r io.Reader) (f frame, err error) {
 	}
 	f.Kind, f.N, f.Heard = Kind(head[0]), binary.BigEndian.Uint64(head[1:]), int64(binary.BigEndian.Uint64(head[9:]))
 	note, beside, text := uint64(binary.BigEndian.Uint32(head[17:])), uint64(binary.BigEndian.Uint32(head[21:])), binary.BigEndian.Uint64(head[25:])
-	if f.Kind < KindSay || f.Kind > KindPinned || text > largest {
-		return f, fmt.Errorf("%w begins with %d", errNoFrame, head[0])
+	if f.Kind < KindSay || f.Kind > KindPinned || text > maxFrameText {
+		return f, fmt.Errorf("%w begins with %d", errBadFrame, head[0])
 	}
 	body := make([]byte, note+beside+text)
 	if _, err := io.ReadFull(r, body); err != nil {

@@ -27,28 +27,28 @@ func (x Side) append(dst []byte) []byte {
 func readSides(b []byte) (all []Side, err error) {
 	for len(b) > 0 {
 		if len(b) < sideLen {
-			return nil, errNoFrame
+			return nil, errBadFrame
 		}
 		client, n := binary.BigEndian.Uint32(b), uint64(binary.BigEndian.Uint32(b[4:]))
 		if b = b[sideLen:]; uint64(len(b)) < n {
-			return nil, errNoFrame
+			return nil, errBadFrame
 		}
 		all, b = append(all, Side{int(client), b[:n:n]}), b[n:]
 	}
 	return all, nil
 }
 
-// sideMark begins a line that came over the bridge; the client's number follows, a blank and the line, or
+// bridgeMark begins a line that came over the bridge; the client's number follows, a blank and the line, or
 // nothing when the client has left. It is a control character, with which no JSON text begins.
-const sideMark = 0x1e
+const bridgeMark = 0x1e
 
-// sideRoom is how much longer a line may be by that.
-const sideRoom = 32
+// bridgeMarkSize is how much longer a line may be by that.
+const bridgeMarkSize = 32
 
-// OverBridge takes a line of a process apart that came over its bridge; left: the client has gone. ok is
+// ParseBridgeLine takes a line of a process apart that came over its bridge; left: the client has gone. ok is
 // false for one of the process's own.
-func OverBridge(text []byte) (client int, line []byte, left, ok bool) {
-	if len(text) == 0 || text[0] != sideMark {
+func ParseBridgeLine(text []byte) (client int, line []byte, left, ok bool) {
+	if len(text) == 0 || text[0] != bridgeMark {
 		return 0, nil, false, false
 	}
 	number, line, said := bytes.Cut(text[1:], []byte{' '})
@@ -56,14 +56,14 @@ func OverBridge(text []byte) (client int, line []byte, left, ok bool) {
 	return client, line, !said, err == nil
 }
 
-// sides are what came over a process's bridge, among what it wrote.
-type sides struct {
-	bytes int64 // that were added so
-	wait  int   // so many lines wait to be
+// bridgeLines are what came over a process's bridge, among what it wrote.
+type bridgeLines struct {
+	appended int64 // that were added so
+	waiting  int   // so many lines wait to be
 	read  int64 // bytes of what the process wrote
 	mark  int64 // and how many those were when they were counted last
-	open  bool  // the spool ends within a line
-	shut  bool  // nothing is added any more
+	midLine  bool  // the spool ends within a line
+	closed  bool  // nothing is added any more
 }
 
 // openBridge opens the process's bridge.
@@ -75,14 +75,14 @@ func (h *hosted) openBridge() (err error) {
 	if long <= 0 {
 		long = defaultLongLine
 	}
-	h.bridge, err = mcpbridge.Open(mcpbridge.Options{Path: h.spec.Bridge, MaxLine: max(long-sideRoom, 1),
+	h.bridge, err = mcpbridge.Open(mcpbridge.Options{Path: h.spec.Bridge, MaxLine: max(long-bridgeMarkSize, 1),
 		Heard: func(client int, line []byte) {
-			h.beside(append(append(strconv.AppendInt([]byte{sideMark}, int64(client), 10), ' '), append(line, '\n')...))
+			h.appendBridgeLine(append(append(strconv.AppendInt([]byte{bridgeMark}, int64(client), 10), ' '), append(line, '\n')...))
 		},
 		Left: func(client int) {
-			h.beside(append(strconv.AppendInt([]byte{sideMark}, int64(client), 10), '\n'))
+			h.appendBridgeLine(append(strconv.AppendInt([]byte{bridgeMark}, int64(client), 10), '\n'))
 		},
-		Unread: func() { h.keeper.tell(said{Event: evUnread, ID: h.spec.ID}) },
+		Unread: func() { h.keeper.notify(reply{Event: evUnread, ID: h.spec.ID}) },
 	})
 	if err != nil {
 		return err
@@ -102,20 +102,20 @@ func sweepBridges(dir string) {
 	}
 }
 
-// beside adds a line that came over the bridge, behind all that the process had written when it came,
+// appendBridgeLine adds a line that came over the bridge, behind all that the process had written when it came,
 // and had written when that was counted last: so a line counts to the exchange in which it was said.
-func (h *hosted) beside(text []byte) {
+func (h *hosted) appendBridgeLine(text []byte) {
 	written := h.proc.Written()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.sides.wait++
-	for !h.sides.shut && !h.over && !h.ended && (h.sides.read < max(written, h.sides.mark) || h.sides.open || h.out.bytes-h.acked.bytes > unjournaled) {
-		h.moved.Wait()
+	h.sides.waiting++
+	for !h.sides.closed && !h.outputEnded && !h.keeperEnded && (h.sides.read < max(written, h.sides.mark) || h.sides.midLine || h.out.bytes-h.acked.bytes > maxUnjournaled) {
+		h.changed.Wait()
 	}
-	h.sides.wait--
-	if !h.sides.shut && !h.over && !h.ended {
-		h.sides.bytes += int64(len(text))
-		h.spool(text)
+	h.sides.waiting--
+	if !h.sides.closed && !h.outputEnded && !h.keeperEnded {
+		h.sides.appended += int64(len(text))
+		h.appendOutput(text)
 	}
 }
 
@@ -125,9 +125,9 @@ func (h *hosted) closeBridge() {
 		return
 	}
 	h.mu.Lock()
-	h.sides.shut = true
+	h.sides.closed = true
 	h.mu.Unlock()
-	h.moved.Broadcast()
+	h.changed.Broadcast()
 	h.bridge.End()
 	_ = os.Remove(filepath.Join(h.keeper.Dir, h.spec.dir(), bridgeFile)) // else there is nothing to remove where it says
 }

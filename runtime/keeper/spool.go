@@ -18,8 +18,8 @@ type spool struct {
 	lines, bytes int64 // in all that was appended
 	begin        check // where the file begins: what is before it is forgotten
 	checks       []check
-	hide         *hiding
-	odd          map[int64][]byte // lines that a mark does not give back, by their places in the file
+	hide         *redactor
+	unrestorable          map[int64][]byte // lines that a mark does not give back, by their places in the file
 }
 
 // check is a place: so many lines, with so many bytes, are before it. at is in the file.
@@ -27,12 +27,12 @@ type check struct{ lines, bytes, at int64 }
 
 const (
 	checkEvery = 1 << 20   // bytes of the file between checks
-	readAtMost = 256 << 10 // bytes of the file that are handed on at once
-	// forgetFrom is how large a file is, all of it journaled, when it begins anew.
-	forgetFrom = 16 << 20
+	maxRead = 256 << 10 // bytes of the file that are handed on at once
+	// truncateFrom is how large a file is, all of it journaled, when it begins anew.
+	truncateFrom = 16 << 20
 )
 
-func newSpool(dir string, hide *hiding) (*spool, error) {
+func newSpool(dir string, hide *redactor) (*spool, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -40,15 +40,15 @@ func newSpool(dir string, hide *hiding) (*spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &spool{f: f, hide: hide, odd: map[int64][]byte{}}, nil
+	return &spool{f: f, hide: hide, unrestorable: map[int64][]byte{}}, nil
 }
 
-// append adds what was written: lines with their ends, or the last piece of what has none. When it
+// appendText adds what was written: lines with their ends, or the last piece of what has none. When it
 // fails, nothing was added.
-func (s *spool) append(text []byte) error {
+func (s *spool) appendText(text []byte) error {
 	file, odd := text, map[int64][]byte(nil)
-	if s.hide.any() {
-		file, odd = s.hide.lines(text, s.size)
+	if s.hide.hasSecrets() {
+		file, odd = s.hide.redactLines(text, s.size)
 	}
 	n, err := s.f.WriteAt(file, s.size)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *spool) append(text []byte) error {
 		return err
 	}
 	for at, line := range odd {
-		s.odd[at] = line
+		s.unrestorable[at] = line
 	}
 	if len(s.checks) == 0 || s.size-s.checks[len(s.checks)-1].at >= checkEvery {
 		s.checks = append(s.checks, check{s.lines, s.bytes, s.size})
@@ -69,12 +69,12 @@ func (s *spool) append(text []byte) error {
 	return nil
 }
 
-// place is where reading goes on: at in the file, past skip bytes of what stands there.
-type place struct{ at, skip int64 }
+// filePosition is where reading goes on: at in the file, past skip bytes of what stands there.
+type filePosition struct{ at, skip int64 }
 
-// seek gives the place where a line begins, and what is before it. lines is that line's number less one; one that
+// seekLine gives the place where a line begins, and what is before it. lines is that line's number less one; one that
 // is forgotten, or not there yet, gives the nearest.
-func (s *spool) seek(lines int64) (place, check, error) {
+func (s *spool) seekLine(lines int64) (filePosition, check, error) {
 	from := s.begin
 	for _, c := range s.checks {
 		if c.lines <= lines && c.lines >= from.lines {
@@ -82,9 +82,9 @@ func (s *spool) seek(lines int64) (place, check, error) {
 		}
 	}
 	for from.lines < lines && from.at < s.size {
-		raw, text, err := s.read(from.at)
+		raw, text, err := s.readAt(from.at)
 		if err != nil {
-			return place{}, from, err
+			return filePosition{}, from, err
 		}
 		for len(text) > 0 && from.lines < lines {
 			line := text
@@ -103,13 +103,13 @@ func (s *spool) seek(lines int64) (place, check, error) {
 			break
 		}
 	}
-	return place{at: from.at}, from, nil
+	return filePosition{at: from.at}, from, nil
 }
 
-// read gives what stands at a place in the file, some whole lines or the last piece, as it was written (text) and as
+// readAt gives what stands at a place in the file, some whole lines or the last piece, as it was written (text) and as
 // it stands there (raw).
-func (s *spool) read(at int64) (raw, text []byte, err error) {
-	size := int64(readAtMost)
+func (s *spool) readAt(at int64) (raw, text []byte, err error) {
+	size := int64(maxRead)
 	for {
 		n := min(size, s.size-at)
 		raw = make([]byte, n)
@@ -125,15 +125,15 @@ func (s *spool) read(at int64) (raw, text []byte, err error) {
 		}
 		size *= 2
 	}
-	return raw, s.hide.restore(raw, at, s.odd), nil
+	return raw, s.hide.restoreLines(raw, at, s.unrestorable), nil
 }
 
-// forget begins the file anew when all of it is journaled and it is large.
-func (s *spool) forget() bool {
-	if s.size < forgetFrom || s.f.Truncate(0) != nil {
+// truncateIfLarge begins the file anew when all of it is journaled and it is large.
+func (s *spool) truncateIfLarge() bool {
+	if s.size < truncateFrom || s.f.Truncate(0) != nil {
 		return false
 	}
 	s.size, s.checks, s.begin = 0, nil, check{lines: s.lines, bytes: s.bytes}
-	clear(s.odd)
+	clear(s.unrestorable)
 	return true
 }

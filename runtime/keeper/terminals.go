@@ -11,23 +11,23 @@ type Terminals struct{ c *Conn }
 // Terminals gives the commands that the process has had started. They end with it.
 func (c *Conn) Terminals() *Terminals { return &Terminals{c} }
 
-func (t *Terminals) ask(a asked) (said, error) {
+func (t *Terminals) request(a request) (reply, error) {
 	if t.c.link == nil {
-		return said{}, ErrLost
+		return reply{}, ErrLost
 	}
 	a.ID = t.c.id
-	return t.c.link.ask(a)
+	return t.c.link.request(a)
 }
 
 // Open is as of a capture.Set. The error may be ErrLost or ErrLeft, as of all that follow.
 func (t *Terminals) Open(number int64, spec *terminalhost.Spec) (id string, err error) {
-	s, err := t.ask(asked{Op: opOpen, Number: number, Run: spec})
+	s, err := t.request(request{Op: opOpen, Number: number, Run: spec})
 	return s.Text, err
 }
 
 // Output is as of a capture.Set.
 func (t *Terminals) Output(id string) (terminalhost.Output, error) {
-	s, err := t.ask(asked{Op: opOutput, Command: id})
+	s, err := t.request(request{Op: opOutput, Command: id})
 	if err != nil {
 		return terminalhost.Output{}, err
 	}
@@ -36,7 +36,7 @@ func (t *Terminals) Output(id string) (terminalhost.Output, error) {
 
 // Await is as of a capture.Set.
 func (t *Terminals) Await(id string) (terminalhost.Exit, error) {
-	s, err := t.ask(asked{Op: opAwait, Command: id})
+	s, err := t.request(request{Op: opAwait, Command: id})
 	if err != nil {
 		return terminalhost.Exit{}, err
 	}
@@ -45,22 +45,22 @@ func (t *Terminals) Await(id string) (terminalhost.Exit, error) {
 
 // Kill is as of a capture.Set.
 func (t *Terminals) Kill(id string) error {
-	_, err := t.ask(asked{Op: opStop, Command: id})
+	_, err := t.request(request{Op: opStop, Command: id})
 	return err
 }
 
 // Release is as of a capture.Set.
 func (t *Terminals) Release(number int64, id string) error {
-	_, err := t.ask(asked{Op: opRelease, Number: number, Command: id})
+	_, err := t.request(request{Op: opRelease, Number: number, Command: id})
 	return err
 }
 
 // End does nothing: Conn.End ends them.
 func (t *Terminals) End() {}
 
-// command does what is asked of a command that the process has had started.
-func (h *hosted) command(c *holder.Peer, a *asked) {
-	answer := said{I: a.I}
+// handleCommand does what is asked of a command that the process has had started.
+func (h *hosted) handleCommand(c *holder.Peer, a *request) {
+	answer := reply{I: a.I}
 	var err error
 	switch a.Op {
 	case opOpen:
@@ -70,7 +70,7 @@ func (h *hosted) command(c *holder.Peer, a *asked) {
 		o, err = h.commands.Output(a.Command)
 		answer.Output = &o
 	case opAwait:
-		h.keeper.busy.Go(func() {
+		h.keeper.workers.Go(func() {
 			exit, err := h.commands.Await(a.Command)
 			answer.Output, answer.Error = &terminalhost.Output{Exit: &exit}, refusalOf(err)
 			c.Send(answer)

@@ -24,20 +24,20 @@ func TestRemovedDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer k.door.Close()
-	defer k.place.Close()
+	defer k.listener.Close()
+	defer k.addressFD.Close()
 	ticks := make(chan time.Time)
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		k.watch(ticks)
+		k.watchRemoval(ticks)
 	}()
 	stays := func(why string) {
 		t.Helper()
 		ticks <- time.Time{}
 		ticks <- time.Time{} // the one before was dealt with
 		select {
-		case <-k.over:
+		case <-k.done:
 			t.Fatalf("the keeper ends, and %s", why)
 		default:
 		}
@@ -67,5 +67,5 @@ func TestRemovedDirectory(t *testing.T) {
 	if err := k.unlock(); err != nil {
 		t.Error(err)
 	}
-	<-k.over
+	<-k.done
 }
