@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// bootID is of the machine since it was started; "" when it does not say.
+// bootID returns the id of the machine's current boot, or "" if it is not available.
 func bootID() string {
 	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(text))

@@ -2,5 +2,5 @@
 
 package keeper
 
-// bootID is not known here: whether a keeper is there is seen by connecting to it.
+// bootID returns "": only connecting shows whether a keeper is running.
 func bootID() string { return "" }

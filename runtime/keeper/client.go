@@ -19,30 +19,31 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
 )
 
-// Options is what New needs.
+// Options configures New.
 type Options struct {
-	Dir        string        // the run's directory
-	Run        string        // its id
-	Owner      int64         // which of the run's processes, one after the other, this is: n of its start or resume record
-	Executable string        // the program concerto
-	Args       []string      // by which it is the keeper; nil: "keeper"
-	Env        []string      // of the keeper; for tests
-	Orphan     time.Duration // how long the hosts of a run wait for its next process; 0: DefaultOrphan
-	Secrets    []Secret      // what is not to stand in its files
+	Dir        string   // the run's directory
+	Run        string   // its id
+	Owner      int64    // number of the run's process: n of its start or resume record
+	Executable string   // path of the concerto program
+	Args       []string // arguments that start the keeper; nil means "keeper"
+	Env        []string // additional environment of the keeper, for tests
+	// how long the hosts wait for the run's next process; 0 means DefaultOrphan
+	Orphan  time.Duration
+	Secrets []Secret // secrets that must not appear in the keeper's files
 }
 
-// Client is a run's end of its keeper. Safe for concurrent use.
+// Client is a run's connection to its keeper. It is safe for concurrent use.
 type Client struct {
 	opts Options
 
-	mu      sync.Mutex
-	link    *link // nil: none yet, or it was lost
-	left    bool
-	secrets []Secret
-	lastNumbers    map[string]int64 // the highest number of a host's process, whoever kept it
+	mu          sync.Mutex
+	link        *link // nil before the first connection
+	left        bool
+	secrets     []Secret
+	lastNumbers map[string]int64 // the highest process number of each host in the run
 }
 
-// New makes a client; it starts nothing. The first process starts the keeper.
+// New returns a Client. It starts no keeper; the first Start does.
 func New(o Options) *Client {
 	if o.Orphan <= 0 {
 		o.Orphan = DefaultOrphan
@@ -60,7 +61,7 @@ func New(o Options) *Client {
 	return c
 }
 
-// parseID reads what ID.String writes.
+// parseID parses the output of ID.String.
 func parseID(text string) (id ID, ok bool) {
 	at := strings.LastIndexByte(text, '.')
 	if at < 0 {
@@ -70,27 +71,27 @@ func parseID(text string) (id ID, ok bool) {
 	return ID{text[:at], k}, err == nil
 }
 
-// Last is the highest number of a host's process so far in the run; 0 when there was none.
+// Last returns the highest process number of a host in the run, or 0.
 func (c *Client) Last(host string) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lastNumbers[host]
 }
 
-// Secret tells of one that is found only now.
+// Secret adds a secret that becomes known during the run.
 func (c *Client) Secret(s Secret) {
 	c.mu.Lock()
 	c.secrets = append(c.secrets, s)
 	l := c.link
 	c.mu.Unlock()
 	if l != nil {
-		_ = l.Send(request{Op: opSecrets, Secrets: []Secret{s}}) // a keeper that is lost writes no file
+		_ = l.Send(request{Op: opSecrets, Secrets: []Secret{s}}) // a lost keeper writes no file
 	}
 }
 
-// Attach connects to the keeper that the run has, and gives what it keeps. The error is ErrNone when there is
-// none any more, ErrFenced, or says why it cannot be reached. What has ended in order, together with its
-// keeper, is among the processes given with ErrNone.
+// Attach connects to the run's keeper and returns its processes. The error is ErrNone if the run
+// has no keeper, ErrFenced, or the reason why it cannot be reached. With ErrNone, Attach returns
+// the processes that exited before the keeper exited in order.
 func (c *Client) Attach() ([]Process, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +109,7 @@ func (c *Client) Attach() ([]Process, error) {
 	return w.Processes, nil
 }
 
-// attachLocked is called with mu.
+// attachLocked is Attach; the caller must hold mu.
 func (c *Client) attachLocked() (*link, welcome, error) {
 	a, err := readAddress(c.opts.Dir)
 	if err != nil {
@@ -118,7 +119,7 @@ func (c *Client) attachLocked() (*link, welcome, error) {
 	if err != nil {
 		return nil, w, err
 	}
-	for _, p := range w.Processes { // one may have been started after New
+	for _, p := range w.Processes { // an earlier process of the run may have started them after New
 		c.lastNumbers[p.Host] = max(c.lastNumbers[p.Host], p.K)
 	}
 	l := newLink(c, a, conn)
@@ -128,7 +129,7 @@ func (c *Client) attachLocked() (*link, welcome, error) {
 	return l, w, nil
 }
 
-// readAddress finds the keeper; ErrNone when it cannot be there any more.
+// readAddress reads the keeper's address. It returns ErrNone if the keeper cannot be running.
 func readAddress(dir string) (a address, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, addressFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -146,14 +147,14 @@ func readAddress(dir string) (a address, err error) {
 	return a, nil
 }
 
-// startKeeper starts the keeper, and connects to it. It is called with mu.
+// startKeeper starts the keeper and connects to it. The caller must hold mu.
 func (c *Client) startKeeper() (*link, error) {
 	for end := time.Now().Add(firstConnectTimeout); ; time.Sleep(pollInterval) {
 		err := launchKeeper(&c.opts, config{Dir: c.opts.Dir, Run: c.opts.Run, Executable: c.opts.Executable, OrphanMS: c.opts.Orphan.Milliseconds(), Owner: c.opts.Owner, Token: newToken()})
 		if err != nil && !errors.Is(err, errRunning) {
 			return nil, err
 		}
-		// One that a process before this one has started may be on its way, or about to end.
+		// A keeper that an earlier process started may be starting or ending.
 		l, _, err := c.attachLocked()
 		if err == nil || !errors.Is(err, ErrNone) || time.Now().After(end) {
 			return l, err
@@ -161,8 +162,8 @@ func (c *Client) startKeeper() (*link, error) {
 	}
 }
 
-// launchKeeper starts the keeper's process, and returns when it can be reached. It has no more of our environment than it
-// needs.
+// launchKeeper starts the keeper's process and returns when it accepts connections. It passes on
+// only the environment in Options.
 func launchKeeper(o *Options, c config) error {
 	cmd := &exec.Cmd{Path: o.Executable, Args: append([]string{"concerto"}, o.Args...), Env: append([]string{"GOMAXPROCS=2"}, o.Env...)}
 	var r ready
@@ -178,13 +179,13 @@ func launchKeeper(o *Options, c config) error {
 	return nil
 }
 
-// pollInterval is when it is looked again for a keeper.
+// pollInterval is the delay between attempts to find a keeper.
 const pollInterval = 5 * time.Millisecond
 
-// errRunning says that there is a keeper, or one that is on its way.
+// errRunning means that a keeper is running or starting.
 var errRunning = errors.New("there is a keeper already")
 
-// ensureLink gives the connection to the keeper, which is started when there is none.
+// ensureLink returns the connection to the keeper, and starts a keeper if there is none.
 func (c *Client) ensureLink() (*link, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,8 +203,8 @@ func (c *Client) ensureLink() (*link, error) {
 	return l, nil
 }
 
-// Start starts a process, unless the keeper was told of it before, and connects to it.
-// stderr takes the lines of its standard error, from one goroutine; nil drops them.
+// Start starts a process, unless the keeper has started it before, and connects to it. stderr
+// receives the lines of its standard error from one goroutine; nil discards them.
 func (c *Client) Start(spec Spec, stderr func(line string)) (*Conn, error) {
 	l, err := c.ensureLink()
 	if err != nil {
@@ -212,7 +213,7 @@ func (c *Client) Start(spec Spec, stderr func(line string)) (*Conn, error) {
 	c.mu.Lock()
 	c.lastNumbers[spec.Host] = max(c.lastNumbers[spec.Host], spec.K)
 	c.mu.Unlock()
-	conn := l.registerConn(spec.ID, stderr) // it may say something at once
+	conn := l.registerConn(spec.ID, stderr) // events may come immediately
 	if _, err := l.request(request{Op: opStart, Spec: &spec}); err != nil {
 		l.unregisterConn(conn)
 		return nil, err
@@ -220,9 +221,9 @@ func (c *Client) Start(spec Spec, stderr func(line string)) (*Conn, error) {
 	return l.openData(conn, 1, spec.LongLine)
 }
 
-// Connect connects to a process that is kept, from a line on: 0 for the first that is not
-// journaled. longLine is as in a Spec, stderr as for Start. Of a process that has ended with its keeper there are the files. The error is
-// ErrNone when nothing is known of it.
+// Connect connects to a kept process and reads its output from the given line: 0 means the first
+// line that is not journaled. longLine is as in Spec, stderr as for Start. If the process and the
+// keeper have exited, the output comes from files. The error is ErrNone for an unknown process.
 func (c *Client) Connect(id ID, from int64, longLine int, stderr func(line string)) (*Conn, error) {
 	c.mu.Lock()
 	l := c.link
@@ -238,8 +239,8 @@ func (c *Client) Connect(id ID, from int64, longLine int, stderr func(line strin
 	return nil, ErrNone
 }
 
-// Processes are those that the keeper of the run in a directory has, or those that have ended with it. It
-// disturbs nobody.
+// Processes returns the processes of the keeper of the run in dir, or those that exited before the
+// keeper did. It does not affect a connected client.
 func Processes(dir string) ([]Process, error) {
 	a, err := readAddress(dir)
 	if err == nil {
@@ -258,8 +259,8 @@ func Processes(dir string) ([]Process, error) {
 	return all, nil
 }
 
-// EndAt ends the keeper of the run in a directory, whoever started it, and the hosts with it, and returns
-// when they are gone. It does nothing when there is none. No other can start one there any more.
+// EndAt ends the keeper of the run in dir together with its hosts, and waits until they have
+// exited. Without a keeper it does nothing. No keeper can be started there afterwards.
 func EndAt(dir string) error {
 	c := New(Options{Dir: dir, Owner: math.MaxInt64})
 	if _, err := c.Attach(); errors.Is(err, ErrNone) {
@@ -270,7 +271,8 @@ func EndAt(dir string) error {
 	return c.End()
 }
 
-// Leave leaves the hosts with the keeper: all connections end, and nothing is started any more.
+// Leave closes all connections and leaves the hosts to the keeper. No process can be started
+// afterwards.
 func (c *Client) Leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -280,8 +282,8 @@ func (c *Client) Leave() {
 	}
 }
 
-// End ends the keeper, and with it the hosts that are left; it returns when they are gone. It does nothing when
-// there is none, or after Leave.
+// End ends the keeper and its hosts, and waits until they have exited. It does nothing without a
+// keeper, or after Leave.
 func (c *Client) End() error {
 	c.mu.Lock()
 	l, left := c.link, c.left
@@ -294,7 +296,8 @@ func (c *Client) End() error {
 		return err
 	}
 	<-l.Lost()
-	for end := time.Now().Add(grace); time.Now().Before(end); time.Sleep(pollInterval) { // it writes down how they ended
+	// the keeper writes its end records
+	for end := time.Now().Add(grace); time.Now().Before(end); time.Sleep(pollInterval) {
 		if unlock, err := lockfile.Lock(filepath.Join(c.opts.Dir, lockFile)); err == nil {
 			return unlock()
 		}

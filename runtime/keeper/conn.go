@@ -12,43 +12,44 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
-// Conn is a process that is kept, as package host has it. What is said to it is made of frames: each
-// line that is to be written stands behind its Frame.
+// Conn is a connection to a kept process. Its input is a sequence of frames: each line that is
+// written follows the header returned by Frame.
 type Conn struct {
-	id     ID
-	link   *link // nil: the process has ended, and its keeper too
-	data   net.Conn
-	raw    syscall.RawConn
-	lines  *ndjson.Reader
-	known  Process
-	stderr func(line string)
+	id              ID
+	link            *link // nil if the process and its keeper have exited
+	data            net.Conn
+	raw             syscall.RawConn
+	lines           *ndjson.Reader
+	known           Process
+	stderr          func(line string)
 	onUnreadAnswers func() // may be nil; see OnUnread
 
-	done chan struct{} // the process has ended, or is lost
-	outputDone chan struct{} // its output has
+	done       chan struct{} // the process has exited or is lost
+	outputDone chan struct{} // its output has ended
 
-	mu       sync.Mutex
-	exit     *Exit
-	exited    bool  // done is closed
-	outputEnded  bool  // over is
-	bytesRead     int64 // bytes of the output
-	lastAck    check // what AckSoon has said; its bytes are those that were read by then
-	closing bool
+	mu          sync.Mutex
+	exit        *Exit
+	exited      bool  // done is closed
+	outputEnded bool  // outputDone is closed
+	bytesRead   int64 // bytes of the output that were read
+	lastAck     check // last acknowledgement of AckSoon; bytes is what was read by then
+	closing     bool
 	frameCounters
-	events  []reply // lines of the standard error, and the exit behind them, that wait to be told
+	events     []reply // lines of standard error, then the exit, that are not delivered
 	delivering bool
 }
 
-// frameCounters are those that were made of what is said to a process.
+// frameCounters counts the frames and bytes of the process's input.
 type frameCounters struct {
-	lastNumber       uint64 // the number of the last
-	framed  int64  // bytes that were framed,
-	written int64  // and of them those that were written
-	beginOffset   int64  // the beginning of an exchange in them; before 0: it was said earlier
-	beginNumber  uint64 // the number of its frame; 0: it was said earlier
+	lastNumber uint64 // number of the last frame
+	framed     int64  // bytes in frames
+	written    int64  // bytes written to the connection
+	// offset of the last exchange's beginning; negative if an earlier process sent it
+	beginOffset int64
+	beginNumber uint64 // number of its frame; 0 if an earlier process sent it
 }
 
-// openData makes it the end of a connection.
+// openData attaches the data connection.
 func (c *Conn) openData(data *net.UnixConn, w *welcome, longLine int) (err error) {
 	if c.raw, err = data.SyscallConn(); err != nil {
 		return err
@@ -73,7 +74,8 @@ func (c *Conn) openData(data *net.UnixConn, w *welcome, longLine int) (err error
 	return nil
 }
 
-// queueEvent takes an event of the process. Who takes its lines may take its time: they wait for it.
+// queueEvent queues an event of the process. Events are delivered in order, in the background,
+// because the receiver of the lines may be slow.
 func (c *Conn) queueEvent(s reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +86,7 @@ func (c *Conn) queueEvent(s reply) {
 	}
 }
 
-// deliverEvents tells what waits, in its order.
+// deliverEvents delivers the queued events in order.
 func (c *Conn) deliverEvents() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +109,8 @@ func (c *Conn) deliverEvents() {
 	c.delivering = false
 }
 
-// OnUnread has f called when one was sent away from the process's bridge who left its answers unread.
+// OnUnread sets the function that is called when the process's bridge has closed a client that did
+// not read its answers.
 func (c *Conn) OnUnread(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +123,7 @@ func (c *Conn) unreadCallback() func() {
 	return c.onUnreadAnswers
 }
 
-// markOutputEnded notes that the output has ended.
+// markOutputEnded records that the output has ended.
 func (c *Conn) markOutputEnded() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,14 +133,14 @@ func (c *Conn) markOutputEnded() {
 	}
 }
 
-// Drop gives up what is left to be read of a process that has ended.
+// Drop discards the unread output of a process that has exited.
 func (c *Conn) Drop() {
 	if c.link != nil {
 		c.closeData()
 	}
 }
 
-// closeData ends the connection.
+// closeData closes the data connection.
 func (c *Conn) closeData() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,7 +150,7 @@ func (c *Conn) closeData() {
 	}
 }
 
-// markExited notes that the process has ended.
+// markExited records that the process has exited.
 func (c *Conn) markExited(exit *Exit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,7 +160,7 @@ func (c *Conn) markExited(exit *Exit) {
 	}
 }
 
-// outputReader is the output of the process, as bytes.
+// outputReader reads the output of the process.
 type outputReader struct{ *Conn }
 
 func (s *outputReader) Read(b []byte) (int, error) {
@@ -171,7 +174,7 @@ func (s *outputReader) Read(b []byte) (int, error) {
 	return n, s.endError()
 }
 
-// endError is why there is no more output: its end, io.EOF, unless it is the keeper that has gone.
+// endError returns why the output has ended: io.EOF, or the loss of the keeper.
 func (c *Conn) endError() error {
 	if c.link == nil {
 		return io.EOF
@@ -184,23 +187,24 @@ func (c *Conn) endError() error {
 	}
 }
 
-// Known is what was known of the process when it was connected to.
+// Known returns the state of the process when the connection was opened.
 func (c *Conn) Known() Process { return c.known }
 
-// Read gives the next line. The error is io.EOF at the end of the output, ErrLost or ErrLeft, or as
-// ndjson.Reader.Next gives it.
+// Read returns the next line. The error is io.EOF at the end of the output, ErrLost, ErrLeft, or an
+// error of ndjson.Reader.Next.
 func (c *Conn) Read() (ndjson.Line, error) { return c.lines.Next() }
 
-// Interrupt makes a Read that waits, now or later, fail.
+// Interrupt makes a current or later Read that waits fail.
 func (c *Conn) Interrupt() { _ = c.data.SetReadDeadline(time.Unix(1, 0)) }
 
-// Resume ends what Interrupt began.
+// Resume ends the effect of Interrupt.
 func (c *Conn) Resume() { _ = c.data.SetReadDeadline(time.Time{}) }
 
-// Ready says that Read may return without waiting.
+// Ready reports whether Read can return without waiting.
 func (c *Conn) Ready() bool { return c.lines.Ready() }
 
-// BytesSent is how many bytes the process has written by now. The keeper remembers it as the process's mark.
+// BytesSent returns how many bytes the process has written so far. The keeper stores the number as
+// the process's mark.
 func (c *Conn) BytesSent() int64 {
 	if c.link != nil {
 		if s, err := c.link.request(request{Op: opSaid, ID: c.id}); err == nil {
@@ -212,8 +216,8 @@ func (c *Conn) BytesSent() int64 {
 	return c.bytesRead
 }
 
-// Frame gives what stands before a text of so many bytes, to be written next. sides goes over the bridge. All frames are
-// written in the order in which they are made.
+// Frame returns the header of a text of size bytes that must be written next. sides contains lines
+// for the bridge. Frames must be written in the order of the calls.
 func (c *Conn) Frame(kind Kind, heard int64, note []byte, sides []Side, size int) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -233,12 +237,12 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// TryWrite writes what goes without waiting.
+// TryWrite writes as much as possible without waiting.
 func (c *Conn) TryWrite(b []byte) (n int) {
 	if c.raw == nil {
 		return 0
 	}
-	_ = c.raw.Write(func(fd uintptr) bool { // what fails now fails again when it is written
+	_ = c.raw.Write(func(fd uintptr) bool { // an error occurs again at the next Write
 		n = writeNow(fd, b)
 		return true
 	})
@@ -252,8 +256,8 @@ func (c *Conn) countWritten(n int) {
 	c.mu.Unlock()
 }
 
-// CloseWrite ends the process's input, behind what was framed, or at once when not all of it is
-// written. A Write that waits fails.
+// CloseWrite closes the process's input after the last frame, or immediately if a frame is not
+// completely written. A waiting Write fails.
 func (c *Conn) CloseWrite() {
 	c.mu.Lock()
 	was, after := c.closing, uint64(0)
@@ -266,11 +270,11 @@ func (c *Conn) CloseWrite() {
 		return
 	}
 	_ = c.data.SetWriteDeadline(time.Unix(1, 0))
-	_ = c.link.Send(request{Op: opCloseInput, ID: c.id, After: after}) // a process that is lost reads nothing
+	_ = c.link.Send(request{Op: opCloseInput, ID: c.id, After: after}) // a lost process reads nothing
 }
 
-// Unread is how many of the bytes written the process has not read, as far as that matters: all
-// from the beginning of the last exchange on, or none.
+// Unread returns how many of the written bytes the process has not read: all bytes since the last
+// exchange began, or none.
 func (c *Conn) Unread() int {
 	untouched := false
 	if c.link != nil {
@@ -288,10 +292,10 @@ func (c *Conn) Unread() int {
 	return int(c.framed - c.beginOffset)
 }
 
-// Done is closed when the process has ended.
+// Done returns a channel that is closed when the process has exited.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
-// Exit is how the process ended; valid after Done.
+// Exit returns how the process exited. It waits for Done.
 func (c *Conn) Exit() Exit {
 	<-c.done
 	c.mu.Lock()
@@ -299,31 +303,33 @@ func (c *Conn) Exit() Exit {
 	return *c.exit
 }
 
-// Stderr is the last lines of its standard error so far.
+// Stderr returns the last lines of standard error so far.
 func (c *Conn) Stderr() string {
 	select {
 	case <-c.done:
 		return c.Exit().Stderr
 	default:
 	}
-	s, _ := c.link.request(request{Op: opStderr, ID: c.id}) // of a process that is lost nothing is known
+	s, _ := c.link.request(request{Op: opStderr, ID: c.id}) // a lost process has none
 	return s.Text
 }
 
-// Ack says that the lines up to one are in the run's journal.
+// Ack tells the keeper that the lines up to the given one are in the run's journal.
 func (c *Conn) Ack(line int64) {
 	if c.link != nil {
-		_ = c.link.Send(request{Op: opAck, ID: c.id, Line: line}) // nobody keeps the lines of one that is lost
+		// a lost process needs no acknowledgement
+		_ = c.link.Send(request{Op: opAck, ID: c.id, Line: line})
 	}
 }
 
-// How much is read, in lines or bytes, before AckSoon says it again.
+// Lines or bytes after which AckSoon sends an acknowledgement.
 const (
 	ackLines = 256
 	ackBytes = 1 << 20
 )
 
-// AckSoon is Ack, but for what may as well be said later: the keeper has what is not journaled, up to a bound.
+// AckSoon is like Ack, but may skip an acknowledgement: the keeper stores a limited amount of
+// unjournaled output.
 func (c *Conn) AckSoon(line int64) {
 	c.mu.Lock()
 	due := line >= c.lastAck.lines+ackLines || c.bytesRead >= c.lastAck.bytes+ackBytes
@@ -336,8 +342,8 @@ func (c *Conn) AckSoon(line int64) {
 	}
 }
 
-// End asks the process to end, has it ended after the grace, or when stop is closed, and returns
-// when nothing is left of it, or it is lost.
+// End asks the process to exit, forces it after grace or when stop is closed, and returns when the
+// process and its children have exited, or it is lost.
 func (c *Conn) End(grace time.Duration, stop <-chan struct{}) {
 	if c.link == nil {
 		return
@@ -345,7 +351,8 @@ func (c *Conn) End(grace time.Duration, stop <-chan struct{}) {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		_, _ = c.link.request(request{Op: opEnd, ID: c.id, GraceMS: grace.Milliseconds()}) // either way it is gone
+		// an error means that the process is lost
+		_, _ = c.link.request(request{Op: opEnd, ID: c.id, GraceMS: grace.Milliseconds()})
 	}()
 	select {
 	case <-gone:

@@ -12,14 +12,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/holder"
 )
 
-// helloTimeout is how long who has connected may take to say hello.
+// helloTimeout limits the wait for a connection's hello.
 const helloTimeout = 10 * time.Second
 
 func (k *keeper) acceptLoop() {
 	for {
 		conn, err := k.listener.Accept()
 		if err != nil {
-			return // the door is closed
+			return // the listener is closed
 		}
 		c, served := conn.(*net.UnixConn), make(chan struct{})
 		k.mu.Lock()
@@ -37,7 +37,7 @@ func (k *keeper) acceptLoop() {
 	}
 }
 
-// serveConn serves a connection until it ends.
+// serveConn serves a connection until it is closed.
 func (k *keeper) serveConn(conn *net.UnixConn) {
 	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout))
 	in := bufio.NewReaderSize(conn, 64<<10)
@@ -75,8 +75,8 @@ func (k *keeper) serveConn(conn *net.UnixConn) {
 	h.serveDataConn(conn, in, hi.From)
 }
 
-// admitOwner says whether an owner may be served. One with a higher number has the others' connections
-// cut off: what they have said so far is taken first, and nothing behind it.
+// admitOwner reports whether an owner is served. A higher owner number disconnects the others:
+// frames that they have sent are accepted first, and later ones are not.
 func (k *keeper) admitOwner(owner int64, conn *net.UnixConn) bool {
 	k.mu.Lock()
 	if owner <= k.owner {
@@ -94,7 +94,7 @@ func (k *keeper) admitOwner(owner int64, conn *net.UnixConn) bool {
 	all := slices.Clone(k.hosted)
 	k.mu.Unlock()
 	for c := range others {
-		_, _ = c.CloseRead(), c.CloseWrite() // of one that has gone there is nothing to close
+		_, _ = c.CloseRead(), c.CloseWrite() // a closed connection returns an error
 	}
 	for _, h := range all {
 		h.input.stopThrottling()
@@ -105,7 +105,7 @@ func (k *keeper) admitOwner(owner int64, conn *net.UnixConn) bool {
 	return true
 }
 
-// serveDataConn hands on a process's output, and takes what is said to it.
+// serveDataConn sends a process's output and receives its input frames.
 func (h *hosted) serveDataConn(conn *net.UnixConn, in io.Reader, from int64) {
 	h.closePrevious()
 	h.input.awaitTurn()
@@ -127,16 +127,16 @@ func (h *hosted) serveDataConn(conn *net.UnixConn, in io.Reader, from int64) {
 	h.endFeed(f)
 }
 
-// closePrevious cuts off the connection before this one.
+// closePrevious closes the input of the previous data connection.
 func (h *hosted) closePrevious() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.feed != nil {
-		_ = h.feed.conn.CloseRead() // it may have gone
+		_ = h.feed.conn.CloseRead() // it may be closed already
 	}
 }
 
-// endFeed ends a feed whose connection has ended; what is still to be sent has nobody to read it.
+// endFeed ends the feed of a closed connection and drops the output that was not sent.
 func (h *hosted) endFeed(f *feed) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -145,7 +145,7 @@ func (h *hosted) endFeed(f *feed) {
 	}
 }
 
-// notify tells whoever is there of something.
+// notify sends a message to the connected client, if any.
 func (k *keeper) notify(s reply) {
 	k.mu.Lock()
 	c := k.control
@@ -155,7 +155,7 @@ func (k *keeper) notify(s reply) {
 	}
 }
 
-// processes are those that there are, with their scripts or without.
+// processes returns the state of all processes, with their scripts if script is set.
 func (k *keeper) processes(script bool) []Process {
 	k.mu.Lock()
 	all := k.hosted
@@ -167,7 +167,7 @@ func (k *keeper) processes(script bool) []Process {
 	return out
 }
 
-// serveControl is with a client until it goes.
+// serveControl serves a client's control connection until it is closed.
 func (k *keeper) serveControl(conn net.Conn, in *bufio.Reader) {
 	c := holder.NewPeer(conn)
 	err := c.Greet(func() any {
@@ -192,7 +192,7 @@ func (k *keeper) serveControl(conn net.Conn, in *bufio.Reader) {
 	k.endIfIdle()
 }
 
-// handleRequest does what is asked. What takes its time is answered later.
+// handleRequest handles a request. Long operations answer later.
 func (k *keeper) handleRequest(c *holder.Peer, a *request) {
 	answer := reply{I: a.I}
 	if a.Op == opStart {
@@ -231,7 +231,7 @@ func (k *keeper) handleRequest(c *holder.Peer, a *request) {
 	}
 }
 
-// handleOp does what is asked of a process.
+// handleOp handles a request about a process.
 func (h *hosted) handleOp(a *request, answer *reply) {
 	switch a.Op {
 	case opSaid:

@@ -9,17 +9,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// endRecord is the content of end.json: what a resumed run is told of a process when its keeper has
-// ended as well.
+// endRecord is the content of end.json: the state of a process for a resumed run after the keeper
+// has exited.
 type endRecord struct {
 	Process
 	Begin check `json:"-"`
-	// So many lines, with so many bytes, are before what the file has.
+	// Lines and bytes before the beginning of the output file.
 	Behind int64 `json:"behind,omitempty"`
 	Offset int64 `json:"offset,omitempty"`
 }
 
-// writeEnds writes down how the processes ended, for whoever goes on with the run.
+// writeEnds writes the end record of each process that has exited.
 func (k *keeper) writeEnds() (err error) {
 	for _, h := range k.hosted {
 		p := h.describe(true)
@@ -38,7 +38,7 @@ func (k *keeper) writeEnds() (err error) {
 	return err
 }
 
-// replaceJSON writes a file as a line of JSON, whole or not at all.
+// replaceJSON writes v as one line of JSON and replaces the file atomically.
 func replaceJSON(name string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -47,7 +47,7 @@ func replaceJSON(name string, v any) error {
 	return userfile.Replace(name, append(text, '\n'), 0o600)
 }
 
-// readEnds gives the processes that have ended in order, with their keeper.
+// readEnds returns the processes that exited before their keeper exited in order.
 func readEnds(dir string) (all []endRecord) {
 	dirs, _ := os.ReadDir(filepath.Join(dir, hostsDir))
 	for _, d := range dirs {

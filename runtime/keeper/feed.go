@@ -5,21 +5,21 @@ import (
 	"syscall"
 )
 
-// feed hands on a process's output over a data connection.
+// feed sends a process's output over a data connection.
 type feed struct {
 	h    *hosted
 	conn *net.UnixConn
 	raw  syscall.RawConn
 
-	// Under the process's lock.
-	position   filePosition // in the spool, of what comes next
-	sent int64 // what comes next is at this place of all the process writes
-	waiting bool  // it waits, so that others may write
-	closed bool  // it is over
+	// Guarded by the process's lock.
+	position filePosition // position in the spool of the next byte
+	sent     int64        // offset of the next byte in the process's output
+	waiting  bool         // it has sent everything and waits, so appendOutput may write directly
+	closed   bool
 }
 
-// startFeed begins to hand on the output from a line on; 0: from the first that is not journaled. What
-// comes before is told by the welcome.
+// startFeed starts to send the output from a line; 0 means the first that is not journaled. The
+// welcome contains what precedes it.
 func (h *hosted) startFeed(conn *net.UnixConn, from int64) (f *feed, w welcome, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -42,7 +42,7 @@ func (h *hosted) startFeed(conn *net.UnixConn, from int64) (f *feed, w welcome, 
 	return f, welcome{Behind: before.lines, Offset: before.bytes}, nil
 }
 
-// sendLoop sends until the output has ended or the connection is shut.
+// sendLoop sends until the output has ended or the connection is closed.
 func (f *feed) sendLoop() {
 	h := f.h
 	h.mu.Lock()
@@ -57,7 +57,7 @@ func (f *feed) sendLoop() {
 			return
 		}
 		if f.sent == h.out.bytes {
-			_ = f.conn.CloseWrite() // who has gone does not wait for it
+			_ = f.conn.CloseWrite() // an error means that the client has disconnected
 			return
 		}
 		raw, text, err := h.out.readAt(f.position.at)
@@ -79,25 +79,26 @@ func (f *feed) sendLoop() {
 	}
 }
 
-// writeNow writes what goes without waiting.
+// writeNow writes as much as possible without waiting.
 func (f *feed) writeNow(text []byte) (n int) {
-	_ = f.raw.Write(func(fd uintptr) bool { // a connection that is broken is found by who reads it
+	_ = f.raw.Write(func(fd uintptr) bool { // the reading side notices a broken connection
 		n = writeNow(fd, text)
 		return true
 	})
 	return n
 }
 
-// closeConn ends it and its connection, under the process's lock.
+// closeConn closes the feed and its connection. The caller must hold the process's lock.
 func (f *feed) closeConn() {
 	f.conn.Close()
 	f.markClosed()
 }
 
-// markClosed ends it, under the process's lock. Whoever it was for may have gone: what that has said before is heard yet.
+// markClosed closes the feed. The caller must hold the process's lock. Frames that the client has
+// sent are still accepted.
 func (f *feed) markClosed() {
 	f.closed = true
-	_ = f.conn.CloseWrite() // there may be nobody to hear of it
+	_ = f.conn.CloseWrite() // an error means that the client has disconnected
 	if f.h.feed == f {
 		f.h.feed = nil
 	}

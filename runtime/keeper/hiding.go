@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/secret"
 )
 
-// redactor keeps secrets out of files.
+// redactor keeps secrets out of files: it replaces them by marks.
 type redactor struct {
 	mu     sync.Mutex
 	known  secret.Set
@@ -16,7 +16,6 @@ type redactor struct {
 	values map[string]string
 }
 
-// addSecrets tells of secrets.
 func (h *redactor) addSecrets(all []Secret) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -24,7 +23,7 @@ func (h *redactor) addSecrets(all []Secret) {
 		h.values, h.marks = map[string]string{}, h.known.Kept()
 	}
 	for _, s := range all {
-		value := strings.TrimSpace(s.Value) // as a Set has it
+		value := strings.TrimSpace(s.Value) // as secret.Set does
 		if len(value) < secret.MinLength {
 			continue
 		}
@@ -39,7 +38,7 @@ func (h *redactor) hasSecrets() bool {
 	return len(h.values) > 0
 }
 
-// redact gives text as a file may have it.
+// redact returns text with marks in place of secrets.
 func (h *redactor) redact(text string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -49,15 +48,15 @@ func (h *redactor) redact(text string) string {
 	return h.marks.Text(text)
 }
 
-// restoreText gives what text made of.
+// restoreText reverses redact.
 func (h *redactor) restoreText(text string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return secret.Restore(text, func(name string) (string, bool) { v, ok := h.values[name]; return v, ok })
 }
 
-// redactLines gives lines as a file may have them, which gets them at a place, and those of them that
-// back would not give, as a secret stands in them in another form.
+// redactLines redacts the lines that are written at offset at of a file. odd contains, by offset,
+// the lines that restoreText does not restore because a secret appears in another form.
 func (h *redactor) redactLines(text []byte, at int64) (file []byte, odd map[int64][]byte) {
 	for line := range bytes.Lines(text) {
 		hidden := h.redact(string(line))
@@ -72,7 +71,7 @@ func (h *redactor) redactLines(text []byte, at int64) (file []byte, odd map[int6
 	return file, odd
 }
 
-// restoreLines gives what lines of a file, which stand there at a place, were.
+// restoreLines restores lines read from offset at of a file.
 func (h *redactor) restoreLines(file []byte, at int64, odd map[int64][]byte) []byte {
 	if !h.hasSecrets() {
 		return file

@@ -11,29 +11,29 @@ import (
 	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
-// hosted is a process of a host: what it writes is spooled and handed on, what is said to it is
-// taken and written.
+// hosted is a host process. Its output is written to a spool and sent to the client; its input
+// comes in frames.
 type hosted struct {
 	keeper *keeper
 	spec   Spec
 	proc   *procgroup.Process
 	input  input
 
-	bridge   *mcpbridge.Bridge // nil: there is none
+	bridge   *mcpbridge.Bridge // nil if it has none
 	commands terminalhost.Set
-	stop     chan struct{} // nothing of it has any time left
+	stop     chan struct{} // closed by killNow: no grace is left
 	stopOnce sync.Once
 
-	mu    sync.Mutex
-	changed *sync.Cond // something of what follows has changed
-	out   *spool
-	sides bridgeLines
-	acked ackTracker
-	outputEnded  bool // its output has ended, and is spooled
-	exit  *Exit
-	feed  *feed // to the client; nil while nobody has attached
-	mark  int64 // see Conn.Said
-	keeperEnded bool  // the keeper ends: nothing is waited for
+	mu          sync.Mutex
+	changed     *sync.Cond // signals a change of the fields below
+	out         *spool
+	sides       bridgeLines
+	acked       ackTracker
+	outputEnded bool // its output has ended and is in the spool
+	exit        *Exit
+	feed        *feed // nil while no client is attached
+	mark        int64 // see Conn.BytesSent
+	keeperEnded bool  // the keeper ends: nothing waits any more
 }
 
 // spawnHosted starts a process.
@@ -45,7 +45,7 @@ func (k *keeper) spawnHosted(spec Spec) (*hosted, error) {
 	h := &hosted{keeper: k, spec: spec, out: out, stop: make(chan struct{})}
 	h.changed = sync.NewCond(&h.mu)
 	h.commands.Name, h.commands.Run, h.commands.Stop = spec.Host, k.run, h.stop
-	attached := make(chan struct{}) // what it says is told behind its start
+	attached := make(chan struct{}) // standard error is sent after the start
 	h.proc, err = k.run.Start(procgroup.Command{Name: spec.Host, Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: spec.Dir, Limits: spec.Limits,
 		Stderr: func(line string) {
 			<-attached
@@ -57,7 +57,8 @@ func (k *keeper) spawnHosted(spec Spec) (*hosted, error) {
 		return nil, err
 	}
 	h.input.init(h)
-	if err := h.openBridge(); err != nil { // after the start: who comes over it is placed by what the process has written
+	// opened after the start, because bridge lines are placed by the process's output
+	if err := h.openBridge(); err != nil {
 		k.workers.Go(func() { h.proc.End(0, nil) })
 		h.closeBridge()
 		out.f.Close()
@@ -69,19 +70,19 @@ func (k *keeper) spawnHosted(spec Spec) (*hosted, error) {
 	return h, nil
 }
 
-// readSize is how much of the output is read at once.
+// readSize is the amount of output that is read at once.
 const readSize = 64 << 10
 
-// defaultLongLine is a Spec's LongLine when it has none.
+// defaultLongLine is used if Spec.LongLine is 0.
 const defaultLongLine = 16 << 20
 
-// readOutput reads what the process writes until that ends. It is spooled in whole lines.
+// readOutput reads the output until it ends, and appends whole lines to the spool.
 func (h *hosted) readOutput() {
 	long := h.spec.LongLine
 	if long <= 0 {
 		long = defaultLongLine
 	}
-	var held []byte // of a line whose end has not come
+	var held []byte // of a line without its end
 	buf := make([]byte, readSize)
 	for h.waitForRoom() {
 		n, err := h.proc.Stdout.Read(buf)
@@ -92,7 +93,7 @@ func (h *hosted) readOutput() {
 			h.appendOutput(buf[:whole])
 		case whole > 0:
 			h.appendOutput(append(held, buf[:whole]...))
-			held = nil // it may have been long
+			held = nil // frees memory of a long line
 		}
 		held = append(held, buf[whole:n]...)
 		h.sides.midLine = h.sides.midLine && whole == 0
@@ -116,8 +117,8 @@ func (h *hosted) readOutput() {
 	h.changed.Broadcast()
 }
 
-// waitForRoom waits until enough of the output is journaled; false says that the keeper ends. What a process has
-// left in its pipe is little, and behind it is the end, which is awaited.
+// waitForRoom waits until enough output is journaled, and returns false if the keeper ends. After
+// the process has exited it does not wait: the pipe contains little.
 func (h *hosted) waitForRoom() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -127,11 +128,11 @@ func (h *hosted) waitForRoom() bool {
 	return !h.keeperEnded
 }
 
-// diskRetryDelay is how long it is waited when the spool cannot be written, until it is tried again.
+// diskRetryDelay is the delay before a failed write to the spool is repeated.
 const diskRetryDelay = time.Second
 
-// appendOutput appends to the spool, and hands on what it can at once. When there is no room on the disk the host waits. It is
-// called with mu.
+// appendOutput appends to the spool and sends what it can immediately. While the disk is full, the
+// host waits. The caller must hold mu.
 func (h *hosted) appendOutput(text []byte) {
 	at, before := h.out.size, h.out.bytes
 	for err := h.out.appendText(text); err != nil && !h.keeperEnded; err = h.out.appendText(text) {
@@ -154,7 +155,7 @@ func (h *hosted) appendOutput(text []byte) {
 	h.changed.Broadcast()
 }
 
-// awaitExit waits for the end of the process.
+// awaitExit waits until the process has exited.
 func (h *hosted) awaitExit() {
 	e := h.proc.Exit()
 	h.mu.Lock()
@@ -169,7 +170,7 @@ func (h *hosted) awaitExit() {
 	h.keeper.noteExit()
 }
 
-// endProcess ends the process and what it has besides, and returns when nothing is left of that.
+// endProcess ends the process, its bridge and its terminals, and waits until all have exited.
 func (h *hosted) endProcess(grace time.Duration) {
 	var group sync.WaitGroup
 	group.Go(h.endExtras)
@@ -177,25 +178,25 @@ func (h *hosted) endProcess(grace time.Duration) {
 	group.Wait()
 }
 
-// killNow leaves what ends no time.
+// killNow ends the grace period.
 func (h *hosted) killNow() { h.stopOnce.Do(func() { close(h.stop) }) }
 
-// endExtras ends what the process has besides its pipes.
+// endExtras ends the bridge and the terminals.
 func (h *hosted) endExtras() {
 	h.closeBridge()
 	h.commands.End()
 }
 
-// ackTracker says how much of a process's output is in the journal. Of places between where it
-// is and the end of the output it has one in so many bytes.
+// ackTracker records how much of a process's output is journaled. It stores the byte offset of some
+// lines, one in each markInterval.
 type ackTracker struct {
 	lines, bytes int64
-	marks       []check
+	marks        []check
 }
 
 const markInterval = 64 << 10
 
-// noteAppended notes where a piece of the output ends.
+// noteAppended records the end of appended output.
 func (j *ackTracker) noteAppended(lines, bytes int64) {
 	if n := len(j.marks); n > 1 && bytes-j.marks[n-2].bytes < markInterval {
 		j.marks = j.marks[:n-1]
@@ -203,7 +204,7 @@ func (j *ackTracker) noteAppended(lines, bytes int64) {
 	j.marks = append(j.marks, check{lines: lines, bytes: bytes})
 }
 
-// acknowledge says that the lines up to one are in it.
+// acknowledge records that the lines up to the given one are journaled.
 func (j *ackTracker) acknowledge(line int64) {
 	j.lines = max(j.lines, line)
 	n := 0
@@ -214,7 +215,7 @@ func (j *ackTracker) acknowledge(line int64) {
 	j.marks = j.marks[n:]
 }
 
-// acknowledge says that lines are journaled.
+// acknowledge records that lines are journaled, and truncates the spool if possible.
 func (h *hosted) acknowledge(line int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -225,7 +226,7 @@ func (h *hosted) acknowledge(line int64) {
 	h.changed.Broadcast()
 }
 
-// bytesWritten is how many bytes the process has written by now; it is remembered.
+// bytesWritten returns how many bytes the process has written so far, and stores the number.
 func (h *hosted) bytesWritten() int64 {
 	n := h.proc.Written()
 	h.mu.Lock()
@@ -235,7 +236,7 @@ func (h *hosted) bytesWritten() int64 {
 	return h.mark
 }
 
-// describe is what is known of the process; script: with its frames.
+// describe returns the state of the process, with its frames if script is set.
 func (h *hosted) describe(script bool) Process {
 	h.mu.Lock()
 	p := Process{ID: h.spec.ID, PID: h.proc.Pid(), Exit: h.exit, Over: h.outputEnded, Lines: h.out.lines, Acked: h.acked.lines, Bytes: h.out.bytes, Mark: h.mark, Note: h.spec.Note, Whole: h.spec.Whole}

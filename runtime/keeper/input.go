@@ -7,29 +7,30 @@ import (
 	"time"
 )
 
-// input is what is said to a process: frames, each taken once, in the order of their numbers.
+// input is the input of a process: frames that are accepted once each, in the order of their
+// numbers.
 type input struct {
 	h *hosted
 
-	mu     sync.Mutex
-	changed  *sync.Cond
-	attached  bool // a connection is heard
-	unthrottled  bool // what has come is taken at once
-	script []Entry
-	lastFrame  uint64 // frames
-	pending   []byte // that waits to be written
-	writing   bool   // some is being written
-	// Of all bytes that were taken:
-	total, beginOffset int64 // how many they are, and where the last beginning is
-	closeAfter  *uint64
-	closed        bool  // nothing more can be written
-	readAtClose        int64 // when it is over: how many the process had read
+	mu          sync.Mutex
+	changed     *sync.Cond
+	attached    bool // a connection is being read
+	unthrottled bool // frames are accepted without waiting for the process
+	script      []Entry
+	lastFrame   uint64 // number of the last accepted frame
+	pending     []byte // accepted bytes that are not written
+	writing     bool   // writeLoop is writing
+	// Offsets in the bytes of all accepted frames:
+	total, beginOffset int64 // their total, and the offset of the last KindBegin frame
+	closeAfter         *uint64
+	closed             bool
+	readAtClose        int64 // bytes that the process had read when the input was closed
 }
 
 func (in *input) init(h *hosted) { in.h, in.changed = h, sync.NewCond(&in.mu) }
 
-// stopThrottling has all that has come taken without waiting for the process to read it: the connection has
-// ended, or is cut off.
+// stopThrottling makes readFrames accept all received frames without waiting for the process,
+// because the connection has ended or is being closed.
 func (in *input) stopThrottling() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -37,7 +38,7 @@ func (in *input) stopThrottling() {
 	in.changed.Broadcast()
 }
 
-// awaitTurn waits until the connection before this one is heard to its end.
+// awaitTurn waits until the previous connection is read to its end.
 func (in *input) awaitTurn() {
 	in.stopThrottling()
 	in.mu.Lock()
@@ -48,7 +49,7 @@ func (in *input) awaitTurn() {
 	in.attached, in.unthrottled = true, false
 }
 
-// readFrames takes frames from a connection until it ends.
+// readFrames accepts frames from a connection until it ends.
 func (in *input) readFrames(conn io.Reader) {
 	defer in.markUnread()
 	for {
@@ -65,7 +66,7 @@ func (in *input) readFrames(conn io.Reader) {
 	}
 }
 
-// markUnread says that no connection is heard any more.
+// markUnread records that no connection is being read.
 func (in *input) markUnread() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -73,7 +74,8 @@ func (in *input) markUnread() {
 	in.changed.Broadcast()
 }
 
-// acceptFrame takes a frame that was not taken yet; false says that one before it is missing.
+// acceptFrame accepts a frame unless it was accepted before. It returns false if a frame before it
+// is missing.
 func (in *input) acceptFrame(f frame) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -110,7 +112,7 @@ func (in *input) acceptFrame(f frame) bool {
 	return true
 }
 
-// dropOldEntries drops what is not wanted again when another exchange begins.
+// dropOldEntries drops the script entries that are not needed after a new exchange has begun.
 func (in *input) dropOldEntries() {
 	if in.h.spec.Whole {
 		return
@@ -149,7 +151,7 @@ func (in *input) writeLoop() {
 	in.closeInput()
 }
 
-// closeInput ends the input.
+// closeInput closes the input.
 func (in *input) closeInput() {
 	if in.closed {
 		return
@@ -160,21 +162,21 @@ func (in *input) closeInput() {
 	in.changed.Broadcast()
 }
 
-// bytesRead is how many bytes the process has read.
+// bytesRead returns how many bytes the process has read.
 func (in *input) bytesRead() int64 {
 	switch {
 	case in.closed:
 		return in.readAtClose
-	case in.writing: // nobody knows how much of it is in the pipe
+	case in.writing: // unknown: part of it may be in the pipe
 		return in.total
 	}
 	return in.total - int64(len(in.pending)) - int64(max(in.h.proc.Unread(), 0))
 }
 
-// closeIsDue says that the input ends when what waits is written.
+// closeIsDue reports whether the input must be closed after the pending bytes.
 func (in *input) closeIsDue() bool { return in.closeAfter != nil && in.lastFrame >= *in.closeAfter }
 
-// closeAfterFrame ends the input after a frame; 0: at once, whatever waits.
+// closeAfterFrame closes the input after a frame, or immediately if after is 0.
 func (in *input) closeAfterFrame(after uint64) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -192,8 +194,8 @@ func (in *input) wakeIfCloseDue() {
 	}
 }
 
-// handleExit says that the process has: nobody reads any more, and a write fails, unless what the process
-// has left behind has its input, too.
+// handleExit handles the exit of the process: writes fail from now on, unless a child of the
+// process holds its input open.
 func (in *input) handleExit() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -211,18 +213,18 @@ func (in *input) handleExit() {
 	in.closeInput()
 }
 
-// writeFailWait bounds the wait for a write to fail when its reader has ended.
+// writeFailWait limits the wait for a write to fail after the process has exited.
 const writeFailWait = time.Second
 
-// isUntouched says that the process has read nothing from a beginning on, the last one, which may be yet
-// to be taken.
+// isUntouched reports whether the process has read nothing since the given KindBegin frame, which
+// may not be accepted yet.
 func (in *input) isUntouched(begin uint64) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.lastFrame < begin || in.bytesRead() <= in.beginOffset
 }
 
-// addTo adds to what is known of a process.
+// addTo adds the state of the input to p.
 func (in *input) addTo(p *Process, script bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -1,23 +1,24 @@
-// Package keeper keeps the host processes of a durable run alive while the run's own process is
-// gone; its API promises nothing. The keeper is a process of its own, `concerto keeper`, in a session of its own, one for a
-// run, started with its first host. It owns the hosts' processes, their pipes and groups. What a
-// host writes it appends, in whole lines, to hosts/<name>.<k>/out in the run's directory before it
-// hands it on over a Unix socket, and has it until it is told that it is journaled. What is said
-// to a host comes in frames with numbers, and is taken once.
+// Package keeper keeps the host processes of a durable run alive while no process of the run
+// exists; its API promises nothing. Each run has at most one keeper, the process `concerto keeper`
+// in a session of its own, which starts with the run's first host. It owns the hosts' processes,
+// pipes and process groups. It appends a host's output, in whole lines, to hosts/<name>.<k>/out in
+// the run's directory, then sends it over a Unix socket, and stores it until the client reports
+// that it is journaled. A host's input arrives in numbered frames, and each frame is accepted once.
 //
-// Client is the run's end. In a resumed run it attaches to the keeper, and has every process's
-// output again from any line on, with the frames that were taken: so package runtime/host, which
-// uses it behind its Conn, makes an exchange as it was.
+// Client is the run's side. In a resumed run it attaches to the keeper and receives each process's
+// output from any line, together with the accepted frames. From these package runtime/host restores
+// its exchanges.
 //
-// A process may have more than its pipes: a bridge, over which programs that it has started say lines, which stand
-// among its own in the order in which they came, and are answered by frames; and commands that it has had started.
-// Both end with it.
+// A process may also have a bridge and terminals. Lines that programs started by the process send
+// over the bridge are inserted into the process's output in order of arrival, and are answered by
+// frames. Terminals are commands that run for the process. Both end with the process.
 //
-// Invariants. One owner is served, the one with the highest number seen. Environment and secrets
-// come over the socket alone; in files secrets stand as marks. Hosts never outlive the keeper:
-// they are killed with it. Nobody attached for the orphan time: they are ended, and it ends. With
-// nobody attached and no host left it writes down how they ended, and ends. Nobody attached and the
-// run's directory removed: they are ended, and it ends, within a minute.
+// Invariants. The keeper serves only the owner with the highest number. Environment and secrets
+// come only over the socket; files contain marks in place of secrets. Hosts never outlive the
+// keeper: they are killed with it. After the orphan time without a client, the keeper ends the
+// hosts and itself. Without a client and without a running host, it writes how the hosts exited,
+// and ends. Without a client and after the run's directory was removed, it ends the hosts and
+// itself within a minute.
 package keeper
 
 import (
@@ -29,78 +30,78 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// What the keeper has in the run's directory.
+// Files in the run's directory.
 const (
 	addressFile = "keeper.json"
 	socketFile  = "keeper.sock"
 	hostsDir    = "hosts"
-	outFile     = "out"      // what a host has written
-	bridgeFile  = "bridge"   // where its bridge is
-	endFile     = "end.json" // how it ended, when nobody was there to hear of it
+	outFile     = "out"      // output of a host
+	bridgeFile  = "bridge"   // path of its bridge
+	endFile     = "end.json" // how it exited, if no client was attached
 	logFile     = "keeper.log"
 	lockFile    = "keeper.lock"
 )
 
-// Bounds.
+// Limits.
 const (
-	// maxUnjournaled is how much of a host's output may be known to nobody's journal before no more
-	// of it is read.
+	// maxUnjournaled is the amount of unjournaled output of a host from which no more is read.
 	maxUnjournaled = 64 << 20
-	// maxPending is how much may wait for a host to read it before no more is taken.
+	// maxPending is the amount of input that may wait for a host to read it before no more is
+	// accepted.
 	maxPending = 4 << 20
-	// grace is between SIGTERM and SIGKILL for hosts of a run that nobody wants any more.
+	// grace is the time between SIGTERM and SIGKILL for hosts that are no longer needed.
 	grace = 5 * time.Second
-	// DefaultOrphan is how long the keeper waits for a run's next process.
+	// DefaultOrphan is how long the keeper waits for the run's next process.
 	DefaultOrphan = time.Hour
 	// removedCheckInterval is how often the keeper checks whether the run's directory was removed.
 	removedCheckInterval = 20 * time.Second
-	// firstConnectTimeout is how long it waits for who has started it.
+	// firstConnectTimeout is how long the keeper waits for the process that started it.
 	firstConnectTimeout = 30 * time.Second
 )
 
-// Why a keeper cannot be used; matched with errors.Is.
+// Errors of a keeper, for use with errors.Is.
 var (
-	// ErrNone says that the run has no keeper, or none any more.
+	// ErrNone means that the run has no keeper.
 	ErrNone = errors.New("the run has no keeper")
-	// ErrLost says that the keeper has ended, and the hosts with it.
+	// ErrLost means that the keeper and its hosts have exited.
 	ErrLost = errors.New("the process that kept the run's hosts has ended, and they with it")
-	// ErrFenced says that another process, with a higher number, has the run.
+	// ErrFenced means that another process, with a higher owner number, has taken over the run.
 	ErrFenced = errors.New("another process has taken over the run")
-	// ErrNoConfig says that nobody has told a keeper what to keep.
+	// ErrNoConfig means that the keeper received no configuration.
 	ErrNoConfig = errors.New("a keeper is told what to keep by the run that starts it")
-	// ErrLeft is what is read after Client.Leave.
+	// ErrLeft is the error of reads after Client.Leave.
 	ErrLeft = errors.New("the hosts are left to their keeper")
 )
 
-// ID names a process of a host: the K-th of it, from 1.
+// ID identifies a process: the K-th process of a host, from 1.
 type ID struct {
 	Host string `json:"host"`
 	K    int64  `json:"k"`
 }
 
-// dir is where a process's files are, in the run's directory.
+// dir returns the directory of the process's files, relative to the run's directory.
 func (id ID) dir() string { return filepath.Join(hostsDir, id.String()) }
 
-// String is <name>.<k>.
 func (id ID) String() string { return id.Host + "." + strconv.FormatInt(id.K, 10) }
 
-// Spec is what to start: the wish to have a process of a host. Whole says that all the process
-// will have said is wanted again in a resumed run, which makes its state of it; else what is
-// journaled may be forgotten. Note is the client's own.
+// Spec describes a process to start. Whole means that a resumed run needs the complete output, from
+// which it restores the process's state; otherwise journaled output may be deleted. Note belongs to
+// the client.
 type Spec struct {
 	ID
-	Path     string            `json:"path"` // of the program
-	Args     []string          `json:"args,omitempty"`
-	Env      []string          `json:"env,omitempty"` // the whole environment
-	Dir      string            `json:"dir,omitempty"`
-	Limits   *procgroup.Limits `json:"limits,omitempty"`
-	LongLine int               `json:"long_line,omitempty"` // a line longer than this is handed on before it ends; 0: 16 MiB
-	Bridge   string            `json:"bridge,omitempty"`    // the path of the bridge to it; "": there is none
-	Whole    bool              `json:"whole,omitempty"`
-	Note     []byte            `json:"note,omitempty"`
+	Path   string            `json:"path"` // path of the program
+	Args   []string          `json:"args,omitempty"`
+	Env    []string          `json:"env,omitempty"` // the whole environment
+	Dir    string            `json:"dir,omitempty"`
+	Limits *procgroup.Limits `json:"limits,omitempty"`
+	// a longer line is sent before it ends; 0 means 16 MiB
+	LongLine int    `json:"long_line,omitempty"`
+	Bridge   string `json:"bridge,omitempty"` // path of its bridge; "" for none
+	Whole    bool   `json:"whole,omitempty"`
+	Note     []byte `json:"note,omitempty"`
 }
 
-// Exit is how a process ended.
+// Exit describes how a process exited.
 type Exit struct {
 	Code   int             `json:"code"` // 128 plus the number of the signal that ended it
 	Signal string          `json:"signal,omitempty"`
@@ -108,53 +109,53 @@ type Exit struct {
 	Limit  procgroup.Limit `json:"limit,omitempty"`
 }
 
-// Process is what is known of a process that is kept.
+// Process is the state of a kept process.
 type Process struct {
 	ID
 	PID    int     `json:"pid"`
-	Exit   *Exit   `json:"exit,omitempty"` // nil while it runs
+	Exit   *Exit   `json:"exit,omitempty"` // nil while the process runs
 	Over   bool    `json:"over,omitempty"` // its output has ended
-	Taken  uint64  `json:"taken"`          // frames
-	Lines  int64   `json:"lines"`          // that it has written
-	Acked  int64   `json:"acked"`          // of them in the journal
-	Bytes  int64   `json:"bytes"`          // in all its lines
-	Mark   int64   `json:"mark"`           // see Conn.Said
+	Taken  uint64  `json:"taken"`          // number of the last accepted frame
+	Lines  int64   `json:"lines"`          // number of lines in the output
+	Acked  int64   `json:"acked"`          // number of journaled lines
+	Bytes  int64   `json:"bytes"`          // bytes in all lines
+	Mark   int64   `json:"mark"`           // see Conn.BytesSent
 	Note   []byte  `json:"note,omitempty"` // of its Spec
 	Whole  bool    `json:"whole,omitempty"`
 	Script []Entry `json:"script,omitempty"`
 }
 
-// Entry is a frame that was taken, without what was said to the host by it. For a process that is
-// not Whole there are those since the last one of KindBegin alone, and pinned ones.
+// Entry is an accepted frame without its text. For a process that is not Whole, only the frames
+// since the last KindBegin and the pinned ones are stored.
 type Entry struct {
 	N     uint64 `json:"n"`
 	Kind  Kind   `json:"kind"`
-	Heard int64  `json:"heard"` // the line that its sender had heard last
+	Heard int64  `json:"heard"` // the last line that the sender had received
 	Note  []byte `json:"note,omitempty"`
 }
 
-// Kind says what a frame is, for whoever makes up its state again from them.
+// Kind is the kind of a frame, used to restore the state from frames.
 type Kind uint8
 
 // The kinds of frames.
 const (
-	KindSay    Kind = 1 + iota // something of ours is said, in the host's words
-	KindHeard                  // an answer to a line, which follows from the line alone
-	KindDirect                 // an answer to a line, which follows from something else as well
-	KindBegin                  // as KindSay, and it begins an exchange
-	KindNote                   // nothing is said
-	KindPinned                 // as KindSay, and not forgotten when the next exchange begins
+	KindSay    Kind = 1 + iota // one of our lines, translated if necessary
+	KindHeard                  // an answer that depends only on the received line
+	KindDirect                 // an answer that also depends on other things
+	KindBegin                  // like KindSay, and begins an exchange
+	KindNote                   // a note without text
+	KindPinned                 // like KindSay, but stored when the next exchange begins
 )
 
 // address is the content of keeper.json.
 type address struct {
-	Socket string `json:"socket"` // its path; relative to the run's directory
-	Token  string `json:"token"`  // who knows it is let in
-	Boot   string `json:"boot"`   // of the machine, by which one that has gone with it is told
+	Socket string `json:"socket"` // path of the socket, relative to the run's directory
+	Token  string `json:"token"`  // required in a hello
+	Boot   string `json:"boot"`   // boot id of the machine; a different one means that the keeper is gone
 	PID    int    `json:"pid"`
 }
 
-// Secret is the value of a variable that is not to stand in any file.
+// Secret is the value of a variable that must not appear in a file.
 type Secret struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`

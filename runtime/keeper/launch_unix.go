@@ -6,10 +6,10 @@ import (
 	"syscall"
 )
 
-// Supported says that there can be a keeper here.
+// Supported reports whether this system can run a keeper.
 const Supported = true
 
-// writeNow writes what a descriptor takes without waiting, and gives how much that is.
+// writeNow writes what a descriptor accepts without waiting, and returns the number of bytes.
 func writeNow(fd uintptr, b []byte) int {
 	for {
 		n, err := syscall.Write(int(fd), b)

@@ -30,7 +30,7 @@ func newLink(c *Client, at address, conn io.ReadWriteCloser) *link {
 	return l
 }
 
-// greetConn connects to a keeper and says hello. The error is ErrNone when nobody is there.
+// greetConn connects to a keeper and sends hello. The error is ErrNone if no keeper answers.
 func greetConn(dir string, a address, hi hello) (*net.UnixConn, welcome, error) {
 	var w welcome
 	conn, err := holder.Dial(dir, a.Socket)
@@ -58,7 +58,7 @@ func greetConn(dir string, a address, hi hello) (*net.UnixConn, welcome, error) 
 	return conn, w, nil
 }
 
-// readWelcome reads one line and not a byte more: what follows is not JSON.
+// readWelcome reads exactly one line, because the data that follows is not JSON.
 func readWelcome(conn net.Conn, w *welcome) error {
 	var line []byte
 	var b [1]byte
@@ -73,7 +73,7 @@ func readWelcome(conn net.Conn, w *welcome) error {
 	}
 }
 
-// dispatchEvent passes an event on.
+// dispatchEvent passes an event to its Conn.
 func (l *link) dispatchEvent(s reply) {
 	l.mu.Lock()
 	c := l.conns[s.ID]
@@ -87,7 +87,7 @@ func (l *link) dispatchEvent(s reply) {
 	}
 }
 
-// lostError is why nothing is heard any more.
+// lostError returns why the connection has ended.
 func (l *link) lostError() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,12 +97,13 @@ func (l *link) lostError() error {
 	return ErrLost
 }
 
-// request waits for the answer. The error is the keeper's, or says that it has gone.
+// request sends a request and waits for the answer. The error is the keeper's, or the loss of the
+// connection.
 func (l *link) request(a request) (reply, error) {
 	return l.Ask(context.Background(), func(n int64) any { a.I = n; return a })
 }
 
-// registerConn makes the connection to a process, whose events may come before anything else of it.
+// registerConn creates the Conn of a process, so that early events are not lost.
 func (l *link) registerConn(id ID, stderr func(string)) *Conn {
 	conn := &Conn{id: id, link: l, stderr: stderr, done: make(chan struct{}), outputDone: make(chan struct{})}
 	l.mu.Lock()
@@ -111,7 +112,7 @@ func (l *link) registerConn(id ID, stderr func(string)) *Conn {
 	return conn
 }
 
-// unregisterConn gives up a connection that came to nothing.
+// unregisterConn removes a Conn that could not be opened.
 func (l *link) unregisterConn(conn *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +138,7 @@ func (l *link) openData(conn *Conn, from int64, longLine int) (*Conn, error) {
 	return conn, nil
 }
 
-// closeAll ends all connections.
+// closeAll closes all connections.
 func (l *link) closeAll() {
 	l.mu.Lock()
 	l.left = true

@@ -21,7 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// config is what a keeper is told when it is started.
+// config is the configuration that a keeper receives when it is started.
 type config struct {
 	Dir        string `json:"dir"` // the run's directory
 	Run        string `json:"run"` // its id
@@ -31,44 +31,44 @@ type config struct {
 	Token      string `json:"token"`
 }
 
-// ready is what it says when it is there, or cannot be.
+// ready is the keeper's message that it accepts connections, or that it cannot start.
 type ready struct {
 	Error string `json:"error,omitempty"`
-	Held  bool   `json:"held,omitempty"` // there is one, or one that is on its way
+	Held  bool   `json:"held,omitempty"` // another keeper is running or starting
 }
 
-// keeper is the process at work.
+// keeper is the state of the keeper process.
 type keeper struct {
 	config
-	run    *procgroup.Run
-	boot   string
-	log    io.Writer
-	redactor   redactor
-	listener   net.Listener
-	addressFD  *os.File       // its address file, which is removed with the run's directory
-	unlock func() error   // what it locks while it is there
-	workers   sync.WaitGroup // what works for hosts and connections
-	done   chan struct{}  // it ends
-	endOnce sync.Once
+	run       *procgroup.Run
+	boot      string
+	log       io.Writer
+	redactor  redactor
+	listener  net.Listener
+	addressFD *os.File       // its address file; reveals whether the run's directory was removed
+	unlock    func() error   // releases the lock file
+	workers   sync.WaitGroup // goroutines of hosts and connections
+	done      chan struct{}  // closed when the keeper ends
+	endOnce   sync.Once
 
 	mu     sync.Mutex
 	hosted []*hosted
-	living int // of them
+	living int // number of processes that have not exited
 	clients
 }
 
-// clients are who has connected.
+// clients holds the connections.
 type clients struct {
-	owner    int64                           // the highest that was seen
-	control  *holder.Peer                    // everything but lines goes over it
-	orphanTimer    *time.Timer                     // ends the keeper when nobody comes
-	hadClient     bool                            // somebody has
-	conns    map[*net.UnixConn]chan struct{} // closed when it is served
-	admitted map[*net.UnixConn]bool          // those of the owner
+	owner       int64                           // the highest owner number seen
+	control     *holder.Peer                    // the control connection
+	orphanTimer *time.Timer                     // ends the keeper if no client connects
+	hadClient   bool                            // a client has connected before
+	conns       map[*net.UnixConn]chan struct{} // each channel is closed when the connection is served
+	admitted    map[*net.UnixConn]bool          // connections of the current owner
 }
 
-// Main is the keeper: it reads what to keep on in, says on out when it can be reached, and returns
-// when the run's hosts have ended, or nobody wants them any more.
+// Main runs the keeper. It reads its configuration from in, reports on out when it accepts
+// connections, and returns when the run's hosts have exited or are no longer needed.
 func Main(in io.Reader, out io.Writer, log io.Writer) error {
 	var c config
 	if json.NewDecoder(in).Decode(&c) != nil {
@@ -79,7 +79,7 @@ func Main(in io.Reader, out io.Writer, log io.Writer) error {
 	if err != nil {
 		said.Error, said.Held = err.Error(), errors.Is(err, lockfile.ErrHeld)
 	}
-	_ = json.NewEncoder(out).Encode(said) // when nobody reads it, nobody comes
+	_ = json.NewEncoder(out).Encode(said) // if the starter is gone, no client will connect
 	if c, ok := out.(io.Closer); ok {
 		c.Close()
 	}
@@ -97,7 +97,7 @@ func newKeeper(c config, log io.Writer) (*keeper, error) {
 		return nil, err
 	}
 	k.unlock = unlock
-	sweepBridges(c.Dir) // nobody else is there
+	sweepBridges(c.Dir) // the lock guarantees that no other keeper uses them
 	door, at, err := holder.Listen(c.Dir, socketFile)
 	if err != nil {
 		return nil, errors.Join(err, unlock())
@@ -113,10 +113,10 @@ func newKeeper(c config, log io.Writer) (*keeper, error) {
 	return k, nil
 }
 
-// newToken is one that nobody can guess.
+// newToken returns a random token.
 func newToken() string { return rand.Text() }
 
-// serve works until the keeper ends.
+// serve runs until the keeper ends.
 func (k *keeper) serve() error {
 	procgroup.Discard(syscall.SIGINT, syscall.SIGHUP)
 	stop := make(chan os.Signal, 1)
@@ -136,9 +136,9 @@ func (k *keeper) serve() error {
 	}
 	k.listener.Close()
 	k.endAll()
-	removed := isRemoved(k.addressFD) // then another run may be in its place
+	removed := isRemoved(k.addressFD) // another run may use the path
 	if !removed {
-		_ = os.Remove(filepath.Join(k.Dir, addressFile)) // who comes now finds nobody
+		_ = os.Remove(filepath.Join(k.Dir, addressFile)) // later clients find no keeper
 	}
 	k.mu.Lock()
 	for c := range k.conns {
@@ -152,8 +152,8 @@ func (k *keeper) serve() error {
 	return errors.Join(k.writeEnds(), k.unlock())
 }
 
-// watchRemoval ends the keeper at a tick when the run's directory was removed and nobody is attached: a
-// run that is attached ends its hosts itself.
+// watchRemoval ends the keeper at a tick if the run's directory was removed and no client is
+// attached. An attached run ends its hosts itself.
 func (k *keeper) watchRemoval(ticks <-chan time.Time) {
 	for {
 		select {
@@ -170,7 +170,7 @@ func (k *keeper) watchRemoval(ticks <-chan time.Time) {
 	}
 }
 
-// beginEnd begins the keeper's end.
+// beginEnd starts the keeper's end.
 func (k *keeper) beginEnd(why string) {
 	k.endOnce.Do(func() {
 		k.logf("ends: %s", why)
@@ -197,12 +197,12 @@ func (k *keeper) endAll() {
 	k.run.End()
 }
 
-// logf notes something in the keeper's log.
+// logf writes to the keeper's log.
 func (k *keeper) logf(format string, args ...any) {
 	fmt.Fprintf(k.log, time.Now().UTC().Format(time.RFC3339)+" "+format+"\n", args...)
 }
 
-// sleep waits, unless the keeper ends.
+// sleep waits for d, or until the keeper ends.
 func (k *keeper) sleep(d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -212,7 +212,7 @@ func (k *keeper) sleep(d time.Duration) {
 	}
 }
 
-// findHosted gives a process; nil when there is none.
+// findHosted returns a process, or nil.
 func (k *keeper) findHosted(id ID) *hosted {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -228,7 +228,7 @@ func (k *keeper) findHostedLocked(id ID) *hosted {
 	return nil
 }
 
-// startHosted starts a process, once.
+// startHosted starts a process, unless it was started before.
 func (k *keeper) startHosted(spec Spec) (*hosted, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -249,7 +249,7 @@ func (k *keeper) startHosted(spec Spec) (*hosted, error) {
 	return h, nil
 }
 
-// noteExit notes that nothing is left of one.
+// noteExit records that a process and its children have exited.
 func (k *keeper) noteExit() {
 	k.mu.Lock()
 	k.living--
@@ -257,7 +257,8 @@ func (k *keeper) noteExit() {
 	k.endIfIdle()
 }
 
-// endIfIdle ends the keeper when nobody is there and no host lives: how they ended stands in files.
+// endIfIdle ends the keeper if no client is attached and no host runs. The end records say how the
+// hosts exited.
 func (k *keeper) endIfIdle() {
 	k.mu.Lock()
 	idle := k.living == 0 && k.control == nil && k.hadClient

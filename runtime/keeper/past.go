@@ -11,7 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
-// openEnded is a process that has ended, as its keeper has: what it said is read from its file.
+// openEnded returns a Conn for a process that exited before its keeper did. Its output is read from
+// the file.
 func (c *Client) openEnded(e endRecord, from int64, longLine int) (*Conn, error) {
 	f, err := os.Open(filepath.Join(c.opts.Dir, e.dir(), outFile))
 	if err != nil {
@@ -45,10 +46,10 @@ func (c *Client) openEnded(e endRecord, from int64, longLine int) (*Conn, error)
 	return conn, nil
 }
 
-// fileConn is a connection on which a file comes.
+// fileConn is a connection that reads a spool.
 type fileConn struct {
-	net.Conn // nil: what is not here is not used
-	spool        *spool
+	net.Conn // nil: the other methods are not used
+	spool    *spool
 	at       int64
 	text     []byte
 }

@@ -10,28 +10,29 @@ import (
 	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
-// hello is the first line of a connection, in JSON. There are two sorts: control, which has a line of
-// JSON a message in both directions, and data, one for each process: towards the client goes
-// what the host writes, as it is, towards the keeper frames.
+// hello is the first line of a connection, in JSON. A control connection carries one JSON message
+// on each line in both directions. A data connection belongs to one process: the keeper sends the
+// process's output, and receives frames.
 type hello struct {
 	Token string `json:"token"`
 	Owner int64  `json:"owner"`
-	ID    *ID    `json:"id,omitempty"`   // of a data connection
-	From  int64  `json:"from,omitempty"` // the first line that is wanted; 0: the first that is not journaled
-	Look  bool   `json:"look,omitempty"` // what there is is told, and nothing else done
+	ID    *ID    `json:"id,omitempty"` // of a data connection
+	// the first line to send; 0 means the first that is not journaled
+	From int64 `json:"from,omitempty"`
+	Look bool  `json:"look,omitempty"` // only return the list of processes
 }
 
-// welcome answers it.
+// welcome is the answer to hello.
 type welcome struct {
 	Refused   string    `json:"refused,omitempty"`
 	Fenced    bool      `json:"fenced,omitempty"`
 	Processes []Process `json:"processes,omitempty"` // control: all
 	Process   *Process  `json:"process,omitempty"`   // data: this one
-	Behind    int64     `json:"behind,omitempty"`    // so many lines are before what is sent,
-	Offset    int64     `json:"offset,omitempty"`    // with so many bytes
+	Behind    int64     `json:"behind,omitempty"`    // lines before the output that is sent
+	Offset    int64     `json:"offset,omitempty"`    // bytes before it
 }
 
-// request is a message on control. One with a number is answered.
+// request is a message on the control connection. A request with a number is answered.
 type request struct {
 	I       int64    `json:"i,omitempty"`
 	Op      op       `json:"op"`
@@ -41,54 +42,52 @@ type request struct {
 	After   uint64   `json:"after,omitempty"`
 	GraceMS int64    `json:"grace_ms,omitempty"`
 	Secrets []Secret `json:"secrets,omitempty"`
-	// Of the commands that a process has had started: which, what it is, and the number of the request for it.
+	// For terminals: the id, the command, and the number of the request that opened it.
 	Command string             `json:"command,omitempty"`
 	Run     *terminalhost.Spec `json:"run,omitempty"`
 	Number  int64              `json:"number,omitempty"`
 }
 
-// op is what is asked for.
+// op is the operation of a request.
 type op string
 
 const (
-	opStart      op = "start"       // a process, unless it was started before
-	opSaid       op = "said"        // how many bytes it has written by now, which becomes its mark
-	opUntouched  op = "untouched"   // whether it has read nothing from the last beginning on
-	opStderr     op = "stderr"      // the last of its standard error
-	opAck        op = "ack"         // the lines up to this one are in the journal
-	opCloseInput op = "close_input" // its input ends after a frame; 0: at once
-	opEnd        op = "end"         // it is ended; answered when nothing is left of it
-	opKill       op = "kill"        // likewise, at once
-	opSecrets    op = "secrets"     // what is a secret
-	opBye        op = "bye"         // all are ended, and the keeper ends
+	opStart      op = "start"       // start a process unless it was started before
+	opSaid       op = "said"        // return and store the number of bytes written
+	opUntouched  op = "untouched"   // report whether nothing was read since the last beginning
+	opStderr     op = "stderr"      // return the last lines of standard error
+	opAck        op = "ack"         // the lines up to this one are journaled
+	opCloseInput op = "close_input" // close the input after a frame, or immediately if 0
+	opEnd        op = "end"         // end the process; answered when it and its children have exited
+	opKill       op = "kill"        // the same without grace
+	opSecrets    op = "secrets"     // add secrets
+	opBye        op = "bye"         // end all processes and the keeper
 
-	// Of the commands that a process has had started:
-	opOpen    op = "open"    // one is started, unless it was before
-	opOutput  op = "output"  // what one has written
-	opAwait   op = "await"   // how one has ended; answered when it has
-	opStop    op = "stop"    // one is ended
-	opRelease op = "release" // one is ended and forgotten
+	// For terminals:
+	opOpen    op = "open"    // start one unless it was started before
+	opOutput  op = "output"  // return the output
+	opAwait   op = "await"   // return how it exited; answered when it has
+	opStop    op = "stop"    // end it
+	opRelease op = "release" // end and forget it
 )
 
-// reply is a message from the keeper: the answer to I, or an event.
+// reply is a message of the keeper: the answer to request I, or an event.
 type reply struct {
-	I     int64    `json:"i,omitempty"`
-	Error *refusal `json:"error,omitempty"`
-	PID   int      `json:"pid,omitempty"`
-	Bytes int64    `json:"bytes,omitempty"`
-	Untouched    bool     `json:"is,omitempty"`
-	Text  string   `json:"text,omitempty"`
-	Event event    `json:"event,omitempty"`
-	ID    ID       `json:"id,omitzero"`
-	Exit  *Exit    `json:"exit,omitempty"`
+	I         int64    `json:"i,omitempty"`
+	Error     *refusal `json:"error,omitempty"`
+	PID       int      `json:"pid,omitempty"`
+	Bytes     int64    `json:"bytes,omitempty"`
+	Untouched bool     `json:"is,omitempty"`
+	Text      string   `json:"text,omitempty"`
+	Event     event    `json:"event,omitempty"`
+	ID        ID       `json:"id,omitzero"`
+	Exit      *Exit    `json:"exit,omitempty"`
 
-	Output *terminalhost.Output `json:"output,omitempty"` // of a command
+	Output *terminalhost.Output `json:"output,omitempty"` // of a terminal
 }
 
-// Number returns the request's number.
 func (s reply) Number() int64 { return s.I }
 
-// Err returns the keeper's error.
 func (s reply) Err() error {
 	if s.Error != nil {
 		return s.Error
@@ -96,21 +95,21 @@ func (s reply) Err() error {
 	return nil
 }
 
-// event is what a process did.
+// event is the kind of an event.
 type event string
 
 const (
-	evStderr event = "stderr" // a line of its standard error, which is Text
-	evOver   event = "over"   // its output has ended
-	evExit   event = "exit"   // it has ended
-	evUnread event = "unread" // one was sent away who left the answers of its bridge unread
+	evStderr event = "stderr" // a line of standard error, in Text
+	evOver   event = "over"   // the output has ended
+	evExit   event = "exit"   // the process has exited
+	evUnread event = "unread" // the bridge closed a client that did not read its answers
 )
 
-// refusal is an error of the keeper's, so that the client can tell what it is.
+// refusal is an error in a reply.
 type refusal struct {
 	Text  string `json:"text"`
 	Errno int    `json:"errno,omitempty"`
-	None  bool   `json:"none,omitempty"` // it is capture.ErrNone
+	None  bool   `json:"none,omitempty"` // the error is terminalhost.ErrNone
 }
 
 func refusalOf(err error) *refusal {
@@ -127,7 +126,7 @@ func refusalOf(err error) *refusal {
 
 func (r *refusal) Error() string { return r.Text }
 
-// Unwrap gives the error by which errors.Is finds it.
+// Unwrap returns the error for errors.Is.
 func (r *refusal) Unwrap() error {
 	switch {
 	case r.None:
@@ -138,18 +137,20 @@ func (r *refusal) Unwrap() error {
 	return nil
 }
 
-// frame is what is said to a host at once: text goes to its input, sides over its bridge, note stays in the script.
-// A frame is taken whole or not at all, and only when its number is the next.
+// frame is a unit of a host's input: text goes to the process's input, sides to its bridge, and the
+// note into the script. A frame is accepted whole or not at all, and only if its number is the next
+// one.
 type frame struct {
 	Entry
 	sides []Side
 	text  []byte
 }
 
-// headLen is the length of a frame's head: kind, number, heard, and the lengths of note, sides and text.
+// headLen is the length of a frame's header: kind, number, heard, and the lengths of note, sides
+// and text.
 const headLen = 1 + 8 + 8 + 4 + 4 + 8
 
-// appendHead appends a frame's head, note and sides; size is the length of the text that follows.
+// appendHead appends a frame's header, note and sides. size is the length of the text that follows.
 func appendHead(dst []byte, e Entry, sides []Side, size int) []byte {
 	beside := 0
 	for _, x := range sides {
@@ -170,10 +171,10 @@ func appendHead(dst []byte, e Entry, sides []Side, size int) []byte {
 
 var errBadFrame = errors.New("what is no frame")
 
-// maxFrameText is how long a frame may be: longer, and its head is none.
+// maxFrameText is the longest text of a valid frame.
 const maxFrameText = 1 << 34
 
-// readFrame reads a frame. One that does not come whole is io.ErrUnexpectedEOF.
+// readFrame reads a frame. It returns io.ErrUnexpectedEOF for an incomplete frame.
 func readFrame(r io.Reader) (f frame, err error) {
 	var head [headLen]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

@@ -4,5 +4,5 @@ package keeper
 
 import "os"
 
-// isRemoved is not known here, where there is no keeper.
+// isRemoved returns false: systems without a keeper do not need it.
 func isRemoved(*os.File) bool { return false }

@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// isRemoved reports whether a file that is open has no name any more. A renamed directory keeps
-// its files' names.
+// isRemoved reports whether an open file was deleted. Renaming its directory does not count.
 func isRemoved(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil {

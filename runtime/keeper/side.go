@@ -10,13 +10,13 @@ import (
 	"github.com/concerto-lang/concerto/runtime/mcpbridge"
 )
 
-// Side is a line to one who has come over a process's bridge.
+// Side is a line for a client of a process's bridge.
 type Side struct {
 	Client int
 	Line   []byte
 }
 
-const sideLen = 4 + 4 // before a side's line: the client, and the length
+const sideLen = 4 + 4 // header of a side: client and length
 
 func (x Side) append(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(x.Client))
@@ -38,15 +38,16 @@ func readSides(b []byte) (all []Side, err error) {
 	return all, nil
 }
 
-// bridgeMark begins a line that came over the bridge; the client's number follows, a blank and the line, or
-// nothing when the client has left. It is a control character, with which no JSON text begins.
+// bridgeMark begins a line that came over the bridge. The client's number follows, then a space and
+// the line, or nothing if the client has disconnected. It is a control character, which cannot
+// begin a JSON text.
 const bridgeMark = 0x1e
 
-// bridgeMarkSize is how much longer a line may be by that.
+// bridgeMarkSize is the maximal length of the mark and the number.
 const bridgeMarkSize = 32
 
-// ParseBridgeLine takes a line of a process apart that came over its bridge; left: the client has gone. ok is
-// false for one of the process's own.
+// ParseBridgeLine parses a line in a process's output that came over its bridge. left means that
+// the client has disconnected. ok is false for a line of the process itself.
 func ParseBridgeLine(text []byte) (client int, line []byte, left, ok bool) {
 	if len(text) == 0 || text[0] != bridgeMark {
 		return 0, nil, false, false
@@ -56,14 +57,14 @@ func ParseBridgeLine(text []byte) (client int, line []byte, left, ok bool) {
 	return client, line, !said, err == nil
 }
 
-// bridgeLines are what came over a process's bridge, among what it wrote.
+// bridgeLines records the bridge's lines in a process's output.
 type bridgeLines struct {
-	appended int64 // that were added so
-	waiting  int   // so many lines wait to be
-	read  int64 // bytes of what the process wrote
-	mark  int64 // and how many those were when they were counted last
+	appended int64 // bytes that were inserted
+	waiting  int   // number of lines that wait to be inserted
+	read     int64 // bytes of the process's own output in the spool
+	mark     int64 // bytes of its output when bytesWritten was called last
 	midLine  bool  // the spool ends within a line
-	closed  bool  // nothing is added any more
+	closed   bool  // no line is inserted any more
 }
 
 // openBridge opens the process's bridge.
@@ -90,20 +91,21 @@ func (h *hosted) openBridge() (err error) {
 	return os.WriteFile(filepath.Join(h.keeper.Dir, h.spec.dir(), bridgeFile), []byte(h.spec.Bridge), 0o600)
 }
 
-// sweepBridges removes the directories of bridges whose keeper was killed.
+// sweepBridges removes the sockets of bridges whose keeper was killed.
 func sweepBridges(dir string) {
 	dirs, _ := os.ReadDir(filepath.Join(dir, hostsDir))
 	for _, d := range dirs {
 		file := filepath.Join(dir, hostsDir, d.Name(), bridgeFile)
 		if path, err := os.ReadFile(file); err == nil {
 			mcpbridge.Remove(string(path))
-			_ = os.Remove(file) // else it is looked at again
+			_ = os.Remove(file) // on failure, the next keeper tries again
 		}
 	}
 }
 
-// appendBridgeLine adds a line that came over the bridge, behind all that the process had written when it came,
-// and had written when that was counted last: so a line counts to the exchange in which it was said.
+// appendBridgeLine inserts a line of the bridge after everything that the process had written when
+// it came, and when bytesWritten was called last. So the line belongs to the exchange in which it
+// was sent.
 func (h *hosted) appendBridgeLine(text []byte) {
 	written := h.proc.Written()
 	h.mu.Lock()
@@ -129,5 +131,6 @@ func (h *hosted) closeBridge() {
 	h.mu.Unlock()
 	h.changed.Broadcast()
 	h.bridge.End()
-	_ = os.Remove(filepath.Join(h.keeper.Dir, h.spec.dir(), bridgeFile)) // else there is nothing to remove where it says
+	// on failure, sweepBridges finds nothing to remove
+	_ = os.Remove(filepath.Join(h.keeper.Dir, h.spec.dir(), bridgeFile))
 }

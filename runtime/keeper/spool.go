@@ -8,27 +8,27 @@ import (
 	"path/filepath"
 )
 
-// spool is what a host has written, as a file of whole lines; the last may have no end when there
-// is nothing behind it, and one that is very long comes in pieces. Where a secret stands in a line, the file has
-// its mark.
+// spool stores a host's output in a file of whole lines. The last line may be without an end, and a
+// very long line is stored in pieces. Secrets in lines are replaced by marks.
 type spool struct {
 	f    *os.File
 	size int64 // of the file
 
-	lines, bytes int64 // in all that was appended
-	begin        check // where the file begins: what is before it is forgotten
+	lines, bytes int64 // of all appended output
+	begin        check // position of the file's beginning in the output
 	checks       []check
 	hide         *redactor
-	unrestorable          map[int64][]byte // lines that a mark does not give back, by their places in the file
+	// lines that cannot be restored from marks, by offset in the file
+	unrestorable map[int64][]byte
 }
 
-// check is a place: so many lines, with so many bytes, are before it. at is in the file.
+// check is a position: the lines and bytes before it, and the offset in the file.
 type check struct{ lines, bytes, at int64 }
 
 const (
 	checkEvery = 1 << 20   // bytes of the file between checks
-	maxRead = 256 << 10 // bytes of the file that are handed on at once
-	// truncateFrom is how large a file is, all of it journaled, when it begins anew.
+	maxRead    = 256 << 10 // bytes of the file that are read at once
+	// truncateFrom is the size from which a completely journaled file is truncated.
 	truncateFrom = 16 << 20
 )
 
@@ -43,8 +43,8 @@ func newSpool(dir string, hide *redactor) (*spool, error) {
 	return &spool{f: f, hide: hide, unrestorable: map[int64][]byte{}}, nil
 }
 
-// appendText adds what was written: lines with their ends, or the last piece of what has none. When it
-// fails, nothing was added.
+// appendText appends output: lines with their ends, or the last piece of a line. On failure nothing
+// is appended.
 func (s *spool) appendText(text []byte) error {
 	file, odd := text, map[int64][]byte(nil)
 	if s.hide.hasSecrets() {
@@ -69,11 +69,12 @@ func (s *spool) appendText(text []byte) error {
 	return nil
 }
 
-// filePosition is where reading goes on: at in the file, past skip bytes of what stands there.
+// filePosition is a position for reading: offset at in the file, plus skip bytes of the restored
+// text.
 type filePosition struct{ at, skip int64 }
 
-// seekLine gives the place where a line begins, and what is before it. lines is that line's number less one; one that
-// is forgotten, or not there yet, gives the nearest.
+// seekLine returns the position after the given number of lines, and the lines and bytes before it.
+// For a line that is deleted or not yet written it returns the nearest position.
 func (s *spool) seekLine(lines int64) (filePosition, check, error) {
 	from := s.begin
 	for _, c := range s.checks {
@@ -106,8 +107,8 @@ func (s *spool) seekLine(lines int64) (filePosition, check, error) {
 	return filePosition{at: from.at}, from, nil
 }
 
-// readAt gives what stands at a place in the file, some whole lines or the last piece, as it was written (text) and as
-// it stands there (raw).
+// readAt returns some whole lines, or the last piece of a line, at an offset in the file: restored
+// (text) and as stored (raw).
 func (s *spool) readAt(at int64) (raw, text []byte, err error) {
 	size := int64(maxRead)
 	for {
@@ -128,7 +129,7 @@ func (s *spool) readAt(at int64) (raw, text []byte, err error) {
 	return raw, s.hide.restoreLines(raw, at, s.unrestorable), nil
 }
 
-// truncateIfLarge begins the file anew when all of it is journaled and it is large.
+// truncateIfLarge truncates the file if it is large. All of it must be journaled.
 func (s *spool) truncateIfLarge() bool {
 	if s.size < truncateFrom || s.f.Truncate(0) != nil {
 		return false

@@ -5,10 +5,11 @@ import (
 	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
-// Terminals are the commands that a process has had started, as a capture.Set.
+// Terminals are the commands that run for a kept process, with the methods of terminalhost.Set.
+// Every error may be ErrLost or ErrLeft.
 type Terminals struct{ c *Conn }
 
-// Terminals gives the commands that the process has had started. They end with it.
+// Terminals returns the commands that run for the process. They end with it.
 func (c *Conn) Terminals() *Terminals { return &Terminals{c} }
 
 func (t *Terminals) request(a request) (reply, error) {
@@ -19,13 +20,13 @@ func (t *Terminals) request(a request) (reply, error) {
 	return t.c.link.request(a)
 }
 
-// Open is as of a capture.Set. The error may be ErrLost or ErrLeft, as of all that follow.
+// Open is like terminalhost.Set.Open.
 func (t *Terminals) Open(number int64, spec *terminalhost.Spec) (id string, err error) {
 	s, err := t.request(request{Op: opOpen, Number: number, Run: spec})
 	return s.Text, err
 }
 
-// Output is as of a capture.Set.
+// Output is like terminalhost.Set.Output.
 func (t *Terminals) Output(id string) (terminalhost.Output, error) {
 	s, err := t.request(request{Op: opOutput, Command: id})
 	if err != nil {
@@ -34,7 +35,7 @@ func (t *Terminals) Output(id string) (terminalhost.Output, error) {
 	return *s.Output, nil
 }
 
-// Await is as of a capture.Set.
+// Await is like terminalhost.Set.Await.
 func (t *Terminals) Await(id string) (terminalhost.Exit, error) {
 	s, err := t.request(request{Op: opAwait, Command: id})
 	if err != nil {
@@ -43,22 +44,22 @@ func (t *Terminals) Await(id string) (terminalhost.Exit, error) {
 	return *s.Output.Exit, nil
 }
 
-// Kill is as of a capture.Set.
+// Kill is like terminalhost.Set.Kill.
 func (t *Terminals) Kill(id string) error {
 	_, err := t.request(request{Op: opStop, Command: id})
 	return err
 }
 
-// Release is as of a capture.Set.
+// Release is like terminalhost.Set.Release.
 func (t *Terminals) Release(number int64, id string) error {
 	_, err := t.request(request{Op: opRelease, Number: number, Command: id})
 	return err
 }
 
-// End does nothing: Conn.End ends them.
+// End does nothing: Conn.End ends the commands.
 func (t *Terminals) End() {}
 
-// handleCommand does what is asked of a command that the process has had started.
+// handleCommand handles a request about a terminal.
 func (h *hosted) handleCommand(c *holder.Peer, a *request) {
 	answer := reply{I: a.I}
 	var err error
