@@ -56,7 +56,11 @@ func TestInbox(t *testing.T) {
 		{"behind that", func(in *inbox) { in.requestProcess(); in.addBatch(uttered(t, progress), true) }, "untaken", false},
 		{"read by another", func(in *inbox) { in.requestProcess(); in.clearRequest(); in.addBatch(uttered(t, progress), true) }, "1 waiting", false},
 		{"read after all", func(in *inbox) { in.addBatch(uttered(t, progress), true); in.requestProcess() }, "1 waiting", false},
-		{"cancelled", func(in *inbox) { in.addBatch(uttered(t, progress), true); in.discardAll(); in.addBatch(uttered(t, progress), true) }, "complete", false},
+		{"cancelled", func(in *inbox) {
+			in.addBatch(uttered(t, progress), true)
+			in.discardAll()
+			in.addBatch(uttered(t, progress), true)
+		}, "complete", false},
 		{"cancelled, and ended", func(in *inbox) { in.discardAll(); in.addBatch(uttered(t, result), true) }, "complete", true},
 	} {
 		in := newInbox()
@@ -129,7 +133,7 @@ func TestFailureHasCause(t *testing.T) {
 	for err, want := range map[error]string{
 		&ndjson.TooLongError{Limit: 8, Size: 9, Offset: 1}: "sent a line longer than 8 bytes (9 read, at offset 1 of its output)",
 		&ndjson.EncodingError{Size: 4, At: 2, Offset: 7}:   "sent a line of 4 bytes that is not valid UTF-8 (byte 2 of it, at offset 7 of its output)",
-		errTooLarge:           "sent a message whose values need more than the 3 MiB that [limits] max_memory_mb allows",
+		errTooLarge:         "sent a message whose values need more than the 3 MiB that [limits] max_memory_mb allows",
 		errors.New("a leg"): "cannot be read from: a leg",
 	} {
 		if f := p.lineError(err, nil); !strings.HasSuffix(f.Message, want) || !errors.Is(f, err) {
