@@ -1,8 +1,8 @@
-// Package cputime tells how much processor time the process has used. Unlike the
-// time of a clock, it does not include what other processes took.
+// Package cputime measures the processor time of this process. Unlike clock time, it does not
+// include the time of other processes.
 package cputime
 
 import "time"
 
-// started is when the process has, for systems that count no processor time.
+// started is the start time of the process, for systems that count no processor time.
 var started = time.Now()

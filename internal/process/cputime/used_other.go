@@ -4,6 +4,6 @@ package cputime
 
 import "time"
 
-// Used is the time since the process started. It includes the time that a busy
-// machine took from the process.
+// Used returns the time since the process started. On a busy machine this includes the time of
+// other processes.
 func Used() time.Duration { return time.Since(started) }

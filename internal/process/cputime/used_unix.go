@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Used is the processor time that all threads of the process have used, in user
-// code and in the system.
+// Used returns the processor time of all threads of the process, in user code and in the system.
 func Used() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

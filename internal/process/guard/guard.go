@@ -1,8 +1,8 @@
-// Package guard is the guardian: a process of ours that sees a run out when the
-// run's own process is killed, and ends whatever that had started.
+// Package guard implements the guardian: a process that ends the processes of a run when the run's
+// own process is killed.
 //
-// The run holds the write end of a pipe that is the guardian's standard input,
-// and says what there is to end, a line each:
+// The run holds the write end of a pipe, which is the guardian's standard input, and writes what
+// the guardian must end, one item a line:
 //
 //	=RUN                the processes whose environment has this run's mark
 //	!RUN                that run is over
@@ -10,18 +10,19 @@
 //	-PGID               that group is gone
 //	bye                 nothing is to be done
 //
-// When the pipe ends without a bye, all that is still listed gets SIGKILL.
+// When the pipe is closed without "bye", the guardian kills everything that is still listed with
+// SIGKILL.
 //
-// Importing the package makes a program the guardian when it is started as
-// `concerto host guard`. There is one as long as a run has hosts, and it should cost
-// little. So this is decided when the package is initialised. Go initialises packages
-// as soon as those that they import are, in the order of their names: what imports
-// nothing but os and its like comes before nearly all that the program consists of.
+// Importing the package makes the program the guardian if it was started as `concerto host guard`.
+// A guardian exists as long as a run has hosts, so it must use little memory. Therefore the package
+// acts when it is initialised. Go initialises packages as soon as their imports are initialised, in
+// the order of their names, so a package that imports only os and similar packages is initialised
+// before most of the program.
 package guard
 
 import "os"
 
-// Args are the arguments that make the program the guardian.
+// Args are the arguments that start the guardian.
 var Args = [...]string{"host", "guard"}
 
 func init() {

@@ -10,10 +10,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
-// How often the processes are looked through until none is left: what is killed
-// takes a moment, and may have started others meanwhile. One that forks and ends at once
-// is missed by some looks: sure is how many in a row must find none, and hunted how
-// often each looks for what is being born. Nobody waits for this process, so there are many.
+// How often the guardian scans the processes until none is left. A killed process takes a moment to
+// exit and may have started others. A process that forks and exits immediately is missed by some
+// scans: sure is the number of consecutive scans that must find nothing, and hunted the number of
+// checks for new processes in each scan. The numbers may be large because nothing waits for the
+// guardian.
 const (
 	rounds = 3000
 	pause  = 5 * time.Millisecond
@@ -21,15 +22,15 @@ const (
 	hunted = 100
 )
 
-// list is what there is to end.
+// list contains what the guardian must end.
 type list struct {
-	groups map[int]int64 // when the leader began, by the group's number
+	groups map[int]int64 // start time of the leader, by group number
 	runs   map[string]bool
 }
 
-// watch reads what there is to end, and ends it when the pipe does.
+// watch reads the list from the pipe, and ends what is listed when the pipe is closed.
 func watch(pipe *os.File) int {
-	// Who stops all that belongs to a service must not stop this one first.
+	// A service manager that stops all processes of a service must not stop the guardian first.
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	l := list{groups: map[int]int64{}, runs: map[string]bool{}}
 	var line []byte
@@ -54,7 +55,7 @@ func watch(pipe *os.File) int {
 	return 0
 }
 
-// hear takes a line in, and says whether there is still something to watch for.
+// hear handles a line, and returns false if nothing is left to watch.
 func (l *list) hear(line string) bool {
 	if line == "" {
 		return true
@@ -78,7 +79,7 @@ func (l *list) hear(line string) bool {
 	return true
 }
 
-// numbers reads two numbers with a blank between them.
+// numbers parses two numbers separated by a space.
 func numbers(text string) (a, b int64, ok bool) {
 	for i := range text {
 		if text[i] != ' ' {
@@ -91,10 +92,10 @@ func numbers(text string) (a, b int64, ok bool) {
 	return 0, 0, false
 }
 
-// end ends everything.
+// end ends everything in the list.
 func (l *list) end() {
 	for group, began := range l.groups {
-		// Another began with the number of the leader: the group is not ours.
+		// If the start time differs, the number was reused and the group is another one.
 		if now := proc.Read(group); now == nil || now.Began == began {
 			_ = syscall.Kill(-group, syscall.SIGKILL)
 		}
@@ -111,7 +112,7 @@ func (l *list) end() {
 	}
 }
 
-// sweep kills the processes that have a mark, and says whether there were any.
+// sweep kills the marked processes, and reports whether there were any.
 func (l *list) sweep() (found bool) {
 	for pid := range proc.All {
 		if env := proc.Environ(pid); env != nil && l.marked(env) {
@@ -122,7 +123,7 @@ func (l *list) sweep() (found bool) {
 	return found
 }
 
-// marked says whether an environment has the mark of a run.
+// marked reports whether an environment contains the mark of a listed run.
 func (l *list) marked(env []byte) bool {
 	for run := range l.runs {
 		if proc.Marked(env, run) {

@@ -4,5 +4,5 @@ package guard
 
 import "os"
 
-// watch is for Linux: elsewhere nobody starts a guardian.
+// watch is not used on this system.
 func watch(*os.File) int { return 2 }

@@ -34,8 +34,8 @@ func (a answer) Err() error {
 
 var errGone = errors.New("gone")
 
-// TestLink: answers find their requests in any order, events come after the greeting, and what waits when the
-// connection ends gets the link's error.
+// TestLink checks that answers find their requests in any order, that events come after the
+// greeting, and that waiting requests return the link's error when the connection ends.
 func TestLink(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30)) // longer than a socket's path may be
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -102,7 +102,7 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// serve is a holder that answers one connection.
+// serve answers one connection as a holder does.
 func serve(t *testing.T, door net.Listener) {
 	conn, err := door.Accept()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// Launch fails: there are no sessions here.
+// Launch fails: this system has no sessions.
 func Launch(*exec.Cmd, string, any, any) error {
 	return errors.New("a process that outlives this one needs Linux or macOS")
 }

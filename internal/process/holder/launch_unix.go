@@ -11,9 +11,10 @@ import (
 	"syscall"
 )
 
-// Launch starts a holder in a session of its own, in which it outlives us and our terminal. The holder reads spec on
-// its standard input, and its first line on its standard output is decoded into ready: it can be reached, or why it
-// cannot. Its standard error is appended to the file log.
+// Launch starts a holder in a session of its own, so that it outlives this process and its
+// terminal. The holder reads spec from its standard input. Its first line of standard output is
+// decoded into ready, which says that it accepts connections or why it does not. Its standard error
+// is appended to the file log.
 func Launch(cmd *exec.Cmd, log string, spec, ready any) error {
 	logged, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -36,7 +37,7 @@ func Launch(cmd *exec.Cmd, log string, spec, ready any) error {
 	if err != nil {
 		return err
 	}
-	go func() { _ = cmd.Wait() }() // it is our child as long as we live; the rest is in its log
+	go func() { _ = cmd.Wait() }() // the holder is our child while we live; other errors are in its log
 	if err := json.NewDecoder(said).Decode(ready); err != nil {
 		return fmt.Errorf("it said nothing: %w", err)
 	}

@@ -1,7 +1,7 @@
-// Package holder is what processes have in common that hold a child and its output for a client that may come and
-// go: runtime/keeper and relay/ptyholder. A holder runs in a session of its own and listens on a Unix socket in a
-// directory; requests, answers and events are lines of JSON. What a holder stores and which requests it answers is
-// up to its package.
+// Package holder contains the common parts of processes that run a child and store its output for a
+// client that may disconnect and reconnect: runtime/keeper and relay/ptyholder. A holder runs in a
+// session of its own and listens on a Unix socket in a directory; requests, answers and events are
+// lines of JSON. Each package defines what its holder stores and which requests it answers.
 package holder
 
 import (
@@ -30,8 +30,9 @@ type Link[A Answer] struct {
 	waiting map[int64]chan A
 }
 
-// NewLink returns a link over a connection; without one it is lost from the beginning. event receives the events, one
-// after the other; gone returns the error of requests when the connection has ended.
+// NewLink returns a link over a connection; a nil conn means a link that is lost from the
+// beginning. event receives the events in order; gone returns the error of requests after the
+// connection has ended.
 func NewLink[A Answer](conn io.ReadWriteCloser, event func(A), gone func() error) *Link[A] {
 	l := &Link[A]{conn: conn, gone: gone, lost: make(chan struct{}), waiting: map[int64]chan A{}}
 	if conn == nil {
@@ -108,7 +109,7 @@ func (l *Link[A]) Ask(ctx context.Context, numbered func(n int64) (request any))
 	case a = <-wait:
 	case <-l.lost:
 		select {
-		case a = <-wait: // it was the last
+		case a = <-wait: // the answer arrived before the connection ended
 		default:
 			return a, l.gone()
 		}

@@ -7,11 +7,12 @@ import (
 	"strconv"
 )
 
-// atDir returns a short path of a directory that is valid while d is open: a socket's path may
-// have a hundred bytes, a directory's need not.
+// atDir returns a short path of a directory that is valid while d is open. The path of a socket is
+// limited to about a hundred bytes, that of a directory is not.
 func atDir(d *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(d.Fd())) }
 
-// Listen opens a socket for this user alone in a directory, and returns its path there, by which Dial finds it.
+// Listen opens a socket in a directory that only this user can connect to, and returns its path for
+// Dial.
 func Listen(dir, name string) (l net.Listener, at string, err error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -25,7 +26,7 @@ func Listen(dir, name string) (l net.Listener, at string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	l.(*net.UnixListener).SetUnlinkOnClose(false) // its name is that of a directory that is closed
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // its path is invalid after the directory was closed
 	return l, name, os.Chmod(filepath.Join(dir, name), 0o600)
 }
 

@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// socketPath is how long a socket's path may be, everywhere.
+// socketPath is a length of a socket's path that every system supports.
 const socketPath = 100
 
-// Listen opens a socket for this user alone in a directory, or, where its path is too long, in one of its own, and
-// returns the path by which Dial finds it.
+// Listen opens a socket that only this user can connect to, in the given directory, or in a new
+// directory if the path is too long. It returns the path for Dial.
 func Listen(dir, name string) (l net.Listener, at string, err error) {
 	at = name
 	path := filepath.Join(dir, at)
@@ -24,7 +24,7 @@ func Listen(dir, name string) (l net.Listener, at string, err error) {
 		path = filepath.Join(own, name)
 		at = path
 	}
-	_ = os.Remove(path) // of a holder that was killed
+	_ = os.Remove(path) // left by a holder that was killed
 	l, err = net.Listen("unix", path)
 	if err != nil {
 		return nil, "", err

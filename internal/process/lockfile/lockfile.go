@@ -1,7 +1,7 @@
-// Package lockfile keeps a second process from what a first one uses.
+// Package lockfile prevents two processes from using the same resource.
 package lockfile
 
 import "errors"
 
-// ErrHeld says that another process holds a lock.
+// ErrHeld means that another process holds a lock.
 var ErrHeld = errors.New("another process has it")

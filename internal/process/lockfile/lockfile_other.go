@@ -2,11 +2,11 @@
 
 package lockfile
 
-// Lock does nothing where files cannot be locked.
+// Lock does nothing: this system has no file locks.
 func Lock(string) (unlock func() error, err error) { return func() error { return nil }, nil }
 
-// Held never says so.
+// Held returns false: this system has no file locks.
 func Held(string) (bool, error) { return false, nil }
 
-// Gone never says so.
+// Gone returns false: this system cannot tell.
 func Gone(int) bool { return false }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Lock locks a file, which is made when it is not there, until unlock is called or the process
-// ends. The error wraps ErrHeld when another process has locked it.
+// Lock locks a file, which it creates if necessary, until unlock is called or the process exits.
+// The error wraps ErrHeld if another process holds the lock.
 func Lock(file string) (unlock func() error, err error) {
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -24,7 +24,7 @@ func Lock(file string) (unlock func() error, err error) {
 	return f.Close, nil
 }
 
-// Held says whether somebody has locked a file. It only reads it.
+// Held reports whether a process holds the lock of a file. It opens the file only for reading.
 func Held(file string) (bool, error) {
 	f, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -41,5 +41,5 @@ func Held(file string) (bool, error) {
 	return held, errors.Join(err, f.Close())
 }
 
-// Gone says that there is no process of that number on this machine.
+// Gone reports whether no process with that number exists on this machine.
 func Gone(pid int) bool { return pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }

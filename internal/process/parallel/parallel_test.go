@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Every number is worked on once, however many processors there are.
+// Each number is processed once, for any number of processors.
 func TestDo(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, processors := range []int{1, 2, 3, 8} {
@@ -32,7 +32,7 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// The first part's panic reaches the caller.
+// The panic of the first part reaches the caller.
 func TestDoPanics(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	defer func() {

@@ -7,13 +7,13 @@ import (
 	"syscall"
 )
 
-// Hunt kills processes as they are born. One that forks and ends at once is gone before
-// a look through all of /proc comes to it, but Linux gives numbers in order, so the next
-// one's is known: /proc is asked for it, again and again, until it is there. It looks so many times
-// at the newest processes and the next ones, kills those whose environment is one of
-// ours, and says how many that were.
+// Hunt kills short-lived processes. A process that forks and exits immediately is gone before a
+// scan of /proc reaches it. But Linux assigns process numbers in order, so the next number is
+// known, and Hunt reads it in /proc until it exists. Hunt checks the newest and the next numbers so
+// many times, kills the processes for whose environment ours returns true, and returns how many it
+// killed.
 func Hunt(looks int, ours func(env []byte) bool) (killed int) {
-	load, err := os.Open("/proc/loadavg") // its last field is the newest process's number
+	load, err := os.Open("/proc/loadavg") // the last field is the number of the newest process
 	if err != nil {
 		return 0
 	}
@@ -32,13 +32,13 @@ func Hunt(looks int, ours func(env []byte) bool) (killed int) {
 	return killed
 }
 
-// How many numbers are looked at beside the newest: what was born while others were
-// looked at, and what is being born.
+// How many numbers before and after the newest are checked: processes that started during a check,
+// and those that are starting.
 const behind, ahead = 4, 4
 
 type hunter struct{ env []byte }
 
-// newest is the number that was given last; 0 when /proc does not say.
+// newest returns the process number that was assigned last, or 0 if /proc does not contain it.
 func (h *hunter) newest(load int) int {
 	n, _ := syscall.Pread(load, h.env, 0)
 	line := h.env[:max(n, 0)]
@@ -55,7 +55,7 @@ func (h *hunter) newest(load int) int {
 	return pid
 }
 
-// environ is Environ in few calls of the system.
+// environ is like Environ, with fewer system calls.
 func (h *hunter) environ(pid int) []byte {
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/environ", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {

@@ -1,15 +1,16 @@
-// Package proc reads what Linux tells of processes in /proc. It is used by the
-// guardian (package guard says why), so it imports nothing that needs package unicode.
+// Package proc reads the state of processes from Linux's /proc. The guardian uses it (see package
+// guard), so it imports nothing that needs package unicode.
 package proc
 
-// Mark is the variable by which a process, and whatever it starts, is known to
-// be a run's: its value is the run's id, a colon and the name of whom the process
-// plays.
+// Mark is the environment variable that marks a process and its children as part of a run. Its
+// value is the run's id, a colon and the host's name.
 const Mark = "CONCERTO_HOST"
 
-// KeptMark is the variable that a process has besides when it is one of a durable run, which many processes go on with
-// one after the other, and whose keeper outlives them. Its value is the run's id, a dot, the keeper's name, a colon and the name as in Mark.
+// KeptMark is an additional variable of processes of a durable run. Several processes continue such
+// a run one after the other, and its keeper outlives them. The value is the run's id, a dot, the
+// keeper's name, a colon and the name as in Mark.
 const KeptMark = "CONCERTO_KEPT"
 
-// KeptBy before a run's id, a dot and a keeper's name means that keeper, to Marked.
+// KeptBy is a prefix for Marked: before a run's id, a dot and a keeper's name it selects the
+// keeper's processes.
 const KeptBy = "kept/"

@@ -7,29 +7,29 @@ import (
 
 // Stat is a line of /proc/N/stat.
 type Stat struct {
-	State   byte // 'Z' for a process that nobody has waited for yet
+	State   byte // 'Z' for a process that its parent has not waited for
 	Parent  int
 	Group   int
 	Session int
-	Began   int64 // in ticks since the machine began: with the number it names the process
-	CPU     int64 // ticks that it has used, and its children that it waited for
-	Pages   int64 // that it has in memory
+	Began   int64 // start time, in ticks since boot; together with the number it identifies the process
+	CPU     int64 // processor time of the process and of children that it waited for, in ticks
+	Pages   int64 // resident memory
 }
 
-// TicksASecond is the length of a tick: Linux shows no other to anybody.
+// TicksASecond is the number of ticks in a second. Linux uses this value in /proc on all machines.
 const TicksASecond = 100
 
-// Fields of a stat line behind the name of the program.
+// Indexes of the fields after the program name in a stat line.
 const (
 	state, parent, group, session = 0, 1, 2, 3
 	user, system, cuser, csystem  = 11, 12, 13, 14
 	began, pages, fields          = 19, 21, 22
 )
 
-// Runs says whether the process can still do anything.
+// Runs reports whether the process can still execute.
 func (s *Stat) Runs() bool { return s.State != 'Z' && s.State != 'X' }
 
-// Read tells of a process; nil when there is none.
+// Read returns the state of a process, or nil if there is none.
 func Read(pid int) *Stat {
 	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -38,8 +38,7 @@ func Read(pid int) *Stat {
 	return parse(line)
 }
 
-// parse reads "N (name) state parent group …". The name may contain any
-// character.
+// parse parses "N (name) state parent group …". The name may contain any character.
 func parse(line []byte) *Stat {
 	behind := -1
 	for i, c := range line {
@@ -79,7 +78,7 @@ func parse(line []byte) *Stat {
 	return s
 }
 
-// All gives the numbers of all processes that there are.
+// All yields the numbers of all processes.
 func All(yield func(pid int) bool) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -100,8 +99,8 @@ func All(yield func(pid int) bool) {
 	}
 }
 
-// Environ is the environment with which a process was started, a zero behind each
-// variable; nil when it has none, has ended, or may not be looked at.
+// Environ returns the environment with which a process was started, with a zero byte after each
+// variable, or nil if it has none, has exited, or may not be read.
 func Environ(pid int) []byte {
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
@@ -110,8 +109,8 @@ func Environ(pid int) []byte {
 	return env
 }
 
-// Marked says whether an environment has the mark of a run: by its id, of what the run's process has
-// started, by its id behind KeptBy, of what its keeper has.
+// Marked reports whether an environment contains the mark of a run. run is the run's id for the
+// processes of the run itself, or the id after KeptBy for those of its keeper.
 func Marked(env []byte, run string) bool {
 	if len(run) > len(KeptBy) && run[:len(KeptBy)] == KeptBy {
 		return has(env, KeptMark+"="+run[len(KeptBy):]+":")
@@ -119,9 +118,10 @@ func Marked(env []byte, run string) bool {
 	return has(env, Mark+"="+run+":") && !has(env, KeptMark+"=")
 }
 
-// has says whether a variable of an environment begins with a text, its end included.
+// has reports whether a variable of an environment begins with mark. mark may match a whole
+// variable with its zero byte.
 func has(env []byte, mark string) bool {
-	begins := true // a variable does at i
+	begins := true // a variable begins at i
 	for i := range env {
 		if begins && len(env)-i >= len(mark) && string(env[i:i+len(mark)]) == mark {
 			return true

@@ -48,7 +48,7 @@ func TestMarked(t *testing.T) {
 	}
 	defer c.Wait()
 	defer c.Process.Kill()
-	// A program's environment is there a moment after its start has been told.
+	// The environment of a process appears shortly after its start was reported.
 	var env []byte
 	for end := time.Now().Add(2 * time.Minute); len(env) == 0 && time.Now().Before(end); {
 		env = Environ(c.Process.Pid)

@@ -7,9 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
-// groupAlive says whether a process of the group can still run. Zombies, which
-// still accept signals, do not count: in a container perhaps nobody ever
-// collects them.
+// groupAlive reports whether a process of the group can still run. It ignores zombies, which accept
+// signals but may never be waited for in a container.
 func groupAlive(pgid int) bool {
 	if errors.Is(syscall.Kill(-pgid, 0), syscall.ESRCH) {
 		return false
@@ -21,5 +20,5 @@ func groupAlive(pgid int) bool {
 			return true
 		}
 	}
-	return !seen // without /proc nothing is known
+	return !seen // without /proc, report true
 }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// dieWithParent does nothing: only Linux tells a child of its parent's end.
+// dieWithParent does nothing: only Linux can kill a child when its parent exits.
 func dieWithParent(*syscall.SysProcAttr) {}
 
-// groupAlive says whether the group has a member.
+// groupAlive reports whether the group has a member.
 func groupAlive(pgid int) bool { return !errors.Is(syscall.Kill(-pgid, 0), syscall.ESRCH) }

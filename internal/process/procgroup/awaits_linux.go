@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
-// AwaitsInput says whether a member of the group waits for what comes on Stdin, and no
-// member of it that could read there does anything else. known is false when that cannot be seen.
+// AwaitsInput reports whether a member of the group waits for input on Stdin, and no member that
+// can read there does anything else. known is false if the system cannot tell.
 func (p *Process) AwaitsInput() (waits, known bool) {
 	pipe, err := pipeName(p.Stdin)
 	if err != nil {
@@ -40,8 +40,8 @@ func (p *Process) AwaitsInput() (waits, known bool) {
 	return waits, true
 }
 
-// allDoing tells of a process: it works when one of its threads does, or has while they
-// were looked at one by one, as one may wake another and rest before its turn comes.
+// processActivity returns what a process does. It counts as running if one of its threads runs, or
+// has run while the threads were checked, because one thread may wake another and then block.
 func allDoing(pid int) (activity, error) {
 	all := rests
 	before, tasks := switches(pid)
@@ -58,8 +58,7 @@ func allDoing(pid int) (activity, error) {
 	return all, nil
 }
 
-// switches is what tells that a thread of a process has run: how often each was given a
-// processor and gave it up.
+// switches returns the context switches of each thread, which change when a thread runs.
 func switches(pid int) (all string, tasks []string) {
 	dir := fmt.Sprintf("/proc/%d/task/", pid)
 	entries, err := os.ReadDir(dir)
@@ -68,7 +67,7 @@ func switches(pid int) (all string, tasks []string) {
 	}
 	var b strings.Builder
 	for _, e := range entries {
-		status, _ := os.ReadFile(dir + e.Name() + "/status") // of one that has ended there is none
+		status, _ := os.ReadFile(dir + e.Name() + "/status") // empty if the thread has exited
 		_, counts, _ := strings.Cut(string(status), "\nvoluntary_ctxt_switches:")
 		fmt.Fprintln(&b, e.Name(), counts)
 		tasks = append(tasks, e.Name())
@@ -76,7 +75,7 @@ func switches(pid int) (all string, tasks []string) {
 	return b.String(), tasks
 }
 
-// pipeName is what a pipe's ends are called in /proc.
+// pipeName returns the name of a pipe's ends in /proc.
 func pipeName(f *os.File) (string, error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -89,19 +88,19 @@ func pipeName(f *os.File) (string, error) {
 	return fmt.Sprintf("pipe:[%d]", st.Ino), err
 }
 
-// activity is what a thread does.
+// activity says what a thread does.
 type activity int
 
 const (
-	rests  activity = iota // it waits for something else
+	rests  activity = iota // it is blocked on something else
 	awaits                 // it waits for standard input
-	works                  // it computes, or is about to
+	works                  // it runs, or is about to
 )
 
-// epollWait is Linux's oldest call of that kind, which newer machines do not have.
+// epollWait is the number of Linux's oldest epoll wait, which newer architectures do not have.
 var epollWait = map[string]int{"amd64": 232, "386": 256, "arm": 252}
 
-// doing tells of a thread. What has ended meanwhile rests.
+// threadActivity returns what a thread does. A thread that has exited counts as blocked.
 func doing(pid int, task string) (activity, error) {
 	tid, err := strconv.Atoi(task)
 	if err != nil {
@@ -142,7 +141,7 @@ func doing(pid int, task string) (activity, error) {
 	return rests, nil
 }
 
-// polled says whether standard input is among what an epoll waits for.
+// epollHasStdin reports whether an epoll descriptor waits for standard input.
 func polled(pid int, epoll uint64) bool {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", pid, epoll))
 	for line := range strings.Lines(string(text)) {

@@ -2,6 +2,5 @@
 
 package procgroup
 
-// AwaitsInput says whether a member of the group waits for what comes on Stdin; known is
-// false when that cannot be seen.
+// AwaitsInput returns known as false: this system cannot tell.
 func (p *Process) AwaitsInput() (waits, known bool) { return false, false }

@@ -16,21 +16,21 @@ import (
 	"time"
 )
 
-// cgroup is a control group (cgroup v2) for one process and all that it starts,
-// whatever group or session they make for themselves.
+// cgroup is a control group (cgroup v2) for one process and its descendants, including those that
+// change their process group or session.
 type cgroup struct {
 	path string
 	dir  *os.File
 }
 
-// controllers are what a group needs to hold limits.
+// controllers are the controllers that limits need.
 var controllers = []string{"memory", "pids"}
 
-// delegated is the directory of the control group below which this process may
-// make others. The error says why it may not.
+// delegated returns the directory of the control group below which this process may create others.
+// The error says why it may not.
 var delegated = sync.OnceValues(func() (string, error) { return delegatedOf(ownGroup, controllers) })
 
-// ownGroup is the directory of the control group in which this process is.
+// ownGroup returns the directory of this process's control group.
 func ownGroup() (string, error) {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -43,8 +43,7 @@ func ownGroup() (string, error) {
 	return groupDir(string(own), string(mounts))
 }
 
-// groupDir finds the directory by what /proc/self/cgroup and /proc/self/mountinfo
-// say.
+// groupDir finds the directory from /proc/self/cgroup and /proc/self/mountinfo.
 func groupDir(own, mounts string) (string, error) {
 	path := ""
 	for line := range strings.Lines(own) {
@@ -70,8 +69,7 @@ func groupDir(own, mounts string) (string, error) {
 	return "", errors.New("no cgroup v2 is mounted")
 }
 
-// delegatedOf makes a group's directory one in which groups with limits can be
-// made.
+// delegatedOf prepares a group's directory so that groups with limits can be created in it.
 func delegatedOf(own func() (string, error), need []string) (string, error) {
 	dir, err := own()
 	if err != nil {
@@ -96,8 +94,8 @@ func delegatedOf(own func() (string, error), need []string) (string, error) {
 	}
 	err = enable(dir, need)
 	if errors.Is(err, syscall.EBUSY) {
-		// A group with processes in it cannot have groups with limits below it. When
-		// they are all ours, they move, and the group that was made stays.
+		// A group that contains processes cannot have child groups with limits. If all of them are
+		// ours, they move to a new child group, which remains.
 		if err = move(dir, try); err == nil {
 			return dir, enable(dir, need)
 		}
@@ -109,14 +107,14 @@ func delegatedOf(own func() (string, error), need []string) (string, error) {
 	return dir, nil
 }
 
-// move moves this process and its children from one group to another. It fails when
-// there are others in it.
+// moveProcesses moves this process and its children from one group to another. It fails if the
+// group contains other processes.
 func move(from, to string) error {
 	in, err := os.ReadFile(filepath.Join(from, "cgroup.procs"))
 	if err != nil {
 		return err
 	}
-	family.mu.Lock() // none is started meanwhile
+	family.mu.Lock() // prevents the start of a child
 	defer family.mu.Unlock()
 	all := strings.Fields(string(in))
 	for _, text := range all {
@@ -132,7 +130,7 @@ func move(from, to string) error {
 	return nil
 }
 
-// enable has the groups below dir hold limits.
+// enableControllers enables limits in the groups below dir.
 func enable(dir string, need []string) error {
 	file := filepath.Join(dir, "cgroup.subtree_control")
 	have, err := os.ReadFile(file)
@@ -149,7 +147,7 @@ func enable(dir string, need []string) error {
 	return nil
 }
 
-// put writes to a file that the kernel shows.
+// writeControl writes to a control file of the kernel.
 func put(file, text string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {
@@ -159,14 +157,14 @@ func put(file, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-var cgroups atomic.Int64 // that were made, for their names
+var cgroups atomic.Int64 // number of groups created, used in their names
 
-// spareThreads is how many threads a group may have for each process that it may
-// have: the kernel bounds threads, of which a process has many. Processes are
-// counted; this holds what is faster than that.
+// spareThreads is the number of threads that a group may have for each allowed process. The kernel
+// limits threads, while the limit counts processes; this bound stops what starts processes faster
+// than they are counted.
 const spareThreads = 64
 
-// newCgroup makes a group with limits below base.
+// newCgroup creates a group with limits below base.
 func newCgroup(base string, l *Limits) (*cgroup, error) {
 	g := &cgroup{path: filepath.Join(base, fmt.Sprintf("concerto-%d-%d", os.Getpid(), cgroups.Add(1)))}
 	if err := os.Mkdir(g.path, 0o755); err != nil {
@@ -188,7 +186,7 @@ func (g *cgroup) limit(l *Limits) error {
 		if err := put(filepath.Join(g.path, "memory.max"), strconv.FormatInt(l.MemoryMB<<20, 10)); err != nil {
 			return err
 		}
-		// A kernel without swap has not the one, an older one not the other.
+		// A kernel without swap lacks the first file, an older kernel the second.
 		for file, text := range map[string]string{"memory.swap.max": "0", "memory.oom.group": "1"} {
 			if err := put(filepath.Join(g.path, file), text); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return err
@@ -201,7 +199,7 @@ func (g *cgroup) limit(l *Limits) error {
 	return nil
 }
 
-// crossed is the limit that the group is or was beyond.
+// exceeded returns the limit that the group exceeds or has exceeded.
 func (g *cgroup) crossed(l *Limits) Limit {
 	switch {
 	case l.MemoryMB > 0 && g.count("memory.events", "oom_kill") > 0:
@@ -216,7 +214,7 @@ func (g *cgroup) crossed(l *Limits) Limit {
 	})
 }
 
-// count reads a number from a file of "NAME NUMBER" lines; 0 when there is none.
+// readCounter reads a number from a file of "NAME NUMBER" lines, or returns 0.
 func (g *cgroup) count(file, name string) int64 {
 	f, err := os.Open(filepath.Join(g.path, file))
 	if err != nil {
@@ -232,16 +230,16 @@ func (g *cgroup) count(file, name string) int64 {
 	return 0
 }
 
-// kill sends SIGKILL to all in the group.
+// kill sends SIGKILL to all processes in the group.
 func (g *cgroup) kill() {
-	// A kernel before 5.14 cannot: then the process group is what is killed.
+	// A kernel before 5.14 lacks this file; then only the process group is killed.
 	_ = put(filepath.Join(g.path, "cgroup.kill"), "1")
 }
 
-// removal bounds the wait for a killed group to be empty.
+// removal limits the wait for a killed group to become empty.
 const removal = time.Second
 
-// end kills what is left in the group and removes it.
+// remove kills the remaining processes and removes the group.
 func (g *cgroup) end() {
 	g.kill()
 	g.dir.Close()

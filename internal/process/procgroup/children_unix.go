@@ -10,19 +10,19 @@ import (
 	"syscall"
 )
 
-// children are the processes that were started here and have not ended. One
-// goroutine waits for all of them: package os would hold a thread for each, and on
-// Linux a descriptor. It runs while there are any.
+// children contains the started child processes that have not exited. One goroutine waits for all
+// of them, while package os would need a thread for each, and on Linux a descriptor. The goroutine
+// runs while there are children.
 type children struct {
 	mu       sync.Mutex
-	expected int // those that live or are being started
+	expected int // number of children that live or are being started
 	living   map[int]chan<- ended
-	tell     chan os.Signal // that a child has ended; several at once may be told as one
-	adopts   bool           // every child is of this package: started here, or an orphan
-	orphans  int            // that have been collected
+	tell     chan os.Signal // receives SIGCHLD; one signal may stand for several exits
+	adopts   bool           // children that this package did not start are orphans
+	orphans  int            // number of orphans collected
 }
 
-// ended is how a process ended; err says why that is not known.
+// ended describes how a process exited; err says why that is unknown.
 type ended struct {
 	status syscall.WaitStatus
 	usage  syscall.Rusage
@@ -31,7 +31,8 @@ type ended struct {
 
 var ours = children{living: map[int]chan<- ended{}}
 
-// start starts a command and gives its number and what tells of its end, once.
+// startProcess starts a command and returns its process number and a channel that receives its end
+// once.
 func (c *children) start(cmd *exec.Cmd) (pid int, end <-chan ended, err error) {
 	c.mu.Lock()
 	if c.expected++; c.expected == 1 {
@@ -48,21 +49,23 @@ func (c *children) start(cmd *exec.Cmd) (pid int, end <-chan ended, err error) {
 		return 0, nil, err
 	}
 	pid = cmd.Process.Pid
-	_ = cmd.Process.Release() // it is waited for here; package os needs nothing of it any more
+	_ = cmd.Process.Release() // this package waits for the child; package os must release it
 	told := make(chan ended, 1)
 	c.living[pid] = told
-	c.collect(pid) // its signal may have come before it was known; an orphan's waits for the next
+	// its signal may have come before the child was registered; an orphan's signal waits for the
+	// next one
+	c.collect(pid)
 	return pid, told, nil
 }
 
-// have says whether a process was started here and is not yet collected.
+// contains reports whether a process was started here and is not yet collected.
 func (c *children) have(pid int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.living[pid] != nil
 }
 
-// fewer notes that one of those expected lives no more.
+// decrement counts one expected child less.
 func (c *children) fewer() {
 	if c.expected--; c.expected == 0 {
 		signal.Stop(c.tell)
@@ -76,16 +79,16 @@ func (c *children) watch(tell <-chan os.Signal) {
 	}
 }
 
-// adopt says that children that were not started here are orphans.
+// adoptOrphans makes collectAll treat unknown children as orphans.
 func (c *children) adopt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.adopts = true
 }
 
-// collectAll collects those that have ended, orphans too, and says how many orphans it
-// were so far. While one is being started it may be a child that is not known yet:
-// then orphans wait.
+// collectAll collects the children that have exited, including orphans, and returns the number of
+// orphans collected so far. While a child is being started, an unknown child may be that one, so
+// orphans are skipped.
 func (c *children) collectAll() (orphans int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +113,7 @@ func (c *children) collectAll() (orphans int) {
 	}
 }
 
-// collect tells of the end of a process, if it has ended.
+// collect reports the end of a process if it has exited.
 func (c *children) collect(pid int) {
 	var e ended
 	for {
@@ -127,14 +130,14 @@ func (c *children) collect(pid int) {
 	c.deliver(pid, e)
 }
 
-// deliver tells of the end of a process.
+// deliver reports the end of a process.
 func (c *children) deliver(pid int, e ended) {
 	c.living[pid] <- e
 	delete(c.living, pid)
 	c.fewer()
 }
 
-// exit is how a process ended, as its group's users hear of it.
+// exit converts ended to an Exit.
 func (e ended) exit() Exit {
 	switch {
 	case e.err != nil:

@@ -5,6 +5,6 @@ import (
 	"os/signal"
 )
 
-// Discard has signals do nothing in this process. The processes that it starts get the default
-// disposition of the signals; of signal.Ignore, and of nohup, they inherit that they are ignored.
+// Discard makes this process ignore signals, while the processes that it starts get their default
+// disposition. With signal.Ignore or nohup they would inherit that the signals are ignored.
 func Discard(signals ...os.Signal) { signal.Notify(make(chan os.Signal, 1), signals...) }

@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
-// inherited are the variables that a process gets of the run's environment: what
-// programs need to find their files, their language, their certificates and the
-// network. A name that ends in * stands for all that begin so.
+// inherited lists the variables that every process receives from the run's environment: those that
+// programs need to find their files, language, certificates and network. A name that ends in *
+// matches every name with that prefix.
 var inherited = []string{
 	"HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "LANGUAGE", "LC_*", "TERM", "COLORTERM", "NO_COLOR", "TZ", "TMPDIR", "XDG_*",
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
@@ -19,18 +19,19 @@ var inherited = []string{
 	"CONCERTO_*",
 }
 
-// withheld are variables that nobody gets: whoever has them could answer for us.
+// neverInherited lists variables that no process receives, because they would let it impersonate
+// Concerto.
 var withheld = []string{"CONCERTO_RELAY_SOCK", proc.KeptMark}
 
-// Inherit says which variables of the run's environment a process gets beyond
-// those that all get.
+// Inherit selects further variables of the run's environment for a process.
 type Inherit struct {
-	Pass []string        // names; * in one stands for any characters
-	Keys map[string]bool // variables that hold keys of others: passed only when Pass has the very name
+	Pass []string // names, in which * matches any characters
+	// variables that contain other services' keys; passed only if Pass contains the full name
+	Keys map[string]bool
 }
 
-// Of gives the part of an environment that the process gets, and the names of the
-// variables that are kept back, in order.
+// Of returns the part of an environment that the process receives, and the sorted names of the
+// other variables.
 func (in Inherit) Of(environ []string) (passed, kept []string) {
 	for _, kv := range environ {
 		name, _, ok := strings.Cut(kv, "=")
@@ -59,7 +60,7 @@ func (in Inherit) passes(name string) bool {
 	return slices.ContainsFunc(inherited, covers) || slices.ContainsFunc(in.Pass, covers)
 }
 
-// covers says whether a name fits a pattern, in which * stands for any characters.
+// matchesPattern reports whether a name matches a pattern, in which * matches any characters.
 func covers(pattern, name string) bool {
 	first, rest, star := strings.Cut(pattern, "*")
 	if !star {

@@ -5,33 +5,31 @@ import (
 	"sync"
 )
 
-// family are the children of this process. Those that it has started itself are
-// collected as children of ours; others fall to it as orphans.
+// family is the set of this process's children: those that it started, and orphans that it adopted.
 var family kin
 
 type kin struct {
-	mu     sync.Mutex // held from before a child is there until it is known as ours
-	adopts bool       // orphans among the descendants become children
-	begun  bool       // one was started
+	mu     sync.Mutex // held while a child is started, until it is registered
+	adopts bool       // orphaned descendants become children
+	begun  bool       // a child was started
 
-	orphans int // that had been collected when it was last looked for some
+	orphans int // number of orphans collected at the last sweep
 }
 
-// Adopt makes this process the parent of orphans among its descendants, so that
-// Run.End finds them. It is for a program that starts processes by this package
-// alone. Elsewhere than on Linux it does nothing.
+// Adopt makes this process the parent of its orphaned descendants, so that Run.End finds them. It
+// is for programs that start processes only through this package. It has an effect only on Linux.
 func Adopt() {
 	family.mu.Lock()
 	defer family.mu.Unlock()
 	family.adopts = true
 }
 
-// born is called when a child is there and the guardian has not heard of it, for
+// onChildStarted is called when a child was started and the guardian does not know it yet, for
 // tests.
 var born = func() {}
 
-// bear starts a process of a run, on the thread that starts all, and calls hold with
-// its number at once.
+// startChild starts a process of a run on the starter thread, and calls hold with its number
+// immediately.
 func (f *kin) bear(r *Run, cmd *exec.Cmd, hold func(pid int)) (pid int, end <-chan ended, err error) {
 	onStarter(func() {
 		guarded := r.guard()
@@ -47,7 +45,7 @@ func (f *kin) bear(r *Run, cmd *exec.Cmd, hold func(pid int)) (pid int, end <-ch
 	return pid, end, err
 }
 
-// start starts a child. It is called on that thread.
+// fork starts a child. It must be called on the starter thread.
 func (f *kin) start(cmd *exec.Cmd) (pid int, end <-chan ended, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

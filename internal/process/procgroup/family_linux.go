@@ -12,25 +12,23 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
-// becomeReaper's failure can only mean that the kernel is older than 3.4: there
-// orphans fall to init, as elsewhere.
+// becomeReaper ignores the error: a kernel before 3.4 passes orphans to init, as other systems do.
 func becomeReaper() {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	ours.adopt()
 }
 
-// dieWithParent has a child killed when the thread that starts it ends.
+// dieWithParent makes the kernel kill a child when the thread that starts it exits.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
-// starter is the thread that starts all children. They are to end with this
-// process, and the kernel takes the end of the thread that started them for its
-// end. So there is one that never ends.
+// starter is the thread that starts all children. The kernel kills a child when the thread that
+// started it exits, so that thread must live as long as this process.
 var starter struct {
 	once sync.Once
 	jobs chan func()
 }
 
-// onStarter calls do on that thread.
+// onStarter calls do on the starter thread.
 func onStarter(do func()) {
 	starter.once.Do(func() {
 		starter.jobs = make(chan func())
@@ -51,10 +49,10 @@ func runStarter(jobs <-chan func()) {
 	}
 }
 
-// How often a sweep looks for what is left, how long it waits in between, and after how
-// many looks in a row that find nothing it ends, once one has: what forks without end
-// is missed by some. There are many, since on a busy machine what hunts gets few turns.
-// hunted is how often each looks for what is being born.
+// How often a sweep scans for orphans, the delay between scans, and the number of consecutive scans
+// that must find nothing after one has found something: processes that fork endlessly are missed by
+// some scans. The numbers are large because a busy machine gives the sweep little time. hunted is
+// the number of checks for new processes in each scan.
 const (
 	sweepRounds = 3000
 	sweepPause  = time.Millisecond
@@ -62,8 +60,7 @@ const (
 	hunted      = 30
 )
 
-// sweep kills the orphans of a run, collects them and those that have ended, and
-// says whether it has seen that there are no more.
+// sweepOrphans kills and collects the orphans of a run, and reports whether none is left.
 func (f *kin) sweep(run string) (clean bool) {
 	f.mu.Lock()
 	idle := !f.adopts || !f.begun
@@ -87,10 +84,10 @@ func (f *kin) sweep(run string) (clean bool) {
 	return false
 }
 
-// sweepOnce says whether there was any, or any orphan at all since the last time: one
-// that has ended, or is about to, may have started others, and no longer tells whose it was.
+// sweepOnce reports whether there was an orphan of the run, or any orphan since the last call: one
+// that has exited may have started others, and no longer shows which run it belonged to.
 func (f *kin) sweepOnce(marked func(env []byte) bool) (found bool) {
-	f.mu.Lock() // none is started meanwhile
+	f.mu.Lock() // prevents the start of a child
 	defer f.mu.Unlock()
 	self := os.Getpid()
 	for pid := range proc.All {
@@ -112,8 +109,8 @@ func (f *kin) sweepOnce(marked func(env []byte) bool) (found bool) {
 	return found
 }
 
-// ends says whether a process has left its memory and is not a zombie yet: its children
-// are not ours yet.
+// isExiting reports whether a process has released its memory but is not a zombie yet, so that its
+// children are not yet ours.
 func ends(pid int) bool {
 	s := proc.Read(pid)
 	return s != nil && s.Runs() && s.Pages == 0

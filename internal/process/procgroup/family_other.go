@@ -4,9 +4,8 @@ package procgroup
 
 func becomeReaper() {}
 
-// onStarter calls do: elsewhere than on Linux children do not hear of the end of
-// their parent.
+// onStarter calls do: on this system children survive their parent, so no special thread is needed.
 func onStarter(do func()) { do() }
 
-// sweep does nothing: orphans do not fall to this process.
+// sweepOrphans does nothing: orphans do not become children of this process.
 func (f *kin) sweep(string) (clean bool) { return true }

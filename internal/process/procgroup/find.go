@@ -8,16 +8,15 @@ import (
 	"strings"
 )
 
-// Why a command cannot be started; matched with errors.Is.
+// Reasons why a command cannot be started, for use with errors.Is.
 var (
 	ErrNotFound      = errors.New("not found")
 	ErrNotExecutable = errors.New("not executable")
 	ErrIsDirectory   = errors.New("a directory")
 )
 
-// Find gives the file that the command names. A name with a slash is relative to
-// dir; any other is looked for in the directories of env's PATH. The error is
-// ErrNotFound, ErrNotExecutable or ErrIsDirectory.
+// Find returns the path of a command. A name with a slash is relative to dir; any other is looked
+// up in env's PATH. The error is ErrNotFound, ErrNotExecutable or ErrIsDirectory.
 func Find(command, dir string, env []string) (string, error) {
 	if strings.ContainsRune(command, '/') {
 		path := command
@@ -49,14 +48,13 @@ func Find(command, dir string, env []string) (string, error) {
 	return "", found
 }
 
-// Getenv gives the value of name in an environment, "" when it is not set. Of
-// several entries the last one counts.
+// Getenv returns the value of name in an environment, or "". The last of several entries counts.
 func Getenv(env []string, name string) string {
 	v, _ := LookupEnv(env, name)
 	return v
 }
 
-// LookupEnv is Getenv that tells an empty variable from none.
+// LookupEnv is like Getenv, but distinguishes an empty variable from an unset one.
 func LookupEnv(env []string, name string) (string, bool) {
 	for i := len(env) - 1; i >= 0; i-- {
 		if k, v, ok := strings.Cut(env[i], "="); ok && k == name {
@@ -81,7 +79,7 @@ func executable(path string) error {
 	return nil
 }
 
-// WhyNot says in words why a command cannot be started: an error of Find or Start.
+// WhyNot returns a text that explains an error of Find or Start.
 func WhyNot(err error) string {
 	switch {
 	case errors.Is(err, ErrNotFound):

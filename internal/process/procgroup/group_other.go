@@ -16,7 +16,7 @@ const (
 	killSignal
 )
 
-// setGroup refuses: without groups a host's descendants could not be ended.
+// setGroup fails: without process groups a host's descendants could not be ended.
 func setGroup(*exec.Cmd, bool) error {
 	return errors.New("subprocesses need process groups, which " + runtime.GOOS + " lacks: run on Linux or macOS")
 }
@@ -41,7 +41,7 @@ func (children) start(cmd *exec.Cmd) (int, <-chan ended, error) {
 	}
 	end := make(chan ended, 1)
 	go func() {
-		_ = cmd.Wait() // the state says how it ended
+		_ = cmd.Wait() // the state contains how it exited
 		end <- ended{cmd.ProcessState}
 	}()
 	return cmd.Process.Pid, end, nil

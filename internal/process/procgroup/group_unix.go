@@ -26,7 +26,7 @@ func setGroup(cmd *exec.Cmd, isolated bool) error {
 	return nil
 }
 
-// exhausted says whether starting failed for want of files, processes or memory.
+// exhausted reports whether a start failed because files, processes or memory ran out.
 func exhausted(err error) bool {
 	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
 		if errors.Is(err, e) {
@@ -36,17 +36,17 @@ func exhausted(err error) bool {
 	return false
 }
 
-// signalGroup's failures mean that nobody is left to get the signal.
+// signalGroup ignores the error: it means that the group has no member.
 func signalGroup(pgid int, s groupSignal) { _ = syscall.Kill(-pgid, s) }
 
-// pipeEnd reads from a pipe past package os, which would hide from whoever counts
-// when bytes leave it. What Go's poller calls is made once, so that nothing is
-// allocated for each read.
+// pipeEnd reads from a pipe without package os, so that output.count can be held exactly while
+// bytes leave the pipe. The closure for Go's poller is created once, so that a read allocates
+// nothing.
 type pipeEnd struct {
 	raw   syscall.RawConn
-	bad   error // why there is none
+	bad   error // why the pipe cannot be read
 	begin func(fd uintptr) (done bool)
-	buf   []byte // of the read under way, with what came of it
+	buf   []byte // buffer and result of the current read
 	n     int
 	err   error
 }
@@ -60,7 +60,7 @@ func (o *output) open() {
 	}
 }
 
-// readWait waits for the pipe and reads what lies in it.
+// readWait waits for data and reads it.
 func (o *output) readWait(b []byte) (int, error) {
 	p := &o.pipe
 	if p.bad != nil {
@@ -78,8 +78,7 @@ func (o *output) readWait(b []byte) (int, error) {
 	return p.n, p.err
 }
 
-// readNow reads what is in the pipe without waiting; 0 and nil mean that the
-// pipe is empty or at its end.
+// readNow reads without waiting. 0 and nil mean that the pipe is empty or at its end.
 func (o *output) readNow(b []byte) (n int, err error) {
 	if o.pipe.bad != nil {
 		return 0, o.pipe.bad
@@ -93,7 +92,7 @@ func (o *output) readNow(b []byte) (n int, err error) {
 	return n, err
 }
 
-// take reads from the pipe at once, or fails with EAGAIN.
+// readOnce reads from the pipe, or fails with EAGAIN.
 func (o *output) take(fd int, b []byte) (int, error) {
 	o.count.Lock()
 	defer o.count.Unlock()
@@ -108,11 +107,11 @@ func (o *output) take(fd int, b []byte) (int, error) {
 	}
 }
 
-// input writes to a pipe without waiting; as pipeEnd, without allocating.
+// input writes to a pipe without waiting, and without allocating, as pipeEnd does.
 type input struct {
 	raw   syscall.RawConn
 	begin func(fd uintptr)
-	buf   []byte // of the write under way, with what came of it
+	buf   []byte // buffer and result of the current write
 	n     int
 }
 

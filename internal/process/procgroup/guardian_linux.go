@@ -14,23 +14,22 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
-// guards is this process's guardian (package guard), with what it has been told.
+// guards is the connection to this process's guardian (package guard).
 var guards guardian
 
 type guardian struct {
 	mu     sync.Mutex
-	pid    int // 0: there is none
+	pid    int // 0 without a guardian
 	end    <-chan ended
-	pipe   *os.File // to it
+	pipe   *os.File // its standard input
 	in     *input
-	groups map[int]int64 // those that live: when the leader began, by the number
+	groups map[int]int64 // start time of the leader of each living group
 	runs   map[string]bool
 }
 
-// watch has a run's processes looked for when this process is killed, and starts
-// the guardian when there is none. It is called on the thread that starts all,
-// before the run's first process is there: so there is no moment at which something
-// would be left. The error says that nobody watches.
+// watchRun makes the guardian end a run's processes when this process is killed, and starts the
+// guardian if there is none. It is called on the starter thread before the run's first process
+// starts, so that the run is never unguarded. The error means that no guardian watches.
 func (g *guardian) watch(r *Run) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -47,8 +46,8 @@ func (g *guardian) watch(r *Run) error {
 	return g.start(r.Executable)
 }
 
-// add tells the guardian of a run's new group. Another is started in place of one
-// that has died; should that fail, the next start tries it again.
+// addGroup tells the guardian about a new group. If the guardian has died, another is started; if
+// that fails, the next start tries again.
 func (g *guardian) add(r *Run, group int) {
 	s := proc.Read(group)
 	g.mu.Lock()
@@ -62,7 +61,7 @@ func (g *guardian) add(r *Run, group int) {
 	}
 }
 
-// forget has a run's processes no longer looked for.
+// forgetRun tells the guardian that a run has ended.
 func (g *guardian) forget(run string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -74,7 +73,7 @@ func (g *guardian) forget(run string) {
 	}
 }
 
-// gone tells the guardian that a group has ended.
+// removeGroup tells the guardian that a group has ended.
 func (g *guardian) gone(group int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -83,18 +82,19 @@ func (g *guardian) gone(group int) {
 	}
 	delete(g.groups, group)
 	if g.pid != 0 {
-		g.write("-" + strconv.Itoa(group) + "\n") // when it has died, the next start starts another
+		// if the guardian has died, the next start starts another
+		g.write("-" + strconv.Itoa(group) + "\n")
 	}
 }
 
-// write sends lines. A guardian that does not take them is of no use, and ended.
+// send sends lines to the guardian. If it does not accept them, it is killed.
 func (g *guardian) write(lines string) bool {
 	if g.in.writeNow([]byte(lines)) == len(lines) {
 		return true
 	}
 	g.pipe.Close()
 	select {
-	case <-g.end: // its number may be another's
+	case <-g.end: // its number may be reused
 	default:
 		_ = syscall.Kill(g.pid, syscall.SIGKILL)
 	}
@@ -102,7 +102,7 @@ func (g *guardian) write(lines string) bool {
 	return false
 }
 
-// start starts a guardian and tells it all that lives. It is not waited for.
+// startGuardian starts a guardian and sends it all living groups and runs. It does not wait for it.
 func (g *guardian) start(executable string) error {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -111,7 +111,8 @@ func (g *guardian) start(executable string) error {
 	defer r.Close()
 	cmd := &exec.Cmd{
 		Path: executable, Args: []string{"concerto", "host", "guard"}, Dir: "/", Stdin: r,
-		Env:         []string{"GOMAXPROCS=1"}, // no mark: that of a run around this one would end it
+		// no mark: the mark of an enclosing run would make that run end it
+		Env:         []string{"GOMAXPROCS=1"},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	pid, end, err := family.start(cmd)
@@ -133,9 +134,8 @@ func (g *guardian) start(executable string) error {
 	return nil
 }
 
-// Farewell ends the runs that have not ended, and tells the guardian that this
-// process ends in order. When processes of a run are left, the guardian is not told,
-// and ends them.
+// Farewell ends the runs that have not ended, and tells the guardian that this process exits
+// normally. If processes of a run remain, it leaves them to the guardian.
 func Farewell() {
 	guards.mu.Lock()
 	runs := slices.Collect(maps.Keys(guards.runs))

@@ -9,7 +9,7 @@ import (
 
 var guards guardian
 
-// guardian is for Linux, where /proc tells of processes.
+// guardian is not used on this system: it needs Linux's /proc.
 type guardian struct{}
 
 func (guardian) watch(*Run) error {
@@ -22,5 +22,5 @@ func (guardian) gone(int) {}
 
 func (guardian) forget(string) {}
 
-// Farewell does nothing here.
+// Farewell does nothing on this system.
 func Farewell() {}

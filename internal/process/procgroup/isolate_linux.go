@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// isolate has a process begin in a network of its own, in which there is nothing, and as
-// the user that it is in a user namespace of its own, without which it may not.
+// isolate starts a process in a new, empty network namespace. That requires a user namespace, in
+// which the process keeps its user.
 func isolate(a *syscall.SysProcAttr) error {
 	a.Cloneflags |= syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}

@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// Limits bound a process and all that it starts; 0 is no bound. What crosses one
-// is killed, whole.
+// Limits limits the resources of a process and its descendants; 0 means no limit. If one is
+// exceeded, all of them are killed.
 type Limits struct {
-	MemoryMB    int64   `json:"memory_mb"`    // of all together, in MiB
-	CPUSeconds  float64 `json:"cpu_seconds"`  // of all together
-	WallSeconds float64 `json:"wall_seconds"` // from the start of the first to its end
-	Processes   int64   `json:"processes"`    // at once
-	OpenFiles   int64   `json:"open_files"`   // of each; opening more fails
-	FileMB      int64   `json:"-"`            // the largest file that each may write, in MiB; writing more fails
+	MemoryMB    int64   `json:"memory_mb"`    // of all processes together, in MiB
+	CPUSeconds  float64 `json:"cpu_seconds"`  // of all processes together
+	WallSeconds float64 `json:"wall_seconds"` // from start to exit of the first process
+	Processes   int64   `json:"processes"`    // at the same time
+	OpenFiles   int64   `json:"open_files"`   // of each process; opening more fails
+	FileMB      int64   `json:"-"`            // size of each written file in MiB; writing more fails
 }
 
-// Any says whether there is a bound.
+// Any reports whether a limit is set.
 func (l *Limits) Any() bool { return l != nil && *l != Limits{} }
 
-// watched says whether somebody has to look whether a bound is crossed.
+// needsWatching reports whether limits must be checked regularly.
 func (l *Limits) watched() bool { return l.MemoryMB > 0 || l.CPUSeconds > 0 || l.Processes > 0 }
 
-// A Limit is a bound that was crossed; "" is none.
+// A Limit names an exceeded limit; "" means none.
 type Limit string
 
-// The limits that end a process.
+// The limits that can end a process.
 const (
 	LimitMemory    Limit = "memory"
 	LimitCPU       Limit = "cpu"
@@ -35,7 +35,7 @@ const (
 	LimitProcesses Limit = "processes"
 )
 
-// Says is the bound in words, for "used more than …".
+// Describe returns the limit as text, for "used more than …".
 func (l *Limits) Says(limit Limit) string {
 	number := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	switch limit {
@@ -51,14 +51,14 @@ func (l *Limits) Says(limit Limit) string {
 	return ""
 }
 
-// usage is what a process and all that it started use.
+// usage is the resource usage of a process and its descendants.
 type usage struct {
-	memory    int64 // bytes
+	memory    int64 // in bytes
 	cpu       time.Duration
 	processes int64
 }
 
-// crossed is the bound that u is beyond.
+// exceeded returns the limit that u exceeds.
 func (l *Limits) crossed(u usage) Limit {
 	switch {
 	case l.MemoryMB > 0 && u.memory > l.MemoryMB<<20:
@@ -71,18 +71,18 @@ func (l *Limits) crossed(u usage) Limit {
 	return ""
 }
 
-// confinement is how a process is held to its limits.
+// confinement is the state of a process's limits.
 type confinement struct {
-	limits *Limits // nil: it is not
+	limits *Limits // nil if the process has none
 	wall   *time.Timer
-	group  *cgroup // nil: it has none
+	group  *cgroup // nil without a control group
 
 	crossing sync.Mutex
-	crossed  Limit // for which it was killed
-	ended    bool  // it has ended: whatever is crossed was not the reason
+	crossed  Limit // the limit for which it was killed
+	ended    bool  // it has exited, so a limit was not the reason
 }
 
-// look begins to look whether a limit is crossed.
+// startWatching begins to check the limits.
 func (p *Process) look() {
 	if !p.limits.Any() {
 		return
@@ -95,7 +95,7 @@ func (p *Process) look() {
 	}
 }
 
-// cross kills the process and all that it started, because of a limit.
+// killForLimit kills the process and its descendants because of a limit.
 func (p *Process) cross(limit Limit) {
 	p.crossing.Lock()
 	if p.crossed == "" && !p.ended {
@@ -105,7 +105,7 @@ func (p *Process) cross(limit Limit) {
 	p.Kill()
 }
 
-// verdict is the limit for which a process that has ended was killed.
+// exceededLimit returns the limit for which an exited process was killed.
 func (p *Process) verdict(e ended) Limit {
 	p.crossing.Lock()
 	defer p.crossing.Unlock()
@@ -116,7 +116,7 @@ func (p *Process) verdict(e ended) Limit {
 	return p.crossed
 }
 
-// release ends the looking, and what is left in the process's cgroup.
+// releaseLimits ends the checks and removes the control group.
 func (p *Process) release() {
 	if !p.limits.Any() {
 		return
@@ -130,12 +130,12 @@ func (p *Process) release() {
 	}
 }
 
-// killConfined kills what left the process group and not the control group.
+// killConfined kills the descendants that left the process group but not the control group.
 func (p *Process) killConfined() {
 	if p.group != nil {
 		p.group.kill()
 	}
 }
 
-// Means says how limits are held here.
+// Means names the mechanism that enforces limits on this machine.
 func Means() string { return means() }

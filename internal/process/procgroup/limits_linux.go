@@ -14,17 +14,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
-// lookEvery is how often limited processes are looked at.
+// checkInterval is how often the usage of limited processes is checked.
 const lookEvery = 200 * time.Millisecond
 
-// limited are the processes that have limits which somebody has to look after. A
-// goroutine does while there are any.
+// limited contains the processes whose limits must be checked. A goroutine checks them while there
+// are any.
 var limited limitedProcesses
 
 type limitedProcesses struct {
 	mu   sync.Mutex
 	all  map[*Process]struct{}
-	runs bool // the goroutine does
+	runs bool // the goroutine is running
 }
 
 func means() string {
@@ -34,14 +34,14 @@ func means() string {
 	return "a cgroup"
 }
 
-// confine prepares a command to be started within limits.
+// confine prepares a command to start within its limits.
 func (p *Process) confine(cmd *exec.Cmd) error {
 	if !p.limits.Any() || !p.limits.watched() {
 		return nil
 	}
 	base, err := delegated()
 	if err != nil {
-		return nil // rlimits then
+		return nil // use rlimits
 	}
 	if p.group, err = newCgroup(base, p.limits); err != nil {
 		return fmt.Errorf("make a cgroup: %w", err)
@@ -50,15 +50,15 @@ func (p *Process) confine(cmd *exec.Cmd) error {
 	return nil
 }
 
-// hold sets what the kernel itself holds a new process to. It is called as soon as
-// there is one.
+// setRlimits sets the limits that the kernel enforces for a process. It is called immediately after
+// the start.
 func (p *Process) hold(pid int) {
 	l := p.limits
 	if !l.Any() {
 		return
 	}
 	set := func(which int, soft, hard uint64) {
-		// It has ended when this fails: a limit can always be made smaller.
+		// It fails only if the process has exited, because a limit can always be lowered.
 		_ = unix.Prlimit(pid, which, &unix.Rlimit{Cur: soft, Max: hard}, nil)
 	}
 	if l.OpenFiles > 0 {
@@ -68,8 +68,8 @@ func (p *Process) hold(pid int) {
 		set(unix.RLIMIT_FSIZE, uint64(l.FileMB)<<20, uint64(l.FileMB)<<20)
 	}
 	if l.CPUSeconds > 0 {
-		// Of one process, in whole seconds: the look at all of them comes first, unless
-		// this machine is too busy for it.
+		// The limit of one process, in whole seconds. The check of all processes comes first unless
+		// the machine is too busy.
 		whole := uint64(math.Ceil(l.CPUSeconds))
 		set(unix.RLIMIT_CPU, whole, whole+1)
 	}
@@ -94,7 +94,7 @@ func (w *limitedProcesses) remove(p *Process) {
 	delete(w.all, p)
 }
 
-// run looks at the processes until there are none.
+// watchLoop checks the processes until there are none.
 func (w *limitedProcesses) run() {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -105,7 +105,7 @@ func (w *limitedProcesses) run() {
 	}
 }
 
-// look looks at all once, and says whether there are any.
+// checkAll checks all processes once, and reports whether there are any.
 func (w *limitedProcesses) look() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,7 +131,7 @@ func (w *limitedProcesses) look() bool {
 	return true
 }
 
-// usages is what each process group uses.
+// usages returns the usage of each process group.
 func usages() map[int]usage {
 	out := map[int]usage{}
 	page := int64(os.Getpagesize())
@@ -149,8 +149,7 @@ func usages() map[int]usage {
 	return out
 }
 
-// outcome is the limit that ended a process which nobody was seen to end: by the
-// kernel's own hand.
+// kernelLimit returns the limit that the kernel enforced on an exited process.
 func (p *Process) outcome(e ended) Limit {
 	if p.group != nil {
 		if limit := p.group.crossed(p.limits); limit != "" {

@@ -8,14 +8,14 @@ import (
 	"runtime"
 )
 
-// cgroup is for Linux.
+// cgroup is not used on this system.
 type cgroup struct{}
 
 func (*cgroup) kill() {}
 
 func (*cgroup) end() {}
 
-// limited are on Linux the processes that are looked at.
+// limited is used only on Linux.
 var limited limitedProcesses
 
 type limitedProcesses struct{}
@@ -26,7 +26,7 @@ func (limitedProcesses) remove(*Process) {}
 
 func means() string { return "a timer" }
 
-// confine refuses what cannot be held here.
+// confine fails for limits that this system cannot enforce.
 func (p *Process) confine(*exec.Cmd) error {
 	if l := p.limits; l.Any() && (l.watched() || l.OpenFiles > 0 || l.FileMB > 0) {
 		return errors.New("of limits, " + runtime.GOOS + " holds wall_seconds alone: leave the others out, or run on Linux")

@@ -8,21 +8,20 @@ import (
 	"time"
 )
 
-// output is the read end of a pipe to which the process writes. When the process
-// has ended, reading no longer waits: it gives what is in the pipe, then io.EOF,
-// although a descendant may still have the other end open. It is read by one
-// goroutine at a time, and reading allocates nothing.
+// output is the read end of a pipe that the process writes to. After the process has exited,
+// reading does not wait: it returns what is in the pipe and then io.EOF, even if a descendant holds
+// the other end open. One goroutine reads at a time, and reading allocates nothing.
 type output struct {
 	f    *os.File
 	pipe pipeEnd
 
 	mu      sync.Mutex
-	over    bool // it is closed
-	ended   bool // the process has
+	over    bool
+	ended   bool // the process has exited
 	stopped bool // reading is interrupted
 
-	count sync.Mutex // held while bytes leave the pipe, so that none is in between
-	taken int64      // bytes that have left it
+	count sync.Mutex // held while bytes leave the pipe, so that written is exact
+	taken int64      // number of bytes read from the pipe
 }
 
 func newOutput(f *os.File) *output {
@@ -31,8 +30,8 @@ func newOutput(f *os.File) *output {
 	return o
 }
 
-// Read reads what the process wrote. It fails with os.ErrDeadlineExceeded while
-// reading is interrupted.
+// Read reads the process's output. It fails with os.ErrDeadlineExceeded while reading is
+// interrupted.
 func (o *output) Read(b []byte) (int, error) {
 	n, err := o.readWait(b)
 	if err == io.EOF || errors.Is(err, os.ErrClosed) {
@@ -53,14 +52,14 @@ func (o *output) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// written is how many bytes the process has written by now, read or not.
+// bytesWritten returns how many bytes the process has written so far, read or not.
 func (o *output) written() int64 {
 	o.count.Lock()
 	defer o.count.Unlock()
 	return o.taken + int64(max(inPipe(o.f), 0))
 }
 
-// finish says that the process has ended: a waiting Read is woken.
+// markExited records that the process has exited, and wakes a waiting Read.
 func (o *output) finish() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -74,7 +73,7 @@ func (o *output) hasEnded() bool {
 	return o.ended
 }
 
-// interrupt makes reading fail instead of waiting, until that is off again.
+// setInterrupted makes reading fail instead of waiting, until it is turned off.
 func (o *output) interrupt(on bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -84,8 +83,7 @@ func (o *output) interrupt(on bool) {
 	}
 }
 
-// wait sets whether a Read may wait. Where the system knows no deadlines of pipes,
-// it waits in any case.
+// setDeadline sets whether a Read may wait. Without deadlines for pipes, it always waits.
 func (o *output) wait() {
 	if o.over {
 		return

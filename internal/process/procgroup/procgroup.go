@@ -1,15 +1,12 @@
-// Package procgroup starts a command in a process group of its own, gives access
-// to its pipes, and ends it with everything it started. Hosts, emit handlers and
-// MCP servers run in it.
+// Package procgroup starts a command in its own process group, gives access to its pipes, and ends
+// it together with its descendants. Hosts, emit handlers and MCP servers use it.
 //
-// Nothing outlives this process: on Linux every process is killed with it, and a
-// guardian (package guard) ends what those have started. A process belongs to a Run,
-// whose mark it has.
+// No process outlives this one: on Linux the kernel kills each child with it, and a guardian
+// (package guard) ends their descendants. A process belongs to a Run and carries its mark.
 //
-// Invariants. Every started process is waited for. Its output ends when the
-// process has ended and its output has been read, even when a descendant still
-// holds the pipe. A group that outlives its leader is ended as well. No
-// goroutine outlives Gone.
+// Invariants. Every started process is waited for. Its output ends when the process has exited and
+// its output was read, even if a descendant still holds the pipe. A group that outlives its leader
+// is ended. No goroutine outlives Gone.
 package procgroup
 
 import (
@@ -21,47 +18,45 @@ import (
 	"time"
 )
 
-// DefaultGrace is the time between asking a group to end and killing it.
+// DefaultGrace is the time between SIGTERM and SIGKILL for a group.
 const DefaultGrace = 5 * time.Second
 
-// Settle bounds the wait for a killed group to disappear, as zombies that nobody
-// collects stay for ever.
+// Settle limits the wait for a killed group to disappear, because zombies may never be waited for.
 const Settle = time.Second
 
-// Command says what to start. Env is the whole environment, as "NAME=value".
-// Stderr is called from one goroutine with each line of the standard error,
-// without its line end. nil drops the lines; Exit has the last of them in either
-// case.
+// Command describes the process to start. Env is the whole environment, as "NAME=value". Stderr
+// receives each line of standard error without its line end, from one goroutine; nil drops the
+// lines. Exit contains the last of them in either case.
 type Command struct {
-	Name   string // whom it plays in a Run; "" keeps it unmarked
+	Name   string // name in the process's mark; "" starts it without a mark
 	Path   string // resolved: see Find
 	Args   []string
 	Env    []string
 	Dir    string
 	Stderr func(line string)
-	Errors func(piece []byte) // called likewise with all that is written to it, byte by byte; nil drops it
-	Kept   int                // how many bytes of the standard error Exit has at most; 0: 8 KiB, of 20 lines
+	Errors func(piece []byte) // receives all bytes of standard error; nil drops them
+	Kept   int                // most bytes of standard error in Exit; 0 means 8 KiB or 20 lines
 	Limits *Limits            // nil for none
-	// Isolated says that the process begins without any network: in a network and a user
-	// namespace of its own. Where that cannot be had, it is not started.
+	// Isolated starts the process without a network: in its own network and user namespace. If that
+	// is not possible, the start fails.
 	Isolated bool
-	Grace    time.Duration // between SIGTERM and SIGKILL for what outlives the leader; 0 means DefaultGrace
+	// time between SIGTERM and SIGKILL for processes that outlive the leader; 0 means DefaultGrace
+	Grace time.Duration
 }
 
-// Exit is how a process ended. Code is its exit code, or 128 plus the number
-// of the signal that ended it, named in Signal. Stderr holds the last lines of
-// its standard error.
+// Exit describes how a process exited. Code is its exit code, or 128 plus the number of the signal
+// that ended it, named in Signal. Stderr contains the last lines of standard error.
 type Exit struct {
 	Code   int
 	Signal string
 	Stderr string
-	Limit  Limit // it was killed for crossing it; "" for another reason
+	Limit  Limit // the limit for which it was killed; "" if none
 }
 
 // A Process is a started command with its group. Its methods may be called from
 // any goroutine; Stdin and Stdout may each be used by one goroutine at a time.
 type Process struct {
-	Stdin  *os.File // write end; closing it is the end of the process's input
+	Stdin  *os.File // write end; closing it closes the process's input
 	Stdout io.Reader
 
 	pgid   int
@@ -71,29 +66,28 @@ type Process struct {
 	errOut *output
 	tail   tail
 
-	done chan struct{} // the process has been waited for, its standard error read
-	gone chan struct{} // so has its group
+	done chan struct{} // closed when the process was waited for and its standard error read
+	gone chan struct{} // closed when its group has exited as well
 	exit Exit
 
 	confinement
 
 	mu   sync.Mutex
-	void bool // no member of the group is left: its number may be another's
+	void bool // the group has no member, so its number may be reused
 }
 
-// Start starts the command as the leader of a new group. Where the system can, it
-// is killed when this process ends. When the machine has no files or processes left,
-// starting is tried again for a while. The error is an *os.PathError, an *exec.Error,
-// or wraps one.
+// Start starts the command as the leader of a new group. Where the system supports it, the process
+// is killed when this process exits. If the machine has no files or processes left, Start tries
+// again for a while. The error is an *os.PathError, an *exec.Error, or wraps one.
 func Start(c Command) (*Process, error) { return launch(nil, c) }
 
-// How often starting is tried again, and after what time.
+// Number of and delay between attempts to start.
 const (
 	startRetries = 3
 	startPause   = 100 * time.Millisecond
 )
 
-var pause = time.Sleep // tests have their own
+var pause = time.Sleep // replaced by tests
 
 func launch(r *Run, c Command) (p *Process, err error) {
 	for tries := 0; ; tries++ {
@@ -153,58 +147,56 @@ func startOnce(r *Run, c Command) (*Process, error) {
 	return p, nil
 }
 
-// Pid is the leader's process number, which is its group's number as well.
+// Pid returns the process number of the leader, which is also the group's.
 func (p *Process) Pid() int { return p.pgid }
 
-// WriteNow writes as many bytes to Stdin as it takes without waiting, and gives
-// their number. After a failure that is 0; the next ordinary write reports the
-// failure. There must be no other writer.
+// WriteNow writes as many bytes to Stdin as possible without waiting, and returns their number.
+// After an error it returns 0, and the next ordinary write reports the error. There must be no
+// other writer.
 func (p *Process) WriteNow(b []byte) int { return p.in.writeNow(b) }
 
-// Unread is how many bytes written to Stdin the process has not read yet; -1
-// when the system does not tell.
+// Unread returns how many bytes written to Stdin the process has not read, or -1 if unknown.
 func (p *Process) Unread() int { return inPipe(p.Stdin) }
 
-// Written is how many bytes the process has written to its standard output so
-// far. Where the system does not tell how many are in a pipe, it is how many
-// have been read.
+// Written returns how many bytes the process has written to standard output so far. If the system
+// cannot report the contents of a pipe, it returns how many were read.
 func (p *Process) Written() int64 { return p.out.written() }
 
-// InterruptRead makes a Read of Stdout that waits, now or later, fail with
-// os.ErrDeadlineExceeded, until ResumeRead. What the process has written is not
-// lost by that; when it has ended, no Read waits, and none is interrupted.
+// InterruptRead makes a current or later Read of Stdout that waits fail with
+// os.ErrDeadlineExceeded, until ResumeRead. No output is lost. After the process has exited, a Read
+// never waits and is not interrupted.
 func (p *Process) InterruptRead() { p.out.interrupt(true) }
 
-// ResumeRead ends what InterruptRead began.
+// ResumeRead ends the effect of InterruptRead.
 func (p *Process) ResumeRead() { p.out.interrupt(false) }
 
-// Done is closed when the process has ended and its standard error has been
+// Done returns a channel that is closed when the process has exited and its standard error was
 // read. Its group may still be ending.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Gone is closed when the whole group has ended, or is past any signal.
+// Gone returns a channel that is closed when the whole group has exited, or cannot be signalled.
 func (p *Process) Gone() <-chan struct{} { return p.gone }
 
-// Exit is how the process ended; valid after Done.
+// Exit returns how the process exited. It is valid after Done.
 func (p *Process) Exit() Exit {
 	<-p.done
 	return p.exit
 }
 
-// Stderr is the last lines of the standard error so far.
+// Stderr returns the last lines of standard error so far.
 func (p *Process) Stderr() string { return p.tail.String() }
 
-// Terminate asks the group to end (SIGTERM).
+// Terminate sends SIGTERM to the group.
 func (p *Process) Terminate() { p.signal(termSignal) }
 
-// Kill ends the group at once (SIGKILL).
+// Kill sends SIGKILL to the group.
 func (p *Process) Kill() {
 	p.signal(killSignal)
 	p.killConfined()
 }
 
-// End asks the group to end, waits for grace or until stop is closed, then
-// kills it, and returns when it is gone. A nil stop never closes.
+// End sends SIGTERM to the group, sends SIGKILL after grace or when stop is closed, and returns
+// when the group has exited. A nil stop never closes.
 func (p *Process) End(grace time.Duration, stop <-chan struct{}) {
 	select {
 	case <-p.gone:
@@ -232,8 +224,8 @@ func (p *Process) signal(s groupSignal) {
 	}
 }
 
-// empty says whether no member of the group can still run. Once that is so, the
-// group's number is never signalled again, as it may be reused.
+// empty reports whether no member of the group can run. After that, the group's number is never
+// signalled again because it may be reused.
 func (p *Process) empty() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -243,8 +235,8 @@ func (p *Process) empty() bool {
 	return p.void
 }
 
-// watch waits for the process, then for the end of its group. It owns all that
-// Start opened, except Stdin.
+// watch waits for the process and then for its group. It owns all files that Start opened, except
+// Stdin.
 func (p *Process) watch(end <-chan ended, c Command) {
 	read := make(chan struct{})
 	go func() {
@@ -266,7 +258,7 @@ func (p *Process) watch(end <-chan ended, c Command) {
 	close(p.gone)
 }
 
-// seeOff ends what is left of the group after its leader.
+// endGroup ends the rest of the group after its leader has exited.
 func (p *Process) seeOff() {
 	if p.empty() {
 		return

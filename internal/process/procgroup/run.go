@@ -9,21 +9,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
-// Run is the run to which processes belong. A nil Run is nobody's.
+// Run is the run that processes belong to. Processes of a nil Run have no mark.
 type Run struct {
 	ID string // see NewID
-	// Executable is our own program, which is started again as the guardian with the
-	// first process; "" for none.
+	// Executable is the concerto program, which is started as the guardian together with the first
+	// process; "" starts no guardian.
 	Executable string
-	// Kept is a name of this process's, when it keeps the run's hosts while the run's own comes and goes, or goes on
-	// with the run after another: what it starts has a mark besides, by which it is told from what those before it have
-	// started, whose guardian may still be ending that.
+	// Kept is the name of this process if it keeps the run's hosts, or continues the run after
+	// another process. It gives the processes an additional mark, which distinguishes them from
+	// those of earlier processes whose guardian may still be ending them.
 	Kept string
 
-	unguarded atomic.Pointer[string] // why nobody watches
+	unguarded atomic.Pointer[string] // why no guardian watches
 }
 
-// NewID gives a run's id: no other run on any machine has it.
+// NewID returns a globally unique run id.
 func NewID() string {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 	id := []byte("r_0123456789abcdef")
@@ -33,7 +33,7 @@ func NewID() string {
 	return string(id)
 }
 
-// Start starts a command as the package's Start does, marked as the run's.
+// Start starts a command as the function Start does, with the run's mark.
 func (r *Run) Start(c Command) (*Process, error) {
 	if r != nil && c.Name != "" {
 		env := slices.DeleteFunc(slices.Clone(c.Env), func(v string) bool { return strings.HasPrefix(v, proc.KeptMark+"=") })
@@ -45,7 +45,7 @@ func (r *Run) Start(c Command) (*Process, error) {
 	return launch(r, c)
 }
 
-// mark is by what the run's processes are found; see proc.Marked.
+// processMark returns the mark by which the run's processes are found; see proc.Marked.
 func (r *Run) mark() string {
 	if r.Kept != "" {
 		return proc.KeptBy + r.ID + "." + r.Kept
@@ -53,7 +53,7 @@ func (r *Run) mark() string {
 	return r.ID
 }
 
-// guard sees to it that the guardian knows the run, and says whether it does.
+// ensureGuardian makes the guardian watch the run, and reports whether it does.
 func (r *Run) guard() bool {
 	if r == nil || r.Executable == "" {
 		return false
@@ -66,9 +66,8 @@ func (r *Run) guard() bool {
 	return err == nil
 }
 
-// Unguarded says why nobody ends what processes of the run have started when this
-// process is killed; "" when somebody does, and of a nil Run. It is known when the first process has
-// been started.
+// Unguarded returns why no guardian ends the run's processes when this process is killed, or "" if
+// one does or for a nil Run. It is known after the first start.
 func (r *Run) Unguarded() string {
 	switch {
 	case r == nil:
@@ -80,11 +79,10 @@ func (r *Run) Unguarded() string {
 	return ""
 }
 
-// End ends what the run's processes left behind: those of our children that
-// nobody here has started, and that have the run's mark. Only in a process that
-// called Adopt there are such children.
+// End ends what the run's processes left behind: adopted children with the run's mark. They exist
+// only in a process that called Adopt.
 func (r *Run) End() {
-	if r != nil && family.sweep(r.mark()) { // else the guardian still has it to do
+	if r != nil && family.sweep(r.mark()) { // otherwise the guardian must end them
 		guards.forget(r.mark())
 	}
 }

@@ -7,24 +7,23 @@ import (
 	"sync"
 )
 
-// What a tail keeps: enough to see why a process ended.
+// Limits of a tail: enough to show why a process exited.
 const (
 	tailLines = 20
 	tailBytes = 8 << 10
-	lineBytes = 4 << 10 // of one line; the rest is the next
+	lineBytes = 4 << 10 // of one line; the rest becomes the next line
 )
 
-// tail keeps the last lines of a standard error.
+// tail stores the last lines of a standard error.
 type tail struct {
-	most  int // bytes to keep, of any number of lines; 0: tailBytes, of tailLines
+	most  int // most bytes to store, of any number of lines; 0 means tailBytes and tailLines
 	mu    sync.Mutex
 	lines []string
 	bytes int
 }
 
-// read reads the lines of r until it ends, keeps the last ones and calls each
-// with every line. A very long line is passed on in pieces, so that memory stays
-// bounded. raw is called with all that is read, as it is.
+// capture reads r to its end, stores the last lines and calls each with every line. A very long
+// line is passed on in pieces to limit memory. raw receives all bytes unchanged.
 func (t *tail) read(r io.Reader, each func(string), raw func([]byte)) {
 	buf := make([]byte, 2*lineBytes)
 	n := 0
@@ -73,7 +72,7 @@ func (t *tail) add(b []byte, each func(string)) {
 	}
 }
 
-// String gives the kept lines, joined by line ends.
+// String returns the stored lines, joined by line ends.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inPipe is how many bytes lie in a pipe; -1 when the system does not tell.
+// inPipe returns how many bytes are in a pipe, or -1 if unknown.
 func inPipe(f *os.File) int {
 	rc, err := f.SyscallConn()
 	if err != nil {

@@ -4,5 +4,5 @@ package procgroup
 
 import "os"
 
-// inPipe is how many bytes lie in a pipe; -1 when the system does not tell.
+// inPipe returns -1: this system cannot report the contents of a pipe.
 func inPipe(*os.File) int { return -1 }

@@ -2,7 +2,7 @@ package sandbox
 
 import "syscall"
 
-// The call that tells of Landlock: its number is the same on all machines.
+// The system call that returns Landlock's ABI version. Its number is the same on all architectures.
 const (
 	sysLandlockCreateRuleset = 444
 	asksVersion              = 1

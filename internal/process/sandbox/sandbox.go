@@ -1,32 +1,30 @@
-// Package sandbox says how a process is confined (spec/21-application-tools.md): what
-// there is to be confined by, and the plan by which our own program, started again as
-// `concerto host sandbox PLAN`, confines itself before it becomes the command. Package
-// inside does so.
+// Package sandbox describes how a process is confined (spec/21-application-tools.md): what the
+// machine supports, and the plan by which the concerto program, started as `concerto host sandbox
+// PLAN`, confines itself before it executes the command. Package inside implements that.
 package sandbox
 
 import "encoding/json"
 
-// Args are the arguments that make the program the one that confines itself; a Plan is
-// the next.
+// Args are the arguments with which the program confines itself. A Plan follows them.
 var Args = [...]string{"host", "sandbox"}
 
-// Plan is what a process confines itself to, and what it becomes. It cannot win privileges
-// in any case.
+// Plan describes the limits of a process and the command that it executes. The process can never
+// gain privileges.
 type Plan struct {
-	// Files says that Read and Write are all there is of the file system: files, and
-	// directories with what is in them, by absolute paths that exist.
+	// Files restricts the file system to Read and Write: files, and directories with their
+	// contents, by absolute paths that exist.
 	Files bool     `json:"files"`
-	Read  []string `json:"read"` // with execution
+	Read  []string `json:"read"` // including execution
 	Write []string `json:"write"`
-	// OpenFiles is how many files each process may have open, FileMB how large a file may
-	// become, in MiB; 0: any.
+	// OpenFiles limits the open files of each process, and FileMB the size of a file in MiB; 0
+	// means no limit.
 	OpenFiles uint64 `json:"open_files"`
 	FileMB    uint64 `json:"file_mb"`
-	// Run is the file to execute, and its arguments; none: it ends, and all is well.
+	// Run is the file to execute and its arguments. If it is empty, the process exits successfully.
 	Run []string `json:"run"`
 }
 
-// Command is the arguments by which our own program carries out the plan.
+// Command returns the arguments with which the concerto program executes the plan.
 func (p Plan) Command() []string {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -35,12 +33,12 @@ func (p Plan) Command() []string {
 	return append(Args[:], string(text))
 }
 
-// LandlockNeeded is the version of Landlock's ABI that holds Files: the first that keeps a
-// process from truncating what it may not write.
+// LandlockNeeded is the oldest version of Landlock's ABI that can enforce Files: the first that
+// prevents truncating a file that may not be written.
 const LandlockNeeded = 3
 
-// Landlock is the version of the ABI that this machine has; 0 for none.
+// Landlock returns the version of Landlock's ABI on this machine, or 0 for none.
 func Landlock() int { return landlock() }
 
-// Failed is the exit code of a process that could not confine itself, or become the command.
+// Failed is the exit code of a process that could not confine itself or execute the command.
 const Failed = 126

@@ -1,5 +1,5 @@
-// Package stderrlog takes what a process says on its standard error to the log, bounded and
-// without control characters.
+// Package stderrlog writes a process's standard error to the log, rate-limited and without control
+// characters.
 package stderrlog
 
 import (
@@ -13,25 +13,24 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// How much of a standard error goes to the log.
+// Limits on the standard error that is logged.
 const (
-	lineBytes = 4 << 10 // bytes of one line; a longer one goes on in the next
-	mostLines = 100     // in each second; of the rest only the number is told
+	lineBytes = 4 << 10 // bytes of one line; a longer one continues in the next
+	mostLines = 100     // lines in each second; the number of further lines is logged
 )
 
-// Lines passes a process's standard error on to the log, as lines that change nothing
-// but the log, and not more of them than anyone could read.
+// Lines logs a process's standard error.
 type Lines struct {
 	Log func(line string)
 
 	mu      sync.Mutex
-	until   time.Time // the end of this second
-	lines   int       // that have been passed on in it
-	dropped int       // that have not
+	until   time.Time // end of the current second
+	lines   int       // lines logged in it
+	dropped int       // lines dropped in it
 	told    *time.Timer
 }
 
-// Take passes on a line.
+// Take logs a line, or drops it if the limit is reached.
 func (a *Lines) Take(line string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -39,7 +38,7 @@ func (a *Lines) Take(line string) {
 		a.tell()
 		a.until, a.lines = now.Add(time.Second), 0
 	}
-	// What nobody will read is not escaped.
+	// A dropped line need not be escaped.
 	if a.lines == mostLines {
 		a.drop()
 		return
@@ -61,7 +60,7 @@ func (a *Lines) Take(line string) {
 	}
 }
 
-// drop counts a line that is not passed on, which is told at the end of the second.
+// drop counts a dropped line. The number is logged at the end of the second.
 func (a *Lines) drop() {
 	a.dropped++
 	if a.told == nil {
@@ -69,7 +68,7 @@ func (a *Lines) drop() {
 	}
 }
 
-// End tells what has been dropped: the second, or the process, is over.
+// End logs the number of dropped lines at the end of a second or of the process.
 func (a *Lines) End() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -87,7 +86,7 @@ func (a *Lines) tell() {
 	}
 }
 
-// whole is text without what is not the whole of an escape or a character at its end.
+// whole returns text without an incomplete escape sequence or character at its end.
 func whole(text string) string {
 	for n := 0; n < utf8.UTFMax && !utf8.ValidString(text); n++ {
 		text = text[:len(text)-1]
@@ -99,8 +98,8 @@ func whole(text string) string {
 	return text
 }
 
-// Escape writes control characters as Go does, so that they do nothing to a terminal, but
-// for those that are to be kept.
+// Escape writes control characters as Go escapes, so that they do not affect a terminal, except
+// those in kept.
 func Escape(line, kept string) string {
 	if strings.IndexFunc(line, unicode.IsControl) < 0 {
 		return line
@@ -125,10 +124,10 @@ func Escape(line, kept string) string {
 	return b.String()
 }
 
-// quoteLimit bounds how much of a line an error message repeats, in bytes.
+// quoteLimit limits the bytes of a line that an error message repeats.
 const quoteLimit = 200
 
-// Quote returns a line of a process for an error message, cut when long.
+// Quote returns a process's line for an error message, shortened if it is long.
 func Quote(line []byte) string {
 	s := Escape(string(line[:min(len(line), quoteLimit+1)]), "\t")
 	return utf8cut.Short(s, quoteLimit)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// listening is Lines that are kept.
+// listening returns a Lines that stores the logged lines.
 func listening() (*Lines, *[]string) {
 	var lines []string
 	return &Lines{Log: func(l string) { lines = append(lines, l) }}, &lines
@@ -31,8 +31,8 @@ func TestAsideEscapes(t *testing.T) {
 	}
 }
 
-// TestAsideLongLines: a long line goes on in the next, nothing of it is lost, and no
-// character or escape is cut.
+// TestAsideLongLines checks that a long line continues in the next, that nothing is lost, and that
+// no character or escape sequence is split.
 func TestAsideLongLines(t *testing.T) {
 	for _, c := range []struct {
 		in    string
@@ -59,7 +59,7 @@ func TestAsideLongLines(t *testing.T) {
 	}
 }
 
-// lastEscape is what a line's last escape looks like, `\t` when it has none.
+// lastEscape returns the form of a line's last escape sequence, or `\t` if it has none.
 func lastEscape(l string) string {
 	if at := strings.LastIndexByte(l, '\\'); at >= 0 {
 		return l[at:]
@@ -70,7 +70,7 @@ func lastEscape(l string) string {
 func TestAsideFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, got := listening()
-		forget := func() { // as the timer may be writing
+		forget := func() { // the timer may be running
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			*got = nil
@@ -90,7 +90,7 @@ func TestAsideFlood(t *testing.T) {
 		}
 		forget()
 		time.Sleep(500 * time.Millisecond)
-		for i := range 200 { // 99 fit into the second that has begun
+		for i := range 200 { // 99 fit into the current second
 			a.Take(fmt.Sprint(i))
 		}
 		a.End()

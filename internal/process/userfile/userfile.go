@@ -131,8 +131,7 @@ func OpenWrite(path string, flags int, perm fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|flags, perm)
 }
 
-// Replace writes a file whole or not at all, whatever happens meanwhile: a synced file of
-// another name takes its place.
+// Replace replaces a file atomically: it syncs a temporary file and renames it.
 func Replace(path string, text []byte, perm fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
@@ -149,13 +148,13 @@ func Replace(path string, text []byte, perm fs.FileMode) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // the first error is what counts
+		_ = os.Remove(f.Name()) // return the first error
 	}
 	return err
 }
 
-// open opens a regular file. It looks at the path first, since opening a device may already
-// have an effect, and at the open file again, since the path may have changed meanwhile.
+// open opens a regular file. It checks the path first, because opening a device may have an effect,
+// and the open file again, because the path may have changed in between.
 func open(path string, flags int, perm fs.FileMode) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, refusal(path, info)

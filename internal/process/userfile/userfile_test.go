@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestRead: a file of exactly the limit is read whole, a larger one is refused with its size.
+// TestRead checks that a file of exactly the limit is read and that a larger one is refused with
+// its size.
 func TestRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	for _, size := range []int{0, 1, 511, 512, 513, 4096} {
@@ -28,8 +29,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestGrowing: a file that reports no size, as those of /proc do, is read to its end all the
-// same, up to the limit.
+// TestGrowing checks that a file that reports no size, as those in /proc do, is read to its end, up
+// to the limit.
 func TestGrowing(t *testing.T) {
 	const path = "/proc/self/maps"
 	want, err := os.ReadFile(path)
@@ -45,7 +46,7 @@ func TestGrowing(t *testing.T) {
 	}
 }
 
-// TestReplace: a file has its old text or its new one, and nothing is left beside it.
+// TestReplace checks that a file has its old or its new text, and that no temporary file remains.
 func TestReplace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	for _, text := range []string{"old", "new"} {

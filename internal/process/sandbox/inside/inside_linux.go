@@ -1,6 +1,6 @@
-// Package inside makes a program confine itself by a sandbox.Plan and become a command, when
-// it is started as `concerto host sandbox PLAN`: importing it is enough. That is decided
-// when the package is initialised, before most of the program is.
+// Package inside confines the program by a sandbox.Plan and executes the command of the plan, if
+// the program was started as `concerto host sandbox PLAN`. Importing it is enough: it acts when the
+// package is initialised, before most of the program.
 package inside
 
 import (
@@ -22,13 +22,12 @@ func init() {
 	}
 }
 
-// become carries out a plan. It returns when that has failed, or when there is nothing to
-// become.
+// become executes a plan. It returns if that has failed or if the plan has no command.
 func become(text string) int {
 	var p sandbox.Plan
 	err := json.Unmarshal([]byte(text), &p)
 	if err == nil {
-		runtime.LockOSThread() // the one that becomes the command
+		runtime.LockOSThread() // the thread that executes the command
 		err = confine(&p)
 	}
 	if err == nil && len(p.Run) > 0 {
@@ -54,8 +53,8 @@ func confine(p *sandbox.Plan) error {
 	return errors.Join(limit(syscall.RLIMIT_NOFILE, p.OpenFiles), limit(syscall.RLIMIT_FSIZE, p.FileMB<<20))
 }
 
-// limit holds the process to a limit from its first instruction: who has started it can
-// do so only some time later.
+// limit sets a resource limit of this process before the command starts. The parent could set it
+// only later.
 func limit(which int, most uint64) error {
 	if most == 0 {
 		return nil
@@ -86,7 +85,7 @@ func files(p *sandbox.Plan) error {
 	return nil
 }
 
-// rule is that of a directory, or of a file.
+// rule returns the Landlock rule for a directory or a file.
 func rule(path string, dirs, files func(...string) landlock.FSRule) landlock.Rule {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		return files(path)

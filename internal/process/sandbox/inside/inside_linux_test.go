@@ -10,18 +10,18 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/sandbox"
 )
 
-// becomes starts this binary with a plan, and gives what it writes and how it exits.
+// becomes starts this binary with a plan and returns its output and exit code.
 func becomes(t *testing.T, args ...string) (out string, code int) {
 	t.Helper()
 	c := exec.Command(os.Args[0], args...)
 	c.Env = []string{"A=1"}
 	var b strings.Builder
 	c.Stdout, c.Stderr = &b, &b
-	_ = c.Run() // the exit code tells
+	_ = c.Run() // the exit code is checked instead
 	return b.String(), c.ProcessState.ExitCode()
 }
 
-// A plan is carried out, or the process says what stands in its way and becomes nothing.
+// A plan is executed completely, or the process reports the problem and executes nothing.
 func TestBecome(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a")
@@ -32,7 +32,7 @@ func TestBecome(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		code int
-		want string // how it begins
+		want string // prefix of the output
 		when bool
 	}{
 		{sandbox.Plan{}.Command(), 0, "", true},

@@ -1,4 +1,4 @@
 //go:build !linux
 
-// Package inside confines nothing here.
+// Package inside does nothing on this system.
 package inside
