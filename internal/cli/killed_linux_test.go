@@ -133,7 +133,7 @@ func family4(t *testing.T, dir string) []int {
 // alive are those of the processes that can still run.
 func alive(pids []int) (out []int) {
 	for _, pid := range pids {
-		if s := proc.Read(pid); s != nil && s.Runs() {
+		if s := proc.Read(pid); s != nil && s.CanRun() {
 			out = append(out, pid)
 		}
 	}

@@ -295,7 +295,7 @@ func (h *Hosts) startProcess(c *Config, w acquireSpec) (*process, error) {
 // the process has a connection.
 func (p *process) stderrSink(attached <-chan struct{}) func(line string) {
 	return func(line string) {
-		p.stderrLines.Take(line)
+		p.stderrLines.LogLine(line)
 		if p.hosts.opts.Trace != nil {
 			<-attached
 			p.trace(hosttrace.Aside, line)

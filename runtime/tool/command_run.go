@@ -32,7 +32,7 @@ func (x *command) call(ctx context.Context, input json.RawMessage, c *Context) (
 	}
 	log := x.stderr(c.world())
 	defer log.End()
-	how.Stderr = log.Take
+	how.Stderr = log.LogLine
 	p, err := c.world().run().Start(how)
 	if err != nil {
 		return Result{}, fmt.Errorf("cannot run %s: %s", x.Run[0], procgroup.WhyNot(err))

@@ -59,7 +59,7 @@ func newPeer(l *lines, how procgroup.Command, run *procgroup.Run, w *World) (*pe
 			w.Stderr(l.x.name, line)
 		}
 	}}
-	how.Stderr = p.log.Take
+	how.Stderr = p.log.LogLine
 	var err error
 	if p.p, err = run.Start(how); err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func (p *peer) run() {
 // fate is how a process of the command ended.
 func (x *command) fate(e procgroup.Exit) string {
 	if e.Limit != "" {
-		return "used more than " + x.Sandbox.limits().Says(e.Limit) + " and was ended"
+		return "used more than " + x.Sandbox.limits().Describe(e.Limit) + " and was ended"
 	}
 	why := fmt.Sprintf("exited with %d", e.Code)
 	if tail := strings.TrimSpace(e.Stderr); tail != "" {

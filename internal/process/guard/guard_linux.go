@@ -42,7 +42,7 @@ func watch(pipe *os.File) int {
 				line = append(line, c)
 				continue
 			}
-			if !l.hear(string(line)) {
+			if !l.handleLine(string(line)) {
 				return 0
 			}
 			line = line[:0]
@@ -51,12 +51,12 @@ func watch(pipe *os.File) int {
 			break
 		}
 	}
-	l.end()
+	l.killAll()
 	return 0
 }
 
-// hear handles a line, and returns false if nothing is left to watch.
-func (l *list) hear(line string) bool {
+// handleLine handles a line, and returns false if nothing is left to watch.
+func (l *list) handleLine(line string) bool {
 	if line == "" {
 		return true
 	}
@@ -92,18 +92,18 @@ func numbers(text string) (a, b int64, ok bool) {
 	return 0, 0, false
 }
 
-// end ends everything in the list.
-func (l *list) end() {
+// killAll ends everything in the list.
+func (l *list) killAll() {
 	for group, began := range l.groups {
 		// If the start time differs, the number was reused and the group is another one.
-		if now := proc.Read(group); now == nil || now.Began == began {
+		if now := proc.Read(group); now == nil || now.StartTime == began {
 			_ = syscall.Kill(-group, syscall.SIGKILL)
 		}
 	}
 	missed := 0
 	for range rounds {
-		found := l.sweep()
-		if proc.Hunt(hunted, l.marked) > 0 || found {
+		found := l.sweepMarked()
+		if proc.KillNewProcesses(hunted, l.hasMark) > 0 || found {
 			missed = 0
 		} else if missed++; missed == sure {
 			return
@@ -112,10 +112,10 @@ func (l *list) end() {
 	}
 }
 
-// sweep kills the marked processes, and reports whether there were any.
-func (l *list) sweep() (found bool) {
+// sweepMarked kills the marked processes, and reports whether there were any.
+func (l *list) sweepMarked() (found bool) {
 	for pid := range proc.All {
-		if env := proc.Environ(pid); env != nil && l.marked(env) {
+		if env := proc.Environ(pid); env != nil && l.hasMark(env) {
 			found = true
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
@@ -123,8 +123,8 @@ func (l *list) sweep() (found bool) {
 	return found
 }
 
-// marked reports whether an environment contains the mark of a listed run.
-func (l *list) marked(env []byte) bool {
+// hasMark reports whether an environment contains the mark of a listed run.
+func (l *list) hasMark(env []byte) bool {
 	for run := range l.runs {
 		if proc.Marked(env, run) {
 			return true

@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// Hunt kills short-lived processes. A process that forks and exits immediately is gone before a
+// KillNewProcesses kills short-lived processes. A process that forks and exits immediately is gone before a
 // scan of /proc reaches it. But Linux assigns process numbers in order, so the next number is
 // known, and Hunt reads it in /proc until it exists. Hunt checks the newest and the next numbers so
 // many times, kills the processes for whose environment ours returns true, and returns how many it
 // killed.
-func Hunt(looks int, ours func(env []byte) bool) (killed int) {
+func KillNewProcesses(looks int, ours func(env []byte) bool) (killed int) {
 	load, err := os.Open("/proc/loadavg") // the last field is the number of the newest process
 	if err != nil {
 		return 0
@@ -20,7 +20,7 @@ func Hunt(looks int, ours func(env []byte) bool) (killed int) {
 	defer load.Close()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	h := hunter{env: make([]byte, 64<<10)}
+	h := newProcessScanner{env: make([]byte, 64<<10)}
 	for range looks {
 		newest := h.newest(int(load.Fd()))
 		for pid := max(newest-behind, 2); pid <= newest+ahead; pid++ {
@@ -36,10 +36,10 @@ func Hunt(looks int, ours func(env []byte) bool) (killed int) {
 // and those that are starting.
 const behind, ahead = 4, 4
 
-type hunter struct{ env []byte }
+type newProcessScanner struct{ env []byte }
 
 // newest returns the process number that was assigned last, or 0 if /proc does not contain it.
-func (h *hunter) newest(load int) int {
+func (h *newProcessScanner) newest(load int) int {
 	n, _ := syscall.Pread(load, h.env, 0)
 	line := h.env[:max(n, 0)]
 	from := len(line)
@@ -56,7 +56,7 @@ func (h *hunter) newest(load int) int {
 }
 
 // environ is like Environ, with fewer system calls.
-func (h *hunter) environ(pid int) []byte {
+func (h *newProcessScanner) environ(pid int) []byte {
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/environ", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil

@@ -11,7 +11,7 @@ type Stat struct {
 	Parent  int
 	Group   int
 	Session int
-	Began   int64 // start time, in ticks since boot; together with the number it identifies the process
+	StartTime   int64 // start time, in ticks since boot; together with the number it identifies the process
 	CPU     int64 // processor time of the process and of children that it waited for, in ticks
 	Pages   int64 // resident memory
 }
@@ -26,8 +26,8 @@ const (
 	began, pages, fields          = 19, 21, 22
 )
 
-// Runs reports whether the process can still execute.
-func (s *Stat) Runs() bool { return s.State != 'Z' && s.State != 'X' }
+// CanRun reports whether the process can still execute.
+func (s *Stat) CanRun() bool { return s.State != 'Z' && s.State != 'X' }
 
 // Read returns the state of a process, or nil if there is none.
 func Read(pid int) *Stat {
@@ -73,7 +73,7 @@ func parse(line []byte) *Stat {
 		return nil
 	}
 	s.Parent, s.Group, s.Session = int(f[parent]), int(f[group]), int(f[session])
-	s.Began, s.Pages = f[began], f[pages]
+	s.StartTime, s.Pages = f[began], f[pages]
 	s.CPU = f[user] + f[system] + f[cuser] + f[csystem]
 	return s
 }
@@ -113,14 +113,14 @@ func Environ(pid int) []byte {
 // processes of the run itself, or the id after KeptBy for those of its keeper.
 func Marked(env []byte, run string) bool {
 	if len(run) > len(KeptBy) && run[:len(KeptBy)] == KeptBy {
-		return has(env, KeptMark+"="+run[len(KeptBy):]+":")
+		return hasVariable(env, KeptMark+"="+run[len(KeptBy):]+":")
 	}
-	return has(env, Mark+"="+run+":") && !has(env, KeptMark+"=")
+	return hasVariable(env, Mark+"="+run+":") && !hasVariable(env, KeptMark+"=")
 }
 
-// has reports whether a variable of an environment begins with mark. mark may match a whole
+// hasVariable reports whether a variable of an environment begins with mark. mark may match a whole
 // variable with its zero byte.
-func has(env []byte, mark string) bool {
+func hasVariable(env []byte, mark string) bool {
 	begins := true // a variable begins at i
 	for i := range env {
 		if begins && len(env)-i >= len(mark) && string(env[i:i+len(mark)]) == mark {

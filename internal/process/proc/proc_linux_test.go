@@ -9,7 +9,7 @@ import (
 
 func TestParse(t *testing.T) {
 	const line = "7 (a) b) 3 S) S 1 2 3 0 -1 4194560 1 2 3 4 10 20 300 4000 20 0 1 0 987654 1000 55 18446744073709551615 1\n"
-	want := Stat{State: 'S', Parent: 1, Group: 2, Session: 3, Began: 987654, CPU: 4330, Pages: 55}
+	want := Stat{State: 'S', Parent: 1, Group: 2, Session: 3, StartTime: 987654, CPU: 4330, Pages: 55}
 	if got := parse([]byte(line)); got == nil || *got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -18,14 +18,14 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %+v", broken, got)
 		}
 	}
-	if s := parse([]byte("7 (a) Z" + line[len("7 (a) b) 3 S) S"):])); s == nil || s.Runs() {
+	if s := parse([]byte("7 (a) Z" + line[len("7 (a) b) 3 S) S"):])); s == nil || s.CanRun() {
 		t.Error("a zombie runs")
 	}
 }
 
 func TestReadAndAll(t *testing.T) {
 	self := Read(os.Getpid())
-	if self == nil || !self.Runs() || self.Parent != os.Getppid() || self.Began == 0 || self.Pages == 0 {
+	if self == nil || !self.CanRun() || self.Parent != os.Getppid() || self.StartTime == 0 || self.Pages == 0 {
 		t.Errorf("this process is %+v", self)
 	}
 	seen := false

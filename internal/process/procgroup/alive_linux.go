@@ -16,7 +16,7 @@ func groupAlive(pgid int) bool {
 	seen := false
 	for pid := range proc.All {
 		seen = true
-		if s := proc.Read(pid); s != nil && s.Group == pgid && s.Runs() {
+		if s := proc.Read(pid); s != nil && s.Group == pgid && s.CanRun() {
 			return true
 		}
 	}

@@ -22,38 +22,38 @@ func (p *Process) AwaitsInput() (waits, known bool) {
 	}
 	for pid := range proc.All {
 		s := proc.Read(pid)
-		if s == nil || !s.Runs() || s.Group != p.pgid {
+		if s == nil || !s.CanRun() || s.Group != p.pgid {
 			continue
 		}
 		if name, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/0", pid)); err != nil || name != pipe {
 			continue
 		}
-		does, err := allDoing(pid)
+		does, err := processActivity(pid)
 		switch {
 		case err != nil:
 			return false, false
-		case does == works:
+		case does == running:
 			return false, true
 		}
-		waits = waits || does == awaits
+		waits = waits || does == awaitsInput
 	}
 	return waits, true
 }
 
 // processActivity returns what a process does. It counts as running if one of its threads runs, or
 // has run while the threads were checked, because one thread may wake another and then block.
-func allDoing(pid int) (activity, error) {
-	all := rests
+func processActivity(pid int) (activity, error) {
+	all := blocked
 	before, tasks := switches(pid)
 	for _, task := range tasks {
-		does, err := doing(pid, task)
+		does, err := threadActivity(pid, task)
 		if err != nil {
-			return rests, err
+			return blocked, err
 		}
 		all = max(all, does)
 	}
 	if after, _ := switches(pid); after != before {
-		return works, nil
+		return running, nil
 	}
 	return all, nil
 }
@@ -92,57 +92,57 @@ func pipeName(f *os.File) (string, error) {
 type activity int
 
 const (
-	rests  activity = iota // it is blocked on something else
-	awaits                 // it waits for standard input
-	works                  // it runs, or is about to
+	blocked  activity = iota // it is blocked on something else
+	awaitsInput                 // it waits for standard input
+	running                  // it runs, or is about to
 )
 
 // epollWait is the number of Linux's oldest epoll wait, which newer architectures do not have.
 var epollWait = map[string]int{"amd64": 232, "386": 256, "arm": 252}
 
 // threadActivity returns what a thread does. A thread that has exited counts as blocked.
-func doing(pid int, task string) (activity, error) {
+func threadActivity(pid int, task string) (activity, error) {
 	tid, err := strconv.Atoi(task)
 	if err != nil {
-		return rests, err
+		return blocked, err
 	}
 	s := proc.Read(tid)
-	if s == nil || !s.Runs() {
-		return rests, nil
+	if s == nil || !s.CanRun() {
+		return blocked, nil
 	}
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/syscall", pid, tid))
 	switch {
 	case os.IsNotExist(err) || err != nil && strings.Contains(err.Error(), syscall.ESRCH.Error()):
-		return rests, nil
+		return blocked, nil
 	case err != nil:
-		return rests, err
+		return blocked, err
 	}
 	// "NUMBER 0xARGUMENT …", or "running"
 	f := strings.Fields(string(text))
 	if s.State == 'R' || s.State == 'D' || len(f) < 2 {
-		return works, nil
+		return running, nil
 	}
 	call, _ := strconv.Atoi(f[0])
 	fd, err := strconv.ParseUint(f[1], 0, 64)
 	if err != nil {
-		return rests, nil
+		return blocked, nil
 	}
 	old, has := epollWait[runtime.GOARCH]
 	switch {
 	case call == unix.SYS_READ || call == unix.SYS_READV:
 		if fd == 0 {
-			return awaits, nil
+			return awaitsInput, nil
 		}
 	case call == unix.SYS_EPOLL_PWAIT || call == unix.SYS_EPOLL_PWAIT2 || has && call == old:
-		if polled(pid, fd) {
-			return awaits, nil
+		if epollHasStdin(pid, fd) {
+			return awaitsInput, nil
 		}
 	}
-	return rests, nil
+	return blocked, nil
 }
 
 // epollHasStdin reports whether an epoll descriptor waits for standard input.
-func polled(pid int, epoll uint64) bool {
+func epollHasStdin(pid int, epoll uint64) bool {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", pid, epoll))
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); len(f) > 1 && f[0] == "tfd:" && f[1] == "0" {

@@ -92,12 +92,12 @@ func delegatedOf(own func() (string, error), need []string) (string, error) {
 		_ = os.Remove(try)
 		return "", errors.New("the kernel is older than 5.14")
 	}
-	err = enable(dir, need)
+	err = enableControllers(dir, need)
 	if errors.Is(err, syscall.EBUSY) {
 		// A group that contains processes cannot have child groups with limits. If all of them are
 		// ours, they move to a new child group, which remains.
-		if err = move(dir, try); err == nil {
-			return dir, enable(dir, need)
+		if err = moveProcesses(dir, try); err == nil {
+			return dir, enableControllers(dir, need)
 		}
 	}
 	_ = os.Remove(try)
@@ -109,7 +109,7 @@ func delegatedOf(own func() (string, error), need []string) (string, error) {
 
 // moveProcesses moves this process and its children from one group to another. It fails if the
 // group contains other processes.
-func move(from, to string) error {
+func moveProcesses(from, to string) error {
 	in, err := os.ReadFile(filepath.Join(from, "cgroup.procs"))
 	if err != nil {
 		return err
@@ -118,12 +118,12 @@ func move(from, to string) error {
 	defer family.mu.Unlock()
 	all := strings.Fields(string(in))
 	for _, text := range all {
-		if pid, _ := strconv.Atoi(text); pid != os.Getpid() && !ours.have(pid) {
+		if pid, _ := strconv.Atoi(text); pid != os.Getpid() && !ours.contains(pid) {
 			return fmt.Errorf("%s has processes that are not ours", from)
 		}
 	}
 	for _, text := range all {
-		if err := put(filepath.Join(to, "cgroup.procs"), text); err != nil && !errors.Is(err, syscall.ESRCH) {
+		if err := writeControl(filepath.Join(to, "cgroup.procs"), text); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return err
 		}
 	}
@@ -131,7 +131,7 @@ func move(from, to string) error {
 }
 
 // enableControllers enables limits in the groups below dir.
-func enable(dir string, need []string) error {
+func enableControllers(dir string, need []string) error {
 	file := filepath.Join(dir, "cgroup.subtree_control")
 	have, err := os.ReadFile(file)
 	if err != nil {
@@ -139,7 +139,7 @@ func enable(dir string, need []string) error {
 	}
 	for _, c := range need {
 		if !slices.Contains(strings.Fields(string(have)), c) {
-			if err := put(file, "+"+c); err != nil {
+			if err := writeControl(file, "+"+c); err != nil {
 				return err
 			}
 		}
@@ -148,7 +148,7 @@ func enable(dir string, need []string) error {
 }
 
 // writeControl writes to a control file of the kernel.
-func put(file, text string) error {
+func writeControl(file, text string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -183,39 +183,39 @@ func newCgroup(base string, l *Limits) (*cgroup, error) {
 
 func (g *cgroup) limit(l *Limits) error {
 	if l.MemoryMB > 0 {
-		if err := put(filepath.Join(g.path, "memory.max"), strconv.FormatInt(l.MemoryMB<<20, 10)); err != nil {
+		if err := writeControl(filepath.Join(g.path, "memory.max"), strconv.FormatInt(l.MemoryMB<<20, 10)); err != nil {
 			return err
 		}
 		// A kernel without swap lacks the first file, an older kernel the second.
 		for file, text := range map[string]string{"memory.swap.max": "0", "memory.oom.group": "1"} {
-			if err := put(filepath.Join(g.path, file), text); err != nil && !errors.Is(err, os.ErrNotExist) {
+			if err := writeControl(filepath.Join(g.path, file), text); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return err
 			}
 		}
 	}
 	if l.Processes > 0 {
-		return put(filepath.Join(g.path, "pids.max"), strconv.FormatInt(l.Processes*spareThreads, 10))
+		return writeControl(filepath.Join(g.path, "pids.max"), strconv.FormatInt(l.Processes*spareThreads, 10))
 	}
 	return nil
 }
 
 // exceeded returns the limit that the group exceeds or has exceeded.
-func (g *cgroup) crossed(l *Limits) Limit {
+func (g *cgroup) exceeded(l *Limits) Limit {
 	switch {
-	case l.MemoryMB > 0 && g.count("memory.events", "oom_kill") > 0:
+	case l.MemoryMB > 0 && g.readCounter("memory.events", "oom_kill") > 0:
 		return LimitMemory
-	case l.Processes > 0 && g.count("pids.events", "max") > 0:
+	case l.Processes > 0 && g.readCounter("pids.events", "max") > 0:
 		return LimitProcesses
 	}
 	in, _ := os.ReadFile(filepath.Join(g.path, "cgroup.procs"))
-	return l.crossed(usage{
-		cpu:       time.Duration(g.count("cpu.stat", "usage_usec")) * time.Microsecond,
+	return l.exceeded(usage{
+		cpu:       time.Duration(g.readCounter("cpu.stat", "usage_usec")) * time.Microsecond,
 		processes: int64(bytes.Count(in, []byte("\n"))),
 	})
 }
 
 // readCounter reads a number from a file of "NAME NUMBER" lines, or returns 0.
-func (g *cgroup) count(file, name string) int64 {
+func (g *cgroup) readCounter(file, name string) int64 {
 	f, err := os.Open(filepath.Join(g.path, file))
 	if err != nil {
 		return 0
@@ -233,14 +233,14 @@ func (g *cgroup) count(file, name string) int64 {
 // kill sends SIGKILL to all processes in the group.
 func (g *cgroup) kill() {
 	// A kernel before 5.14 lacks this file; then only the process group is killed.
-	_ = put(filepath.Join(g.path, "cgroup.kill"), "1")
+	_ = writeControl(filepath.Join(g.path, "cgroup.kill"), "1")
 }
 
 // removal limits the wait for a killed group to become empty.
 const removal = time.Second
 
 // remove kills the remaining processes and removes the group.
-func (g *cgroup) end() {
+func (g *cgroup) remove() {
 	g.kill()
 	g.dir.Close()
 	for end := time.Now().Add(removal); time.Now().Before(end); time.Sleep(time.Millisecond) {

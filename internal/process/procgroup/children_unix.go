@@ -17,7 +17,7 @@ type children struct {
 	mu       sync.Mutex
 	expected int // number of children that live or are being started
 	living   map[int]chan<- ended
-	tell     chan os.Signal // receives SIGCHLD; one signal may stand for several exits
+	signals     chan os.Signal // receives SIGCHLD; one signal may stand for several exits
 	adopts   bool           // children that this package did not start are orphans
 	orphans  int            // number of orphans collected
 }
@@ -33,19 +33,19 @@ var ours = children{living: map[int]chan<- ended{}}
 
 // startProcess starts a command and returns its process number and a channel that receives its end
 // once.
-func (c *children) start(cmd *exec.Cmd) (pid int, end <-chan ended, err error) {
+func (c *children) startProcess(cmd *exec.Cmd) (pid int, end <-chan ended, err error) {
 	c.mu.Lock()
 	if c.expected++; c.expected == 1 {
-		c.tell = make(chan os.Signal, 1)
-		signal.Notify(c.tell, syscall.SIGCHLD)
-		go c.watch(c.tell)
+		c.signals = make(chan os.Signal, 1)
+		signal.Notify(c.signals, syscall.SIGCHLD)
+		go c.watch(c.signals)
 	}
 	c.mu.Unlock()
 	err = cmd.Start()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		c.fewer()
+		c.decrement()
 		return 0, nil, err
 	}
 	pid = cmd.Process.Pid
@@ -59,17 +59,17 @@ func (c *children) start(cmd *exec.Cmd) (pid int, end <-chan ended, err error) {
 }
 
 // contains reports whether a process was started here and is not yet collected.
-func (c *children) have(pid int) bool {
+func (c *children) contains(pid int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.living[pid] != nil
 }
 
 // decrement counts one expected child less.
-func (c *children) fewer() {
+func (c *children) decrement() {
 	if c.expected--; c.expected == 0 {
-		signal.Stop(c.tell)
-		close(c.tell)
+		signal.Stop(c.signals)
+		close(c.signals)
 	}
 }
 
@@ -80,7 +80,7 @@ func (c *children) watch(tell <-chan os.Signal) {
 }
 
 // adoptOrphans makes collectAll treat unknown children as orphans.
-func (c *children) adopt() {
+func (c *children) adoptOrphans() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.adopts = true
@@ -134,7 +134,7 @@ func (c *children) collect(pid int) {
 func (c *children) deliver(pid int, e ended) {
 	c.living[pid] <- e
 	delete(c.living, pid)
-	c.fewer()
+	c.decrement()
 }
 
 // exit converts ended to an Exit.

@@ -21,7 +21,7 @@ var inherited = []string{
 
 // neverInherited lists variables that no process receives, because they would let it impersonate
 // Concerto.
-var withheld = []string{"CONCERTO_RELAY_SOCK", proc.KeptMark}
+var neverInherited = []string{"CONCERTO_RELAY_SOCK", proc.KeptMark}
 
 // Inherit selects further variables of the run's environment for a process.
 type Inherit struct {
@@ -48,9 +48,9 @@ func (in Inherit) Of(environ []string) (passed, kept []string) {
 }
 
 func (in Inherit) passes(name string) bool {
-	covers := func(pattern string) bool { return covers(pattern, name) }
+	covers := func(pattern string) bool { return matchesPattern(pattern, name) }
 	switch {
-	case slices.Contains(withheld, name):
+	case slices.Contains(neverInherited, name):
 		return false
 	case slices.Contains(in.Pass, name):
 		return true
@@ -61,7 +61,7 @@ func (in Inherit) passes(name string) bool {
 }
 
 // matchesPattern reports whether a name matches a pattern, in which * matches any characters.
-func covers(pattern, name string) bool {
+func matchesPattern(pattern, name string) bool {
 	first, rest, star := strings.Cut(pattern, "*")
 	if !star {
 		return name == pattern

@@ -6,12 +6,12 @@ import (
 )
 
 // family is the set of this process's children: those that it started, and orphans that it adopted.
-var family kin
+var family childSet
 
-type kin struct {
+type childSet struct {
 	mu     sync.Mutex // held while a child is started, until it is registered
 	adopts bool       // orphaned descendants become children
-	begun  bool       // a child was started
+	started  bool       // a child was started
 
 	orphans int // number of orphans collected at the last sweep
 }
@@ -26,34 +26,34 @@ func Adopt() {
 
 // onChildStarted is called when a child was started and the guardian does not know it yet, for
 // tests.
-var born = func() {}
+var onChildStarted = func() {}
 
 // startChild starts a process of a run on the starter thread, and calls hold with its number
 // immediately.
-func (f *kin) bear(r *Run, cmd *exec.Cmd, hold func(pid int)) (pid int, end <-chan ended, err error) {
+func (f *childSet) startChild(r *Run, cmd *exec.Cmd, hold func(pid int)) (pid int, end <-chan ended, err error) {
 	onStarter(func() {
-		guarded := r.guard()
-		if pid, end, err = f.start(cmd); err != nil {
+		guarded := r.ensureGuardian()
+		if pid, end, err = f.fork(cmd); err != nil {
 			return
 		}
 		hold(pid)
 		if guarded {
-			born()
-			guards.add(r, pid)
+			onChildStarted()
+			guards.addGroup(r, pid)
 		}
 	})
 	return pid, end, err
 }
 
 // fork starts a child. It must be called on the starter thread.
-func (f *kin) start(cmd *exec.Cmd) (pid int, end <-chan ended, err error) {
+func (f *childSet) fork(cmd *exec.Cmd) (pid int, end <-chan ended, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.begun {
-		f.begun = true
+	if !f.started {
+		f.started = true
 		if f.adopts {
 			becomeReaper()
 		}
 	}
-	return ours.start(cmd)
+	return ours.startProcess(cmd)
 }

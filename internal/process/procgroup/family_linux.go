@@ -15,7 +15,7 @@ import (
 // becomeReaper ignores the error: a kernel before 3.4 passes orphans to init, as other systems do.
 func becomeReaper() {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	ours.adopt()
+	ours.adoptOrphans()
 }
 
 // dieWithParent makes the kernel kill a child when the thread that starts it exits.
@@ -61,9 +61,9 @@ const (
 )
 
 // sweepOrphans kills and collects the orphans of a run, and reports whether none is left.
-func (f *kin) sweep(run string) (clean bool) {
+func (f *childSet) sweepOrphans(run string) (clean bool) {
 	f.mu.Lock()
-	idle := !f.adopts || !f.begun
+	idle := !f.adopts || !f.started
 	f.mu.Unlock()
 	if idle {
 		return true
@@ -76,7 +76,7 @@ func (f *kin) sweep(run string) (clean bool) {
 		} else if missed++; !found || missed == sweepSure {
 			return true
 		}
-		if proc.Hunt(hunted, marked) > 0 {
+		if proc.KillNewProcesses(hunted, marked) > 0 {
 			missed = 0
 		}
 		time.Sleep(sweepPause)
@@ -86,18 +86,18 @@ func (f *kin) sweep(run string) (clean bool) {
 
 // sweepOnce reports whether there was an orphan of the run, or any orphan since the last call: one
 // that has exited may have started others, and no longer shows which run it belonged to.
-func (f *kin) sweepOnce(marked func(env []byte) bool) (found bool) {
+func (f *childSet) sweepOnce(marked func(env []byte) bool) (found bool) {
 	f.mu.Lock() // prevents the start of a child
 	defer f.mu.Unlock()
 	self := os.Getpid()
 	for pid := range proc.All {
 		s := proc.Read(pid)
-		if s == nil || s.Parent != self || ours.have(pid) || !s.Runs() {
+		if s == nil || s.Parent != self || ours.contains(pid) || !s.CanRun() {
 			continue
 		}
 		switch env := proc.Environ(pid); {
 		case len(env) == 0:
-			found = found || ends(pid)
+			found = found || isExiting(pid)
 		case marked(env):
 			found = true
 			_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -111,7 +111,7 @@ func (f *kin) sweepOnce(marked func(env []byte) bool) (found bool) {
 
 // isExiting reports whether a process has released its memory but is not a zombie yet, so that its
 // children are not yet ours.
-func ends(pid int) bool {
+func isExiting(pid int) bool {
 	s := proc.Read(pid)
-	return s != nil && s.Runs() && s.Pages == 0
+	return s != nil && s.CanRun() && s.Pages == 0
 }

@@ -8,4 +8,4 @@ func becomeReaper() {}
 func onStarter(do func()) { do() }
 
 // sweepOrphans does nothing: orphans do not become children of this process.
-func (f *kin) sweep(string) (clean bool) { return true }
+func (f *childSet) sweepOrphans(string) (clean bool) { return true }

@@ -55,7 +55,7 @@ func (o *output) open() {
 	p := &o.pipe
 	p.raw, p.bad = o.f.SyscallConn()
 	p.begin = func(fd uintptr) bool {
-		p.n, p.err = o.take(int(fd), p.buf)
+		p.n, p.err = o.readOnce(int(fd), p.buf)
 		return p.err != syscall.EAGAIN
 	}
 }
@@ -83,7 +83,7 @@ func (o *output) readNow(b []byte) (n int, err error) {
 	if o.pipe.bad != nil {
 		return 0, o.pipe.bad
 	}
-	if cerr := o.pipe.raw.Control(func(fd uintptr) { n, err = o.take(int(fd), b) }); cerr != nil {
+	if cerr := o.pipe.raw.Control(func(fd uintptr) { n, err = o.readOnce(int(fd), b) }); cerr != nil {
 		return 0, cerr
 	}
 	if errors.Is(err, syscall.EAGAIN) {
@@ -93,7 +93,7 @@ func (o *output) readNow(b []byte) (n int, err error) {
 }
 
 // readOnce reads from the pipe, or fails with EAGAIN.
-func (o *output) take(fd int, b []byte) (int, error) {
+func (o *output) readOnce(fd int, b []byte) (int, error) {
 	o.count.Lock()
 	defer o.count.Unlock()
 	for {
@@ -102,7 +102,7 @@ func (o *output) take(fd int, b []byte) (int, error) {
 			continue
 		}
 		n = max(n, 0)
-		o.taken += int64(n)
+		o.bytesRead += int64(n)
 		return n, err
 	}
 }

@@ -30,51 +30,51 @@ type guardian struct {
 // watchRun makes the guardian end a run's processes when this process is killed, and starts the
 // guardian if there is none. It is called on the starter thread before the run's first process
 // starts, so that the run is never unguarded. The error means that no guardian watches.
-func (g *guardian) watch(r *Run) error {
+func (g *guardian) watchRun(r *Run) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.pid != 0 && g.runs[r.mark()] {
+	if g.pid != 0 && g.runs[r.processMark()] {
 		return nil
 	}
 	if g.runs == nil {
 		g.groups, g.runs = map[int]int64{}, map[string]bool{}
 	}
-	g.runs[r.mark()] = true
-	if g.pid != 0 && g.write("="+r.mark()+"\n") {
+	g.runs[r.processMark()] = true
+	if g.pid != 0 && g.send("="+r.processMark()+"\n") {
 		return nil
 	}
-	return g.start(r.Executable)
+	return g.startGuardian(r.Executable)
 }
 
 // addGroup tells the guardian about a new group. If the guardian has died, another is started; if
 // that fails, the next start tries again.
-func (g *guardian) add(r *Run, group int) {
+func (g *guardian) addGroup(r *Run, group int) {
 	s := proc.Read(group)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if s == nil || g.pid == 0 {
 		return
 	}
-	g.groups[group] = s.Began
-	if !g.write(fmt.Sprintf("+%d %d\n", group, s.Began)) {
-		_ = g.start(r.Executable)
+	g.groups[group] = s.StartTime
+	if !g.send(fmt.Sprintf("+%d %d\n", group, s.StartTime)) {
+		_ = g.startGuardian(r.Executable)
 	}
 }
 
 // forgetRun tells the guardian that a run has ended.
-func (g *guardian) forget(run string) {
+func (g *guardian) forgetRun(run string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.runs[run] {
 		delete(g.runs, run)
 		if g.pid != 0 {
-			g.write("!" + run + "\n")
+			g.send("!" + run + "\n")
 		}
 	}
 }
 
 // removeGroup tells the guardian that a group has ended.
-func (g *guardian) gone(group int) {
+func (g *guardian) removeGroup(group int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if _, told := g.groups[group]; !told {
@@ -83,12 +83,12 @@ func (g *guardian) gone(group int) {
 	delete(g.groups, group)
 	if g.pid != 0 {
 		// if the guardian has died, the next start starts another
-		g.write("-" + strconv.Itoa(group) + "\n")
+		g.send("-" + strconv.Itoa(group) + "\n")
 	}
 }
 
 // send sends lines to the guardian. If it does not accept them, it is killed.
-func (g *guardian) write(lines string) bool {
+func (g *guardian) send(lines string) bool {
 	if g.in.writeNow([]byte(lines)) == len(lines) {
 		return true
 	}
@@ -103,7 +103,7 @@ func (g *guardian) write(lines string) bool {
 }
 
 // startGuardian starts a guardian and sends it all living groups and runs. It does not wait for it.
-func (g *guardian) start(executable string) error {
+func (g *guardian) startGuardian(executable string) error {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (g *guardian) start(executable string) error {
 		Env:         []string{"GOMAXPROCS=1"},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
-	pid, end, err := family.start(cmd)
+	pid, end, err := family.fork(cmd)
 	if err != nil {
 		w.Close()
 		return err
@@ -128,7 +128,7 @@ func (g *guardian) start(executable string) error {
 	for group, began := range g.groups {
 		all = fmt.Appendf(all, "+%d %d\n", group, began)
 	}
-	if !g.write(string(all)) {
+	if !g.send(string(all)) {
 		return errors.New("it does not read")
 	}
 	return nil
@@ -142,11 +142,11 @@ func Farewell() {
 	guards.mu.Unlock()
 	clean := true
 	for _, run := range runs {
-		clean = family.sweep(run) && clean
+		clean = family.sweepOrphans(run) && clean
 	}
 	guards.mu.Lock()
 	defer guards.mu.Unlock()
 	if guards.pid != 0 && clean && len(guards.groups) == 0 {
-		guards.write("bye\n")
+		guards.send("bye\n")
 	}
 }

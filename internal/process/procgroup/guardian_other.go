@@ -12,15 +12,15 @@ var guards guardian
 // guardian is not used on this system: it needs Linux's /proc.
 type guardian struct{}
 
-func (guardian) watch(*Run) error {
+func (guardian) watchRun(*Run) error {
 	return errors.New("on " + runtime.GOOS + " nothing watches over processes")
 }
 
-func (guardian) add(*Run, int) {}
+func (guardian) addGroup(*Run, int) {}
 
-func (guardian) gone(int) {}
+func (guardian) removeGroup(int) {}
 
-func (guardian) forget(string) {}
+func (guardian) forgetRun(string) {}
 
 // Farewell does nothing on this system.
 func Farewell() {}

@@ -39,7 +39,7 @@ func init() {
 	}
 	// is killed when its first child is there, and nobody knows of it but the child
 	roles["run-killed-at-birth"] = func() {
-		born = func() {
+		onChildStarted = func() {
 			for len(marked(os.Getenv("PROCGROUP_RUN"))) < 3 { // it starts others meanwhile
 			}
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)

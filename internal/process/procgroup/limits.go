@@ -22,7 +22,7 @@ type Limits struct {
 func (l *Limits) Any() bool { return l != nil && *l != Limits{} }
 
 // needsWatching reports whether limits must be checked regularly.
-func (l *Limits) watched() bool { return l.MemoryMB > 0 || l.CPUSeconds > 0 || l.Processes > 0 }
+func (l *Limits) needsWatching() bool { return l.MemoryMB > 0 || l.CPUSeconds > 0 || l.Processes > 0 }
 
 // A Limit names an exceeded limit; "" means none.
 type Limit string
@@ -36,7 +36,7 @@ const (
 )
 
 // Describe returns the limit as text, for "used more than …".
-func (l *Limits) Says(limit Limit) string {
+func (l *Limits) Describe(limit Limit) string {
 	number := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	switch limit {
 	case LimitMemory:
@@ -59,7 +59,7 @@ type usage struct {
 }
 
 // exceeded returns the limit that u exceeds.
-func (l *Limits) crossed(u usage) Limit {
+func (l *Limits) exceeded(u usage) Limit {
 	switch {
 	case l.MemoryMB > 0 && u.memory > l.MemoryMB<<20:
 		return LimitMemory
@@ -83,20 +83,20 @@ type confinement struct {
 }
 
 // startWatching begins to check the limits.
-func (p *Process) look() {
+func (p *Process) startWatching() {
 	if !p.limits.Any() {
 		return
 	}
 	if p.limits.WallSeconds > 0 {
-		p.wall = time.AfterFunc(time.Duration(p.limits.WallSeconds*float64(time.Second)), func() { p.cross(LimitWall) })
+		p.wall = time.AfterFunc(time.Duration(p.limits.WallSeconds*float64(time.Second)), func() { p.killForLimit(LimitWall) })
 	}
-	if p.limits.watched() {
+	if p.limits.needsWatching() {
 		limited.add(p)
 	}
 }
 
 // killForLimit kills the process and its descendants because of a limit.
-func (p *Process) cross(limit Limit) {
+func (p *Process) killForLimit(limit Limit) {
 	p.crossing.Lock()
 	if p.crossed == "" && !p.ended {
 		p.crossed = limit
@@ -106,18 +106,18 @@ func (p *Process) cross(limit Limit) {
 }
 
 // exceededLimit returns the limit for which an exited process was killed.
-func (p *Process) verdict(e ended) Limit {
+func (p *Process) exceededLimit(e ended) Limit {
 	p.crossing.Lock()
 	defer p.crossing.Unlock()
 	p.ended = true
 	if p.crossed == "" && p.limits.Any() {
-		p.crossed = p.outcome(e)
+		p.crossed = p.kernelLimit(e)
 	}
 	return p.crossed
 }
 
 // releaseLimits ends the checks and removes the control group.
-func (p *Process) release() {
+func (p *Process) releaseLimits() {
 	if !p.limits.Any() {
 		return
 	}
@@ -126,7 +126,7 @@ func (p *Process) release() {
 	}
 	limited.remove(p)
 	if p.group != nil {
-		p.group.end()
+		p.group.remove()
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // checkInterval is how often the usage of limited processes is checked.
-const lookEvery = 200 * time.Millisecond
+const checkInterval = 200 * time.Millisecond
 
 // limited contains the processes whose limits must be checked. A goroutine checks them while there
 // are any.
@@ -24,19 +24,19 @@ var limited limitedProcesses
 type limitedProcesses struct {
 	mu   sync.Mutex
 	all  map[*Process]struct{}
-	runs bool // the goroutine is running
+	running bool // the goroutine is running
 }
 
 func means() string {
 	if _, err := delegated(); err != nil {
-		return fmt.Sprintf("rlimits and a look at its processes each %d ms (no cgroup: %v)", lookEvery.Milliseconds(), err)
+		return fmt.Sprintf("rlimits and a look at its processes each %d ms (no cgroup: %v)", checkInterval.Milliseconds(), err)
 	}
 	return "a cgroup"
 }
 
 // confine prepares a command to start within its limits.
 func (p *Process) confine(cmd *exec.Cmd) error {
-	if !p.limits.Any() || !p.limits.watched() {
+	if !p.limits.Any() || !p.limits.needsWatching() {
 		return nil
 	}
 	base, err := delegated()
@@ -52,7 +52,7 @@ func (p *Process) confine(cmd *exec.Cmd) error {
 
 // setRlimits sets the limits that the kernel enforces for a process. It is called immediately after
 // the start.
-func (p *Process) hold(pid int) {
+func (p *Process) setRlimits(pid int) {
 	l := p.limits
 	if !l.Any() {
 		return
@@ -82,9 +82,9 @@ func (w *limitedProcesses) add(p *Process) {
 		w.all = map[*Process]struct{}{}
 	}
 	w.all[p] = struct{}{}
-	if !w.runs {
-		w.runs = true
-		go w.run()
+	if !w.running {
+		w.running = true
+		go w.watchLoop()
 	}
 }
 
@@ -95,37 +95,37 @@ func (w *limitedProcesses) remove(p *Process) {
 }
 
 // watchLoop checks the processes until there are none.
-func (w *limitedProcesses) run() {
-	tick := time.NewTicker(lookEvery)
+func (w *limitedProcesses) watchLoop() {
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for range tick.C {
-		if !w.look() {
+		if !w.checkAll() {
 			return
 		}
 	}
 }
 
 // checkAll checks all processes once, and reports whether there are any.
-func (w *limitedProcesses) look() bool {
+func (w *limitedProcesses) checkAll() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.all) == 0 {
-		w.runs = false
+		w.running = false
 		return false
 	}
 	var groups map[int]usage
 	for p := range w.all {
 		var limit Limit
 		if p.group != nil {
-			limit = p.group.crossed(p.limits)
+			limit = p.group.exceeded(p.limits)
 		} else {
 			if groups == nil {
 				groups = usages()
 			}
-			limit = p.limits.crossed(groups[p.pgid])
+			limit = p.limits.exceeded(groups[p.pgid])
 		}
 		if limit != "" {
-			p.cross(limit)
+			p.killForLimit(limit)
 		}
 	}
 	return true
@@ -137,7 +137,7 @@ func usages() map[int]usage {
 	page := int64(os.Getpagesize())
 	for pid := range proc.All {
 		s := proc.Read(pid)
-		if s == nil || !s.Runs() {
+		if s == nil || !s.CanRun() {
 			continue
 		}
 		u := out[s.Group]
@@ -150,9 +150,9 @@ func usages() map[int]usage {
 }
 
 // kernelLimit returns the limit that the kernel enforced on an exited process.
-func (p *Process) outcome(e ended) Limit {
+func (p *Process) kernelLimit(e ended) Limit {
 	if p.group != nil {
-		if limit := p.group.crossed(p.limits); limit != "" {
+		if limit := p.group.exceeded(p.limits); limit != "" {
 			return limit
 		}
 	}

@@ -183,7 +183,7 @@ func TestCgroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
-		g.end()
+		g.remove()
 		t.Skip(err)
 	}
 	l := &Limits{CPUSeconds: 0.3}
@@ -192,13 +192,13 @@ func TestCgroup(t *testing.T) {
 			spun++
 		}
 	}
-	if got := g.crossed(l); got != LimitCPU {
-		t.Fatalf("it has crossed %q with %d µs", got, g.count("cpu.stat", "usage_usec"))
+	if got := g.exceeded(l); got != LimitCPU {
+		t.Fatalf("it has crossed %q with %d µs", got, g.readCounter("cpu.stat", "usage_usec"))
 	}
-	if got := g.crossed(&Limits{Processes: 2}); got != LimitProcesses {
+	if got := g.exceeded(&Limits{Processes: 2}); got != LimitProcesses {
 		t.Errorf("with three processes it has crossed %q", got)
 	}
-	g.end()
+	g.remove()
 	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("it has ended by %v", err)
 	}

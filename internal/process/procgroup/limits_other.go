@@ -13,7 +13,7 @@ type cgroup struct{}
 
 func (*cgroup) kill() {}
 
-func (*cgroup) end() {}
+func (*cgroup) remove() {}
 
 // limited is used only on Linux.
 var limited limitedProcesses
@@ -34,6 +34,6 @@ func (p *Process) confine(*exec.Cmd) error {
 	return nil
 }
 
-func (p *Process) hold(int) {}
+func (p *Process) setRlimits(int) {}
 
-func (p *Process) outcome(ended) Limit { return "" }
+func (p *Process) kernelLimit(ended) Limit { return "" }

@@ -16,12 +16,12 @@ type output struct {
 	pipe pipeEnd
 
 	mu      sync.Mutex
-	over    bool
-	ended   bool // the process has exited
+	closed    bool
+	exited   bool // the process has exited
 	stopped bool // reading is interrupted
 
 	count sync.Mutex // held while bytes leave the pipe, so that written is exact
-	taken int64      // number of bytes read from the pipe
+	bytesRead int64      // number of bytes read from the pipe
 }
 
 func newOutput(f *os.File) *output {
@@ -53,43 +53,43 @@ func (o *output) Read(b []byte) (int, error) {
 }
 
 // bytesWritten returns how many bytes the process has written so far, read or not.
-func (o *output) written() int64 {
+func (o *output) bytesWritten() int64 {
 	o.count.Lock()
 	defer o.count.Unlock()
-	return o.taken + int64(max(inPipe(o.f), 0))
+	return o.bytesRead + int64(max(inPipe(o.f), 0))
 }
 
 // markExited records that the process has exited, and wakes a waiting Read.
-func (o *output) finish() {
+func (o *output) markExited() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.ended = true
-	o.wait()
+	o.exited = true
+	o.setDeadline()
 }
 
 func (o *output) hasEnded() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.ended
+	return o.exited
 }
 
 // setInterrupted makes reading fail instead of waiting, until it is turned off.
-func (o *output) interrupt(on bool) {
+func (o *output) setInterrupted(on bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.stopped != on {
 		o.stopped = on
-		o.wait()
+		o.setDeadline()
 	}
 }
 
 // setDeadline sets whether a Read may wait. Without deadlines for pipes, it always waits.
-func (o *output) wait() {
-	if o.over {
+func (o *output) setDeadline() {
+	if o.closed {
 		return
 	}
 	var deadline time.Time
-	if o.ended || o.stopped {
+	if o.exited || o.stopped {
 		deadline = time.Unix(1, 0)
 	}
 	_ = o.f.SetReadDeadline(deadline)
@@ -98,8 +98,8 @@ func (o *output) wait() {
 func (o *output) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.over {
-		o.over = true
+	if !o.closed {
+		o.closed = true
 		o.f.Close()
 	}
 }

@@ -73,7 +73,7 @@ type Process struct {
 	confinement
 
 	mu   sync.Mutex
-	void bool // the group has no member, so its number may be reused
+	noMember bool // the group has no member, so its number may be reused
 }
 
 // Start starts the command as the leader of a new group. Where the system supports it, the process
@@ -129,11 +129,11 @@ func startOnce(r *Run, c Command) (*Process, error) {
 	var end <-chan ended
 	err := p.confine(cmd)
 	if err == nil {
-		pid, end, err = family.bear(r, cmd, p.hold)
+		pid, end, err = family.startChild(r, cmd, p.setRlimits)
 	}
 	if err != nil {
 		closeFiles(files[:]...)
-		p.release()
+		p.releaseLimits()
 		return nil, err
 	}
 	closeFiles(files[0], files[3], files[5])
@@ -142,7 +142,7 @@ func startOnce(r *Run, c Command) (*Process, error) {
 	p.errOut = newOutput(files[4])
 	p.in = newInput(p.Stdin)
 	p.Stdout = p.out
-	p.look()
+	p.startWatching()
 	go p.watch(end, c)
 	return p, nil
 }
@@ -160,15 +160,15 @@ func (p *Process) Unread() int { return inPipe(p.Stdin) }
 
 // Written returns how many bytes the process has written to standard output so far. If the system
 // cannot report the contents of a pipe, it returns how many were read.
-func (p *Process) Written() int64 { return p.out.written() }
+func (p *Process) Written() int64 { return p.out.bytesWritten() }
 
 // InterruptRead makes a current or later Read of Stdout that waits fail with
 // os.ErrDeadlineExceeded, until ResumeRead. No output is lost. After the process has exited, a Read
 // never waits and is not interrupted.
-func (p *Process) InterruptRead() { p.out.interrupt(true) }
+func (p *Process) InterruptRead() { p.out.setInterrupted(true) }
 
 // ResumeRead ends the effect of InterruptRead.
-func (p *Process) ResumeRead() { p.out.interrupt(false) }
+func (p *Process) ResumeRead() { p.out.setInterrupted(false) }
 
 // Done returns a channel that is closed when the process has exited and its standard error was
 // read. Its group may still be ending.
@@ -219,7 +219,7 @@ func (p *Process) End(grace time.Duration, stop <-chan struct{}) {
 func (p *Process) signal(s groupSignal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.void {
+	if !p.noMember {
 		signalGroup(p.pgid, s)
 	}
 }
@@ -229,10 +229,10 @@ func (p *Process) signal(s groupSignal) {
 func (p *Process) empty() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.void && !groupAlive(p.pgid) {
-		p.void = true
+	if !p.noMember && !groupAlive(p.pgid) {
+		p.noMember = true
 	}
-	return p.void
+	return p.noMember
 }
 
 // watch waits for the process and then for its group. It owns all files that Start opened, except
@@ -241,25 +241,25 @@ func (p *Process) watch(end <-chan ended, c Command) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		p.tail.read(p.errOut, c.Stderr, c.Errors)
+		p.tail.capture(p.errOut, c.Stderr, c.Errors)
 	}()
 	e := <-end
-	p.out.finish()
-	p.errOut.finish()
+	p.out.markExited()
+	p.errOut.markExited()
 	<-read
 	p.errOut.close()
 	p.exit = e.exit()
 	p.exit.Stderr = p.tail.String()
-	p.exit.Limit = p.verdict(e)
+	p.exit.Limit = p.exceededLimit(e)
 	close(p.done)
-	p.seeOff()
-	p.release()
-	guards.gone(p.pgid)
+	p.endGroup()
+	p.releaseLimits()
+	guards.removeGroup(p.pgid)
 	close(p.gone)
 }
 
 // endGroup ends the rest of the group after its leader has exited.
-func (p *Process) seeOff() {
+func (p *Process) endGroup() {
 	if p.empty() {
 		return
 	}

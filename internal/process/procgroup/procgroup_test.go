@@ -300,13 +300,13 @@ func TestWriteToDeafProcess(t *testing.T) {
 func TestTail(t *testing.T) {
 	var tl tail
 	long := strings.Repeat("x", lineBytes*3/2) // two pieces
-	tl.read(strings.NewReader("a\r\n"+long+"\nbad \xff byte"), nil, nil)
+	tl.capture(strings.NewReader("a\r\n"+long+"\nbad \xff byte"), nil, nil)
 	want := "bad \ufffd byte"
 	lines := strings.Split(tl.String(), "\n")
 	if lines[0] != "a" || lines[len(lines)-1] != want {
 		t.Errorf("tail %q", lines)
 	}
-	tl.read(strings.NewReader(strings.Repeat(strings.Repeat("y", 1500)+"\n", 10)), nil, nil)
+	tl.capture(strings.NewReader(strings.Repeat(strings.Repeat("y", 1500)+"\n", 10)), nil, nil)
 	if n := len(tl.String()); n > tailBytes {
 		t.Errorf("tail of %d bytes", n)
 	}

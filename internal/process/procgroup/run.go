@@ -46,7 +46,7 @@ func (r *Run) Start(c Command) (*Process, error) {
 }
 
 // processMark returns the mark by which the run's processes are found; see proc.Marked.
-func (r *Run) mark() string {
+func (r *Run) processMark() string {
 	if r.Kept != "" {
 		return proc.KeptBy + r.ID + "." + r.Kept
 	}
@@ -54,11 +54,11 @@ func (r *Run) mark() string {
 }
 
 // ensureGuardian makes the guardian watch the run, and reports whether it does.
-func (r *Run) guard() bool {
+func (r *Run) ensureGuardian() bool {
 	if r == nil || r.Executable == "" {
 		return false
 	}
-	err := guards.watch(r)
+	err := guards.watchRun(r)
 	if err != nil {
 		why := err.Error()
 		r.unguarded.Store(&why)
@@ -82,7 +82,7 @@ func (r *Run) Unguarded() string {
 // End ends what the run's processes left behind: adopted children with the run's mark. They exist
 // only in a process that called Adopt.
 func (r *Run) End() {
-	if r != nil && family.sweep(r.mark()) { // otherwise the guardian must end them
-		guards.forget(r.mark())
+	if r != nil && family.sweepOrphans(r.processMark()) { // otherwise the guardian must end them
+		guards.forgetRun(r.processMark())
 	}
 }

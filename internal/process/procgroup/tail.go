@@ -24,7 +24,7 @@ type tail struct {
 
 // capture reads r to its end, stores the last lines and calls each with every line. A very long
 // line is passed on in pieces to limit memory. raw receives all bytes unchanged.
-func (t *tail) read(r io.Reader, each func(string), raw func([]byte)) {
+func (t *tail) capture(r io.Reader, each func(string), raw func([]byte)) {
 	buf := make([]byte, 2*lineBytes)
 	n := 0
 	for {
@@ -39,11 +39,11 @@ func (t *tail) read(r io.Reader, each func(string), raw func([]byte)) {
 			if i < 0 {
 				break
 			}
-			t.add(rest[:i], each)
+			t.addLine(rest[:i], each)
 			rest = rest[i+1:]
 		}
 		if len(rest) >= lineBytes || err != nil && len(rest) > 0 {
-			t.add(rest, each)
+			t.addLine(rest, each)
 			rest = nil
 		}
 		n = copy(buf, rest)
@@ -53,7 +53,7 @@ func (t *tail) read(r io.Reader, each func(string), raw func([]byte)) {
 	}
 }
 
-func (t *tail) add(b []byte, each func(string)) {
+func (t *tail) addLine(b []byte, each func(string)) {
 	s := strings.ToValidUTF8(strings.TrimSuffix(string(b), "\r"), "\ufffd")
 	t.mu.Lock()
 	t.lines = append(t.lines, s)

@@ -16,7 +16,7 @@ import (
 // Limits on the standard error that is logged.
 const (
 	lineBytes = 4 << 10 // bytes of one line; a longer one continues in the next
-	mostLines = 100     // lines in each second; the number of further lines is logged
+	maxLines = 100     // lines in each second; the number of further lines is logged
 )
 
 // Lines logs a process's standard error.
@@ -30,17 +30,17 @@ type Lines struct {
 	told    *time.Timer
 }
 
-// Take logs a line, or drops it if the limit is reached.
-func (a *Lines) Take(line string) {
+// LogLine logs a line, or drops it if the limit is reached.
+func (a *Lines) LogLine(line string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if now := time.Now(); !now.Before(a.until) {
-		a.tell()
+		a.logNow()
 		a.until, a.lines = now.Add(time.Second), 0
 	}
 	// A dropped line need not be escaped.
-	if a.lines == mostLines {
-		a.drop()
+	if a.lines == maxLines {
+		a.countDropped()
 		return
 	}
 	for line = Escape(line, ""); ; {
@@ -53,15 +53,15 @@ func (a *Lines) Take(line string) {
 		if line = line[len(part):]; line == "" {
 			return
 		}
-		if a.lines == mostLines {
-			a.drop()
+		if a.lines == maxLines {
+			a.countDropped()
 			return
 		}
 	}
 }
 
-// drop counts a dropped line. The number is logged at the end of the second.
-func (a *Lines) drop() {
+// countDropped counts a dropped line. The number is logged at the end of the second.
+func (a *Lines) countDropped() {
 	a.dropped++
 	if a.told == nil {
 		a.told = time.AfterFunc(time.Until(a.until), a.End)
@@ -72,10 +72,10 @@ func (a *Lines) drop() {
 func (a *Lines) End() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.tell()
+	a.logNow()
 }
 
-func (a *Lines) tell() {
+func (a *Lines) logNow() {
 	if a.told != nil {
 		a.told.Stop()
 		a.told = nil

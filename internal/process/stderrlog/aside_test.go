@@ -24,7 +24,7 @@ func TestAsideEscapes(t *testing.T) {
 		"c1 \u009b0m":                `c1 \u009b0m`,
 	} {
 		a, got := listening()
-		a.Take(in)
+		a.LogLine(in)
 		if len(*got) != 1 || (*got)[0] != want {
 			t.Errorf("%q: %q, want %q", in, *got, want)
 		}
@@ -47,7 +47,7 @@ func TestAsideLongLines(t *testing.T) {
 		{strings.Repeat("x", lineBytes-1) + "\t\t", 2},
 	} {
 		a, got := listening()
-		a.Take(c.in)
+		a.LogLine(c.in)
 		if strings.Join(*got, "") != Escape(c.in, "") || len(*got) != c.parts {
 			t.Errorf("%.10q…: %d parts", c.in, len(*got))
 		}
@@ -76,22 +76,22 @@ func TestAsideFlood(t *testing.T) {
 			*got = nil
 		}
 		for i := range 150 {
-			a.Take(fmt.Sprint(i))
+			a.LogLine(fmt.Sprint(i))
 		}
-		if n := len(*got); n != mostLines || (*got)[n-1] != "99" {
+		if n := len(*got); n != maxLines || (*got)[n-1] != "99" {
 			t.Errorf("%d lines, the last one %s", n, (*got)[n-1])
 		}
 		forget()
 		time.Sleep(time.Second)
 		synctest.Wait()
-		a.Take("quiet again")
+		a.LogLine("quiet again")
 		if want := []string{"… 50 lines dropped", "quiet again"}; !slices.Equal(*got, want) {
 			t.Errorf("%q", *got)
 		}
 		forget()
 		time.Sleep(500 * time.Millisecond)
 		for i := range 200 { // 99 fit into the current second
-			a.Take(fmt.Sprint(i))
+			a.LogLine(fmt.Sprint(i))
 		}
 		a.End()
 		if n := len(*got); n != 100 || (*got)[98] != "98" || (*got)[99] != "… 101 lines dropped" {
@@ -100,9 +100,9 @@ func TestAsideFlood(t *testing.T) {
 		forget()
 		time.Sleep(time.Hour)
 		a.End()
-		a.Take(strings.Repeat("x", lineBytes*mostLines) + "more")
+		a.LogLine(strings.Repeat("x", lineBytes*maxLines) + "more")
 		a.End()
-		if n := len(*got); n != mostLines+1 || (*got)[n-1] != "… 1 lines dropped" {
+		if n := len(*got); n != maxLines+1 || (*got)[n-1] != "… 1 lines dropped" {
 			t.Errorf("%d lines, the last one %s", n, (*got)[n-1])
 		}
 	})

@@ -41,7 +41,7 @@ func peerOf(c net.Conn) peer {
 	}
 	p := peer{pid: int(cred.Pid), uid: cred.Uid, known: true}
 	if s := proc.Read(p.pid); s != nil {
-		p.began = s.Began
+		p.began = s.StartTime
 	}
 	return p
 }
@@ -93,7 +93,7 @@ func (p peer) ancestors(read func(pid int) *proc.Stat) (line []ancestry.Step, ok
 		return nil, false
 	}
 	line, ok = ancestry.Line(p.pid, read)
-	if len(line) > 0 && line[0].Began != p.began {
+	if len(line) > 0 && line[0].StartTime != p.began {
 		return nil, false // the process has exited and its pid was reused
 	}
 	return line, ok

@@ -14,7 +14,7 @@ import (
 // seen, as it has ended or hides, nothing is allowed.
 func TestLine(t *testing.T) {
 	of := func(parent, session int) *proc.Stat {
-		return &proc.Stat{State: 'S', Parent: parent, Session: session, Began: 7}
+		return &proc.Stat{State: 'S', Parent: parent, Session: session, StartTime: 7}
 	}
 	me := peer{pid: 30, began: 7, known: true}
 	looks := 0
@@ -53,7 +53,7 @@ func TestLine(t *testing.T) {
 		p    peer
 		want string
 	}{
-		"itself":  {peer{pid: os.Getpid(), began: proc.Read(os.Getpid()).Began, known: true}, ""},
+		"itself":  {peer{pid: os.Getpid(), began: proc.Read(os.Getpid()).StartTime, known: true}, ""},
 		"another": {peer{pid: os.Getpid(), began: 1, known: true}, "nobody can see who asks"},
 	} {
 		if got := c.p.membershipReason("run_x", 0, 0); got != c.want {

@@ -18,12 +18,12 @@ import (
 
 func init() {
 	if n := len(sandbox.Args); len(os.Args) == n+2 && os.Args[1] == sandbox.Args[0] && os.Args[2] == sandbox.Args[1] {
-		os.Exit(become(os.Args[n+1]))
+		os.Exit(executePlan(os.Args[n+1]))
 	}
 }
 
-// become executes a plan. It returns if that has failed or if the plan has no command.
-func become(text string) int {
+// executePlan executes a plan. It returns if that has failed or if the plan has no command.
+func executePlan(text string) int {
 	var p sandbox.Plan
 	err := json.Unmarshal([]byte(text), &p)
 	if err == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/sandbox"
 )
 
-// becomes starts this binary with a plan and returns its output and exit code.
-func becomes(t *testing.T, args ...string) (out string, code int) {
+// runPlan starts this binary with a plan and returns its output and exit code.
+func runPlan(t *testing.T, args ...string) (out string, code int) {
 	t.Helper()
 	c := exec.Command(os.Args[0], args...)
 	c.Env = []string{"A=1"}
@@ -48,7 +48,7 @@ func TestBecome(t *testing.T) {
 		if !c.when {
 			continue
 		}
-		if out, code := becomes(t, c.args...); code != c.code || !strings.HasPrefix(out, c.want) {
+		if out, code := runPlan(t, c.args...); code != c.code || !strings.HasPrefix(out, c.want) {
 			t.Errorf("%s: exit %d\n%s\nnot %d\n%s", c.args[2], code, out, c.code, c.want)
 		}
 	}
