@@ -7,13 +7,13 @@ import (
 
 // Stat is a line of /proc/N/stat.
 type Stat struct {
-	State   byte // 'Z' for a process that its parent has not waited for
-	Parent  int
-	Group   int
-	Session int
-	StartTime   int64 // start time, in ticks since boot; together with the number it identifies the process
-	CPU     int64 // processor time of the process and of children that it waited for, in ticks
-	Pages   int64 // resident memory
+	State     byte // 'Z' for a process that its parent has not waited for
+	Parent    int
+	Group     int
+	Session   int
+	StartTime int64 // start time, in ticks since boot; together with the number it identifies the process
+	CPU       int64 // processor time of the process and of children that it waited for, in ticks
+	Pages     int64 // resident memory
 }
 
 // TicksASecond is the number of ticks in a second. Linux uses this value in /proc on all machines.

@@ -92,9 +92,9 @@ func pipeName(f *os.File) (string, error) {
 type activity int
 
 const (
-	blocked  activity = iota // it is blocked on something else
+	blocked     activity = iota // it is blocked on something else
 	awaitsInput                 // it waits for standard input
-	running                  // it runs, or is about to
+	running                     // it runs, or is about to
 )
 
 // epollWait is the number of Linux's oldest epoll wait, which newer architectures do not have.

@@ -17,7 +17,7 @@ type children struct {
 	mu       sync.Mutex
 	expected int // number of children that live or are being started
 	living   map[int]chan<- ended
-	signals     chan os.Signal // receives SIGCHLD; one signal may stand for several exits
+	signals  chan os.Signal // receives SIGCHLD; one signal may stand for several exits
 	adopts   bool           // children that this package did not start are orphans
 	orphans  int            // number of orphans collected
 }

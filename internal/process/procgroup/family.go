@@ -9,9 +9,9 @@ import (
 var family childSet
 
 type childSet struct {
-	mu     sync.Mutex // held while a child is started, until it is registered
-	adopts bool       // orphaned descendants become children
-	started  bool       // a child was started
+	mu      sync.Mutex // held while a child is started, until it is registered
+	adopts  bool       // orphaned descendants become children
+	started bool       // a child was started
 
 	orphans int // number of orphans collected at the last sweep
 }

@@ -22,8 +22,8 @@ const checkInterval = 200 * time.Millisecond
 var limited limitedProcesses
 
 type limitedProcesses struct {
-	mu   sync.Mutex
-	all  map[*Process]struct{}
+	mu      sync.Mutex
+	all     map[*Process]struct{}
 	running bool // the goroutine is running
 }
 

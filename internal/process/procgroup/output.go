@@ -16,11 +16,11 @@ type output struct {
 	pipe pipeEnd
 
 	mu      sync.Mutex
-	closed    bool
-	exited   bool // the process has exited
+	closed  bool
+	exited  bool // the process has exited
 	stopped bool // reading is interrupted
 
-	count sync.Mutex // held while bytes leave the pipe, so that written is exact
+	count     sync.Mutex // held while bytes leave the pipe, so that written is exact
 	bytesRead int64      // number of bytes read from the pipe
 }
 

@@ -72,7 +72,7 @@ type Process struct {
 
 	confinement
 
-	mu   sync.Mutex
+	mu       sync.Mutex
 	noMember bool // the group has no member, so its number may be reused
 }
 

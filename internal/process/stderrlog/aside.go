@@ -16,7 +16,7 @@ import (
 // Limits on the standard error that is logged.
 const (
 	lineBytes = 4 << 10 // bytes of one line; a longer one continues in the next
-	maxLines = 100     // lines in each second; the number of further lines is logged
+	maxLines  = 100     // lines in each second; the number of further lines is logged
 )
 
 // Lines logs a process's standard error.
