@@ -35,7 +35,7 @@ type children struct{}
 
 var ours children
 
-func (children) start(cmd *exec.Cmd) (int, <-chan ended, error) {
+func (children) startProcess(cmd *exec.Cmd) (int, <-chan ended, error) {
 	if err := cmd.Start(); err != nil {
 		return 0, nil, err
 	}

@@ -28,8 +28,8 @@ func means() string { return "a timer" }
 
 // confine fails for limits that this system cannot enforce.
 func (p *Process) confine(*exec.Cmd) error {
-	if l := p.limits; l.Any() && (l.watched() || l.OpenFiles > 0 || l.FileMB > 0) {
-		return errors.New("of limits, " + runtime.GOOS + " holds wall_seconds alone: leave the others out, or run on Linux")
+	if l := p.limits; l.Any() && (l.needsWatching() || l.OpenFiles > 0 || l.FileMB > 0) {
+		return errors.New("only the limit wall_seconds is supported on " + runtime.GOOS + ": remove the other limits, or run on Linux")
 	}
 	return nil
 }
