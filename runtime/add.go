@@ -4,8 +4,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// AddHost makes a host known that was declared since the run began, in the place of another of its
-// name. It must be called while the program stands still.
+// AddHost registers a host that was declared after the run began, and replaces another of the same
+// name. No task of the program may be running.
 func (r *Runtime) AddHost(c host.Config) {
 	for i := range r.parties.Hosts {
 		if r.parties.Hosts[i].Name == c.Name {

@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// auditor is where the run's calls are recorded; nil without a log.
+// auditor returns where the run's calls are recorded, or nil without a log.
 func (r *Runtime) auditor() tool.Auditor {
 	if r.audit == nil {
 		return nil
@@ -13,10 +13,10 @@ func (r *Runtime) auditor() tool.Auditor {
 	return recorder{r}
 }
 
-// recorder writes to the run's log, and tells the application of each record.
+// recorder writes to the run's log and passes each record to the application.
 type recorder struct{ r *Runtime }
 
-// Stands says whether a record of a call stands in the log.
+// Stands reports whether the log contains a record of a call.
 func (x recorder) Stands(run, kind, call string) bool {
 	return audit.Stands(x.r.audit, run, kind, call)
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/logs"
 )
 
-// clean is the outermost layer. It removes the run's secrets from whatever goes
-// further than to the program itself, whoever put them there.
+// clean is the outermost layer. It removes the run's secrets from everything that leaves the
+// program.
 type clean struct {
 	next    effect.Performer
 	secrets *secret.Set
 	log     *logs.Log
 }
 
-// Perform performs r. It removes the secrets from an emit that reports an error,
-// from errors, and from what MCP servers say.
+// Perform performs r. It removes the secrets from emits that report an error, from errors, and from
+// the output of MCP servers.
 func (x *clean) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
-	if x.secrets.Empty() { // of most programs; reading one adds to it
+	if x.secrets.Empty() { // true for most programs; reading a secret adds it
 		return x.next.Perform(ctx, r)
 	}
 	r, kept := x.request(r)
@@ -46,9 +46,9 @@ func (x *clean) Start(ctx context.Context, r effect.Request, done func(effect.Re
 	return s.Start(ctx, r, func(result effect.Result, err error) { done(x.outcome(result, err)) })
 }
 
-// request is r without secrets when it reports an error. kept is false when r
-// must not be performed: a cache in a file stores no value that holds a secret,
-// as the value with a mark would be another one.
+// request returns r without secrets if it reports an error. kept is false if r must not be
+// performed: a cache in a file must not store a value that contains a secret, because the mark
+// would change the value.
 func (x *clean) request(r effect.Request) (clean effect.Request, kept bool) {
 	switch q := r.(type) {
 	case *effect.Emit:
@@ -77,7 +77,7 @@ func (x *clean) request(r effect.Request) (clean effect.Request, kept bool) {
 	return r, true
 }
 
-// tellsOfError says whether an emit is the library's about an error.
+// tellsOfError reports whether the library emits an error.
 func tellsOfError(channel string, payload json.RawMessage) bool {
 	if strings.HasSuffix(channel, "error") || strings.HasSuffix(channel, ":invalid") {
 		return true
@@ -85,7 +85,7 @@ func tellsOfError(channel string, payload json.RawMessage) bool {
 	return strings.Contains(string(payload), `"error":`)
 }
 
-// outcome cleans what came of a request.
+// outcome removes the secrets from a result.
 func (x *clean) outcome(result effect.Result, err error) (effect.Result, error) {
 	if err != nil {
 		return result, cleanError(x.secrets, err)
@@ -96,13 +96,14 @@ func (x *clean) outcome(result effect.Result, err error) (effect.Result, error) 
 	return result, nil
 }
 
-// Secrets are what the run knows of secrets.
+// Secrets returns the run's known secrets.
 func (r *Runtime) Secrets() *secret.Set { return r.secrets }
 
-// Recorded removes them, and what else the manifest says, from what is recorded of the run.
+// Recorded returns what removes the secrets, and the patterns of the manifest, from recordings of
+// the run.
 func (r *Runtime) Recorded() *secret.Record { return r.secrets.Recorded(r.redact...) }
 
-// cleanError gives an error without secrets in its text and its fields.
+// cleanError returns an error without secrets in its text and fields.
 func cleanError(secrets *secret.Set, err error) error {
 	var e *effect.Error
 	if err == nil || err == effect.ErrWaits || !errors.As(err, &e) {

@@ -8,9 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// contain wraps the performer of models, hosts, MCP servers or tools so that every failure
-// is one that the program can catch. Without it an error that a performer does not describe
-// as *effect.Error ends the run.
+// contain wraps the performer of models, hosts, MCP servers or tools so that the program can catch
+// every failure. Without it an error that is not an *effect.Error ends the run.
 func contain(next effect.Performer) effect.Performer {
 	c := &container{next}
 	if s, ok := next.(effect.Starter); ok {
@@ -45,9 +44,8 @@ func (c *startingContainer) Start(ctx context.Context, r effect.Request, done fu
 	})
 }
 
-// catchable returns err as an *effect.Error of the kind that belongs to r. It returns err
-// itself where the run is over, where the request must be made again, and where nothing
-// in this runtime performs the request.
+// catchable returns err as an *effect.Error of the kind for r. It returns err itself if the run has
+// ended, if the request must be repeated, or if this runtime does not perform the request.
 func catchable(r effect.Request, err error) error {
 	var known *effect.Error
 	var unperformed *effect.Unperformed

@@ -11,24 +11,26 @@ import (
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
 
-// Parties are those that a program talks to.
+// Parties are the services that a program uses.
 type Parties struct {
 	Hosts []host.Config
-	// Process names this process among those that go on with a durable run one after the other; "" in another run.
-	Process     string
-	Keeper      *keeper.Client // that keeps their processes, in a durable run; nil: they end with this one
+	// Process is the name of this process among those that continue a durable run; "" in other
+	// runs.
+	Process string
+	// keeps the processes of a durable run; nil means that they end with this process
+	Keeper      *keeper.Client
 	Connections []llm.Connection
 	Servers     []mcp.Config
-	Secrets     []string         // variables that the program's manifest calls secret
-	Redact      []*regexp.Regexp // what else no tape holds
-	Played      bool             // all models are played
-	Test        bool             // the run is a test, which calls no tool of the application's that reaches outside
-	Reach       bool             // the test is recorded, and calls them all the same
+	Secrets     []string         // variables that the manifest declares secret
+	Redact      []*regexp.Regexp // further patterns that no tape may contain
+	Played      bool             // all models are replayed
+	Test        bool             // the run is a test, which calls no tool of the application that reaches outside
+	Reach       bool             // the test is being recorded, and does call them
 
-	all map[string]bool // the variables that hold keys
+	all map[string]bool // variables that contain keys
 }
 
-// price is what a connection's model costs; nil when that is not known.
+// price returns the price of a connection's model, or nil if unknown.
 func (c *Parties) price(connection, model string) *llm.Price {
 	for i := range c.Connections {
 		if x := &c.Connections[i]; x.Name == connection {
@@ -38,7 +40,7 @@ func (c *Parties) price(connection, model string) *llm.Price {
 	return nil
 }
 
-// Cost is what a call of a connection's model has cost, in US dollars; 0 without a price.
+// Cost returns the cost of a call in US dollars, or 0 without a price.
 func (c *Parties) Cost(connection, model string, in, out int64) float64 {
 	p := c.price(connection, model)
 	if p == nil {
@@ -47,8 +49,8 @@ func (c *Parties) Cost(connection, model string, in, out int64) float64 {
 	return budget.Cost(p.Input, p.Output, in, out).USD()
 }
 
-// charge counts calls of a model that earlier processes of the run have made. in and out are
-// tokens: those reported, or, when answered is false, an estimate and a bound.
+// charge counts calls of a model by earlier processes of the run. in and out are the reported
+// tokens or, if answered is false, an estimate and a limit.
 func (c *Parties) charge(b *budget.Budget, connection, model string, calls, in, out int64, answered bool) {
 	call := budget.Call{Connection: connection, Model: model, In: in, Out: out}
 	if p := c.price(connection, model); p != nil {
@@ -57,10 +59,10 @@ func (c *Parties) charge(b *budget.Budget, connection, model string, calls, in, 
 	b.Charge(call, calls, in, out, answered)
 }
 
-// The variables that hold keys are those that the configuration names as such.
-// Their values are the run's secrets, and no process inherits the key of another.
+// The variables that contain keys are those that the configuration declares as such. Their values
+// are secrets of the run, and no process inherits another's key.
 
-// owner is who names a variable that holds a key.
+// owner is the part of the configuration that names a variable with a key.
 type owner struct {
 	section, name string // as in the manifest: "hosts", "coder"
 }
@@ -71,7 +73,7 @@ const (
 	servers     = "mcp"
 )
 
-// keys calls each with every variable that holds a key, and whose it is.
+// keys calls each with every variable that contains a key, and its owner.
 func (c *Parties) keys(each func(by owner, variable string)) {
 	for i := range c.Connections {
 		for _, variable := range c.Connections[i].KeyVariables() {
@@ -90,9 +92,8 @@ func (c *Parties) keys(each func(by owner, variable string)) {
 	}
 }
 
-// KeepKeys tells each host and server which variables hold keys of others, and keeps
-// all for the rest. A mocked run's connections have none, so it is called before they
-// are replaced.
+// KeepKeys tells each host and server which variables contain others' keys. A mocked run's
+// connections have none, so it must be called before they are replaced.
 func (c *Parties) KeepKeys() {
 	c.all = c.keysBut(owner{})
 	for i := range c.Servers {
@@ -105,7 +106,7 @@ func (c *Parties) KeepKeys() {
 	}
 }
 
-// keysBut are the variables that hold keys of others than one.
+// keysBut returns the variables that contain the keys of all owners but one.
 func (c *Parties) keysBut(one owner) map[string]bool {
 	var out map[string]bool
 	c.keys(func(by owner, variable string) {
@@ -120,8 +121,8 @@ func (c *Parties) keysBut(one owner) map[string]bool {
 	return out
 }
 
-// secrets are the values of the variables that hold keys. Package env adds those
-// that the program reads under names that suggest a secret.
+// secrets returns the values of the variables that contain keys. Package env adds variables that
+// the program reads whose names suggest a secret.
 func (c *Parties) secrets(lookup func(string) (string, bool)) *secret.Set {
 	known := &secret.Set{}
 	for _, name := range c.Secrets {

@@ -6,11 +6,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// router hands each kind of request to its performer.
+// router passes each kind of request to its performer.
 type router map[effect.Kind]effect.Performer
 
-// Perform performs r. A kind without a performer ends the run, as this runtime
-// is not built for it.
+// Perform performs r. A kind without a performer ends the run.
 func (t router) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	p := t[r.Kind()]
 	if p == nil {
@@ -19,7 +18,7 @@ func (t router) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	return p.Perform(ctx, r)
 }
 
-// Start begins r where its performer can; see effect.Starter.
+// Start begins r if its performer supports it; see effect.Starter.
 func (t router) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	if s, can := t[r.Kind()].(effect.Starter); can {
 		return s.Start(ctx, r, done)
@@ -27,5 +26,5 @@ func (t router) Start(ctx context.Context, r effect.Request, done func(effect.Re
 	return nil, false
 }
 
-// nothing performs what is only to be heard of.
+// nothing performs requests that only layers observe.
 var nothing effect.Performer = effect.PerformerFunc(func(context.Context, effect.Request) (effect.Result, error) { return nil, nil })

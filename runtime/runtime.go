@@ -1,11 +1,10 @@
-// Package runtime joins the performers into the one effect.Performer that a VM
-// runs on: hosts, models, output, files, stores, HTTP, commands, clock, random
-// numbers, environment and log; its API promises nothing. Each performs its
-// kinds of request, within layers that apply to all.
+// Package runtime combines the performers into the one effect.Performer that a VM runs on: hosts,
+// models, output, files, stores, HTTP, commands, clock, random numbers, environment and log; its
+// API promises nothing. Each performs its kinds of request, inside layers that apply to all.
 //
-// Its Config is plain data: it knows neither the VM nor the IR, and whoever runs
-// a program translates them. Performers do not know one another. Close ends
-// every subprocess and goroutine that a run has started, however the run ended.
+// Its Config is plain data: the package imports neither the VM nor the IR, and callers translate.
+// Performers do not import each other. Close ends every subprocess and goroutine that a run has
+// started, however the run ended.
 package runtime
 
 import (
@@ -39,71 +38,69 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/sqlitestore"
 )
 
-// Config is what a run needs of the world and is allowed in it.
+// Config contains what a run needs and what it is allowed to do.
 type Config struct {
 	Parties
-	// Executable is the file of the command concerto, "" for none. It watches over
-	// the run's processes.
+	// Executable is the path of the concerto program, which guards the run's processes; "" for
+	// none.
 	Executable string
-	// Emit says where output goes and who answers awaited emits. New sets its
-	// Environ and Log.
+	// Emit says where output goes and what answers awaited emits. New sets its Environ and Log.
 	Emit emit.Options
 	// Environ is the environment, as "NAME=value".
 	Environ []string
-	// Log is where log lines go; LogLevel is one of logs.Levels, "" for "info".
+	// Log receives log lines. LogLevel is one of logs.Levels, "" means "info".
 	Log      io.Writer
 	LogLevel string
 	Bounds   Bounds
-	// Dir is the directory at which the relative paths in the program start; ""
-	// is the working directory.
+	// Dir is the base of the program's relative paths; "" means the working directory.
 	Dir string
 	// Stores says where the files of stores are.
 	Stores sqlitestore.Options
-	// Allowed is what the run's caller grants. Permissions is the program's own
-	// [permissions], nil without the section; its relative paths start at Root.
+	// Allowed contains the caller's grants. Permissions is the program's own [permissions], or nil
+	// without the section; its relative paths start at Root.
 	Allowed     permit.Grants
 	Permissions *permit.Manifest
 	Root        string
-	// Seed makes the run's random numbers the same each time; nil means a random
-	// seed.
+	// Seed makes the run's random numbers reproducible; nil means a random seed.
 	Seed *int64
 	// Args are the program's arguments.
 	Args []string
-	// Session is what the application gives the run. New sets its ID.
+	// Session contains the application's data for the run. New sets its ID.
 	Session env.Session
-	// Audit is where calls of tools are recorded; nil: nowhere.
+	// Audit records calls of tools; nil records nothing.
 	Audit *audit.Log
-	// Hand is what the program's clocks and sleeps go by, and all time limits; nil: the system's clock.
+	// Hand measures the program's clocks and sleeps and all time limits; nil means the system's
+	// clock.
 	Hand      *clock.Hand
 	Listeners Listeners
-	// Layers go around everything, the first outermost.
+	// Layers wrap everything; the first is the outermost.
 	Layers []effect.Layer
 }
 
-// Standing is who has a run stand still, its time included: a debugger.
+// Standing is implemented by a debugger, which pauses the run and its time.
 type Standing interface{ Hand() *clock.Hand }
 
-// Bounds are what a run may use; 0 means anything.
+// Bounds limits what a run may use; 0 means no limit.
 type Bounds struct {
-	// MaxTokens and MaxCost (in US dollars) bound what all models together use.
+	// MaxTokens and MaxCost (in US dollars) limit all models together.
 	MaxTokens int64
 	MaxCost   float64
-	// MaxMemory is what the program's values may take, in bytes.
+	// MaxMemory limits the memory of the program's values, in bytes.
 	MaxMemory int
 }
 
-// Listeners are told what passes between the run and its models and hosts, from many
+// Listeners observe the traffic between the run and its models and hosts. They are called from many
 // goroutines; each may be nil.
 type Listeners struct {
 	// Heard is called for each event of a call of a model.
 	Heard func(llm.Event)
-	// Wire is called for each line that passes to or from a host; without secrets.
+	// Wire is called for each line to or from a host, with secrets removed.
 	Wire func(hosttrace.Line)
-	// Logged is called for each line of the log that is of its level; without secrets.
+	// Logged is called for each logged line, with secrets removed.
 	Logged func(level, message string)
 }
 
-// Runtime performs the effects of one run. Safe for concurrent use.
+// Runtime performs the effects of one run. It is safe for concurrent use.
 type Runtime struct {
 	effect.Performer
 
@@ -130,7 +127,7 @@ type Runtime struct {
 	growing growing
 }
 
-// hidden is what is taken out of all that leaves the run.
+// hidden contains what is removed from everything that leaves the run.
 type hidden struct {
 	secrets *secret.Set
 	redact  []*regexp.Regexp
@@ -142,16 +139,16 @@ type growing struct {
 	lookup func(string) (string, bool) // of the environment
 }
 
-// Hand is what the run's time goes by; nil: the system's clock.
+// Hand returns the clock of the run's time; nil means the system's clock.
 func (r *Runtime) Hand() *clock.Hand { return r.hand }
 
-// Hosts are the run's hosts.
+// Hosts returns the run's hosts.
 func (r *Runtime) Hosts() *host.Hosts { return r.hosts }
 
-// Servers are the run's MCP servers.
+// Servers returns the run's MCP servers.
 func (r *Runtime) Servers() *mcp.Servers { return r.mcp }
 
-// New makes a Runtime. It starts no process and opens no connection.
+// New returns a Runtime. It starts no process and opens no connection.
 func New(c Config) *Runtime {
 	environment := env.New(c.Environ, c.Args)
 	c.Connections = llm.WithRegion(c.Connections, environment.Lookup)
@@ -205,7 +202,7 @@ func New(c Config) *Runtime {
 	return r
 }
 
-// areas are those who perform: a row of the table of effects says which.
+// areas returns the performers; a row of the table of effects selects one.
 func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Environment) [effect.Areas]effect.Performer {
 	return [effect.Areas]effect.Performer{
 		effect.Unheard: nothing, effect.Output: r.sink, effect.Logs: r.log, effect.Models: contain(r.llm), effect.Hosts: contain(&telling{r.hosts, &r.tools}), effect.Servers: contain(r.mcp),
@@ -216,7 +213,7 @@ func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Envir
 	}
 }
 
-// policy is what the run may touch.
+// policy returns what the run may access.
 func (c *Config) policy() *permit.Policy {
 	p := permit.Config{Caller: c.Allowed, Manifest: c.Permissions, Dir: c.Dir, Root: c.Root, StoresInMemory: c.Stores.InMemory,
 		Hosts: map[string]string{}, Connections: map[string]permit.Reach{}, Servers: map[string]permit.Reach{}}
@@ -240,7 +237,7 @@ func (c *Config) policy() *permit.Policy {
 	return permit.New(p)
 }
 
-// reachOf is what an MCP server needs.
+// reachOf returns what an MCP server needs to access.
 func reachOf(s *mcp.Config) permit.Reach {
 	if s.Transport != "http" {
 		return permit.Reach{Command: s.Command}
@@ -253,7 +250,7 @@ func reachOf(s *mcp.Config) permit.Reach {
 	return r
 }
 
-// meter holds the models to the run's budget.
+// meter applies the run's budget to a call of a model.
 func (r *Runtime) meter(ctx context.Context, m llm.Metered) (granted int64, settle func(in, out int64, answered bool), err error) {
 	call := budget.Call{Connection: m.Connection, Model: m.Model, In: m.In, Out: m.Out}
 	if m.Price != nil {
@@ -265,17 +262,16 @@ func (r *Runtime) meter(ctx context.Context, m llm.Metered) (granted int64, sett
 // Remark writes a line to the run's log.
 func (r *Runtime) Remark(level, line string) { r.log.Remark(level, line) }
 
-// Unkeyed is the error message for the first key that was missing when a model
-// was asked; "" when none was missing.
+// Unkeyed returns the error message for the first missing key of a model, or "".
 func (r *Runtime) Unkeyed() string { return r.llm.Unkeyed() }
 
-// Used counts calls of a model that earlier processes of the run have made, with their tokens: those
-// reported, or, when nobody knows whether they were answered, those that they may have used at most.
+// Used counts calls of a model by earlier processes of the run, with the reported tokens or, if it
+// is unknown whether they were answered, the most that they may have used.
 func (r *Runtime) Used(connection, model string, calls, in, out int64, answered bool) {
 	r.parties.charge(r.budget, connection, model, calls, in, out, answered)
 }
 
-// Most is how many tokens a call may use, at most.
+// Most returns the most tokens that a call may use.
 func (r *Runtime) Most(q *effect.AgentCall) (in, out int64) {
 	out = budget.OpenReply
 	if q.MaxTokens != nil && *q.MaxTokens > 0 {
@@ -284,18 +280,16 @@ func (r *Runtime) Most(q *effect.AgentCall) (in, out int64) {
 	return llm.PromptTokens(q), out
 }
 
-// RandomState is where the stream of the run's random numbers stands; SetRandomState goes on from
-// there.
+// RandomState returns the state of the run's random numbers.
 func (r *Runtime) RandomState() []byte { return r.chance.State() }
 
-// SetRandomState has the run's random numbers go on from a RandomState.
+// SetRandomState restores the state of the run's random numbers.
 func (r *Runtime) SetRandomState(b []byte) error { return r.chance.SetState(b) }
 
-// Usage gives what the run's models have been used for so far, each and all.
+// Usage returns the usage of the run's models so far: of each, and the sum.
 func (r *Runtime) Usage() (each []budget.Usage, all budget.Usage) { return r.budget.Usage() }
 
-// Start begins q when its performer can and all layers allow it; see
-// effect.Starter.
+// Start begins q if its performer supports it and all layers allow it; see effect.Starter.
 func (r *Runtime) Start(ctx context.Context, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	if s, can := r.Performer.(effect.Starter); can {
 		return s.Start(ctx, q, done)
@@ -303,25 +297,23 @@ func (r *Runtime) Start(ctx context.Context, q effect.Request, done func(effect.
 	return nil, false
 }
 
-// FlushOutput returns when all that was put out is written, or ctx ends.
+// FlushOutput waits until all output is written, or ctx ends.
 func (r *Runtime) FlushOutput(ctx context.Context) error { return r.sink.Flush(ctx) }
 
-// OutputProgress returns how many bytes were put out so far, and how many of them are written.
+// OutputProgress returns how many bytes were output so far, and how many of them are written.
 func (r *Runtime) OutputProgress() (added, written int64) { return r.sink.Progress() }
 
-// Kill ends the hosts at once. Requests to them that are under way fail. Close
-// must still be called.
+// Kill ends the hosts immediately. Running requests to them fail. Close must still be called.
 func (r *Runtime) Kill() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	// What they leave undone is no error: they were not given the time.
+	// The error only says that they had no time.
 	_ = r.hosts.Close(ctx)
 }
 
-// Close ends hosts and handlers, writes the rest of the output, removes the
-// temporary directory, and closes connections. When ctx ends first, whatever
-// still runs is killed. The error is that of the output, or says what could not
-// be finished. In every case nothing runs afterwards.
+// Close ends hosts and handlers, writes the rest of the output, removes the temporary directory,
+// and closes connections. When ctx ends first, it kills what still runs. The error is that of the
+// output, or says what could not be finished. Nothing runs afterwards in any case.
 func (r *Runtime) Close(ctx context.Context) error {
 	r.mcp.Close(ctx)
 	err := errors.Join(r.hosts.Close(ctx), r.tools.Close())

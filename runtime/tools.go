@@ -14,39 +14,38 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// ID is the run's id.
+// ID returns the run's id.
 func (r *Runtime) ID() string { return r.run.ID }
 
-// CallID is the key of a call that the program does not make.
+// CallID returns the key for a call that the program does not make.
 func (r *Runtime) CallID() string { return fmt.Sprintf("%s-c%d", r.run.ID, r.served.Add(1)) }
 
-// Tests says whether the run is a test that reaches nothing outside.
+// Tests reports whether the run is a test that reaches nothing outside.
 func (r *Runtime) Tests() bool { return r.world.Test }
 
-// HasTools says whether the run has an application with tools.
+// HasTools reports whether the run has an application with tools.
 func (r *Runtime) HasTools() bool { return r.tools.Opened() }
 
-// CallTool calls one of the tools for the application itself; OpenTools comes before.
+// CallTool calls a tool for the application itself. OpenTools must be called before.
 func (r *Runtime) CallTool(ctx context.Context, a tool.Ask) tool.Result {
 	return r.tools.Session().Do(ctx, a).Result
 }
 
-// Tools is the session of the application's tools, nil without one.
+// Tools returns the session of the application's tools, or nil.
 func (r *Runtime) Tools() *tool.Session { return r.tools.Session() }
 
-// ToolHooks are what whoever runs a program says of the application's tools. Each may be
-// nil, or zero.
+// ToolHooks connects the application's tools with the caller of the run. Each field may be nil or
+// zero.
 type ToolHooks struct {
-	Permits     func(name string) bool // whether the program lets a tool be called; nil: all
-	MustApprove []string               // filters of those that must be approved of
+	Permits     func(name string) bool // whether the program may call a tool; nil allows all
+	MustApprove []string               // filters of tools that need approval
 	Sees        func(*tool.Definition) bool
 	Heard       func(tool.Phase)
 	MaxCalls    int64
 }
 
-// OpenTools opens a session of the application's tools for the run. c is what the
-// application says of it; its SessionID is the run's id. A tool that cannot be opened is
-// the error.
+// OpenTools opens a session of the application's tools for the run. c is the application's context;
+// its SessionID is the run's id. It fails if a tool cannot be opened.
 func (r *Runtime) OpenTools(ctx context.Context, all *tool.Registry, c tool.Context, x ToolHooks) error {
 	c.SessionID = r.run.ID
 	h := r.hooks()
@@ -74,15 +73,15 @@ func (r *Runtime) OpenTools(ctx context.Context, all *tool.Registry, c tool.Cont
 	return nil
 }
 
-// around is where the handlers of tools act.
+// around returns the environment of the tools' handlers.
 func (r *Runtime) around(c *Config, policy *permit.Policy) tool.World {
 	return tool.World{Environ: slices.Concat([]string{}, c.Environ), Keys: c.all, Run: r.run, Stderr: r.log.Host, Secret: r.secrets.AddHeader, Test: c.Test, Reach: c.Reach,
 		Refused: func(owner string, x tool.Reach) string { return refused(policy, owner == tool.OwnerManifest, x) }}
 }
 
-// refused says why a tool may not reach something. What a section of the manifest names is
-// held to what the caller allows, but for addresses, which [permissions] holds, too; what
-// the application has brought is its own.
+// refused returns why a tool may not access something, or "". What the manifest names must be
+// allowed by the caller, and addresses also by [permissions]. What the application provides is not
+// restricted.
 func refused(policy *permit.Policy, declared bool, x tool.Reach) string {
 	if x.Address != "" {
 		if why := policy.Refuse(permit.Net, x.Address, false); why != "" {
@@ -105,13 +104,12 @@ func refused(policy *permit.Policy, declared bool, x tool.Reach) string {
 	return ""
 }
 
-// hooks connect a session of tools with the run.
+// hooks connects a session of tools with the run.
 func (r *Runtime) hooks() tool.Hooks {
 	return tool.Hooks{World: r.world, Hand: r.hand, Log: r.log.Remark, Emit: r.emit, Approve: r.approve, Audit: r.auditor(), Hide: func(text []byte) []byte { return []byte(r.secrets.Text(string(text))) }}
 }
 
-// ownTools opens a session for the program's own tools, of a run whose application has
-// none.
+// ownTools opens a session for the program's own tools in a run whose application has none.
 func (r *Runtime) ownTools(s env.Session) (*tool.Session, error) {
 	c := tool.Context{SessionID: r.run.ID, Cwd: s.Cwd, Render: s.Render}
 	if s.Metadata != nil {
@@ -123,17 +121,17 @@ func (r *Runtime) ownTools(s env.Session) (*tool.Session, error) {
 	return none.OpenWith(context.Background(), c, r.hooks())
 }
 
-// Served is who calls tools from outside of the program.
+// Served returns the performer of tool calls from outside the program.
 func (r *Runtime) Served() *tool.Performer { return &r.tools }
 
-// emit gives the application what a tool tells it.
+// emit passes a tool's event to the application.
 func (r *Runtime) emit(channel string, payload json.RawMessage) {
 	if _, err := r.Perform(effect.WithAside(context.Background()), &effect.Emit{Channel: channel, Payload: payload}); err != nil {
 		r.log.Remark("warn", fmt.Sprintf("what a tool told the application is lost: %v", err))
 	}
 }
 
-// approve asks the application about a call that a tool makes.
+// approve asks the application about a tool's call.
 func (r *Runtime) approve(ctx context.Context, q *tool.Question) (json.RawMessage, audit.Actor, error) {
 	payload, err := json.Marshal(q)
 	if err != nil {
@@ -147,8 +145,7 @@ func (r *Runtime) approve(ctx context.Context, q *tool.Question) (json.RawMessag
 	return answer, by, nil
 }
 
-// telling is who speaks to hosts: those that are told of tools are told of the
-// application's, too.
+// telling performs requests to hosts, and adds the application's tools for hosts that list tools.
 type telling struct {
 	*host.Hosts
 	tools *tool.Performer
@@ -163,16 +160,16 @@ func (t *telling) Perform(ctx context.Context, q effect.Request) (effect.Result,
 	return t.Hosts.Perform(ctx, q)
 }
 
-// Start begins a request in the order in which the program makes them.
+// Start begins a request, in the order of the program.
 func (t *telling) Start(ctx context.Context, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	q, err := t.told(ctx, q)
 	if err != nil {
-		return nil, false // Perform says so
+		return nil, false // Perform reports the error
 	}
 	return t.Hosts.Start(ctx, q, done)
 }
 
-// told is the request with the application's tools in it.
+// told returns the request with the application's tools.
 func (t *telling) told(ctx context.Context, q effect.Request) (effect.Request, error) {
 	open, ok := q.(*effect.ExchangeOpen)
 	if !ok || open.Application == nil {

@@ -2,9 +2,10 @@ package runtime
 
 import "github.com/concerto-lang/concerto/internal/record/hosttrace"
 
-// wire is what takes the lines of hosts: Wire, behind the removal of secrets. Beside
-// those of the run they are the values of all variables whose names suggest it, since
-// hosts have an environment, and what they say is kept. nil when nothing is recorded.
+// wire returns the function that receives the lines of hosts: Wire, after secrets were removed. In
+// addition to the run's secrets it removes the values of all variables whose names suggest a
+// secret, since hosts have an environment and the lines are stored. It is nil if nothing is
+// recorded.
 func (c *Config) wire(lookup func(string) (string, bool)) func(hosttrace.Line) {
 	if c.Listeners.Wire == nil {
 		return nil

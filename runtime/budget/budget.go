@@ -11,28 +11,27 @@ import (
 	"sync"
 )
 
-// Money is an amount in units of 10⁻¹² US dollars. So a price for a million
-// tokens, in millionths of a dollar, is the price of one token in this unit, and
-// sums are exact.
+// Money is an amount in units of 10⁻¹² US dollars. A price in millionths of a dollar for a million
+// tokens is then the price of one token in this unit, and sums are exact.
 type Money int64
 
 const dollar = 1_000_000_000_000
 
-// Dollars is an amount of the manifest, rounded to a millionth of a dollar.
+// Dollars converts an amount of the manifest, rounded to a millionth of a dollar.
 func Dollars(usd float64) Money { return Money(math.Round(usd*1e6)) * (dollar / 1e6) }
 
-// perToken is the price of one token when a million cost so many dollars.
+// perToken returns the price of one token, given the price in dollars for a million.
 func perToken(usd float64) Money { return Money(math.Round(usd * (dollar / 1e6))) }
 
-// Cost is what tokens in and out cost at prices in dollars for a million.
+// Cost returns the cost of tokens, given the prices in dollars for a million.
 func Cost(input, output float64, in, out int64) Money {
 	return Money(in)*perToken(input) + Money(out)*perToken(output)
 }
 
-// USD is the amount in dollars, as near as a float comes to it.
+// USD returns the amount in dollars, as precisely as a float allows.
 func (m Money) USD() float64 { return float64(m) / dollar }
 
-// String gives dollars with as many digits as there are, two at least.
+// String returns the amount in dollars with all its digits, at least two after the point.
 func (m Money) String() string {
 	whole, rest := int64(m)/dollar, int64(m)%dollar
 	if m < 0 {
@@ -45,10 +44,9 @@ func (m Money) String() string {
 	return strconv.FormatInt(whole, 10) + "." + digits
 }
 
-// Call is an attempt to ask a model, before it is made. In is an estimate of the
-// prompt's tokens; Out bounds the reply's, 0 when nothing does. Input and Output
-// are prices in dollars for a million tokens; Priced says whether they are
-// known.
+// Call describes a call of a model before it is made. In is an estimate of the prompt's tokens. Out
+// limits the reply's tokens; 0 means no limit. Input and Output are prices in dollars for a million
+// tokens; Priced reports whether they are known.
 type Call struct {
 	Connection, Model string
 	In, Out           int64
@@ -56,18 +54,19 @@ type Call struct {
 	Input, Output     float64
 }
 
-// Usage is what a run has used of one model of one connection. Tokens are those
-// that the provider reported. Cost is 0 without a price.
+// Usage is a run's usage of one model of one connection. Tokens are those that the provider
+// reported. Cost is 0 without a price.
 type Usage struct {
-	Connection, Model   string
-	Calls, Failed       int64
-	Refused             int64 // calls that were not made, since they could exceed [limits]; only of all models
+	Connection, Model string
+	Calls, Failed     int64
+	// calls that were not made because they could exceed [limits]; only in the sum of all models
+	Refused             int64
 	TokensIn, TokensOut int64
 	Cost                Money
 	Priced              bool
 }
 
-// within is how much may be expected so that what is counted stays within n.
+// within returns the largest expectation for which the counted number is at most n.
 func (s share) within(n int64) int64 {
 	if s.counted <= s.expected || s.expected <= 0 {
 		return n
@@ -75,29 +74,28 @@ func (s share) within(n int64) int64 {
 	return int64(float64(n) * float64(s.expected) / float64(s.counted))
 }
 
-// Budget counts what a run's models use, and refuses a call with which the run
-// could exceed [limits]. A call that fits only once calls under way have used less
-// than they may waits for them. When a provider counts more than was expected, the
-// model's next call is expected to exceed its estimate by the same factor, and Crossed reports a bound that was
-// exceeded. Safe for concurrent use.
+// Budget counts the usage of a run's models, and refuses a call that could exceed [limits]. A call
+// that fits only if running calls use less than they reserved waits for them. If a provider counts
+// more than expected, the model's next call is expected to exceed its estimate by the same factor,
+// and Crossed reports an exceeded limit. A Budget is safe for concurrent use.
 type Budget struct {
-	// Crossed is told once of each bound that was crossed; nil drops it.
+	// Crossed, if not nil, receives one message for each limit that was exceeded.
 	Crossed func(message string)
 
-	tokens int64 // bounds; 0 means none
+	tokens int64 // limits; 0 means none
 	cost   Money
 
 	mu       sync.Mutex
 	used     Usage         // of all models; its Refused counts calls
-	underway reservation   // what calls under way may still use
-	lost     reservation   // what calls of earlier processes may have used at most
-	ended    chan struct{} // closed when a call ends; nil when no call waits for that
+	underway reservation   // what running calls may still use
+	lost     reservation   // the most that calls of earlier processes may have used
+	ended    chan struct{} // closed when a call ends; nil if no call waits for that
 	models   map[[2]string]*Usage
 	observed map[[2]string]observed
-	told     [2]bool // of tokens and cost: that they were crossed
+	told     [2]bool // for tokens and cost: Crossed was called
 }
 
-// reservation is what calls may use, and how many they are.
+// reservation is the number of calls and what they may use.
 type reservation struct {
 	calls, tokens int64
 	cost          Money
@@ -109,14 +107,13 @@ func (r *reservation) add(calls, tokens int64, cost Money) {
 	r.cost += cost
 }
 
-// observed compares the tokens counted for the last answered call of a model
-// with those expected of it.
+// observed compares the counted tokens of a model's last answered call with the expected ones.
 type observed struct{ in, out share }
 
-// share is of what was expected how much was counted.
+// share is the ratio of counted to expected tokens.
 type share struct{ counted, expected int64 }
 
-// of scales what is expected by what was counted before, when that was more.
+// of multiplies n by the ratio if that is greater than 1.
 func (s share) of(n int64) int64 {
 	if s.counted <= s.expected || s.expected <= 0 {
 		return n
@@ -124,20 +121,20 @@ func (s share) of(n int64) int64 {
 	return max(n, int64(math.Ceil(float64(n)*float64(s.counted)/float64(s.expected))))
 }
 
-// NewBudget makes a Budget with bounds on tokens and US dollars; 0 means none.
+// NewBudget returns a Budget with limits on tokens and US dollars; 0 means none.
 func NewBudget(tokens int64, usd float64) *Budget {
 	return &Budget{tokens: tokens, cost: Dollars(usd), models: map[[2]string]*Usage{}, observed: map[[2]string]observed{}}
 }
 
-// OpenReply is how many tokens are reserved for a reply that nothing else
-// bounds, if as many are left.
+// OpenReply is the number of tokens that are reserved for an unlimited reply, if that many are
+// left.
 const OpenReply = 8192
 
-// Reserve takes a call's tokens and cost from what is left. If they fit only without what
-// calls under way have reserved, Reserve waits until enough of those have ended. granted bounds
-// the reply, in tokens, when the call does not; 0 means no bound is needed. settle must be
-// called once when the attempt has ended, with the tokens that the provider reported. The error
-// is the context's, or says why the call cannot be made, and what to do.
+// Reserve reserves a call's tokens and cost. If they fit only after running calls have ended,
+// Reserve waits until enough of those have. granted limits the reply, in tokens, if the call does
+// not; 0 means that no limit is needed. settle must be called once after the call, with the tokens
+// that the provider reported. The error is the context's, or says why the call cannot be made and
+// what to do.
 func (b *Budget) Reserve(ctx context.Context, c Call) (granted int64, settle func(in, out int64, answered bool), err error) {
 	for {
 		granted, settle, wait, err := b.reserve(c)
@@ -152,13 +149,13 @@ func (b *Budget) Reserve(ctx context.Context, c Call) (granted int64, settle fun
 	}
 }
 
-// reserve is Reserve without waiting: wait is closed when the call may be tried again, and nil
-// when it was decided.
+// reserve is like Reserve, but does not wait: if wait is not nil, the call may be tried again when
+// wait is closed.
 func (b *Budget) reserve(c Call) (granted int64, settle func(in, out int64, answered bool), wait <-chan struct{}, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	in, out := perToken(c.Input), perToken(c.Output)
-	expected := c // before what was counted lately is taken into account
+	expected := c // before scaling by what was counted recently
 	last := b.observed[c.key()]
 	c.In, c.Out = last.in.of(c.In), last.out.of(c.Out)
 	switch {
@@ -197,8 +194,8 @@ func (b *Budget) reserve(c Call) (granted int64, settle func(in, out int64, answ
 	}, nil, nil
 }
 
-// settle counts what calls have used. It gives the message about a bound that
-// this has exceeded for the first time.
+// settle counts the usage of calls. It returns the message about a limit that was exceeded for the
+// first time, or "".
 func (b *Budget) settle(c Call, calls, used, given int64, answered bool, release func()) (crossed string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -219,9 +216,9 @@ func (b *Budget) settle(c Call, calls, used, given int64, answered bool, release
 	return b.crossed(c, used, given)
 }
 
-// Charge counts calls that were made before, by processes of the run that have ended: with the
-// tokens that the provider reported, or, when answered is false, those that they may have used at
-// most, which stay reserved. A call whose reply nothing bounds counts as one of OpenReply.
+// Charge counts calls that earlier processes of the run made, with the tokens that the provider
+// reported. If answered is false, the tokens are the most that the calls may have used, and remain
+// reserved. A call with an unlimited reply counts as OpenReply.
 func (b *Budget) Charge(c Call, calls, in, out int64, answered bool) {
 	if answered {
 		if crossed := b.settle(c, calls, in, out, true, func() {}); crossed != "" && b.Crossed != nil {
@@ -234,7 +231,7 @@ func (b *Budget) Charge(c Call, calls, in, out int64, answered bool) {
 	b.lost.add(calls, c.In+c.Out, Money(c.In)*perToken(c.Input)+Money(c.Out)*perToken(c.Output))
 }
 
-// crossed words which bound has been crossed by a call for the first time.
+// crossed returns the message about a limit that a call exceeded for the first time, or "".
 func (b *Budget) crossed(c Call, used, given int64) string {
 	why := func() string {
 		return fmt.Sprintf("model %s of connection '%s' counted %d tokens in and %d out, where %d and %d at most were expected; no call is made any more",
@@ -251,10 +248,10 @@ func (b *Budget) crossed(c Call, used, given int64) string {
 	return ""
 }
 
-// key names a call's model.
+// key identifies a call's model.
 func (c *Call) key() [2]string { return [2]string{c.Connection, c.Model} }
 
-// key is a name as a part of a TOML table's name.
+// key quotes a name for a TOML table's header if necessary.
 func key(name string) string {
 	for _, c := range name {
 		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_') {
@@ -266,8 +263,7 @@ func key(name string) string {
 
 func (b *Budget) bounded() bool { return b.tokens > 0 || b.cost > 0 }
 
-// room returns how many tokens of a reply are left after a prompt of so many, without regard to
-// calls under way.
+// room returns how many tokens of a reply are left after a prompt, disregarding running calls.
 func (b *Budget) room(prompt int64, in, out Money) int64 {
 	room := int64(math.MaxInt64)
 	if b.tokens > 0 {
@@ -279,14 +275,13 @@ func (b *Budget) room(prompt int64, in, out Money) int64 {
 	return max(room, 0)
 }
 
-// exceeds reports whether a bound would be exceeded with so much more.
+// exceeds reports whether a limit would be exceeded by so much more usage.
 func (b *Budget) exceeds(tokens int64, cost Money) bool {
 	return b.tokens > 0 && b.used.TokensIn+b.used.TokensOut+b.lost.tokens+tokens > b.tokens ||
 		b.cost > 0 && (b.used.Cost+b.lost.cost+cost > b.cost || b.used.Cost >= b.cost)
 }
 
-// fits returns why a call would exceed a bound, also when all calls under way used nothing; nil
-// when it would not.
+// fits returns why a call would exceed a limit even if all running calls used nothing, or nil.
 func (b *Budget) fits(tokens int64, cost Money) error {
 	switch {
 	case b.tokens > 0 && b.used.TokensIn+b.used.TokensOut+b.lost.tokens+tokens > b.tokens:
@@ -297,7 +292,7 @@ func (b *Budget) fits(tokens int64, cost Money) error {
 	return nil
 }
 
-// refusal words why a bound would be crossed.
+// refusal returns the text for an exceeded limit.
 func (b *Budget) refusal(limit, bound, unit, used, lost, wanted string) string {
 	text := fmt.Sprintf("it could go beyond the %s %s that [limits] %s allows: the run has used %s, ", bound, unit, limit, used)
 	if b.lost.calls > 0 {
@@ -306,7 +301,7 @@ func (b *Budget) refusal(limit, bound, unit, used, lost, wanted string) string {
 	return text + fmt.Sprintf("and this call may use %s (raise the limit, or give the agent a smaller max_tokens)", wanted)
 }
 
-// model finds the usage of a call's model.
+// model returns the usage of a call's model.
 func (b *Budget) model(c Call) *Usage {
 	k := c.key()
 	u := b.models[k]
@@ -318,8 +313,7 @@ func (b *Budget) model(c Call) *Usage {
 	return u
 }
 
-// Usage gives what was used of each model, ordered by connection and model, and
-// the sums of all.
+// Usage returns the usage of each model, sorted by connection and model, and the sum.
 func (b *Budget) Usage() (each []Usage, all Usage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -22,7 +22,7 @@ func TestMoney(t *testing.T) {
 	}
 }
 
-// reserve takes a call that must be allowed.
+// reserve reserves a call that must be allowed.
 func reserve(t *testing.T, b *Budget, c Call) (granted int64, settle func(in, out int64, answered bool)) {
 	t.Helper()
 	granted, settle, err := b.Reserve(t.Context(), c)
@@ -32,7 +32,7 @@ func reserve(t *testing.T, b *Budget, c Call) (granted int64, settle func(in, ou
 	return granted, settle
 }
 
-// Without bounds everything is only counted, exactly as reported.
+// Without limits the usage is only counted, exactly as reported.
 func TestCounting(t *testing.T) {
 	b := NewBudget(0, 0)
 	a := Call{Connection: "main", Model: "big", In: 5, Priced: true, Input: 2.5, Output: 10}
@@ -55,7 +55,7 @@ func TestCounting(t *testing.T) {
 	}
 }
 
-// TestTokensReserved: a call is refused before it is made when it could exceed the bound.
+// TestTokensReserved checks that a call is refused before it is made if it could exceed the limit.
 func TestTokensReserved(t *testing.T) {
 	b := NewBudget(100, 0)
 	_, first := reserve(t, b, Call{In: 10, Out: 40})
@@ -77,8 +77,8 @@ func TestTokensReserved(t *testing.T) {
 	}
 }
 
-// TestWaitsForCallsUnderway: a call that may fit once others have ended waits for them. It is
-// then made, or refused for good; an interrupted wait reserves nothing.
+// TestWaitsForCallsUnderway checks that a call that may fit after others have ended waits for them,
+// and is then made or refused, and that an interrupted wait reserves nothing.
 func TestWaitsForCallsUnderway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100, 0)
@@ -107,7 +107,7 @@ func TestWaitsForCallsUnderway(t *testing.T) {
 		if x := <-stopped; x.err != context.Canceled {
 			t.Errorf("interrupted: %v", x.err)
 		}
-		first(10, 10, true) // 80 are left: enough for one of them, and for both one after the other
+		first(10, 10, true) // 80 are left: enough for one of them, or for both in sequence
 		synctest.Wait()
 		if len(small)+len(open) != 1 {
 			t.Fatalf("%d calls were made, want 1", len(small)+len(open))
@@ -136,7 +136,7 @@ func TestWaitsForCallsUnderway(t *testing.T) {
 	})
 }
 
-// TestManyCallsFit: with calls side by side, all that fit one after the other are made.
+// TestManyCallsFit checks that concurrent calls are all made if they fit one after the other.
 func TestManyCallsFit(t *testing.T) {
 	b := NewBudget(10_000, 0)
 	var wg sync.WaitGroup
@@ -156,8 +156,8 @@ func TestManyCallsFit(t *testing.T) {
 	}
 }
 
-// TestOpenReplies: a reply that nothing bounds is granted what is left, up to
-// openReply, so that other calls can be made at the same time.
+// TestOpenReplies checks that an unlimited reply is granted the rest of the budget up to OpenReply,
+// so that other calls can run at the same time.
 func TestOpenReplies(t *testing.T) {
 	b := NewBudget(10_000, 0)
 	for i, want := range []int64{8192, 10_000 - 8192 - 200} {
@@ -200,9 +200,8 @@ func TestCostReserved(t *testing.T) {
 	}
 }
 
-// TestCountedMore: when a provider counts more than the estimate, so much more
-// is expected of the model's next call. A bound that was exceeded is reported
-// once.
+// TestCountedMore checks that a provider's higher count raises the expectation for the model's next
+// call, and that an exceeded limit is reported once.
 func TestCountedMore(t *testing.T) {
 	b := NewBudget(0, 0.01)
 	var told []string
@@ -250,7 +249,7 @@ func TestCountedMore(t *testing.T) {
 	}
 }
 
-// An open reply leaves room for what the provider counts beyond it.
+// An unlimited reply leaves room for what the provider counts beyond it.
 func TestOpenReplyCountedMore(t *testing.T) {
 	b := NewBudget(1000, 0)
 	_, settle := reserve(t, b, Call{Model: "m", In: 50, Out: 50})
@@ -260,8 +259,8 @@ func TestOpenReplyCountedMore(t *testing.T) {
 	}
 }
 
-// TestConcurrentReservations: whatever tasks do at the same time, the bound
-// holds, and the sums are those of what was reported.
+// TestConcurrentReservations checks that concurrent tasks never exceed the limit, and that the sums
+// match the reports.
 func TestConcurrentReservations(t *testing.T) {
 	const bound = 50_000
 	b := NewBudget(bound, 0)

@@ -1,5 +1,5 @@
-// Package budget enforces the manifest's [limits]: a bound on the run's time, and
-// a budget of tokens and money for its models; its API promises nothing.
+// Package budget enforces the manifest's [limits]: a limit on the run's time, and a budget of
+// tokens and money for its models; its API promises nothing.
 package budget
 
 import (
@@ -11,19 +11,20 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// TimeError is the cause of a context that Run has ended.
+// TimeError is the cause of a context whose time limit has passed.
 type TimeError struct{ Seconds float64 }
 
 func (e *TimeError) Error() string {
 	return fmt.Sprintf("the run took longer than the %s seconds that [limits] max_run_seconds allows", strconv.FormatFloat(e.Seconds, 'f', -1, 64))
 }
 
-// Run bounds ctx to seconds, which go by a hand that may be nil, with a *TimeError as cause; 0 means no bound.
+// Run limits ctx to the given seconds, measured by hand, which may be nil. The cause is then a
+// *TimeError. 0 means no limit.
 func Run(ctx context.Context, hand *clock.Hand, seconds float64) (context.Context, context.CancelFunc) {
 	return Rest(ctx, hand, seconds, 0)
 }
 
-// Rest is Run for what is left of seconds when some time has gone already.
+// Rest is like Run, with the time that has already passed subtracted.
 func Rest(ctx context.Context, hand *clock.Hand, seconds float64, gone time.Duration) (context.Context, context.CancelFunc) {
 	if seconds <= 0 {
 		return context.WithCancel(ctx)

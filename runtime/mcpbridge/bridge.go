@@ -1,8 +1,10 @@
-// Package mcpbridge is where an agent that takes MCP servers as programs reaches the program's tools; its API promises nothing.
-// It is a socket in a directory that only this user can enter: `concerto host bridge` passes lines on between it and the agent.
+// Package mcpbridge opens the socket through which an agent that starts MCP servers as programs
+// reaches the program's tools; its API promises nothing. The socket is in a directory that only
+// this user can access, and `concerto host bridge` passes lines between it and the agent.
 //
-// Invariants. What one says is handed on in its order. Who answers waits for nobody: who leaves too much unread is
-// sent away. When End has returned, nobody is there and the directory is gone.
+// Invariants. A client's lines are passed on in order. Sending never waits: a client that leaves
+// too much unread is disconnected. When End has returned, no client is connected and the directory
+// is removed.
 package mcpbridge
 
 import (
@@ -18,15 +20,15 @@ import (
 )
 
 const (
-	// socketPath is how long the path of a socket may be, everywhere.
+	// socketPath is a length of a socket's path that every system supports.
 	socketPath = 100
-	// most is how many may be there at once.
+	// most is the number of clients that may be connected at once.
 	most = 32
-	// What a path ends in.
+	// The directory's prefix and the name of the socket.
 	dirPrefix, socketName = "concerto-", "tools"
 )
 
-// Path gives the path of a bridge that is to be opened.
+// Path returns a path for a new bridge.
 func Path() string {
 	name := filepath.Join(dirPrefix+strings.ToLower(rand.Text()[:16]), socketName)
 	if path := filepath.Join(os.TempDir(), name); len(path) <= socketPath {
@@ -35,26 +37,27 @@ func Path() string {
 	return filepath.Join("/tmp", name)
 }
 
-// Remove removes what is left of a bridge whose process was killed.
+// Remove removes the rest of a bridge whose process was killed.
 func Remove(path string) {
 	if dir := filepath.Dir(path); filepath.Base(path) == socketName && strings.HasPrefix(filepath.Base(dir), dirPrefix) {
-		_ = os.Remove(path) // what else is there is none of ours, and stays
+		_ = os.Remove(path) // a directory with other files is not ours and remains
 		_ = os.Remove(dir)
 	}
 }
 
-// Options is what Open needs. Its functions are called from many goroutines, of each who has come from one.
+// Options configures Open. Its functions are called from many goroutines; those of one client from
+// one goroutine.
 type Options struct {
 	Path    string
-	MaxLine int // the longest line that is taken, in bytes; 0: ndjson.DefaultLimit
-	// Heard takes a line of one who has come, Left hears that one has gone.
+	MaxLine int // longest accepted line in bytes; 0 means ndjson.DefaultLimit
+	// Heard receives a client's line. Left is called when a client has disconnected.
 	Heard func(client int, line []byte)
 	Left  func(client int)
-	// Unread hears that one was sent away who leaves too much unread.
+	// Unread is called when a client was disconnected because it leaves too much unread.
 	Unread func()
 }
 
-// Bridge is one that is open. Safe for concurrent use.
+// Bridge is an open bridge. It is safe for concurrent use.
 type Bridge struct {
 	o  Options
 	at net.Listener
@@ -63,7 +66,7 @@ type Bridge struct {
 	running sync.WaitGroup
 	ended   bool
 	clients map[int]*client
-	came    int // how many there were
+	came    int // number of clients so far
 }
 
 // Open opens a bridge.
@@ -102,7 +105,7 @@ func (b *Bridge) accept() {
 	}
 }
 
-// read hears what one says until it goes.
+// read reads a client's lines until it disconnects.
 func (b *Bridge) read(id int, c *client) {
 	in := ndjson.NewReader(c.conn, b.o.MaxLine)
 	for {
@@ -121,7 +124,7 @@ func (b *Bridge) read(id int, c *client) {
 	}
 }
 
-// write answers one until it has gone, or leaves too much unread.
+// write sends lines to a client until it disconnects or leaves too much unread.
 func (b *Bridge) write(id int, c *client) {
 	if !c.write() {
 		b.o.Unread()
@@ -131,18 +134,18 @@ func (b *Bridge) write(id int, c *client) {
 	b.mu.Unlock()
 }
 
-// Send sends a line to one who has come, unless it has gone. It does not wait for it to be read.
+// Send queues a line for a client. It does nothing if the client has disconnected.
 func (b *Bridge) Send(client int, line []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if c := b.clients[client]; c != nil && !b.ended && !c.put(line) {
 		delete(b.clients, client)
-		c.conn.Close() // read and write hear of it
+		c.conn.Close() // read and write notice it
 		b.o.Unread()
 	}
 }
 
-// End closes the bridge, and waits until nobody is on it. Of those who were there it is not told that they have left.
+// End closes the bridge and waits until no client is connected. Left is not called for them.
 func (b *Bridge) End() {
 	b.mu.Lock()
 	b.ended = true

@@ -11,29 +11,29 @@ import (
 )
 
 const (
-	// unreadLimit is how many bytes may wait for one who has come over a bridge. One
-	// line may go beyond it, or a line larger than it could never be sent.
+	// unreadLimit is the number of bytes that may wait for a client. One line may exceed it,
+	// otherwise a longer line could never be sent.
 	unreadLimit = 4 << 20
-	// patience is how long one may leave an answer unread.
+	// patience is how long a client may leave an answer unread.
 	patience = 10 * time.Second
 )
 
-// client is one who has come over a bridge. Its answers wait in their order until
-// its own goroutine has written them: who answers waits for nobody.
+// client is a connected client. Its answers are queued and written by its own goroutine, so that
+// sending never waits.
 type client struct {
 	conn net.Conn
-	wake chan struct{} // for the writer: there is something to do
+	wake chan struct{} // for the writer: the queue or over has changed
 
 	mu    sync.Mutex
 	lines []byte
-	over  bool // nothing more is put in
+	over  bool // nothing more is queued
 }
 
 func newClient(conn net.Conn) *client {
 	return &client{conn: conn, wake: make(chan struct{}, 1)}
 }
 
-// put adds a line. It gives false when too much waits already.
+// put queues a line. It returns false if too much is queued.
 func (c *client) put(line []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,7 +48,7 @@ func (c *client) put(line []byte) bool {
 	return true
 }
 
-// finish makes the writer end when it has written what waits.
+// finish makes the writer end after the queued lines.
 func (c *client) finish() {
 	c.mu.Lock()
 	c.over = true
@@ -56,8 +56,8 @@ func (c *client) finish() {
 	c.rouse()
 }
 
-// write writes until all is finished or the connection fails, and closes it. It gives
-// false when what it wrote was not read in time.
+// write writes until finish or an error, and closes the connection. It returns false if the output
+// was not read in time.
 func (c *client) write() (read bool) {
 	defer c.conn.Close()
 	var lines []byte
@@ -83,7 +83,7 @@ func (c *client) write() (read bool) {
 	}
 }
 
-// rouse wakes the writer, now or at its next look.
+// rouse wakes the writer, now or when it next waits.
 func (c *client) rouse() {
 	select {
 	case c.wake <- struct{}{}:

@@ -8,27 +8,27 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// agent is a mocked agent: one fixed answer for every call, or a list of turns.
-// With by, a closure of the test makes each turn just before its use.
+// agent is a mocked agent: one answer for every call, or a list of answers. With by, a closure of
+// the test creates each answer just before its use.
 type agent struct {
 	name  string
 	fixed *answer
 	turns []*answer
 	used  int
 	by    bool
-	// given are the turns taken by requests that wait for their time.
+	// given contains the answers of requests that wait for their delay.
 	given map[*effect.AgentCall]*answer
 }
 
-// answer is what a mocked model says.
+// answer is a scripted answer of a model.
 type answer struct {
 	reply   effect.AgentReply
-	err     *effect.Error // the call's failure instead
+	err     *effect.Error // the call fails with it instead
 	delayMS int64
 	raw     json.RawMessage
 }
 
-// mockAgent installs a mock from here on.
+// mockAgent installs a mock.
 func (w *World) mockAgent(r *effect.MockScript) error {
 	what := "the mock of " + r.Name
 	m, err := fields(what, r.Script, "response", "error", "responses")
@@ -65,11 +65,11 @@ func (w *World) mockAgent(r *effect.MockScript) error {
 	return nil
 }
 
-// nextAnswer adds a turn that the mock's closure has made.
+// nextAnswer adds an answer that the mock's closure has created.
 func (w *World) nextAnswer(r *effect.MockNext) error {
 	a := w.agents[r.Party]
 	if a == nil || !a.by {
-		return nil // another mock has taken its place meanwhile
+		return nil // another mock has replaced it
 	}
 	turn, err := parseAnswer("the mock of "+r.Party+": its closure's response", r.Answer)
 	if err != nil {
@@ -79,8 +79,7 @@ func (w *World) nextAnswer(r *effect.MockNext) error {
 	return nil
 }
 
-// parseAnswer reads a response: a text, or an object for everything else that a
-// model can do.
+// parseAnswer parses a response: a text, or an object.
 func parseAnswer(what string, raw json.RawMessage) (*answer, error) {
 	a := &answer{raw: raw}
 	a.reply.StopReason = "end"
@@ -112,7 +111,7 @@ func parseAnswer(what string, raw json.RawMessage) (*answer, error) {
 	return a, a.parseTools(what, m)
 }
 
-// parseTools reads the calls of tools that the model makes.
+// parseTools parses the tool calls of an answer.
 func (a *answer) parseTools(what string, m map[string]json.RawMessage) error {
 	if m["tool_calls"] == nil {
 		return nil
@@ -146,7 +145,7 @@ func (a *answer) parseTools(what string, m map[string]json.RawMessage) error {
 	return nil
 }
 
-// parseFailure reads an error: a text, or an object with fields of AgentError.
+// parseFailure parses an error: a text, or an object with fields of AgentError.
 func parseFailure(what string, raw json.RawMessage) (*effect.Error, error) {
 	if s, ok := text(raw); ok {
 		return &effect.Error{Kind: "AgentError", Message: s, Status: effect.Done}, nil
@@ -208,8 +207,8 @@ func (w *World) ask(ctx context.Context, r *effect.AgentCall, next effect.Perfor
 	return &reply, nil
 }
 
-// answerTo gives the answer to a request; nil when there is none left. The same
-// request gets the same answer when it is asked for again.
+// answerTo returns the answer to a request, or nil if none is left. A repeated request gets the
+// same answer.
 func (a *agent) answerTo(r *effect.AgentCall) *answer {
 	if t, ok := a.given[r]; ok {
 		return t
@@ -223,7 +222,7 @@ func (a *agent) answerTo(r *effect.AgentCall) *answer {
 	return t
 }
 
-// leftovers says what was scripted and not used.
+// leftovers returns a sentence for each scripted answer that was not used.
 func (a *agent) leftovers() []string {
 	if a.fixed != nil || a.used >= len(a.turns) {
 		return nil

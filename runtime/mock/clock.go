@@ -7,17 +7,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// clock is a test's time, in milliseconds. It stands still while the program
-// runs. When all tasks wait, it jumps to the time of the next thing that
-// happens.
+// clock is the time of a test, in milliseconds. It does not advance while the program runs. When
+// all tasks wait, it advances to the next event.
 type clock struct {
 	unix      int64 // since 1970
 	monotonic int64 // since the test began
 	due       map[effect.Request]int64
-	asked     map[int64]int // of exchanges with hosts that are reached for real: what waits for an answer
+	asked     map[int64]int // open requests of the exchanges with real hosts
 }
 
-// epoch is when tests begin: 2025-01-01T00:00:00Z.
+// epoch is the start time of tests: 2025-01-01T00:00:00Z.
 const epoch = 1_735_689_600_000
 
 func newClock() clock {
@@ -28,7 +27,7 @@ func (w *World) sleep(ctx context.Context, r *effect.Sleep, next effect.Performe
 	if w.options.Live {
 		return next.Perform(ctx, r)
 	}
-	return nil, nil // Choose has let the time pass
+	return nil, nil // Choose has advanced the clock
 }
 
 func (w *World) now(ctx context.Context, r *effect.Clock, next effect.Performer) (effect.Result, error) {
@@ -40,10 +39,9 @@ func (w *World) now(ctx context.Context, r *effect.Clock, next effect.Performer)
 	return &effect.Time{Unix: w.clock.unix, Monotonic: w.clock.monotonic}, nil
 }
 
-// Choose says which of the waiting requests is performed next: first those that
-// need no time, in order; then the next message of a host; then the one that is
-// due first, for which the clock jumps to its time. It is the VM's
-// Config.Choose.
+// Choose returns which of the waiting requests is performed next: first those without a delay, in
+// order; then the next message of a host; then the one with the earliest time, to which the clock
+// advances. It is the VM's Config.Choose.
 func (w *World) Choose(waiting []effect.Request) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,14 +60,14 @@ func (w *World) Choose(waiting []effect.Request) int {
 	return best
 }
 
-// The ranks of what is due at once.
+// The order of requests with the same time.
 const (
 	rankPlain = iota
 	rankMessage
-	rankLate // a process that is free when its exchange times out
+	rankLate // a process that becomes free when its exchange times out
 )
 
-// dueAt says when a request that waits can be performed.
+// dueAt returns when a waiting request can be performed.
 func (w *World) dueAt(r effect.Request) (due int64, rank int) {
 	switch r := r.(type) {
 	case *effect.ExchangeNext:
@@ -109,7 +107,7 @@ func (w *World) dueAt(r effect.Request) (due int64, rank int) {
 	return w.clock.monotonic, rankPlain
 }
 
-// after is ms from when the request was first seen.
+// after returns the time that is ms after the request was first seen.
 func (w *World) after(r effect.Request, ms int64) int64 {
 	due, ok := w.clock.due[r]
 	if !ok {
@@ -119,7 +117,7 @@ func (w *World) after(r effect.Request, ms int64) int64 {
 	return max(due, w.clock.monotonic)
 }
 
-// pause is how long the host takes to its next message; its timeout bounds it.
+// pause returns the host's delay before its next message, limited by its timeout.
 func (x *exchange) pause() int64 {
 	s := x.peek()
 	if s == nil || s.waitMS == 0 {

@@ -8,13 +8,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// lineOf is a command with its arguments, as a test names it.
+// lineOf returns a command with its arguments, as a test names it.
 func lineOf(r *effect.Command) string {
 	return strings.Join(append([]string{r.Command}, r.Args...), " ")
 }
 
-// mockCommand adds an outcome of a command. A String is what the command writes;
-// a Map has stdout, stderr, exit_code, delay_ms, or error.
+// mockCommand adds an outcome of a command. A String is the command's output; a Map has stdout,
+// stderr, exit_code, delay_ms, or error.
 func (w *World) mockCommand(r *effect.MockCommand) error {
 	what, o := "the outcome of "+r.Line, &scripted[effect.CommandOutput]{raw: r.Outcome}
 	if s, ok := text(r.Outcome); ok {
@@ -31,7 +31,7 @@ func (w *World) mockCommand(r *effect.MockCommand) error {
 	return nil
 }
 
-// run gives the outcome of a command that the test runs.
+// run returns the scripted outcome of a command.
 func (w *World) run(ctx context.Context, r *effect.Command, next effect.Performer) (effect.Result, error) {
 	w.mu.Lock()
 	o := w.shell.last(r)

@@ -8,17 +8,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// file is a file that only the test sees, in place of the real one. missing
-// means that the test has removed it.
+// file is a file that only the test sees, in place of a real one. missing means that the test has
+// removed it.
 type file struct {
 	text    string
 	missing bool
 }
 
-// known gives the test's own file at a path, nil when the path is the world's.
+// known returns the test's file at a path, or nil if the path is real.
 func (w *World) known(path string) *file { return w.files[filepath.Clean(path)] }
 
-// filed performs what concerns the test's own files; ok is false for all else.
+// filed performs requests about the test's files; ok is false for all others.
 func (w *World) filed(ctx context.Context, r effect.Request, next effect.Performer) (res effect.Result, err error, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,7 +93,7 @@ func (w *World) filed(ctx context.Context, r effect.Request, next effect.Perform
 	return nil, nil, false
 }
 
-// carry copies the content of the file at from to a file of the test's at path.
+// carry copies the file at from to a file of the test at path.
 func (w *World) carry(ctx context.Context, verb, from, path string, next effect.Performer) error {
 	text := ""
 	if f := w.known(from); f == nil {
@@ -115,7 +115,7 @@ func gone(verb, path string) error {
 	return effect.Errorf("FsError", "cannot %s %s: it is not there", verb, path).With("path", path)
 }
 
-// pathOf is the path that a request about files names; "" for a new directory of the run's.
+// pathOf returns the path in a request about files, or "" for a new temporary directory.
 func pathOf(r effect.Request) string {
 	switch r := r.(type) {
 	case *effect.ReadFile:
@@ -144,7 +144,7 @@ func pathOf(r effect.Request) string {
 	return ""
 }
 
-// looks notes the real file or directory that a request looks at.
+// looks records the real file or directory that a request reads.
 func (w *World) looks(r effect.Request) {
 	path := pathOf(r)
 	switch r.(type) {

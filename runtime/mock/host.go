@@ -11,42 +11,41 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// host is a mocked host: a list of conversations, or one fixed conversation for
-// every exchange. With by, a closure of the test makes each conversation just
-// before its use.
+// host is a mocked host: a list of conversations, or one conversation for every exchange. With by,
+// a closure of the test creates each conversation just before its use.
 type host struct {
 	name    string
 	fixed   []step
-	talks   []*talk // that nobody has begun
-	count   int     // messages of all talks that there were
+	talks   []*talk // not yet begun
+	count   int     // messages of all conversations so far
 	by      bool
 	timeout float64
-	room    int         // how many processes it has
-	busy    []*exchange // those that have one
+	room    int         // number of processes
+	busy    []*exchange // exchanges that have a process
 	replies []json.RawMessage
 }
 
-// Host is what the world needs to know of a host.
+// Host describes a host of the program.
 type Host struct {
 	Timeout   float64 // in seconds; 0 means 120
-	Instances int     // how many processes it has; 0 means 1
-	Recorded  bool    // it plays a recording: it need not be mocked
+	Instances int     // number of processes; 0 means 1
+	Recorded  bool    // it plays a recording and needs no mock
 }
 
 // exchange is an open exchange with a mocked host.
 type exchange struct {
 	w      *World
 	host   *host
-	steps  []step // that come
+	steps  []step // still to come
 	opened int64  // by the test's clock
-	talk   string // the conversation that it has named last
-	done   bool   // the terminal message has been given
+	talk   string // session that it named last
+	done   bool   // the terminal message was returned
 }
 
-// defaultTimeout is a host's, in seconds.
+// defaultTimeout is in seconds.
 const defaultTimeout = 120
 
-// mockHost installs a mock from here on.
+// mockHost installs a mock.
 func (w *World) mockHost(r *effect.MockScript) error {
 	what := "the mock of " + r.Name
 	m, err := fields(what, r.Script, "messages", "response", "error", "responses")
@@ -83,7 +82,7 @@ func (w *World) mockHost(r *effect.MockScript) error {
 	return nil
 }
 
-// messages counts those of the conversations that nobody has begun.
+// messages returns the number of messages in conversations that have not begun.
 func (h *host) messages() int {
 	n := 0
 	for _, t := range h.talks {
@@ -92,12 +91,12 @@ func (h *host) messages() int {
 	return n
 }
 
-// nextTalk adds a conversation that the mock's closure has made for a prompt: a
-// list of messages, or anything that a `response` may be.
+// nextTalk adds a conversation that the mock's closure has created for a prompt: a list of
+// messages, or any value of `response`.
 func (w *World) nextTalk(r *effect.MockNext) error {
 	h := w.hosts[r.Party]
 	if h == nil || !h.by {
-		return nil // another mock has taken its place meanwhile
+		return nil // another mock has replaced it
 	}
 	what := "the mock of " + r.Party + ": its closure's conversation"
 	t := &talk{prompt: r.Prompt}
@@ -133,18 +132,18 @@ func (w *World) open(ctx context.Context, r *effect.ExchangeOpen, next effect.Pe
 	}
 	x := &exchange{w: w, host: h, steps: steps, opened: w.clock.monotonic, talk: r.Session}
 	if len(h.busy) >= h.room && !w.options.Live {
-		h.busy[0].expire() // the clock has waited for it
+		h.busy[0].expire() // the clock has advanced to its timeout
 	}
 	h.busy = append(h.busy, x)
-	// The ids of mocked exchanges are negative. In a live run other exchanges
-	// have the runtime's ids, which are positive.
+	// The ids of mocked exchanges are negative. In a live run other exchanges have positive ids,
+	// from the runtime.
 	id := -1 - int64(len(w.exchanges))
 	w.exchanges[id] = x
 	return &effect.ExchangeOpened{ID: id}, nil
 }
 
-// begin removes the next conversation and gives its steps; of conversations that
-// a closure has made, the one for this prompt. It says whether there was one.
+// begin removes the next conversation and returns its steps; with by, the conversation for this
+// prompt. It reports whether there was one.
 func (h *host) begin(prompt string) ([]step, bool) {
 	if h.fixed != nil {
 		return h.fixed, true
@@ -158,7 +157,7 @@ func (h *host) begin(prompt string) ([]step, bool) {
 	return nil, false
 }
 
-// free says when a process of the host is free: 0 when one is.
+// free returns when a process of the host becomes free, or 0 if one is free.
 func (h *host) free() int64 {
 	if len(h.busy) < h.room {
 		return 0
@@ -172,10 +171,10 @@ func (w *World) exchange(id int64) *exchange {
 	return w.exchanges[id]
 }
 
-// deadline is when the exchange times out.
+// deadline returns when the exchange times out.
 func (x *exchange) deadline() int64 { return x.opened + int64(x.host.timeout*1000) }
 
-// peek gives the step that comes next, nil at the end of the conversation.
+// peek returns the next step, or nil at the end of the conversation.
 func (x *exchange) peek() *step {
 	if len(x.steps) == 0 {
 		return nil
@@ -183,7 +182,7 @@ func (x *exchange) peek() *step {
 	return &x.steps[0]
 }
 
-// next gives the next message.
+// next returns the next message.
 func (x *exchange) next() (effect.Result, error) {
 	w := x.w
 	w.mu.Lock()
@@ -206,7 +205,7 @@ func (x *exchange) next() (effect.Result, error) {
 			}
 			return nil, e
 		case s.typ == "":
-			continue // the time has passed: the clock waited for it
+			continue // the clock has waited for it
 		}
 		typ, id, payload, err := value.ParseMessage(s.line)
 		if err != nil {
@@ -233,7 +232,7 @@ func (x *exchange) fail(format string, args ...any) *effect.Error {
 	return e
 }
 
-// reply notes what a message was answered with.
+// reply records the answer to a message.
 func (x *exchange) reply(r *effect.ExchangeReply) error {
 	x.w.mu.Lock()
 	defer x.w.mu.Unlock()
@@ -247,15 +246,14 @@ func (x *exchange) reply(r *effect.ExchangeReply) error {
 	return nil
 }
 
-// close ends an exchange. When that is before the terminal message, the rest of
-// the conversation is dropped.
+// close ends an exchange. Before the terminal message, it drops the rest of the conversation.
 func (x *exchange) close() {
 	x.w.mu.Lock()
 	defer x.w.mu.Unlock()
 	x.expire()
 }
 
-// expire ends an exchange, whose process is free then.
+// expire ends an exchange and frees its process.
 func (x *exchange) expire() {
 	x.steps, x.done = nil, true
 	if i := slices.Index(x.host.busy, x); i >= 0 {
@@ -263,7 +261,7 @@ func (x *exchange) expire() {
 	}
 }
 
-// leftovers says what was scripted and not used.
+// leftovers returns a sentence for each scripted conversation that was not used.
 func (h *host) leftovers() []string {
 	if h.by || len(h.talks) == 0 {
 		return nil

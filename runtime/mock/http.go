@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// httpRequest is a request of the test, as test_requests shows it.
+// httpRequest is a request of the test in the form of test_requests.
 type httpRequest struct {
 	Method  string            `json:"method"`
 	URL     string            `json:"url"`
@@ -18,8 +18,8 @@ type httpRequest struct {
 	Body    *string           `json:"body"`
 }
 
-// answerTo names the queue of answers to a request: that of its method and URL,
-// or when it has none left, that of its URL.
+// answerTo returns the name of the queue with the answer to a request: that of its method and URL,
+// or, if it is empty, that of its URL.
 func (w *World) answerTo(r *effect.HTTP) string {
 	if own := r.Method + " " + r.URL; len(w.web.queues[own]) > 0 {
 		return own
@@ -27,8 +27,7 @@ func (w *World) answerTo(r *effect.HTTP) string {
 	return r.URL
 }
 
-// requestName is the URL of a mock, or its method and URL, as the queue of its
-// answers is named.
+// requestName returns the name of the queue for a mock's URL, or method and URL.
 func requestName(s string) (string, error) {
 	method, url, ok := strings.Cut(s, " ")
 	if !ok {
@@ -41,8 +40,8 @@ func requestName(s string) (string, error) {
 	return strings.ToUpper(method) + " " + url, nil
 }
 
-// mockHTTP adds an answer. A String is the body of a 200; a Map has status,
-// headers, body (a String, or anything as JSON), delay_ms, or error.
+// mockHTTP adds an answer. A String is the body of a 200; a Map has status, headers, body (a
+// String, or any value as JSON), delay_ms, or error.
 func (w *World) mockHTTP(r *effect.MockHTTP) error {
 	what := "the answer of " + r.URL
 	name, err := requestName(r.URL)

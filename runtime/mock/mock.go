@@ -1,12 +1,10 @@
-// Package mock is the world of a test (spec/16-tests.md): a layer around the
-// runtime that records what the test emits and prints, plays the agents and
-// hosts that it mocks, gives it a clock of its own, and lets nothing reach a
-// network or start a process unless the test run is live; its API promises
-// nothing.
+// Package mock implements the environment of a test (spec/16-tests.md); its API promises nothing.
+// It is a layer around the runtime that records the test's output, plays the mocked agents and
+// hosts, provides a clock, and prevents access to the network and to processes unless the test run
+// is live.
 //
-// A World belongs to one test. When the VM uses its Choose, a test runs the same
-// way every time: requests are performed one after the other, and time passes
-// only when all tasks wait.
+// A World belongs to one test. If the VM uses its Choose, a test runs the same way every time:
+// requests are performed one after the other, and time advances only when all tasks wait.
 package mock
 
 import (
@@ -24,33 +22,34 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// Options is what a World needs.
+// Options configures a World.
 type Options struct {
-	// Live lets the test reach, in real time, the agents, hosts and other things
-	// that it does not mock.
+	// Live lets the test reach, in real time, the agents, hosts and other services that it does not
+	// mock.
 	Live bool
-	// Hosts are the program's, by declaration.
+	// Hosts contains the program's hosts by declaration.
 	Hosts map[string]Host
-	// Seed decides what the test draws of secrets.
+	// Seed determines the test's random secrets.
 	Seed int64
-	// Tape is asked for what no mock answers; nil: there is none.
+	// Tape, if not nil, answers requests that no mock answers.
 	Tape Tape
 }
 
-// Tape answers what a test asks of the world.
+// Tape answers requests of a test from a recording.
 type Tape interface {
-	// Perform gives what is on the tape for a request, or has next perform it and records
-	// that, where missing things are to be recorded. found is false when neither is so.
+	// Perform returns the recorded result of a request, or lets next perform it and records that,
+	// if missing results must be recorded. Otherwise found is false.
 	Perform(ctx context.Context, r effect.Request, next effect.Performer) (result effect.Result, found bool, err error)
 	// Called records a call of a tool that reached outside.
 	Called(r *effect.AppCall, result effect.Result)
-	// Closes says whether what was not found may not be had from the world, though it needs no mock.
+	// Closes reports whether a request that was not found must not be performed, although it needs
+	// no mock.
 	Closes(effect.Request) bool
-	// Why says why the last request was not found, and how to record it.
+	// Why returns why the last request was not found, and how to record it.
 	Why() string
 }
 
-// World is what a test sees of the world. Safe for concurrent use.
+// World is the environment of a test. It is safe for concurrent use.
 type World struct {
 	options Options
 
@@ -59,48 +58,47 @@ type World struct {
 	hosts     map[string]*host
 	exchanges map[int64]*exchange
 	streams   map[int64]*stream
-	opened    int64 // streams so far
+	opened    int64 // number of streams so far
 	answers   map[string][]json.RawMessage
 	process   process
 	web       script[*effect.HTTP, effect.HTTPResponse]
-	requested []httpRequest // of web
+	requested []httpRequest // HTTP requests
 	shell     script[*effect.Command, effect.CommandOutput]
 	files     map[string]*file // by cleaned path
 	secrets   *rand.ChaCha8
-	record    Record // but for the output
+	record    Record // without the output
 	output    []byte
 	prompts   map[string][]string
 	clock     clock
-	left      []string // scripted by a mock that another one replaced, and not used
+	left      []string // unused parts of mocks that were replaced
 }
 
-// process is what a test sees of its process; input is what is left of standard
-// input.
+// process is the simulated process of the test; input is the rest of standard input.
 type process struct {
 	env   map[string]*effect.EnvValue
 	args  []string
 	input string
 }
 
-// Record is what a test put out.
+// Record is the recorded output of a test.
 type Record struct {
 	Emits  []Emit
 	Output string   // what it printed
 	Log    []string // log lines: "warn: text"
-	// Files are the paths of real files and directories that the test looked at,
-	// in order, as the test named them.
+	// Files are the paths of real files and directories that the test read, in order, as the test
+	// named them.
 	Files []string
-	// Drew says that it drew random numbers, which its seed decides.
+	// Drew reports whether the test used random numbers, which the seed determines.
 	Drew bool
 }
 
-// Emit is an emit of a test. Payload is nil when there was none.
+// Emit is an emit of a test. Payload is nil if there was none.
 type Emit struct {
 	Channel string          `json:"channel"`
 	Payload json.RawMessage `json:"payload"`
 }
 
-// New makes the world of a test.
+// New returns the World of a test.
 func New(o Options) *World {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], uint64(o.Seed))
@@ -112,12 +110,12 @@ func New(o Options) *World {
 	return w
 }
 
-// Missing is the error of a request to something outside that the test has not
-// mocked. It ends the test.
+// Missing is the error of a request to something outside that the test has not mocked. It ends the
+// test.
 type Missing struct {
 	What string // "agent `Writer`"
 	Mock string // the mock to add
-	Why  string // what is wrong with the test's tape; "" where it could have none
+	Why  string // what is wrong with the test's tape; "" if it needs none
 }
 
 func (e *Missing) Error() string {
@@ -128,8 +126,8 @@ func (e *Missing) Error() string {
 	return text
 }
 
-// reach gives what no mock has answered: what is on the tape, or what the world gives. Where the
-// test may not reach the world missing is the error; nil where it may.
+// reach performs a request that no mock answers: from the tape, or for real. If the test must not
+// reach outside, it returns missing; nil means that it may.
 func (w *World) reach(ctx context.Context, r effect.Request, next effect.Performer, missing *Missing) (effect.Result, error) {
 	if w.options.Live {
 		return next.Perform(ctx, r)
@@ -151,7 +149,7 @@ func (w *World) reach(ctx context.Context, r effect.Request, next effect.Perform
 	return next.Perform(ctx, r)
 }
 
-// Layer puts the world around next, which performs what the test may reach.
+// Layer wraps next, which performs what the test may reach.
 func (w *World) Layer(next effect.Performer) effect.Performer {
 	return effect.PerformerFunc(func(ctx context.Context, r effect.Request) (effect.Result, error) {
 		if err := ctx.Err(); err != nil && !effect.Inline(r.Kind()) && r.Kind() != effect.KindExchangeClose {
@@ -161,9 +159,8 @@ func (w *World) Layer(next effect.Performer) effect.Performer {
 	})
 }
 
-// anyTool is the number of the call that lists the tools of a server without a
-// mock. The list is empty. When the model calls a tool all the same, that call
-// fails for want of a mock.
+// anyTool is the number of the call that lists the tools of a server without a mock. The list is
+// empty. If the model calls a tool nevertheless, that call fails because no mock exists.
 const anyTool = -1
 
 func (w *World) perform(ctx context.Context, r effect.Request, next effect.Performer) (effect.Result, error) {
@@ -242,7 +239,7 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 	return w.reach(ctx, r, next, nil)
 }
 
-// call calls a function of an MCP server that is not mocked, or lists them.
+// call calls a function of an MCP server that is not mocked, or lists its functions.
 func (w *World) call(ctx context.Context, r *effect.MCPOpen, next effect.Performer) (effect.Result, error) {
 	result, err := w.reach(ctx, r, next, &Missing{What: "`" + r.Server + "." + r.Function() + "` of an MCP server", Mock: "mock " + r.Server + " { " + r.Function() + ": … }"})
 	if _, missing := err.(*Missing); missing && r.Method == effect.MCPListTools {
@@ -251,7 +248,8 @@ func (w *World) call(ctx context.Context, r *effect.MCPOpen, next effect.Perform
 	return result, err
 }
 
-// tool calls a tool of the application's. One that is a function of a program is called as such.
+// tool calls a tool of the application. A tool that is a function of the program is called
+// directly.
 func (w *World) tool(ctx context.Context, r *effect.AppCall, next effect.Performer) (effect.Result, error) {
 	result, err := next.Perform(ctx, r)
 	x, ok := result.(*effect.AppResult)
@@ -276,7 +274,7 @@ func (w *World) arguments() effect.Result {
 	return &effect.ArgsValue{Args: slices.Clone(w.process.args)}
 }
 
-// readInput reads a line of the test's standard input, or all that is left of it.
+// readInput reads a line of the test's standard input, or the rest of it.
 func (w *World) readInput(r *effect.Input) effect.Result {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -293,7 +291,7 @@ func (w *World) readInput(r *effect.Input) effect.Result {
 	return &effect.InputText{Text: strings.TrimSuffix(line, "\r")}
 }
 
-// script takes what the test scripts.
+// script handles the requests that script a mock.
 func (w *World) script(r effect.Request) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -339,7 +337,7 @@ func (w *World) variable(ctx context.Context, r *effect.Env, next effect.Perform
 	return w.reach(ctx, r, next, nil)
 }
 
-// variables are the world's with what the test has set.
+// variables returns the environment together with the variables that the test has set.
 func (w *World) variables(ctx context.Context, r *effect.EnvAll, next effect.Performer) (effect.Result, error) {
 	res, err := w.reach(ctx, r, next, nil)
 	all, ok := res.(*effect.EnvVariables)
@@ -366,7 +364,7 @@ func (w *World) variables(ctx context.Context, r *effect.EnvAll, next effect.Per
 	return out, nil
 }
 
-// secret gives bytes that are the same in every run of the test.
+// secret returns bytes that are the same in every run of the test.
 func (w *World) secret(r *effect.Secret) effect.Result {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -375,10 +373,10 @@ func (w *World) secret(r *effect.Secret) effect.Result {
 	return &effect.SecretBytes{Bytes: b}
 }
 
-// bad is what is wrong with a script: a fault of the test at its `mock`.
+// bad returns the error for an invalid script, reported at the `mock`.
 func bad(format string, args ...any) error { return effect.Errorf("RuntimeError", format, args...) }
 
-// fields reads a JSON object's members, refusing those that are not known.
+// fields parses a JSON object and refuses unknown members.
 func fields(what string, raw json.RawMessage, known ...string) (map[string]json.RawMessage, error) {
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &m); err != nil {
@@ -396,7 +394,7 @@ func fields(what string, raw json.RawMessage, known ...string) (map[string]json.
 	return m, nil
 }
 
-// text reads a JSON string; ok is false for anything else.
+// text parses a JSON string; ok is false for any other value.
 func text(raw json.RawMessage) (s string, ok bool) {
 	if len(raw) == 0 || raw[0] != '"' {
 		return "", false
@@ -404,7 +402,7 @@ func text(raw json.RawMessage) (s string, ok bool) {
 	return s, json.Unmarshal(raw, &s) == nil
 }
 
-// plural is "1 response", "2 responses".
+// plural formats a count: "1 response", "2 responses".
 func plural(n int, word string) string {
 	if n == 1 {
 		return "1 " + word

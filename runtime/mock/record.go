@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// recorded performs the requests of output: it records what the test puts out,
-// answers awaited emits, and lets the test read the record.
+// recorded performs the requests of output: it records the test's output, answers awaited emits,
+// and lets the test read the record.
 func (w *World) recorded(r effect.Request) (effect.Result, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -48,7 +48,7 @@ func (w *World) answer(r *effect.AwaitEmit) (effect.Result, error) {
 	return &effect.Answer{Value: queue[0]}, nil
 }
 
-// read gives a part of the record as something that marshals to JSON arrays.
+// read returns a part of the record as a value that marshals to JSON arrays.
 func (w *World) read(r *effect.Record) any {
 	switch r.What {
 	case "emits":
@@ -73,7 +73,7 @@ func orEmpty[T any](s []T) []T {
 	return s
 }
 
-// Record gives what the test has put out.
+// Record returns the test's output.
 func (w *World) Record() Record {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,8 +82,8 @@ func (w *World) Record() Record {
 	return r
 }
 
-// Leftovers lists what the test scripted and never used, a sentence each. It
-// fails the test, so that nothing scripted goes unnoticed.
+// Leftovers returns a sentence for each part of a script that the test did not use. They make the
+// test fail.
 func (w *World) Leftovers() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -7,13 +7,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
-// A host that plays a recording (`concerto host replay`) is reached for real, also by
-// a test that is not live: it says the same each time and needs nobody. To the test's
-// clock it takes no time, but what it asks must be answered before it goes on. So its
-// next message is waited for at once when it has asked nothing, and else when nothing
-// else can happen.
+// A host that plays a recording (`concerto host replay`) is started for real, also by a test that
+// is not live, because it behaves the same every time. By the test's clock it takes no time, but
+// its requests must be answered before it continues. So its next message is requested at once if no
+// request is open, and otherwise when nothing else can happen.
 
-// hear performs the wait for messages of a host that is reached for real.
+// hear performs the wait for messages of a real host.
 func (w *World) hear(ctx context.Context, r *effect.ExchangeNext, next effect.Performer) (effect.Result, error) {
 	res, err := w.reach(ctx, r, next, nil)
 	if heard, ok := res.(*effect.ExchangeMessages); ok && err == nil && heard != nil {
@@ -29,7 +28,7 @@ func (w *World) hear(ctx context.Context, r *effect.ExchangeNext, next effect.Pe
 	return res, err
 }
 
-// asked counts what a host that is reached for real has asked and nobody answered.
+// asked counts the open requests of a real host.
 func (w *World) asked(id int64, more int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

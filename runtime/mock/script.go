@@ -9,23 +9,22 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// script holds the scripted outcomes of requests R to the outside: a queue for
-// each thing that is asked for (a URL, a command line).
+// script contains the scripted outcomes of requests R: a queue for each URL or command line.
 type script[R effect.Request, T any] struct {
 	name   func(R) string
 	queues map[string][]*scripted[T]
-	given  map[any]*scripted[T] // taken by requests that wait for their time
+	given  map[any]*scripted[T] // outcomes of requests that wait for their delay
 }
 
 type scripted[T any] struct {
 	result  T
-	err     string // it fails instead
+	err     string // the request fails with it instead
 	delayMS int64
 	raw     json.RawMessage // as it was scripted
 }
 
-// read reads an outcome that is scripted as a Map. It stores the members for
-// which to has a place, and delay_ms and error, and gives all members.
+// read parses an outcome that is scripted as a Map. It stores the members that are in to, and
+// delay_ms and error, and returns all members.
 func (o *scripted[T]) read(what string, members []string, to map[string]any) (map[string]json.RawMessage, error) {
 	if len(o.raw) == 0 || o.raw[0] != '{' {
 		return nil, bad("%s is neither a String nor a Map", what)
@@ -49,8 +48,8 @@ func newScript[R effect.Request, T any](name func(R) string) script[R, T] {
 
 func (s *script[R, T]) add(name string, o *scripted[T]) { s.queues[name] = append(s.queues[name], o) }
 
-// outcomeOf gives the outcome of a request; nil when there is none. The same
-// request gets the same outcome when it is asked for again.
+// outcomeOf returns the outcome of a request, or nil if there is none. A repeated request gets the
+// same outcome.
 func (s *script[R, T]) outcomeOf(r R) *scripted[T] {
 	o, ok := s.given[r]
 	if queue := s.queues[s.name(r)]; !ok && len(queue) > 0 {
@@ -60,15 +59,14 @@ func (s *script[R, T]) outcomeOf(r R) *scripted[T] {
 	return o
 }
 
-// last is outcomeOf for a request that is not asked for again.
+// last is like outcomeOf for a request that is not repeated.
 func (s *script[R, T]) last(r R) *scripted[T] {
 	o := s.outcomeOf(r)
 	delete(s.given, r)
 	return o
 }
 
-// pause is how long a request takes, in milliseconds, when it waits for timeout
-// at most.
+// pause returns the duration of a request in milliseconds, limited by its timeout.
 func (s *script[R, T]) pause(r R, timeout int64) int64 {
 	if o := s.outcomeOf(r); o != nil {
 		return min(o.delayMS, timeout)
@@ -76,8 +74,8 @@ func (s *script[R, T]) pause(r R, timeout int64) int64 {
 	return 0
 }
 
-// leftovers says what was scripted and not used. function is what scripts it;
-// answer and request are the words for its outcomes and requests.
+// leftovers returns a sentence for each outcome that was not used. function is the function that
+// scripts it; answer and request are words for outcomes and requests.
 func (s *script[R, T]) leftovers(function, answer, request string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(s.queues)) {

@@ -8,9 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// stream is a mocked agent's reply in pieces, which are its words. Opening the
-// stream uses up the turn. The prompt is recorded, and the delay passes, before
-// the first piece.
+// stream is a mocked agent's reply in pieces, which are its words. Opening the stream consumes the
+// answer. The prompt is recorded, and the delay passes, before the first piece.
 type stream struct {
 	call   *effect.AgentCall
 	begun  bool
@@ -18,8 +17,8 @@ type stream struct {
 	reply  *effect.AgentReply
 }
 
-// openStream begins a mocked reply. The ids of mocked streams are negative,
-// those of others positive.
+// openStream begins a mocked reply. The ids of mocked streams are negative, those of others
+// positive.
 func (w *World) openStream(ctx context.Context, r *effect.StreamOpen, next effect.Performer) (effect.Result, error) {
 	w.mu.Lock()
 	a := w.agents[r.Agent]
@@ -34,7 +33,7 @@ func (w *World) openStream(ctx context.Context, r *effect.StreamOpen, next effec
 	return &effect.StreamOpened{ID: -w.opened}, nil
 }
 
-// nextPiece gives the next word, or the end.
+// nextPiece returns the next word, or the end.
 func (w *World) nextPiece(ctx context.Context, r *effect.StreamNext, next effect.Performer) (effect.Result, error) {
 	w.mu.Lock()
 	s := w.streams[r.ID]
@@ -63,7 +62,7 @@ func (w *World) nextPiece(ctx context.Context, r *effect.StreamNext, next effect
 	return &effect.StreamPiece{Text: p}, nil
 }
 
-// closeStream forgets a mocked stream.
+// closeStream removes a mocked stream.
 func (w *World) closeStream(ctx context.Context, r *effect.StreamClose, next effect.Performer) (effect.Result, error) {
 	if r.ID > 0 {
 		return w.reach(ctx, r, next, nil)

@@ -10,12 +10,12 @@ import (
 
 // talk is the conversation of one exchange.
 type talk struct {
-	prompt string // the one it is for, when a closure has made it
+	prompt string // the prompt that it was created for, with by
 	steps  []step
 }
 
-// step is a step of a conversation: a message, time that passes before the next
-// one, or the end of the process.
+// step is a step of a conversation: a message, a delay before the next one, or the end of the
+// process.
 type step struct {
 	line   []byte // the message as the host would write it
 	typ    string
@@ -26,7 +26,7 @@ type step struct {
 
 func (s *step) terminal() bool { return s.exit != nil || hostmsg.Of(s.typ).Terminal() }
 
-// talks cuts steps into conversations, each with its terminal message.
+// talks divides steps into conversations, each with its terminal message.
 func talks(steps []step) []*talk {
 	var out []*talk
 	begin := 0
@@ -39,7 +39,7 @@ func talks(steps []step) []*talk {
 	return out
 }
 
-// parseSteps reads `messages`.
+// parseSteps parses `messages`.
 func parseSteps(what string, raw json.RawMessage) ([]step, error) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
@@ -56,8 +56,8 @@ func parseSteps(what string, raw json.RawMessage) ([]step, error) {
 	return steps, nil
 }
 
-// parseStep reads a message: an object with a `type`, a String for a line of
-// plain text, or `wait_ms` or `exit` instead of a message.
+// parseStep parses a message: an object with a `type`, a String for a line of plain text, or an
+// object with `wait_ms` or `exit`.
 func parseStep(what string, raw json.RawMessage) (*step, error) {
 	if s, ok := text(raw); ok {
 		return &step{line: resultLine(s), typ: hostmsg.Result}, nil
@@ -93,7 +93,7 @@ func parseStep(what string, raw json.RawMessage) (*step, error) {
 	return s, nil
 }
 
-// parseOutcomes reads `responses`, a conversation each.
+// parseOutcomes parses `responses`, each of which is a conversation.
 func parseOutcomes(what string, raw json.RawMessage) ([]*talk, error) {
 	var turns []json.RawMessage
 	if json.Unmarshal(raw, &turns) != nil {
@@ -114,8 +114,8 @@ func resultLine(s string) []byte {
 	return append(value.AppendString([]byte(`{"type":"`+hostmsg.Result+`","text":`), s), '}')
 }
 
-// outcome is a conversation that has nothing but its terminal message: a text,
-// the members of a result, or an `error`.
+// outcome parses a conversation that consists of its terminal message: a text, the members of a
+// result, or an `error`.
 func outcome(what string, raw json.RawMessage) ([]step, error) {
 	if s, ok := text(raw); ok {
 		return []step{{line: resultLine(s), typ: hostmsg.Result}}, nil
@@ -139,7 +139,7 @@ func outcome(what string, raw json.RawMessage) ([]step, error) {
 	return []step{{line: typed(hostmsg.Error, e), typ: hostmsg.Error}}, nil
 }
 
-// typed puts a `type` before an object's members.
+// typed adds a `type` before an object's members.
 func typed(typ string, object json.RawMessage) []byte {
 	line := []byte(`{"type":"` + typ + `"`)
 	if len(object) > 2 {

@@ -1,8 +1,10 @@
-// Package terminalhost runs commands for an agent and keeps the ends of what they write; its API promises nothing. The
-// agent of an ACP host has its client run them, as terminals, and asks for their output when it likes.
+// Package terminalhost runs commands for an agent and stores the last part of their output; its API
+// promises nothing. An agent of the ACP protocol asks its client to run commands, called terminals,
+// and requests their output when it needs it.
 //
-// Invariants. A command's errors and its output are one text, of which no more is kept than was asked for. What is
-// asked for with a number is done once, however often it is asked for. No command outlives Set.End.
+// Invariants. A command's standard output and error are one text, of which at most the requested
+// amount is stored. A request with a number is performed once, even if it is repeated. No command
+// outlives Set.End.
 package terminalhost
 
 import (
@@ -16,74 +18,77 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// What commands may take.
+// Limits of commands.
 const (
-	Most = 1 << 20 // bytes of output that are kept of one
-	Room = 64      // commands that are not released
+	Most = 1 << 20 // bytes of output stored for one command
+	Room = 64      // number of commands that are not released
 )
 
-// grace is between SIGTERM and SIGKILL.
+// grace is the time between SIGTERM and SIGKILL.
 const grace = 5 * time.Second
 
-// Why something cannot be done; matched with errors.Is.
+// Errors, for use with errors.Is.
 var (
 	ErrNone   = errors.New("there is no such command")
 	ErrFull   = fmt.Errorf("there are %d terminals: release those that are not needed", Room)
 	ErrEnding = errors.New("the host is ending")
 )
 
-// Spec is what to run. Its standard output is what is kept: who wants its errors among that starts it so.
+// Spec describes a command. Only its standard output is stored; Shell redirects standard error into
+// it.
 type Spec struct {
-	Path   string            `json:"path"` // of the program
+	Path   string            `json:"path"` // path of the program
 	Args   []string          `json:"args,omitempty"`
 	Env    []string          `json:"env,omitempty"` // the whole environment
 	Dir    string            `json:"dir,omitempty"`
 	Limits *procgroup.Limits `json:"limits,omitempty"`
-	Keep   int               `json:"keep"` // how many bytes of its output are kept
+	Keep   int               `json:"keep"` // bytes of output to store
 }
 
-// Exit is how a command ended: by a signal, or with a code.
+// Exit describes how a command exited: by a signal or with a code.
 type Exit struct {
 	Code   int    `json:"code"`
 	Signal string `json:"signal,omitempty"`
 }
 
-// Output is what a command has written.
+// Output is the output of a command.
 type Output struct {
-	Text string `json:"text"`           // the end of it, whole characters
-	Cut  bool   `json:"cut,omitempty"`  // there was more
-	Exit *Exit  `json:"exit,omitempty"` // nil while it runs
+	Text string `json:"text"`           // the last part, in whole characters
+	Cut  bool   `json:"cut,omitempty"`  // earlier output was dropped
+	Exit *Exit  `json:"exit,omitempty"` // nil while the command runs
 }
 
-// Set is the commands that one host's process has run. Safe for concurrent use.
+// Set manages the commands of one host process. It is safe for concurrent use.
 type Set struct {
-	Name string         // whom they play in Run
-	Run  *procgroup.Run // nil: nobody's
-	// Stop, closed, leaves no time to what is asked to end.
+	Name string         // the commands' name in Run
+	Run  *procgroup.Run // nil for none
+	// Stop, when closed, ends all grace periods.
 	Stop <-chan struct{}
 
 	mu      sync.Mutex
 	ended   bool
-	all     []entry        // by their numbers, from 1
-	opened  map[int64]int  // where they are there, by the requests that opened them
-	held    int            // that are not released
-	running sync.WaitGroup // what was started here
+	all     []entry        // by number, from 1
+	opened  map[int64]int  // index in all, by the request that opened it
+	held    int            // number of commands not released
+	running sync.WaitGroup // the started commands
 }
 
-// entry is a command.
+// entry is a command in a Set.
 type entry struct {
-	c        *command // nil: it is released,
-	released int64    // by this request
+	c        *command // nil after the release
+	released int64    // the request that released it
 }
 
-// command is a process group and the end of its output.
+// command is a process group and the last part of its output.
 type command struct {
 	group *procgroup.Process
-	done  chan struct{} // it has ended, and its output has been read
+	done  chan struct{} // closed when it has exited and its output was read
 	tail  tail
 }
 
-// Open starts a command, and names it. asked is the request's number: of one that was done before it gives the same name. The error is ErrFull, ErrEnding, or says why it cannot be started.
+// Open starts a command and returns its name. asked is the request's number; a repeated request
+// returns the same name. The error is ErrFull, ErrEnding, or says why the command could not be
+// started.
 func (s *Set) Open(asked int64, spec *Spec) (id string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +105,7 @@ func (s *Set) Open(asked int64, spec *Spec) (id string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("the command cannot be started: %w", err)
 	}
-	group.Stdin.Close() // nobody types
+	group.Stdin.Close() // the command has no input
 	c := &command{group: group, done: make(chan struct{}), tail: tail{limit: min(max(spec.Keep, 0), Most)}}
 	if s.opened == nil {
 		s.opened = map[int64]int{}
@@ -114,7 +119,7 @@ func (s *Set) Open(asked int64, spec *Spec) (id string, err error) {
 
 func nameOf(i int) string { return "t" + strconv.Itoa(i+1) }
 
-// entry gives what a name stands for; nil when that is nothing. It is called with mu.
+// entry returns the entry with a name, or nil. The caller must hold mu.
 func (s *Set) entry(id string) *entry {
 	n, err := strconv.Atoi(strings.TrimPrefix(id, "t"))
 	if err != nil || n < 1 || n > len(s.all) || nameOf(n-1) != id {
@@ -123,7 +128,7 @@ func (s *Set) entry(id string) *entry {
 	return &s.all[n-1]
 }
 
-// find gives a command that is not released, or ErrNone.
+// find returns a command that is not released, or ErrNone.
 func (s *Set) find(id string) (*command, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +138,7 @@ func (s *Set) find(id string) (*command, error) {
 	return nil, ErrNone
 }
 
-// Output gives what a command has written so far, or ErrNone.
+// Output returns the output so far, or ErrNone.
 func (s *Set) Output(id string) (Output, error) {
 	c, err := s.find(id)
 	if err != nil {
@@ -144,7 +149,7 @@ func (s *Set) Output(id string) (Output, error) {
 	return o, nil
 }
 
-// Await waits until a command has ended; the error is ErrNone.
+// Await waits until a command has exited. The error is ErrNone.
 func (s *Set) Await(id string) (Exit, error) {
 	c, err := s.find(id)
 	if err != nil {
@@ -154,7 +159,7 @@ func (s *Set) Await(id string) (Exit, error) {
 	return *c.exit(), nil
 }
 
-// Kill ends a command, or gives ErrNone; its output stays. It does not wait for the end.
+// Kill ends a command without waiting, or returns ErrNone. Its output remains.
 func (s *Set) Kill(id string) error {
 	c, err := s.find(id)
 	if err == nil {
@@ -163,7 +168,7 @@ func (s *Set) Kill(id string) error {
 	return err
 }
 
-// Release ends a command and forgets it, or gives ErrNone. asked is the request's number.
+// Release ends a command and removes it, or returns ErrNone. asked is the request's number.
 func (s *Set) Release(asked int64, id string) error {
 	s.mu.Lock()
 	e := s.entry(id)
@@ -183,14 +188,14 @@ func (s *Set) Release(asked int64, id string) error {
 	return nil
 }
 
-// finish ends a command, which may take a while.
+// finish ends a command, which may take some time.
 func (s *Set) finish(c *command) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running.Go(func() { c.group.End(grace, s.Stop) })
 }
 
-// End ends all commands, and returns when nothing is left of them. Nothing is started after it.
+// End ends all commands and waits until they have exited. No command can be started afterwards.
 func (s *Set) End() {
 	s.mu.Lock()
 	if !s.ended {
@@ -219,7 +224,7 @@ func (c *command) read() {
 	}
 }
 
-// exit is how the command ended; nil while it runs.
+// exit returns how the command exited, or nil while it runs.
 func (c *command) exit() *Exit {
 	select {
 	case <-c.done:
@@ -230,7 +235,7 @@ func (c *command) exit() *Exit {
 	return &Exit{Code: e.Code, Signal: signalName(e.Signal)}
 }
 
-// signalName is the usual name of a signal that ends commands.
+// signalName returns the usual name of a signal.
 func signalName(meaning string) string {
 	if s := signalNames[meaning]; s != "" {
 		return s
@@ -238,15 +243,16 @@ func signalName(meaning string) string {
 	return meaning
 }
 
-// signalNames are the usual names, by what the system says of the signals.
+// signalNames maps the system's descriptions of signals to their usual names.
 var signalNames = map[string]string{
 	"hangup": "SIGHUP", "interrupt": "SIGINT", "quit": "SIGQUIT", "illegal instruction": "SIGILL", "trace/breakpoint trap": "SIGTRAP",
 	"aborted": "SIGABRT", "bus error": "SIGBUS", "floating point exception": "SIGFPE", "killed": "SIGKILL", "segmentation fault": "SIGSEGV",
 	"broken pipe": "SIGPIPE", "alarm clock": "SIGALRM", "terminated": "SIGTERM",
 }
 
-// Shell gives the program and arguments by which a shell runs a command with its errors among its output, in
-// their order. A command without arguments that is more than a name is the shell's to read. The shell is sh, found by env.
+// Shell returns the program and arguments with which a shell runs a command, with standard error
+// redirected to standard output. A command without arguments that is not a plain name is parsed by
+// the shell. The shell is sh, found in env's PATH.
 func Shell(command string, args []string, dir string, env []string) (path string, all []string, err error) {
 	if path, err = procgroup.Find("sh", dir, env); err != nil {
 		return "", nil, errors.New("terminals need the program sh, and it is not found")

@@ -7,13 +7,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// tail is the end of an output.
+// tail stores the last part of an output.
 type tail struct {
 	limit int
 
 	mu  sync.Mutex
-	b   []byte // twice limit at most
-	cut bool   // there was more
+	b   []byte // at most twice limit
+	cut bool   // earlier output was dropped
 }
 
 func (t *tail) add(b []byte) {
@@ -26,8 +26,8 @@ func (t *tail) add(b []byte) {
 	}
 }
 
-// text is whole characters of it, and whether there was more. A character that is not yet whole is left
-// for later while the output has not ended.
+// text returns the stored text in whole characters, and whether earlier text was dropped. While the
+// output has not ended, an incomplete last character is left out.
 func (t *tail) text(ended bool) (text string, cut bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// copy makes the directory a copy: links as links, times and rights as they are. What
-// is neither file nor directory nor link is left out.
+// copy makes the directory a copy: links remain links, times and permissions are kept. Entries that
+// are not files, directories or links are left out.
 func (d *Dir) copy(ctx context.Context) error {
 	leave := append(slices.Clone(d.place.Leave), filepath.Join(d.place.Root, home), filepath.Join(d.place.From, home))
 	c := copier{ctx: ctx, leave: leave}
@@ -50,7 +50,7 @@ func (c *copier) dir(from, to string) error {
 			continue
 		}
 		if err := c.entry(e, at, filepath.Join(to, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err // what has gone meanwhile is not missed
+			return err // a file that disappeared during the copy is skipped
 		}
 	}
 	if err := os.Chmod(to, info.Mode().Perm()); err != nil {
@@ -75,7 +75,7 @@ func (c *copier) entry(e fs.DirEntry, from, to string) error {
 	return nil
 }
 
-// file copies a file: where the file system can, both share their blocks.
+// file copies a file. If the file system supports it, both share their blocks.
 func (c *copier) file(from, to string) error {
 	if err := c.ctx.Err(); err != nil {
 		return context.Cause(c.ctx)

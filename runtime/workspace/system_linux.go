@@ -6,10 +6,10 @@ import (
 	"syscall"
 )
 
-// ficlone is the request that lets a file share another's blocks.
+// ficlone is the ioctl request that makes a file share the blocks of another.
 const ficlone = 0x40049409
 
-// clone makes dst the content of src without copying it, where the file system can.
+// clone makes dst share the blocks of src, and reports whether the file system supports it.
 func clone(dst, src *os.File) bool {
 	to, err := dst.SyscallConn()
 	if err != nil {

@@ -1,9 +1,8 @@
-// Package workspace makes directories of which a task has one to itself: a copy of
-// another directory, or a worktree of the repository that it is in; its API promises
-// nothing. Who works there may change what he likes: what has changed is kept, the
-// rest removed.
+// Package workspace creates working directories for single tasks: a copy of another directory, or a
+// worktree of its repository; its API promises nothing. A directory in which something has changed
+// is kept, any other is removed.
 //
-// They are .concerto/tasks/NAME in the root, the directory of the manifest.
+// The directories are .concerto/tasks/NAME in the root, the directory of the manifest.
 package workspace
 
 import (
@@ -14,35 +13,35 @@ import (
 	"path/filepath"
 )
 
-// Place is what a directory is made of, and where.
+// Place says where directories are created and what they are made from.
 type Place struct {
 	Root    string   // absolute
 	From    string   // absolute
-	Leave   []string // absolute paths that a copy does not have, besides .concerto
+	Leave   []string // absolute paths that are not copied, in addition to .concerto
 	Environ []string // of git, as "NAME=value"
 }
 
-// home is the directory of everything that Concerto keeps beside a manifest.
+// home is the directory of Concerto's files next to a manifest.
 const home = ".concerto"
 
-// Tasks is where the directories are.
+// Tasks returns the directory of the tasks' directories.
 func (p *Place) Tasks() string { return filepath.Join(p.Root, home, "tasks") }
 
 func (p *Place) path(name string) string { return filepath.Join(p.Tasks(), name) }
 
-// Dir is such a directory.
+// Dir is the directory of a task.
 type Dir struct {
 	Name   string
-	Path   string // where the work is done
+	Path   string // working directory
 	Branch string // of a worktree; "" in a copy
 
-	place  Place
-	tree   *tree  // what a copy was
-	commit string // what a worktree was; "" and no tree: it is kept anyway
+	place Place
+	tree  *tree // original state of a copy
+	// original commit of a worktree; "" without a tree means that the directory is always kept
+	commit string
 }
 
-// Make makes a directory: kind is "copy" or "worktree". When that fails nothing is
-// left of it.
+// Make creates a directory. kind is "copy" or "worktree". On failure nothing is left of it.
 func Make(ctx context.Context, kind, name string, p Place) (*Dir, error) {
 	if err := p.prepare(); err != nil {
 		return nil, err
@@ -66,7 +65,7 @@ func Make(ctx context.Context, kind, name string, p Place) (*Dir, error) {
 	return d, nil
 }
 
-// prepare makes the directory of all tasks, which git leaves alone.
+// prepare creates the directory of all tasks, which git ignores.
 func (p *Place) prepare() error {
 	if err := os.MkdirAll(p.Tasks(), 0o755); err != nil {
 		return err
@@ -78,19 +77,18 @@ func (p *Place) prepare() error {
 	return os.WriteFile(ignore, []byte("*\n"), 0o644)
 }
 
-// Kept is a directory that was kept before, and will be again.
+// Kept returns a directory that was kept before. It is kept again.
 func Kept(name, path, branch string, p Place) *Dir {
 	return &Dir{Name: name, Path: path, Branch: branch, place: p}
 }
 
-// Tasks is where it is, with those of other tasks.
+// Tasks returns the parent directory.
 func (d *Dir) Tasks() string { return d.place.Tasks() }
 
-// Shown is the directory as the log names it: from the root on.
+// Shown returns the directory's name in log lines, relative to the root.
 func (d *Dir) Shown() string { return home + "/tasks/" + d.Name }
 
-// End removes the directory when nothing has changed in it, and says whether it is
-// kept.
+// End removes the directory if nothing has changed in it, and reports whether it is kept.
 func (d *Dir) End(ctx context.Context) (kept bool, err error) {
 	switch {
 	case d.tree != nil:
@@ -109,7 +107,7 @@ func (d *Dir) End(ctx context.Context) (kept bool, err error) {
 	return false, d.discard(ctx)
 }
 
-// discard removes the directory and all that belongs to it.
+// discard removes the directory and everything that belongs to it.
 func (d *Dir) discard(ctx context.Context) error {
 	if d.Branch != "" {
 		return d.discardWorktree(ctx)
@@ -117,7 +115,7 @@ func (d *Dir) discard(ctx context.Context) error {
 	return removeAll(d.place.path(d.Name))
 }
 
-// removeAll removes a tree, also what is in directories that cannot be written.
+// removeAll removes a tree, including the contents of directories without write permission.
 func removeAll(path string) error {
 	err := os.RemoveAll(path)
 	if err == nil {

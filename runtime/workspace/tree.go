@@ -8,20 +8,21 @@ import (
 	"path/filepath"
 )
 
-// tree is what can be seen of a directory without reading its files.
+// tree is the state of a directory as far as it is visible without reading files.
 type tree struct{ entries map[string]stamp }
 
-// stamp is what changes with an entry.
+// stamp changes when an entry changes.
 type stamp struct {
-	mode           fs.FileMode
-	size           int64
-	written, moved int64 // when its content, and when anything of it, has changed; moved is 0 where that is not known
+	mode fs.FileMode
+	size int64
+	// times of the last change of the content and of the metadata; moved is 0 if unknown
+	written, moved int64
 	target         string
 }
 
 func (t *tree) same(now *tree) bool { return maps.Equal(t.entries, now.entries) }
 
-// look gives the tree of a directory.
+// look returns the tree of a directory.
 func look(ctx context.Context, root string) (*tree, error) {
 	t := &tree{entries: map[string]stamp{}}
 	err := filepath.WalkDir(root, func(at string, e fs.DirEntry, err error) error {

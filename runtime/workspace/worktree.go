@@ -13,13 +13,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// ErrNoRepository says that a worktree was wanted of a directory that is in none.
+// ErrNoRepository means that the directory for a worktree is in no repository.
 var ErrNoRepository = errors.New("is in no git repository")
 
-// adding lets one process at a time change a repository's list of worktrees.
+// adding serialises changes to a repository's list of worktrees.
 var adding sync.Mutex
 
-// worktree makes the directory a worktree of HEAD, on a branch of its own.
+// worktree makes the directory a worktree of HEAD on a new branch.
 func (d *Dir) worktree(ctx context.Context) error {
 	top, err := d.git(ctx, d.place.From, "rev-parse", "--show-toplevel")
 	var failed *gitError
@@ -47,8 +47,8 @@ func (d *Dir) worktree(ctx context.Context) error {
 	return nil
 }
 
-// worktreeChanged says whether anything was committed or lies in it that is not in
-// its commit, files that git ignores included.
+// worktreeChanged reports whether the worktree has new commits or changed files, including files
+// that git ignores.
 func (d *Dir) worktreeChanged(ctx context.Context) (bool, error) {
 	base := d.place.path(d.Name)
 	now, err := d.git(ctx, base, "rev-parse", "HEAD")
@@ -69,7 +69,7 @@ func (d *Dir) discardWorktree(ctx context.Context) error {
 	return err
 }
 
-// gitError is a call of git that failed.
+// gitError is a failed call of git.
 type gitError struct {
 	args []string
 	code int
@@ -84,10 +84,10 @@ func (e *gitError) Error() string {
 	return "git " + strings.Join(e.args, " ") + ": " + text
 }
 
-// gitGrace is what git is given to end by itself.
+// gitGrace is how long git may take to exit by itself.
 const gitGrace = time.Second
 
-// git runs git in a directory and gives the first line that it writes, or all.
+// git runs git in a directory and returns the first line of its output, or all of it.
 func (d *Dir) git(ctx context.Context, dir string, args ...string) (string, error) {
 	env := withoutRepository(d.place.Environ)
 	path, err := procgroup.Find("git", dir, env)
@@ -104,7 +104,7 @@ func (d *Dir) git(ctx context.Context, dir string, args ...string) (string, erro
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		out, _ = io.ReadAll(p.Stdout) // it ends with the process
+		out, _ = io.ReadAll(p.Stdout) // the read ends with the process
 	}()
 	select {
 	case <-p.Done():
@@ -122,8 +122,8 @@ func (d *Dir) git(ctx context.Context, dir string, args ...string) (string, erro
 	return strings.TrimRight(string(out), "\n"), nil
 }
 
-// withoutRepository is the environment without what would make git work on another
-// repository than that of its directory; what git says is English.
+// withoutRepository returns the environment without variables that would select another repository
+// than the directory's. It sets git's language to English.
 func withoutRepository(environ []string) []string {
 	env := make([]string, 0, len(environ)+1)
 	for _, kv := range environ {
