@@ -43,7 +43,7 @@ func Run(ctx context.Context, o Options) (code int) {
 		c.Transport, c.InputFormat, c.OutputFormat = "acp", "", ""
 	}
 	t.hosts = host.New(host.Options{Configs: []host.Config{c}, Environ: o.Environ, Run: &procgroup.Run{ID: procgroup.NewID()},
-		Log:    func(_, line string) { t.tell(client.Stderr, line+"\n") },
+		Log:  func(_, line string) { t.tell(client.Stderr, line+"\n") },
 		Logf: func(level, line string) { t.remark(level, line) }})
 	defer func() {
 		t.cancelAll(errors.New("the run has ended"))
