@@ -9,12 +9,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// anthropic is the form of Anthropic's Messages API. A schema travels as a tool
-// that the model has to call.
+// anthropic implements Anthropic's Messages API. A schema is sent as a tool that the model must
+// call.
 type anthropic struct{}
 
-// anthropicMaxTokens is sent when the agent sets no max_tokens, which the API
-// requires.
+// anthropicMaxTokens is sent if the agent sets no max_tokens, because the API requires it.
 const anthropicMaxTokens = 4096
 
 func openAnthropic(c *Connection, w *world) (Provider, error) {
@@ -56,7 +55,7 @@ type anthropicMessage struct {
 	Content []anthropicBlock `json:"content"`
 }
 
-// anthropicBlock is one block of content; Type says which fields it has.
+// anthropicBlock is one block of content; Type determines its fields.
 type anthropicBlock struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text,omitempty"`
@@ -84,7 +83,7 @@ type anthropicTool struct {
 	InputSchema json.RawMessage `json:"input_schema"`
 }
 
-// anthropicReply is a whole answer, or the message of a stream's first event.
+// anthropicReply is a complete response, or the message of a stream's first event.
 type anthropicReply struct {
 	ID         string           `json:"id"`
 	Model      string           `json:"model"`
@@ -101,8 +100,8 @@ type anthropicPiece struct {
 	Input json.RawMessage `json:"input"`
 }
 
-// anthropicUsage counts tokens. The API counts input tokens that it reads from
-// its cache, or writes there, apart from the rest of the input.
+// anthropicUsage counts tokens. The API counts input tokens that it reads from its cache or writes
+// there separately from the other input tokens.
 type anthropicUsage struct {
 	Input      int64 `json:"input_tokens"`
 	CacheWrite int64 `json:"cache_creation_input_tokens"`
@@ -153,7 +152,7 @@ func (p anthropic) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 	return reply.result(w), nil
 }
 
-// result is the reply of a message. A call of the schema's tool is its text.
+// result converts a message to a reply. For a call of the schema's tool, the input is the text.
 func (m *anthropicReply) result(w *wanted) *effect.AgentReply {
 	out := &effect.AgentReply{
 		Model: m.Model, TokensIn: m.Usage.in(), TokensOut: m.Usage.Output, StopReason: anthropicStop(m.StopReason), RequestID: m.ID,
@@ -180,8 +179,8 @@ func (m *anthropicReply) result(w *wanted) *effect.AgentReply {
 	return out
 }
 
-// anthropicMessages is the conversation in the API's form: the system texts are
-// apart, the roles alternate, and tool results are in user messages.
+// anthropicMessages converts the conversation: system texts are separate, roles alternate, and tool
+// results are in user messages.
 func anthropicMessages(req *Request) (system string, out []anthropicMessage) {
 	system = req.System
 	for _, m := range req.Messages {
@@ -206,7 +205,7 @@ func anthropicMessages(req *Request) (system string, out []anthropicMessage) {
 			}
 		}
 		if len(blocks) == 0 {
-			continue // the wire refuses empty texts
+			continue // the API refuses empty texts
 		}
 		if n := len(out); n > 0 && out[n-1].Role == role {
 			out[n-1].Content = append(out[n-1].Content, blocks...)
@@ -228,9 +227,8 @@ func anthropicFile(f *effect.AttachedFile) anthropicBlock {
 	return anthropicBlock{Type: "image", Source: source}
 }
 
-// objectOrEmpty is a call's arguments as the APIs require them: a JSON object. A
-// call whose arguments were no object is sent as {}; the error with which it was
-// answered follows in the conversation.
+// objectOrEmpty returns a call's arguments as the APIs require them: a JSON object. Arguments that
+// are not an object are sent as {}; the error that answered them follows in the conversation.
 func objectOrEmpty(args string) json.RawMessage {
 	var o map[string]json.RawMessage
 	if json.Unmarshal([]byte(args), &o) != nil || o == nil {
@@ -255,15 +253,15 @@ func anthropicStop(reason string) string {
 
 func (anthropic) assemble(w *wanted) assembly { return &anthropicStream{w: w} }
 
-// anthropicStream puts the events of a message together.
+// anthropicStream assembles a message from its events.
 type anthropicStream struct {
 	w     *wanted
 	m     anthropicReply
-	parts []strings.Builder // of each piece: its text, or its input as JSON
+	parts []strings.Builder // of each part: its text, or its input as JSON
 	done  bool
 }
 
-// anthropicEvent is one event; Type says which fields it has.
+// anthropicEvent is one event; Type determines its fields.
 type anthropicEvent struct {
 	Type    string          `json:"type"`
 	Index   int             `json:"index"`
@@ -307,8 +305,8 @@ func (s *anthropicStream) event(data []byte) (string, error) {
 	return "", nil
 }
 
-// add appends to part i. It gives the text back when the part is of the reply's
-// text: a text part, or the answer to a schema.
+// add appends to part i. It returns the text if the part belongs to the reply's text: a text part,
+// or the answer to a schema.
 func (s *anthropicStream) add(i int, text string) string {
 	s.parts[i].WriteString(text)
 	if b := &s.m.Content[i]; b.Type == "text" || b.Type == "tool_use" && s.w != nil && b.Name == s.w.name {
@@ -330,7 +328,7 @@ func (s *anthropicStream) reply() (*effect.AgentReply, bool) {
 	return s.m.result(s.w), s.done
 }
 
-// anthropicErrors are the types of errors that say more than the status.
+// anthropicErrors maps types of errors that are more specific than the status.
 var anthropicErrors = map[string]Class{
 	"authentication_error": ClassAuth, "permission_error": ClassAuth, "billing_error": ClassQuota, "rate_limit_error": ClassRate,
 	"overloaded_error": ClassOverloaded, "api_error": ClassServer, "timeout_error": ClassServer, "not_found_error": ClassNotFound,
@@ -347,7 +345,7 @@ func (anthropic) refusal(body []byte) refusal {
 	if json.Unmarshal(body, &o) == nil {
 		r.class = anthropicErrors[o.Error.Type]
 	}
-	// Two that the types do not tell from other invalid requests.
+	// Two errors that their type does not distinguish from other invalid requests.
 	switch {
 	case strings.Contains(r.text, "credit balance"):
 		r.class = ClassQuota

@@ -9,9 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// ask asks the call's connection. When that fails in a way in which another
-// connection may not, it asks the fallbacks in their order. piece, unless nil,
-// gets the reply's text as it comes.
+// ask asks the call's connection. If it fails in a way that another connection may not, it asks the
+// fallbacks in order. piece, if not nil, receives the reply's text as it arrives.
 func (c *Client) ask(ctx context.Context, req *Request, piece func(string)) (effect.Result, error) {
 	start, inner := c.cfg.Now(), ctx
 	defer c.hear(Event{What: EventEnd, Call: req.AgentCall})
@@ -25,7 +24,7 @@ func (c *Client) ask(ctx context.Context, req *Request, piece func(string)) (eff
 		c.hear(Event{What: EventFailure, Call: req.AgentCall, Connection: req.Connection, Model: req.AgentCall.Model, Err: err})
 		return nil, err
 	}
-	var before []string // how the connections failed that were asked before
+	var before []string // errors of the connections asked before
 	for next := l.Fallback; ; next = next[1:] {
 		reply, f, err := c.askLine(inner, l, req, len(before) > 0, piece)
 		switch {
@@ -47,7 +46,7 @@ func (c *Client) ask(ctx context.Context, req *Request, piece func(string)) (eff
 	}
 }
 
-// after adds to an error how the connections failed that were asked before.
+// after adds to an error the errors of the connections asked before.
 func after(err error, before []string) error {
 	var e *effect.Error
 	if len(before) > 0 && errors.As(err, &e) {
@@ -56,8 +55,8 @@ func after(err error, before []string) error {
 	return err
 }
 
-// askLine asks one connection. An error comes with the Failure behind it, which
-// is nil when no attempt was made.
+// askLine asks one connection. With an error it returns the underlying Failure, which is nil if no
+// attempt was made.
 func (c *Client) askLine(ctx context.Context, l *line, req *Request, fallback bool, piece func(string)) (*effect.AgentReply, *Failure, error) {
 	var err error
 	if req.Model, err = l.model(req.AgentCall, fallback); err != nil {
@@ -91,9 +90,9 @@ func (c *Client) askLine(ctx context.Context, l *line, req *Request, fallback bo
 	return reply, nil, nil
 }
 
-// model is the model to ask: the agent's, or an alias's full name, or the
-// connection's default. A fallback has other models, so for it the agent's model
-// counts only when it is one of its aliases or it has no default.
+// model returns the model to ask: the agent's, an alias's full name, or the connection's default. A
+// fallback has other models, so the agent's model counts only if it is one of the fallback's
+// aliases or the fallback has no default.
 func (l *line) model(call *effect.AgentCall, fallback bool) (string, error) {
 	model := call.Model
 	_, alias := l.Models[model]
@@ -113,8 +112,8 @@ func (l *line) model(call *effect.AgentCall, fallback bool) (string, error) {
 	return model, nil
 }
 
-// timedOut is the error of a call that took longer than bound, in seconds. f is
-// how its last attempt failed, or nil.
+// timedOut returns the error of a call that exceeded bound, in seconds. f is its last failure, or
+// nil.
 func timedOut(l *line, req *Request, bound float64, f *Failure) error {
 	message := fmt.Sprintf("agent '%s' timed out after %s seconds (connection '%s', model %s)",
 		req.Agent, strings.TrimSuffix(fmt.Sprintf("%.3f", bound), ".000"), l.Name, req.Model)

@@ -7,10 +7,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// namedText is a text file as a part of a prompt.
+// namedText returns a text file as a part of a prompt.
 func namedText(f *effect.AttachedFile) string { return "File " + f.Name + ":\n" + f.Data }
 
-// dataURL is an image or a PDF in an address.
+// dataURL returns an image or a PDF as a data URL.
 func dataURL(f *effect.AttachedFile) string { return "data:" + f.Type + ";base64," + f.Data }
 
 // listFiles adds the names and types of a message's files to its text, for scripted replies.
@@ -26,8 +26,8 @@ func listFiles(m *effect.ChatMessage) string {
 	return b.String()
 }
 
-// What a file that is no text counts in estimates: an image in tokens, a PDF in bytes for a
-// token. How much a provider counts depends on pixels and pages.
+// Estimates for files that are not text: tokens of an image, and bytes of a PDF for each token. The
+// real count depends on pixels and pages.
 const (
 	imageTokens      = 1600
 	pdfBytesPerToken = 40

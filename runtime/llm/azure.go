@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// azure is OpenAI's form as Azure serves it: the model is a deployment in the
-// path, and the API's version is in the query.
+// azure is OpenAI's API as Azure serves it: the model is a deployment in the path, and the API's
+// version is in the query.
 type azure struct {
 	openAI
 	version string
 }
 
-// azureVersion is the API's version when the connection says none.
+// azureVersion is the default API version.
 const azureVersion = "2024-10-21"
 
 func openAzure(c *Connection, w *world) (Provider, error) {
@@ -25,8 +25,8 @@ func openAzure(c *Connection, w *world) (Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A key goes into a header of its own; a token of Entra ID, which is written
-	// with its scheme, is sent as one.
+	// A key is sent in a header of its own. A token of Entra ID, which is written with its scheme,
+	// is sent as a token.
 	e.authorize = func(h http.Header, key string) {
 		if scheme, _, ok := strings.Cut(key, " "); ok && strings.EqualFold(scheme, "Bearer") {
 			authorize(h, key)
@@ -45,8 +45,8 @@ func (p azure) path(req *Request, _ bool) string {
 	return "/openai/deployments/" + inPath(req.Model) + "/chat/completions?api-version=" + url.QueryEscape(p.version)
 }
 
-// body has the bound on tokens under the name that reasoning models take where
-// the agent says how much to reason, else under the one that all others take.
+// body sets the limit on tokens under the name of reasoning models if the agent sets a reasoning
+// effort, otherwise under the name of all others.
 func (p azure) body(req *Request, w *wanted, stream bool) any {
 	return openAI{own: req.Effort != ""}.body(req, w, stream)
 }

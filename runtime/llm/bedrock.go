@@ -13,12 +13,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// bedrock is the form of the Converse API of Amazon Bedrock, which is the same for the
-// models of all vendors there. A schema travels as a tool that the model has to call.
+// bedrock implements the Converse API of Amazon Bedrock, which is the same for all its models. A
+// schema is sent as a tool that the model must call.
 type bedrock struct{}
 
-// The variables that hold AWS's credentials. The last one is set for credentials that
-// expire.
+// Variables of AWS's credentials. The last one is set for credentials that expire.
 const (
 	awsID     = "AWS_ACCESS_KEY_ID"
 	awsSecret = "AWS_SECRET_ACCESS_KEY"
@@ -41,8 +40,7 @@ func openBedrock(c *Connection, w *world) (Provider, error) {
 		return nil, err
 	}
 	e.framing = framedAWS
-	// With api_key_env, a key of Bedrock is sent as a token. Without it, requests are
-	// signed.
+	// With api_key_env, Bedrock's key is sent as a token. Without it, requests are signed.
 	if c.signs() {
 		e.sign = func(r *http.Request, body []byte) error {
 			keys, err := e.awsCredentials()
@@ -99,8 +97,7 @@ type bedrockMessage struct {
 	Content []bedrockBlock `json:"content"`
 }
 
-// bedrockBlock is one block of content, of a request or of an answer. It has one of the
-// members.
+// bedrockBlock is one block of content of a request or a response. It has exactly one member.
 type bedrockBlock struct {
 	Text       *string        `json:"text,omitempty"`
 	Image      *bedrockFile   `json:"image,omitempty"`
@@ -175,8 +172,8 @@ func (bedrock) body(req *Request, w *wanted, _ bool) any {
 	return body
 }
 
-// bedrockMessages is the conversation in the API's form: as Anthropic's, which it
-// follows, with blocks that are named by their member.
+// bedrockMessages converts the conversation as Anthropic's API does, with blocks that are named by
+// their member.
 func bedrockMessages(req *Request) (system []bedrockBlock, out []bedrockMessage) {
 	prompt, messages := anthropicMessages(req)
 	if prompt != "" {
@@ -221,8 +218,8 @@ func newBedrockFile(s *anthropicSource) *bedrockFile {
 	return f
 }
 
-// bedrockName is the name of a request's n-th document. The API allows letters, digits, hyphens
-// and brackets, and no name twice.
+// bedrockName returns the name of a request's n-th document. The API allows letters, digits,
+// hyphens and brackets, and requires unique names.
 func bedrockName(file string, n int) string {
 	plain := strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
@@ -233,8 +230,8 @@ func bedrockName(file string, n int) string {
 	return fmt.Sprintf("%s (%d)", plain[:min(len(plain), 150)], n)
 }
 
-// bedrockReply is an answer. Input tokens that are read from the cache or written there
-// are counted apart from the rest.
+// bedrockReply is a response. Input tokens that are read from the cache or written there are
+// counted separately.
 type bedrockReply struct {
 	Output struct {
 		Message struct {
@@ -269,7 +266,7 @@ func (p bedrock) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 	return reply.result(w), nil
 }
 
-// result is the reply of an answer. A call of the schema's tool is its text.
+// result converts a response to a reply. For a call of the schema's tool, the input is the text.
 func (r *bedrockReply) result(w *wanted) *effect.AgentReply {
 	m := anthropicReply{StopReason: r.StopReason}
 	m.Usage = anthropicUsage{Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead, CacheWrite: r.Usage.CacheWrite}
@@ -289,7 +286,7 @@ func (r *bedrockReply) result(w *wanted) *effect.AgentReply {
 
 func (bedrock) assemble(w *wanted) assembly { return &bedrockStream{w: w} }
 
-// bedrockStream puts the events of an answer together.
+// bedrockStream assembles a response from its events.
 type bedrockStream struct {
 	w     *wanted
 	r     bedrockReply
@@ -297,13 +294,13 @@ type bedrockStream struct {
 	done  bool
 }
 
-// bedrockPart is a block of which pieces come: a text, or a tool's input as JSON.
+// bedrockPart is a block that arrives in pieces: a text, or a tool's input as JSON.
 type bedrockPart struct {
 	use  *bedrockUse // nil for a text
 	text strings.Builder
 }
 
-// bedrockEvent is one event. It has one of the members.
+// bedrockEvent is one event. It has exactly one member.
 type bedrockEvent struct {
 	Start *struct {
 		Index int `json:"contentBlockIndex"`
@@ -332,7 +329,7 @@ type bedrockEvent struct {
 	} `json:"exception"`
 }
 
-// maxBlocks bounds the blocks of an answer.
+// maxBlocks limits the blocks of a response.
 const maxBlocks = 10000
 
 func (s *bedrockStream) event(data []byte) (string, error) {
@@ -371,8 +368,7 @@ func (s *bedrockStream) event(data []byte) (string, error) {
 	return "", nil
 }
 
-// part is the block of an index; blocks begin in their order. A text begins with its
-// first piece.
+// part returns the block with an index; blocks begin in order. A text begins with its first piece.
 func (s *bedrockStream) part(i int) (*bedrockPart, error) {
 	if i < 0 || i > len(s.parts) || i >= maxBlocks {
 		return nil, &Failure{Class: ClassBadAnswer, Message: fmt.Sprintf("the provider's answer continues with part %d, which has not begun (check the connection's base_url)", i)}
@@ -400,8 +396,8 @@ func (s *bedrockStream) reply() (*effect.AgentReply, bool) {
 	return s.r.result(s.w), s.done
 }
 
-// bedrockExceptions are the exceptions inside a stream, without case: a header names
-// them in one form, the API's description in another.
+// bedrockExceptions maps the exceptions in a stream, in lower case: a header and the API's
+// description write them differently.
 var bedrockExceptions = map[string]Class{
 	"throttling": ClassRate, "serviceunavailable": ClassOverloaded, "modelstreamerror": ClassServer,
 	"internalserver": ClassServer, "validation": ClassBadRequest,
@@ -424,7 +420,7 @@ func (bedrock) refusal(body []byte) refusal {
 	return r
 }
 
-// messageOf is an error's message, which should be a text.
+// messageOf returns an error's message, which should be a text.
 func messageOf(m json.RawMessage) string {
 	var text string
 	if json.Unmarshal(m, &text) != nil {

@@ -2,32 +2,31 @@ package llm
 
 import "net/http"
 
-// Class sorts failures by what can be done about them. It is the `reason` of an
-// AgentError.
+// Class classifies failures by what can be done about them. It is the `reason` of an AgentError.
 type Class string
 
 // The classes.
 const (
-	ClassAuth          Class = "auth"           // the key is missing, wrong, or may not do this
+	ClassAuth          Class = "auth"           // the key is missing, wrong, or lacks a permission
 	ClassQuota         Class = "quota"          // the account's credit is used up
 	ClassRate          Class = "rate"           // too many requests or tokens in a short time
-	ClassOverloaded    Class = "overloaded"     // the provider has too much to do
+	ClassOverloaded    Class = "overloaded"     // the provider is overloaded
 	ClassServer        Class = "server"         // the provider failed
 	ClassContextLength Class = "context_length" // the conversation is too long for the model
 	ClassContentFilter Class = "content_filter" // the provider refuses the content
-	ClassBadRequest    Class = "bad_request"    // the provider does not take the request
+	ClassBadRequest    Class = "bad_request"    // the provider rejects the request
 	ClassNotFound      Class = "not_found"      // no such model or address
-	ClassConnection    Class = "connection"     // no connection, or one that broke
+	ClassConnection    Class = "connection"     // the connection could not be made, or broke
 	ClassTimeout       Class = "timeout"        // no answer in time
-	ClassBadAnswer     Class = "bad_answer"     // an answer that cannot be read
+	ClassBadAnswer     Class = "bad_answer"     // a response that cannot be read
 	ClassLimit         Class = "limit"          // the run's [limits]
 	ClassScript        Class = "script"         // the script has no reply
-	ClassConfig        Class = "config"         // the connection cannot be used as it is written
+	ClassConfig        Class = "config"         // the connection's configuration is invalid
 	ClassPermission    Class = "permission"     // the run may not use the connection
 )
 
-// classes say for each class whether the same request may succeed later, whether
-// another connection may succeed now, and what the user can do next.
+// classes says for each class whether the same request may succeed later, whether another
+// connection may succeed now, and what the user can do next.
 var classes = map[Class]struct {
 	retry, elsewhere bool
 	hint             string
@@ -50,8 +49,8 @@ var classes = map[Class]struct {
 	ClassPermission:    {},
 }
 
-// classOf is the class of an HTTP status. It counts when the answer's body does
-// not tell the class.
+// classOf returns the class of an HTTP status, which is used if the response's body does not
+// contain the class.
 func classOf(status int) Class {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:

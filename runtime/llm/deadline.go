@@ -8,34 +8,33 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// deadlines end the calls of a client whose time is over. One timer serves them all and
-// is set for the call that is due first. Calls end long before they are due, and to set a
-// timer that comes before all others wakes a thread, which takes longer than the rest of this.
-// So it also says when nobody has called for keepIdle, and connections need not be kept.
+// deadlines cancels the calls of a client at their deadlines. One timer serves all calls and is set
+// for the earliest deadline. Most calls end long before, and setting a timer that is earlier than
+// all others wakes a thread, which is expensive. The timer also calls idle when no call was made
+// for keepIdle, so that idle connections can be closed.
 type deadlines struct {
-	idle func() // nobody calls any more
-	// hand has each call have a timer of its own when it is not nil: while it stands, no time goes by.
+	idle func() // called when no call was made for keepIdle
+	// hand, if not nil, gives each call a timer of its own, since its time can be paused.
 	hand *clock.Hand
 
 	mu    sync.Mutex
 	calls map[*deadline]struct{}
-	last  time.Time   // when a call ended
+	last  time.Time   // when the last call ended
 	timer *time.Timer // nil before the first call
-	next  time.Time   // when the timer comes; zero when it does not
+	next  time.Time   // when the timer fires; zero if it is not set
 }
 
-// keepIdle is how long connections are kept that nobody uses, at least; twice as long at
-// most.
+// keepIdle is how long unused connections are kept at least; at most twice as long.
 const keepIdle = 90 * time.Second
 
-// deadline is the context of a call whose time is bounded.
+// deadline is the context of a call with a time limit.
 type deadline struct {
 	context.Context
-	due time.Time // zero where a hand may stand before
+	due time.Time // zero if the clock can be paused
 	end context.CancelCauseFunc
 }
 
-// Deadline is when the call's time is over.
+// Deadline returns the call's deadline.
 func (c *deadline) Deadline() (time.Time, bool) {
 	if t, ok := c.Context.Deadline(); c.due.IsZero() || ok && t.Before(c.due) {
 		return t, ok
@@ -43,7 +42,7 @@ func (c *deadline) Deadline() (time.Time, bool) {
 	return c.due, true
 }
 
-// Err is as that of context.WithTimeout.
+// Err is like that of context.WithTimeout.
 func (c *deadline) Err() error {
 	err := c.Context.Err()
 	if err != nil && context.Cause(c.Context) == context.DeadlineExceeded {
@@ -52,7 +51,7 @@ func (c *deadline) Err() error {
 	return err
 }
 
-// within is context.WithTimeout.
+// within is like context.WithTimeout.
 func (d *deadlines) within(ctx context.Context, bound time.Duration) (_ context.Context, leave func()) {
 	if d.hand != nil {
 		c := &deadline{}
@@ -99,8 +98,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// look ends the calls that are due, and sets the timer anew while there is something
-// to look for.
+// look cancels the calls whose deadline has passed, and sets the timer again if there are others.
 func (d *deadlines) look() {
 	d.mu.Lock()
 	var due []*deadline
@@ -133,7 +131,7 @@ func (d *deadlines) look() {
 	}
 }
 
-// close stops the timer: no call goes on.
+// close stops the timer. No call may be running.
 func (d *deadlines) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

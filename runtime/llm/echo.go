@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// echo is the reply of a scripted connection without a script.
+// echo returns the reply of a scripted connection without a script.
 func echo(req *Request) *scriptedReply {
 	if len(req.Schema) == 0 {
 		return &scriptedReply{Text: "scripted reply to: " + req.Prompt()}
@@ -19,7 +19,7 @@ func echo(req *Request) *scriptedReply {
 	return &scriptedReply{JSON: root.sample(&root, 0)}
 }
 
-// sampleSchema is as much of JSON Schema as a sample needs.
+// sampleSchema is the part of JSON Schema that a sample needs.
 type sampleSchema struct {
 	Type       json.RawMessage          `json:"type"`
 	Enum       []json.RawMessage        `json:"enum"`
@@ -34,12 +34,11 @@ type sampleSchema struct {
 	Defs       map[string]*sampleSchema `json:"$defs"`
 }
 
-// maxSample bounds the nesting of a sample: a schema may refer to itself.
+// maxSample limits the nesting of a sample, because a schema may refer to itself.
 const maxSample = 32
 
-// sample is a small value that the schema allows: its const or default, the
-// first value of an enum, the first alternative, only required members, empty
-// strings and arrays, zeros.
+// sample returns a small value that is valid for the schema: its const or default, the first value
+// of an enum, the first alternative, only required members, empty strings and arrays, zeros.
 func (s *sampleSchema) sample(root *sampleSchema, depth int) json.RawMessage {
 	switch {
 	case s == nil || depth > maxSample:
@@ -83,7 +82,7 @@ func (s *sampleSchema) sample(root *sampleSchema, depth int) json.RawMessage {
 	return json.RawMessage("null")
 }
 
-// typeName is the schema's type, the first of several.
+// typeName returns the schema's type, or the first of several.
 func (s *sampleSchema) typeName() string {
 	var one string
 	if json.Unmarshal(s.Type, &one) == nil {

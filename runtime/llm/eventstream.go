@@ -10,17 +10,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// A message of AWS's event stream: its length, that of its headers, and their checksum;
-// the headers; the payload; a checksum of all that.
+// A message of AWS's event stream consists of its length, the length of its headers, and their
+// checksum; the headers; the payload; and a checksum of everything before.
 const (
 	awsPrelude = 12
 	awsTrailer = 4
 	awsText    = 7 // the type of a header whose value is a text
 )
 
-// awsEvent reads the next message and returns it as an object with one member: the
-// event's type and its payload, as the API describes events. An exception is the member
-// "exception" with its type and message.
+// awsEvent reads the next message and returns it as an object with one member: the event's type
+// with its payload, as the API describes events. An exception becomes the member "exception" with
+// its type and message.
 func (f *frames) awsEvent() ([]byte, error) {
 	var prelude [awsPrelude]byte
 	if _, err := io.ReadFull(f.in, prelude[:]); err != nil {
@@ -71,7 +71,7 @@ func (f *frames) awsEvent() ([]byte, error) {
 	return f.event, nil
 }
 
-// awsHeaders reads the headers whose values are texts, which all of Bedrock's are.
+// awsHeaders parses the headers, whose values are always texts in Bedrock.
 func awsHeaders(data []byte) (map[string]string, error) {
 	all := map[string]string{}
 	for len(data) > 0 {
@@ -88,7 +88,7 @@ func awsHeaders(data []byte) (map[string]string, error) {
 	return all, nil
 }
 
-// badFrame is the failure of an answer that is no event stream.
+// badFrame returns the failure of a response that is not an event stream.
 func badFrame(what string) error {
 	return &Failure{Class: ClassBadAnswer, Message: "the provider's answer is no event stream: " + what + " (check the connection's base_url)"}
 }

@@ -10,26 +10,26 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// Failure is one attempt that gave no reply, or only a part of one.
+// Failure is the error of one attempt that returned no reply or only a part.
 type Failure struct {
 	Class      Class
 	Message    string
-	HTTPStatus int           // 0 when there was no answer
-	RetryAfter time.Duration // the provider's wish; 0 without one
-	Body       string        // the answer, of which an excerpt is kept in the end
+	HTTPStatus int           // 0 without a response
+	RetryAfter time.Duration // requested by the provider; 0 without a request
+	Body       string        // the response; later shortened to an excerpt
 	RequestID  string        // the provider's name for the request, or ""
 	Sent       bool          // the request may have reached the provider
-	Got        int64         // bytes of the answer that had come
-	Partial    bool          // a part of the reply has been handed on: no other attempt
-	deadline   bool          // it is only the context's end
+	Got        int64         // bytes of the response that arrived
+	Partial    bool          // a part of the reply was passed on, so there is no retry
+	deadline   bool          // the only cause is the end of the context
 }
 
 func (f *Failure) Error() string { return f.Message }
 
-// retryable says whether another attempt is safe and may succeed.
+// retryable reports whether another attempt is safe and may succeed.
 func (f *Failure) retryable() bool { return classes[f.Class].retry && !f.Partial }
 
-// agentError turns a failed attempt into the program's error.
+// agentError converts a failed attempt to the program's error.
 func (l *line) agentError(req *Request, err error) error {
 	f, ok := err.(*Failure)
 	if !ok {
@@ -52,21 +52,20 @@ func (l *line) agentError(req *Request, err error) error {
 	return e
 }
 
-// configError is the error for a connection that cannot be used as it is
-// configured.
+// configError returns the error for a connection with an invalid configuration.
 func configError(connection, format string, args ...any) *effect.Error {
 	return effect.Errorf("AgentError", format, args...).
 		With("provider", connection).With("retryable", false).With("reason", string(ClassConfig))
 }
 
-// refusal is what an error answer says.
+// refusal is the content of an error response.
 type refusal struct {
 	text       string        // the provider's own message, or ""
-	class      Class         // "" when the status says it all
-	retryAfter time.Duration // 0 without one
+	class      Class         // "" if the status determines it
+	retryAfter time.Duration // 0 if not set
 }
 
-// statusFailure is the failure of an answer with an error status.
+// statusFailure returns the failure of a response with an error status.
 func statusFailure(status int, r refusal, keyEnv string) *Failure {
 	if r.class == "" {
 		r.class = classOf(status)
@@ -84,7 +83,7 @@ func statusFailure(status int, r refusal, keyEnv string) *Failure {
 	return &Failure{Class: r.class, Message: message, HTTPStatus: status, RetryAfter: r.retryAfter, Sent: true}
 }
 
-// hint is the next step after a failure, or "".
+// hint returns the next step after a failure, or "".
 func hint(status int, class Class, keyEnv string) string {
 	switch {
 	case class == ClassAuth && status != http.StatusForbidden && keyEnv != "":
@@ -97,9 +96,9 @@ func hint(status int, class Class, keyEnv string) string {
 	return classes[class].hint
 }
 
-// excerpt is the beginning of an answer, on one line.
+// excerpt returns the beginning of a response, on one line.
 func excerpt(body []byte, limit int) string {
-	body = body[:utf8cut.Before(body, 4*limit)] // an answer may be megabytes
+	body = body[:utf8cut.Before(body, 4*limit)] // a response may have megabytes
 	s := strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "�")), " ")
 	return utf8cut.Short(s, limit)
 }

@@ -7,10 +7,10 @@ import (
 	"io"
 )
 
-// maxAnswer bounds an answer's body, in bytes.
+// maxAnswer limits a response's body, in bytes.
 const maxAnswer = 32 << 20
 
-// errTooLong is the error of an answer beyond maxAnswer.
+// errTooLong is the error of a response longer than maxAnswer.
 var errTooLong = errors.New("the answer is too long")
 
 // bounded reads at most maxAnswer bytes and counts them.
@@ -21,7 +21,7 @@ type bounded struct {
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.n >= maxAnswer {
-		// Whether more comes tells a long answer from one that just fits.
+		// Only another read distinguishes a response that just fits from a longer one.
 		var one [1]byte
 		for {
 			n, err := b.r.Read(one[:])
@@ -38,11 +38,11 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// frames reads the events of a streamed answer.
+// frames reads the events of a streamed response.
 type frames struct {
 	in    *bufio.Reader
 	by    framing
-	line  []byte // of a line that is longer than the buffer
+	line  []byte // part of a line that is longer than the buffer
 	event []byte
 }
 
@@ -50,10 +50,9 @@ func newFrames(r io.Reader, f framing) *frames {
 	return &frames{in: bufio.NewReaderSize(r, 4096), by: f}
 }
 
-// next gives the data of the next event, valid until the next call, or io.EOF
-// after the last one. When the answer breaks off, an unfinished SSE event is
-// dropped; an unfinished NDJSON line is given, and decoding tells whether its
-// JSON is complete.
+// next returns the data of the next event, valid until the next call, or io.EOF after the last one.
+// If the response breaks off, an unfinished SSE event is dropped; an unfinished NDJSON line is
+// returned, and decoding shows whether its JSON is complete.
 func (f *frames) next() ([]byte, error) {
 	f.event = f.event[:0]
 	if f.by == framedAWS {
@@ -72,7 +71,7 @@ func (f *frames) next() ([]byte, error) {
 		default:
 			value, ok := bytes.CutPrefix(line, []byte("data:"))
 			if !ok {
-				continue // a comment, or a field that says nothing of the data
+				continue // a comment, or a field other than data
 			}
 			if data {
 				f.event = append(f.event, '\n')
@@ -85,8 +84,11 @@ func (f *frames) next() ([]byte, error) {
 	}
 }
 
-// read reads a line without its end, which is a newline with or without a
-// carriage return.
+// read reads a line without its line end, which is "
+//
+// " or "\r
+//
+// ".
 func (f *frames) read() ([]byte, error) {
 	f.line = f.line[:0]
 	for {

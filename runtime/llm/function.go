@@ -8,13 +8,13 @@ import (
 )
 
 // Function answers requests in place of a model. Its error becomes the call's AgentError with the
-// reason "script", and is not retried, unless it is a *Failure, which says so itself.
+// reason "script", and is not retried unless it is a *Failure that allows it.
 type Function func(ctx context.Context, req *Request) (*effect.AgentReply, error)
 
-// Capabilities are those of a provider that can do all.
+// Capabilities returns no restrictions.
 func (f Function) Capabilities() Capabilities { return Capabilities{} }
 
-// Ask calls the function. A reply without counts of tokens gets estimates.
+// Ask calls the function. It estimates the tokens of a reply without counts.
 func (f Function) Ask(ctx context.Context, req *Request) (*effect.AgentReply, error) {
 	reply, err := f(ctx, req)
 	var failed *Failure
@@ -41,7 +41,7 @@ func (f Function) Ask(ctx context.Context, req *Request) (*effect.AgentReply, er
 	return reply, nil
 }
 
-// stopReason is why a reply ended that does not say so.
+// stopReason returns the reason for the end of a reply that contains none.
 func stopReason(reply *effect.AgentReply) string {
 	if len(reply.ToolCalls) > 0 {
 		return "tool"

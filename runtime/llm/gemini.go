@@ -9,9 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// gemini is the form of Google's generateContent. A schema is a field of the
-// request. Most models refuse that field together with tools: then the schema is
-// a function that the model has to call.
+// gemini implements Google's generateContent. A schema is a field of the request. Most models
+// refuse that field together with tools; then the schema is a function that the model must call.
 type gemini struct{}
 
 func openGemini(c *Connection, w *world) (Provider, error) {
@@ -142,11 +141,11 @@ func (gemini) body(req *Request, w *wanted, _ bool) any {
 	return body
 }
 
-// geminiContents is the conversation in the API's form: the system texts are
-// apart, the roles alternate, and results carry their function's name.
+// geminiContents converts the conversation: system texts are separate, roles alternate, and results
+// contain their function's name.
 func geminiContents(req *Request) []geminiContent {
 	out := []geminiContent{}
-	called := map[string]string{} // a call's id to its function
+	called := map[string]string{} // functions by call id
 	for _, m := range req.Messages {
 		var parts []geminiPart
 		role := "user"
@@ -177,7 +176,7 @@ func geminiContents(req *Request) []geminiContent {
 			}
 		}
 		if len(parts) == 0 {
-			continue // the wire refuses empty contents
+			continue // the API refuses empty contents
 		}
 		if n := len(out); n > 0 && out[n-1].Role == role {
 			out[n-1].Parts = append(out[n-1].Parts, parts...)
@@ -196,9 +195,8 @@ func geminiFile(f *effect.AttachedFile) geminiPart {
 	return geminiPart{Data: &geminiData{f.Type, f.Data}}
 }
 
-// A thinking model signs its calls, and wants each signature back with its call.
-// The signature is kept behind this mark in the call's id, which nobody else
-// interprets.
+// A thinking model signs its calls, and requires each signature to be returned with its call. The
+// signature is stored after this mark in the call's id, which is opaque to everyone else.
 const signed = "~"
 
 func splitSignature(id string) (plain, signature string) {
@@ -206,7 +204,7 @@ func splitSignature(id string) (plain, signature string) {
 	return plain, signature
 }
 
-// givenID is an id that the provider gave, "" for one made of a number.
+// givenID returns the provider's id, or "" for an id that was generated from a number.
 func givenID(id string) string {
 	if strings.HasPrefix(id, "call_") {
 		return ""
@@ -214,7 +212,7 @@ func givenID(id string) string {
 	return id
 }
 
-// geminiReply is a whole answer, or one event of a streamed one.
+// geminiReply is a complete response, or one event of a streamed one.
 type geminiReply struct {
 	Candidates []struct {
 		Content      geminiContent `json:"content"`
@@ -248,8 +246,8 @@ func (gemini) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 
 func (gemini) assemble(w *wanted) assembly { return &geminiStream{w: w} }
 
-// geminiStream puts the parts of an answer together. An answer that is not
-// streamed is read as a stream of one event.
+// geminiStream assembles a response. A response that is not streamed is read as a stream of one
+// event.
 type geminiStream struct {
 	w          *wanted
 	out        effect.AgentReply
@@ -275,7 +273,7 @@ func (s *geminiStream) event(data []byte) (string, error) {
 	if e.ID != "" {
 		s.out.RequestID = e.ID
 	}
-	if u := &e.Usage; u.Prompt+u.Candidates > 0 { // each event has the sums so far
+	if u := &e.Usage; u.Prompt+u.Candidates > 0 { // each event contains the totals so far
 		s.out.TokensIn, s.out.TokensOut = u.Prompt+u.ToolUse, u.Candidates+u.Thoughts
 	}
 	if len(e.Candidates) == 0 {
@@ -292,7 +290,7 @@ func (s *geminiStream) event(data []byte) (string, error) {
 	return text, nil
 }
 
-// add takes parts of the answer and gives the text that they add.
+// add adds parts of the response and returns their text.
 func (s *geminiStream) add(parts []geminiPart) string {
 	var text strings.Builder
 	for _, p := range parts {
@@ -326,7 +324,7 @@ func (s *geminiStream) reply() (*effect.AgentReply, bool) {
 	return &s.out, s.done
 }
 
-// geminiStop is the reason why an answer ended, "" when it cannot be used.
+// geminiStop converts the reason for the end of a response; "" if the response is unusable.
 func geminiStop(reason string) string {
 	switch reason {
 	case "STOP":
@@ -341,7 +339,7 @@ func geminiStop(reason string) string {
 	return "end"
 }
 
-// geminiStatuses are the words of errors that say more than the status.
+// geminiStatuses maps error statuses that are more specific than the HTTP status.
 var geminiStatuses = map[string]Class{
 	"UNAUTHENTICATED": ClassAuth, "PERMISSION_DENIED": ClassAuth, "RESOURCE_EXHAUSTED": ClassRate, "UNAVAILABLE": ClassOverloaded,
 	"NOT_FOUND": ClassNotFound, "INTERNAL": ClassServer, "DEADLINE_EXCEEDED": ClassServer,

@@ -22,30 +22,30 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// connectTimeout is the time for making a connection when the manifest sets
-// none, in seconds.
+// connectTimeout is the default time limit for connecting, in seconds.
 const connectTimeout = 10.0
 
-// connectBound is the time for making a connection.
+// connectBound returns the time limit for connecting.
 func connectBound(c *Connection) time.Duration {
 	return seconds(firstPositive(c.ConnectTimeout, connectTimeout))
 }
 
-// newHTTP makes the transport of a connection's requests. Unlike an http.Client
-// it follows no redirect, so that a key goes only where the manifest says.
+// newHTTP returns the transport of a connection's requests. Unlike an http.Client it does not
+// follow redirects, so a key is sent only to the configured address.
 func newHTTP(c *Connection) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	// The system's own interval and count are good enough, and cost no calls.
+	// The system's interval and count suffice, and need no system calls.
 	alive := net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: -1, Count: -1}
 	t.DialContext = inTurn((&net.Dialer{Timeout: connectBound(c), KeepAliveConfig: alive}).DialContext)
 	t.TLSHandshakeTimeout = connectBound(c)
-	// A timer a connection, set anew for each call, costs more than the call's own work: the
-	// client has one (deadlines). What dies meanwhile is found by the probes above.
+	// A timer for each connection, reset at each call, costs more than the rest of the call, so the
+	// client uses one for all (deadlines). The probes above detect connections that break
+	// meanwhile.
 	t.IdleConnTimeout = 0
-	// As many connections are kept as calls may be made at the same time.
+	// Keep as many connections as there may be concurrent calls.
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1024
-	// A thousand connections should fit into little memory. Larger reads and
-	// writes bypass the buffers.
+	// A thousand connections must fit into little memory. Larger reads and writes bypass the
+	// buffers.
 	t.ReadBufferSize, t.WriteBufferSize = 1<<10, 1<<10
 	return t
 }
@@ -55,9 +55,8 @@ const (
 	dialWait    = 5 * time.Millisecond
 )
 
-// inTurn makes at most dialsAtOnce connections at the same time, because each
-// takes a large stack while it is made. One that has waited for dialWait is made
-// at once, so that slow ones do not hold it up.
+// inTurn limits concurrent dials to dialsAtOnce, because each needs a large stack. A dial that has
+// waited for dialWait starts immediately, so that slow ones do not delay it.
 func inTurn(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	turns := make(chan struct{}, dialsAtOnce)
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -77,7 +76,7 @@ func inTurn(dial func(ctx context.Context, network, addr string) (net.Conn, erro
 	}
 }
 
-// Address is where the connection's requests go, "" when they go nowhere.
+// Address returns the address of the connection's requests, or "" if it sends none.
 func (c *Connection) Address() string {
 	p := provider.Named(c.Provider)
 	switch {
@@ -93,33 +92,33 @@ func (c *Connection) Address() string {
 
 // endpoint is an HTTP provider's address, key and headers.
 type endpoint struct {
-	root   *url.URL // its address, with the version
+	root   *url.URL // including the version
 	keyEnv string
-	tokens *tokenSource // nil without a command that prints the key
-	origin string       // of the connection, for messages
+	tokens *tokenSource // nil without token_command
+	origin string       // position of the connection's section, for messages
 	world  *world
 	header http.Header
-	// headersEnv are headers by the variables that hold their values.
+	// headersEnv maps headers to the variables that contain their values.
 	headersEnv map[string]string
-	extra      map[string]any // members of the body; nil without any
-	// authorize puts the key into the header.
+	extra      map[string]any // members of the body; nil for none
+	// authorize sets the key in the header.
 	authorize func(h http.Header, key string)
-	// sign signs a request with this body; nil for providers that take a key.
+	// sign signs a request with this body; nil for providers that use a key.
 	sign    func(r *http.Request, body []byte) error
 	framing framing
-	connect time.Duration // for making a connection
-	first   time.Duration // until the first event of a stream; 0 means no bound
+	connect time.Duration // time limit for connecting
+	first   time.Duration // time limit for the first event of a stream; 0 means none
 	lately  atomic.Pointer[address]
 }
 
-// address is where a path leads.
+// address is the URL of a path.
 type address struct {
 	path string
 	url  *url.URL
 }
 
-// openEndpoint makes the endpoint of a connection, at the connection's own
-// address or else the provider's.
+// openEndpoint returns the endpoint of a connection, with the connection's own address or the
+// provider's.
 func openEndpoint(c *Connection, w *world) (*endpoint, error) {
 	base, p := c.Address(), provider.Named(c.Provider)
 	if (c.BaseURL == "" || p.Addressed) && p.NeedsKey && c.APIKeyEnv == "" && c.TokenCommand == nil && len(c.HeadersEnv) == 0 {
@@ -143,7 +142,7 @@ func openEndpoint(c *Connection, w *world) (*endpoint, error) {
 	return e, e.add(c)
 }
 
-// add adds what the connection adds to each request.
+// add sets what the connection adds to each request.
 func (e *endpoint) add(c *Connection) error {
 	for name, v := range c.Headers {
 		if err := fieldOf(name, v); err != nil {
@@ -192,7 +191,7 @@ func (e *endpoint) environmentHeaders(head http.Header) error {
 	return nil
 }
 
-// merged is a body with the connection's extra members.
+// merged returns a body with the connection's extra members.
 func (e *endpoint) merged(data []byte) ([]byte, error) {
 	if e.extra == nil {
 		return data, nil
@@ -207,8 +206,7 @@ func (e *endpoint) merged(data []byte) ([]byte, error) {
 	return jsonwrite.Encode(body)
 }
 
-// merge adds the members of extra to body. Objects are merged, all else is
-// replaced.
+// merge adds the members of extra to body. Objects are merged, other values replaced.
 func merge(body, extra map[string]any) {
 	for k, v := range extra {
 		old, isObject := body[k].(map[string]any)
@@ -221,8 +219,8 @@ func merge(body, extra map[string]any) {
 	}
 }
 
-// authorize sends a key as a bearer token, unless the key names its scheme, as
-// "Basic dXNlcjpwYXNz" does.
+// authorize sends a key as a bearer token, unless the key contains its scheme, as in "Basic
+// dXNlcjpwYXNz".
 func authorize(h http.Header, key string) {
 	if scheme, _, ok := strings.Cut(key, " "); !ok || !strings.EqualFold(scheme, "Basic") && !strings.EqualFold(scheme, "Bearer") {
 		key = "Bearer " + key
@@ -232,8 +230,8 @@ func authorize(h http.Header, key string) {
 
 var version = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v[0-9]+[a-z0-9]*$`) })
 
-// rootOf is the address to which a provider's paths are appended: base, with the
-// version segment added when it does not end in one (spec/07-agents.md).
+// rootOf returns the address to which a provider's paths are appended: base, with the version
+// segment added unless it ends in one (spec/07-agents.md).
 func rootOf(base, segment string) (*url.URL, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
@@ -253,8 +251,8 @@ func rootOf(base, segment string) (*url.URL, error) {
 	return u, nil
 }
 
-// at is the address of an escaped path, which may end in a query. Nobody changes what it
-// gives: the next request may have the same.
+// at returns the URL of an escaped path, which may contain a query. The URL is shared and must not
+// be changed.
 func (e *endpoint) at(path string) (*url.URL, error) {
 	if last := e.lately.Load(); last != nil && last.path == path {
 		return last.url, nil
@@ -280,7 +278,7 @@ func (e *endpoint) find(path string) (*url.URL, error) {
 	return &u, nil
 }
 
-// key reads the connection's key. "" means that it needs none.
+// key returns the connection's key, or "" if it needs none.
 func (e *endpoint) key(ctx context.Context) (string, error) {
 	if e.tokens != nil {
 		return e.tokens.get(ctx)
@@ -291,7 +289,7 @@ func (e *endpoint) key(ctx context.Context) (string, error) {
 	return e.variable(e.keyEnv)
 }
 
-// keyName names the key where it is taken out of what comes back.
+// keyName returns the name of the key in the mark that replaces it in responses.
 func (e *endpoint) keyName() string {
 	if e.tokens != nil {
 		return "token_command"
@@ -299,7 +297,7 @@ func (e *endpoint) keyName() string {
 	return e.keyEnv
 }
 
-// variable reads a variable that holds a key, or a part of it.
+// variable returns the value of a variable that contains a key or a part of one.
 func (e *endpoint) variable(name string) (string, error) {
 	v, _ := e.world.getenv(name)
 	if v = strings.TrimSpace(v); v == "" {
@@ -316,8 +314,8 @@ func (e *endpoint) variable(name string) (string, error) {
 	return v, nil
 }
 
-// broken is the failure of a request without a whole answer; got is how many
-// bytes of the answer had come.
+// broken returns the failure of a request without a complete response; got is the number of bytes
+// that arrived.
 func (e *endpoint) broken(ctx context.Context, err error, got int64) error {
 	if context.Cause(ctx) == errNoFirst {
 		return &Failure{Class: ClassTimeout, Sent: true, Message: fmt.Sprintf("the reply did not begin within %s seconds (raise first_token_timeout, or give the connection a fallback)",
@@ -361,8 +359,7 @@ func (e *endpoint) broken(ctx context.Context, err error, got int64) error {
 	return f
 }
 
-// retryAfter reads a Retry-After header, which is seconds or a date; 0 when it
-// is missing or unreadable.
+// retryAfter parses a Retry-After header, in seconds or as a date; 0 if it is missing or invalid.
 func retryAfter(h string) time.Duration {
 	if s, err := strconv.ParseFloat(strings.TrimSpace(h), 64); err == nil && s > 0 && s < 1e6 {
 		return time.Duration(s * float64(time.Second))

@@ -1,25 +1,22 @@
-// Package llm performs the requests that agents make of models
-// (effect.AgentCall); its API promises nothing. It finds the connection and the
-// model, speaks the provider's API, retries where that can help, and turns every
-// failure into an AgentError. The tool loop, memory and the re-prompting of
-// structured output are above it, in Concerto code.
+// Package llm performs the requests of agents to models (effect.AgentCall); its API promises
+// nothing. It selects the connection and the model, implements the providers' APIs, retries where
+// that can help, and converts every failure to an AgentError. The tool loop, memory and the
+// repeated requests for structured output are implemented above it, in Concerto code.
 //
-// A key comes from the environment variable that its connection names, and is
-// read for each call. It occurs in no error, log or request record.
+// A key is read for each call from the environment variable that its connection names. It appears
+// in no error, log or request record.
 //
 // # Scripted replies
 //
-// The provider "scripted" plays replies from the manifest, so that examples and
-// tests run without a network or a key. A request takes the first unused reply
-// that fits: its `match`, a regular expression, is found in the prompt (the last
-// user message), and its `agent` is the asking agent. A reply with `repeat` can
-// be used any number of times. When none fits, the call fails with an error that
-// names the prompt.
+// The provider "scripted" plays replies from the manifest, so that examples and tests run without a
+// network or a key. A request uses the first unused reply that matches: its `match`, a regular
+// expression, is found in the prompt (the last user message), and its `agent` is the calling agent.
+// A reply with `repeat` can be used any number of times. If none matches, the call fails with an
+// error that quotes the prompt.
 //
-// A scripted connection without replies echoes. It answers "scripted reply to: "
-// and the prompt or, when a schema is asked for, a small value that the schema
-// allows. Every program has a connection "scripted" that echoes, unless the
-// manifest defines one of that name.
+// A scripted connection without replies echoes. It answers "scripted reply to: " and the prompt or,
+// if a schema is requested, a small valid value. Every program has a connection "scripted" that
+// echoes, unless the manifest defines one with that name.
 package llm
 
 import (
@@ -39,38 +36,40 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// Connection is a way to a model, as the manifest's [connections.X] gives it.
-// All times are in seconds. Timeout is for one call with all its attempts; 0
-// means DefaultTimeout. ConnectTimeout is for making the connection; 0 means 10.
-// FirstTokenTimeout is for a reply to begin; 0 means no bound. Origin is the
-// section's place, for messages ("Concerto.toml:8"), or "".
+// Connection describes how to reach a model: [connections.X] of the manifest. All times are in
+// seconds. Timeout limits one call with all its attempts; 0 means DefaultTimeout. ConnectTimeout
+// limits connecting; 0 means 10. FirstTokenTimeout limits the wait for the beginning of a reply; 0
+// means no limit. Origin is the position of the section, for messages ("Concerto.toml:8"), or "".
 type Connection struct {
-	Name              string            `json:"-"`
-	Provider          string            `json:"provider"`
-	APIKeyEnv         string            `json:"api_key_env,omitempty"`
-	TokenCommand      []string          `json:"token_command,omitempty"` // prints the key, in its place
-	BaseURL           string            `json:"base_url,omitempty"`
-	DefaultModel      string            `json:"default_model,omitempty"`
-	Timeout           float64           `json:"timeout,omitempty"`
-	ConnectTimeout    float64           `json:"connect_timeout,omitempty"`
-	FirstTokenTimeout float64           `json:"first_token_timeout,omitempty"`
-	Organization      string            `json:"organization,omitempty"`
-	Project           string            `json:"project,omitempty"`
-	Retry             *effect.Retry     `json:"retry,omitempty"`
-	RateLimit         *RateLimit        `json:"rate_limit,omitempty"`
-	Fallback          []string          `json:"fallback,omitempty"` // connections that take over, in this order
-	Prices            map[string]Price  `json:"prices,omitempty"`   // by model
-	Models            map[string]string `json:"models,omitempty"`   // alias to model
-	Replies           json.RawMessage   `json:"replies,omitempty"`  // array of scripted replies; nil: echo
+	Name      string `json:"-"`
+	Provider  string `json:"provider"`
+	APIKeyEnv string `json:"api_key_env,omitempty"`
+	// a command that prints the key
+	TokenCommand      []string      `json:"token_command,omitempty"`
+	BaseURL           string        `json:"base_url,omitempty"`
+	DefaultModel      string        `json:"default_model,omitempty"`
+	Timeout           float64       `json:"timeout,omitempty"`
+	ConnectTimeout    float64       `json:"connect_timeout,omitempty"`
+	FirstTokenTimeout float64       `json:"first_token_timeout,omitempty"`
+	Organization      string        `json:"organization,omitempty"`
+	Project           string        `json:"project,omitempty"`
+	Retry             *effect.Retry `json:"retry,omitempty"`
+	RateLimit         *RateLimit    `json:"rate_limit,omitempty"`
+	// connections that are asked after a failure, in order
+	Fallback []string          `json:"fallback,omitempty"`
+	Prices   map[string]Price  `json:"prices,omitempty"` // by model
+	Models   map[string]string `json:"models,omitempty"` // model by alias
+	// array of scripted replies; nil means echo
+	Replies json.RawMessage `json:"replies,omitempty"`
 	Adds
 	Origin string `json:"origin,omitempty"`
-	// Function answers in place of the provider; nil: the provider does.
+	// Function, if not nil, answers in place of the provider.
 	Function Function `json:"-"`
 }
 
-// Adds is what a connection adds to its requests: headers, headers whose values
-// are in environment variables, and Extra, members of the body as a JSON object.
-// APIVersion and Location are parts of the address.
+// Adds is what a connection adds to its requests: headers, headers with values from environment
+// variables, and Extra, members of the body as a JSON object. APIVersion and Location are parts of
+// the address.
 type Adds struct {
 	Headers    map[string]string `json:"headers,omitempty"`
 	HeadersEnv map[string]string `json:"headers_env,omitempty"`
@@ -79,8 +78,8 @@ type Adds struct {
 	Location   string            `json:"location,omitempty"`
 }
 
-// ParseConnection reads a connection as the IR holds it: the JSON object that
-// manifest.Connection.Config makes.
+// ParseConnection parses a connection in the IR's form: the JSON object that
+// manifest.Connection.Config returns.
 func ParseConnection(name string, config []byte) (Connection, error) {
 	c := Connection{Name: name}
 	if err := json.Unmarshal(config, &c); err != nil {
@@ -89,8 +88,8 @@ func ParseConnection(name string, config []byte) (Connection, error) {
 	return c, nil
 }
 
-// KeyVariables are the environment variables that hold the connection's key. Requests
-// to Bedrock are signed with AWS's credentials when the connection names no key.
+// KeyVariables returns the environment variables that contain the connection's key. Requests to
+// Bedrock are signed with AWS's credentials if the connection names no key.
 func (c *Connection) KeyVariables() []string {
 	switch {
 	case c.APIKeyEnv != "":
@@ -106,8 +105,8 @@ func (c *Connection) signs() bool {
 	return c.Provider == "bedrock" && c.APIKeyEnv == "" && len(c.HeadersEnv) == 0
 }
 
-// WithRegion returns the connections with the region of the environment for those of
-// Bedrock that name none.
+// WithRegion returns the connections with the environment's region for those of Bedrock that name
+// none.
 func WithRegion(connections []Connection, getenv func(string) (string, bool)) []Connection {
 	connections = slices.Clone(connections)
 	for i := range connections {
@@ -121,44 +120,45 @@ func WithRegion(connections []Connection, getenv func(string) (string, bool)) []
 	return connections
 }
 
-// DefaultTimeout bounds a call, in seconds, when neither the agent nor the
-// connection sets a timeout.
+// DefaultTimeout limits a call, in seconds, if neither the agent nor the connection sets a timeout.
 const DefaultTimeout = 120.0
 
-// Config is what a Client needs of the world. Only Getenv must be given.
+// Config configures a Client. Only Getenv is required.
 type Config struct {
 	Connections []Connection
 	Getenv      func(name string) (value string, set bool)
-	HTTP        *http.Transport                                             // nil: one for each connection
-	Hand        *clock.Hand                                                 // what time limits and waits go by; nil: the system's clock
-	Now         func() time.Time                                            // nil: the Hand's
-	Sleep       func(ctx context.Context, d time.Duration) error            // nil: the Hand's; gives ctx.Err() when ctx ends first
-	Jitter      func() float64                                              // chance from 0 to 1; nil: random
-	Meter       Meter                                                       // nil: nothing is counted
-	Secrets     *secret.Set                                                 // taken out of what comes back; a key is added before it is sent. nil: a set of its own
-	Heard       func(Event)                                                 // hears of each attempt, from any goroutine; nil: nobody does
-	Output      func(ctx context.Context, command []string) (string, error) // runs a token_command; nil: none is run
-	Refused     func(connection string) string                              // why a connection may not be used, "" when it may; nil: all may
+	HTTP        *http.Transport  // nil means one for each connection
+	Hand        *clock.Hand      // measures time limits and waits; nil means the system's clock
+	Now         func() time.Time // nil means Hand's
+	// nil means Hand's; returns ctx.Err() if ctx ends first
+	Sleep  func(ctx context.Context, d time.Duration) error
+	Jitter func() float64 // a random number from 0 to 1; nil means math/rand
+	Meter  Meter          // nil counts nothing
+	// removed from responses; a key is added before it is sent. nil means a new set
+	Secrets *secret.Set
+	Heard   func(Event) // receives the events of each attempt, from any goroutine; may be nil
+	// runs a token_command; nil runs none
+	Output func(ctx context.Context, command []string) (string, error)
+	// returns why a connection may not be used, or ""; nil allows all
+	Refused func(connection string) string
 }
 
-// Client performs the requests that agents make of models. It is safe for
-// concurrent use.
+// Client performs the requests of agents to models. It is safe for concurrent use.
 type Client struct {
 	cfg   Config
 	mu    sync.Mutex
 	ready map[string]*line
 
-	started   sync.WaitGroup // calls and streams that Start and open began
+	started   sync.WaitGroup // calls and streams begun by Start and openStream
 	streams   streams
 	deadlines deadlines
 
-	unkeyed atomic.Pointer[string] // what was said of the first key that was not there
+	unkeyed atomic.Pointer[string] // the message about the first missing key
 }
 
 func (c *Client) noKey(message string) { c.unkeyed.CompareAndSwap(nil, &message) }
 
-// Unkeyed is the error message for the first key that was missing when a model
-// was asked; "" when none was missing.
+// Unkeyed returns the error message for the first missing key, or "".
 func (c *Client) Unkeyed() string {
 	if m := c.unkeyed.Load(); m != nil {
 		return *m
@@ -166,7 +166,7 @@ func (c *Client) Unkeyed() string {
 	return ""
 }
 
-// line is a connection in use.
+// line is an open connection.
 type line struct {
 	Connection
 	provider Provider
@@ -174,7 +174,7 @@ type line struct {
 	http     *http.Transport
 }
 
-// New makes a Client. Connections are opened when first used.
+// New returns a Client. Connections are opened at their first use.
 func New(cfg Config) *Client {
 	if cfg.Secrets == nil {
 		cfg.Secrets = &secret.Set{}
@@ -200,8 +200,8 @@ func New(cfg Config) *Client {
 	return c
 }
 
-// Close aborts open streams, waits for the calls that Start began, and closes
-// idle network connections. Contexts must end those calls: Close does not.
+// Close aborts open streams, waits for the calls begun by Start, and closes idle network
+// connections. The contexts must end those calls: Close does not.
 func (c *Client) Close() {
 	c.streams.close()
 	c.started.Wait()
@@ -209,7 +209,7 @@ func (c *Client) Close() {
 	c.hangUp()
 }
 
-// hangUp closes connections that no call uses.
+// hangUp closes idle connections.
 func (c *Client) hangUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -220,11 +220,10 @@ func (c *Client) hangUp() {
 	}
 }
 
-// Perform performs a request to a model. The result of an *effect.AgentCall is
-// an *effect.AgentReply; the requests of streams have results of their own. A
-// failure is an *effect.Error of kind AgentError with the fields model,
-// provider, reason (a Class), status, retryable, request_id and raw_response.
-// When ctx ends, its cause is returned.
+// Perform performs a request to a model. The result of an *effect.AgentCall is an
+// *effect.AgentReply; the requests of streams have their own results. A failure is an *effect.Error
+// of kind AgentError with the fields model, provider, reason (a Class), status, retryable,
+// request_id and raw_response. If ctx ends, Perform returns its cause.
 func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.AgentCall:
@@ -240,9 +239,8 @@ func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 	return nil, &effect.Unperformed{Who: "the models' client", Kind: r.Kind()}
 }
 
-// Start begins a call of a scripted connection. The reply is chosen before Start
-// returns, so that concurrent calls use the script in the order in which they
-// were started. ok is false for any other request.
+// Start begins a call of a scripted connection. The reply is chosen before Start returns, so that
+// concurrent calls use the script in their order. ok is false for any other request.
 func (c *Client) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	call, ok := r.(*effect.AgentCall)
 	if !ok {
@@ -260,8 +258,7 @@ func (c *Client) Start(ctx context.Context, r effect.Request, done func(effect.R
 	return stop, true
 }
 
-// choose chooses the reply of a scripted connection; false when the connection
-// is not scripted.
+// choose chooses the reply of a scripted connection, and returns false for any other.
 func (c *Client) choose(req *Request) bool {
 	l, err := c.line(req.Connection)
 	if err != nil {
@@ -274,7 +271,7 @@ func (c *Client) choose(req *Request) bool {
 	return ok
 }
 
-// seconds is a time that the manifest or an agent gives as a number.
+// seconds converts a number of seconds.
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 func firstPositive(xs ...float64) float64 {
@@ -286,7 +283,7 @@ func firstPositive(xs ...float64) float64 {
 	return 0
 }
 
-// line opens a connection, or finds it open.
+// line returns an open connection, and opens it if necessary.
 func (c *Client) line(name string) (*line, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -348,7 +345,7 @@ func (c *Client) unknown(name string) error {
 	return configError(name, "unknown connection '%s': %s", name, hint)
 }
 
-// at is the connection's place in brackets, for messages.
+// at returns the position of the connection's section in brackets, for messages.
 func (c *Connection) at() string {
 	if c.Origin == "" {
 		return ""

@@ -6,34 +6,31 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// Price is what a model costs, in US dollars for a million tokens.
+// Price is the price of a model in US dollars for a million tokens.
 type Price struct {
 	Input  float64 `json:"input"`
 	Output float64 `json:"output"`
 }
 
-// Meter is called before each attempt and returns when it may be made; an error says why
-// not, or is the context's. granted bounds, in tokens, the reply of a call that sets no bound itself;
-// 0 means no bound. settle is called once, with the tokens that the provider
-// reported; answered is false when there was no reply. A Meter is safe for
-// concurrent use.
+// Meter is called before each attempt and returns when it may be made; an error is the context's or
+// says why it may not. granted limits, in tokens, the reply of a call without a limit; 0 means no
+// limit. settle must be called once with the tokens that the provider reported; answered is false
+// without a reply. A Meter must be safe for concurrent use.
 type Meter func(ctx context.Context, m Metered) (granted int64, settle func(in, out int64, answered bool), err error)
 
-// Metered is one attempt as a Meter sees it. In is an estimate of the prompt's
-// tokens. Out is the bound on the reply's tokens, 0 without one. Price is nil
-// when the manifest gives none.
+// Metered describes one attempt for a Meter. In is an estimate of the prompt's tokens. Out is the
+// limit on the reply's tokens, 0 without one. Price is nil if the manifest contains none.
 type Metered struct {
 	Connection, Model string
 	Price             *Price
 	In, Out           int64
 }
 
-// AnyModel is the key of a connection's prices for models that have no price of
-// their own.
+// AnyModel is the key of a connection's default price.
 const AnyModel = "*"
 
-// Price is what a model costs; nil when that is not known. Scripted replies are
-// free unless the manifest gives them a price.
+// Price returns the price of a model, or nil if unknown. Scripted replies are free unless the
+// manifest sets a price.
 func (l *Connection) Price(model string) *Price {
 	for _, name := range []string{model, AnyModel} {
 		if p, ok := l.Prices[name]; ok {

@@ -7,9 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// ollama is the form of Ollama's chat API. A schema is a field of the request.
-// That field would keep a model from calling tools, so with tools the schema is
-// put into the prompt.
+// ollama implements Ollama's chat API. A schema is a field of the request. That field prevents a
+// model from calling tools, so with tools the schema is added to the prompt.
 type ollama struct{}
 
 func openOllama(c *Connection, w *world) (Provider, error) {
@@ -30,7 +29,7 @@ func (ollama) path(*Request, bool) string { return "/chat" }
 type ollamaRequest struct {
 	Model    string          `json:"model"`
 	Messages []ollamaMessage `json:"messages"`
-	Stream   bool            `json:"stream"` // without it the server streams
+	Stream   bool            `json:"stream"` // if missing, the server streams
 	Format   json.RawMessage `json:"format,omitempty"`
 	Options  *ollamaOptions  `json:"options,omitempty"`
 	Tools    []openAITool    `json:"tools,omitempty"`
@@ -81,8 +80,8 @@ func (ollama) body(req *Request, w *wanted, stream bool) any {
 	return body
 }
 
-// ollamaMessages is the conversation in the API's form. Tool results carry their
-// tool's name, as calls have no id.
+// ollamaMessages converts the conversation. Tool results contain their tool's name, because calls
+// have no id.
 func ollamaMessages(req *Request, w *wanted) []ollamaMessage {
 	var out []ollamaMessage
 	if system := w.system(req.System); system != "" {
@@ -106,7 +105,7 @@ func ollamaMessages(req *Request, w *wanted) []ollamaMessage {
 	return out
 }
 
-// addFiles puts images beside the message's text, and texts before it.
+// addFiles adds images to the message, and text files before its text.
 func (m *ollamaMessage) addFiles(files []effect.AttachedFile) {
 	var texts strings.Builder
 	for i := range files {
@@ -119,7 +118,7 @@ func (m *ollamaMessage) addFiles(files []effect.AttachedFile) {
 	m.Content = texts.String() + m.Content
 }
 
-// ollamaReply is a whole answer, or one line of a streamed one.
+// ollamaReply is a complete response, or one line of a streamed one.
 type ollamaReply struct {
 	Model   string `json:"model"`
 	Message *struct {
@@ -147,8 +146,8 @@ func (ollama) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 
 func (ollama) assemble(w *wanted) assembly { return &ollamaStream{w: w} }
 
-// ollamaStream puts the lines of an answer together. An answer that is not
-// streamed is read as a stream of one line.
+// ollamaStream assembles a response. A response that is not streamed is read as a stream of one
+// line.
 type ollamaStream struct {
 	w    *wanted
 	out  effect.AgentReply

@@ -10,9 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// openAI is the form of OpenAI's chat completions, which many servers take. own
-// is true for OpenAI's own servers: they have bounds that other servers need not
-// have, and have renamed max_tokens.
+// openAI implements OpenAI's chat completions, which many servers support. own is true for OpenAI's
+// own servers, which have additional limits and have renamed max_tokens.
 type openAI struct{ own bool }
 
 func openOpenAI(c *Connection, w *world) (Provider, error) {
@@ -76,7 +75,7 @@ type openAIMessage struct {
 	ToolCallID string       `json:"tool_call_id,omitempty"`
 }
 
-// openAIPart is a part of a message with files. Type says which member it has.
+// openAIPart is a part of a message with files. Type determines its member.
 type openAIPart struct {
 	Type  string       `json:"type"`
 	Text  string       `json:"text,omitempty"`
@@ -133,7 +132,7 @@ func (p openAI) body(req *Request, w *wanted, stream bool) any {
 	return body
 }
 
-// openAIMessages is the conversation in the wire's form.
+// openAIMessages converts the conversation.
 func openAIMessages(req *Request) []openAIMessage {
 	var out []openAIMessage
 	if req.System != "" {
@@ -151,7 +150,7 @@ func openAIMessages(req *Request) []openAIMessage {
 		case len(o.ToolCalls) > 0 && m.Content == "":
 			o.Content = nil
 		case m.IsError:
-			// The wire has no mark for a failed tool.
+			// The API cannot mark a failed tool.
 			text := "Error: " + m.Content
 			o.Content = &text
 		case len(m.Files) > 0:
@@ -162,7 +161,7 @@ func openAIMessages(req *Request) []openAIMessage {
 	return out
 }
 
-// openAIParts are the files of a message, then its text.
+// openAIParts returns the files of a message, then its text.
 func openAIParts(m *effect.ChatMessage) []openAIPart {
 	var parts []openAIPart
 	for i := range m.Files {
@@ -181,12 +180,12 @@ func openAIParts(m *effect.ChatMessage) []openAIPart {
 	return parts
 }
 
-// openAIReply is a whole answer, or one event of a streamed one.
+// openAIReply is a complete response, or one event of a streamed one.
 type openAIReply struct {
 	ID      string `json:"id"`
 	Model   string `json:"model"`
 	Choices []struct {
-		Message      *openAIText `json:"message"` // of a whole answer
+		Message      *openAIText `json:"message"` // of a complete response
 		Delta        openAIText  `json:"delta"`
 		FinishReason string      `json:"finish_reason"`
 	} `json:"choices"`
@@ -220,7 +219,7 @@ func (p openAI) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 		if openAIStop(c.FinishReason) != "filter" {
 			return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's answer has a choice without a message (check the connection's base_url)", Body: string(answer)}
 		}
-		said = &openAIText{} // nothing is left of it
+		said = &openAIText{} // the response contains no message
 	}
 	out := &effect.AgentReply{
 		Text: w.text(contentText(said.Content)), Model: reply.Model, RequestID: reply.ID,
@@ -232,7 +231,7 @@ func (p openAI) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 	return openAIEnd(out, said.Refusal), nil
 }
 
-// openAIEnd settles why a reply stopped.
+// openAIEnd sets why a reply ended.
 func openAIEnd(out *effect.AgentReply, refusal string) *effect.AgentReply {
 	if len(out.ToolCalls) > 0 {
 		out.StopReason = "tool"
@@ -255,7 +254,7 @@ func openAIStop(reason string) string {
 	return "end"
 }
 
-// contentText is a message's content: a string, null, or parts with texts.
+// contentText returns a message's content: a string, null, or parts with texts.
 func contentText(raw json.RawMessage) string {
 	var s string
 	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
@@ -274,8 +273,8 @@ func contentText(raw json.RawMessage) string {
 	return b.String()
 }
 
-// argumentsText is a call's arguments as JSON text. The API gives them as a
-// string; some servers give the object itself.
+// argumentsText returns a call's arguments as JSON text. The API sends them as a string; some
+// servers send the object itself.
 func argumentsText(raw json.RawMessage) string {
 	var s string
 	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
@@ -284,7 +283,7 @@ func argumentsText(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// orNumber is a call's id, or one made of its number.
+// orNumber returns a call's id, or one generated from its number.
 func orNumber(id string, i int) string {
 	if id != "" {
 		return id
@@ -294,7 +293,7 @@ func orNumber(id string, i int) string {
 
 func (p openAI) assemble(w *wanted) assembly { return &openAIStream{w: w} }
 
-// openAIStream puts chunks of a chat completion together.
+// openAIStream assembles the chunks of a chat completion.
 type openAIStream struct {
 	w         *wanted
 	out       effect.AgentReply
@@ -360,7 +359,7 @@ func (s *openAIStream) reply() (*effect.AgentReply, bool) {
 	return openAIEnd(&s.out, s.refusal), s.done
 }
 
-// openAICodes are the error codes of the API that say more than the status.
+// openAICodes maps error codes that are more specific than the status.
 var openAICodes = map[string]Class{
 	"invalid_api_key": ClassAuth, "insufficient_quota": ClassQuota, "billing_hard_limit_reached": ClassQuota, "billing_not_active": ClassQuota,
 	"rate_limit_exceeded": ClassRate, "context_length_exceeded": ClassContextLength, "string_above_max_length": ClassContextLength,
@@ -388,8 +387,8 @@ func (openAI) refusal(body []byte) refusal {
 	return r
 }
 
-// bodyError finds the message of an error body: `{"error": {"message": …}}`
-// or `{"error": "…"}`. "" when there is none.
+// bodyError returns the message of an error body, `{"error": {"message": …}}` or `{"error": "…"}`,
+// or "".
 func bodyError(body []byte) string {
 	var o struct {
 		Error json.RawMessage `json:"error"`
@@ -410,8 +409,8 @@ func bodyError(body []byte) string {
 	return string(o.Error)
 }
 
-// errorInside is the failure of an answer whose status is good and whose body
-// holds an error; nil when there is none.
+// errorInside returns the failure of a response with a success status whose body contains an error,
+// or nil.
 func errorInside(member json.RawMessage, read func([]byte) refusal, answer []byte) error {
 	if len(member) == 0 || string(member) == "null" {
 		return nil
@@ -427,5 +426,5 @@ func errorInside(member json.RawMessage, read func([]byte) refusal, answer []byt
 	return &Failure{Class: r.class, Message: message, Body: string(answer), RetryAfter: r.retryAfter, Sent: true}
 }
 
-// inPath is a model's name as a part of an address.
+// inPath escapes a model's name for a path.
 func inPath(model string) string { return url.PathEscape(model) }

@@ -12,45 +12,42 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// Provider sends a request to a model, once, in the form of one API. It is safe
-// for concurrent use.
+// Provider sends a request to a model, once, by one API. It is safe for concurrent use.
 type Provider interface {
-	// Capabilities say what the provider can do.
+	// Capabilities returns what the provider supports.
 	Capabilities() Capabilities
-	// Ask sends req and gives the reply. The caller sets the reply's Provider and
-	// LatencyMS. An error is a *Failure, or ctx's error.
+	// Ask sends req and returns the reply. The caller sets the reply's Provider and LatencyMS. An
+	// error is a *Failure, or ctx's error.
 	Ask(ctx context.Context, req *Request) (*effect.AgentReply, error)
-	// Stream is Ask that also hands the reply's text to piece as it comes, on
-	// this goroutine. After an error, piece may have been called with a part of
-	// the reply.
+	// Stream is like Ask, but also passes the reply's text to piece as it arrives, on this
+	// goroutine. If it fails, piece may have received a part of the reply.
 	Stream(ctx context.Context, req *Request, piece func(text string)) (*effect.AgentReply, error)
 }
 
-// Capabilities are what the client asks a provider before it puts a request.
+// Capabilities describes what a provider supports.
 type Capabilities struct {
 	Schema      SchemaBy // how a schema is enforced
-	SchemaTools SchemaBy // how, when tools are offered too
-	MaxStop     int      // stop sequences in one request; 0 means no bound
-	// MaxTemperature is the highest temperature; 0 means no bound of its own.
+	SchemaTools SchemaBy // the same if the request also contains tools
+	MaxStop     int      // stop sequences in one request; 0 means no limit
+	// MaxTemperature is the highest temperature; 0 means no limit of its own.
 	MaxTemperature float64
-	NoSeed         bool // it takes no seed
-	NoEffort       bool // it takes no reasoning effort
-	// NoFiles are the media types of files that it does not take.
+	NoSeed         bool // no seed
+	NoEffort       bool // no reasoning effort
+	// NoFiles lists the media types of files that it does not support.
 	NoFiles []string
 }
 
-// SchemaBy says how a provider makes a model answer in a schema.
+// SchemaBy says how a provider makes a model answer in the form of a schema.
 type SchemaBy uint8
 
 // The ways.
 const (
 	SchemaNative   SchemaBy = iota // a field of the request
 	SchemaTool                     // a tool that the model must call
-	SchemaPrompted                 // only words in the prompt
+	SchemaPrompted                 // only text in the prompt
 )
 
-// refuses is the error of a request that asks for more than the provider can do;
-// else nil.
+// refuses returns the error of a request that needs an unsupported feature, or nil.
 func (c Capabilities) refuses(req *Request) error {
 	switch {
 	case c.MaxStop > 0 && len(req.Stop) > c.MaxStop:
@@ -72,16 +69,16 @@ func (c Capabilities) refuses(req *Request) error {
 	return nil
 }
 
-// Request is a call with its model resolved.
+// Request is a call whose model is resolved.
 type Request struct {
 	*effect.AgentCall
 	Model string
 
-	chosen *chosen // of a script, for the first attempt; nil when it is yet to be chosen
+	chosen *chosen // of a script, for the first attempt; nil if not chosen
 }
 
-// Prompt is the last user message, with the names and types of its files: what scripted replies
-// look at.
+// Prompt returns the last user message, with the names and types of its files. Scripted replies
+// match it.
 func (r *Request) Prompt() string {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		if r.Messages[i].Role == "user" {
@@ -91,12 +88,12 @@ func (r *Request) Prompt() string {
 	return ""
 }
 
-// world is what providers need from outside.
+// world contains what providers need from the client.
 type world struct {
 	getenv func(string) (string, bool)
 	// unkeyed is called with the message about a missing key.
 	unkeyed func(message string)
-	// output runs a command and returns what it prints.
+	// output runs a command and returns its output.
 	output func(ctx context.Context, command []string) (string, error)
 	http   *http.Transport
 	sleep  func(context.Context, time.Duration) error
@@ -105,8 +102,8 @@ type world struct {
 	secrets *secret.Set
 }
 
-// adapters open a connection of each provider in internal/data/provider. The error
-// says what is wrong with the connection.
+// adapters opens a connection of each provider in internal/data/provider. The error says what is
+// wrong with the connection.
 var adapters = map[string]func(*Connection, *world) (Provider, error){
 	"openai":    openOpenAI,
 	"anthropic": openAnthropic,

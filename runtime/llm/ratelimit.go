@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// RateLimit bounds a connection's requests; 0 means no bound. Requests beyond a
-// bound wait. All tasks of a run share one RateLimit.
+// RateLimit limits a connection's requests; 0 means no limit. Requests beyond a limit wait. All
+// tasks of a run share one RateLimit.
 type RateLimit struct {
 	RequestsPerMinute int64 `json:"requests_per_minute,omitempty"`
 	TokensPerMinute   int64 `json:"tokens_per_minute,omitempty"`
 	MaxConcurrent     int64 `json:"max_concurrent,omitempty"`
 }
 
-// window is the time over which requests and tokens are counted.
+// window is the period over which requests and tokens are counted.
 const window = time.Minute
 
-// limiter holds a connection to its RateLimit.
+// limiter enforces a connection's RateLimit.
 type limiter struct {
 	limit RateLimit
 	now   func() time.Time
 	sleep func(context.Context, time.Duration) error
-	slots chan struct{} // one element for each request in flight; nil: no bound
+	slots chan struct{} // one element for each running request; nil means no limit
 
 	mu      sync.Mutex
 	starts  []time.Time // requests of the last window
 	spent   []*spending // tokens of the last window, in the order of their requests
-	waiting []func()    // wake those that wait for tokens
+	waiting []func()    // called when tokens may have become available
 }
 
-// spending is the tokens of one request: an estimate while the request is under
-// way (open), then what it used.
+// spending is the number of tokens of one request: an estimate while it is running (open), then the
+// actual usage.
 type spending struct {
 	at     time.Time
 	tokens int64
@@ -46,8 +46,8 @@ func newLimiter(limit RateLimit, now func() time.Time, sleep func(context.Contex
 	return l
 }
 
-// enter waits until a request may start; expected is its estimate in tokens.
-// When the request has ended, done must be called with the tokens that it used.
+// enter waits until a request may start; expected is its estimate in tokens. When the request has
+// ended, done must be called with the tokens that it used.
 func (l *limiter) enter(ctx context.Context, expected int64) (done func(tokens int64), err error) {
 	if l.slots != nil {
 		select {
@@ -92,9 +92,8 @@ func (l *limiter) settle(s *spending, tokens int64) {
 	l.waiting = nil
 }
 
-// tryStart starts a request if the limits allow it now. Else s is nil, and wait
-// is how long to wait before the next try; wake is called earlier when a request
-// has ended.
+// tryStart starts a request if the limits allow it now. Otherwise s is nil, and wait is the time
+// until the next try; wake is called earlier if a request ends.
 func (l *limiter) tryStart(expected int64, wake func()) (s *spending, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,8 +123,8 @@ func (l *limiter) tryStart(expected int64, wake func()) (s *spending, wait time.
 	return s, 0
 }
 
-// tokenWait is how long a request has to wait for its tokens. A request that
-// expects more than the whole bound runs when no other tokens count.
+// tokenWait returns how long a request must wait for its tokens. A request that expects more than
+// the whole limit runs when no other tokens count.
 func (l *limiter) tokenWait(expected int64, now, old time.Time) (wait time.Duration) {
 	if l.limit.TokensPerMinute <= 0 {
 		return 0
@@ -149,7 +148,7 @@ func (l *limiter) tokenWait(expected int64, now, old time.Time) (wait time.Durat
 		return 0
 	}
 	if first.IsZero() {
-		return window // others are under way, and will say what they took
+		return window // others are running, and settle will report their usage
 	}
 	return first.Sub(old)
 }

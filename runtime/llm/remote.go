@@ -14,15 +14,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// remote is a provider that is reached by HTTP. It does the exchange; its wire
-// says what the bytes mean.
+// remote is a provider that is reached by HTTP. It sends the requests; its wire encodes and decodes
+// them.
 type remote struct {
 	wire
 	*endpoint
 }
 
-// exchange is one request and the head of its answer. The answer's body is read
-// through in.
+// exchange is one request and the header of its response. The response's body is read through in.
 type exchange struct {
 	*remote
 	ctx  context.Context
@@ -30,7 +29,7 @@ type exchange struct {
 	in   *bounded
 }
 
-// Ask puts the request and reads the whole answer.
+// Ask sends the request and reads the whole response.
 func (p *remote) Ask(ctx context.Context, req *Request) (*effect.AgentReply, error) {
 	w := want(req, p.Capabilities())
 	x, err := p.open(ctx, req, w, false)
@@ -45,8 +44,8 @@ func (p *remote) Ask(ctx context.Context, req *Request) (*effect.AgentReply, err
 	return reply, nil
 }
 
-// open sends a request and returns the exchange when the answer's status is good. When a
-// token of a command is refused, it tries once more with a new one.
+// open sends a request and returns the exchange if the response's status is a success. If a
+// command's token is refused, it tries once more with a new one.
 func (p *remote) open(ctx context.Context, req *Request, w *wanted, stream bool) (*exchange, error) {
 	x, err := p.send(ctx, req, w, stream)
 	var f *Failure
@@ -74,8 +73,8 @@ func (p *remote) send(ctx context.Context, req *Request, w *wanted, stream bool)
 	return x, nil
 }
 
-// request makes the HTTP request. It is a function of its own so that its
-// variables are off the stack while a thousand calls wait.
+// request builds the HTTP request. It is a separate function so that its variables do not use stack
+// while a thousand calls wait.
 func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bool) (*http.Request, error) {
 	if err := p.Capabilities().refuses(req); err != nil {
 		return nil, err
@@ -95,7 +94,7 @@ func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bo
 	if err != nil {
 		return nil, &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("the model's name %q cannot stand in an address: %v", req.Model, err)}
 	}
-	head := p.header // which requests may share: nobody changes it
+	head := p.header // requests may share it: it is never changed
 	again := effect.KeyOf(ctx)
 	if stream && p.framing == framedSSE || key != "" || again != "" || p.headersEnv != nil || p.sign != nil {
 		head = head.Clone()
@@ -113,13 +112,12 @@ func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bo
 	if err := p.environmentHeaders(head); err != nil {
 		return nil, err
 	}
-	// net/http sends head and body at once when it knows the reader.
+	// net/http sends header and body together if it knows the reader's type.
 	body := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 	first, _ := body()
 	hr := &http.Request{
 		Method: http.MethodPost, URL: at, Host: at.Host, Header: head, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		// That it can be had again lets net/http resend the request when a kept
-		// connection turns out to be closed.
+		// GetBody lets net/http send the request again if a kept connection turns out to be closed.
 		Body: first, GetBody: body, ContentLength: int64(len(data)),
 	}
 	if p.sign != nil {
@@ -130,7 +128,7 @@ func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bo
 	return hr.WithContext(ctx), nil
 }
 
-// whole reads an answer that comes in one piece.
+// whole reads a response that is not streamed.
 func (x *exchange) whole(w *wanted) (*effect.AgentReply, error) {
 	answer, err := x.all()
 	if err != nil {
@@ -148,7 +146,7 @@ func (x *exchange) whole(w *wanted) (*effect.AgentReply, error) {
 	return nil, x.notJSON(answer, err)
 }
 
-// all reads the answer's body, at once where its length is known.
+// all reads the response's body, in one read if its length is known.
 func (x *exchange) all() ([]byte, error) {
 	if n := x.resp.ContentLength; n > 0 && n <= maxAnswer {
 		answer := make([]byte, n)
@@ -158,9 +156,8 @@ func (x *exchange) all() ([]byte, error) {
 	return io.ReadAll(x.in)
 }
 
-// cleaned sets the reply's request id when the answer's headers have one. It
-// also removes secrets that only decoding has put together: the body's JSON may
-// have held them with escapes.
+// cleaned sets the reply's request id from the response's headers, and removes secrets that were
+// escaped in the body's JSON and appear only after decoding.
 func (x *exchange) cleaned(reply *effect.AgentReply) *effect.AgentReply {
 	if id := x.requestID(); id != "" {
 		reply.RequestID = id
@@ -176,7 +173,7 @@ func (x *exchange) cleaned(reply *effect.AgentReply) *effect.AgentReply {
 	return reply
 }
 
-// requestID is the provider's name for the request, to ask its support about.
+// requestID returns the provider's id of the request, for its support.
 func (x *exchange) requestID() string {
 	if id := x.resp.Header.Get("X-Request-Id"); id != "" {
 		return id
@@ -187,7 +184,7 @@ func (x *exchange) requestID() string {
 	return x.resp.Header.Get("Request-Id")
 }
 
-// refused is the failure of an answer with an error status.
+// refused returns the failure of a response with an error status.
 func (x *exchange) refused() error {
 	answer, err := io.ReadAll(x.in)
 	if err != nil && len(answer) == 0 {
@@ -209,7 +206,7 @@ func (x *exchange) refused() error {
 	return x.failed(f)
 }
 
-// failed completes a failure with what only the exchange knows.
+// failed adds to a failure what only the exchange knows.
 func (x *exchange) failed(err error) error {
 	f, ok := err.(*Failure)
 	if !ok {
@@ -225,14 +222,14 @@ func (x *exchange) failed(err error) error {
 	return x.redact(f)
 }
 
-// What is kept of a failure, in bytes.
+// How much of a failure is kept, in bytes.
 const (
 	maxMessage = 4000
 	maxBody    = 2000
 )
 
-// redact removes the secrets from a failure, and then shortens it. The other
-// order could leave half a key.
+// redact removes the secrets from a failure, and then shortens it. Shortening first could leave a
+// part of a key.
 func (x *exchange) redact(err error) error {
 	if f, ok := err.(*Failure); ok {
 		known := x.world.secrets
@@ -245,7 +242,7 @@ func (x *exchange) redact(err error) error {
 	return err
 }
 
-// notJSON is the failure of an answer that should be JSON of the wire's form.
+// notJSON returns the failure of a response that does not have the API's form.
 func (x *exchange) notJSON(answer []byte, err error) *Failure {
 	f := &Failure{Class: ClassBadAnswer, HTTPStatus: x.resp.StatusCode, Body: string(answer), Sent: true}
 	kind := "text that is not JSON"
@@ -264,10 +261,10 @@ func (x *exchange) notJSON(answer []byte, err error) *Failure {
 	return f
 }
 
-// errNoFirst ends a stream that does not begin in time.
+// errNoFirst is the cause if a stream does not begin in time.
 var errNoFirst = errors.New("no first token")
 
-// Stream puts the request and reads the answer as it comes.
+// Stream sends the request and reads the response as it arrives.
 func (p *remote) Stream(ctx context.Context, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -284,7 +281,7 @@ func (p *remote) Stream(ctx context.Context, req *Request, piece func(string)) (
 	}
 	defer x.resp.Body.Close()
 	if kind := x.resp.Header.Get("Content-Type"); p.framing != framedNDJSON && (strings.HasPrefix(kind, "application/json") || strings.HasPrefix(kind, "text/html")) {
-		// A server that does not stream answers in one piece.
+		// A server that does not stream sends a complete response.
 		reply, err := x.whole(w)
 		if err != nil {
 			return nil, x.failed(err)
@@ -299,7 +296,7 @@ func (p *remote) Stream(ctx context.Context, req *Request, piece func(string)) (
 	return reply, nil
 }
 
-// pieces reads a streamed answer to its end.
+// pieces reads a streamed response to its end.
 func (x *exchange) pieces(w *wanted, begun func(), piece func(string)) (*effect.AgentReply, error) {
 	in, out, clean := newFrames(x.in, x.framing), x.assemble(w), x.world.secrets.Stream()
 	partial := false

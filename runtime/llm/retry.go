@@ -9,10 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// attempts asks one connection until there is a reply, an error that a retry
-// cannot help, or no attempt left. The agent's retry policy counts, else the
-// connection's; without one there is one attempt. After a part of the reply has
-// been handed to piece there is no retry.
+// attempts asks one connection until it replies, fails in a way that a retry cannot help, or has no
+// attempt left. The agent's retry policy takes precedence over the connection's; without one there
+// is one attempt. After a part of the reply was passed to piece there is no retry.
 func (c *Client) attempts(ctx context.Context, l *line, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	policy := effect.Retry{MaxAttempts: 1}
 	switch {
@@ -50,8 +49,7 @@ func (c *Client) attempts(ctx context.Context, l *line, req *Request, piece func
 	}
 }
 
-// attempt is try, with its events reported; follow has the members that they
-// share.
+// attempt is try with its events reported; follow contains their common fields.
 func (c *Client) attempt(ctx context.Context, l *line, req *Request, piece func(string), follow Event) (*effect.AgentReply, error) {
 	if c.cfg.Heard == nil {
 		return c.try(ctx, l, req, piece)
@@ -95,7 +93,7 @@ func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(stri
 			return nil, &Failure{Class: ClassLimit, Message: err.Error()}
 		}
 		if settle = s; granted > 0 && req.MaxTokens == nil {
-			// The rest of the budget bounds a reply that nothing else bounds.
+			// The rest of the budget limits a reply without a limit.
 			capped := *req.AgentCall
 			capped.MaxTokens = &granted
 			limited := *req
@@ -113,8 +111,8 @@ func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(stri
 	return reply, err
 }
 
-// put sends a request to the provider. With a FirstTokenTimeout it streams the
-// reply even when nobody wants pieces, to see when the reply begins.
+// put sends a request to the provider. With a FirstTokenTimeout it streams the reply even if no
+// piece is needed, to notice when the reply begins.
 func (l *line) put(ctx context.Context, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	switch {
 	case piece != nil:
@@ -123,14 +121,14 @@ func (l *line) put(ctx context.Context, req *Request, piece func(string)) (*effe
 		reply, err := l.provider.Stream(ctx, req, func(string) {})
 		var f *Failure
 		if errors.As(err, &f) {
-			f.Partial = false // nobody has seen a part of it
+			f.Partial = false // no part of it was passed on
 		}
 		return reply, err
 	}
 	return l.provider.Ask(ctx, req)
 }
 
-// delay is the wait after the n-th attempt (from 1).
+// delay returns the wait after the n-th attempt (from 1).
 func delay(p effect.Retry, n int64) time.Duration {
 	ms := p.InitialDelay
 	switch p.Backoff {
@@ -145,10 +143,9 @@ func delay(p effect.Retry, n int64) time.Duration {
 	return time.Duration(max(ms, 0)) * time.Millisecond
 }
 
-// spread varies a wait by chance (0 to 1), so that tasks that failed together do
-// not retry together. It shortens the wait to no less than half, and never below
-// asked, the wait that the provider asked for. A wait of exactly that length
-// grows by at most a tenth, and at most a second.
+// spread varies a wait randomly (chance is from 0 to 1), so that tasks that failed together do not
+// retry together. It shortens the wait to at least half, and never below asked, the wait that the
+// provider requested. A wait of exactly that length grows by at most a tenth, and at most a second.
 func spread(wait, asked time.Duration, chance float64) time.Duration {
 	if asked > 0 && wait == asked {
 		return wait + time.Duration((1-chance)*float64(min(wait/10, time.Second)))

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// scripted plays replies from the manifest; the package comment has the rules.
+// scripted plays replies from the manifest; see the package comment.
 type scripted struct {
 	conn  *Connection
 	sleep func(context.Context, time.Duration) error
@@ -75,10 +75,10 @@ func openScripted(c *Connection, w *world) (Provider, error) {
 	return p, nil
 }
 
-// Capabilities are those of a provider that can do all.
+// Capabilities returns no restrictions.
 func (p *scripted) Capabilities() Capabilities { return Capabilities{} }
 
-// Stream plays the first reply that fits, word by word.
+// Stream plays the first reply that matches, word by word.
 func (p *scripted) Stream(ctx context.Context, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	reply, err := p.Ask(ctx, req)
 	if err != nil {
@@ -92,7 +92,7 @@ func (p *scripted) Stream(ctx context.Context, req *Request, piece func(string))
 	return reply, nil
 }
 
-// Ask plays the first reply that fits.
+// Ask plays the first reply that matches.
 func (p *scripted) Ask(ctx context.Context, req *Request) (*effect.AgentReply, error) {
 	first := req.chosen
 	if req.chosen = nil; first == nil {
@@ -138,7 +138,7 @@ func (p *scripted) Ask(ctx context.Context, req *Request) (*effect.AgentReply, e
 	return out, nil
 }
 
-// chosen is the reply of a script to one request, or why there is none.
+// chosen is the scripted reply to one request, or why there is none.
 type chosen struct {
 	reply *scriptedReply
 	err   error
@@ -149,7 +149,7 @@ func (p *scripted) choose(req *Request) *chosen {
 	return &chosen{r, err}
 }
 
-// take finds the reply for a request and uses it up.
+// take finds the reply to a request and marks it as used.
 func (p *scripted) take(req *Request) (*scriptedReply, error) {
 	if p.replies == nil {
 		return echo(req), nil
@@ -197,8 +197,8 @@ func colon(text string) string {
 	return ": " + text
 }
 
-// offered is the full name of the tool that a script names: the tool of that
-// name, else the first one whose name ends in it, in any case of letters.
+// offered returns the full name of the tool that a script names: the tool with that name, or the
+// first one whose name ends in it, ignoring case.
 func offered(name string, tools []effect.ToolSpec) string {
 	for _, t := range tools {
 		if t.Name == name {

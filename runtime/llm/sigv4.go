@@ -13,13 +13,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
-// credentials are those of AWS.
+// credentials are AWS's credentials.
 type credentials struct {
 	id, secret, token string // token is "" for credentials that do not expire
 }
 
-// sign adds AWS's signature, version 4, to a request with this body. It signs the
-// headers that the signature requires: the host, the content type and those of AWS.
+// sign adds AWS's signature, version 4, to a request with this body. It signs the headers that the
+// signature requires: the host, the content type and AWS's headers.
 func (c *credentials) sign(r *http.Request, body []byte, region, service string, at time.Time) {
 	stamp := at.UTC().Format("20060102T150405Z")
 	r.Header.Set("X-Amz-Date", stamp)
@@ -59,7 +59,7 @@ func canonicalHeaders(r *http.Request) (names, lines string) {
 	return strings.Join(all, ";"), b.String()
 }
 
-// canonicalPath is the path as it is sent, encoded once more.
+// canonicalPath returns the path as it is sent, escaped once more.
 func canonicalPath(u *url.URL) string {
 	path := u.EscapedPath()
 	if path == "" {

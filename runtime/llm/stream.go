@@ -8,37 +8,36 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// streams are the calls whose replies come in pieces, by number.
+// streams contains the calls with streamed replies, by number.
 type streams struct {
 	mu   sync.Mutex
 	last int64
 	open map[int64]*stream
 }
 
-// stream is one such call. Its goroutine asks the model and leaves the pieces
-// here. When too many bytes are not taken yet, the goroutine waits.
+// stream is one such call. Its goroutine asks the model and stores the pieces here. If too many
+// bytes are waiting, the goroutine waits.
 type stream struct {
 	cancel context.CancelFunc
 
 	mu    sync.Mutex
-	text  []string // the pieces that have come and not been taken
-	size  int      // their bytes
+	text  []string // pieces that were not taken
+	size  int      // their size in bytes
 	reply *effect.AgentReply
 	err   error
 	over  bool
-	more  chan struct{} // has an element when something has come
-	room  chan struct{} // has an element when something has been taken
+	more  chan struct{} // signals that something has arrived
+	room  chan struct{} // signals that something was taken
 }
 
-// maxWaiting bounds the text that has come and is not taken yet, in bytes. A
-// provider that sends faster has to wait.
+// maxWaiting limits the text that was not taken, in bytes. Beyond it, the provider must wait.
 const maxWaiting = 1 << 20
 
-// openStream begins a call. Of a script the reply is chosen at once.
+// openStream begins a call. A scripted reply is chosen at once.
 func (c *Client) openStream(ctx context.Context, call *effect.AgentCall) (effect.Result, error) {
 	req := &Request{AgentCall: call}
 	c.choose(req)
-	// The stream outlives the request that opens it: the run's end closes it.
+	// The stream outlives the request that opens it; the end of the run closes it.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &stream{cancel: cancel, more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 	id := c.streams.add(s)
@@ -54,7 +53,7 @@ func (c *Client) openStream(ctx context.Context, call *effect.AgentCall) (effect
 	return &effect.StreamOpened{ID: id}, nil
 }
 
-// signal leaves an element in a channel of one.
+// signal sends to a channel of capacity one without blocking.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -62,7 +61,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// putText adds text, when there is room or ctx has ended.
+// putText adds text when there is room, or when ctx has ended.
 func (s *stream) putText(ctx context.Context, text string) {
 	for {
 		s.mu.Lock()
@@ -104,8 +103,8 @@ func (c *Client) nextPiece(ctx context.Context, id int64) (effect.Result, error)
 	}
 }
 
-// takePiece gives the next piece, or nil when there is none yet. The reply, or
-// the error, comes after all the text.
+// takePiece returns the next piece, or nil if there is none. The reply, or the error, follows all
+// text.
 func (s *stream) takePiece() (*effect.StreamPiece, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +137,7 @@ func (t *streams) get(id int64) *stream {
 	return t.open[id]
 }
 
-// end closes a stream: its request is aborted unless it is over.
+// end closes a stream, and aborts its request if that is running.
 func (t *streams) end(id int64) {
 	t.mu.Lock()
 	s := t.open[id]
@@ -149,7 +148,7 @@ func (t *streams) end(id int64) {
 	}
 }
 
-// close ends all streams.
+// close closes all streams.
 func (t *streams) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,9 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// wanted is the reply's JSON Schema in the form that providers take. They want
-// an object at the top: any other schema is wrapped into an object with the
-// member "value".
+// wanted is the reply's JSON Schema in the form that providers require: an object at the top. Any
+// other schema is wrapped in an object with the member "value".
 type wanted struct {
 	by      SchemaBy
 	name    string
@@ -21,7 +20,7 @@ type wanted struct {
 
 var notName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_-]+`) })
 
-// want prepares a request's schema; nil when it asks for none.
+// want prepares a request's schema, or returns nil if it has none.
 func want(req *Request, c Capabilities) *wanted {
 	if len(req.Schema) == 0 {
 		return nil
@@ -55,14 +54,13 @@ func want(req *Request, c Capabilities) *wanted {
 	return w
 }
 
-// native says whether the schema goes into a field of the request.
+// native reports whether the schema is sent in a field of the request.
 func (w *wanted) native() bool { return w != nil && w.by == SchemaNative }
 
-// asTool says whether the schema is that of a tool which the model must call.
+// asTool reports whether the schema is sent as a tool that the model must call.
 func (w *wanted) asTool() bool { return w != nil && w.by == SchemaTool }
 
-// system is the system prompt. The schema is added to it when the provider can
-// take it in no other way.
+// system returns the system prompt, with the schema if the provider supports no other way.
 func (w *wanted) system(prompt string) string {
 	if w == nil || w.by != SchemaPrompted {
 		return prompt
@@ -73,8 +71,8 @@ func (w *wanted) system(prompt string) string {
 	return prompt + "When you give the answer, give nothing but JSON that fits this JSON Schema:\n" + string(w.schema)
 }
 
-// text is a reply's text without the wrapping object. A text that is not
-// wrapped, because the model ignored the schema, stays as it is.
+// text returns a reply's text without the wrapping object. A text that is not wrapped, because the
+// model ignored the schema, is returned unchanged.
 func (w *wanted) text(t string) string {
 	if w == nil || !w.wrapped {
 		return t
@@ -90,20 +88,19 @@ func (w *wanted) text(t string) string {
 	return string(o.Value)
 }
 
-// The description of the tool by which a model answers in a schema.
+// The description of the tool whose call is the answer.
 const answerTool = "Give the answer with this tool."
 
-// strictKeywords are the members of a schema that OpenAI's strict mode knows.
+// strictKeywords are the members of a schema that OpenAI's strict mode supports.
 var strictKeywords = map[string]bool{"type": true, "properties": true, "required": true, "additionalProperties": true, "items": true,
 	"enum": true, "const": true, "anyOf": true, "description": true, "$ref": true, "$defs": true, "title": true}
 
-// strict says whether OpenAI's strict mode takes the schema. Each object must
-// require all of its members and allow no others, and each keyword must be one
-// of strictKeywords.
+// strict reports whether OpenAI's strict mode supports the schema. Each object must require all of
+// its members and allow no others, and each keyword must be one of strictKeywords.
 func strict(schema json.RawMessage) bool {
 	var o map[string]json.RawMessage
 	if json.Unmarshal(schema, &o) != nil || len(o) == 0 {
-		return false // `{}` and `true` allow anything
+		return false // `{}` and `true` allow any value
 	}
 	for k := range o {
 		if !strictKeywords[k] {

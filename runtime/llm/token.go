@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// tokenAge is how long a token of a command is used. Google's last for an hour.
+// tokenAge is how long a command's token is used. Google's tokens are valid for an hour.
 const tokenAge = 30 * time.Minute
 
-// tokenSource is a command that prints a key, such as an access token. It is safe for
-// concurrent use.
+// tokenSource is a command that prints a key, such as an access token. It is safe for concurrent
+// use.
 type tokenSource struct {
 	command []string
 	world   *world
-	origin  string // of the connection, for messages
+	origin  string // position of the connection's section, for messages
 
 	mu    sync.Mutex
-	token string // "" when a new one is needed
+	token string // "" if a new one is needed
 	since time.Time
 }
 
-// get returns the token. The command runs when there is none, or it is old.
+// get returns the token. It runs the command if there is none, or it is too old.
 func (t *tokenSource) get(ctx context.Context) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,7 +49,7 @@ func (t *tokenSource) get(ctx context.Context) (string, error) {
 	return out, nil
 }
 
-// drop forgets the token, which was refused.
+// drop discards a token that was refused.
 func (t *tokenSource) drop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

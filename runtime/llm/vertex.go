@@ -2,14 +2,14 @@ package llm
 
 import "errors"
 
-// vertex is Gemini's form as Google Cloud serves it: the path names the project
-// and the location, and an access token takes the place of a key.
+// vertex is Gemini's API as Google Cloud serves it: the path contains the project and the location,
+// and an access token replaces the key.
 type vertex struct {
 	gemini
 	under string // the path up to the model
 }
 
-// vertexAddress is where the models of a location are.
+// vertexAddress returns the address of a location's models.
 func vertexAddress(location string) string {
 	switch location {
 	case "":

@@ -10,9 +10,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// tapped is a transport that sees progress notifications when they are read. The
-// SDK delivers them on another goroutine than results, so that a call's last
-// notifications could come after its end.
+// tapped is a transport that handles progress notifications when they are read. The SDK delivers
+// them on another goroutine than results, so a call's last notifications could arrive after its
+// end.
 type tapped struct {
 	sdk.Transport
 	server *server
@@ -39,10 +39,9 @@ func (t tap) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return m, err
 }
 
-// elicited asks the program for what a server wants to know. The call that the
-// question is for does not spend its time meanwhile. A server of an older
-// protocol does not name the call: then the question is put to the oldest call,
-// and the clocks of all calls stand still.
+// elicited asks the program a server's question. The time of the call that the question belongs to
+// is paused. A server of an older protocol does not name the call; then the question goes to the
+// oldest call, and the time of all calls is paused.
 func (s *server) elicited(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	c, ok := ctx.Value(callKey{}).(*call)
 	held := []*call{c}
@@ -70,9 +69,8 @@ func (s *server) elicited(ctx context.Context, r *sdk.ElicitRequest) (*sdk.Elici
 	}
 }
 
-// elicitation is the program's answer in the protocol's form. An object is the
-// content. Any other value is that of the schema's member when there is only
-// one. nil, false and "no" decline.
+// elicitation converts the program's answer to the protocol's form. An object is the content. Any
+// other value is the value of the schema's only member. nil, false and "no" decline.
 func elicitation(answer json.RawMessage, schema any) *sdk.ElicitResult {
 	var v any
 	if len(answer) == 0 || json.Unmarshal(answer, &v) != nil || v == nil || v == false {

@@ -10,11 +10,10 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Function is a server's tool as a declaration in Concerto: the schemas that it
-// needs, the lines of its description and decorators, and its signature.
-// Signature is "" when the tool or a parameter has a name that is no name in
-// Concerto; keywords are not recognised here. Of the server's texts, only such
-// names become code. All else is in comments and string literals, with control
+// Function is a server's tool as a Concerto declaration: the schemas that it needs, the lines of
+// its description and decorators, and its signature. Signature is "" if the tool or a parameter has
+// a name that is not valid in Concerto; keywords are not checked here. Of the server's texts, only
+// valid names become code. Everything else is in comments and string literals, with control
 // characters escaped.
 type Function struct {
 	Name      string
@@ -23,8 +22,8 @@ type Function struct {
 	Signature string
 }
 
-// Inspect connects to a server and gives its tools as the functions of an mcp
-// block, in the server's order. Its errors are those of connecting.
+// Inspect connects to a server and returns its tools as the functions of an mcp block, in the
+// server's order. The errors are those of connecting.
 func Inspect(ctx context.Context, c Config, o Options) ([]Function, error) {
 	s := &server{config: c, options: o}
 	limited, cancel := o.Hand.Within(ctx, c.timeout(), errTimeout)
@@ -45,13 +44,13 @@ func Inspect(ctx context.Context, c Config, o Options) ([]Function, error) {
 	return out, nil
 }
 
-// declarer writes declarations. It knows which names of schemas are used.
+// declarer writes declarations. It records which schema names are used.
 type declarer struct {
 	used    map[string]bool
-	schemas []string // of the function being written
+	schemas []string // of the current function
 }
 
-// function is a tool as a declaration. What has to be given comes first.
+// function returns a tool as a declaration. Required parameters come first.
 func (w *declarer) function(tool *sdk.Tool) Function {
 	in := readShape(tool.InputSchema)
 	w.schemas = nil
@@ -79,7 +78,7 @@ func (w *declarer) function(tool *sdk.Tool) Function {
 	return f
 }
 
-// doc is a description as the lines of a doc comment.
+// doc returns a description as the lines of a doc comment.
 func doc(description string) []string {
 	var lines []string
 	for line := range strings.Lines(strings.TrimSpace(description)) {
@@ -88,8 +87,8 @@ func doc(description string) []string {
 	return lines
 }
 
-// typeOf is a JSON Schema as a Concerto type. An object schema that lists its
-// members becomes a declared schema, named name or similar.
+// typeOf returns a JSON Schema as a Concerto type. An object schema that lists its members becomes
+// a declared schema, named name or similar.
 func (w *declarer) typeOf(s *shape, name string) string {
 	k := kinds(s)
 	switch {
@@ -125,7 +124,7 @@ func (w *declarer) typeOf(s *shape, name string) string {
 	return free
 }
 
-// isWord says whether a member may be a schema's field.
+// isWord reports whether a member may be a field of a schema.
 func isWord(s string) bool {
 	for i, r := range s {
 		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {
@@ -135,7 +134,7 @@ func isWord(s string) bool {
 	return s != ""
 }
 
-// camel is a name as part of a type's: get-sum is GetSum.
+// camel converts a name for use in a type name: get-sum becomes GetSum.
 func camel(s string) string {
 	var b strings.Builder
 	for _, part := range strings.FieldsFunc(s, func(r rune) bool { return !isWord("a"+string(r)) || r == '_' }) {
@@ -144,7 +143,7 @@ func camel(s string) string {
 	return b.String()
 }
 
-// word is a tool's name as Concerto writes it: `-`, `.` and `/` are `_`.
+// word converts a tool's name: `-`, `.` and `/` become `_`.
 func word(name string) string { return strings.NewReplacer("-", "_", ".", "_", "/", "_").Replace(name) }
 
 func required(s *shape, name string) int {
@@ -161,9 +160,8 @@ func optional(t string) string {
 	return t + "?"
 }
 
-// resultType is the type of a tool's result: String, unless the tool describes a
-// structured result. A structured result that is no object is in the member
-// `result`.
+// resultType returns the type of a tool's result: String, unless the tool describes a structured
+// result. A structured result that is not an object is in the member `result`.
 func (w *declarer) resultType(tool *sdk.Tool) string {
 	if tool.OutputSchema == nil {
 		return "String"
@@ -175,14 +173,13 @@ func (w *declarer) resultType(tool *sdk.Tool) string {
 	return w.typeOf(out, camel(tool.Name)+"Result")
 }
 
-// text is a string literal.
+// text returns a string literal.
 func text(s string) string {
 	return `"` + escaped(strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`).Replace(s)) + `"`
 }
 
-// escaped is a text in which characters that cannot be printed are written as in
-// a string literal: control characters, and those that change the direction of
-// writing.
+// escaped returns a text in which non-printable characters are escaped as in a string literal:
+// control characters, and those that change the direction of writing.
 func escaped(s string) string {
 	var b strings.Builder
 	for _, r := range s {

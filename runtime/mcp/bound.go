@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// What a client may take of a server.
+// Limits of a client's use of a server.
 const (
-	readTime       = 10 * time.Second // for the head of a request, and for its body
+	readTime       = 10 * time.Second // for the header of a request, and for its body
 	idleConnection = 2 * time.Minute  // for a connection without a request
 	maxBody        = 16 << 20         // bytes of a request
 	maxConnections = 1024             // at once
 )
 
-// wholeBody reads a request's body within readTime before the request is
-// handled. The answer may then take any time.
+// wholeBody reads a request's body within readTime before the request is handled. The response may
+// then take any time.
 func wholeBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {
@@ -46,22 +46,22 @@ func wholeBody(next http.Handler) http.Handler {
 			http.Error(w, "the request broke off", http.StatusBadRequest)
 			return
 		}
-		// The connection itself is at the server's disposal again.
+		// The connection may be used without a deadline again.
 		_ = connection.SetReadDeadline(time.Time{})
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		next.ServeHTTP(w, r)
 	})
 }
 
-// bounded accepts so many connections at once; one more is told to come later.
+// bounded limits the number of concurrent connections. A further one is refused with a retry hint.
 type bounded struct {
 	net.Listener
-	free chan struct{} // has an element for each connection
+	free chan struct{} // contains an element for each open connection
 }
 
 const busy = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
-// Accept gives the next connection that there is room for.
+// Accept returns the next connection within the limit.
 func (l *bounded) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -73,20 +73,20 @@ func (l *bounded) Accept() (net.Conn, error) {
 			return &counted{Conn: c, free: l.free}, nil
 		default:
 			_ = c.SetWriteDeadline(time.Now().Add(time.Second))
-			_, _ = io.WriteString(c, busy) // it is sent away either way
+			_, _ = io.WriteString(c, busy) // it is refused in any case
 			_ = c.Close()
 		}
 	}
 }
 
-// counted is a connection that makes room when it is closed.
+// counted is a connection that frees its place when it is closed.
 type counted struct {
 	net.Conn
 	free chan struct{}
 	once sync.Once
 }
 
-// Close closes it.
+// Close closes the connection.
 func (c *counted) Close() error {
 	c.once.Do(func() { <-c.free })
 	return c.Conn.Close()

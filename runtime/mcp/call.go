@@ -15,25 +15,25 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// call is a call under way: what has happened and has not been taken yet.
+// call is a running call, with the events that were not taken.
 type call struct {
 	id      int64
 	server  *server
 	request *effect.MCPOpen
-	key     string // by which the server knows a second attempt; "" for none
+	key     string // by which the server recognises a second attempt; "" for none
 	cancel  context.CancelCauseFunc
 	clock   *callClock
-	unseen  atomic.Bool // an HTTP server knew nothing of the session
+	unseen  atomic.Bool // an HTTP server did not know the session
 
 	mu     sync.Mutex
 	events []*effect.MCPEvent
 	failed error
-	more   chan struct{}          // something has been added
-	asked  []chan json.RawMessage // who waits for the program's answers, in the order of their events
+	more   chan struct{}          // an event was added
+	asked  []chan json.RawMessage // receivers of the program's answers, in the order of their events
 }
 
-// newCall makes a call and the context that it runs in. The context's cause is
-// errTimeout when the call's time is over.
+// newCall returns a call and the context that it runs in. The context's cause is errTimeout after
+// the call's timeout.
 func newCall(parent context.Context, id int64, s *server, r *effect.MCPOpen) (*call, context.Context) {
 	c := &call{id: id, server: s, request: r, more: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, callKey{}, c))
@@ -42,7 +42,7 @@ func newCall(parent context.Context, id int64, s *server, r *effect.MCPOpen) (*c
 	return c, ctx
 }
 
-// callKey is where a context holds the call that it belongs to.
+// callKey is the key of a context's call.
 type callKey struct{}
 
 // run makes the call. Its last event is the result, or the failure.
@@ -52,7 +52,7 @@ func (c *call) run(ctx context.Context) {
 	s.begin(c)
 	defer s.end(c)
 	e, err, again := c.attempt(ctx)
-	if again { // the connection had ended before: nothing has been done
+	if again { // the connection had ended before, so the server did nothing
 		e, err, _ = c.attempt(ctx)
 	}
 	if err != nil && s.options.Played && c.request.Method == effect.MCPListTools {
@@ -65,8 +65,8 @@ func (c *call) run(ctx context.Context) {
 	c.add(e, nil)
 }
 
-// attempt makes the call over the present connection, or over a new one. again
-// says that the connection had ended before the server saw the call.
+// attempt makes the call over the current connection, or over a new one. again means that the
+// connection had ended before the server received the call.
 func (c *call) attempt(ctx context.Context) (e *effect.MCPEvent, err error, again bool) {
 	l, err := c.server.reach(ctx, c.request.Declared)
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *call) attempt(ctx context.Context) (e *effect.MCPEvent, err error, agai
 	e, err = c.perform(ctx, l)
 	close(done)
 	if <-freed {
-		c.server.drop(l) // the next call shall not find it
+		c.server.drop(l) // the next call must use another one
 	}
 	if err != nil {
 		err, again = c.server.lost(ctx, c, l, err)
@@ -87,7 +87,7 @@ func (c *call) attempt(ctx context.Context) (e *effect.MCPEvent, err error, agai
 
 func (c *call) token() string { return fmt.Sprintf("call-%d", c.id) }
 
-// fail ends the call by what went wrong on the way.
+// fail ends the call with an error.
 func (c *call) fail(ctx context.Context, err error) {
 	var e *effect.Error
 	var status *refused
@@ -109,7 +109,7 @@ func (c *call) fail(ctx context.Context, err error) {
 	}
 }
 
-// problem is the call's error.
+// problem returns the call's error.
 func (c *call) problem(format string, args ...any) *effect.Error {
 	return effect.Errorf("ToolError", "mcp server '%s', %s: %s", c.server.config.Name, subject(c.request), fmt.Sprintf(format, args...)).
 		With("tool", c.server.config.Name+"."+c.request.Function())
@@ -157,17 +157,17 @@ func (c *call) next(ctx context.Context) (*effect.MCPEvent, error) {
 	}
 }
 
-// answer hands the program's answer to the first who waits for one.
+// answer passes the program's answer to the first waiting receiver.
 func (c *call) answer(a json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.asked) > 0 {
-		c.asked[0] <- a // it has room for one
+		c.asked[0] <- a // the channel is buffered
 		c.asked = c.asked[1:]
 	}
 }
 
-// ask adds an event to which the program answers.
+// ask adds an event that the program must answer.
 func (c *call) ask(kind string, data map[string]any) <-chan json.RawMessage {
 	answer := make(chan json.RawMessage, 1)
 	c.mu.Lock()
@@ -179,11 +179,11 @@ func (c *call) ask(kind string, data map[string]any) <-chan json.RawMessage {
 }
 
 func newEvent(kind string, data map[string]any) *effect.MCPEvent {
-	b, _ := json.Marshal(data) // what a server sent is JSON
+	b, _ := json.Marshal(data) // the server's data is valid JSON
 	return &effect.MCPEvent{Kind: kind, Data: b}
 }
 
-// progressed hands a notification to its call.
+// progressed passes a notification to its call.
 func (s *server) progressed(p *sdk.ProgressNotificationParams) {
 	token, _ := p.ProgressToken.(string)
 	s.active.Lock()

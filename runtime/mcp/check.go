@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// shape is what of a JSON Schema is compared.
+// shape is the part of a JSON Schema that is compared.
 type shape struct {
 	Type       any               `json:"type"`
 	Properties map[string]*shape `json:"properties"`
@@ -23,11 +23,11 @@ type shape struct {
 	Items      *shape            `json:"items"`
 	Enum       []any             `json:"enum"`
 	AnyOf      []*shape          `json:"anyOf"`
-	// Description is for the declarations that are made of it.
+	// Description is used in generated declarations.
 	Description string `json:"description"`
 }
 
-// check holds what the program declares against what the server has.
+// check compares the program's declarations with the server's tools.
 func (s *server) check(ctx context.Context, l *link, declared []effect.MCPTool) error {
 	l.names, l.repeatable = map[string]string{}, map[string]bool{}
 	if len(declared) == 0 {
@@ -78,13 +78,13 @@ func readShape(schema any) *shape {
 	x := &shape{}
 	b, ok := schema.(json.RawMessage)
 	if !ok {
-		b, _ = json.Marshal(schema) // it came as JSON
+		b, _ = json.Marshal(schema) // it was decoded from JSON
 	}
-	_ = json.Unmarshal(b, x) // what is no object schema has no properties
+	_ = json.Unmarshal(b, x) // a schema of another type has no properties
 	return x
 }
 
-// misfit says why arguments of ours are none of theirs, "" when they are.
+// misfit returns why our arguments are invalid for the server, or "".
 func misfit(ours, theirs *shape) string {
 	for _, name := range names(ours.Properties) {
 		p := theirs.Properties[name]
@@ -115,7 +115,7 @@ func names(m map[string]*shape) []string {
 	return out
 }
 
-// fits says whether a value of ours may be one of theirs.
+// fits reports whether a value of ours may be one of theirs.
 func fits(ours, theirs *shape) bool {
 	if len(theirs.AnyOf) > 0 {
 		return slices.ContainsFunc(theirs.AnyOf, func(t *shape) bool { return fits(ours, t) })
@@ -137,7 +137,7 @@ func fits(ours, theirs *shape) bool {
 	return ours.Items == nil || theirs.Items == nil || fits(ours.Items, theirs.Items)
 }
 
-// kinds are the types that a schema names.
+// kinds returns the types that a schema names.
 func kinds(s *shape) []string {
 	switch t := s.Type.(type) {
 	case string:
@@ -154,7 +154,7 @@ func kinds(s *shape) []string {
 	return nil
 }
 
-// signature shows a server's tool as a declaration would.
+// signature returns a server's tool in the form of a declaration.
 func signature(name string, s *shape) string {
 	var params []string
 	for _, p := range names(s.Properties) {
@@ -169,7 +169,7 @@ func signature(name string, s *shape) string {
 
 var typeNames = map[string]string{"string": "String", "integer": "Int", "number": "Float", "boolean": "Bool", "object": "Map<String, Any>", "null": "Nil"}
 
-// typeName is a schema as Concerto would write it.
+// typeName returns a schema in the form of a Concerto type.
 func typeName(s *shape) string {
 	k := slices.DeleteFunc(kinds(s), func(k string) bool { return k == "null" })
 	if len(s.Enum) > 0 && len(k) == 1 && k[0] == "string" {

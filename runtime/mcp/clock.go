@@ -7,23 +7,23 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// callClock bounds the time of a call. It stands still while the server waits for an
-// answer of the program, which a person may have to give.
+// callClock limits the time of a call. It is paused while the server waits for an answer of the
+// program, which a person may have to give.
 type callClock struct {
 	mu    sync.Mutex
 	hand  *clock.Hand
 	timer clock.Timer
-	left  time.Duration // from since on
+	left  time.Duration // remaining at since
 	since time.Time
-	held  int // how many ask the program
+	held  int // number of open questions
 }
 
-// newClock makes a running clock that calls expire at its end.
+// newClock returns a running clock that calls expire at its end.
 func newClock(hand *clock.Hand, d time.Duration, expire func()) *callClock {
 	return &callClock{hand: hand, timer: hand.AfterFunc(d, expire), left: d, since: hand.Now()}
 }
 
-// hold stops the clock until as many calls of release.
+// hold pauses the clock until release was called as often.
 func (c *callClock) hold() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,10 +41,10 @@ func (c *callClock) release() {
 	}
 }
 
-// stop ends the clock: it does not expire any more.
+// stop stops the clock: expire is not called any more.
 func (c *callClock) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.held++ // whoever asks has no answer to come
+	c.held++ // open questions receive no answer
 	c.timer.Stop()
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// discoverTime is how long a server may take to answer `server/discover`. A
-// server of an older protocol should refuse that request, but some do not answer
-// at all. After this time the server gets the older `initialize`.
+// discoverTime limits the wait for an answer to `server/discover`. A server of an older protocol
+// should refuse that request, but some do not answer at all. After this time the client sends the
+// older `initialize`.
 const discoverTime = 2 * time.Second
 
 var errSilent = errors.New("no answer to server/discover")
 
-// patience bounds the wait for an answer to `server/discover`.
+// patience limits the wait for an answer to `server/discover`.
 func patience(hand *clock.Hand, bound time.Duration) sdk.Middleware {
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {

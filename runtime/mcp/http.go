@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// httpClient adds the manifest's headers to each request.
+// httpClient returns a client that adds the manifest's headers to each request.
 func (s *server) httpClient() (*http.Client, error) {
 	u, err := url.Parse(s.config.URL)
 	if err != nil {
@@ -35,14 +35,14 @@ func (s *server) httpClient() (*http.Client, error) {
 	return &http.Client{Transport: exchange{s, headers, u.Host}}, nil
 }
 
-// exchange makes the HTTP requests of one server.
+// exchange sends the HTTP requests of one server.
 type exchange struct {
 	server  *server
 	headers http.Header
 	host    string
 }
 
-// refused is a status that says what to do about it.
+// refused is an error status with a hint.
 type refused struct {
 	status int
 }
@@ -57,7 +57,7 @@ func (x exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, errors.New(why)
 		}
 	}
-	if r.URL.Host == x.host { // what is secret does not follow a redirection elsewhere
+	if r.URL.Host == x.host { // a redirect to another host does not receive secrets
 		r = r.Clone(r.Context())
 		for name, v := range x.headers {
 			r.Header[name] = v
@@ -82,16 +82,16 @@ func (x exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// overheard is a stream of events that sees progress notifications when they are
-// read, for the reason given at tapped.
+// overheard is a stream of events that handles progress notifications when they are read; see
+// tapped.
 type overheard struct {
 	io.ReadCloser
 	server *server
-	line   []byte // the beginning of one
-	skip   bool   // it is too long for a notification
+	line   []byte // the beginning of a line
+	skip   bool   // the line is too long for a notification
 }
 
-// maxNotification bounds the line of a progress notification.
+// maxNotification limits the line of a progress notification.
 const maxNotification = 64 << 10
 
 func (o *overheard) Read(b []byte) (int, error) {
@@ -112,7 +112,7 @@ func (o *overheard) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// overhear looks at a message that a server sent.
+// overhear handles progress in a message of a server.
 func (s *server) overhear(data []byte) {
 	if !bytes.Contains(data, []byte("notifications/progress")) {
 		return

@@ -1,11 +1,9 @@
-// Package mcp performs the calls of MCP servers' tools, and reads their
-// resources and prompts (spec/10-tools-mcp.md); its API promises nothing. A
-// server is connected to when it is first called, and again when the connection
-// has ended: over the standard streams of a subprocess, or over streamable HTTP.
-// Then the program's declarations are checked against what the server has.
+// Package mcp calls the tools of MCP servers, and reads their resources and prompts
+// (spec/10-tools-mcp.md); its API promises nothing. It connects to a server at the first call, and
+// again after the connection has ended: over the standard streams of a subprocess, or over
+// streamable HTTP. Then it compares the program's declarations with the server's tools.
 //
-// Invariants: every call has a goroutine that ends with it; Close ends every
-// subprocess.
+// Invariants: every call has a goroutine that ends with it; Close ends every subprocess.
 package mcp
 
 import (
@@ -24,9 +22,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// Config is a server, as the manifest describes it: a field with a JSON name is a
-// key of [mcp.X]. Timeout, in seconds, bounds one call, including the time for
-// connecting, but not the time that the program takes to answer the server's
+// Config describes a server: fields with a JSON name are keys of [mcp.X]. Timeout, in seconds,
+// limits one call, including connecting, but not the time in which the program answers the server's
 // questions; 0 means DefaultTimeout.
 type Config struct {
 	Name       string            `json:"-"`
@@ -34,17 +31,18 @@ type Config struct {
 	Command    string            `json:"command"`
 	Args       []string          `json:"args"`
 	Env        map[string]string `json:"env"`
-	Dir        string            `json:"-"` // where a stdio server runs
+	Dir        string            `json:"-"` // working directory of a stdio server
 	URL        string            `json:"url"`
 	Headers    map[string]string `json:"headers"`     // sent with each HTTP request
-	HeadersEnv map[string]string `json:"headers_env"` // headers whose values are in environment variables
+	HeadersEnv map[string]string `json:"headers_env"` // headers with values from environment variables
 	Timeout    float64           `json:"timeout"`
-	PassEnv    []string          `json:"pass_env"` // of the run's environment, beside what every process gets
-	Keys       map[string]bool   `json:"-"`        // variables that hold keys of others: passed only by their very names
+	PassEnv    []string          `json:"pass_env"` // additional variables of the run's environment
+	// variables that contain others' keys: passed only by their full names
+	Keys map[string]bool `json:"-"`
 }
 
-// ParseConfig reads a server as the IR holds it: its section's keys as a JSON
-// object. Without a transport it is reached as what it has: a URL or a command.
+// ParseConfig parses a server in the IR's form: its section's keys as a JSON object. Without a
+// transport, a URL or a command determines it.
 func ParseConfig(name string, config json.RawMessage, dir string) (Config, error) {
 	c := Config{Name: name, Dir: dir}
 	if len(config) > 0 {
@@ -74,7 +72,7 @@ func ParseConfig(name string, config json.RawMessage, dir string) (Config, error
 	return c, nil
 }
 
-// DefaultTimeout is how long a call may take when the manifest does not say.
+// DefaultTimeout is the default time limit of a call.
 const DefaultTimeout = 60 * time.Second
 
 func (c *Config) timeout() time.Duration {
@@ -84,29 +82,27 @@ func (c *Config) timeout() time.Duration {
 	return time.Duration(c.Timeout * float64(time.Second))
 }
 
-// Options are the servers and what they get from outside. Log receives what
-// servers write to their standard error.
+// Options configures Servers. Log receives the servers' standard error.
 type Options struct {
 	Configs []Config
 	Environ []string
-	Run     *procgroup.Run // whose processes servers are; may be nil
+	Run     *procgroup.Run // run that the servers belong to; may be nil
 	Log     func(server, line string)
-	// Hand is what the limits of calls go by; nil: the system's clock.
+	// Hand measures the time limits of calls; nil means the system's clock.
 	Hand *clock.Hand
-	// Remark takes what is to be said of servers, with its level; nil drops it.
+	// Remark logs messages about servers with a level; nil drops them.
 	Remark func(level, line string)
-	// Played says that all models are played. Then a server that cannot be
-	// reached is no error: it offers no tools to models.
+	// Played means that all models are replayed. Then a server that cannot be reached is not an
+	// error: it offers no tools to models.
 	Played bool
-	// Refused says why an address to which a server redirects may not be called;
-	// "" when it may. nil permits all.
+	// Refused returns why an address to which a server redirects may not be called, or ""; nil
+	// allows all.
 	Refused func(address string) string
 
-	dial func() sdk.Transport // of tests: what is connected to
+	dial func() sdk.Transport // used instead of the transport by tests
 }
 
-// Servers performs the effects that internal/data/effect/mcp.go declares. It is safe
-// for concurrent use.
+// Servers performs the effects of internal/data/effect/mcp.go. It is safe for concurrent use.
 type Servers struct {
 	servers map[string]*server
 
@@ -118,7 +114,7 @@ type Servers struct {
 	ctx   context.Context
 }
 
-// New makes Servers; nothing is started.
+// New returns Servers. It starts nothing.
 func New(o Options) *Servers {
 	s := &Servers{servers: map[string]*server{}, calls: map[int64]*call{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -128,7 +124,7 @@ func New(o Options) *Servers {
 	return s
 }
 
-// Perform begins a call, or gives its next event, or answers what it asks.
+// Perform begins a call, returns its next event, or answers its question.
 func (s *Servers) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.MCPOpen:
@@ -186,7 +182,7 @@ func (s *Servers) next(ctx context.Context, id int64) (effect.Result, error) {
 	return e, nil
 }
 
-// Close ends calls and servers. When ctx ends first, what still runs is killed.
+// Close ends calls and servers. When ctx ends first, it kills what still runs.
 func (s *Servers) Close(ctx context.Context) {
 	s.stop()
 	s.group.Wait()

@@ -12,40 +12,39 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Offer is a tool that our server offers. Output is the JSON Schema of the
-// object that is its result, or nil. An error of Call is the tool's error.
+// Offer is a tool that our server offers. Output is the JSON Schema of its result, an object, or
+// nil. An error of Call is the tool's error.
 type Offer struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage
 	Output      json.RawMessage
-	// Calls names what Call calls, where that may change while the name stays.
+	// Calls identifies what Call calls, if that may change under the same name.
 	Calls string
 	Call  func(ctx context.Context, args json.RawMessage, report func(Progress)) (Result, error)
 }
 
-// Result is what a call gave: as text, and as JSON when that is an object.
+// Result is the result of a call: as text, and as JSON if that is an object.
 type Result struct {
 	Text   string
 	Object json.RawMessage
 }
 
-// Progress is how far a call has come. Done grows from one report to the next.
-// Total is 0 when it is unknown.
+// Progress is the progress of a call. Done increases with each report. Total is 0 if it is unknown.
 type Progress struct {
 	Done, Total float64
 	Message     string
 }
 
-// Offers are what a server offers: Fixed, and besides it the last that came from Changing,
-// of which the first are Changing's when the server begins. Clients are told of changes.
+// Offers are the tools that a server offers: Fixed, and the latest list of Changing, which begins
+// with Begin. Clients are notified of changes.
 type Offers struct {
 	Fixed   []Offer
-	Begin   []Offer        // of those that change
-	Changes <-chan []Offer // all of them each time; nil: they do not change
+	Begin   []Offer        // of the changing tools
+	Changes <-chan []Offer // receives the complete list each time; nil if it never changes
 }
 
-// newServer makes a server of what is offered, until ctx ends.
+// newServer returns a server of the offers, until ctx ends.
 func newServer(ctx context.Context, name, version string, all Offers) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: name, Version: version}, nil)
 	for _, o := range all.Fixed {
@@ -71,8 +70,7 @@ func newServer(ctx context.Context, name, version string, all Offers) *sdk.Serve
 	return s
 }
 
-// change offers what is next in the place of what is now. What stays as it is is not
-// touched: clients would be told of it.
+// change replaces the offers. Unchanged ones are kept, because clients would be notified.
 func change(s *sdk.Server, now map[string]Offer, next []Offer) {
 	wanted := map[string]bool{}
 	for _, o := range next {
@@ -95,12 +93,12 @@ func change(s *sdk.Server, now map[string]Offer, next []Offer) {
 	}
 }
 
-// same says whether two offers of a name are the same for clients, and call the same.
+// same reports whether two offers with one name are equal for clients and call the same.
 func (o Offer) same(other Offer) bool {
 	return o.Description == other.Description && o.Calls == other.Calls && bytes.Equal(o.Parameters, other.Parameters) && bytes.Equal(o.Output, other.Output)
 }
 
-// offer adds a tool to a server, in the place of one of its name.
+// offer adds a tool to a server, or replaces one with its name.
 func offer(s *sdk.Server, o Offer) {
 	t := &sdk.Tool{Name: o.Name, Description: o.Description, InputSchema: o.Parameters}
 	if o.Output != nil {
@@ -123,7 +121,7 @@ func offer(s *sdk.Server, o Offer) {
 
 type clientKey struct{}
 
-// Client is what the client of an offered call's ctx calls itself, "" when it did not say.
+// Client returns the name that the client of an offered call's ctx has sent, or "".
 func Client(ctx context.Context) string {
 	name, _ := ctx.Value(clientKey{}).(string)
 	return name
@@ -139,9 +137,8 @@ func clientOf(r *sdk.CallToolRequest) string {
 	return ""
 }
 
-// reports sends the progress of one call, on a goroutine of its own, so that a
-// client that does not read blocks no call. Without a progress token the client
-// wants no reports.
+// reports sends the progress of one call on its own goroutine, so that a client that does not read
+// blocks no call. Without a progress token the client requests no reports.
 type reports struct {
 	wanted bool
 	ended  sync.WaitGroup
@@ -152,7 +149,7 @@ type reports struct {
 	more    chan struct{}
 }
 
-// maxReports is how many reports may wait; of more the oldest are dropped.
+// maxReports is how many reports may wait; of further ones the oldest is dropped.
 const maxReports = 256
 
 func newReports(ctx context.Context, r *sdk.CallToolRequest) *reports {
@@ -167,7 +164,8 @@ func newReports(ctx context.Context, r *sdk.CallToolRequest) *reports {
 			if !ok {
 				return
 			}
-			_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: p.Done, Total: p.Total, Message: p.Message}) // for show
+			// reports are optional
+			_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: p.Done, Total: p.Total, Message: p.Message})
 		}
 	})
 	return x
@@ -192,7 +190,7 @@ func (x *reports) wake() {
 	}
 }
 
-// next waits for a report; false when none comes any more.
+// next waits for a report, and returns false when there are no more.
 func (x *reports) next() (Progress, bool) {
 	for {
 		x.mu.Lock()
@@ -211,7 +209,7 @@ func (x *reports) next() (Progress, bool) {
 	}
 }
 
-// close returns when everything has been sent: before the call's result is.
+// close returns when everything was sent, so that the call's result follows it.
 func (x *reports) close() {
 	x.mu.Lock()
 	x.closed = true
@@ -220,10 +218,9 @@ func (x *reports) close() {
 	x.ended.Wait()
 }
 
-// ServeStreams offers tools to the client at the other end of in and out, until
-// in or ctx ends.
+// ServeStreams offers tools to the client at the other end of in and out, until in or ctx ends.
 func ServeStreams(ctx context.Context, name, version string, offers Offers, in io.ReadCloser, out io.WriteCloser) error {
-	// The session outlives ctx: closing it answers the calls under way, as far as it can.
+	// The session outlives ctx: closing it answers the running calls if possible.
 	session, err := newServer(ctx, name, version, offers).Connect(context.WithoutCancel(ctx), &sdk.IOTransport{Reader: in, Writer: out}, nil)
 	if err != nil {
 		return err
@@ -244,7 +241,7 @@ func ServeStreams(ctx context.Context, name, version string, offers Offers, in i
 	defer t.Stop()
 	select {
 	case <-ended:
-	case <-t.C: // a client that does not read what it asked for is left
+	case <-t.C: // the client does not read its answers
 	}
 	return context.Cause(ctx)
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// What a call may ask of a server, and what it gives: see effect.MCPOpen.
+// The requests that a call can make to a server, and their results: see effect.MCPOpen.
 
-// maxListed bounds a list, whose pages a server could go on with for ever.
+// maxListed limits a list, whose pages could be endless.
 const maxListed = 10_000
 
-// subject says what a call is about.
+// subject returns what a call is about.
 func subject(r *effect.MCPOpen) string {
 	switch r.Method {
 	case effect.MCPListTools:
@@ -38,13 +38,13 @@ func subject(r *effect.MCPOpen) string {
 	return "tool " + r.Tool
 }
 
-// instead says where what can be asked for is found.
+// instead says where to find the valid names.
 var instead = map[string]string{
 	effect.MCPReadResource: " (`resources()` and `resource_templates()` say what it has)",
 	effect.MCPGetPrompt:    " (`prompts()` says what it has, and which arguments they take)",
 }
 
-// perform does what the call asks for, and gives its result.
+// perform performs the call's request and returns its result.
 func (c *call) perform(ctx context.Context, l *link) (*effect.MCPEvent, error) {
 	if err := c.offered(l.session.InitializeResult().Capabilities); err != nil {
 		return nil, err
@@ -57,7 +57,8 @@ func (c *call) perform(ctx context.Context, l *link) (*effect.MCPEvent, error) {
 	case effect.MCPListTemplates:
 		e, err := list(l.session.ResourceTemplates(ctx, nil), template)
 		var unknown *jsonrpc.Error
-		if errors.As(err, &unknown) && unknown.Code == jsonrpc.CodeMethodNotFound { // it has resources, but none of these
+		// it has resources, but not this one
+		if errors.As(err, &unknown) && unknown.Code == jsonrpc.CodeMethodNotFound {
 			return made("", []any{})
 		}
 		return e, err
@@ -71,7 +72,7 @@ func (c *call) perform(ctx context.Context, l *link) (*effect.MCPEvent, error) {
 	return c.callTool(ctx, l)
 }
 
-// offered refuses what the server says it does not have.
+// offered refuses requests that the server does not support.
 func (c *call) offered(has *sdk.ServerCapabilities) error {
 	if has == nil {
 		has = &sdk.ServerCapabilities{}
@@ -147,7 +148,7 @@ func (c *call) readResource(ctx context.Context, l *link) (*effect.MCPEvent, err
 	return made("", out)
 }
 
-// getPrompt gives a prompt's messages. What is no text in them is named.
+// getPrompt returns a prompt's messages. Content that is not text is named.
 func (c *call) getPrompt(ctx context.Context, l *link) (*effect.MCPEvent, error) {
 	params := &sdk.GetPromptParams{Name: c.request.Tool}
 	if c.request.Args != nil {
@@ -167,7 +168,7 @@ func (c *call) getPrompt(ctx context.Context, l *link) (*effect.MCPEvent, error)
 	return made("", out)
 }
 
-// list gives all of a server's things, page after page.
+// list returns all elements of a paged list.
 func list[T any](all iter.Seq2[*T, error], give func(*T) map[string]any) (*effect.MCPEvent, error) {
 	out := []any{}
 	for x, err := range all {
@@ -213,7 +214,7 @@ func prompt(p *sdk.Prompt) map[string]any {
 	return m
 }
 
-// filled is a map of those of the pairs that say something; the first always.
+// filled returns a map of the pairs whose values are not empty; the first is always included.
 func filled(pairs ...string) map[string]any {
 	m := map[string]any{pairs[0]: pairs[1]}
 	for i := 2; i < len(pairs); i += 2 {
@@ -224,7 +225,7 @@ func filled(pairs ...string) map[string]any {
 	return m
 }
 
-// made is a result's event.
+// made returns the event of a result.
 func made(text string, data any) (*effect.MCPEvent, error) {
 	b, err := json.Marshal(data)
 	if err != nil {
@@ -233,7 +234,7 @@ func made(text string, data any) (*effect.MCPEvent, error) {
 	return &effect.MCPEvent{Kind: effect.MCPResult, Text: text, Data: b}, nil
 }
 
-// textOf is a result's text; of what is no text it says what it is.
+// textOf returns a result's text; content that is not text is named.
 func textOf(content []sdk.Content) string {
 	var parts []string
 	for _, c := range content {

@@ -9,10 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// Repeatable says whether a call does no harm when it is made a second time: its tool says that it
-// only reads (readOnlyHint), or that a second call with the same arguments changes nothing more
-// (idempotentHint). Without connect nothing is waited for: of a server that is not connected
-// nothing is known.
+// Repeatable reports whether repeating a call is harmless: its tool is read-only (readOnlyHint), or
+// a second call with the same arguments changes nothing more (idempotentHint). Without connect it
+// does not wait, and returns false for a server that is not connected.
 func (s *Servers) Repeatable(ctx context.Context, r *effect.MCPOpen, connect bool) bool {
 	server := s.servers[r.Server]
 	if server == nil {
@@ -20,7 +19,7 @@ func (s *Servers) Repeatable(ctx context.Context, r *effect.MCPOpen, connect boo
 	}
 	if !connect {
 		if !server.mu.TryLock() {
-			return false // it is being connected to
+			return false // it is being connected
 		}
 		defer server.mu.Unlock()
 		return server.link != nil && server.link.repeatable[server.link.own(r.Tool)]
@@ -29,12 +28,12 @@ func (s *Servers) Repeatable(ctx context.Context, r *effect.MCPOpen, connect boo
 	defer cancel()
 	l, err := server.reach(ctx, r.Declared)
 	if err != nil {
-		return false // the call will say why
+		return false // the call returns the reason
 	}
 	return l.repeatable[l.own(r.Tool)]
 }
 
-// Within is how long a call of a server may take.
+// Within returns the time limit of a server's calls.
 func (s *Servers) Within(name string) time.Duration {
 	if server := s.servers[name]; server != nil {
 		return server.config.timeout()
@@ -42,7 +41,7 @@ func (s *Servers) Within(name string) time.Duration {
 	return 0
 }
 
-// hint notes what a tool says of itself.
+// hint records the hints of a tool.
 func (l *link) hint(tool *sdk.Tool) {
 	if a := tool.Annotations; a != nil && (a.ReadOnlyHint || a.IdempotentHint) {
 		l.repeatable[tool.Name] = true

@@ -22,39 +22,39 @@ import (
 var errTimeout = errors.New("timed out")
 
 const (
-	// farewell is how long a server may take to end after its input has been
-	// closed. Not every server ends then.
+	// farewell is how long a server may take to exit after its input was closed. Some servers do
+	// not exit then.
 	farewell = time.Second
-	// grace is how long it may take after it has been asked to end.
+	// grace is the time between SIGTERM and SIGKILL.
 	grace = 2 * time.Second
 )
 
-// server is one server with the connection to it, when there is one.
+// server is one server with its connection, if there is one.
 type server struct {
 	config  Config
 	options Options
 
-	told sync.Once // which variables it does not get
+	told sync.Once // limits the message about variables that it does not receive
 
 	mu   sync.Mutex // held while connecting
 	link *link
 
 	active   sync.Mutex
 	progress map[string]*call // by progress token
-	order    []*call          // the calls under way, the oldest first
+	order    []*call          // the running calls, oldest first
 }
 
-// link is a connection to a server, and what is behind it.
+// link is a connection to a server, with its process.
 type link struct {
 	session *sdk.ClientSession
 	process *procgroup.Process // nil over HTTP
-	first   *heard             // of its standard output
-	names   map[string]string  // the tools' own names, by how they are declared
-	// repeatable are the tools that may be called twice, by their own names.
+	first   *heard             // the beginning of its standard output
+	names   map[string]string  // the tools' own names by declared names
+	// repeatable contains the tools that may be called twice, by their own names.
 	repeatable map[string]bool
 }
 
-// heard is a standard output whose beginning is kept.
+// heard is a standard output whose beginning is stored.
 type heard struct {
 	io.Reader
 
@@ -72,7 +72,7 @@ func (h *heard) Read(b []byte) (int, error) {
 
 const maxHeard = 200
 
-// noise is the first line that is no message; "" when it may be one.
+// noise returns the first line if it is not a message, otherwise "".
 func (h *heard) noise() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -84,7 +84,7 @@ func (h *heard) noise() string {
 	return strings.ToValidUTF8(strings.TrimSpace(line), "?")
 }
 
-// own is the server's own name for a tool.
+// own returns the server's name for a tool.
 func (l *link) own(name string) string {
 	if n := l.names[name]; n != "" {
 		return n
@@ -92,7 +92,7 @@ func (l *link) own(name string) string {
 	return name
 }
 
-// reach gives the connection, made and checked when there is none.
+// reach returns the connection, and connects and checks the declarations if there is none.
 func (s *server) reach(ctx context.Context, declared []effect.MCPTool) (*link, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,13 +108,13 @@ func (s *server) reach(ctx context.Context, declared []effect.MCPTool) (*link, e
 	}
 	s.link = l
 	go func() {
-		_ = l.session.Wait() // why it ended is the next call's matter
+		_ = l.session.Wait() // the next call reports why it ended
 		s.drop(l)
 	}()
 	return l, nil
 }
 
-// drop forgets a connection.
+// drop removes a connection.
 func (s *server) drop(l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,15 +124,14 @@ func (s *server) drop(l *link) {
 	}
 }
 
-// end ends the subprocess, if there is one, as the protocol prescribes: it
-// closes its input, then sends SIGTERM, then kills it. Once stop is closed it
-// does not wait between the steps.
+// end ends the subprocess, if there is one, as the protocol prescribes: it closes its input, then
+// sends SIGTERM, then SIGKILL. After stop is closed it does not wait between the steps.
 func (l *link) end(stop <-chan struct{}) {
 	p := l.process
 	if p == nil {
 		return
 	}
-	_ = p.Stdin.Close() // closed already when it has ended by itself
+	_ = p.Stdin.Close() // closed before if it has exited
 	t := time.NewTimer(farewell)
 	defer t.Stop()
 	select {
@@ -143,9 +142,8 @@ func (l *link) end(stop <-chan struct{}) {
 	p.End(grace, stop)
 }
 
-// free kills a process that does not read what a call writes, when ctx has ended
-// and done is still open: nothing else would end the write. It says whether it
-// did so.
+// free kills a process that does not read a call's request when ctx has ended and done is still
+// open, because nothing else would end the write. It reports whether it did so.
 func (l *link) free(ctx context.Context, done <-chan struct{}) (ended bool) {
 	if l.process == nil {
 		return false
@@ -166,9 +164,8 @@ func (l *link) free(ctx context.Context, done <-chan struct{}) (ended bool) {
 	}
 }
 
-// lost gives the reason why a call failed. When the connection has ended, it is
-// dropped. again says that it had ended before the call, which the server then
-// has not seen.
+// lost returns why a call failed, and drops the connection if it has ended. again means that it had
+// ended before the call, so the server did not receive it.
 func (s *server) lost(ctx context.Context, c *call, l *link, err error) (why error, again bool) {
 	var answered *jsonrpc.Error
 	var own *effect.Error
@@ -183,7 +180,7 @@ func (s *server) lost(ctx context.Context, c *call, l *link, err error) (why err
 	return fmt.Errorf("the connection ended: %w", err), again
 }
 
-// ended says whether an error means that the connection is of no more use.
+// ended reports whether an error means that the connection is unusable.
 func ended(err error) bool {
 	for _, e := range []error{sdk.ErrConnectionClosed, sdk.ErrSessionMissing, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE} {
 		if errors.Is(err, e) {
@@ -193,8 +190,7 @@ func ended(err error) bool {
 	return false
 }
 
-// exited is an error that says how a process ended, with the end of what it
-// wrote to its standard error.
+// exited returns an error that says how a process exited, with the end of its standard error.
 func exited(p *procgroup.Process, what string) error {
 	<-p.Gone()
 	e := p.Exit()
@@ -210,9 +206,8 @@ func exited(p *procgroup.Process, what string) error {
 	return errors.New(what)
 }
 
-// connect makes a connection and checks the program's declarations against what
-// the server has. With an error, the link may still have a process to end. The
-// caller holds s.mu.
+// connect connects and compares the program's declarations with the server's tools. With an error,
+// the link may still have a process to end. The caller must hold s.mu.
 func (s *server) connect(ctx context.Context, declared []effect.MCPTool) (*link, error) {
 	l := &link{}
 	transport, err := s.transport(l)
@@ -220,23 +215,23 @@ func (s *server) connect(ctx context.Context, declared []effect.MCPTool) (*link,
 		return nil, s.unreachable(err)
 	}
 	options := &sdk.ClientOptions{ElicitationHandler: s.elicited}
-	if s.config.Transport != "http" { // there the exchanges are overheard
+	if s.config.Transport != "http" { // over HTTP, the exchange handles them
 		transport = tapped{transport, s}
 	}
-	connecting := context.WithValue(ctx, callKey{}, nil) // the connection serves other calls too
+	connecting := context.WithValue(ctx, callKey{}, nil) // the connection also serves other calls
 	client := sdk.NewClient(&sdk.Implementation{Name: "concerto", Version: "1"}, options)
 	client.AddSendingMiddleware(patience(s.options.Hand, discoverTime))
 	l.session, err = client.Connect(connecting, transport, nil)
 	if err == nil {
 		if err = s.check(ctx, l, declared); err != nil {
-			_ = l.session.Close() // it is of no use
+			_ = l.session.Close() // the connection is unusable
 		}
 		return l, err
 	}
 	return l, s.unreachable(l.why(ctx, s.config.Command, err))
 }
 
-// why says what kept a connection from being made.
+// why returns why connecting failed.
 func (l *link) why(ctx context.Context, command string, err error) error {
 	var status *refused
 	var failed *url.Error
@@ -263,8 +258,8 @@ func (s *server) unreachable(err error) error {
 		With("tool", s.config.Name)
 }
 
-// transport makes the link's transport: it starts the server's process, which l
-// then holds, or uses the server's address.
+// transport returns the link's transport: it starts the server's process, which it stores in l, or
+// uses the server's address.
 func (s *server) transport(l *link) (sdk.Transport, error) {
 	c := &s.config
 	if s.options.dial != nil {
@@ -304,7 +299,7 @@ func (s *server) transport(l *link) (sdk.Transport, error) {
 	return &sdk.IOTransport{Reader: io.NopCloser(l.first), Writer: p.Stdin}, nil
 }
 
-// close ends the connection for good.
+// close closes the connection permanently.
 func (s *server) close(ctx context.Context) {
 	s.mu.Lock()
 	l := s.link
@@ -313,6 +308,6 @@ func (s *server) close(ctx context.Context) {
 	if l == nil {
 		return
 	}
-	_ = l.session.Close() // what it leaves undone, the end of the process does
+	_ = l.session.Close() // the end of the process completes what this leaves
 	l.end(ctx.Done())
 }

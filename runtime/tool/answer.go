@@ -11,20 +11,20 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// What a handler that is no Go function answers with.
+// Forms of the answer of a handler that is not a Go function.
 const (
 	AnswerJSON  = "json"  // a Result, or any other JSON as the output; the default
 	AnswerText  = "text"  // a text as the output
-	AnswerLines = "lines" // of a command: a process that stays, and speaks JSON-RPC
+	AnswerLines = "lines" // of a command: a long-lived process that speaks JSON-RPC
 )
 
-// DefaultMaxOutput is how many bytes an answer may have when nothing else is said.
+// DefaultMaxOutput is the default limit of an answer, in bytes.
 const DefaultMaxOutput = 1 << 20
 
-// quoted is how many characters of a text messages have.
+// quoted is the number of characters of a text that messages repeat.
 const quoted = 200
 
-// message is what a handler that is no Go function is sent, as one line of JSON.
+// message returns what a handler that is not a Go function receives, as one line of JSON.
 func message(input json.RawMessage, c *Context) ([]byte, error) {
 	return jsonwrite.Encode(struct {
 		Input   json.RawMessage `json:"input"`
@@ -32,7 +32,7 @@ func message(input json.RawMessage, c *Context) ([]byte, error) {
 	}{input, c.Told()})
 }
 
-// readAnswer reads what came back of a call that went well.
+// readAnswer parses the answer of a call that succeeded.
 func readAnswer(form string, text []byte) Result {
 	if form == AnswerText {
 		output, err := jsonwrite.Encode(strings.ToValidUTF8(string(text), "\ufffd"))
@@ -51,8 +51,8 @@ func readAnswer(form string, text []byte) Result {
 	return Result{Success: true, Output: output}
 }
 
-// readResult reads a text that is a Result: an object with a Boolean `success`. One whose
-// other members are of the wrong type is a Result that says so.
+// readResult parses a Result: an object with a Boolean `success`. If another member has the wrong
+// type, the Result is a failure that says so.
 func readResult(text []byte) (Result, bool) {
 	var has struct {
 		Success *bool `json:"success"`
@@ -71,7 +71,7 @@ func readResult(text []byte) (Result, bool) {
 	return r, true
 }
 
-// compact is a JSON text without white space, as encode writes it; false when it is none.
+// compact returns a JSON text without white space, or false if the text is not JSON.
 func compact(text []byte) (json.RawMessage, bool) {
 	if len(text) == 0 || !utf8.Valid(text) {
 		return nil, false
@@ -84,7 +84,7 @@ func compact(text []byte) (json.RawMessage, bool) {
 	return b.Bytes(), true
 }
 
-// beginning is at most n characters of a text, which may be none.
+// beginning returns at most n characters of a text.
 func beginning(text []byte, n int) string {
 	short := string(text[:min(len(text), utf8.UTFMax*n)])
 	runes := []rune(strings.ToValidUTF8(short, "\ufffd"))
@@ -94,7 +94,7 @@ func beginning(text []byte, n int) string {
 	return string(runes[:min(n, len(runes))]) + "…"
 }
 
-// form holds what answers may be to a handler's list.
+// form checks the form of a handler's answers.
 func (r *rules) form(at string, answer *string, forms ...string) {
 	if *answer == "" {
 		*answer = AnswerJSON
@@ -104,7 +104,7 @@ func (r *rules) form(at string, answer *string, forms ...string) {
 	}
 }
 
-// most holds a bound of bytes to be one.
+// most checks a limit in bytes.
 func (r *rules) most(at string, n *int) {
 	if *n == 0 {
 		*n = DefaultMaxOutput
@@ -114,12 +114,12 @@ func (r *rules) most(at string, n *int) {
 	}
 }
 
-// variables holds a list of names of environment variables.
+// variable checks the name of an environment variable.
 func (r *rules) variable(at, name string) {
 	if name == "" || strings.ContainsAny(name, "=*\x00") {
 		r.wrong(at, "must be the name of an environment variable, not %q", name)
 	}
 }
 
-// tooMuch says that an answer is longer than it may be.
+// tooMuch returns the error text for an answer that is too long.
 func tooMuch(most int) string { return fmt.Sprintf("gave more than %d bytes (max_output)", most) }

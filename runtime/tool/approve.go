@@ -13,13 +13,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// ApprovalChannel is where approvals are asked for.
+// ApprovalChannel is the channel of requests for approval.
 const ApprovalChannel = effect.ToolApproval
 
-// Question is what is asked about a call, the payload of ApprovalChannel.
+// Question is a request for approval of a call, the payload of ApprovalChannel.
 type Question struct {
 	Tool        string          `json:"tool"`
-	Args        json.RawMessage `json:"args"` // as shown
+	Args        json.RawMessage `json:"args"` // without secrets
 	By          string          `json:"by"`
 	Description string          `json:"description"`
 	CallID      string          `json:"call_id"`
@@ -32,44 +32,44 @@ type Question struct {
 	TimeoutS    float64         `json:"timeout_s"`
 }
 
-// QuestionContext is what a question tells of the session.
+// QuestionContext describes the session in a Question.
 type QuestionContext struct {
 	SessionID string         `json:"session_id"`
 	Cwd       string         `json:"cwd"`
 	Metadata  map[string]any `json:"metadata"`
 }
 
-// Timeout is how long an answer is waited for.
+// Timeout returns how long to wait for an answer.
 func (q *Question) Timeout() time.Duration { return time.Duration(q.TimeoutS * float64(time.Second)) }
 
-// Approval is what was decided about a call, as the audit has it.
+// Approval is the decision about a call, in the form of the audit.
 type Approval struct {
 	Decision    string      `json:"decision"` // allow, deny or respond
-	Scope       *string     `json:"scope"`    // once or session, of an allowance
+	Scope       *string     `json:"scope"`    // once or session, if allowed
 	Actor       audit.Actor `json:"actor"`
 	MS          int64       `json:"ms"`
 	AskedSHA256 string      `json:"asked_sha256"`
 	Reason      *string     `json:"reason"`
 }
 
-// ruleOfTools is the rule that says which tools may be called.
+// ruleOfTools is the name of the rule that says which tools may be called.
 const ruleOfTools = "[permissions] tools"
 
-// allowed is the word for an allowance.
+// allowed is the decision that allows a call.
 const allowed = "allow"
 
-// actorSession is who decides when it was granted before.
+// actorSession is the actor of a decision by an earlier grant.
 const actorSession = "session"
 
-// grant is what was allowed for a session: calls of a registration of a version, all of
-// them or those with the same arguments.
+// grant is a permission for the rest of the session: for calls of a version of a tool, with any or
+// with the same arguments.
 type grant struct {
 	e    *entry
-	hash string // "": all
+	hash string // "" means any arguments
 }
 
-// Question is what to ask before the call goes on; nil when nothing needs to be asked:
-// the call is refused, needs no approval, or was approved of for the session.
+// Question returns the request for approval that must be answered before the call continues, or nil
+// if the call is refused, needs no approval, or was approved for the session.
 func (c *Call) Question() *Question {
 	if c.refused != nil || c.approval != nil {
 		return nil
@@ -98,7 +98,7 @@ func (c *Call) Question() *Question {
 		Options: []string{decision.Once, decision.Session, decision.Deny}, TimeoutS: d.ApprovalLimit().Seconds()}
 }
 
-// mustAsk says whether calls of a tool must be approved of.
+// mustAsk reports whether calls of a tool need approval.
 func (s *Session) mustAsk(d *Definition) bool {
 	return d.RequiresApproval || s.hooks.MustApprove != nil && s.hooks.MustApprove(d)
 }
@@ -123,7 +123,8 @@ func (c *Call) deny(by audit.Actor, took time.Duration, reason string, stop bool
 	c.refused.stop = stop
 }
 
-// Answer takes the answer to the Question, a JSON value, whose it is, and how long it took.
+// Answer applies the answer to the Question, a JSON value. by is who answered, took how long it
+// took.
 func (c *Call) Answer(answer json.RawMessage, by audit.Actor, took time.Duration) {
 	a := decision.OfTool(answer)
 	if a.Allow {
@@ -161,7 +162,7 @@ func (c *Call) allow(a decision.Answer, by audit.Actor, took time.Duration) {
 	}
 }
 
-// edit puts other arguments in. A mark of what is redacted keeps the value.
+// edit replaces the arguments. A redaction mark keeps the original value.
 func (c *Call) edit(input json.RawMessage) {
 	v, err := jsonschema.Decode(input)
 	var problems []jsonschema.Problem
@@ -183,8 +184,7 @@ func (c *Call) edit(input json.RawMessage) {
 	}
 }
 
-// Nobody says that nobody is there to answer; err may tell more. Behind an effect it is
-// only a text.
+// Nobody denies the call because no approver is available; err may explain why.
 func (c *Call) Nobody(err error) {
 	reason := "nobody approved of it"
 	if err != nil && !errors.Is(err, ErrNobody) && err.Error() != ErrNobody.Error() {
@@ -193,8 +193,7 @@ func (c *Call) Nobody(err error) {
 	c.deny(audit.Actor{Type: effect.ActorDefault}, 0, reason, false)
 }
 
-// TimedOut says that nobody has answered in time. What then happens is the timeout's
-// decision, never anyone's.
+// TimedOut applies the timeout's decision because no answer came in time.
 func (c *Call) TimedOut(took time.Duration) {
 	d := &c.e.def
 	by := audit.Actor{Type: effect.ActorTimeout}
@@ -205,22 +204,22 @@ func (c *Call) TimedOut(took time.Duration) {
 	c.deny(by, took, "nobody answered within "+seconds(d.ApprovalLimit())+" s", d.OnTimeout == OnTimeoutHalt)
 }
 
-// Approved puts in what was decided before, as for a call that is prepared again.
+// Approved applies an earlier decision to a call that is prepared again.
 func (c *Call) Approved(a *Approval) {
 	if c.refused == nil {
 		c.approval = a
 	}
 }
 
-// Approval is what was decided; nil when nothing had to be.
+// Approval returns the decision, or nil if none was needed.
 func (c *Call) Approval() *Approval { return c.approval }
 
-// ErrNobody is what a hook gives when nobody is there to answer.
+// ErrNobody is returned by a hook if no approver is available.
 var ErrNobody = errors.New("nobody is there")
 
 var errNoAnswer = errors.New("nobody answered in time")
 
-// approve asks by the session's hook.
+// approve requests approval by the session's hook.
 func (c *Call) approve(ctx context.Context, q *Question) {
 	if c.s.hooks.Approve == nil {
 		c.Nobody(nil)
@@ -250,17 +249,17 @@ func (c *Call) approve(ctx context.Context, q *Question) {
 	}
 }
 
-// otherArguments is why a call is refused whose arguments are not those that were approved of.
+// otherArguments is the refusal of a call whose arguments differ from the approved ones.
 const otherArguments = "%s was not called: its arguments are not those that were approved of"
 
-// holdApproved refuses the call when what would be called with is not what was approved of, and
-// gives the hash of what would be; "" when the call is not made, or nothing was decided about it.
+// holdApproved refuses the call if its arguments differ from the approved ones. It returns the hash
+// of the arguments, or "" if the call is not made or needed no decision.
 func (c *Call) holdApproved() (executed string) {
 	a := c.approval
 	if a == nil || a.Decision != allowed || c.refused != nil || c.approved == "" {
 		return ""
 	}
-	c.shown = nil // what was shown is not what is called with
+	c.shown = nil // the arguments differ from those that were shown
 	c.value = nil
 	if executed = c.show().hash; executed != c.approved {
 		c.refuse(OutcomeDenied, otherArguments, c.name())
@@ -268,7 +267,7 @@ func (c *Call) holdApproved() (executed string) {
 	return executed
 }
 
-// told is what was decided, for records other than the audit; nil when nothing had to be.
+// told returns the decision for records other than the audit, or nil if none was needed.
 func (c *Call) told(executed string) *effect.AppDecided {
 	a := c.approval
 	if a == nil {

@@ -24,44 +24,44 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// mostCalls bounds a chain of tools that call tools.
+// mostCalls limits the length of a chain of tools that call tools.
 const mostCalls = 8
 
-// mostProblems bounds how many problems of arguments are told.
+// mostProblems limits the reported problems of arguments.
 const mostProblems = 20
 
-// Ask is a call that somebody wants, as plain data.
+// Ask is a request to call a tool, as plain data.
 type Ask struct {
-	Name   string          // "x", "x@2", or what an offer calls it
-	Args   json.RawMessage // nil: {}
-	Value  any             // Args as jsonschema.Decode gives them; nil where nobody has decoded them yet
-	CallID string          // the idempotency key; "": the session makes one
-	Caller string          // "" and Route "": the session's
+	Name   string          // "x", "x@2", or the name in an offer
+	Args   json.RawMessage // nil means {}
+	Value  any             // Args as jsonschema.Decode returns them; nil if not decoded
+	CallID string          // the idempotency key; for "" the session generates one
+	Caller string          // if "" and Route is "": the session's
 	Route  string
-	Parent string   // the CallID of the call that it serves
-	Chain  []string // the names of the calls that led here
-	// Heard, when not nil, hears besides the application what the call emits.
+	Parent string   // CallID of the call that makes this one
+	Chain  []string // names of the enclosing calls
+	// Heard, if not nil, also receives what the call emits.
 	Heard func(channel string, payload json.RawMessage)
 }
 
-// Call is a call on its way. Not safe for concurrent use.
+// Call is a call in progress. It is not safe for concurrent use.
 type Call struct {
 	s        *Session
-	e        *entry // nil when it was not found
+	e        *entry // nil if no tool was found
 	ask      Ask
-	args     []byte // as the handler gets them
+	args     []byte // as the handler receives them
 	value    any    // args, decoded
-	shown    *shown // made when it is wanted
+	shown    *shown // set by show
 	approval *Approval
-	asked    string          // the hash of what was asked about
-	approved string          // that of what was approved of: the same, or what the answer has put in
-	respond  json.RawMessage // given in the tool's place
-	changed  bool            // an answer has put other arguments in
+	asked    string          // hash of the arguments in the request for approval
+	approved string          // hash of the approved arguments: the same, or those of the answer
+	respond  json.RawMessage // result that replaces the tool's
+	changed  bool            // the answer has replaced the arguments
 	refused  *refusal
-	lacks    []string // what the handler ran without
+	lacks    []string // parts of the sandbox that were missing
 }
 
-// shown is the arguments without their secrets, in canonical form, and their hash.
+// shown contains the arguments without secrets in canonical form, and their hash.
 type shown struct {
 	text json.RawMessage
 	hash string
@@ -74,8 +74,8 @@ type refusal struct {
 	stop    bool
 }
 
-// Prepare resolves the name, asks for the permission, looks at the chain and holds the
-// arguments against the schema. The call that it gives may be refused already.
+// Prepare resolves the name, checks permission, depth and cycles, and validates the arguments. The
+// returned call may be refused already.
 func (s *Session) Prepare(a Ask) *Call {
 	if a.CallID == "" {
 		a.CallID = s.base.SessionID + "-" + strconv.FormatInt(s.calls.Add(1), 10)
@@ -113,7 +113,7 @@ func (s *Session) Prepare(a Ask) *Call {
 	return c
 }
 
-// overBudget refuses a call of a session that has made all it may.
+// overBudget refuses a call if the session has used up its calls.
 func (c *Call) overBudget() *Call {
 	return c.refuse(OutcomeLimit, "%s was not called: the session has made the %d calls of tools that its budget allows", c.name(), c.s.hooks.MaxCalls)
 }
@@ -123,7 +123,7 @@ func (c *Call) refuse(o Outcome, format string, args ...any) *Call {
 	return c
 }
 
-// name is the tool's, as chains and messages have it.
+// name returns the tool's name for chains and messages.
 func (c *Call) name() string {
 	if c.e == nil {
 		return c.ask.Name
@@ -141,11 +141,10 @@ func (c *Call) checkChain() {
 	}
 }
 
-// chain is the calls that led here and this one.
+// chain returns the names of the enclosing calls and of this one.
 func (c *Call) chain() []string { return append(slices.Clip(slices.Clone(c.ask.Chain)), c.name()) }
 
-// validate holds the arguments against the schema. v is the arguments, nil where they are
-// to be decoded.
+// validate checks the arguments against the schema. v is the decoded arguments, or nil.
 func (c *Call) validate(v any) {
 	var err error
 	if v == nil {
@@ -162,7 +161,7 @@ func (c *Call) validate(v any) {
 	}
 }
 
-// show makes what is shown of the arguments, once.
+// show returns the arguments without secrets, computed once.
 func (c *Call) show() *shown {
 	if c.shown != nil {
 		return c.shown
@@ -170,7 +169,7 @@ func (c *Call) show() *shown {
 	v, err := c.value, error(nil)
 	if v == nil {
 		if v, err = jsonschema.Decode(c.args); err != nil {
-			v = nil // what cannot be read is not shown: nobody knows what is secret in it
+			v = nil // arguments that cannot be decoded are not shown, because they may contain secrets
 		}
 	}
 	if c.e != nil {
@@ -184,7 +183,7 @@ func (c *Call) show() *shown {
 	return c.shown
 }
 
-// hidden is a JSON text without known secrets.
+// hidden returns a JSON text without known secrets.
 func (c *Call) hidden(text []byte) []byte {
 	if c.s.hooks.Hide == nil {
 		return text
@@ -192,14 +191,15 @@ func (c *Call) hidden(text []byte) []byte {
 	return c.s.hooks.Hide(text)
 }
 
-// key is that of the process.
+// key is the random key of this process.
 var key = sync.OnceValue(func() []byte {
 	k := make([]byte, 32)
-	_, _ = rand.Read(k) // it never fails: the process ends before
+	_, _ = rand.Read(k) // never fails
 	return k
 })
 
-// Tag stands for a secret: equal ones have equal tags, and nothing can be guessed.
+// Tag returns a mark for a secret: equal secrets have equal marks, and a mark does not reveal the
+// secret.
 func Tag(value []byte) string {
 	if text, err := jcs.Canonical(value); err == nil {
 		value = text
@@ -209,17 +209,16 @@ func Tag(value []byte) string {
 	return hex.EncodeToString(m.Sum(nil))[:12]
 }
 
-// Shown is the arguments as approvals, the audit, logs and events show them, in
-// canonical form.
+// Shown returns the arguments as approvals, audit, logs and events show them, in canonical form.
 func (c *Call) Shown() json.RawMessage { return c.show().text }
 
-// ID is the call's, the same for each attempt.
+// ID returns the call's id, which is the same for each attempt.
 func (c *Call) ID() string { return c.ask.CallID }
 
-// Refused says that the call ends without its handler. Run tells how.
+// Refused reports whether the call ends without its handler. Run returns the reason.
 func (c *Call) Refused() bool { return c.refused != nil }
 
-// Definition is the tool's, nil when it was not found.
+// Definition returns the tool's definition, or nil if no tool was found.
 func (c *Call) Definition() *Definition {
 	if c.e == nil {
 		return nil
@@ -227,33 +226,32 @@ func (c *Call) Definition() *Definition {
 	return &c.e.def
 }
 
-// Phase is that a call begins, which may be refused already, or has ended.
+// Phase reports the beginning of a call, which may be refused already, or its end.
 type Phase struct {
 	Ended                   bool
 	CallID, Tool, By, Route string
-	Outcome                 Outcome       // when it has ended
+	Outcome                 Outcome       // at the end
 	Duration                time.Duration // of the handler
 }
 
-// Ended is how a call ended.
+// Ended describes how a call ended.
 type Ended struct {
 	Result  Result // with Info in its metadata
 	Outcome Outcome
 	CallID  string
-	// Started says that the handler was begun: unless the outcome is ok or failed, what it
-	// does may have happened.
+	// Started reports whether the handler was started: unless the outcome is ok or failed, its
+	// effect may have happened.
 	Started bool
-	// Stop says that the agent's call is to end with the error.
+	// Stop means that the agent's call must end with the error.
 	Stop bool
-	// Changed are the arguments, as shown, that an answer to the approval has put in.
+	// Changed contains the arguments that the approval's answer has set, without secrets.
 	Changed  json.RawMessage
 	Duration time.Duration // of the handler
 
 	mocked, unplayed bool // in a test: see effect.AppResult
 }
 
-// Text is the result for a model, and whether it failed. When the arguments were
-// changed, it says so.
+// Text returns the result for a model, and whether it is a failure. It mentions changed arguments.
 func (e Ended) Text() (text string, failed bool) {
 	text, failed = e.Result.Text()
 	if e.Changed != nil {
@@ -262,7 +260,7 @@ func (e Ended) Text() (text string, failed bool) {
 	return text, failed
 }
 
-// end makes the end of a call.
+// end returns the end of a call.
 func (c *Call) end(r Result, o Outcome, started bool, took time.Duration) Ended {
 	metadata := make(map[string]any, len(r.Metadata)+1)
 	for k, v := range r.Metadata {
@@ -277,14 +275,14 @@ func (c *Call) end(r Result, o Outcome, started bool, took time.Duration) Ended 
 	return e
 }
 
-// Call calls a tool for whoever opened the session. It never panics, and every error is
-// a result.
+// Call calls a tool for the application that opened the session. It never panics, and every error
+// is a result.
 func (s *Session) Call(ctx context.Context, name string, args json.RawMessage) Result {
 	return s.Do(ctx, Ask{Name: name, Args: args}).Result
 }
 
-// Do goes the whole way of a call, with the session's hooks. A panic of theirs is a
-// failure, too: what it leaves of the call is not known.
+// Do makes a call from Prepare to its end, with the session's hooks. A panic of a hook is a failure
+// with unknown outcome.
 func (s *Session) Do(ctx context.Context, a Ask) (e Ended) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -300,9 +298,9 @@ func (s *Session) Do(ctx context.Context, a Ask) (e Ended) {
 	return c.finish(ctx)
 }
 
-// finish makes a call about which everything is decided, between its records.
+// finish makes a call that is decided, and writes its records.
 func (c *Call) finish(ctx context.Context) (e Ended) {
-	if c.Question() != nil { // it needs an approval that nobody was asked for
+	if c.Question() != nil { // it needs an approval that was not requested
 		c.Nobody(nil)
 	}
 	c.holdApproved()
@@ -316,7 +314,7 @@ func (c *Call) finish(ctx context.Context) (e Ended) {
 	}
 	if err := c.record(c.Began); err != nil {
 		c.refuse(OutcomeUnavailable, "%s was not called: %v", c.name(), err)
-		return c.Run(ctx) // nothing was begun: there is no end to record
+		return c.Run(ctx) // nothing was started, so no end is recorded
 	}
 	e = c.Run(ctx)
 	if err := c.record(func() audit.Record { return c.Ended(e) }); err != nil {
@@ -325,7 +323,7 @@ func (c *Call) finish(ctx context.Context) (e Ended) {
 	return e
 }
 
-// unrecorded tells that the end of the call is not in the audit.
+// unrecorded logs that the end of the call could not be recorded.
 func (c *Call) unrecorded(err error) {
 	c.s.log("error", fmt.Sprintf("the end of call %s of tool '%s' is not in the audit log: %v", c.ask.CallID, c.name(), err))
 }

@@ -15,29 +15,30 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// Command is a handler that is a command, without a shell around it: the member `command` of
-// a tool in its full form (spec/21-application-tools.md). A call is a process; with the answer
-// "lines" a process takes many.
+// Command is a handler that runs a command without a shell: the member `command` of a tool in its
+// full form (spec/21-application-tools.md). Each call starts a process; with the answer form
+// "lines" one process serves many calls.
 type Command struct {
-	Run       []string          `json:"run"`        // the command, a file when it has a /, and its arguments
-	PassEnv   []string          `json:"pass_env"`   // variables of the session, else of the run
-	Env       map[string]string `json:"env"`        // others
-	Cwd       string            `json:"cwd"`        // ""; the session's
+	// the command, a file if it contains a /, and its arguments
+	Run       []string          `json:"run"`
+	PassEnv   []string          `json:"pass_env"`   // variables of the session, otherwise of the run
+	Env       map[string]string `json:"env"`        // additional variables
+	Cwd       string            `json:"cwd"`        // "" means the session's
 	Answer    string            `json:"answer"`     // AnswerJSON, …
-	MaxOutput int               `json:"max_output"` // bytes; of AnswerLines: of a message
-	Sandbox   *Sandbox          `json:"sandbox"`    // nil: it may do what this process may
+	MaxOutput int               `json:"max_output"` // bytes of the output; for AnswerLines of a message
+	Sandbox   *Sandbox          `json:"sandbox"`    // nil means the permissions of this process
 }
 
-// command is a Command of a tool.
+// command is the Command of a tool.
 type command struct {
 	Command
 	name    string
-	dir     string    // where its relative paths start
-	lacking sync.Once // what of its sandbox is missing is said
+	dir     string    // base of its relative paths
+	lacking sync.Once // limits the warning about a missing sandbox to one
 }
 
-// Definition is the tool that runs the command; its relative paths start at dir. The error
-// is all *DefinitionErrors that there are of the command, joined.
+// Definition returns the tool that runs the command. Relative paths start at dir. The error joins
+// all *DefinitionErrors of the command.
 func (x Command) Definition(s Spec, dir string) (Definition, error) {
 	d := s.With(nil)
 	r := rules{d: &d}
@@ -74,8 +75,8 @@ func (x Command) Definition(s Spec, dir string) (Definition, error) {
 	return d, errors.Join(r.errs...)
 }
 
-// start says how the command's process is started for a call. session is the environment
-// that the application gave.
+// start returns how the command is started for a call. session is the environment from the
+// application.
 func (x *command) start(c *Context, session map[string]string) (procgroup.Command, error) {
 	w := c.world()
 	environ, of, err := x.environ(w, session)
@@ -105,8 +106,7 @@ func (x *command) start(c *Context, session map[string]string) (procgroup.Comman
 	return how, x.confine(c, &how)
 }
 
-// environ is the environment of the command, and the names of those of its variables that
-// it was passed of the run's.
+// environ returns the command's environment, and the names of the run's variables in it.
 func (x *command) environ(w *World, session map[string]string) (environ, of []string, err error) {
 	base, _ := procgroup.Inherit{Keys: w.Keys}.Of(w.environ())
 	more := map[string]string{}
@@ -123,7 +123,7 @@ func (x *command) environ(w *World, session map[string]string) (environ, of []st
 	return joined(base, more), of, nil
 }
 
-// directory is where the command runs: its own, else the session's.
+// directory returns the command's working directory: its own, or the session's.
 func (x *command) directory(c *Context) (string, error) {
 	dir := c.Cwd
 	if x.Cwd != "" {
@@ -144,7 +144,7 @@ func (x *command) directory(c *Context) (string, error) {
 	return dir, nil
 }
 
-// reason is an error without what was tried on what.
+// reason returns an error without its operation and path.
 func reason(err error) error {
 	var at *os.PathError
 	if errors.As(err, &at) {
@@ -153,13 +153,13 @@ func reason(err error) error {
 	return err
 }
 
-// UnmarshalJSON reads the full form. A member that is not known is an error.
+// UnmarshalJSON parses the full form. An unknown member is an error.
 func (x *Command) UnmarshalJSON(text []byte) error {
 	type plain Command
 	return strictly(text, (*plain)(x))
 }
 
-// strictly decodes an object all of whose members are known.
+// strictly decodes an object and refuses unknown members.
 func strictly(text []byte, into any) error {
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.DisallowUnknownFields()

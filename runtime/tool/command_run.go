@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// commandGrace is what a command is given to end between SIGTERM and SIGKILL.
+	// commandGrace is the time between SIGTERM and SIGKILL for a command.
 	commandGrace = 2 * time.Second
-	// leftGrace is what is given to what a command has left behind.
+	// leftGrace is the same for processes that a command has left behind.
 	leftGrace = 100 * time.Millisecond
-	// keptStderr is how much of the end of a command's standard error is kept, in bytes.
+	// keptStderr is how much of the end of a command's standard error is stored, in bytes.
 	keptStderr = 64 << 10
 )
 
@@ -52,7 +52,7 @@ func (x *command) call(ctx context.Context, input json.RawMessage, c *Context) (
 	return readAnswer(x.Answer, out.text), nil
 }
 
-// stderr passes what the command says aside on to the run's log.
+// stderr logs the command's standard error.
 func (x *command) stderr(w *World) *stderrlog.Lines {
 	return &stderrlog.Lines{Log: func(line string) {
 		if w.Stderr != nil {
@@ -61,18 +61,18 @@ func (x *command) stderr(w *World) *stderrlog.Lines {
 	}}
 }
 
-// converse writes a process its input, reads its output, and returns when nothing of its
-// group is left. It ends the process with ctx.
+// converse writes the input to a process, reads its output, and returns when its group has exited.
+// It ends the process when ctx ends.
 func converse(ctx context.Context, p *procgroup.Process, input []byte, out io.Writer) {
 	written, read := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(written)
-		_, _ = p.Stdin.Write(input) // who does not read it does not want it
+		_, _ = p.Stdin.Write(input) // an error means that the process does not read its input
 		_ = p.Stdin.Close()
 	}()
 	go func() {
 		defer close(read)
-		_, _ = io.Copy(out, p.Stdout) // it ends with the process
+		_, _ = io.Copy(out, p.Stdout) // ends with the process
 	}()
 	select {
 	case <-p.Done():
@@ -80,12 +80,12 @@ func converse(ctx context.Context, p *procgroup.Process, input []byte, out io.Wr
 	case <-ctx.Done():
 		p.End(commandGrace, nil)
 	}
-	_ = p.Stdin.Close() // as a child of it may hold the other end, and not read
+	_ = p.Stdin.Close() // a child may hold the other end without reading
 	<-read
 	<-written
 }
 
-// leave ends what is left of a process that has ended: procgroup has asked it to.
+// leave ends the rest of a process's group after procgroup has sent SIGTERM.
 func leave(ctx context.Context, p *procgroup.Process) {
 	t := time.NewTimer(leftGrace)
 	defer t.Stop()
@@ -99,7 +99,7 @@ func leave(ctx context.Context, p *procgroup.Process) {
 	<-p.Gone()
 }
 
-// failed is the result of a command that has not ended well: its own when it gave one.
+// failed returns the result of a command that failed: its own Result if it printed one.
 func (x *command) failed(e procgroup.Exit, stdout []byte) Result {
 	why := x.fate(e)
 	if r, ok := readResult(stdout); ok && x.Answer != AnswerText {
@@ -111,15 +111,15 @@ func (x *command) failed(e procgroup.Exit, stdout []byte) Result {
 	return Result{Error: why}
 }
 
-// output is what a process writes, as far as it may.
+// output stores a process's output up to a limit.
 type output struct {
 	text    []byte
 	most    int
 	crossed bool
-	over    func() // called once, when there is more
+	over    func() // called once when the limit is exceeded
 }
 
-// Write takes what there is room for, and forgets the rest.
+// Write stores what fits and drops the rest.
 func (o *output) Write(b []byte) (int, error) {
 	room := o.most - len(o.text)
 	o.text = append(o.text, b[:min(len(b), room)]...)

@@ -7,17 +7,17 @@ import (
 	"fmt"
 )
 
-// mostInner bounds how many calls of other tools a process has under way.
+// mostInner limits the running calls of other tools by a process.
 const mostInner = 64
 
-// innerCall is the parameters of `tools/call`.
+// innerCall contains the parameters of `tools/call`.
 type innerCall struct {
 	Name   string          `json:"name"`
 	Args   json.RawMessage `json:"args"`
 	Parent string          `json:"parent"`
 }
 
-// compose begins a call of another tool, for the call that `parent` says.
+// compose begins a call of another tool for the call named by `parent`.
 func (p *peer) compose(m rpcMessage) *rpcError {
 	var of innerCall
 	if err := json.Unmarshal(m.Params, &of); err != nil {
@@ -51,7 +51,7 @@ func (p *peer) compose(m rpcMessage) *rpcError {
 	return nil
 }
 
-// composed answers a request for a call of another tool, also one that was taken back.
+// composed answers a request to call another tool, even if it was cancelled.
 func (p *peer) composed(ctx context.Context, id json.RawMessage, r Result) {
 	p.mu.Lock()
 	delete(p.inner, string(id))
@@ -69,7 +69,7 @@ func badParams(path, why string) *rpcError {
 
 var errTakenBack = errors.New("the tool has taken the call back")
 
-// takenBack is why a process has taken a request back.
+// takenBack returns the cause of a context whose request a process has cancelled.
 func takenBack(reason string) error {
 	if reason == "" {
 		return errTakenBack

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonschema"
 )
 
-// DefinitionError is a definition that is none. Pointer says where, as a JSON pointer
-// into the definition as files write it ("/parameters/properties/a/type").
+// DefinitionError is an error in a definition. Pointer is a JSON pointer into the definition in the
+// form of files ("/parameters/properties/a/type").
 type DefinitionError struct{ Name, Pointer, Why string }
 
 func (e *DefinitionError) Error() string {
@@ -24,16 +24,16 @@ func (e *DefinitionError) Error() string {
 	return fmt.Sprintf("tool '%s': %s: %s", e.Name, e.Pointer, e.Why)
 }
 
-// ErrDuplicate is what a *DuplicateError is.
+// ErrDuplicate matches every *DuplicateError.
 var ErrDuplicate = errors.New("the tool is registered already")
 
-// Owned is a version of a tool, "x@1", and who registered it.
+// Owned is a version of a tool, "x@1", and its owner.
 type Owned struct {
 	Name  string `json:"name"`
 	Owner string `json:"owner"`
 }
 
-// DuplicateError names tools that are registered already, with their owners.
+// DuplicateError lists tools that are already registered, with their owners.
 type DuplicateError struct{ Tools []Owned }
 
 func (e *DuplicateError) Error() string {
@@ -44,24 +44,25 @@ func (e *DuplicateError) Error() string {
 	return strings.Join(all, "; ")
 }
 
-// Is says that it is an ErrDuplicate.
+// Is reports whether target is ErrDuplicate.
 func (e *DuplicateError) Is(target error) bool { return target == ErrDuplicate }
 
 // entry is a registered version of a tool.
 type entry struct {
-	def            Definition // with the defaults of what cannot be told from having been set
-	owner, session string     // session: it is of this one alone
-	recorded       string     // the name in the audit; "": the definition's
-	order          uint64     // of registration
+	// with defaults, except those that could not be distinguished from set values
+	def            Definition
+	owner, session string // session: the only session that it belongs to
+	recorded       string // name in the audit; "" means the definition's
+	order          uint64 // of registration
 	params, output *jsonschema.Schema
 	slots          chan struct{} // taken by calls; nil without MaxConcurrent
 	stats          stats
 }
 
-// id is "x@1".
+// id returns "x@1".
 func (e *entry) id() string { return fmt.Sprintf("%s@%d", e.def.Name, e.def.Version) }
 
-// anyObject is the schema of arguments of which nothing is said.
+// anyObject is the default schema of arguments.
 const anyObject = `{"type":"object"}`
 
 var anyObjectSchema = sync.OnceValue(func() *jsonschema.Schema {
@@ -69,7 +70,7 @@ var anyObjectSchema = sync.OnceValue(func() *jsonschema.Schema {
 	return s
 })
 
-// define makes an entry of a definition, or says all that is wrong with it.
+// define returns an entry for a definition, or all errors in it.
 func define(d Definition) (*entry, error) {
 	r := rules{d: &d}
 	if toolname.Check(d.Name) != nil {
@@ -114,7 +115,7 @@ func define(d Definition) (*entry, error) {
 	return e, errors.Join(r.errs...)
 }
 
-// rules collects what is wrong with a definition.
+// rules collects the errors in a definition.
 type rules struct {
 	d    *Definition
 	errs []error
@@ -143,7 +144,7 @@ func (r *rules) handler() {
 	}
 }
 
-// The bounds of times.
+// Limits of durations.
 const (
 	leastTime = time.Millisecond
 	mostTime  = 86400 * time.Second
@@ -179,7 +180,7 @@ func (r *rules) schema(at string, text json.RawMessage) *jsonschema.Schema {
 	return s
 }
 
-// isObject demands that the arguments are an object: models and hosts give no other.
+// isObject requires that the arguments are an object, because models and hosts send no others.
 func (r *rules) isObject(parameters json.RawMessage) {
 	var top struct {
 		Type any `json:"type"`

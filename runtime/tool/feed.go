@@ -10,18 +10,18 @@ import (
 // mostWaiting is how many bytes may wait until a process reads them.
 const mostWaiting = 16 << 20
 
-// feed writes messages to a process, in order. Who sends does not wait for the process.
+// feed writes messages to a process in order, without blocking the sender.
 type feed struct {
 	p    *procgroup.Process
-	over func() // called when the process does not read what it is sent
+	over func() // called when the process does not read its input
 
 	mu      sync.Mutex
-	more    sync.Cond // there is something to write, or the end
+	more    sync.Cond // there is something to write, or ending was set
 	queue   [][]byte
-	waiting int   // bytes that are not written yet
-	sent    int64 // bytes, those that wait included
-	ending  bool  // nothing is sent any more
-	failed  bool  // what was sent is not read
+	waiting int   // bytes not yet written
+	sent    int64 // bytes, including those that wait
+	ending  bool  // nothing more may be sent
+	failed  bool  // the process does not read
 
 	done    chan struct{}
 	written int64 // bytes; valid after done
@@ -34,7 +34,7 @@ func newFeed(p *procgroup.Process, over func()) *feed {
 	return f
 }
 
-// send sends a line, and gives the place at which it begins in all that was sent.
+// send queues a line and returns its offset in the bytes sent.
 func (f *feed) send(line []byte) (at int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -53,7 +53,7 @@ func (f *feed) send(line []byte) (at int64) {
 	return at
 }
 
-// fail says once that the process does not read.
+// fail reports, once, that the process does not read.
 func (f *feed) fail() {
 	if !f.failed {
 		f.failed, f.ending, f.queue = true, true, nil
@@ -62,7 +62,7 @@ func (f *feed) fail() {
 	}
 }
 
-// close ends the process's input once it has been sent what waits.
+// close closes the process's input after the queued lines.
 func (f *feed) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,8 +70,7 @@ func (f *feed) close() {
 	f.more.Signal()
 }
 
-// read is how many bytes a process has read that has ended; what is still in its pipe,
-// it has not.
+// read returns how many bytes an exited process has read; bytes in its pipe do not count.
 func (f *feed) read() int64 {
 	_ = f.p.Stdin.SetWriteDeadline(time.Unix(1, 0)) // a child may hold the other end
 	f.close()
@@ -79,7 +78,7 @@ func (f *feed) read() int64 {
 	return f.written
 }
 
-// write writes what is sent until there is no more.
+// write writes the queued lines until the feed is closed.
 func (f *feed) write() {
 	defer close(f.done)
 	defer f.p.Stdin.Close()
@@ -100,12 +99,12 @@ func (f *feed) write() {
 	failed := f.failed
 	f.mu.Unlock()
 	if failed {
-		<-f.p.Done() // over sees to it
+		<-f.p.Done() // over ends the process
 	}
 	select {
 	case <-f.p.Done():
 		f.written -= int64(max(f.p.Unread(), 0))
-	default: // it may still read that
+	default: // it may still read them
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// schemaOf is the schema of arguments that a Go type can take.
+// schemaOf returns the schema of a Go type's arguments.
 func schemaOf(name string, t reflect.Type) (json.RawMessage, error) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -46,14 +46,14 @@ var (
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// schemaBuilder writes the schema of a type.
+// schemaBuilder builds the schema of a type.
 type schemaBuilder struct {
 	name  string
 	root  reflect.Type
-	open  map[reflect.Type]bool   // structs that are being written
-	names map[reflect.Type]string // of those that contain themselves, in $defs
+	open  map[reflect.Type]bool   // structs whose schema is being built
+	names map[reflect.Type]string // names in $defs of structs that contain themselves
 	defs  map[string]any
-	err   error // the first
+	err   error // the first error
 }
 
 func (b *schemaBuilder) wrong(at, format string, args ...any) {
@@ -62,7 +62,7 @@ func (b *schemaBuilder) wrong(at, format string, args ...any) {
 	}
 }
 
-// schema is that of a type. at is where it will stand, what says of which field it is.
+// schema returns the schema of a type. at is its position, what describes the field for errors.
 func (b *schemaBuilder) schema(t reflect.Type, at, what string) map[string]any {
 	switch {
 	case t == rawMessage:
@@ -72,7 +72,7 @@ func (b *schemaBuilder) schema(t reflect.Type, at, what string) map[string]any {
 	case t.Kind() == reflect.Pointer:
 		return b.schema(t.Elem(), at, what)
 	case reflect.PointerTo(t).Implements(jsonUnmarshaler):
-		return map[string]any{} // nobody knows its form
+		return map[string]any{} // any value
 	case reflect.PointerTo(t).Implements(textUnmarshaler):
 		return map[string]any{"type": "string"}
 	}
@@ -117,7 +117,7 @@ func (b *schemaBuilder) list(t reflect.Type, at, what string) map[string]any {
 	return s
 }
 
-// object is the schema of a struct, a reference to it where it contains itself.
+// object returns the schema of a struct, or a reference to it if it contains itself.
 func (b *schemaBuilder) object(t reflect.Type, at string) map[string]any {
 	if b.open[t] || b.names[t] != "" {
 		return b.refer(t)
@@ -166,17 +166,17 @@ func (b *schemaBuilder) refer(t reflect.Type) map[string]any {
 	return map[string]any{"$ref": "#/$defs/" + b.names[t]}
 }
 
-// field is a member of the JSON form of a struct.
+// field is a member of a struct's JSON form.
 type field struct {
 	reflect.StructField
 	name             string
-	tagged           bool // the name is a tag's
+	tagged           bool // the name comes from a tag
 	optional, quoted bool
 	depth            int
 }
 
-// fieldsOf gives the members of a struct as encoding/json has them: of those of one name
-// the one that is embedded least deeply, then the one whose tag says so, then none.
+// fieldsOf returns the members of a struct by the rules of encoding/json: of several with one name
+// the least deeply embedded one, then the tagged one, otherwise none.
 func fieldsOf(t reflect.Type) []field {
 	var all []field
 	collect(t, 0, false, map[reflect.Type]bool{}, &all)
@@ -245,7 +245,7 @@ func collect(t reflect.Type, depth int, optional bool, within map[reflect.Type]b
 	}
 }
 
-// tags adds what the tags of a field say.
+// tags applies a field's tags to its schema.
 func (b *schemaBuilder) tags(s map[string]any, f field, at string) {
 	if doc := f.Tag.Get("doc"); doc != "" {
 		s["description"] = doc

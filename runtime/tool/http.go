@@ -9,35 +9,37 @@ import (
 	"strings"
 )
 
-// HTTP is a handler that is an address: the member `http` of a tool in its full form
-// (spec/21-application-tools.md). A call is one request, which is not repeated.
+// HTTP is a handler that calls an address: the member `http` of a tool in its full form
+// (spec/21-application-tools.md). Each call sends one request, which is never repeated.
 type HTTP struct {
-	URL        string            `json:"url"`
-	Method     string            `json:"method"`      // POST; with GET the input's scalars are the query
-	Headers    map[string]string `json:"headers"`     // sent as they are
-	HeadersEnv map[string]string `json:"headers_env"` // sent with the value of a variable of the session, else of the run
-	Answer     string            `json:"answer"`      // AnswerJSON, AnswerText
-	MaxOutput  int               `json:"max_output"`  // bytes of the answer
+	URL string `json:"url"`
+	// POST; for GET the scalars of the input become the query
+	Method  string            `json:"method"`
+	Headers map[string]string `json:"headers"` // sent unchanged
+	// sent with the value of a variable of the session, otherwise of the run
+	HeadersEnv map[string]string `json:"headers_env"`
+	Answer     string            `json:"answer"`     // AnswerJSON, AnswerText
+	MaxOutput  int               `json:"max_output"` // bytes of the answer
 }
 
-// address is an HTTP of a tool.
+// address is the HTTP handler of a tool.
 type address struct {
 	HTTP
 	name string
 	url  *url.URL
 }
 
-// httpMethods are those that a tool may have.
+// httpMethods lists the allowed methods.
 var httpMethods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// UnmarshalJSON reads the full form. A member that is not known is an error.
+// UnmarshalJSON parses the full form. An unknown member is an error.
 func (x *HTTP) UnmarshalJSON(text []byte) error {
 	type plain HTTP
 	return strictly(text, (*plain)(x))
 }
 
-// Definition is the tool that calls the address, which has no relative paths. The error is
-// all *DefinitionErrors that there are of the address, joined.
+// Definition returns the tool that calls the address. The error joins all *DefinitionErrors of the
+// address.
 func (x HTTP) Definition(s Spec, _ string) (Definition, error) {
 	d := s.With(nil)
 	r := rules{d: &d}
@@ -67,7 +69,7 @@ func (x HTTP) Definition(s Spec, _ string) (Definition, error) {
 	return d, errors.Join(r.errs...)
 }
 
-// ownHeaders are those that nobody else sets.
+// ownHeaders lists the headers that only this package sets.
 var ownHeaders = []string{"Idempotency-Key", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade"}
 
 func (r *rules) headers(at string, all map[string]string) {
@@ -83,7 +85,7 @@ func (r *rules) headers(at string, all map[string]string) {
 	}
 }
 
-// isHeader says whether a text may be the name of a header (RFC 9110, 5.6.2).
+// isHeader reports whether a text is a valid header name (RFC 9110, 5.6.2).
 func isHeader(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(c rune) bool {
 		return c <= ' ' || c > '~' || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", c)

@@ -18,16 +18,16 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/httpclient"
 )
 
-// httpTransport makes the requests of all tools. A proxy is the process's, as for all that
-// Concerto calls. No connection is used twice: package http sends again what an old one
-// did not answer, and a call is made once.
+// httpTransport sends the requests of all tools. It uses the process's proxy, like all requests of
+// Concerto. It does not reuse connections, because package http repeats a request that an old
+// connection did not answer, and a call must be made only once.
 var httpTransport = sync.OnceValue(func() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxResponseHeaderBytes, t.DisableKeepAlives = 1<<20, true
 	return t
 })
 
-// call makes the request of a call.
+// call sends the request of a call.
 func (x *address) call(ctx context.Context, input json.RawMessage, c *Context) (Result, error) {
 	request, err := x.request(ctx, input, c)
 	if err != nil {
@@ -56,7 +56,7 @@ func (x *address) call(ctx context.Context, input json.RawMessage, c *Context) (
 	return readAnswer(x.Answer, body), nil
 }
 
-// shown is the address without its query, in which a key may stand.
+// shown returns the address without its query, which may contain a key.
 func (x *address) shown() string {
 	u := *x.url
 	u.RawQuery, u.Fragment = "", ""
@@ -95,7 +95,7 @@ func (x *address) request(ctx context.Context, input json.RawMessage, c *Context
 	return r, nil
 }
 
-// allHeaders are the request's, and which variables of the run they hold.
+// allHeaders returns the request's headers, and the variables of the run in them.
 func (x *address) allHeaders(c *Context) (all http.Header, of []string, err error) {
 	all = http.Header{"User-Agent": {"concerto"}}
 	if x.Method != http.MethodGet {
@@ -126,8 +126,8 @@ func (x *address) allHeaders(c *Context) (all http.Header, of []string, err erro
 	return all, of, nil
 }
 
-// query is the address's query with the scalars of the input, of which those are left out
-// whose names the address has itself.
+// query returns the address's query with the scalars of the input, except those whose names are in
+// the address.
 func (x *address) query(input json.RawMessage, c *Context) (string, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(input, &all); err != nil {
@@ -153,7 +153,7 @@ func (x *address) query(input json.RawMessage, c *Context) (string, error) {
 	return out + more.Encode(), nil
 }
 
-// scalarText is a JSON value as a query has it; false when it is an array or an object.
+// scalarText returns a JSON value in the form of a query; false for an array or an object.
 func scalarText(v json.RawMessage) (string, bool) {
 	var text string
 	switch v = bytes.TrimSpace(v); {
@@ -165,10 +165,10 @@ func scalarText(v json.RawMessage) (string, bool) {
 	return string(v), true
 }
 
-// mostRedirects bounds how often one answer leads to the next.
+// mostRedirects limits the redirects of one request.
 const mostRedirects = 10
 
-// redirect follows on the same host alone.
+// redirect allows redirects only to the same host.
 func (x *address) redirect(c *Context, r *http.Request, via []*http.Request) error {
 	if len(via) > mostRedirects {
 		return fmt.Errorf("it led elsewhere %d times", mostRedirects)
@@ -179,8 +179,8 @@ func (x *address) redirect(c *Context, r *http.Request, via []*http.Request) err
 	return c.may(Reach{Address: r.URL.String()})
 }
 
-// sameHost says whether two addresses are of one host and port, or lead from http to https
-// on their own ports.
+// sameHost reports whether two addresses have the same host and port, or lead from http to https on
+// the default ports.
 func sameHost(to, from *url.URL) bool {
 	port := func(u *url.URL) string {
 		if p := u.Port(); p != "" {
@@ -194,11 +194,11 @@ func sameHost(to, from *url.URL) bool {
 	return to.Scheme == from.Scheme && port(to) == port(from) || from.Scheme == "http" && to.Scheme == "https" && port(from) == "80" && port(to) == "443"
 }
 
-// ofRefusal is how many characters of a refusal's body messages have.
+// ofRefusal is the number of characters of an error response that messages repeat.
 const ofRefusal = 500
 
-// refused is the result of an answer with another status than 2xx. A Result in the body
-// says what went wrong.
+// refused returns the result of a response with a status other than 2xx. A Result in the body is
+// used as it is.
 func (x *address) refused(status int, body []byte) Result {
 	why := strings.TrimSpace("answered with status " + strconv.Itoa(status) + " " + http.StatusText(status))
 	if len(body) > x.MaxOutput {
@@ -214,8 +214,7 @@ func (x *address) refused(status int, body []byte) Result {
 	return Result{Error: why}
 }
 
-// hide takes known secrets out of what a result says went wrong: an answer may repeat
-// what it was sent.
+// hide removes known secrets from a result's error, because a response may repeat the request.
 func (c *Context) hide(r Result) Result {
 	if c.running == nil || c.running.c.s.hooks.Hide == nil {
 		return r

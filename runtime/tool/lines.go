@@ -10,24 +10,24 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// lines is a command that stays: one process at a time takes all calls, of a session, or of
-// this process. Another is started in place of one that has ended, and of one that does not
-// answer a call that is over.
+// lines is a long-lived command: one process at a time serves all calls of a session, or of this
+// process. Another one replaces a process that has exited, or that does not answer a cancelled
+// call.
 type lines struct {
 	x      *command
 	global bool
 
 	mu      sync.Mutex
-	now     *peer          // takes new calls; nil: there is none
-	all     map[*peer]bool // those that have not ended
-	over    bool           // there are no calls any more, but for those that were begun before
-	changed chan struct{}  // closed when one has ended
+	now     *peer          // serves new calls; nil if there is none
+	all     map[*peer]bool // those that have not exited
+	over    bool           // no further calls, except those that were begun before
+	changed chan struct{}  // closed when a process has exited
 }
 
-// attempts bounds to how many processes a call is sent that have ended before they read it.
+// attempts limits how often a call is sent again because the process exited before it read it.
 const attempts = 3
 
-// stay makes the tool one whose process stays.
+// stay makes the tool a long-lived command.
 func (x *command) stay(d *Definition) {
 	if d.Scope == PerSession {
 		d.Open = func(context.Context, *Context) (Handler, io.Closer, error) {
@@ -56,7 +56,7 @@ func (l *lines) call(ctx context.Context, input json.RawMessage, c *Context) (Re
 	return Failure("%s, as %d others before they read the call", why, attempts-1), nil
 }
 
-// begin sends a call to the process, which is started when there is none.
+// begin sends a call to the process, and starts one if there is none.
 func (l *lines) begin(ctx context.Context, input json.RawMessage, c *Context) (*peer, *peerCall, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,7 +70,7 @@ func (l *lines) begin(ctx context.Context, input json.RawMessage, c *Context) (*
 	}
 	p := l.now
 	k, err := p.send(ctx, input, c)
-	if l.over { // a call that was begun before: its process ends with it
+	if l.over { // the call was begun before; its process ends with it
 		l.now = nil
 		p.retire()
 	}
@@ -80,7 +80,7 @@ func (l *lines) begin(ctx context.Context, input json.RawMessage, c *Context) (*
 // start starts a process.
 func (l *lines) start(c *Context) error {
 	at, environment, run := *c, c.Environment, c.world().run()
-	if l.global { // it is nobody's session's
+	if l.global { // it belongs to no session
 		at.Cwd, environment = "", nil
 		run = (&World{Executable: run.Executable}).run()
 	}
@@ -99,7 +99,7 @@ func (l *lines) start(c *Context) error {
 	return nil
 }
 
-// gone forgets a process that has ended.
+// gone removes an exited process.
 func (l *lines) gone(p *peer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +112,7 @@ func (l *lines) gone(p *peer) {
 	}
 }
 
-// replace has the next call begin another process.
+// replace makes the next call start another process.
 func (l *lines) replace(p *peer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +121,7 @@ func (l *lines) replace(p *peer) {
 	}
 }
 
-// release ends the process once its calls are over, and says when there is none any more.
+// release ends the process after its calls. wait returns when no process is left.
 func (l *lines) release() (wait func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +148,7 @@ func (l *lines) wait() {
 	}
 }
 
-// Close ends the process and waits until it has ended.
+// Close ends the process and waits until it has exited.
 func (l *lines) Close() error {
 	l.release()()
 	return nil

@@ -9,14 +9,14 @@ import (
 	"reflect"
 )
 
-// New makes a tool of a Go function: its parameters are In's fields, its output is what
-// it gives as JSON. Within f, From gives the call's Context.
+// New makes a tool of a Go function. The parameters are In's fields, and the output is the
+// function's result as JSON. Within f, From returns the call's Context.
 //
-// In is a struct, a pointer to one, or a map with texts as keys. Its schema has the fields
-// under their JSON names; pointers and fields with omitempty or omitzero are optional. The
-// tags doc, enum ("a,b"), min, max, pattern, format and redact ("true") say more. A type
-// without a schema is a *DefinitionError of Register's, which names the field. Numbers
-// within an `any` come as json.Number, so that none is rounded.
+// In is a struct, a pointer to one, or a map with string keys. Its schema contains the fields under
+// their JSON names; pointers and fields with omitempty or omitzero are optional. The tags doc, enum
+// ("a,b"), min, max, pattern, format and redact ("true") add to it. For a type without a schema,
+// Register returns a *DefinitionError that names the field. Numbers within an `any` are
+// json.Number, so none is rounded.
 func New[In, Out any](name, doc string, f func(context.Context, In) (Out, error)) Definition {
 	d := Definition{Name: name, Description: doc}
 	d.Parameters, d.wrong = schemaOf(name, reflect.TypeFor[In]())
@@ -41,11 +41,10 @@ func New[In, Out any](name, doc string, f func(context.Context, In) (Out, error)
 	return d
 }
 
-// SchemaOf is the JSON Schema that New makes of a struct or map type.
+// SchemaOf returns the JSON Schema that New generates for a struct or map type.
 func SchemaOf(t reflect.Type) (json.RawMessage, error) { return schemaOf(t.String(), t) }
 
-// argumentsError is that of arguments which fit the schema, but not the Go type: 1.0 for
-// an int.
+// argumentsError is the error of arguments that fit the schema but not the Go type: 1.0 for an int.
 type argumentsError struct{ error }
 
 func decode(input json.RawMessage, to any) error {

@@ -12,16 +12,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
-// The calls of the program's own tools, and of its MCP servers': others make them. Here
-// they are approved of and recorded as the application's are.
+// Calls of the program's own tools and of its MCP servers' tools. The program makes these calls;
+// this package only requests approval for them and records them like calls of the application's
+// tools.
 
-// begun is a call that was recorded, and not its end.
+// begun is a call whose beginning is recorded, but not its end.
 type begun struct {
 	*Call
 	at time.Time
 }
 
-// ownSession is the session for the program's own tools.
+// ownSession returns the session for the program's own tools.
 func (p *Performer) ownSession() (*Session, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -35,8 +36,7 @@ func (p *Performer) ownSession() (*Session, error) {
 	return p.owns, err
 }
 
-// ownCall makes a call of one of the program's tools. Its arguments are not looked at: who
-// calls it does that.
+// ownCall prepares a call of one of the program's tools. The caller validates the arguments.
 func (p *Performer) ownCall(q *effect.AppAsk) (*Call, error) {
 	s, err := p.ownSession()
 	if err != nil {
@@ -48,8 +48,8 @@ func (p *Performer) ownCall(q *effect.AppAsk) (*Call, error) {
 	return c, nil
 }
 
-// ownEntry is the entry of a tool of the program's, the same for all its calls: what is
-// allowed for the session is of an entry.
+// ownEntry returns the entry of a program's tool, the same for all calls, because grants belong to
+// an entry.
 func (p *Performer) ownEntry(q *effect.AppAsk) *entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +65,7 @@ func (p *Performer) ownEntry(q *effect.AppAsk) *entry {
 	return e
 }
 
-// recordCall records that a call of the program's begins.
+// recordCall records the beginning of a program's call.
 func (p *Performer) recordCall(ctx context.Context, q *effect.AppAsk) (*effect.AuditCalled, error) {
 	p.mu.Lock()
 	x := p.asked[q.CallID]
@@ -80,7 +80,7 @@ func (p *Performer) recordCall(ctx context.Context, q *effect.AppAsk) (*effect.A
 		}
 	}
 	if effect.IsAgain(ctx) && b.stands(audit.KindCall) {
-		// it was recorded
+		// recorded before
 	} else if err := b.record(b.Began); err != nil {
 		return &effect.AuditCalled{Error: fmt.Sprintf("%s was not called: %v", b.name(), err)}, nil
 	}
@@ -94,8 +94,8 @@ func (p *Performer) recordCall(ctx context.Context, q *effect.AppAsk) (*effect.A
 	return &effect.AuditCalled{ID: p.last}, nil
 }
 
-// Record records a call of the program's that no request tells of, and gives what records
-// its end. Its error is that the call must not begin.
+// Record records a call of the program that is not an effect, and returns the function that records
+// its end. If it fails, the call must not begin.
 func (p *Performer) Record(q *effect.AppAsk) (done func(o Outcome, message string, output int), err error) {
 	called, err := p.recordCall(context.Background(), q)
 	switch {
@@ -105,11 +105,12 @@ func (p *Performer) Record(q *effect.AppAsk) (done func(o Outcome, message strin
 		return nil, errors.New(called.Error)
 	}
 	return func(o Outcome, message string, output int) {
-		_ = p.recordDone(context.Background(), &effect.AuditDone{ID: called.ID, Outcome: string(o), Error: message, OutputBytes: int64(output)}) // of a call that is known
+		// the call is known
+		_ = p.recordDone(context.Background(), &effect.AuditDone{ID: called.ID, Outcome: string(o), Error: message, OutputBytes: int64(output)})
 	}, nil
 }
 
-// Do makes a call of the application's tools with the session's hooks; false when it has
+// Do makes a call of the application's tools with the session's hooks. ok is false if there are
 // none.
 func (p *Performer) Do(ctx context.Context, a Ask) (e Ended, ok bool) {
 	s := p.opened()
@@ -145,14 +146,14 @@ func (b *begun) done(o Outcome, message string, bytes int) {
 	}
 }
 
-// Suspend forgets the calls under way: the run is gone on with, and they are.
+// Suspend forgets the running calls: the run will be resumed together with them.
 func (p *Performer) Suspend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.begun = nil
 }
 
-// abandon records the end of the calls that the run's end has cut off.
+// abandon records the end of the calls that the end of the run has interrupted.
 func (p *Performer) abandon() {
 	p.mu.Lock()
 	left := p.begun

@@ -14,24 +14,25 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// farewell is how long a process that stays may take to end once its input has ended.
+// farewell is how long a long-lived process may take to exit after its input was closed.
 const farewell = time.Second
 
-// peer is a process that takes calls as a client of `concerto serve` does, by JSON-RPC.
+// peer is a process that serves calls by JSON-RPC, as a client of `concerto serve` does.
 type peer struct {
 	l     *lines
 	p     *procgroup.Process
 	in    *feed
 	log   *stderrlog.Lines
 	world atomic.Pointer[World] // of the last call's session
-	cut   sync.Once             // it is ended
-	noisy sync.Once             // that it does not speak the protocol is told
+	cut   sync.Once             // ends the process once
+	noisy sync.Once             // limits the warning about lines that are not messages to one
 
 	mu      sync.Mutex
-	calls   map[int64]*peerCall    // under way, by the ids of their requests
-	last    int64                  // id
-	retired bool                   // it ends with its last call
-	inner   map[string]func(error) // requests of its own, by their ids: what cancels them
+	calls   map[int64]*peerCall // running calls by request id
+	last    int64               // last request id
+	retired bool                // the process must exit after its last call
+	// the process's own requests by id, with the function that cancels each
+	inner map[string]func(error)
 }
 
 // peerCall is a call that was sent to a process.
@@ -39,12 +40,12 @@ type peerCall struct {
 	id   int64
 	c    *Context
 	ctx  context.Context
-	at   int64 // where its request begins in the process's input
+	at   int64 // offset of its request in the process's input
 	done chan peerAnswer
-	over *time.Timer // when the call is over: to the time when the process must have answered
+	over *time.Timer // after a cancellation: until the process must have answered
 }
 
-// peerAnswer is what became of a call; unread says that the process never saw it.
+// peerAnswer is the result of a call; unread means that the process never read the request.
 type peerAnswer struct {
 	result Result
 	unread bool
@@ -69,7 +70,7 @@ func newPeer(l *lines, how procgroup.Command, run *procgroup.Run, w *World) (*pe
 	return p, nil
 }
 
-// ended says that the process takes no more calls.
+// ended reports whether the process accepts no more calls.
 func (p *peer) ended() bool {
 	select {
 	case <-p.p.Done():
@@ -95,7 +96,7 @@ func (p *peer) send(ctx context.Context, input json.RawMessage, c *Context) (*pe
 	return k, nil
 }
 
-// await waits for a call's answer. When ctx ends before, the process is told so.
+// await waits for the answer of a call. If ctx ends first, it cancels the call.
 func (p *peer) await(ctx context.Context, k *peerCall) (peerAnswer, error) {
 	select {
 	case a := <-k.done:
@@ -112,8 +113,7 @@ func (p *peer) await(ctx context.Context, k *peerCall) (peerAnswer, error) {
 	return peerAnswer{}, why
 }
 
-// silent replaces a process that does not answer a call that is over: it may do nothing
-// else any more.
+// silent replaces a process that does not answer a cancelled call, because it may hang.
 func (p *peer) silent(k *peerCall) {
 	p.l.replace(p)
 	p.mu.Lock()
@@ -127,7 +127,7 @@ func (p *peer) silent(k *peerCall) {
 	p.leave(true)
 }
 
-// retire has the process end with its last call.
+// retire makes the process exit after its last call.
 func (p *peer) retire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,7 +135,7 @@ func (p *peer) retire() {
 	p.leave(false)
 }
 
-// leave ends a retired process that has no more calls; one that hangs at once.
+// leave ends a retired process without calls; one that hangs immediately.
 func (p *peer) leave(hangs bool) {
 	for _, k := range p.calls {
 		if k.over == nil {
@@ -147,7 +147,7 @@ func (p *peer) leave(hangs bool) {
 	}
 }
 
-// end ends the process: by its input first, when there is hope that it heeds that.
+// end ends the process. With gently it closes the input first.
 func (p *peer) end(gently bool) {
 	p.cut.Do(func() {
 		p.in.close()
@@ -164,13 +164,13 @@ func (p *peer) end(gently bool) {
 	})
 }
 
-// finished takes the answer to a call.
+// finished handles the answer to a call.
 func (p *peer) finished(id int64, a peerAnswer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k := p.calls[id]
 	if k == nil {
-		return // nobody has asked, or it has answered already
+		return // unknown or answered before
 	}
 	delete(p.calls, id)
 	if k.over != nil {
@@ -180,14 +180,14 @@ func (p *peer) finished(id int64, a peerAnswer) {
 	p.leave(false)
 }
 
-// run reads what the process says until it ends, then fails the calls under way.
+// run reads the process's output until it ends, and then fails the running calls.
 func (p *peer) run() {
 	why := p.read()
 	ends := time.NewTimer(farewell)
 	defer ends.Stop()
 	select {
 	case <-p.p.Done():
-	case <-ends.C: // it has closed its output, and goes on
+	case <-ends.C: // it has closed its output but has not exited
 		p.end(true)
 	}
 	<-p.p.Gone()
@@ -209,7 +209,7 @@ func (p *peer) run() {
 	}
 }
 
-// fate is how a process of the command ended.
+// fate returns a text that says how a process of the command exited.
 func (x *command) fate(e procgroup.Exit) string {
 	if e.Limit != "" {
 		return "used more than " + x.Sandbox.limits().Describe(e.Limit) + " and was ended"

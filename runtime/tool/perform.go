@@ -17,24 +17,23 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Performer takes the steps of a run's calls: it performs the requests of
-// effect.Applications on a session of the application's tools, and for calls of the
-// program's own tools on one that has none. Safe for concurrent use.
+// Performer performs the requests of effect.Applications: the steps of calls of the application's
+// tools, and of the program's own tools. It is safe for concurrent use.
 type Performer struct {
-	// Own makes the session for the program's own tools, once, when the first of their calls
-	// is to be approved of or recorded.
+	// Own opens the session for the program's own tools. It is called once, when a call of them
+	// first needs approval or a record.
 	Own func() (*Session, error)
 
 	mu      sync.Mutex
-	session *Session // of the application; nil: it has no tools
+	session *Session // of the application; nil without tools
 	owns    *Session
-	last    int64             // the number of the last prepared or recorded call
-	asked   map[string]*asked // prepared and not made yet, by their keys
-	begun   map[int64]*begun  // recorded and not ended yet
+	last    int64             // number of the last prepared or recorded call
+	asked   map[string]*asked // prepared calls by key
+	begun   map[int64]*begun  // recorded calls that have not ended
 	entries map[string]*entry // of the program's own tools, by name
 }
 
-// asked is a prepared call, and when the application was asked about it.
+// asked is a prepared call, and when approval was requested.
 type asked struct {
 	*Call
 	id int64
@@ -48,7 +47,7 @@ func (p *Performer) Open(s *Session) {
 	p.session = s
 }
 
-// Close records what has begun and not ended, and closes the sessions.
+// Close records the end of unfinished calls, and closes the sessions.
 func (p *Performer) Close() error {
 	p.abandon()
 	p.mu.Lock()
@@ -63,10 +62,10 @@ func (p *Performer) Close() error {
 	return errors.Join(errs...)
 }
 
-// Opened says whether the application has a session.
+// Opened reports whether the application has a session.
 func (p *Performer) Opened() bool { return p.opened() != nil }
 
-// mock has a test answer for a tool.
+// mock makes a test answer for a tool.
 func (p *Performer) mock(name string) error {
 	s := p.opened()
 	if s == nil {
@@ -78,7 +77,7 @@ func (p *Performer) mock(name string) error {
 	return nil
 }
 
-// Session is the session; nil without one.
+// Session returns the application's session, or nil.
 func (p *Performer) Session() *Session { return p.opened() }
 
 func (p *Performer) opened() *Session {
@@ -87,7 +86,7 @@ func (p *Performer) opened() *Session {
 	return p.session
 }
 
-// Perform takes a step.
+// Perform performs a step of a call.
 func (p *Performer) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch q := r.(type) {
 	case *effect.AppList:
@@ -114,7 +113,7 @@ func (p *Performer) Perform(ctx context.Context, r effect.Request) (effect.Resul
 	return nil, &effect.Unperformed{Who: "tools", Kind: r.Kind()}
 }
 
-// offered is what the session offers to somebody.
+// offered returns what the session offers for a request.
 func (s *Session) offered(q *effect.AppList) *effect.AppOffer {
 	out := &effect.AppOffer{}
 	var only *Filter
@@ -138,12 +137,12 @@ func (s *Session) offered(q *effect.AppList) *effect.AppOffer {
 	return out
 }
 
-// asking is the call that a program wants.
+// asking returns the Ask for a program's request.
 func asking(q *effect.AppAsk) Ask {
 	return Ask{Name: toolname.Ref{Name: q.Tool, Version: int(q.Version)}.String(), Args: q.Args, CallID: q.CallID, Caller: q.By, Route: q.Route}
 }
 
-// prepared makes the call that is wanted, by whoever has the tool.
+// prepared prepares a call of the application's or the program's tool.
 func (p *Performer) prepared(q *effect.AppAsk) (*Call, error) {
 	if q.Own != nil {
 		return p.ownCall(q)
@@ -180,7 +179,7 @@ func (p *Performer) prepare(q *effect.AppAsk) (*effect.AppQuestion, error) {
 	return out, err
 }
 
-// leave forgets a prepared call. The audit has one that was cancelled.
+// leave drops a prepared call, and records it as cancelled.
 func (p *Performer) leave(ctx context.Context, q *effect.AppLeave) {
 	var left *asked
 	p.mu.Lock()
@@ -196,7 +195,7 @@ func (p *Performer) leave(ctx context.Context, q *effect.AppLeave) {
 	}
 }
 
-// decide takes what was answered about a prepared call.
+// decide applies an answer to a prepared call.
 func (p *Performer) decide(q *effect.AppDecide) (*effect.AppVerdict, error) {
 	p.mu.Lock()
 	c := p.asked[q.CallID]
@@ -219,7 +218,7 @@ func (p *Performer) decide(q *effect.AppDecide) (*effect.AppVerdict, error) {
 	return v, nil
 }
 
-// verdict is what was decided.
+// verdict returns the decision for the program.
 func (c *Call) verdict() *effect.AppVerdict {
 	v := &effect.AppVerdict{}
 	switch {
@@ -233,7 +232,7 @@ func (c *Call) verdict() *effect.AppVerdict {
 	return v
 }
 
-// Answered is an answer to an approval, and whose it is.
+// Answered splits an answer to an approval into the JSON value and the actor.
 func Answered(a *effect.Answer) (answer json.RawMessage, by audit.Actor) {
 	if answer = a.Value; a.Typed {
 		answer = decision.Written(answer)
@@ -242,7 +241,7 @@ func Answered(a *effect.Answer) (answer json.RawMessage, by audit.Actor) {
 	return answer, audit.Actor{Type: who.Type, Name: who.Name}
 }
 
-// call makes a call of the application's, which may have been prepared, with its records.
+// call makes a call of the application's tool, which may have been prepared, and records it.
 func (p *Performer) call(ctx context.Context, q *effect.AppAsk) (effect.Result, error) {
 	p.mu.Lock()
 	x := p.asked[q.CallID]

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// ProgressChannel is where progress is told.
+// ProgressChannel is the channel of progress reports.
 const ProgressChannel = "tool:progress"
 
 // Progress is the payload of ProgressChannel.
@@ -25,27 +25,27 @@ type Progress struct {
 	Message  string  `json:"message,omitempty"`
 }
 
-// At most so much progress of a call is told in a second; of more, the latest.
+// Limits on the reports of a call in a second; of further ones only the latest is sent.
 const (
 	mostProgress = 10
 	progressSpan = time.Second
 )
 
-// running is a call whose handler runs.
+// running is a call whose handler is running.
 type running struct {
 	c      *Call
 	ctx    context.Context // the handler's
 	cancel context.CancelCauseFunc
 
-	mu      sync.Mutex // held while something is told, so that nothing is after the end
+	mu      sync.Mutex // held while something is emitted, so that nothing follows the end
 	ended   bool
-	idle    clock.Timer // the zero one without a limit
-	told    []time.Time // when the last were told, in turn; of mostProgress once there are any
+	idle    clock.Timer // zero without a limit
+	told    []time.Time // a ring of the times of the last mostProgress reports
 	next    int
-	waiting *Progress // the latest that was not told yet
+	waiting *Progress // the latest report that was not sent
 	timer   *time.Timer
-	calls   int      // that it has made
-	lacks   []string // what the handler runs without
+	calls   int      // number of calls that it has made
+	lacks   []string // parts of the sandbox that are missing
 }
 
 type contextKey struct{}
@@ -59,14 +59,14 @@ func newRunning(c *Call, ctx context.Context, cancel context.CancelCauseFunc) *r
 	return r
 }
 
-// context is what the handler gets.
+// context returns the handler's Context.
 func (r *running) context() *Context {
 	s := r.c.s.base
 	s.CallID, s.Caller, s.Route, s.Chain, s.running = r.c.ask.CallID, r.c.ask.Caller, r.c.ask.Route, r.c.chain(), r
 	return &s
 }
 
-// From is the Context of the call that a handler's ctx belongs to; nil in another ctx.
+// From returns the Context of the call that a handler's ctx belongs to, or nil.
 func From(ctx context.Context) *Context {
 	r, _ := ctx.Value(contextKey{}).(*running)
 	if r == nil {
@@ -75,7 +75,7 @@ func From(ctx context.Context) *Context {
 	return r.context()
 }
 
-// end has nothing told any more, and says what the handler runs without.
+// end prevents further reports, and returns what of the sandbox was missing.
 func (r *running) end() (lacks []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,8 +87,8 @@ func (r *running) end() (lacks []string) {
 	return r.lacks
 }
 
-// Progress tells how far the call is: done of total, 0 when that is not known, with a
-// message, which may be empty. It does nothing once the call is over.
+// Progress reports the progress of the call: done of total, which is 0 if unknown, with an optional
+// message. It does nothing after the end of the call.
 func (c *Context) Progress(done, total float64, message string) {
 	if c.running == nil {
 		return
@@ -108,7 +108,7 @@ func (c *Context) Progress(done, total float64, message string) {
 	}
 }
 
-// tell tells what waits, now or when there is room again.
+// tell sends the waiting report, now or when the limit allows it.
 func (r *running) tell() {
 	now := time.Now()
 	if r.told == nil {
@@ -127,7 +127,7 @@ func (r *running) tell() {
 	r.told[r.next], r.next = now, (r.next+1)%mostProgress
 	text, err := jsonwrite.Encode(r.waiting)
 	if err != nil {
-		return // NaN and infinities: they tell nothing
+		return // ignore NaN and infinities
 	}
 	r.waiting = nil
 	r.emit(ProgressChannel, text)
@@ -142,11 +142,11 @@ func (r *running) emit(channel string, payload json.RawMessage) {
 	}
 }
 
-// reserved are the beginnings of channels that are the runtime's.
+// reserved lists prefixes of channels that only the runtime may use.
 var reserved = []string{"host:", "listen:", "pipeline:", "agent:", "audit:", "tool:", "run:"}
 
-// Emit gives something to the application, as JSON. Its error is that the channel is the
-// runtime's, that the payload is no JSON, or that the call is over.
+// Emit passes a value to the application, as JSON. It fails if the channel is reserved, the payload
+// is not JSON, or the call has ended.
 func (c *Context) Emit(channel string, payload any) error {
 	if channel == "" {
 		return fmt.Errorf("emit: a channel has a name")
@@ -171,8 +171,7 @@ func (c *Context) Emit(channel string, payload any) error {
 	return nil
 }
 
-// Call calls another tool of the session; it ends with ctx, and with this call. args are
-// written as JSON.
+// Call calls another tool of the session with args as JSON. It ends with ctx and with this call.
 func (c *Context) Call(ctx context.Context, name string, args any) Result {
 	if c.running == nil {
 		return Failure("call of tool '%s': there is no call that it could serve", name)
@@ -189,7 +188,7 @@ func (c *Context) Call(ctx context.Context, name string, args any) Result {
 		Parent: c.CallID, Chain: c.Chain}).Result
 }
 
-// nextID is the id of the next call that it makes: the same when the call is made again.
+// nextID returns the id of the handler's next call, which is the same when the call is repeated.
 func (r *running) nextID() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

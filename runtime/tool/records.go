@@ -10,10 +10,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// AuditChannel is where each record is told.
+// AuditChannel is the channel on which each record is emitted.
 const AuditChannel = "audit:tool"
 
-// actorOf is who makes calls that come by a route.
+// actorOf returns the actor of calls that come by a route.
 func actorOf(route string) string {
 	if route == RouteDispatch {
 		return "program"
@@ -21,19 +21,18 @@ func actorOf(route string) string {
 	return route
 }
 
-// CallRecord is what the audit tells of a call, whatever implements its tool.
+// CallRecord contains what the audit stores about a call, however its tool is implemented.
 type CallRecord struct {
 	Session, Route, By string
 	Tool, Owner        string
 	Version            int
 	CallID, Parent     string
-	Args               json.RawMessage // as shown
+	Args               json.RawMessage // without secrets
 	ArgsSHA256         string
 	Approval           *Approval
 }
 
-// record makes a record; data is in canonical form, as the subject is: so it need not be
-// read to be written.
+// record returns a record. data must be in canonical form, so it is written without parsing.
 func (r CallRecord) record(kind string, data []byte) audit.Record {
 	b := make([]byte, 0, 128+len(r.CallID)+len(r.Owner)+len(r.Tool)+len(r.Parent))
 	b = jcs.AppendText(append(b, `{"call":`...), r.CallID)
@@ -48,7 +47,7 @@ func (r CallRecord) record(kind string, data []byte) audit.Record {
 	return audit.Record{Run: r.Session, Kind: kind, Actor: audit.Actor{Type: actorOf(r.Route), Name: r.By}, Subject: append(b, '}'), Data: data}
 }
 
-// appendOrNull appends a text, null for an empty one.
+// appendOrNull appends a JSON string, or null for "".
 func appendOrNull(b []byte, s string) []byte {
 	if s == "" {
 		return append(b, "null"...)
@@ -56,7 +55,7 @@ func appendOrNull(b []byte, s string) []byte {
 	return jcs.AppendText(b, s)
 }
 
-// mustEncode writes what is known to be JSON.
+// mustEncode encodes a value that is known to be valid.
 func mustEncode(v any) json.RawMessage {
 	text, err := jsonwrite.Encode(v)
 	if err != nil {
@@ -65,7 +64,7 @@ func mustEncode(v any) json.RawMessage {
 	return text
 }
 
-// Call is the record before the handler starts, or of the refusal.
+// Call returns the record before the handler starts, or of the refusal.
 func (r CallRecord) Call() audit.Record {
 	b := make([]byte, 0, 256+len(r.Args))
 	if b = append(b, `{"approval":`...); r.Approval == nil {
@@ -82,7 +81,7 @@ func (r CallRecord) Call() audit.Record {
 	return r.record(audit.KindCall, append(b, '}'))
 }
 
-// Done is the record after.
+// Done returns the record after the call.
 func (r CallRecord) Done(outcome Outcome, message string, durationMS int64, outputBytes int) audit.Record {
 	b := strconv.AppendInt(append(make([]byte, 0, 128+len(message)), `{"duration_ms":`...), durationMS, 10)
 	b = appendOrNull(append(b, `,"error":`...), message)
@@ -103,21 +102,21 @@ func (c *Call) recorded() CallRecord {
 	return r
 }
 
-// Began is the audit's record of the call.
+// Began returns the audit record of the call's beginning.
 func (c *Call) Began() audit.Record { return c.clean(c.recorded().Call()) }
 
-// clean takes known secrets out of what reasons and errors say.
+// clean removes known secrets from reasons and errors.
 func (c *Call) clean(r audit.Record) audit.Record {
 	r.Data = c.hidden(r.Data)
 	return r
 }
 
-// Ended is the audit's record of its end.
+// Ended returns the audit record of the call's end.
 func (c *Call) Ended(e Ended) audit.Record {
 	return c.clean(c.recorded().Done(e.Outcome, e.Result.Error, e.Duration.Milliseconds(), len(e.Result.Output)))
 }
 
-// stands says whether a record of the call stands in the audit.
+// stands reports whether the audit contains a record of the call.
 func (c *Call) stands(kind string) bool {
 	a, can := c.s.hooks.Audit.(interface {
 		Stands(run, kind, call string) bool
@@ -125,7 +124,7 @@ func (c *Call) stands(kind string) bool {
 	return can && a.Stands(c.s.base.SessionID, kind, c.ask.CallID)
 }
 
-// record writes a record where there is an audit.
+// record writes a record if there is an audit.
 func (c *Call) record(r func() audit.Record) error {
 	if c.s.hooks.Audit == nil {
 		return nil

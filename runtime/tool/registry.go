@@ -12,30 +12,30 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/toolname"
 )
 
-// ErrClosed is the error of a registry or session that was closed.
+// ErrClosed is the error of a closed registry or session.
 var ErrClosed = errors.New("the tools are closed")
 
-// Owners that have no name of their own.
+// Owners without a name.
 const (
-	OwnerGo       = "go"       // what the embedding program registers
-	OwnerManifest = "manifest" // what the program's manifest declares
+	OwnerGo       = "go"       // tools of the embedding program
+	OwnerManifest = "manifest" // tools of the program's manifest
 )
 
-// Registry is the tools of an application. Its zero value is empty. Safe for
-// concurrent use.
+// Registry contains the tools of an application. Its zero value is empty. It is safe for concurrent
+// use.
 type Registry struct {
 	now     atomic.Pointer[snapshot]
-	writing sync.Mutex // held by who makes the next snapshot
+	writing sync.Mutex // held while the next snapshot is built
 	order   uint64
 }
 
-// snapshot is the tools at one time. It is never changed: who writes makes the next.
+// snapshot is the immutable set of tools at one time. A change creates the next one.
 type snapshot struct {
-	entries  []*entry // by name, version, then order of registration
+	entries  []*entry // sorted by name, version and order of registration
 	list     []*Definition
 	revision uint64
 	closed   bool
-	next     chan struct{} // closed when there is another
+	next     chan struct{} // closed when the next snapshot exists
 }
 
 func (r *Registry) snapshot() *snapshot {
@@ -46,8 +46,8 @@ func (r *Registry) snapshot() *snapshot {
 	return r.now.Load()
 }
 
-// sameKey says whether there may be only one of two: a version of a name, of
-// session-scoped tools of an owner.
+// sameKey reports whether only one of two entries may be registered: they have the same name and
+// version, and for session tools the same owner.
 func sameKey(a, b *entry) bool {
 	if a.def.Name != b.def.Name || a.def.Version != b.def.Version || a.def.Scope != b.def.Scope {
 		return false
@@ -65,7 +65,7 @@ func compare(a, b *entry) int {
 	return int(a.order) - int(b.order)
 }
 
-// first is the place of the first entry of a name.
+// first returns the index of the first entry with a name.
 func (s *snapshot) first(name string) int {
 	lo, hi := 0, len(s.entries)
 	for lo < hi {
@@ -79,51 +79,51 @@ func (s *snapshot) first(name string) int {
 	return lo
 }
 
-// Register adds tools, all or none. Its error is a *DefinitionError or a
-// *DuplicateError, all of them joined, or ErrClosed.
+// Register adds all tools or none. The error joins *DefinitionErrors and *DuplicateErrors, or is
+// ErrClosed.
 func (r *Registry) Register(ds ...Definition) error { return r.As(OwnerGo).Register(ds...) }
 
-// Replace adds tools, or puts them in the place of those that there are; of another
-// owner's it is a *DuplicateError. Calls under way go on.
+// Replace adds tools, and replaces those with the same name and version. Tools of another owner are
+// a *DuplicateError. Running calls continue.
 func (r *Registry) Replace(ds ...Definition) error { return r.As(OwnerGo).Replace(ds...) }
 
-// Unregister takes tools away, whoever owns them: every version of "x", or "x@2". It
-// says whether there was one. Calls under way go on.
+// Unregister removes tools of any owner: every version of "x", or "x@2". It reports whether there
+// was one. Running calls continue.
 func (r *Registry) Unregister(name string) bool {
 	return r.remove(name, func(*entry) bool { return true })
 }
 
-// Owner registers tools in a name: "client:ID", "file:PATH", "module:PATH",
-// "manifest", "go". Session-scoped tools of a client are those of the sessions that it
-// opened, of a session's name of that session.
+// Owner registers tools under a name: "client:ID", "file:PATH", "module:PATH", "manifest", "go".
+// Session-scoped tools of a client belong to the sessions that it opened, or to one session with
+// In.
 type Owner struct {
 	r             *Registry
 	name, session string
 }
 
-// As registers for an owner.
+// As returns an Owner with a name.
 func (r *Registry) As(owner string) Owner { return Owner{r: r, name: owner} }
 
-// In registers session-scoped tools of one session.
+// In returns an Owner that registers session-scoped tools of one session.
 func (o Owner) In(sessionID string) Owner { return Owner{o.r, o.name, sessionID} }
 
-// Register is Registry's, for the owner.
+// Register is like Registry.Register.
 func (o Owner) Register(ds ...Definition) error { return o.r.put(o, ds, false) }
 
-// Replace is Registry's, for the owner.
+// Replace is like Registry.Replace.
 func (o Owner) Replace(ds ...Definition) error { return o.r.put(o, ds, true) }
 
-// Unregister is Registry's, for what the owner has.
+// Unregister is like Registry.Unregister, for the owner's tools.
 func (o Owner) Unregister(name string) bool {
 	return o.r.remove(name, func(e *entry) bool { return e.owner == o.name && (o.session == "" || e.session == o.session) })
 }
 
-// Has says whether the owner has a tool of a name, "x" or "x@2".
+// Has reports whether the owner has a tool "x" or "x@2".
 func (o Owner) Has(name string) bool {
 	return len(o.r.owners(name, func(e *entry) bool { return e.owner == o.name && (o.session == "" || e.session == o.session) })) > 0
 }
 
-// Clear takes away all that the owner has.
+// Clear removes all tools of the owner.
 func (o Owner) Clear() {
 	o.r.drop(func(e *entry) bool { return e.owner == o.name && (o.session == "" || e.session == o.session) })
 }
@@ -183,7 +183,7 @@ func (r *Registry) put(o Owner, ds []Definition, replace bool) error {
 	return nil
 }
 
-// twin is what has the key of e.
+// twin returns the entry with the key of e.
 func (s *snapshot) twin(e *entry) *entry {
 	for i := s.first(e.def.Name); i < len(s.entries) && s.entries[i].def.Name == e.def.Name; i++ {
 		if sameKey(s.entries[i], e) {
@@ -193,7 +193,7 @@ func (s *snapshot) twin(e *entry) *entry {
 	return nil
 }
 
-// merge puts two sorted lists together in a new one.
+// merge returns a new sorted list with the elements of two sorted lists.
 func merge(a, b []*entry) []*entry {
 	out := make([]*entry, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
@@ -214,7 +214,7 @@ func (r *Registry) publish(old *snapshot, entries []*entry) {
 	close(old.next)
 }
 
-// split reads "x" or "x@2"; version 0 is the highest there is.
+// split parses "x" or "x@2"; version 0 means the highest.
 func split(name string) (base string, version int, ok bool) {
 	r, err := toolname.ParseRef(name)
 	return r.Name, r.Version, err == nil
@@ -249,7 +249,7 @@ func (r *Registry) drop(gone func(*entry) bool) bool {
 	return true
 }
 
-// release ends what a global handler keeps, once its calls are over.
+// release ends the resources of a global handler after its calls.
 func (e *entry) release() (wait func()) {
 	if e.def.release == nil {
 		return func() {}
@@ -257,7 +257,7 @@ func (e *entry) release() (wait func()) {
 	return e.def.release()
 }
 
-// Get gives the tool of a name, "x" or "x@2"; of "x" the highest version.
+// Get returns the tool "x" in its highest version, or "x@2".
 func (r *Registry) Get(name string) (Definition, bool) {
 	base, version, ok := split(name)
 	if !ok {
@@ -277,7 +277,7 @@ func (r *Registry) Get(name string) (Definition, bool) {
 	return found.def, true
 }
 
-// Owners are the tools of a name, "x" or "x@2", each with its owner.
+// Owners returns the tools "x" or "x@2" with their owners.
 func (r *Registry) Owners(name string) []Owned {
 	return r.owners(name, func(*entry) bool { return true })
 }
@@ -296,19 +296,19 @@ func (r *Registry) owners(name string, which func(*entry) bool) (all []Owned) {
 	return all
 }
 
-// Filter chooses tools of a list.
+// Filter selects tools of a list.
 type Filter struct {
 	names      []string
 	categories []string
 }
 
-// Named chooses the tools of these names, "x" or "x@2".
+// Named selects tools by name, "x" or "x@2".
 func Named(names ...string) Filter { return Filter{names: names} }
 
-// Category chooses the tools of these categories.
+// Category selects tools by category.
 func Category(names ...string) Filter { return Filter{categories: names} }
 
-// Only reads what declarations and manifests write: "x", "x@1", "category:db".
+// Only parses the filters of declarations and manifests: "x", "x@1", "category:db".
 func Only(words ...string) (Filter, error) {
 	f := Filter{names: []string{}}
 	for _, w := range words {
@@ -325,7 +325,7 @@ func Only(words ...string) (Filter, error) {
 	return f, nil
 }
 
-// Has says whether a tool is chosen.
+// Has reports whether a tool is selected.
 func (f Filter) Has(d *Definition) bool {
 	if slices.Contains(f.categories, d.Category) {
 		return true
@@ -339,8 +339,8 @@ func (f Filter) Has(d *Definition) bool {
 	return false
 }
 
-// versions returns those of a tool's versions, in their order, that are chosen: by their
-// category, exactly as "x@2", or as "x", which is the highest version.
+// versions returns the selected versions of a tool, in order: by category, exactly as "x@2", or as
+// "x", which selects the highest version.
 func (f *Filter) versions(all []Bound) (chosen []Bound) {
 	for i, b := range all {
 		d := b.Definition()
@@ -357,8 +357,8 @@ func (f *Filter) versions(all []Bound) (chosen []Bound) {
 	return chosen
 }
 
-// List gives the tools that every filter chooses, by name, then version. It is shared:
-// the caller must not change it.
+// List returns the tools that every filter selects, sorted by name and version. The list is shared
+// and must not be changed.
 func (r *Registry) List(only ...Filter) []*Definition {
 	list := r.snapshot().list
 	if len(only) == 0 {
@@ -373,11 +373,11 @@ func (r *Registry) List(only ...Filter) []*Definition {
 	return out
 }
 
-// Revision counts the changes.
+// Revision returns the number of changes so far.
 func (r *Registry) Revision() uint64 { return r.snapshot().revision }
 
-// Close ends the registry: nothing more is registered, and no session opened. It waits until
-// what global handlers keep has ended. Sessions are closed by who opened them, before.
+// Close closes the registry: no tool can be registered and no session opened. It waits for the
+// resources of global handlers. The owners of sessions must close them before.
 func (r *Registry) Close() {
 	r.writing.Lock()
 	old := r.snapshot()
@@ -397,15 +397,15 @@ func (r *Registry) Close() {
 	}
 }
 
-// Change is what became of the tools since the last one: their versions ("x@1"), by
-// name. One that was replaced is in both.
+// Change lists the versions ("x@1") of tools that were added and removed since the last Change, by
+// name. A replaced tool is in both lists.
 type Change struct {
 	Added, Removed []string
 	Revision       uint64
 }
 
-// Watch tells of changes until ctx ends or the registry is closed, which closes the
-// channel. What changes while nobody receives comes as one.
+// Watch sends changes until ctx ends or the registry is closed; then it closes the channel. Changes
+// that occur before the receiver is ready are combined.
 func (r *Registry) Watch(ctx context.Context) <-chan Change {
 	out := make(chan Change)
 	told := r.snapshot()

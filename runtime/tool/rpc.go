@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
-// Codes of errors of JSON-RPC.
+// Error codes of JSON-RPC.
 const (
 	rpcParse     = -32700
 	rpcUnknown   = -32601
@@ -53,7 +53,7 @@ type rpcMessage struct {
 	Error  *rpcError       `json:"error"`
 }
 
-// toolCall is the parameters of `tool/call`.
+// toolCall contains the parameters of `tool/call`.
 type toolCall struct {
 	CallID    string          `json:"call_id"`
 	SessionID string          `json:"session_id"`
@@ -76,7 +76,7 @@ func callParams(input json.RawMessage, c *Context) toolCall {
 	return p
 }
 
-// read reads what the process says until it ends; why is what it did wrong.
+// read reads the process's output until it ends; why describes a violation of the protocol.
 func (p *peer) read() (why string) {
 	most := p.l.x.MaxOutput
 	for from := ndjson.NewReader(p.p.Stdout, most); ; {
@@ -97,8 +97,7 @@ func (p *peer) read() (why string) {
 	}
 }
 
-// hear takes a message. A response to nothing, and a notification that means nothing, are
-// ignored.
+// hear handles a message. It ignores a response to an unknown request, and unknown notifications.
 func (p *peer) hear(line []byte) {
 	var m rpcMessage
 	if json.Unmarshal(line, &m) != nil {
@@ -117,7 +116,7 @@ func (p *peer) hear(line []byte) {
 	}
 }
 
-// answer is the result that a response is.
+// answer returns the result in a response.
 func (m *rpcMessage) answer() Result {
 	if m.Error != nil {
 		return Failure("%s", m.Error.Message)
@@ -128,7 +127,7 @@ func (m *rpcMessage) answer() Result {
 	return Failure("gave no result: %s", beginning(m.Result, quoted))
 }
 
-// noise is a line that is no message.
+// noise handles a line that is not a message.
 func (p *peer) noise(line []byte) {
 	p.noisy.Do(func() {
 		if call := p.oldest(); call != nil {
@@ -138,7 +137,7 @@ func (p *peer) noise(line []byte) {
 	p.respond(rpcResponse{ID: json.RawMessage("null"), Error: &rpcError{Code: rpcParse, Message: "this is no JSON"}})
 }
 
-// told takes a notification.
+// told handles a notification.
 func (p *peer) told(m rpcMessage) {
 	var of struct {
 		CallID   string          `json:"call_id"`
@@ -179,7 +178,7 @@ func (p *peer) told(m rpcMessage) {
 	}
 }
 
-// call is the call under way of an id; of none, the only one there is.
+// call returns the running call with an id, or the only one if id is "".
 func (p *peer) call(id string) (found *peerCall) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -195,7 +194,7 @@ func (p *peer) call(id string) (found *peerCall) {
 	return found
 }
 
-// oldest is the call under way that was begun first.
+// oldest returns the running call that was begun first.
 func (p *peer) oldest() (first *peerCall) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,7 +206,7 @@ func (p *peer) oldest() (first *peerCall) {
 	return first
 }
 
-// asked takes a request.
+// asked handles a request.
 func (p *peer) asked(m rpcMessage) {
 	switch m.Method {
 	case "ping":

@@ -12,23 +12,23 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// grace is how long a handler is waited for once its call is over.
+// grace is how long to wait for a handler after its call has ended.
 const grace = time.Second
 
-// ErrUnavailable is wrapped by the error of a handler that could not be reached: the
-// outcome is unavailable, not failed.
+// ErrUnavailable is wrapped by the error of a handler that could not be reached. The outcome is
+// then unavailable, not failed.
 var ErrUnavailable = errors.New("the tool cannot be reached")
 
-// Why a handler's context ends.
+// Causes of the end of a handler's context.
 var (
 	errTimeout = errors.New("the time is over")
 	errIdle    = errors.New("no progress")
 	errOver    = errors.New("the call is over")
 )
 
-// Run calls the handler under its limits and holds what it gives to the output's schema.
-// It ends with ctx, a second later at most. A call that was refused, or answered in the
-// tool's place, ends without the handler.
+// Run calls the handler within its limits and checks its result against the output's schema. It
+// returns at most a second after ctx ends. A call that was refused or answered ends without the
+// handler.
 func (c *Call) Run(ctx context.Context) Ended {
 	switch {
 	case c.refused != nil:
@@ -68,7 +68,7 @@ func (c *Call) Run(ctx context.Context) Ended {
 	return e
 }
 
-// unavailable is the end of a call whose handler could not be had.
+// unavailable returns the end of a call whose handler could not be opened.
 func (c *Call) unavailable(ctx context.Context, err error) Ended {
 	if ctx.Err() != nil {
 		return c.end(Failure("%s", c.cancelled(context.Cause(ctx))), OutcomeCancelled, false, 0)
@@ -101,7 +101,7 @@ func (c *Call) turn(ctx context.Context) (free func(), err error) {
 	return take(ctx, turn)
 }
 
-// take takes a place when there is one.
+// take waits for a place.
 func take(ctx context.Context, places chan struct{}) (free func(), err error) {
 	select {
 	case places <- struct{}{}:
@@ -111,15 +111,14 @@ func take(ctx context.Context, places chan struct{}) (free func(), err error) {
 	}
 }
 
-// answer is what a handler gave, and whether the call was over by then.
+// answer is a handler's answer, and whether the call had ended by then.
 type answer struct {
 	result Result
 	err    error
 	late   bool
 }
 
-// handle runs the handler within its time, of which waiting for one of the places of
-// MaxConcurrent is a part.
+// handle runs the handler within its timeout, which includes the wait for MaxConcurrent.
 func (c *Call) handle(ctx context.Context, cancel context.CancelCauseFunc, h Handler) Ended {
 	hand := c.s.hooks.Hand
 	began := hand.Now()
@@ -145,7 +144,7 @@ func (c *Call) handle(ctx context.Context, cancel context.CancelCauseFunc, h Han
 	return c.gave(a, took)
 }
 
-// answered calls the handler, beside who waits for it unless it is prompt.
+// answered calls the handler, in another goroutine unless it is prompt.
 func (c *Call) answered(ctx context.Context, r *running, h Handler) (a answer, ended bool) {
 	ask := func() (a answer) {
 		a.err = c.guarded(func() (err error) {
@@ -180,7 +179,7 @@ func wait(ctx context.Context, done chan answer, more time.Duration) (a answer, 
 	}
 }
 
-// guarded calls f; a panic goes to the log in full and is an error.
+// guarded calls f and converts a panic to an error. The log receives the stack.
 func (c *Call) guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -191,7 +190,7 @@ func (c *Call) guarded(f func() error) (err error) {
 	return f()
 }
 
-// over is the end of a call that ctx ended.
+// over returns the end of a call that ctx has ended.
 func (c *Call) over(ctx context.Context, started bool, took time.Duration) Ended {
 	switch why := context.Cause(ctx); why {
 	case errTimeout:
@@ -203,7 +202,7 @@ func (c *Call) over(ctx context.Context, started bool, took time.Duration) Ended
 	}
 }
 
-// gave is the end of a call whose handler has answered.
+// gave returns the end of a call whose handler has answered.
 func (c *Call) gave(a answer, took time.Duration) Ended {
 	var args argumentsError
 	if errors.As(a.err, &args) {
@@ -229,7 +228,7 @@ func (c *Call) gave(a answer, took time.Duration) Ended {
 	return c.end(r, OutcomeOK, true, took)
 }
 
-// metadata is what of a result's metadata can be written.
+// metadata returns the part of a result's metadata that can be encoded.
 func (c *Call) metadata(r Result) map[string]any {
 	if len(r.Metadata) == 0 {
 		return nil
@@ -241,7 +240,7 @@ func (c *Call) metadata(r Result) map[string]any {
 	return r.Metadata
 }
 
-// badOutput says what is wrong with the output.
+// badOutput returns what is wrong with the output, or "".
 func (c *Call) badOutput(r Result) string {
 	if r.Output != nil && !json.Valid(r.Output) {
 		return fmt.Sprintf("tool '%s' gave an output that is no JSON", c.name())

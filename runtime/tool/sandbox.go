@@ -13,40 +13,40 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/sandbox"
 )
 
-// Sandbox is what a command is held to: the member `sandbox` of a Command. The zero Sandbox
-// keeps it from winning privileges alone.
+// Sandbox confines a command: the member `sandbox` of a Command. The zero Sandbox only prevents it
+// from gaining privileges.
 type Sandbox struct {
-	Net *bool `json:"net"` // false: there is no network
-	// Read and Write are files and directories. Where one of them is not nil, there is nothing
-	// else of the file system than they list and what programs need to run.
+	Net *bool `json:"net"` // false means no network
+	// Read and Write are files and directories. If one of them is not nil, the command can access
+	// only these and what programs need to run.
 	Read       []string `json:"read"`
-	Write      []string `json:"write"`       // to read, too
+	Write      []string `json:"write"`       // for reading too
 	CPUSeconds float64  `json:"cpu_seconds"` // of all its processes together
 	MemoryMB   int64    `json:"memory_mb"`   // of all its processes together, in MiB
-	FileMB     int64    `json:"file_mb"`     // the largest file that it may write, in MiB
+	FileMB     int64    `json:"file_mb"`     // size of the largest file that it may write, in MiB
 	OpenFiles  int64    `json:"open_files"`  // of each process
-	Processes  int64    `json:"processes"`   // at once
+	Processes  int64    `json:"processes"`   // at the same time
 	Missing    string   `json:"missing"`     // MissingFail, MissingWarn
 }
 
-// What becomes of a call where the machine cannot hold the command to its sandbox.
+// What happens to a call if the machine cannot confine the command completely.
 const (
-	MissingFail = "fail" // it fails, and nothing is started; the default
-	MissingWarn = "warn" // it is held to what can be had, and that is said
+	MissingFail = "fail" // it fails and starts nothing; the default
+	MissingWarn = "warn" // it runs in the sandbox that is available, with a warning
 )
 
-// noProgram is why there is no sandbox where nobody knows our own program.
+// noProgram is the reason why there is no sandbox if the path of the concerto program is unknown.
 const noProgram = "the program concerto, which sets sandboxes up"
 
-var landlock = sandbox.Landlock // tests have others
+var landlock = sandbox.Landlock // replaced by tests
 
-// filed says whether the sandbox holds files.
+// filed reports whether the sandbox restricts files.
 func (s *Sandbox) filed() bool { return s.Read != nil || s.Write != nil }
 
-// offline says whether the sandbox takes the network away.
+// offline reports whether the sandbox disables the network.
 func (s *Sandbox) offline() bool { return s.Net != nil && !*s.Net }
 
-// limits are the bounds of the sandbox; nil when it has none.
+// limits returns the limits of the sandbox, or nil.
 func (s *Sandbox) limits() *procgroup.Limits {
 	l := &procgroup.Limits{MemoryMB: s.MemoryMB, CPUSeconds: s.CPUSeconds, Processes: s.Processes, OpenFiles: s.OpenFiles, FileMB: s.FileMB}
 	if !l.Any() {
@@ -55,7 +55,7 @@ func (s *Sandbox) limits() *procgroup.Limits {
 	return l
 }
 
-// check says what is wrong with a sandbox.
+// sandbox checks a sandbox.
 func (r *rules) sandbox(s *Sandbox) {
 	for at, list := range map[string][]string{"read": s.Read, "write": s.Write} {
 		for i, path := range list {
@@ -80,9 +80,8 @@ func (r *rules) sandbox(s *Sandbox) {
 	}
 }
 
-// Lacks says what this machine lacks to hold a command to the sandbox; nil when nothing.
-// The processes of run, of which one may be started to find out, are ours; its Executable
-// is the file of the command concerto.
+// Lacks returns what this machine lacks to enforce the sandbox, or nil. It may start a process of
+// run to find out, whose Executable is the concerto program.
 func (s *Sandbox) Lacks(run *procgroup.Run) []string {
 	var out []string
 	if run == nil || run.Executable == "" {
@@ -104,8 +103,8 @@ func (s *Sandbox) Lacks(run *procgroup.Run) []string {
 	return out
 }
 
-// Lacks says what this machine lacks to hold a tool's command to its sandbox, and whether a
-// call then fails; it runs without it otherwise. nil: nothing, or it has none.
+// Lacks returns what this machine lacks to enforce the sandbox of a tool's command, and whether a
+// call then fails. nil means that nothing is missing or that it has no sandbox.
 func Lacks(d *Definition, run *procgroup.Run) (lacks []string, fails bool) {
 	if d.sandbox == nil {
 		return nil, false
@@ -113,11 +112,10 @@ func Lacks(d *Definition, run *procgroup.Run) (lacks []string, fails bool) {
 	return d.sandbox.Lacks(run), d.sandbox.Missing == MissingFail
 }
 
-// isolated is what was found about processes without a network, by the program that was
-// started to find out.
+// isolated caches, by program, whether processes can be started without a network.
 var isolated sync.Map
 
-// isolates says whether a process can be started without a network, by starting one.
+// isolates reports whether a process can be started without a network, by starting one.
 func isolates(run *procgroup.Run) bool {
 	found, _ := isolated.LoadOrStore(run.Executable, sync.OnceValue(func() bool {
 		p, err := run.Start(procgroup.Command{Name: "sandbox", Path: run.Executable, Args: sandbox.Plan{}.Command(), Isolated: true, Env: []string{}})
@@ -131,8 +129,8 @@ func isolates(run *procgroup.Run) bool {
 	return found.(func() bool)()
 }
 
-// confine holds a command that is about to be started to its sandbox. It notes what is
-// missing, where the sandbox lets it be.
+// confine applies the sandbox to a command that is about to start. It records what is missing, if
+// the sandbox allows that.
 func (x *command) confine(c *Context, how *procgroup.Command) error {
 	s := x.Sandbox
 	if s == nil {
@@ -167,10 +165,10 @@ func (x *command) confine(c *Context, how *procgroup.Command) error {
 	return nil
 }
 
-// needed is what programs need to run, and nobody keeps secrets in.
+// needed lists what programs need to run, and where no secrets are stored.
 var needed = []string{"/usr", "/lib*", "/bin", "/etc/ld.so*"}
 
-// files puts into the plan what the command may read and write.
+// files adds to the plan what the command may read and write.
 func (x *command) files(plan *sandbox.Plan, how *procgroup.Command) error {
 	for _, pattern := range needed {
 		found, err := filepath.Glob(pattern)
@@ -188,7 +186,7 @@ func (x *command) files(plan *sandbox.Plan, how *procgroup.Command) error {
 	return err
 }
 
-// existing adds paths of the sandbox, which must be there to be allowed.
+// existing adds paths of the sandbox. Each must exist.
 func (x *command) existing(to []string, key string, paths []string) ([]string, error) {
 	for _, path := range paths {
 		if !filepath.IsAbs(path) {
@@ -206,7 +204,7 @@ func (x *command) existing(to []string, key string, paths []string) ([]string, e
 	return to, nil
 }
 
-// lacks notes what the call's handler runs without.
+// lacks records what the call's handler runs without.
 func (c *Context) lacks(what []string) {
 	if c.running == nil {
 		return

@@ -18,41 +18,42 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// Hooks are what a session leaves to whoever opens it. Each may be nil.
+// Hooks connects a session with its owner. Each field may be nil.
 type Hooks struct {
-	// Permit says why a tool may not be called; nil permits all.
+	// Permit returns why a tool may not be called; nil permits all.
 	Permit func(d *Definition) error
-	// Sees says which tools there are for the session; nil: all.
+	// Sees reports whether a tool exists for the session; nil means all do.
 	Sees func(d *Definition) bool
-	// MustApprove says which tools must be approved of besides those that say so.
+	// MustApprove reports whether a tool needs approval although its definition does not require
+	// it.
 	MustApprove func(d *Definition) bool
-	// Approve asks, and gives the answer, a JSON value, and whose it is. It ends with ctx.
-	// Its error is that nobody answers. nil: nobody is there.
+	// Approve requests approval, and returns the answer, a JSON value, and who answered. It ends
+	// with ctx. An error means that no approver answers. nil means that there is none.
 	Approve func(ctx context.Context, q *Question) (answer json.RawMessage, by audit.Actor, err error)
-	// Audit records calls; a call that it cannot record does not happen.
+	// Audit records calls; a call that cannot be recorded is not made.
 	Audit Auditor
-	// Hide takes known secrets out of a JSON text that is shown or recorded.
+	// Hide removes known secrets from a JSON text that is shown or recorded.
 	Hide func(text []byte) []byte
-	// Emit gives something to the application; it must not wait.
+	// Emit passes a value to the application; it must not block.
 	Emit func(channel string, payload json.RawMessage)
-	// Heard is told that a call begins, and that it has ended; it must not wait.
+	// Heard is called when a call begins and when it has ended; it must not block.
 	Heard func(Phase)
-	// MaxCalls bounds how many handlers are begun; 0: any number.
+	// MaxCalls limits how many handlers are started; 0 means no limit.
 	MaxCalls int64
-	// Log tells whoever reads the run's log.
+	// Log writes to the run's log.
 	Log func(level, message string)
-	// World is where commands run and addresses are called.
+	// World is the environment of commands and HTTP requests.
 	World World
-	// Hand is what the time limits of calls go by; nil: the system's clock.
+	// Hand measures the time limits of calls; nil means the system's clock.
 	Hand *clock.Hand
 }
 
-// Auditor writes the records of calls; an *audit.Log is one.
+// Auditor writes the records of calls, as an *audit.Log does.
 type Auditor interface {
 	Append(audit.Record) (audit.Line, error)
 }
 
-// Session is the tools of a registry as one run sees them. Safe for concurrent use.
+// Session is the set of a registry's tools for one run. It is safe for concurrent use.
 type Session struct {
 	r     *Registry
 	base  Context
@@ -60,35 +61,34 @@ type Session struct {
 	ctx   context.Context // ends with the session
 	end   context.CancelCauseFunc
 	calls atomic.Int64
-	begun atomic.Int64 // handlers
+	begun atomic.Int64 // number of handlers started
 	busy  sync.WaitGroup
 
 	mu     sync.Mutex
 	closed bool
 	made   map[*entry]*made         // handlers of the session
-	turns  map[*entry]chan struct{} // of sequential tools: full while one is called
+	turns  map[*entry]chan struct{} // of sequential tools; full during a call
 	grants map[grant]audit.Actor    // what was allowed for the session, and by whom
-	warned map[*entry]bool          // that it is hidden
-	mocked map[string]bool          // in a test: tools in whose place it answers, "x" or "x@2"
+	warned map[*entry]bool          // a warning that another tool hides it was logged
+	mocked map[string]bool          // in a test: tools that it answers for, "x" or "x@2"
 }
 
-// made is a handler that Open made, or is making.
+// made is a handler that Open has created or is creating.
 type made struct {
-	ready   chan struct{} // closed when it is made
+	ready   chan struct{} // closed when it is created
 	handler Handler
 	closer  io.Closer
 	err     error
 }
 
-// Open begins a session without hooks: what needs approval is denied, since nobody is
-// there.
+// Open opens a session without hooks: calls that need approval are denied.
 func (r *Registry) Open(ctx context.Context, c Context) (*Session, error) {
 	return r.OpenWith(ctx, c, Hooks{})
 }
 
-// OpenWith begins a session and makes its handlers, for which ctx is. A tool whose handler
-// cannot be made fails it, and is named; those that are registered later are made when
-// they are first called.
+// OpenWith opens a session and creates its handlers, with ctx. It fails if a handler cannot be
+// created, and names the tool. Handlers of tools that are registered later are created at their
+// first call.
 func (r *Registry) OpenWith(ctx context.Context, c Context, h Hooks) (*Session, error) {
 	now := r.snapshot()
 	if now.closed {
@@ -107,11 +107,11 @@ func (r *Registry) OpenWith(ctx context.Context, c Context, h Hooks) (*Session, 
 	return s, nil
 }
 
-// Context is what the session was opened with.
+// Context returns what the session was opened with.
 func (s *Session) Context() Context { return s.base }
 
-// Close cancels the calls under way, waits for them, at most as long as a handler is
-// waited for, and closes the session's handlers.
+// Close cancels the running calls, waits for them as long as for a handler, and closes the
+// session's handlers.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	already := s.closed
@@ -134,7 +134,7 @@ func (s *Session) Close() error {
 	return errors.Join(errs...)
 }
 
-// begin notes that a call is under way, unless the session is closed.
+// begin registers a running call. It returns false if the session is closed.
 func (s *Session) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +144,7 @@ func (s *Session) begin() bool {
 	return !s.closed
 }
 
-// contained calls f, whose panic is an error.
+// contained calls f and converts a panic to an error.
 func contained(name string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -154,7 +154,7 @@ func contained(name string, f func() error) (err error) {
 	return f()
 }
 
-// handler is the handler of a tool for this session, made when it is first wanted.
+// handler returns the handler of a tool for this session, and creates it at the first call.
 func (s *Session) handler(ctx context.Context, e *entry) (Handler, error) {
 	if e.def.Open == nil {
 		return e.def.Handler, nil
@@ -199,7 +199,7 @@ func (s *Session) make(ctx context.Context, e *entry, m *made) {
 	close(m.ready)
 }
 
-// sees says whether a tool is there for the session.
+// sees reports whether a tool exists for the session.
 func (s *Session) sees(e *entry) bool {
 	if e.def.Scope == PerSession {
 		if e.session != "" && e.session != s.base.SessionID {
@@ -212,7 +212,7 @@ func (s *Session) sees(e *entry) bool {
 	return s.lacks(e) == "" && (s.hooks.Sees == nil || s.hooks.Sees(&e.def))
 }
 
-// lacks is what a tool needs that the session cannot show, "" when there is nothing.
+// lacks returns what a tool requires that the session cannot show, or "".
 func (s *Session) lacks(e *entry) string {
 	for _, need := range e.def.Requires {
 		if what, ok := strings.CutPrefix(need, "render:"); ok && !slices.Contains(s.base.Render, what) {
@@ -222,8 +222,8 @@ func (s *Session) lacks(e *entry) string {
 	return ""
 }
 
-// over says whether a hides b, which is of the same name and version: a session's tool
-// hides a global one, and what was registered first the others.
+// over reports whether a hides b, which has the same name and version: a session's tool hides a
+// global one, and an earlier registration a later one.
 func over(a, b *entry) bool {
 	if a.def.Scope != b.def.Scope {
 		return a.def.Scope == PerSession
@@ -231,8 +231,8 @@ func over(a, b *entry) bool {
 	return a.order < b.order
 }
 
-// resolve gives the tool of a name for the session; nil when there is none. It
-// allocates nothing, unless the name is one that only offers have.
+// resolve returns the tool with a name, or nil. It allocates nothing unless the name exists only in
+// offers.
 func (s *Session) resolve(now *snapshot, name string) *entry {
 	base, version, ok := split(name)
 	if !ok {
@@ -267,10 +267,10 @@ func (s *Session) find(now *snapshot, base string, version int) *entry {
 	return found
 }
 
-// noTool says that there is no tool of a name.
+// noTool is the error text for an unknown tool.
 const noTool = "there is no tool '%s'"
 
-// missing says why there is no tool of a name.
+// missing returns why there is no tool with a name.
 func (s *Session) missing(now *snapshot, name string) string {
 	if base, version, ok := split(name); ok {
 		for i := now.first(base); i < len(now.entries) && now.entries[i].def.Name == base; i++ {
@@ -293,49 +293,49 @@ func (s *Session) missing(now *snapshot, name string) string {
 	return fmt.Sprintf(noTool, name)
 }
 
-// Bound is a tool of a session, as an agent or host is offered it. It names a version:
-// Execute calls what is registered as that when it is called.
+// Bound is a tool of a session, as it is offered to an agent or host. It names a version: Execute
+// calls what is registered under that version at the time of the call.
 type Bound struct {
 	s    *Session
 	e    *entry
 	name string
 }
 
-// Name is what a model calls it: "x", and "x__1" where several versions are offered.
+// Name returns the name for models: "x", or "x__1" if several versions are offered.
 func (b Bound) Name() string { return b.name }
 
-// Description is for models.
+// Description returns the description for models.
 func (b Bound) Description() string { return b.e.def.Description }
 
-// Parameters is the JSON Schema of its arguments.
+// Parameters returns the JSON Schema of the arguments.
 func (b Bound) Parameters() json.RawMessage { return b.e.def.Parameters }
 
-// InputSchema is Parameters.
+// InputSchema is the same as Parameters.
 func (b Bound) InputSchema() json.RawMessage { return b.e.def.Parameters }
 
-// Definition is what was registered. The caller must not change it.
+// Definition returns the registered definition. The caller must not change it.
 func (b Bound) Definition() *Definition { return &b.e.def }
 
-// Owner is who registered it.
+// Owner returns the owner.
 func (b Bound) Owner() string { return b.e.owner }
 
-// Exact is the name of this version: "x@1".
+// Exact returns the name of this version: "x@1".
 func (b Bound) Exact() string { return b.e.id() }
 
-// Execute is Session.Call of this version.
+// Execute calls this version; see Session.Call.
 func (b Bound) Execute(ctx context.Context, input json.RawMessage) Result {
 	return b.s.Call(ctx, b.Exact(), input)
 }
 
-// Tools is what the session offers now, by name, then version.
+// Tools returns what the session offers now, sorted by name and version.
 func (s *Session) Tools() []Bound {
 	now := s.r.snapshot()
 	s.warn(now)
 	return s.offer(now, nil)
 }
 
-// offer gives what the session sees, and only chooses, by the names for models; nil
-// chooses all.
+// offer returns the tools that the session sees and that only selects, with their names for models;
+// nil selects all.
 func (s *Session) offer(now *snapshot, only *Filter) []Bound {
 	var out []Bound
 	for i := 0; i < len(now.entries); {
@@ -358,8 +358,8 @@ func (s *Session) offer(now *snapshot, only *Filter) []Bound {
 	return out
 }
 
-// versioned is the name of a version in an offer that has several: "x__1", no longer
-// than a name may be, and not that of another tool.
+// versioned returns the name of a version in an offer that contains several: "x__1", within the
+// length limit and different from other tools' names.
 func versioned(now *snapshot, before []Bound, name string, version int) string {
 	for mark := "__"; ; mark += "_" {
 		suffix := mark + strconv.Itoa(version)
@@ -372,15 +372,16 @@ func versioned(now *snapshot, before []Bound, name string, version int) string {
 	}
 }
 
-// Listed is a tool as lists show it.
+// Listed is a tool in a list.
 type Listed struct {
 	*Definition
-	Owner    string
-	HiddenBy string // the owner of the tool that has its name and version here; "" when nothing hides it
+	Owner string
+	// owner of the tool that has its name and version in the session; "" if it is not hidden
+	HiddenBy string
 	Stats    Stats
 }
 
-// List is what the session sees, with what is hidden, by name, then version.
+// List returns the tools of the session, including hidden ones, sorted by name and version.
 func (s *Session) List() []Listed {
 	now := s.r.snapshot()
 	s.warn(now)
@@ -398,7 +399,7 @@ func (s *Session) List() []Listed {
 	return out
 }
 
-// warn says once of each tool that another hides it.
+// warn logs, once for each tool, that another tool hides it.
 func (s *Session) warn(now *snapshot) {
 	for i, e := range now.entries {
 		beside := i > 0 && sameVersion(now.entries[i-1], e) || i+1 < len(now.entries) && sameVersion(now.entries[i+1], e)
@@ -430,7 +431,7 @@ func sameVersion(a, b *entry) bool {
 	return a.def.Version == b.def.Version && a.def.Name == b.def.Name
 }
 
-// key is what id writes, and the scope: what an owner may have once.
+// key returns the name, version and scope, which an owner may register once.
 func (e *entry) key() entryID { return entryID{e.def.Name, e.def.Version, e.def.Scope} }
 
 type entryID struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Spec is a definition without its handler, as files, the manifest and the wire write
-// it: times are seconds, and what is left out is the default.
+// Spec is a definition without its handler, in the form of files, the manifest and the protocol:
+// times are in seconds, and missing members have their defaults.
 type Spec struct {
 	Name             string          `json:"name"`
 	Description      string          `json:"description"`
@@ -28,22 +28,22 @@ type Spec struct {
 	Requires         []string        `json:"requires,omitempty"`
 }
 
-// Spec is what is said of a tool besides its handler.
+// Spec returns the definition without its handler.
 func (d *Definition) Spec() Spec {
 	return Spec{Name: d.Name, Description: d.Description, Parameters: d.Parameters, Output: d.Output, Version: d.Version, Scope: d.Scope, Category: d.Category,
 		RequiresApproval: d.RequiresApproval, ApprovalTimeout: d.ApprovalTimeout.Seconds(), OnTimeout: d.OnTimeout, Timeout: d.Timeout.Seconds(),
 		IdleTimeout: d.IdleTimeout.Seconds(), Sequential: d.Sequential, MaxConcurrent: d.MaxConcurrent, Requires: d.Requires}
 }
 
-// With is the definition that the handler makes of the spec.
+// With returns the definition with a handler.
 func (s Spec) With(h Handler) Definition {
 	return Definition{Name: s.Name, Description: s.Description, Parameters: s.Parameters, Output: s.Output, Handler: h, Version: s.Version, Scope: s.Scope,
 		Category: s.Category, RequiresApproval: s.RequiresApproval, ApprovalTimeout: duration(s.ApprovalTimeout), OnTimeout: s.OnTimeout,
 		Timeout: duration(s.Timeout), IdleTimeout: duration(s.IdleTimeout), Sequential: s.Sequential, MaxConcurrent: s.MaxConcurrent, Requires: s.Requires}
 }
 
-// duration is so many seconds. One that is not 0 does not become 0, the default, and
-// one beyond what a tool may have stays beyond it.
+// duration converts seconds. A positive value never becomes 0, which means the default, and one
+// beyond the limit stays beyond it.
 func duration(s float64) time.Duration {
 	const most = 1e9 // seconds
 	ns := math.Max(-most, math.Min(s, most)) * float64(time.Second)
@@ -53,7 +53,7 @@ func duration(s float64) time.Duration {
 	return time.Nanosecond
 }
 
-// listedWire is a Listed as JSON.
+// listedWire is the JSON form of a Listed.
 type listedWire struct {
 	Spec
 	Owner    string  `json:"owner"`
@@ -64,7 +64,7 @@ type listedWire struct {
 	P99MS    float64 `json:"p99_ms"`
 }
 
-// MarshalJSON writes a tool as `tools/list` shows it.
+// MarshalJSON returns a tool in the form of `tools/list`.
 func (l Listed) MarshalJSON() ([]byte, error) {
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	return jsonwrite.Encode(listedWire{l.Spec(), l.Owner, l.HiddenBy, l.Stats.Calls, l.Stats.Failed, ms(l.Stats.P50), ms(l.Stats.P99)})

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Stats is what is known of the calls of a tool.
+// Stats contains statistics of a tool's calls.
 type Stats struct {
 	Calls, Failed int64
-	P50, P99      time.Duration // of the handler's time, to a quarter of their size
+	P50, P99      time.Duration // of the handler's time, with a precision of a quarter
 }
 
-// stats counts calls by their time. Its counters are made when it is first called.
+// stats counts calls by duration. Its counters are allocated at the first call.
 type stats struct{ counts atomic.Pointer[counts] }
 
 type counts struct {
 	calls, failed atomic.Int64
-	// times counts calls by the microseconds of their handlers: four steps each doubling.
+	// times counts calls by the microseconds of their handlers, in four steps for each doubling.
 	times [4 * 65]atomic.Int64
 }
 
@@ -34,7 +34,7 @@ func (s *stats) add(took time.Duration, failed bool) {
 	c.times[step(took)].Add(1)
 }
 
-// step is the step that a time belongs to.
+// step returns the step of a duration.
 func step(d time.Duration) int {
 	us := uint64(max(d.Microseconds(), 0))
 	n := bits.Len64(us)
@@ -44,7 +44,7 @@ func step(d time.Duration) int {
 	return 4*(n-2) + int(us>>(n-3)&3)
 }
 
-// upper is the longest time of a step.
+// upper returns the longest duration of a step.
 func upper(i int) time.Duration {
 	if i < 4 {
 		return time.Duration(i) * time.Microsecond

@@ -8,15 +8,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/toolname"
 )
 
-// ownerTest owns what a test mocks and nobody has.
+// ownerTest owns tools that exist only because a test mocks them.
 const ownerTest = "test"
 
 // errNoTest is the error of a mock outside a test.
 var errNoTest = errors.New("tools are only mocked under `concerto test`")
 
-// Mock has a test answer the calls of a tool, "x" or "x@2". The calls take their way up to
-// the handler, in whose place they give their arguments. A tool that is not there is
-// registered for this session, with any arguments.
+// Mock makes a test answer the calls of a tool, "x" or "x@2". The calls are processed up to the
+// handler, and then return their arguments to the test. A tool that does not exist is registered
+// for this session, with any arguments.
 func (s *Session) Mock(name string) error {
 	ref, err := toolname.ParseRef(name)
 	switch {
@@ -40,25 +40,25 @@ func (s *Session) Mock(name string) error {
 		}})
 }
 
-// isMocked says whether the test answers in the tool's place.
+// isMocked reports whether the test answers for the tool.
 func (s *Session) isMocked(e *entry) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mocked[e.def.Name] || s.mocked[e.id()]
 }
 
-// unplayed says whether the session is a test's, which does not reach what the tool does.
+// unplayed reports whether the session belongs to a test that must not reach what the tool does.
 func (s *Session) unplayed(e *entry) bool {
 	return s.hooks.World.Test && !s.hooks.World.Reach && !e.def.inTests
 }
 
-// outside says whether a call in a test that is recorded has reached what the tool does.
+// outside reports whether a call in a recorded test has reached what the tool does.
 func (c *Call) outside(e Ended) bool {
 	w := c.s.hooks.World
 	return w.Test && w.Reach && !c.e.def.inTests && !e.mocked
 }
 
-// played is the end of a call of a test that ends before the handler.
+// played returns the end of a test's call that ends before the handler.
 func (c *Call) played() (Ended, bool) {
 	switch {
 	case !c.s.hooks.World.Test:

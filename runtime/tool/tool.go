@@ -1,13 +1,12 @@
-// Package tool is the tools of an application (its API promises nothing of its own:
-// package concerto names what of it is for embedders). An application tool is a name, a
-// schema and a handler that the process around a run gives to its agents, hosts and
-// clients.
+// Package tool implements the tools of an application (its API promises nothing of its own: package
+// concerto exports the part for embedders). An application tool is a name, a schema and a handler
+// that the process around a run provides to its agents, hosts and clients.
 //
-// A Registry holds definitions; the zero value is an empty one. It is safe for concurrent
-// use, and who reads it takes no lock. A Session is the tools as one run sees them: it
-// is opened with the run's Context, and closed with it.
+// A Registry contains definitions; its zero value is empty. It is safe for concurrent use, and
+// reading takes no lock. A Session is the set of tools of one run: it is opened with the run's
+// Context, and closed with it.
 //
-// Every call takes one way, whoever asks and whatever answers:
+// Every call has the same steps, whoever makes it and whatever answers:
 //
 //	Session.Prepare   resolve → permission → depth and cycle → validate
 //	Call.Question     what to ask when the call needs to be approved of
@@ -16,14 +15,13 @@
 //	Call.Run          the handler under its limits, and its output held to its schema
 //	Call.Ended        the audit record `done`
 //
-// Session.Do goes it for a Go caller (Session.Call is Do for the application itself),
-// with the Hooks that the session was opened with for permission, approval, audit, emits
-// and the log. Who asks for effects takes the same steps one by one: an Ask is plain
-// data, and Prepare may be done again for it, as when a run is resumed; Call.Approved
-// then puts in what was decided. Nothing else calls a handler.
+// Session.Do performs them for a Go caller (Session.Call is Do for the application itself), with
+// the session's Hooks for permission, approval, audit, emits and the log. A caller that uses
+// effects performs the steps one by one: an Ask is plain data, and Prepare may be repeated for it,
+// as when a run is resumed; Call.Approved then applies the earlier decision. Handlers are called in
+// no other way.
 //
-// The package knows neither the VM nor other performers: handlers that need those are
-// handed in.
+// The package imports neither the VM nor other performers: handlers that need those are passed in.
 package tool
 
 import (
@@ -37,67 +35,68 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Scope is whose a tool's handler is.
+// Scope is the lifetime of a tool's handler.
 type Scope string
 
-// A tool is global, one handler for all sessions, unless it says PerSession: then it
-// is of a session, made by Open where there is one, and closed with it. (The type of a
-// session has the name that the constant would have.)
+// A tool is global, with one handler for all sessions, unless its scope is PerSession: then Open
+// creates a handler for each session, which is closed with it. (The name Session is already a
+// type.)
 const (
 	Global     Scope = "global"
 	PerSession Scope = "session"
 )
 
-// Handler answers a call. input fits the parameters' schema. When ctx ends, the call is
-// over: what the handler gives after that is dropped. A panic or an error is a result
-// that failed.
+// Handler answers a call. input is valid against the parameters' schema. When ctx ends, the call
+// has ended, and a later result is dropped. A panic or an error is a failed result.
 type Handler func(ctx context.Context, input json.RawMessage, c *Context) (Result, error)
 
-// Definition is a tool. The zero value of a field is its default.
+// Definition describes a tool. The zero value of a field is its default.
 type Definition struct {
 	Name, Description  string
-	Parameters, Output json.RawMessage // JSON Schemas; {"type": "object"} and none
+	Parameters, Output json.RawMessage // JSON Schemas; by default {"type": "object"} and none
 	Handler            Handler
-	// Open makes the handler of a session, in place of Handler; the session closes it.
+	// Open creates the handler of a session, in place of Handler; the session closes it.
 	Open                   func(context.Context, *Context) (Handler, io.Closer, error)
-	Scope                  Scope // Global
-	Version, MaxConcurrent int   // 1; no bound
+	Scope                  Scope // default Global
+	Version, MaxConcurrent int   // default 1 and no limit
 	Category, OnTimeout    string
-	// Timeout bounds a call's handler (60 s), IdleTimeout how long it reports no progress
-	// (no bound), ApprovalTimeout how long an approval is waited for (300 s).
+	// Timeout limits a call's handler (60 s), IdleTimeout the time without a progress report (no
+	// limit), and ApprovalTimeout the wait for an approval (300 s).
 	Timeout, IdleTimeout, ApprovalTimeout time.Duration
 	RequiresApproval, Sequential          bool
-	Requires                              []string // "render:image/png": what a session must be able to show
+	// "render:image/png": what a session must be able to show
+	Requires []string
 
 	inner
 }
 
-// inner is what only this package says of a tool.
+// inner contains settings that only this package makes.
 type inner struct {
 	wrong   error         // New: the type has no schema
-	grace   time.Duration // how long the handler takes to end what it has begun, beyond what any is given
-	prompt  bool          // the handler ends as soon as its ctx does
-	inTests bool          // it reaches nothing outside, so that tests may call it
+	grace   time.Duration // additional time that the handler needs to end
+	prompt  bool          // the handler returns as soon as its ctx ends
+	inTests bool          // it reaches nothing outside, so tests may call it
 	sandbox *Sandbox      // of a command; nil for none
-	// release is called when the definition has gone; wait returns when nothing of the
-	// handler's is left. nil: there is nothing.
+	// release, if not nil, is called when the definition was removed; wait returns when the
+	// handler's resources are released.
 	release func() (wait func())
 }
 
-// ForTests is the tool as one that reaches nothing outside: tests of programs may call it.
+// ForTests marks the tool as one that reaches nothing outside, so that tests of programs may call
+// it.
 func (d Definition) ForTests() Definition {
 	d.inTests = true
 	return d
 }
 
-// Prompt is the tool as one whose handler returns as soon as its ctx ends: nobody has to
-// watch over it from another goroutine.
+// Prompt marks the handler as one that returns as soon as its ctx ends, so that it needs no
+// watching goroutine.
 func (d Definition) Prompt() Definition {
 	d.prompt = true
 	return d
 }
 
-// InTests says whether tests of programs may call the tool.
+// InTests reports whether tests of programs may call the tool.
 func (d *Definition) InTests() bool { return d.inTests }
 
 // The defaults that are not zero.
@@ -106,7 +105,7 @@ const (
 	DefaultApprovalTimeout = 300 * time.Second
 )
 
-// ApprovalLimit is how long an approval is waited for.
+// ApprovalLimit returns how long to wait for an approval.
 func (d *Definition) ApprovalLimit() time.Duration {
 	if d.ApprovalTimeout == 0 {
 		return DefaultApprovalTimeout
@@ -114,28 +113,29 @@ func (d *Definition) ApprovalLimit() time.Duration {
 	return d.ApprovalTimeout
 }
 
-// What is done when nobody answers an approval in time.
+// What happens if no answer to an approval comes in time.
 const (
 	OnTimeoutDeny  = "deny"
 	OnTimeoutAllow = "allow"
 	OnTimeoutHalt  = "halt" // it is denied, and the agent's call ends
 )
 
-// Context is what a handler knows of its call. A session is opened with one, in which
-// CallID and Chain are empty and Caller is who opened it ("client:ID", or "").
+// Context describes a call to its handler. A session is opened with a Context in which CallID and
+// Chain are empty and Caller is the owner ("client:ID", or "").
 type Context struct {
 	SessionID, Cwd, CallID string
-	Caller                 string // the agent's or host's name, "client:ID", else the calling function or tool
-	Route                  string // one of the Routes
-	Environment            map[string]string
-	Metadata               map[string]any
-	Chain                  []string // the names of the calls that led here, this one's last
-	Render                 []string // what the session can show: "image/png"
+	// the agent's or host's name, "client:ID", or the calling function or tool
+	Caller      string
+	Route       string // one of the Routes
+	Environment map[string]string
+	Metadata    map[string]any
+	Chain       []string // names of the calls that led to this one, including it
+	Render      []string // what the session can show: "image/png"
 
 	running *running // the call, in a handler's Context
 }
 
-// The ways by which a call comes.
+// The routes by which a call comes.
 const (
 	RouteAgent    = "agent"
 	RouteHost     = "host"
@@ -145,7 +145,7 @@ const (
 	RouteTool     = "tool"
 )
 
-// Outcome is what became of a call.
+// Outcome is the result category of a call.
 type Outcome string
 
 // The outcomes.
@@ -161,11 +161,11 @@ const (
 	OutcomeLimit       Outcome = "limit"
 )
 
-// Outcomes are all outcomes.
+// Outcomes lists all outcomes.
 var Outcomes = []Outcome{OutcomeOK, OutcomeFailed, OutcomeArguments, OutcomeNotFound, OutcomeDenied, OutcomeTimeout, OutcomeCancelled, OutcomeUnavailable, OutcomeLimit}
 
-// Result is what a call gave. Output is JSON, nil for null. Metadata is for the log,
-// never for a model; what a session's call gives has `concerto` in it, which is an Info.
+// Result is the result of a call. Output is JSON, nil for null. Metadata is for the log, never for
+// a model; the result of a session's call contains `concerto` in it, which is an Info.
 type Result struct {
 	Success  bool
 	Output   json.RawMessage
@@ -178,14 +178,14 @@ type Info struct {
 	CallID     string  `json:"call_id"`
 	Outcome    Outcome `json:"outcome"`
 	DurationMS int64   `json:"duration_ms"`
-	// SandboxMissing is what this machine lacks to hold the tool's command to its sandbox.
+	// SandboxMissing lists what this machine lacks to enforce the sandbox of the tool's command.
 	SandboxMissing []string `json:"sandbox_missing,omitempty"`
 }
 
-// infoKey is where Info stands in a Result's metadata.
+// infoKey is the key of Info in a Result's metadata.
 const infoKey = "concerto"
 
-// Success is the result whose output is v as JSON.
+// Success returns a Result with v as JSON.
 func Success(v any) (Result, error) {
 	text, err := jsonwrite.Encode(v)
 	if err != nil {
@@ -194,13 +194,13 @@ func Success(v any) (Result, error) {
 	return Result{Success: true, Output: text}, nil
 }
 
-// Failure is the result that failed because of what is said.
+// Failure returns a failed Result.
 func Failure(format string, args ...any) Result { return Result{Error: fmt.Sprintf(format, args...)} }
 
-// MarshalJSON writes all four members; an output or an error that is not there is null.
+// MarshalJSON writes all four members; a missing output or error is null.
 func (r Result) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil) }
 
-// AppendJSON appends what MarshalJSON gives.
+// AppendJSON appends the output of MarshalJSON.
 func (r Result) AppendJSON(b []byte) ([]byte, error) {
 	b = strconv.AppendBool(append(b, `{"success":`...), r.Success)
 	b = jsonwrite.Raw(append(b, `,"output":`...), r.Output)
@@ -224,7 +224,7 @@ func (r Result) AppendJSON(b []byte) ([]byte, error) {
 	return append(b, '}'), err
 }
 
-// UnmarshalJSON reads a result; members may be left out, but not `success`.
+// UnmarshalJSON parses a result; all members but `success` are optional.
 func (r *Result) UnmarshalJSON(text []byte) error {
 	var w struct {
 		Success  *bool           `json:"success"`
@@ -245,8 +245,8 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Text is the result as a model gets it, and whether it failed: a text as it is, any
-// other output as JSON.
+// Text returns the result for a model, and whether it is a failure: a text unchanged, any other
+// output as JSON.
 func (r Result) Text() (text string, failed bool) {
 	if !r.Success && r.Error != "" {
 		return r.Error, true
@@ -263,5 +263,5 @@ func (r Result) Text() (text string, failed bool) {
 	return string(r.Output), !r.Success
 }
 
-// seconds writes a duration as a number of seconds.
+// seconds formats a duration as a number of seconds.
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }

@@ -10,35 +10,36 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// World is where the handlers of commands and addresses act: what a run lets its
-// processes have. The zero World is that of this process.
+// World is the environment of commands and HTTP requests: what a run passes to its processes. The
+// zero World is that of this process.
 type World struct {
-	Environ []string        // the run's, as "NAME=value"; nil: the process's
-	Keys    map[string]bool // the variables that hold keys of others: a command gets those that it names
-	Run     *procgroup.Run  // whose processes commands are; nil: this process's
-	// Executable is the file of the command concerto where there is no Run; "" for none.
+	Environ []string // the run's, as "NAME=value"; nil means the process's
+	// variables that contain others' keys: a command receives only those that it names
+	Keys map[string]bool
+	Run  *procgroup.Run // run that the commands belong to; nil means this process's
+	// Executable is the path of the concerto program, used without a Run; "" for none.
 	Executable string
-	// Stderr takes a line that a tool's command wrote to its standard error; nil drops it.
+	// Stderr receives lines of a command's standard error; nil drops them.
 	Stderr func(tool, line string)
-	// Secret is told of the value of a variable that is a secret, before it is used; nil: nobody.
+	// Secret, if not nil, receives the value of a secret variable before it is used.
 	Secret func(variable, value string)
-	// Test says that the run is a test, which reaches nothing outside: handlers that may are
+	// Test means that the run is a test, which reaches nothing outside: handlers that may do so are
 	// not called.
 	Test bool
-	// Reach says of such a run that they are called all the same, to be recorded.
+	// Reach means that a test is being recorded and calls them nevertheless.
 	Reach bool
-	// Refused says why a tool of an owner may not reach something; "" when it may. nil permits all.
+	// Refused returns why an owner's tool may not access something, or "". nil permits all.
 	Refused func(owner string, r Reach) string
 }
 
-// Reach is what a tool's handler is about to use: one of Command and Address.
+// Reach is what a handler is about to use: a Command or an Address.
 type Reach struct {
 	Command string   // a name, or the path of a file
 	Address string   // a URL
-	Env     []string // the variables of the run that are passed on
+	Env     []string // variables of the run that are passed on
 }
 
-// world is where the call's handler acts.
+// world returns the environment of the call's handler.
 func (c *Context) world() *World {
 	if c.running == nil {
 		return &World{}
@@ -46,7 +47,7 @@ func (c *Context) world() *World {
 	return &c.running.c.s.hooks.World
 }
 
-// may gives the error of what the call's handler may not reach.
+// may returns an error if the call's handler may not access r.
 func (c *Context) may(r Reach) error {
 	w, owner := c.world(), ""
 	if c.running != nil {
@@ -61,17 +62,17 @@ func (c *Context) may(r Reach) error {
 	return nil
 }
 
-// warn tells whoever reads the run's log.
+// warn writes to the run's log.
 func (c *Context) warn(format string, args ...any) {
 	if c.running != nil {
 		c.running.c.s.log("warn", fmt.Sprintf(format, args...))
 	}
 }
 
-// runs are those of this process, by their executables.
+// runs contains the runs of this process, by executable.
 var runs sync.Map
 
-// run is whose processes commands are.
+// run returns the run that commands belong to.
 func (w *World) run() *procgroup.Run {
 	if w.Run != nil {
 		return w.Run
@@ -83,7 +84,7 @@ func (w *World) run() *procgroup.Run {
 	return r.(*procgroup.Run)
 }
 
-// environ is the run's environment.
+// environ returns the run's environment.
 func (w *World) environ() []string {
 	if w.Environ == nil {
 		return os.Environ()
@@ -91,7 +92,7 @@ func (w *World) environ() []string {
 	return w.Environ
 }
 
-// given is the variable of a name that the application gave the session, else the run's.
+// given returns a variable that the application set for the session, otherwise the run's.
 func (w *World) given(name string, session map[string]string) (value string, ofRun bool, err error) {
 	if v, ok := session[name]; ok {
 		return v, false, nil
@@ -103,7 +104,7 @@ func (w *World) given(name string, session map[string]string) (value string, ofR
 	return v, true, nil
 }
 
-// Told is what a handler that is no Go function is told of its call.
+// Told describes a call to a handler that is not a Go function.
 type Told struct {
 	SessionID   string            `json:"session_id"`
 	Cwd         string            `json:"cwd"`
@@ -116,7 +117,7 @@ type Told struct {
 	Route       string            `json:"route"`
 }
 
-// Told is what others are told of the call, as JSON: in a handler's Context.
+// Told returns the description of the call, in a handler's Context.
 func (c *Context) Told() Told {
 	t := Told{SessionID: c.SessionID, Cwd: c.Cwd, Environment: c.Environment, Metadata: c.Metadata, CallID: c.CallID, By: c.Caller, Route: c.Route}
 	if t.Environment == nil {
@@ -132,7 +133,7 @@ func (c *Context) Told() Told {
 	return t
 }
 
-// joined is an environment in which each name stands once: that of its last value.
+// joined returns an environment in which each name appears once, with its last value.
 func joined(environ []string, more map[string]string) []string {
 	all := map[string]string{}
 	for _, kv := range environ {

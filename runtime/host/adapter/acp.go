@@ -10,34 +10,34 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 )
 
-// ACP speaks the Agent Client Protocol, version 1: JSON-RPC, in which the agent's
-// answer to session/prompt ends an exchange. Its fields in upper case are its state.
+// ACP implements the Agent Client Protocol, version 1: JSON-RPC, in which the agent's response to
+// session/prompt ends an exchange. Its exported fields are its state.
 type ACP struct {
 	cfg     Config
 	RPC     rpc
-	Asked   int64  // how many requests it has made
+	Asked   int64  // number of its requests
 	Version string // of the agent
 	Session string
-	Ready   bool                  // the handshake is over
-	Loading bool                  // a session is told anew
-	Prompt  string                // what waits for a new session
-	Prompts int                   // how many there were
-	Text    []string              // what the agent has said in the exchange
-	Calls   map[string]acpCall    // its calls of tools, by their ids
-	Bridged map[string]acpBridged // its calls of ours that are not answered, by our ids
-	Calling int                   // how many of them there were
-	Cost    float64               // of the session until now, in USD
-	Before  float64               // and up to the exchange
-	Costs   bool                  // the exchange has told what it costs
+	Ready   bool                  // the handshake is complete
+	Loading bool                  // a session's history is being replayed
+	Prompt  string                // waits for a new session
+	Prompts int                   // number of prompts so far
+	Text    []string              // the agent's text in the exchange
+	Calls   map[string]acpCall    // its tool calls by id
+	Bridged map[string]acpBridged // its open calls of the program's tools, by our ids
+	Calling int                   // number of them so far
+	Cost    float64               // of the session so far, in USD
+	Before  float64               // of the session before the exchange
+	Costs   bool                  // the exchange has reported its cost
 }
 
-// acpVersion is the version of the protocol.
+// acpVersion is the protocol's version.
 const acpVersion = 1
 
-// acpRow says what an update of the session means.
+// acpRow describes an update of the session.
 type acpRow struct {
 	update string
-	hear   func(a *ACP, s *Output, u *acpUpdate) // nil: nothing to the program
+	hear   func(a *ACP, s *Output, u *acpUpdate) // nil: not passed to the program
 }
 
 var acpRows = []acpRow{
@@ -54,7 +54,7 @@ var acpRows = []acpRow{
 	{"user_message_chunk", nil},
 }
 
-// acpUpdate is what updates say, and the line itself.
+// acpUpdate contains the fields of updates, and the line.
 type acpUpdate struct {
 	Kind    string          `json:"sessionUpdate"`
 	Content json.RawMessage `json:"content"`
@@ -70,7 +70,7 @@ type acpUpdate struct {
 	raw, line []byte
 }
 
-// acpCall is what is known of a call of a tool.
+// acpCall is the known state of a tool call.
 type acpCall struct {
 	ID        string          `json:"toolCallId"`
 	Title     string          `json:"title"`
@@ -78,7 +78,7 @@ type acpCall struct {
 	Status    string          `json:"status"`
 	Input     json.RawMessage `json:"rawInput,omitempty"`
 	Locations []acpPath       `json:"locations"`
-	Content   []acpPath       `json:"content"` // of a change of a file, what it is of
+	Content   []acpPath       `json:"content"` // for a change of a file: the file
 }
 
 type acpPath struct {
@@ -127,7 +127,7 @@ func (a *ACP) told(s *Output, m *rpcMessage, line []byte) {
 	}
 }
 
-// updated hears an update; what is told anew, or of another session, means nothing.
+// updated handles an update. It ignores replayed ones, and those of other sessions.
 func (a *ACP) updated(s *Output, u *acpUpdate, elsewhere bool) {
 	at := slices.IndexFunc(acpRows, func(r acpRow) bool { return r.update == u.Kind })
 	switch {
@@ -179,7 +179,7 @@ func (a *ACP) Say(line []byte) (s Output) {
 	return s
 }
 
-// abilities are what an agent may ask of us.
+// abilities returns the requests that the agent may send.
 func (a *ACP) abilities() obj {
 	all := obj{"elicitation": obj{"form": obj{}}}
 	if a.cfg.Serves {
@@ -189,14 +189,14 @@ func (a *ACP) abilities() obj {
 	return all
 }
 
-// place says where a session works.
+// place returns where a session works.
 func (a *ACP) place() obj { return obj{"cwd": a.cfg.Dir, "mcpServers": a.servers()} }
 
 func (a *ACP) begin(prompt string) []byte {
 	return a.RPC.request("session/prompt", obj{"sessionId": a.Session, "prompt": []any{obj{"type": "text", "text": prompt}}})
 }
 
-// cancel ends the exchange, and what it has asked.
+// cancel ends the exchange and its requests.
 func (a *ACP) cancel(s *Output) {
 	s.answer(notification("session/cancel", obj{"sessionId": a.Session}))
 	a.endBridged(s, "the exchange is cancelled")
@@ -210,7 +210,7 @@ func (a *ACP) cancel(s *Output) {
 	}
 }
 
-// acpAnswer is what answers to our requests say.
+// acpAnswer contains the fields of responses to our requests.
 type acpAnswer struct {
 	Version      json.Number `json:"protocolVersion"`
 	Capabilities struct {
@@ -254,8 +254,7 @@ type acpUsage struct {
 	Made   int64 `json:"cachedWriteTokens"`
 }
 
-// answered hears the answers to what we asked: the handshake goes on, or an exchange
-// ends.
+// answered handles the responses to our requests: it continues the handshake, or ends an exchange.
 func (a *ACP) answered(s *Output, m *rpcMessage, line []byte) {
 	method, ok := a.RPC.answered(m)
 	if !ok {
@@ -283,12 +282,12 @@ func (a *ACP) answered(s *Output, m *rpcMessage, line []byte) {
 		}
 		a.Cost, a.Before = 0, 0
 		a.settle(s, &r)
-	default: // what a session was set to
+	default: // the response to a session's settings
 		a.settled(s)
 	}
 }
 
-// greeted judges the version and begins the session, or goes on with one.
+// greeted checks the version and begins or resumes the session.
 func (a *ACP) greeted(s *Output, r *acpAnswer) {
 	a.Version = r.Agent.Version
 	place := a.place()
@@ -312,7 +311,7 @@ func (a *ACP) greeted(s *Output, r *acpAnswer) {
 	}
 }
 
-// refused ends what cannot go on without the answer.
+// refused ends what cannot continue without the response.
 func (a *ACP) refused(s *Output, method string, m *rpcMessage, line []byte) {
 	code := string(m.Error.Code)
 	if method == "session/prompt" {
@@ -323,9 +322,9 @@ func (a *ACP) refused(s *Output, method string, m *rpcMessage, line []byte) {
 	s.failed(fmt.Sprintf("host '%s': %s: %s", a.cfg.Host, method, m.Error.Message), code, a.Session, nil)
 }
 
-// ended is the end of an exchange.
+// ended ends an exchange.
 func (a *ACP) ended(s *Output, r *acpAnswer, line []byte) {
-	// Its word that a call is taken back may come later, over the bridge.
+	// Its message that a call is cancelled may come later, over the bridge.
 	for _, id := range sortedKeys(a.Bridged) {
 		s.withdraw(id)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// text is the text of a content block; "" when it is none.
+// text returns the text of a content block, or "".
 func (u *acpUpdate) text() string {
 	var b struct{ Type, Text string }
 	if json.Unmarshal(u.Content, &b) != nil || b.Type != "text" {
@@ -24,7 +24,7 @@ func (a *ACP) says(s *Output, u *acpUpdate) {
 
 func (a *ACP) thinks(s *Output, u *acpUpdate) { s.thought(u.text()) }
 
-// calls tells of a call of a tool. An update has only what is new.
+// calls reports a tool call. An update contains only what has changed.
 func (a *ACP) calls(s *Output, u *acpUpdate) {
 	var head struct {
 		ID string `json:"toolCallId"`
@@ -48,7 +48,7 @@ func (a *ACP) calls(s *Output, u *acpUpdate) {
 	}
 }
 
-// with is the call with what an update says anew; false when that cannot be read.
+// with returns the call with an update applied; false if the update cannot be parsed.
 func (c acpCall) with(update []byte) (acpCall, bool) {
 	var u acpCall
 	if json.Unmarshal(update, &u) != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// acpRequest says what a request means, and what answers it.
+// acpRequest describes a request and its response.
 type acpRequest struct {
 	method    string
-	served    bool // by us: it is known only where the host has permissions
+	served    bool // we perform it, so it is available only if the host has permissions
 	ask       func(a *ACP, s *Output, q *rpcRequest, line []byte)
 	answer    func(s *Output, q *rpcRequest, o *ours) // nil: the program is not asked
-	cancelled obj                                     // when the exchange is cancelled before it is answered; nil: an error
+	cancelled obj                                     // response if the exchange is cancelled before; nil means an error
 }
 
 var acpRequests = []acpRequest{
@@ -40,7 +40,8 @@ func acpRequestOf(method string) *acpRequest {
 	return &acpRequests[at]
 }
 
-// ClientMethods returns the methods of the requests that are done by the client, for an agent that has permissions.
+// ClientMethods returns the methods of the requests that the client performs, for an agent that has
+// permissions.
 func ClientMethods() (methods []string) {
 	for _, row := range acpRequests {
 		if row.served {
@@ -52,7 +53,7 @@ func ClientMethods() (methods []string) {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// asked hands a request on, or refuses it.
+// asked passes on a request, or refuses it.
 func (a *ACP) asked(s *Output, m *rpcMessage, line []byte) {
 	a.Asked++
 	row := acpRequestOf(m.Method)
@@ -63,7 +64,7 @@ func (a *ACP) asked(s *Output, m *rpcMessage, line []byte) {
 	row.ask(a, s, &rpcRequest{ID: m.ID, Number: a.Asked, Method: m.Method, Params: m.Params}, line)
 }
 
-// respond answers what they asked; what is not open any more needs no answer.
+// respond answers a request, if it is still open.
 func (a *ACP) respond(s *Output, o *ours) {
 	if a.answerBridged(s, o) {
 		return
@@ -73,14 +74,14 @@ func (a *ACP) respond(s *Output, o *ours) {
 	}
 }
 
-// acpChoice is an option of a permission's.
+// acpChoice is an option of a permission request.
 type acpChoice struct {
 	ID   string `json:"optionId"`
 	Name string `json:"name"`
 	Kind string `json:"kind"`
 }
 
-// acpScopes are the kinds of options as scopes of ours.
+// acpScopes maps the kinds of options to scopes.
 var acpScopes = []struct{ theirs, ours string }{
 	{"allow_once", decision.Once},
 	{"allow_always", decision.Always},
@@ -92,7 +93,7 @@ func (q *rpcRequest) choices() []acpChoice {
 	var p struct {
 		Options []acpChoice `json:"options"`
 	}
-	_ = json.Unmarshal(q.Params, &p) // what cannot be read is not offered
+	_ = json.Unmarshal(q.Params, &p) // an unreadable option is not offered
 	return p.Options
 }
 
@@ -103,18 +104,18 @@ func (a *ACP) asksPermission(s *Output, q *rpcRequest, line []byte) {
 	var head struct {
 		ID string `json:"toolCallId"`
 	}
-	// What is of another type is not shown.
+	// Members of another type are not shown.
 	_ = json.Unmarshal(q.Params, &p)
 	_ = json.Unmarshal(p.Call, &head)
 	call, _ := a.Calls[head.ID].with(p.Call)
 	kind := call.kind()
 	if once := q.first("allow_once"); once != "" && kind == "other" && a.cfg.Tools.titled(call.Title) {
-		s.answer(rpcResult(q.ID, selected(once))) // the program has allowed it by giving it
+		s.answer(rpcResult(q.ID, selected(once))) // tools that the program provides are allowed
 		return
 	}
 	what := call.Title
 	if command := texts(call.Input, "command"); len(command) > 0 && !strings.Contains(what, command[0]) {
-		what = command[0] // a title need not say what is executed
+		what = command[0] // a title need not show what is executed
 	}
 	w := approval{tool: kind, kind: kind, description: described(kind, what), Args: call.Input, payload: line}
 	if bare := len(call.Input) == 0 || string(call.Input) == "null"; bare && kind == "execute" {
@@ -138,7 +139,7 @@ func (a *ACP) asksPermission(s *Output, q *rpcRequest, line []byte) {
 	s.approval(w)
 }
 
-// first is the first option of a kind; "" when there is none.
+// first returns the first option of a kind, or "".
 func (q *rpcRequest) first(kind string) string {
 	for _, c := range q.choices() {
 		if c.Kind == kind {
@@ -152,8 +153,8 @@ func selected(option string) obj {
 	return obj{"outcome": obj{"outcome": "selected", "optionId": option}}
 }
 
-// decidedPermission chooses the option of the kind that the decision asks for, or the
-// one that it names, unless that allows what the decision denies. None: cancelled.
+// decidedPermission returns the option of the kind that the decision requires, or the one that it
+// names, unless that allows what the decision denies. Without one, the answer is "cancelled".
 func decidedPermission(s *Output, q *rpcRequest, o *ours) {
 	s.answer(rpcResult(q.ID, q.outcome(o)))
 }
@@ -181,7 +182,7 @@ func (q *rpcRequest) outcome(o *ours) obj {
 	return selected(chosen)
 }
 
-// elicits asks what a form does; what is none we do not know.
+// elicits asks the questions of a form; other kinds of elicitation are unknown.
 func (a *ACP) elicits(s *Output, q *rpcRequest, line []byte) {
 	e := q.elicitation()
 	if e.Schema == nil {
@@ -203,7 +204,7 @@ type acpOption struct {
 	Options  json.RawMessage `json:"options"`
 }
 
-// values are what a select option may be set to; groups are taken apart.
+// values returns the possible values of a select option, including those in groups.
 func (o *acpOption) values() []string {
 	var all []struct {
 		Value   string          `json:"value"`
@@ -223,7 +224,7 @@ func (o *acpOption) values() []string {
 	return out
 }
 
-// settle sets a new session to the model and the mode that are wanted.
+// settle sets the model and the mode of a new session.
 func (a *ACP) settle(s *Output, r *acpAnswer) {
 	if a.cfg.Model != "" && !a.setModel(s, r) || a.cfg.Mode != "" && a.cfg.Mode != "default" && !a.setMode(s, r) {
 		return
@@ -276,8 +277,8 @@ func (a *ACP) notOffered(s *Output, what, name string, offered []string) {
 	s.failed(fmt.Sprintf("host '%s' does not offer the %s '%s': it offers %s", a.cfg.Host, what, name, all), what, a.Session, nil)
 }
 
-// settled goes on when nothing more is waited for: the handshake is over, or the
-// prompt that waited for a new session is sent.
+// settled continues when no setting is open: it ends the handshake, or sends the prompt that waited
+// for a new session.
 func (a *ACP) settled(s *Output) {
 	for _, method := range a.RPC.Waiting {
 		if strings.HasPrefix(method, "session/set_") {

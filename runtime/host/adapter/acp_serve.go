@@ -9,38 +9,38 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Request is what an agent wants done at its client: with files, or in a terminal. The
-// adapter hands it on once it is allowed; who does it gives back what came of it.
+// Request is an agent's request for a file operation or a terminal. The adapter passes it on after
+// it was allowed, and receives the result.
 type Request struct {
 	ID     json.RawMessage
 	Method string
 	Params json.RawMessage
 
-	Number int64 // of the request, as the process made them
-	Heard  int64 // the line that the adapter had heard last when it came
+	Number int64 // number of the request in the process
+	Heard  int64 // the last line that the adapter had received when it came
 }
 
-// Result answers an errand with its result.
+// Result returns the answer with a result.
 func (e *Request) Result(result any) []byte { return rpcResult(e.ID, result) }
 
-// Failure answers an errand with why it failed.
+// Failure returns the answer with an error.
 func (e *Request) Failure(code int, message string) []byte { return rpcFailure(e.ID, code, message) }
 
-// File is what the requests of files say.
+// File contains the fields of file requests.
 type File struct {
 	Path    string `json:"path"`
 	Content string `json:"content"`
-	Line    *int   `json:"line"`  // the first, from 1; nil: from the beginning
-	Limit   *int   `json:"limit"` // how many; nil: all
+	Line    *int   `json:"line"`  // the first line, from 1; nil means from the beginning
+	Limit   *int   `json:"limit"` // number of lines; nil means all
 }
 
-// Command is what starts a terminal.
+// Command contains the fields of a request for a terminal.
 type Command struct {
 	Command string     `json:"command"`
 	Args    []string   `json:"args"`
 	Env     []Variable `json:"env"`
 	Dir     string     `json:"cwd"`
-	Limit   *int       `json:"outputByteLimit"` // how much output is kept, in bytes
+	Limit   *int       `json:"outputByteLimit"` // bytes of output to store
 }
 
 type Variable struct {
@@ -48,8 +48,8 @@ type Variable struct {
 	Value string `json:"value"`
 }
 
-// Line is the command as it would be typed in a shell: quotes keep each argument one. What a
-// shell is given to run is the command.
+// Line returns the command as it would be typed in a shell, with quotes around arguments if
+// necessary. For a call of a shell with a command line, it returns that command line.
 func (c *Command) Line() string {
 	if len(c.Args) == 2 && strings.HasSuffix(c.Command, "sh") && (c.Args[0] == "-c" || c.Args[0] == "-lc") {
 		return c.Args[1]
@@ -64,7 +64,7 @@ func (c *Command) Line() string {
 	return strings.Join(words, " ")
 }
 
-// word is an argument as a word of a shell's line.
+// word returns an argument as a word of a shell command.
 func word(arg string) string {
 	if arg != "" && !strings.ContainsFunc(arg, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("%+,-./:=@_^", r)
@@ -74,7 +74,7 @@ func word(arg string) string {
 	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
-// asksFile asks whether a file may be read, or written.
+// asksFile requests approval for reading or writing a file.
 func (a *ACP) asksFile(s *Output, q *rpcRequest, line []byte) {
 	var f File
 	if err := json.Unmarshal(q.Params, &f); err != nil || f.Path == "" {
@@ -96,7 +96,7 @@ func (a *ACP) asksFile(s *Output, q *rpcRequest, line []byte) {
 	a.asksErrand(s, q, w, args, f.Path)
 }
 
-// asksTerminal asks whether a command may be run.
+// asksTerminal requests approval for running a command.
 func (a *ACP) asksTerminal(s *Output, q *rpcRequest, line []byte) {
 	var c Command
 	if err := json.Unmarshal(q.Params, &c); err != nil || c.Command == "" {
@@ -122,7 +122,7 @@ func (a *ACP) asksErrand(s *Output, q *rpcRequest, w approval, args obj, what st
 	s.approval(w)
 }
 
-// decidedErrand has an errand done when it is allowed.
+// decidedErrand passes on a request that was allowed.
 func decidedErrand(s *Output, q *rpcRequest, o *ours) {
 	d := o.decide(q.Options, q.Args, false)
 	if !d.Allow {
@@ -136,7 +136,7 @@ func (q *rpcRequest) clientRequest() Request {
 	return Request{ID: q.ID, Method: q.Method, Params: q.Params, Number: q.Number}
 }
 
-// asksOfTerminal is about a terminal that there is already.
+// asksOfTerminal handles a request about an existing terminal.
 func (a *ACP) asksOfTerminal(s *Output, q *rpcRequest, _ []byte) {
 	s.Requests = append(s.Requests, q.clientRequest())
 }

@@ -11,26 +11,26 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// BridgeEntry is how an agent reaches the server of the program's tools: it starts a
-// program that passes lines on between it and us.
+// BridgeEntry describes how an agent reaches the server of the program's tools: it starts a program
+// that passes lines to us.
 type BridgeEntry struct {
 	Command string
 	Args    []string
 }
 
-// BridgeLine is a line to one of those who have come over the bridge.
+// BridgeLine is a line for a client of the bridge.
 type BridgeLine struct {
 	Client int
 	Line   []byte
 }
 
-// acpBridged is a call of a tool that came over the bridge.
+// acpBridged is a tool call that came over the bridge.
 type acpBridged struct {
 	Client int
 	ID     json.RawMessage
 }
 
-// servers are the MCP servers that a session has.
+// servers returns the MCP servers of a session.
 func (a *ACP) servers() []any {
 	if a.cfg.Bridge == nil {
 		return []any{}
@@ -38,9 +38,9 @@ func (a *ACP) servers() []any {
 	return []any{obj{"name": toolServer, "command": a.cfg.Bridge.Command, "args": a.cfg.Bridge.Args, "env": []any{}}}
 }
 
-// titled says that an agent's call of that title is of one of the tools. Claude's name it
-// by the first form, Gemini by the others, OpenCode by the third. A title that is a
-// command or a path, which a model chooses, is of a call of another kind.
+// titled reports whether an agent's call with that title calls one of the tools. Claude uses the
+// first form, Gemini the others, OpenCode the third. A title that is a command or a path, which a
+// model can choose, belongs to another kind of call.
 func (t Tools) titled(title string) bool {
 	return slices.ContainsFunc(t, func(f effect.ToolSpec) bool {
 		switch title {
@@ -51,7 +51,7 @@ func (t Tools) titled(title string) bool {
 	})
 }
 
-// HearBridge hears a line of one who has come over the bridge.
+// HearBridge handles a line of a client of the bridge.
 func (a *ACP) HearBridge(client int, line []byte) (s Output) {
 	m, kind := parseRPC(line)
 	switch {
@@ -79,7 +79,7 @@ func (a *ACP) HearBridge(client int, line []byte) (s Output) {
 	return s
 }
 
-// bridgeTakesBack hears that a call is not wanted any more.
+// bridgeTakesBack handles the cancellation of a call.
 func (a *ACP) bridgeTakesBack(s *Output, client int, m *rpcMessage) {
 	var p struct {
 		ID json.RawMessage `json:"requestId"`
@@ -95,7 +95,7 @@ func (a *ACP) bridgeTakesBack(s *Output, client int, m *rpcMessage) {
 	}
 }
 
-// LeftBridge hears that one has gone: nobody waits for its calls any more.
+// LeftBridge handles the disconnection of a client: its calls need no answer.
 func (a *ACP) LeftBridge(client int) (s Output) {
 	for _, id := range sortedKeys(a.Bridged) {
 		if a.Bridged[id].Client == client {
@@ -106,7 +106,7 @@ func (a *ACP) LeftBridge(client int) (s Output) {
 	return s
 }
 
-// answerBridged answers a call that came over the bridge; false when o is about none.
+// answerBridged answers a call that came over the bridge; false if o is not about one.
 func (a *ACP) answerBridged(s *Output, o *ours) bool {
 	call, ok := a.Bridged[o.AnswerTo]
 	if ok {
@@ -116,10 +116,10 @@ func (a *ACP) answerBridged(s *Output, o *ours) bool {
 	return ok
 }
 
-// OpenCalls returns the ids of the calls that came over the bridge and are not answered.
+// OpenCalls returns the ids of the open calls that came over the bridge.
 func (a *ACP) OpenCalls() []string { return sortedKeys(a.Bridged) }
 
-// endBridged answers all calls that nobody will answer any more.
+// endBridged answers all open calls with an error.
 func (a *ACP) endBridged(s *Output, why string) {
 	for _, id := range sortedKeys(a.Bridged) {
 		call := a.Bridged[id]
@@ -128,7 +128,7 @@ func (a *ACP) endBridged(s *Output, why string) {
 	clear(a.Bridged)
 }
 
-// RefuseCall answers a call that the program cannot be asked for.
+// RefuseCall answers a call that cannot be passed to the program.
 func (a *ACP) RefuseCall(id, why string) (s Output) {
 	if call, ok := a.Bridged[id]; ok {
 		delete(a.Bridged, id)
@@ -137,7 +137,7 @@ func (a *ACP) RefuseCall(id, why string) (s Output) {
 	return s
 }
 
-// refused is a line of ours for adapters alone: a call cannot be handed on.
+// refused is the type of an internal line for adapters: a call cannot be passed on.
 const refused = "refused"
 
 func Refusal(id, why string) []byte {
@@ -147,9 +147,8 @@ func Refusal(id, why string) []byte {
 	return o.End()
 }
 
-// structured is a result with its value beside the text where that is JSON. An MCP
-// client of an agent's makes it one itself otherwise, and then finds that a number
-// is no object.
+// structured adds a JSON value to a result. Otherwise an agent's MCP client may parse the text
+// itself, and fail because a number is not an object.
 func structured(result obj, o *ours) obj {
 	text, failed := o.toolText()
 	switch {
@@ -162,7 +161,7 @@ func structured(result obj, o *ours) obj {
 	return result
 }
 
-// Path is where the bridge is; "" when there is none.
+// Path returns the path of the bridge, or "".
 func (e *BridgeEntry) Path() string {
 	if e == nil {
 		return ""
@@ -170,7 +169,7 @@ func (e *BridgeEntry) Path() string {
 	return e.Args[len(e.Args)-1]
 }
 
-// Mask is a line as it is recorded: where the bridge is, is another place each time.
+// Mask replaces the bridge's path in a traced line, because it differs in each run.
 func (e *BridgeEntry) Mask(line string) string {
 	if e == nil {
 		return line

@@ -1,6 +1,7 @@
-// Package adapter translates between the lines of vendors' agents (Claude Code, Codex, agents of the Agent Client
-// Protocol) and the messages of the host protocol; its API promises nothing. Protocols is the table of the vendors; runtime/host starts their
-// processes, and passes each line through the Adapter of its process.
+// Package adapter translates between the lines of vendors' agents (Claude Code, Codex, agents of
+// the Agent Client Protocol) and the messages of the host protocol; its API promises nothing.
+// Protocols is the table of the vendors. runtime/host starts their processes and passes each line
+// through the Adapter of its process.
 package adapter
 
 import (
@@ -18,57 +19,56 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// Adapter translates between a vendor's lines and those of the host protocol. It has no goroutine, no
-// clock and no connection, and its state is plain data: the same lines in the same
-// order always give the same lines. A host that speaks our protocol needs none.
+// Adapter translates between a vendor's lines and those of the host protocol. It has no goroutine,
+// no clock and no connection, and its state is plain data: the same lines in the same order always
+// produce the same lines. A host of our protocol needs none.
 //
-// Its messages are those of spec/host-protocol.md: init begins the vendor's handshake,
-// which ends with init_ack or error; prompt, response and cancel are translated.
+// The messages are those of spec/host-protocol.md: init begins the vendor's handshake, which ends
+// with init_ack or error; prompt, response and cancel are translated.
 type Adapter interface {
-	// Hear translates a line of the vendor's.
+	// Hear translates a line of the vendor's agent.
 	Hear(line []byte) Output
 	// Say translates a message to the host.
 	Say(line []byte) Output
-	// Conversation returns the vendor's name for the conversation, as last heard; ""
-	// before it has one.
+	// Conversation returns the vendor's name of the session, as last received, or "".
 	Conversation() string
 }
 
-// Output is what a line leads to. Lines have no ends.
+// Output contains the results of a line. Lines have no line ends.
 type Output struct {
-	Messages [][]byte     // messages of the host, in our words
-	Lines    [][]byte     // lines to the vendor
-	Requests []Request    // what is to be done for the vendor, which answers it
+	Messages [][]byte     // messages of the host, in our protocol
+	Lines    [][]byte     // lines to the vendor's agent
+	Requests []Request    // requests to perform, whose results the agent expects
 	Bridge   []BridgeLine // lines over the bridge to the tools
-	Quiet    string       // the name of a message that means nothing to the program; "" for others
+	Quiet    string       // name of a message that is not passed to the program, or ""
 }
 
 func (s *Output) add(o *jsonobject.Object) { s.Messages = append(s.Messages, o.End()) }
 func (s *Output) answer(lines ...[]byte)   { s.Lines = append(s.Lines, lines...) }
 
-// then is s, and what comes after it.
+// then returns s followed by more.
 func (s Output) then(more Output) Output {
 	s.Messages, s.Lines = append(s.Messages, more.Messages...), append(s.Lines, more.Lines...)
 	s.Requests, s.Bridge = append(s.Requests, more.Requests...), append(s.Bridge, more.Bridge...)
 	return s
 }
 
-// Config is what an adapter knows before it begins.
+// Config configures an adapter.
 type Config struct {
-	Host    string       // the declaration's name; messages name the host by it
-	Dir     string       // the absolute path of its working directory
-	Model   string       // "" leaves it to the vendor
-	Mode    string       // "" leaves it to the vendor
-	Policy  string       // when it asks, codex
-	Sandbox string       // what it may touch, codex
-	Bridge  *BridgeEntry // how it reaches them where it takes MCP servers, acp; nil: not
-	Serves  bool         // files and terminals are ours to give, acp
-	Fresh   bool         // each exchange begins a new conversation
-	Resume  string       // the conversation to go on with; "" begins one
-	Tools   Tools        // of the program, that it may call
+	Host    string       // name of the declaration, used in messages
+	Dir     string       // absolute path of the working directory
+	Model   string       // "" selects the vendor's default
+	Mode    string       // "" selects the vendor's default
+	Policy  string       // codex: when it asks
+	Sandbox string       // codex: what it may access
+	Bridge  *BridgeEntry // acp: how the agent reaches the tools as an MCP server; nil if it does not
+	Serves  bool         // acp: we perform requests for files and terminals
+	Fresh   bool         // each exchange begins a new session
+	Resume  string       // the session to continue; "" begins a new one
+	Tools   Tools        // of the program, that the agent may call
 }
 
-// Tools are functions of the program's tools.
+// Tools are the program's tools for an agent.
 type Tools []effect.ToolSpec
 
 // Equal reports whether two lists are equal.
@@ -78,7 +78,7 @@ func (t Tools) Equal(other Tools) bool {
 	})
 }
 
-// listed are the tools as an MCP server lists them.
+// listed returns the tools in the form of an MCP server's list.
 func (t Tools) listed() []any {
 	out := []any{}
 	for _, f := range t {
@@ -87,10 +87,10 @@ func (t Tools) listed() []any {
 	return out
 }
 
-// obj is an object of a vendor's; it is written with its members in order of name.
+// obj is a JSON object of a vendor's protocol; its members are written in order of name.
 type obj = map[string]any
 
-// ours is a line of ours.
+// ours is a line of our protocol.
 type ours struct {
 	Type     string          `json:"type"`
 	Text     string          `json:"text"`
@@ -103,8 +103,8 @@ type ours struct {
 	Reason   string          `json:"reason"`
 }
 
-// parseOurs reads a line that this package wrote. An adapter gives each message an
-// id that is a text, so that answer_to is one.
+// parseOurs parses a line that this package or its caller wrote. An adapter's message ids are
+// texts, so answer_to is one.
 func parseOurs(line []byte) ours {
 	var o ours
 	if err := json.Unmarshal(line, &o); err != nil {
@@ -113,7 +113,7 @@ func parseOurs(line []byte) ours {
 	return o
 }
 
-// prompt is all that a prompt says, as text.
+// prompt returns the complete text of a prompt.
 func (o *ours) prompt() string {
 	s := o.Text
 	if len(o.Context) > 0 {
@@ -128,7 +128,7 @@ func (o *ours) prompt() string {
 	return s
 }
 
-// text tells an agent that goes on with a conversation how it stands.
+// text returns the text that tells an agent about the exchange that it continues.
 func (r *Resumption) text() string {
 	s := "You were interrupted while you worked on this, and go on here. Go on from where it stood, and do not do again what is done."
 	if r.Answered != nil {
@@ -137,9 +137,9 @@ func (r *Resumption) text() string {
 	return s
 }
 
-// foreign is what is done with a line that is not of the vendor's protocol: one that
-// begins as an object and is none goes on as it is, since who reads it fails over it
-// as over any host's; anything else is a warning in the log.
+// foreign handles a line that does not belong to the vendor's protocol. A line that begins as an
+// object but is not valid is passed on unchanged, so that the reader fails as for any host. Any
+// other line is logged as a warning.
 func foreign(line []byte) (s Output) {
 	if jsonobject.Begins(line) && !json.Valid(line) {
 		s.Messages = append(s.Messages, line)
@@ -183,7 +183,7 @@ func (s *Output) progress(stage, message string, payload []byte) {
 	s.add(o)
 }
 
-// other tells of a message that the adapter has no row for.
+// other reports a message that the adapter has no row for.
 func (s *Output) other(name string, payload []byte) { s.progress("other", name, payload) }
 
 func (s *Output) withdraw(id string) {
@@ -192,7 +192,7 @@ func (s *Output) withdraw(id string) {
 	s.add(o)
 }
 
-// toolCall is a call of one of the program's tools.
+// toolCall reports a call of one of the program's tools.
 func (s *Output) toolCall(id, tool string, args json.RawMessage) {
 	if len(args) == 0 || string(args) == "null" {
 		args = json.RawMessage("{}")
@@ -204,8 +204,7 @@ func (s *Output) toolCall(id, tool string, args json.RawMessage) {
 	s.add(o)
 }
 
-// toolText is what a tool gave, as the text that a model reads, and whether it is
-// an error.
+// toolText returns a tool's result as text for a model, and whether it is an error.
 func (o *ours) toolText() (text string, failed bool) {
 	switch {
 	case o.Error != "":
@@ -226,7 +225,7 @@ func (s *Output) ready(version string) {
 	s.add(o)
 }
 
-// failed ends the handshake, or an exchange.
+// failed ends the handshake or an exchange with an error.
 func (s *Output) failed(message, code, session string, payload []byte) {
 	o := jsonobject.New(hostmsg.Error)
 	o.Text("message", message)
@@ -242,11 +241,11 @@ func (s *Output) failed(message, code, session string, payload []byte) {
 	s.add(o)
 }
 
-// summaryLimit bounds what a message for people repeats of a call, in characters.
+// summaryLimit limits what a displayed message repeats of a call, in characters.
 const summaryLimit = 200
 
-// short is the first line of a text, within summaryLimit. It ends in "…" when that is not
-// all of it.
+// short returns the first line of a text, within summaryLimit. It ends in "…" if the text is
+// shortened.
 func short(text string) string {
 	text, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	runes := []rune(text)
@@ -256,11 +255,10 @@ func short(text string) string {
 	return text
 }
 
-// summaryOf are the members of a call's arguments that say what it is about.
+// summaryOf lists the arguments of calls that say what the call is about.
 var summaryOf = []string{"command", "file_path", "filePath", "path", "url", "pattern", "query"}
 
-// subject is what a call is about: the first of summaryOf that is a text, else its first
-// text.
+// subject returns what a call is about: the first of summaryOf that is a text, or the first text.
 func subject(args []byte) string {
 	var texts struct{ first, named string }
 	at := len(summaryOf)
@@ -281,7 +279,7 @@ func subject(args []byte) string {
 	return cmp.Or(texts.named, texts.first)
 }
 
-// about is "TOOL: SUMMARY", or the tool alone.
+// about returns "TOOL: SUMMARY", or the tool alone.
 func about(tool, summary string) string {
 	if summary == "" {
 		return tool
@@ -289,15 +287,15 @@ func about(tool, summary string) string {
 	return tool + ": " + summary
 }
 
-// commandLimit is how many characters of what an approval is about its description shows.
+// commandLimit limits the characters of an approval's description.
 const commandLimit = 500
 
-// described is the description of an approval: the tool, and all of what it is to do.
+// described returns the description of an approval: the tool and what it will do.
 func described(tool, what string) string {
 	return about(terminal.OneLine(tool), terminal.Brief(strings.Trim(what, " \t\r\n"), commandLimit))
 }
 
-// JoinLines joins lines, each with its end.
+// JoinLines joins lines and ends each with a newline.
 func JoinLines(all [][]byte) []byte {
 	var b []byte
 	for _, l := range all {
@@ -306,8 +304,8 @@ func JoinLines(all [][]byte) []byte {
 	return b
 }
 
-// Resumption is what a new process of a host is told of an exchange that it goes on with.
+// Resumption is what a new process of a host receives about the exchange that it continues.
 type Resumption struct {
 	Answered json.RawMessage `json:"answered,omitempty"` // the message that was answered last,
-	Response json.RawMessage `json:"response,omitempty"` // and the response
+	Response json.RawMessage `json:"response,omitempty"` // and the response to it
 }

@@ -9,22 +9,22 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// risks are the risk levels of the kinds of calls; of all else it is high.
+// risks maps kinds of calls to risk levels; the default is high.
 var risks = map[string]string{"read": "low", "search": "low", "think": "low", "edit": "medium"}
 
-// kinds are the kinds of calls that an approval may name.
+// kinds lists the kinds of calls that an approval may name.
 var kinds = []string{"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other"}
 
-// approval is a vendor's wish to do something.
+// approval is a vendor's request to do something.
 type approval struct {
 	ID          string
 	tool        string
 	kind        string
 	description string
-	Args        json.RawMessage // a JSON value; nil: none
+	Args        json.RawMessage // a JSON value; nil for none
 	paths       []string
 	reason      string
-	Options     []string // scopes that may be answered, and decision.Deny
+	Options     []string // possible scopes, and decision.Deny
 	payload     []byte
 }
 
@@ -53,9 +53,9 @@ func (s *Output) approval(a approval) {
 	s.add(o)
 }
 
-// decide is what a response to an approval means, within what it offered and for the
-// arguments that it showed. An error is a denial with its text. A vendor that cannot
-// execute an edited call never executes the unedited one.
+// decide returns the meaning of a response to an approval, within the offered options and the shown
+// arguments. An error is a denial with its text. If the vendor cannot execute edited arguments, an
+// edit is a denial.
 func (o *ours) decide(offered []string, args []byte, editable bool) decision.Decision {
 	if o.Error != "" {
 		return decision.Decision{Reason: o.Error}
@@ -73,7 +73,7 @@ func (o *ours) decide(offered []string, args []byte, editable bool) decision.Dec
 	return d
 }
 
-// texts are the texts among the members of args that names names, each once.
+// texts returns the texts among the named members of args, each once.
 func texts(args []byte, names ...string) []string {
 	var out []string
 	all := jsonobject.MembersOf(args)

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// ask is one question of a vendor's: a HostAsk.
+// ask is one question of a vendor's agent: a HostAsk.
 type ask struct {
 	ID       string      `json:"id"`
 	Question string      `json:"question"`
@@ -24,8 +24,8 @@ type askOption struct {
 	Description string `json:"description,omitempty"`
 }
 
-// question asks all of asks at once. Its text is what a program that knows nothing of
-// asks needs: message, or the questions.
+// question asks all of asks at once. Its text is for programs that ignore asks: message, or the
+// questions.
 func (s *Output) question(id, message string, asks []ask, schema, payload []byte) {
 	if message == "" {
 		var all []string
@@ -57,9 +57,9 @@ func (s *Output) question(id, message string, asks []ask, schema, payload []byte
 	s.add(o)
 }
 
-// answersTo are the values that an answer gives to each of asks; nil where it gives
-// none. The only question is answered by the value itself, several by a map by id,
-// question or header, by a list in order, or by a text for each.
+// answersTo returns the answers to each of asks, or nil for those without one. A single question is
+// answered by the value itself; several by a map by id, question or header, by a list in order, or
+// by one text for each.
 func answersTo(asks []ask, answer json.RawMessage) []json.RawMessage {
 	out := make([]json.RawMessage, len(asks))
 	if byName := jsonobject.MembersOf(answer); byName != nil {
@@ -89,7 +89,7 @@ func answersTo(asks []ask, answer json.RawMessage) []json.RawMessage {
 	return out
 }
 
-// given is nil for what is no answer: nothing, null, an empty text.
+// given returns nil for an empty answer: nothing, null, an empty text.
 func given(v json.RawMessage) json.RawMessage {
 	if len(v) == 0 || string(v) == "null" || string(v) == `""` {
 		return nil
@@ -99,8 +99,8 @@ func given(v json.RawMessage) json.RawMessage {
 
 func isText(v json.RawMessage) bool { return len(v) > 0 && v[0] == '"' }
 
-// chosen is the answer to a as texts, its labels as the vendor wrote them; none when
-// it is no text, nor a list of texts where several may be chosen.
+// chosen returns the answer to a as texts, with labels as the vendor wrote them; none if it is
+// neither a text nor, for several choices, a list of texts.
 func (a *ask) chosen(v json.RawMessage) []string {
 	var one string
 	if v == nil {
@@ -119,7 +119,7 @@ func (a *ask) chosen(v json.RawMessage) []string {
 	return many
 }
 
-// label is the label that a text means, without regard to case and blanks, or the text.
+// label returns the label that a text means, ignoring case and blanks, or the text.
 func (a *ask) label(text string) string {
 	for _, o := range a.Options {
 		if bare(o.Label) == bare(text) {

@@ -9,29 +9,28 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// claude speaks with Claude Code as `claude -p --input-format stream-json` does: a
-// message a line, and control requests of both sides among them. Its fields in upper
-// case are its state.
+// claude implements the protocol of `claude -p --input-format stream-json`: one message on each
+// line, including control requests in both directions. Its exported fields are its state.
 type claude struct {
 	cfg       Config
 	Session   string
-	Interrupt int64                    // how many we have sent
-	Open      map[string]claudeRequest // theirs that we have not answered, by id
+	Interrupt int64                    // number of interrupts sent
+	Open      map[string]claudeRequest // the agent's open requests, by id
 	Message   string                   // the message that is being streamed
-	Streamed  bool                     // a text of it has come
-	Cost      float64                  // of the session until now, in USD
+	Streamed  bool                     // a text of it has arrived
+	Cost      float64                  // of the session so far, in USD
 }
 
-// claudeRequest is a control request of theirs that the program is to answer.
+// claudeRequest is a control request that the program must answer.
 type claudeRequest struct {
-	Tool        string            // that it wants to use; "" for a call of one of ours
+	Tool        string            // the tool that it requests; "" for a call of one of ours
 	Input       json.RawMessage   `json:",omitempty"`
-	Suggestions []json.RawMessage // what it would remember of an allowance
+	Suggestions []json.RawMessage // rules that Claude Code would store if allowed
 	Options     []string
-	Call        json.RawMessage `json:",omitempty"` // the JSON-RPC id of a call of one of our tools
+	Call        json.RawMessage `json:",omitempty"` // JSON-RPC id of a call of one of our tools
 }
 
-// What Claude Code names us and its tool that asks.
+// Names that Claude Code uses for our server, and the tool that asks questions.
 const (
 	claudeOurs  = "mcp__" + toolServer + "__"
 	claudeAsks  = "AskUserQuestion"
@@ -39,7 +38,7 @@ const (
 	claudeFirst = "i1" // the id of the handshake
 )
 
-// claudeKinds are the kinds of Claude Code's tools; all else is other.
+// claudeKinds maps Claude Code's tools to kinds; the default is other.
 var claudeKinds = map[string]string{
 	"Read": "read", "NotebookRead": "read", "LS": "read", "BashOutput": "read", "TaskOutput": "read", "ReadMcpResourceTool": "read", "ListMcpResourcesTool": "read",
 	"Glob": "search", "Grep": "search", "ToolSearch": "search", "LSP": "search",
@@ -49,11 +48,10 @@ var claudeKinds = map[string]string{
 	"Task": "think", "Agent": "think", "TodoWrite": "think",
 }
 
-// claudeRow says what a line of a type means; a row with a subtype stands before the
-// one of its type alone.
+// claudeRow describes a type of line; a row with a subtype precedes the one for its type.
 type claudeRow struct {
 	typ, subtype string
-	hear         func(c *claude, s *Output, m *claudeLine) // nil: nothing to the program
+	hear         func(c *claude, s *Output, m *claudeLine) // nil: not passed to the program
 }
 
 var claudeRows = []claudeRow{
@@ -73,7 +71,7 @@ var claudeRows = []claudeRow{
 	{"control_cancel_request", "", (*claude).takesBack},
 }
 
-// claudeLine is a line of Claude Code's, and the line itself.
+// claudeLine contains the fields of a line, and the line.
 type claudeLine struct {
 	Type      string `json:"type"`
 	Subtype   string `json:"subtype"`
@@ -129,7 +127,7 @@ func (c *claude) Hear(line []byte) (s Output) {
 	return s
 }
 
-// named is the name of a type of message.
+// named returns the name of a type of message.
 func named(typ, subtype string) string {
 	if subtype == "" {
 		return typ
@@ -167,7 +165,7 @@ func (c *claude) takesBack(s *Output, m *claudeLine) {
 	s.withdraw(m.RequestID)
 }
 
-// allow is the answer that lets a tool be used.
+// claudeAllow returns the answer that allows a tool.
 func claudeAllow(input json.RawMessage) obj {
 	return obj{"behavior": "allow", "updatedInput": input}
 }
@@ -176,7 +174,7 @@ func claudeDeny(reason string, stop bool) obj {
 	return obj{"behavior": decision.Deny, "message": reason, "interrupt": stop}
 }
 
-// controlled answers a control request.
+// controlled returns the answer to a control request.
 func controlled(id string, response any) []byte {
 	return jsonwrite.MustEncode(obj{"type": "control_response", "response": obj{"subtype": "success", "request_id": id, "response": response}})
 }

@@ -30,7 +30,7 @@ func (c *claude) stream(s *Output, m *claudeLine) {
 	s.Quiet = named(m.Type, e.Type)
 }
 
-// claudeBlock is a piece of a message.
+// claudeBlock is a block of a message.
 type claudeBlock struct {
 	Type    string          `json:"type"`
 	Text    string          `json:"text"`
@@ -39,7 +39,7 @@ type claudeBlock struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// blocks are the pieces of a line's message, and its id.
+// blocks returns the blocks of a line's message, and its id.
 func (m *claudeLine) blocks() (id string, all []claudeBlock) {
 	var message struct {
 		ID      string          `json:"id"`
@@ -83,7 +83,7 @@ func claudePlan(input []byte) string {
 	return p.String()
 }
 
-// user is what tools gave; other things said in the user's name mean nothing to us.
+// user handles the results of tools, and ignores other messages of the user.
 func (c *claude) user(s *Output, m *claudeLine) {
 	_, all := m.blocks()
 	for _, b := range all {
@@ -96,7 +96,7 @@ func (c *claude) user(s *Output, m *claudeLine) {
 	}
 }
 
-// contentText is the text of a content: a text, or the first of its blocks.
+// contentText returns the text of a content: a text, or the first of its blocks.
 func contentText(content []byte) string {
 	var text string
 	if json.Unmarshal(content, &text) == nil {
@@ -118,7 +118,7 @@ func (c *claude) started(s *Output, m *claudeLine) {
 		Model   string `json:"model"`
 		Version string `json:"claude_code_version"`
 	}
-	_ = json.Unmarshal(m.line, &init) // what is of another type is not named
+	_ = json.Unmarshal(m.line, &init) // members of another type are ignored
 	s.progress("start", strings.TrimSpace(init.Model+", Claude Code "+init.Version), m.line)
 }
 
@@ -150,7 +150,7 @@ func (c *claude) retries(s *Output, m *claudeLine) {
 	s.progress("retry", fmt.Sprintf("model call failed (%s), attempt %d of %d", idText(why), r.Attempt, r.Of), m.line)
 }
 
-// answered hears the end of the handshake; what else we ask needs no answer.
+// answered handles the end of the handshake; other responses are ignored.
 func (c *claude) answered(s *Output, m *claudeLine) {
 	var r struct {
 		Subtype   string `json:"subtype"`

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// asksForTool is a question, or an approval, unless it is of one of our tools, which
-// the program has allowed by giving it.
+// asksForTool reports a question, or an approval unless it is for one of the program's tools, which
+// are allowed.
 func (c *claude) asksForTool(s *Output, m *claudeLine) {
 	r := &m.Request
 	if len(r.Input) == 0 {
@@ -54,7 +54,7 @@ func claudePaths(input []byte, blocked string) []string {
 	return all
 }
 
-// claudeQuestion is one of AskUserQuestion's; it has no id.
+// claudeQuestion is a question of AskUserQuestion; it has no id.
 type claudeQuestion struct {
 	Question string `json:"question"`
 	Header   string `json:"header"`
@@ -66,7 +66,7 @@ func claudeQuestions(input []byte) []ask {
 	var in struct {
 		Questions []claudeQuestion `json:"questions"`
 	}
-	_ = json.Unmarshal(input, &in) // what cannot be read is not asked
+	_ = json.Unmarshal(input, &in) // an unreadable question is not asked
 	var out []ask
 	for _, q := range in.Questions {
 		out = append(out, ask{ID: q.Question, Question: q.Question, Header: q.Header, Options: q.Options, Multi: q.Multi})
@@ -74,14 +74,14 @@ func claudeQuestions(input []byte) []ask {
 	return out
 }
 
-// asksForOther refuses what we do not know.
+// asksForOther refuses unknown requests.
 func (c *claude) asksForOther(s *Output, m *claudeLine) {
 	name := m.Request.Subtype
 	s.other(name, m.line)
 	s.answer(jsonwrite.MustEncode(obj{"type": "control_response", "response": obj{"subtype": "error", "request_id": m.RequestID, "error": "concerto does not know " + name}}))
 }
 
-// mcp plays the server of our tools.
+// mcp acts as the server of the program's tools.
 func (c *claude) mcp(s *Output, m *claudeLine) {
 	q := &m.Request.Message
 	answer := func(member string, v any) {
@@ -107,7 +107,7 @@ func (c *claude) mcp(s *Output, m *claudeLine) {
 	}
 }
 
-// respond answers what they asked; what is not open any more needs no answer.
+// respond answers a request, if it is still open.
 func (c *claude) respond(s *Output, o *ours) {
 	q, ok := c.Open[o.AnswerTo]
 	if !ok {
@@ -150,7 +150,7 @@ func (q *claudeRequest) decided(o *ours) obj {
 	return answer
 }
 
-// answered gives the answers beside the questions, by their texts.
+// answered returns the questions together with the answers by question.
 func (q *claudeRequest) answered(o *ours) obj {
 	if o.Error != "" {
 		return claudeDeny(o.Error, false)

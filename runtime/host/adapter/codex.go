@@ -12,35 +12,35 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 )
 
-// codex speaks with `codex app-server`, which is JSON-RPC without its version. Its
-// fields in upper case are its state.
+// codex implements the protocol of `codex app-server`, which is JSON-RPC without the version
+// member. Its exported fields are its state.
 type codex struct {
 	cfg      Config
 	RPC      rpc
 	Version  string
 	Model    string
 	Session  string                     // the thread
-	Turn     string                     // the turn that runs; "" when none does
-	Cancel   bool                       // the turn is to be interrupted as soon as it has a name
-	Prompt   string                     // what waits for a new thread
-	Prompts  int                        // how many there were
-	Streamed map[string]bool            // the messages of which a text has come, by item
-	Items    map[string]json.RawMessage // the changes that file changes are about, by item
+	Turn     string                     // the running turn, or ""
+	Cancel   bool                       // interrupt the turn as soon as its name is known
+	Prompt   string                     // waits for a new thread
+	Prompts  int                        // number of prompts so far
+	Streamed map[string]bool            // messages of which a text has arrived, by item
+	Items    map[string]json.RawMessage // the changes of file changes, by item
 	Text     string                     // the newest message
-	Used     usage                      // of the thread, up to the exchange
-	Total    usage                      // of the thread until now
-	Counted  bool                       // the exchange has told what it uses
+	Used     usage                      // of the thread before the exchange
+	Total    usage                      // of the thread so far
+	Counted  bool                       // the exchange has reported its usage
 	Busy     bool                       // an exchange is running
 }
 
-// codexOldest is the first version that hands on its questions.
+// codexOldest is the first version that passes on its questions.
 const codexOldest = "0.107.0"
 
-// codexRow says what a notification means. A method that ends in "*" stands for all
-// that begin so and have no row before it.
+// codexRow describes a notification. A method that ends in "*" matches every method with that
+// prefix that no earlier row matches.
 type codexRow struct {
 	method string
-	hear   func(c *codex, s *Output, m *codexEvent) // nil: nothing to the program
+	hear   func(c *codex, s *Output, m *codexEvent) // nil: not passed to the program
 }
 
 var codexRows = []codexRow{
@@ -76,7 +76,7 @@ var codexRows = []codexRow{
 	{"remoteControl/*", nil},
 }
 
-// codexEvent is what notifications say, and the line itself.
+// codexEvent contains the fields of notifications, and the line.
 type codexEvent struct {
 	ThreadID  string          `json:"threadId"`
 	TurnID    string          `json:"turnId"`
@@ -153,7 +153,7 @@ func (c *codex) told(s *Output, m *rpcMessage, line []byte) {
 	s.other(m.Method, line)
 }
 
-// elsewhere says that an event is of another thread, one that the agent has begun.
+// elsewhere reports whether an event belongs to another thread, which the agent has started.
 func (c *codex) elsewhere(e *codexEvent) bool {
 	return e.ThreadID != "" && c.Session != "" && e.ThreadID != c.Session
 }
@@ -185,7 +185,7 @@ func (c *codex) Say(line []byte) (s Output) {
 	return s
 }
 
-// thread says how a thread is to work.
+// thread returns the settings of a thread.
 func (c *codex) thread() obj {
 	t := obj{"cwd": c.cfg.Dir, "approvalPolicy": c.cfg.Policy, "sandbox": c.cfg.Sandbox}
 	if c.cfg.Model != "" {
@@ -206,7 +206,7 @@ func (c *codex) begin(prompt string) []byte {
 		"input": []any{obj{"type": "text", "text": prompt, "text_elements": []any{}}}})
 }
 
-// interrupt ends the turn, when it has a name.
+// interrupt ends the turn if its name is known.
 func (c *codex) interrupt(s *Output) {
 	if c.Cancel && c.Turn != "" {
 		c.Cancel = false
@@ -216,8 +216,7 @@ func (c *codex) interrupt(s *Output) {
 
 var codexVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/(\d+\.\d+\.\d+)`) })
 
-// answered hears the answers to what we asked: the handshake goes on, or an exchange
-// fails.
+// answered handles the responses to our requests: it continues the handshake, or fails an exchange.
 func (c *codex) answered(s *Output, m *rpcMessage, line []byte) {
 	method, ok := c.RPC.answered(m)
 	if !ok {
@@ -260,7 +259,7 @@ func (c *codex) answered(s *Output, m *rpcMessage, line []byte) {
 	}
 }
 
-// greeted judges the version and begins the thread.
+// greeted checks the version and begins the thread.
 func (c *codex) greeted(s *Output, agent string) {
 	if found := codexVersion().FindStringSubmatch(agent); found != nil {
 		c.Version = found[1]
@@ -278,12 +277,12 @@ func (c *codex) greeted(s *Output, agent string) {
 		s.answer(c.RPC.request("thread/start", t))
 		return
 	}
-	delete(t, "dynamicTools") // a thread keeps those that it began with
+	delete(t, "dynamicTools") // a thread keeps its original tools
 	t["threadId"] = c.cfg.Resume
 	s.answer(c.RPC.request("thread/resume", t))
 }
 
-// refused ends what cannot go on without the answer.
+// refused ends what cannot continue without the response.
 func (c *codex) refused(s *Output, method string, m *rpcMessage) {
 	if method == "turn/interrupt" {
 		s.Quiet = method
@@ -292,7 +291,7 @@ func (c *codex) refused(s *Output, method string, m *rpcMessage) {
 	s.failed(fmt.Sprintf("host '%s': %s: %s", c.cfg.Host, method, m.Error.Message), string(m.Error.Code), c.Session, nil)
 }
 
-// Older says whether version a is before b; both are numbers with points.
+// Older reports whether version a precedes b; both are numbers separated by points.
 func Older(a, b string) bool {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range min(len(as), len(bs)) {

@@ -29,7 +29,7 @@ func (c *codex) started(s *Output, e *codexEvent) {
 	c.interrupt(s)
 }
 
-// codexItem is what the agent does or says.
+// codexItem is an action or a message of the agent.
 type codexItem struct {
 	Type    string          `json:"type"`
 	ID      string          `json:"id"`
@@ -41,8 +41,8 @@ type codexItem struct {
 	Changes json.RawMessage `json:"changes"`
 }
 
-// codexSaid are the items that tell what the agent says, and the calls of our tools,
-// which are told as such.
+// codexSaid contains the items that are reported in other ways: the agent's messages, and calls of
+// our tools.
 var codexSaid = map[string]bool{"userMessage": true, "agentMessage": true, "reasoning": true, "plan": true, "dynamicToolCall": true}
 
 func (c *codex) item(s *Output, e *codexEvent) (item codexItem, told bool) {
@@ -53,7 +53,7 @@ func (c *codex) item(s *Output, e *codexEvent) (item codexItem, told bool) {
 	return item, told
 }
 
-// name is what an item's tool is called, as approvals have it.
+// name returns the name of an item's tool, as in approvals.
 func (i *codexItem) name() string {
 	switch i.Type {
 	case "commandExecution":
@@ -64,7 +64,7 @@ func (i *codexItem) name() string {
 	return i.Type
 }
 
-// summary says what an item is about.
+// summary returns what an item is about.
 func (i *codexItem) summary(raw []byte) string {
 	if i.Command != "" {
 		return short(bareCommand(i.Command))
@@ -120,7 +120,7 @@ func (c *codex) plans(s *Output, e *codexEvent) {
 func (c *codex) uses(s *Output, e *codexEvent) {
 	t := e.Usage.Total
 	c.Total = usage(t)
-	if !c.Busy { // of the thread that is resumed
+	if !c.Busy { // of the resumed thread
 		s.Quiet = e.method
 		return
 	}
@@ -128,8 +128,7 @@ func (c *codex) uses(s *Output, e *codexEvent) {
 	s.progress("usage", fmt.Sprintf("%d tokens", t.In+t.Out), e.line)
 }
 
-// retries tells of an error that the agent gets over; any other ends the turn, whose
-// end says it.
+// retries reports an error that the agent retries; after any other error the turn ends with it.
 func (c *codex) retries(s *Output, e *codexEvent) {
 	if e.WillRetry {
 		s.progress("retry", short(e.Error.Message), e.line)
@@ -165,7 +164,7 @@ func (c *codex) completed(s *Output, e *codexEvent) {
 	}
 }
 
-// resolved takes back a request that somebody else has answered.
+// resolved withdraws a request that was answered elsewhere.
 func (c *codex) resolved(s *Output, e *codexEvent) {
 	id := idText(e.RequestID)
 	if _, open := c.RPC.close(id); open {
@@ -175,10 +174,10 @@ func (c *codex) resolved(s *Output, e *codexEvent) {
 	s.Quiet = e.method
 }
 
-// shellCall is a command as a shell of the agent's gets it.
+// shellCall matches a command line that starts a shell.
 var shellCall = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^(?:/usr)?(?:/bin/)?(?:bash|zsh|sh) -l?c (.*)$`) })
 
-// bareCommand is a command without the shell that is to run it.
+// bareCommand returns a command without the shell that runs it.
 func bareCommand(command string) string {
 	found := shellCall().FindStringSubmatch(command)
 	if found == nil {
@@ -187,7 +186,7 @@ func bareCommand(command string) string {
 	return unquote(found[1])
 }
 
-// unquote takes the quotes of a shell off a text that is quoted as a whole.
+// unquote removes the shell quotes around a text.
 func unquote(s string) string {
 	if len(s) < 2 || s[0] != s[len(s)-1] {
 		return s

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// codexRequest says what a request means, and what answers it.
+// codexRequest describes a request and its response.
 type codexRequest struct {
 	method string
 	ask    func(c *codex, s *Output, q *rpcRequest, line []byte)
@@ -36,7 +36,7 @@ func codexRequestOf(method string) *codexRequest {
 	return &codexRequests[at]
 }
 
-// asked hands a request on, or refuses it.
+// asked passes on a request, or refuses it.
 func (c *codex) asked(s *Output, m *rpcMessage, line []byte) {
 	row := codexRequestOf(m.Method)
 	if row == nil {
@@ -46,17 +46,18 @@ func (c *codex) asked(s *Output, m *rpcMessage, line []byte) {
 	row.ask(c, s, &rpcRequest{ID: m.ID, Method: m.Method, Params: m.Params}, line)
 }
 
-// respond answers what they asked; what is not open any more needs no answer.
+// respond answers a request, if it is still open.
 func (c *codex) respond(s *Output, o *ours) {
 	if q, ok := c.RPC.close(o.AnswerTo); ok {
 		s.answer(rpcResult(q.ID, codexRequestOf(q.Method).answer(&q, o)))
 	}
 }
 
-// codexApproval is what requests for an approval say.
+// codexApproval contains the fields of requests for approval.
 type codexApproval struct {
-	ItemID      string                     `json:"itemId"`
-	Command     json.RawMessage            `json:"command"` // a text, or, of old, its words
+	ItemID string `json:"itemId"`
+	// a text or, in old versions, a list of words
+	Command     json.RawMessage            `json:"command"`
 	Cwd         string                     `json:"cwd"`
 	Reason      string                     `json:"reason"`
 	GrantRoot   string                     `json:"grantRoot"`
@@ -74,11 +75,11 @@ type codexAction struct {
 }
 
 func (q *rpcRequest) approval() (p codexApproval) {
-	_ = json.Unmarshal(q.Params, &p) // what is of another type is not shown
+	_ = json.Unmarshal(q.Params, &p) // members of another type are not shown
 	return p
 }
 
-// codexScopes are Codex's decisions as scopes of ours.
+// codexScopes maps Codex's decisions to scopes.
 var codexScopes = []struct{ theirs, ours string }{
 	{"accept", decision.Once},
 	{"acceptForSession", decision.Session},
@@ -87,8 +88,7 @@ var codexScopes = []struct{ theirs, ours string }{
 	{"cancel", decision.Deny},
 }
 
-// offers are the scopes that may be answered: those of the decisions that it lists,
-// or the usual ones.
+// offers returns the possible scopes: those of the decisions in the request, or the default ones.
 func (p *codexApproval) offers() []string {
 	var out []string
 	for _, scope := range codexScopes {
@@ -99,7 +99,7 @@ func (p *codexApproval) offers() []string {
 	return out
 }
 
-// has says whether a decision may be taken.
+// has reports whether a decision is possible.
 func (p *codexApproval) has(name string) bool {
 	amends := name == "acceptWithExecpolicyAmendment"
 	if amends && (len(p.Amendment) == 0 || string(p.Amendment) == "null") {
@@ -113,7 +113,7 @@ func (p *codexApproval) has(name string) bool {
 	})
 }
 
-// words are the command's, joined when they come one by one.
+// command returns the command, with its words joined if it is a list.
 func (p *codexApproval) command() string {
 	var list []string
 	if json.Unmarshal(p.Command, &list) == nil {
@@ -128,7 +128,7 @@ func (p *codexApproval) command() string {
 	return bareCommand(idText(p.Command))
 }
 
-// codexReads are the actions that only look.
+// codexReads lists the actions that only read.
 var codexReads = []string{"read", "listFiles", "list_files", "search"}
 
 func (c *codex) asksCommand(s *Output, q *rpcRequest, line []byte) {
@@ -151,14 +151,14 @@ func (c *codex) asksCommand(s *Output, q *rpcRequest, line []byte) {
 	c.approve(s, q, a)
 }
 
-// approve remembers what an approval showed, and asks.
+// approve stores what an approval showed, and requests it.
 func (c *codex) approve(s *Output, q *rpcRequest, a approval) {
 	q.Options, q.Args = a.Options, a.Args
 	a.ID = c.RPC.take(*q)
 	s.approval(a)
 }
 
-// changedPaths are the files that changes are about.
+// changedPaths returns the files of changes.
 func changedPaths(changes []byte) []string {
 	var list []struct{ Path string }
 	if json.Unmarshal(changes, &list) != nil {
@@ -171,7 +171,7 @@ func changedPaths(changes []byte) []string {
 	return out
 }
 
-// deletes says whether changes take files away and do nothing else.
+// deletes reports whether changes only delete files.
 func deletes(changes []byte) bool {
 	var list []struct{ Kind struct{ Type string } }
 	if json.Unmarshal(changes, &list) != nil || len(list) == 0 {
@@ -221,12 +221,12 @@ func (c *codex) asksPermissions(s *Output, q *rpcRequest, line []byte) {
 	c.approve(s, q, a)
 }
 
-// questions are what a request for the user's input asks.
+// questions returns the questions of a request for user input.
 func (q *rpcRequest) questions() []ask {
 	var p struct {
 		Questions []ask `json:"questions"`
 	}
-	_ = json.Unmarshal(q.Params, &p) // what cannot be read is not asked
+	_ = json.Unmarshal(q.Params, &p) // an unreadable question is not asked
 	return p.Questions
 }
 
@@ -247,7 +247,7 @@ func answeredUser(q *rpcRequest, o *ours) obj {
 	return obj{"answers": answers}
 }
 
-// elicitation is what an MCP server's or an agent's form says.
+// elicitation contains the form of an MCP server or an agent.
 type elicitation struct {
 	Mode    string          `json:"mode"`
 	Message string          `json:"message"`
@@ -255,11 +255,11 @@ type elicitation struct {
 }
 
 func (q *rpcRequest) elicitation() (e elicitation) {
-	_ = json.Unmarshal(q.Params, &e) // what cannot be read is not asked
+	_ = json.Unmarshal(q.Params, &e) // an unreadable form is not asked
 	return e
 }
 
-// elicits asks what a form does; what is none we do not know.
+// elicits asks the questions of a form; other kinds of elicitation are unknown.
 func (c *codex) elicits(s *Output, q *rpcRequest, line []byte) {
 	e := q.elicitation()
 	if e.Schema == nil {
@@ -284,7 +284,7 @@ func (c *codex) callsTool(s *Output, q *rpcRequest, line []byte) {
 		Tool      string          `json:"tool"`
 		Arguments json.RawMessage `json:"arguments"`
 	}
-	_ = json.Unmarshal(q.Params, &p) // a tool without a name is none that the program has
+	_ = json.Unmarshal(q.Params, &p) // a call without a name matches no tool of the program
 	s.toolCall(c.RPC.take(*q), p.Tool, p.Arguments)
 }
 

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// custom ends the name of a property that takes what another's enum does not have.
+// custom is the suffix of a property that accepts values which another property's enum lacks.
 const custom = "_custom"
 
-// property is one of an elicitation's schema.
+// property is a property of an elicitation's schema.
 type property struct {
 	Type        string    `json:"type"`
 	Title       string    `json:"title"`
@@ -30,14 +30,14 @@ type titled struct {
 	Description string `json:"description"`
 }
 
-// titleSeparator is between the label and the description in titles of agents that have
-// one text for both: "Red — take Red".
+// titleSeparator separates the label and the description in the titles of agents that use one text
+// for both: "Red — take Red".
 const titleSeparator = " — "
 
-// choice is a value that a property may have.
+// choice is a possible value of a property.
 type choice struct{ value, label, description string }
 
-// choices are the values that a property may have; none: any of its type.
+// choices returns the possible values of a property; none means any of its type.
 func (p *property) choices() []choice {
 	if p.Type == "array" && p.Items != nil {
 		return p.Items.choices()
@@ -60,14 +60,14 @@ func (p *property) choices() []choice {
 	return out
 }
 
-// form is what an elicitation asks for: an object whose members are plain values.
+// form is the schema of an elicitation: an object whose members are plain values.
 type form struct {
-	names    []string // of the properties, in their order
+	names    []string // of the properties, in order
 	of       map[string]property
 	required []string
 }
 
-// readForm reads an elicitation's schema; what it cannot read it leaves out.
+// readForm parses an elicitation's schema and skips what it cannot parse.
 func readForm(schema json.RawMessage) form {
 	var s struct {
 		Properties json.RawMessage `json:"properties"`
@@ -87,8 +87,8 @@ func readForm(schema json.RawMessage) form {
 	return f
 }
 
-// asks are the form's questions: a property each, but those for what others' enums
-// do not have.
+// asks returns the form's questions: one for each property, except those for values that another's
+// enum lacks.
 func (f *form) asks() []ask {
 	var out []ask
 	for _, name := range f.names {
@@ -111,8 +111,8 @@ func (f *form) asks() []ask {
 	return out
 }
 
-// fill is the form filled in with an answer; false when the answer does not fill it.
-// An answer that has members of the form beyond its questions gives these as well.
+// fill returns the form filled in with an answer; false if the answer does not fit. Members of the
+// answer beyond the questions are included.
 func (f *form) fill(answer json.RawMessage) (obj, bool) {
 	asks := f.asks()
 	content := obj{}
@@ -151,7 +151,7 @@ func (f *form) fill(answer json.RawMessage) (obj, bool) {
 	return content, len(content) > 0
 }
 
-// value is an answer as the property's type wants it; false when it is none of that.
+// value converts an answer to the property's type; false if it does not fit.
 func (p *property) value(v json.RawMessage) (any, bool) {
 	var text string
 	said := json.Unmarshal(v, &text) == nil
@@ -181,7 +181,7 @@ func (p *property) value(v json.RawMessage) (any, bool) {
 	return p.choose(text)
 }
 
-// choose is the value that a text means.
+// choose returns the value that a text means.
 func (p *property) choose(text string) (string, bool) {
 	all := p.choices()
 	for _, c := range all {
@@ -210,7 +210,7 @@ func (p *property) list(v json.RawMessage) (any, bool) {
 	return all, true
 }
 
-// elicited is the result of an elicitation: the answer, or a refusal.
+// elicited returns the result of an elicitation: the answer, or a refusal.
 func elicited(schema json.RawMessage, o *ours) obj {
 	f := readForm(schema)
 	if o.Error == "" {

@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// An agent that takes MCP servers gets the program's tools as one. What is said to that
-// server is answered here, but for calls.
+// An agent that supports MCP servers receives the program's tools as one. This file answers its
+// requests to that server, except calls.
 
 // toolServer is the server's name.
 const toolServer = "concerto"
 
-// mcpCall is a call of a tool.
+// mcpCall contains the fields of a tool call.
 type mcpCall struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// served answers a message to the server: with a result, with a failure, or, when it is
-// a call, by the program. A notification needs no answer; its result is empty.
+// served answers a message to the server: with a result, with a failure, or, for a call, by the
+// program. A notification needs no answer; its result is empty.
 func (t Tools) served(q *rpcMessage) (result obj, failure *RPCError, call *mcpCall) {
 	var params struct {
 		mcpCall
 		Protocol string `json:"protocolVersion"`
 	}
-	_ = json.Unmarshal(q.Params, &params) // what is missing is empty
+	_ = json.Unmarshal(q.Params, &params) // missing members are empty
 	switch {
 	case q.Method == "initialize":
 		return obj{"protocolVersion": params.Protocol, "capabilities": obj{"tools": obj{}}, "serverInfo": obj{"name": toolServer, "version": "1"}}, nil, nil
@@ -38,7 +38,7 @@ func (t Tools) served(q *rpcMessage) (result obj, failure *RPCError, call *mcpCa
 	return nil, NewRPCError(CodeUnknown, "concerto does not know "+q.Method), nil
 }
 
-// mcpResult is a tool's value, or its error, as an MCP server gives it.
+// mcpResult returns a tool's value or error in the form of MCP.
 func mcpResult(o *ours) obj {
 	text, failed := o.toolText()
 	return obj{"content": []any{obj{"type": "text", "text": text}}, "isError": failed}

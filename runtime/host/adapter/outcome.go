@@ -7,16 +7,16 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// usage counts tokens. All of it is of one exchange.
+// usage counts the tokens of one exchange.
 type usage struct {
-	In     int64 `json:"tokens_in"` // all that was read, Cached included
+	In     int64 `json:"tokens_in"` // all input tokens, including Cached
 	Out    int64 `json:"tokens_out"`
 	Cached int64 `json:"tokens_cached"`
 }
 
 func (u usage) minus(v usage) usage { return usage{u.In - v.In, u.Out - v.Out, u.Cached - v.Cached} }
 
-// outcome is the end of an exchange that succeeded.
+// outcome is the end of a successful exchange.
 type outcome struct {
 	text    string
 	session string

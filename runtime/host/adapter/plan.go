@@ -5,7 +5,7 @@ import "fmt"
 // plan counts the steps of a vendor's plan.
 type plan struct {
 	done, all int
-	now, next string // the step in work, and the first that is to come
+	now, next string // the current step, and the first future one
 }
 
 func (p *plan) step(text string, done, now bool) {
@@ -20,7 +20,7 @@ func (p *plan) step(text string, done, now bool) {
 	}
 }
 
-// String is "2 of 5: STEP".
+// String returns "2 of 5: STEP".
 func (p *plan) String() string {
 	at := p.now
 	if at == "" {

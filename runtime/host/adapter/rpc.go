@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// rpcMessage is a message of JSON-RPC: a request, a notification or an answer.
+// rpcMessage is a message of JSON-RPC: a request, a notification or a response.
 type rpcMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -22,27 +22,27 @@ type RPCError struct {
 	Data    json.RawMessage `json:"data"`
 }
 
-// Codes of errors.
+// Error codes.
 const (
-	CodeInvalid   = -32602 // parameters
-	CodeUnknown   = -32601 // a method that is not known
+	CodeInvalid   = -32602 // invalid parameters
+	CodeUnknown   = -32601 // unknown method
 	CodeInternal  = -32603
 	CodeCancelled = -32800
-	CodeMissing   = -32002 // what is not there
-	CodeDenied    = -32003 // what is not allowed
+	CodeMissing   = -32002 // not found
+	CodeDenied    = -32003 // not allowed
 )
 
-// rpc is our end of a JSON-RPC connection: what we asked, and what they did.
+// rpc is our end of a JSON-RPC connection: the open requests of both sides.
 type rpc struct {
-	Sent    int64                 // how many requests we have made; their ids count from 1
-	Waiting map[string]string     // the methods of those not yet answered, by id
-	Open    map[string]rpcRequest // theirs that we have not answered, by id as a text
+	Sent    int64                 // number of our requests; their ids count from 1
+	Waiting map[string]string     // the methods of our open requests, by id
+	Open    map[string]rpcRequest // the agent's open requests, by id as a text
 }
 
-// rpcRequest is a request of theirs. Options and Args are what an approval showed.
+// rpcRequest is a request of the agent. Options and Args are what an approval showed.
 type rpcRequest struct {
 	ID      json.RawMessage
-	Number  int64 `json:",omitempty"` // of all that the process has made, from 1, where that is counted
+	Number  int64 `json:",omitempty"` // among all requests of the process, from 1, if counted
 	Method  string
 	Params  json.RawMessage `json:",omitempty"`
 	Options []string
@@ -51,7 +51,7 @@ type rpcRequest struct {
 
 func newRPC() rpc { return rpc{Waiting: map[string]string{}, Open: map[string]rpcRequest{}} }
 
-// request asks for something.
+// request returns the line of a new request.
 func (r *rpc) request(method string, params any) []byte {
 	r.Sent++
 	r.Waiting[strconv.FormatInt(r.Sent, 10)] = method
@@ -66,8 +66,7 @@ func notification(method string, params any) []byte {
 	return jsonwrite.MustEncode(m)
 }
 
-// answered is the method that an answer is to; false when nothing was asked under
-// its id.
+// answered returns the method of the request that a response belongs to; false if there is none.
 func (r *rpc) answered(m *rpcMessage) (method string, ok bool) {
 	id := idText(m.ID)
 	method, ok = r.Waiting[id]
@@ -75,7 +74,7 @@ func (r *rpc) answered(m *rpcMessage) (method string, ok bool) {
 	return method, ok
 }
 
-// idText is an id as a text, by which we name it.
+// idText returns an id as a text, which is our id.
 func idText(id json.RawMessage) string {
 	var text string
 	if json.Unmarshal(id, &text) == nil {
@@ -84,14 +83,14 @@ func idText(id json.RawMessage) string {
 	return string(id)
 }
 
-// take remembers a request until it is answered, and gives its id as a text.
+// take stores an open request, and returns its id as a text.
 func (r *rpc) take(q rpcRequest) string {
 	id := idText(q.ID)
 	r.Open[id] = q
 	return id
 }
 
-// close forgets a request; false when it was not open.
+// close removes a request; false if it was not open.
 func (r *rpc) close(id string) (rpcRequest, bool) {
 	q, ok := r.Open[id]
 	delete(r.Open, id)
@@ -106,13 +105,13 @@ func rpcFailure(id json.RawMessage, code int, message string) []byte {
 	return jsonwrite.MustEncode(obj{"jsonrpc": "2.0", "id": id, "error": obj{"code": code, "message": message}})
 }
 
-// unknown answers a request that we have no row for.
+// unknown answers a request that has no row.
 func (s *Output) unknown(m *rpcMessage, name string, line []byte) {
 	s.other(name, line)
 	s.answer(rpcFailure(m.ID, CodeUnknown, "concerto does not know "+name))
 }
 
-// rpcKind is what a message is.
+// rpcKind is the kind of a message.
 type rpcKind uint8
 
 const (
@@ -122,7 +121,7 @@ const (
 	rpcIsNone
 )
 
-// parseRPC reads a line.
+// parseRPC parses a line.
 func parseRPC(line []byte) (m rpcMessage, kind rpcKind) {
 	if json.Unmarshal(line, &m) != nil {
 		return m, rpcIsNone

@@ -6,38 +6,38 @@ import (
 	"time"
 )
 
-// Vendor is what the manifest says to a host that is a vendor's agent.
+// Vendor contains the manifest's keys for a host that is a vendor's agent.
 type Vendor struct {
-	Model    string   `json:"model"`           // "" leaves it to the agent
+	Model    string   `json:"model"`           // "" selects the agent's default
 	Mode     string   `json:"mode"`            // how it asks for permission; "" means "default"
-	Settings []string `json:"settings"`        // which of its own settings it heeds; none
+	Settings []string `json:"settings"`        // which of its own settings it loads; default none
 	Approval string   `json:"approval_policy"` // codex: when it asks; "" means "untrusted"
-	Sandbox  string   `json:"sandbox"`         // codex: what it may touch; "" means "workspace-write"
-	Session  string   `json:"session"`         // "fresh": each exchange begins a new conversation; "" means "keep"
+	Sandbox  string   `json:"sandbox"`         // codex: what it may access; "" means "workspace-write"
+	Session  string   `json:"session"`         // "fresh": each exchange begins a new session; "" means "keep"
 }
 
-// AdapterConfig is what the adapter of a host begins with. dir is an absolute path.
+// AdapterConfig returns the configuration of a host's adapter. dir is an absolute path.
 func (v *Vendor) AdapterConfig(host, dir string) Config {
 	return Config{Host: host, Dir: dir, Model: v.Model, Mode: v.Mode, Policy: cmp.Or(v.Approval, "untrusted"),
 		Sandbox: cmp.Or(v.Sandbox, "workspace-write"), Fresh: v.Session == "fresh"}
 }
 
-// Protocol is what a host may speak, a row of the table of protocols.
+// Protocol describes a protocol that a host may use, a row of the table of protocols.
 type Protocol struct {
-	Command string // what is started when nothing is named
-	Install string // the package of npm's that has it
+	Command string // default command
+	Install string // the npm package that contains it
 	Flags   func(v *Vendor, resume string) []string
-	New     func(v Config) Adapter // nil: our protocol
-	// apart says that a new conversation needs a new process.
+	New     func(v Config) Adapter // nil for our protocol
+	// OneConversation means that a new session needs a new process.
 	OneConversation bool
-	// name and oldest are the product's and its first version that will do, which it
-	// is asked with --version; "" where the handshake says it, or nobody.
+	// Product is the product's name and Oldest its first supported version, which is queried with
+	// --version; "" if the handshake contains the version, or none is needed.
 	Product, Oldest string
 
-	Timeout, InitTimeout time.Duration // what holds when nothing is said
+	Timeout, InitTimeout time.Duration // defaults
 }
 
-// What vendors' agents may take: a cold start of a program in npm takes up to ten seconds.
+// Time limits of vendors' agents: the cold start of a program in npm takes up to ten seconds.
 const (
 	vendorTimeout     = 1800 * time.Second
 	vendorInitTimeout = 60 * time.Second
@@ -45,8 +45,7 @@ const (
 
 const TransportACP = "acp"
 
-// Protocols is the table of the vendors' protocols, by transport; every other
-// transport speaks ours.
+// Protocols is the table of the vendors' protocols, by transport; every other transport uses ours.
 var Protocols = map[string]*Protocol{
 	"claude-code": {Command: "claude", Install: "@anthropic-ai/claude-code", Flags: claudeFlags, New: func(v Config) Adapter { return newClaude(v) }, OneConversation: true,
 		Product: "Claude Code", Oldest: "2.1.0", Timeout: vendorTimeout, InitTimeout: vendorInitTimeout},
@@ -72,8 +71,8 @@ func claudeFlags(v *Vendor, resume string) []string {
 	return flags
 }
 
-// codexFlags let Codex ask questions outside its plan mode; a version that does not
-// know the feature ignores it.
+// codexFlags allows Codex to ask questions outside its plan mode; a version that does not know the
+// feature ignores it.
 func codexFlags(*Vendor, string) []string {
 	return []string{"-c", "features.default_mode_request_user_input=true", "app-server"}
 }

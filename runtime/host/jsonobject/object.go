@@ -1,5 +1,5 @@
-// Package jsonobject builds and reads the JSON objects of host messages, whose members keep their order; its API
-// promises nothing.
+// Package jsonobject builds and parses the JSON objects of host messages and preserves the order of
+// members; its API promises nothing.
 package jsonobject
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Object builds one JSON object, its members in the order given.
+// Object builds one JSON object with its members in the given order.
 type Object struct {
 	Bytes []byte // the text so far
 }
@@ -26,13 +26,13 @@ func (o *Object) Text(name, s string) {
 	o.Bytes = value.AppendString(o.Bytes, s)
 }
 
-// Raw adds a member that is JSON already.
+// Raw adds a member whose value is JSON.
 func (o *Object) Raw(name string, v []byte) {
 	o.Key(name)
 	o.Bytes = append(o.Bytes, v...)
 }
 
-// Key begins a member; names are plain words.
+// Key begins a member; the name must need no escaping.
 func (o *Object) Key(name string) {
 	o.Bytes = append(o.Bytes, ',', '"')
 	o.Bytes = append(append(o.Bytes, name...), '"', ':')
@@ -47,7 +47,7 @@ type Member struct {
 	Value json.RawMessage
 }
 
-// Members returns those of a JSON object, in their order.
+// Members returns the members of a JSON object in order.
 func Members(object []byte) ([]Member, error) {
 	bad := func(err error) error { return fmt.Errorf("not a JSON object: %w", err) }
 	d := json.NewDecoder(bytes.NewReader(object))
@@ -70,7 +70,7 @@ func Members(object []byte) ([]Member, error) {
 	return all, nil
 }
 
-// MembersOf returns the members of an object in their order; none when it is no object.
+// MembersOf returns the members of an object in order, or none for another value.
 func MembersOf(text []byte) []Member {
 	all, err := Members(text)
 	if err != nil {
@@ -85,5 +85,5 @@ func Begins(text []byte) bool {
 	return len(rest) > 0 && rest[0] == '{'
 }
 
-// Blanks are the bytes that a line may begin with and mean nothing.
+// Blanks are the bytes that may precede a line's content.
 const Blanks = " \t\r\v\f"

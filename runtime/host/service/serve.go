@@ -1,6 +1,6 @@
-// Package service performs the requests that an agent of the Agent Client Protocol makes of its client: reading and
-// writing files, and commands in terminals; its API promises nothing. runtime/host passes it requests once they are
-// allowed, and sends its answers.
+// Package service performs the requests that an agent of the Agent Client Protocol sends to its
+// client: reading and writing files, and commands in terminals; its API promises nothing.
+// runtime/host passes it requests after they were allowed, and sends its answers.
 package service
 
 import (
@@ -12,31 +12,30 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
-// errandLimit is how many errands may wait at once; an agent that sends more is
-// answered with an error.
+// errandLimit is the number of requests that may wait; further ones are answered with an error.
 const errandLimit = 256
 
-// Service performs the requests of an agent: one after the other, but for waiting. It ends
-// with the process, and all terminals with it.
+// Service performs the requests of an agent in order, except waits. It ends with the process,
+// together with all terminals.
 type Service struct {
 	opts Options
-	wake chan struct{} // something waits, or it is over
-	over chan struct{} // nothing is done any more
+	wake chan struct{} // a request was added, or over is closed
+	over chan struct{} // closed by End
 
 	mu      sync.Mutex
 	running sync.WaitGroup // what was started here
-	started bool           // the goroutine that works
+	started bool           // the worker goroutine is running
 	ended   bool
 	waiting []adapter.Request
-	waits   int // for exits of terminals
+	waits   int // number of waits for exits of terminals
 }
 
-// Options are what requests are performed with.
+// Options configures a Service.
 type Options struct {
 	Answer    func(e *adapter.Request, answer []byte) // sends an answer
-	IsFull    func() bool                             // whether answers have to wait,
-	Room      func() <-chan struct{}                  // and what receives when there is room for some
-	Resolve   func(path string) (string, bool)        // where a path leads
+	IsFull    func() bool                             // reports whether answers must wait
+	Room      func() <-chan struct{}                  // signals that there is room for answers
+	Resolve   func(path string) (string, bool)        // resolves a path by the rules
 	Terminals func() Terminals
 	Dir       string            // the working directory
 	Environ   func() []string   // of commands
@@ -47,7 +46,7 @@ func New(o Options) *Service {
 	return &Service{opts: o, wake: make(chan struct{}, 1), over: make(chan struct{})}
 }
 
-// Perform has requests performed. It does not wait for that.
+// Perform queues requests.
 func (s *Service) Perform(all []adapter.Request) {
 	if len(all) == 0 {
 		return
@@ -74,7 +73,7 @@ func (s *Service) Perform(all []adapter.Request) {
 	}
 }
 
-// work does what waits, each when there is room for its answer.
+// work performs the queued requests, each when there is room for its answer.
 func (s *Service) work() {
 	for {
 		for s.opts.IsFull() {
@@ -109,8 +108,8 @@ func (s *Service) next() (e adapter.Request, ok bool) {
 	return e, true
 }
 
-// An errandRow says how requests of a method are done: it gives a result, or a
-// failure. A result of nil is given later.
+// An errandRow says how requests of a method are performed: it returns a result or a failure. A nil
+// result means that the answer follows later.
 type errandRow struct {
 	method string
 	do     func(s *Service, e *adapter.Request) (any, *adapter.RPCError)
@@ -126,7 +125,7 @@ var errandRows = []errandRow{
 	{"terminal/release", (*Service).releaseTerminal},
 }
 
-// do gives the answer to an errand; nil when it comes later.
+// do returns the answer to a request, or nil if it follows later.
 func (s *Service) do(e *adapter.Request) []byte {
 	for _, row := range errandRows {
 		if row.method != e.Method {
@@ -146,12 +145,12 @@ func (s *Service) do(e *adapter.Request) []byte {
 	return e.Failure(adapter.CodeUnknown, "concerto does not know "+e.Method)
 }
 
-// fileFailed says why a file could not be read or written.
+// fileFailed returns the error for a file that could not be read or written.
 func fileFailed(path string, err error) *adapter.RPCError {
 	var of *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		// In the words of ACP's own libraries, by which agents know it.
+		// This is the text of ACP's own libraries, which agents recognise.
 		return adapter.NewRPCError(adapter.CodeMissing, "Resource not found: "+path)
 	case errors.As(err, &of):
 		return adapter.NewRPCError(adapter.CodeInternal, path+": "+of.Err.Error())
@@ -159,7 +158,7 @@ func fileFailed(path string, err error) *adapter.RPCError {
 	return adapter.NewRPCError(adapter.CodeInternal, path+": "+err.Error())
 }
 
-// End ends all terminals, as a process is ended. Nothing is done after it.
+// End ends all terminals. Further requests are dropped.
 func (s *Service) End() {
 	if s == nil {
 		return
@@ -174,7 +173,7 @@ func (s *Service) End() {
 	s.running.Go(s.opts.Terminals().End)
 }
 
-// Wait waits until nothing is left of what end ended.
+// Wait waits until everything that End ended has exited.
 func (s *Service) Wait() {
 	if s != nil {
 		s.running.Wait()

@@ -15,10 +15,10 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
-// fileLimit is how much of a file is given at once, and how much is taken.
+// fileLimit limits how much of a file is returned or written at once.
 const fileLimit = 16 << 20
 
-// Why a file is not given.
+// Reasons why a file is not returned.
 var (
 	errMoved   = errors.New("it was replaced while it was opened")
 	errNoFile  = errors.New("it is no ordinary file")
@@ -87,8 +87,8 @@ func skipLine(in *bufio.Reader) error {
 	}
 }
 
-// open opens the file that a path leads to. Where that is was judged before; it is
-// looked up once more with the file open, so that no link can take its place.
+// open opens a file. Its real path was checked before; it is resolved again after opening, so that
+// a link cannot replace it.
 func (s *Service) open(path string, flags int) (*os.File, error) {
 	at, ok := s.opts.Resolve(path)
 	if !ok {
@@ -118,7 +118,7 @@ func (s *Service) open(path string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// still says that a path leads to the open file.
+// still reports whether a path still resolves to the open file.
 func (s *Service) still(path, at string, f *os.File) error {
 	opened, err := f.Stat()
 	if err != nil {
