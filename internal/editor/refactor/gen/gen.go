@@ -1,4 +1,5 @@
-// Command gen writes into a chapter of the manual what each action does, from the archives of the actions' tests.
+// Command gen writes the descriptions of the code actions into a chapter of the manual. It reads them
+// from the archives of the actions' tests.
 package main
 
 import (
@@ -45,7 +46,8 @@ func write(archives, chapter string) error {
 	return os.WriteFile(chapter, []byte(out), 0o666)
 }
 
-// show is what the manual says of an action: what its archive does, and the first before and after of that.
+// show returns the manual's text on an action: the comment of its archive, and the difference between
+// the archive's first before and after.
 func show(archives string, r refactor.Row) (string, error) {
 	name := filepath.Join(archives, r.Name+".txtar")
 	a, err := txtar.ParseFile(name)
@@ -63,5 +65,5 @@ func show(archives string, r refactor.Row) (string, error) {
 	plain := strings.NewReplacer("⟨", "", "⟩", "").Replace(string(before))
 	diff := string(repair.Diff("x", []byte(plain), after))
 	_, lines, _ := strings.Cut(diff, "@@\n")
-	return fmt.Sprintf("### %s\n\n`%s`, offered at %s. %s\n```diff\n%s```\n\n", r.Title, r.Kind, r.Where, a.Comment, lines), nil
+	return fmt.Sprintf("### %s\n\n`%s`, offered for %s.\n\n%s\n```diff\n%s```\n\n", r.Title, r.Kind, r.Where, a.Comment, lines), nil
 }
