@@ -146,7 +146,7 @@ type form struct {
 var forms = map[string]form{
 	"id":     {"1 to 64 of A-Z a-z 0-9 _ -", "^[A-Za-z0-9_-]{1,64}$", IsID},
 	"sha256": {"64 lower-case hexadecimal digits", "^[0-9a-f]{64}$", isSHA256},
-	"time":   {"a time as RFC 3339 has it", "", isTime},
+	"time":   {"a time in RFC 3339", "", isTime},
 }
 
 // IsID says whether a text may be the id of a host, a run, a request or an input.

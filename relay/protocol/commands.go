@@ -4,10 +4,10 @@ import "encoding/json"
 
 // SendInput is the data of run.send_input.
 type SendInput struct {
-	InputID string `json:"input_id" is:"required id" doc:"chosen by the sender; a UUID by custom"`
+	InputID string `json:"input_id" is:"required id" doc:"chosen by the sender; usually a UUID"`
 	Text    string `json:"text" is:"required bytes=65536"`
 	Actor   string `json:"actor,omitempty" is:"enum=web|cli|system"`
-	TTLS    *int64 `json:"ttl_s,omitempty" is:"from=1 to=86400" doc:"how long it waits for a host that is away, 900"`
+	TTLS    *int64 `json:"ttl_s,omitempty" is:"from=1 to=86400" doc:"how long it waits for an offline host, default 900"`
 }
 
 // SendKeys is the data of run.send_keys.
@@ -17,8 +17,8 @@ type SendKeys struct {
 
 // Stop is the data of run.stop.
 type Stop struct {
-	Signal string `json:"signal,omitempty" is:"enum=term|kill" doc:"term; then kill after grace_s"`
-	GraceS *int64 `json:"grace_s,omitempty" is:"from=0 to=3600" doc:"10"`
+	Signal string `json:"signal,omitempty" is:"enum=term|kill" doc:"default term, followed by kill after grace_s"`
+	GraceS *int64 `json:"grace_s,omitempty" is:"from=0 to=3600" doc:"default 10"`
 	Actor  string `json:"actor,omitempty" is:"enum=web|cli|system"`
 }
 
@@ -32,19 +32,19 @@ type Resize struct {
 type Decide struct {
 	RequestID  string          `json:"request_id" is:"required id"`
 	Actor      string          `json:"actor,omitempty" is:"enum=web|cli|system"`
-	ArgsSHA256 string          `json:"args_sha256,omitempty" is:"sha256" doc:"of what was seen; another is args_changed"`
+	ArgsSHA256 string          `json:"args_sha256,omitempty" is:"sha256" doc:"of the displayed arguments; a mismatch is refused with args_changed"`
 	Answer     json.RawMessage `json:"answer,omitempty"`
-	Answers    json.RawMessage `json:"answers,omitempty" is:"object" doc:"values by the questions' ids"`
-	Text       string          `json:"text,omitempty" is:"bytes=65536" doc:"why"`
-	Scope      string          `json:"scope,omitempty" is:"enum=once|session" doc:"once; session is for the same operation on the same arguments"`
+	Answers    json.RawMessage `json:"answers,omitempty" is:"object" doc:"the values, by the ids of the questions"`
+	Text       string          `json:"text,omitempty" is:"bytes=65536" doc:"the reason"`
+	Scope      string          `json:"scope,omitempty" is:"enum=once|session" doc:"default once; session covers the same operation with the same arguments"`
 }
 
 // Subscribe is the data of run.subscribe. The seed's extended form, with run_id, replace
 // and include_output, says the same in other words.
 type Subscribe struct {
-	Cursor        map[string]int64 `json:"cursor,omitempty" doc:"the last seq that is known, by the run"`
-	Rest          string           `json:"rest,omitempty" is:"enum=live|start|none" doc:"for runs that the cursor does not name"`
-	Output        *bool            `json:"output,omitempty" doc:"false leaves run.output out"`
+	Cursor        map[string]int64 `json:"cursor,omitempty" doc:"the last known seq of each run"`
+	Rest          string           `json:"rest,omitempty" is:"enum=live|start|none" doc:"applies to runs that the cursor does not name"`
+	Output        *bool            `json:"output,omitempty" doc:"false omits run.output"`
 	RunID         string           `json:"run_id,omitempty" is:"id"`
 	Replace       *bool            `json:"replace,omitempty"`
 	IncludeOutput *bool            `json:"include_output,omitempty"`
@@ -52,5 +52,5 @@ type Subscribe struct {
 
 // Unsubscribe is the data of run.unsubscribe.
 type Unsubscribe struct {
-	Runs []string `json:"runs,omitempty" is:"items=1000" doc:"all when it is left out"`
+	Runs []string `json:"runs,omitempty" is:"items=1000" doc:"all if omitted"`
 }

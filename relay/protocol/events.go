@@ -9,11 +9,11 @@ import "encoding/json"
 
 // Started is the data of run.started.
 type Started struct {
-	Tool        string `json:"tool" is:"required" doc:"what runs: claude, codex, concerto, …"`
-	Cwd         string `json:"cwd" is:"required" doc:"its directory, symlinks resolved"`
+	Tool        string `json:"tool" is:"required" doc:"the program: claude, codex, concerto, …"`
+	Cwd         string `json:"cwd" is:"required" doc:"its working directory, with links resolved"`
 	Command     string `json:"command" is:"required" doc:"its command line, redacted"`
 	Title       string `json:"title,omitempty"`
-	Source      string `json:"source,omitempty" is:"enum=pty|concerto|ndjson|acp" doc:"how its events are known"`
+	Source      string `json:"source,omitempty" is:"enum=pty|concerto|ndjson|acp" doc:"the origin of its events"`
 	ParentRunID string `json:"parent_run_id,omitempty" is:"id" doc:"the run that started it"`
 	Cols        *int64 `json:"cols,omitempty"`
 	Rows        *int64 `json:"rows,omitempty"`
@@ -22,8 +22,8 @@ type Started struct {
 // Output is the data of run.output.
 type Output struct {
 	Stream string `json:"stream" is:"required enum=stdout|stderr"`
-	Text   string `json:"text" is:"required bytes=32768" doc:"whole characters; an invalid byte is U+FFFD"`
-	Off    *int64 `json:"off,omitempty" doc:"where it begins in the raw log, in bytes"`
+	Text   string `json:"text" is:"required bytes=32768" doc:"complete characters; an invalid byte is U+FFFD"`
+	Off    *int64 `json:"off,omitempty" doc:"its offset in the raw log, in bytes"`
 }
 
 // AwaitingInput is the data of run.awaiting_input.
@@ -38,7 +38,7 @@ type Input struct {
 	Actor        string `json:"actor" is:"required enum=web|cli|system"`
 	InputID      string `json:"input_id" is:"required id"`
 	TextRedacted string `json:"text_redacted" is:"required"`
-	TextSHA256   string `json:"text_sha256" is:"required" doc:"of the raw UTF-8, in hexadecimal digits"`
+	TextSHA256   string `json:"text_sha256" is:"required" doc:"of the raw UTF-8, in hexadecimal"`
 	By           string `json:"by,omitempty" doc:"the user"`
 }
 
@@ -47,18 +47,18 @@ type PermissionRequested struct {
 	RequestID     string          `json:"request_id" is:"required id"`
 	Reason        string          `json:"reason" is:"required enum=permission|choice|prompt|unknown"`
 	Prompt        string          `json:"prompt" is:"required"`
-	OpTool        string          `json:"op_tool,omitempty" doc:"what wants to be done: bash, rpc.fs.write, …"`
-	OpArgs        json.RawMessage `json:"op_args,omitempty" doc:"with what, redacted"`
+	OpTool        string          `json:"op_tool,omitempty" doc:"the requested operation: bash, rpc.fs.write, …"`
+	OpArgs        json.RawMessage `json:"op_args,omitempty" doc:"its arguments, redacted"`
 	OpArgsSummary string          `json:"op_args_summary,omitempty" is:"chars=80"`
-	ApproveText   string          `json:"approve_text,omitempty" doc:"what an approval writes to the terminal; of a choice, what follows its value"`
-	DenyText      string          `json:"deny_text,omitempty" doc:"what a denial writes"`
-	ArgsSHA256    string          `json:"args_sha256,omitempty" doc:"of what will be done; a decision may name it"`
-	Questions     []Question      `json:"questions,omitempty" is:"items=20" doc:"what is to be answered"`
+	ApproveText   string          `json:"approve_text,omitempty" doc:"the text that an approval writes to the terminal; for a choice, the text after its value"`
+	DenyText      string          `json:"deny_text,omitempty" doc:"the text that a denial writes"`
+	ArgsSHA256    string          `json:"args_sha256,omitempty" doc:"of the action; a decision may contain it"`
+	Questions     []Question      `json:"questions,omitempty" is:"items=20" doc:"the questions to answer"`
 	Risk          string          `json:"risk,omitempty" is:"enum=low|medium|high"`
 	Diff          string          `json:"diff,omitempty" is:"bytes=65536"`
 	ExpiresAt     string          `json:"expires_at,omitempty" is:"time"`
-	From          *Origin         `json:"from,omitempty" doc:"where it comes from"`
-	Redacted      bool            `json:"redacted,omitempty" doc:"marks replace secrets in what is shown: not all that is decided on can be read"`
+	From          *Origin         `json:"from,omitempty" doc:"its origin"`
+	Redacted      bool            `json:"redacted,omitempty" doc:"secrets are replaced by marks: the request does not show everything that is decided"`
 }
 
 // Question is what a request wants to know. Answers are an object: values by the ids.
@@ -105,17 +105,17 @@ func (o *Origin) WantsValue() bool { return o.Kind == FromEmit || o.Kind == From
 // PermissionResolved is the data of run.permission_resolved.
 type PermissionResolved struct {
 	RequestID    string          `json:"request_id" is:"required id"`
-	Decision     string          `json:"decision" is:"required enum=approve|deny|answer|withdrawn|expired" doc:"answer is for what asks a question, approve and deny for the rest; deny also for a question that was declined"`
+	Decision     string          `json:"decision" is:"required enum=approve|deny|answer|withdrawn|expired" doc:"answer for a question, approve and deny for every other request; deny also for a question that was declined"`
 	Actor        string          `json:"actor,omitempty" is:"enum=web|cli|system|local"`
 	By           string          `json:"by,omitempty"`
-	Answer       json.RawMessage `json:"answer,omitempty" is:"bytes=4096" doc:"the value of an answer that is no secret, redacted; of several questions an object. A longer one is {\"$truncated\": bytes, \"preview\": …}"`
-	AnswerSHA256 string          `json:"answer_sha256,omitempty" doc:"of the answer's value as RFC 8785 writes it"`
+	Answer       json.RawMessage `json:"answer,omitempty" is:"bytes=4096" doc:"the value of a non-secret answer, redacted; for several questions an object. A longer value is {\"$truncated\": bytes, \"preview\": …}"`
+	AnswerSHA256 string          `json:"answer_sha256,omitempty" doc:"of the answer's value, canonicalized as in RFC 8785"`
 	Reason       string          `json:"reason,omitempty"`
 }
 
 // Exited is the data of run.exited.
 type Exited struct {
-	ExitCode int64  `json:"exit_code" is:"required" doc:"128 and the number of the signal that ended it; -1 is unknown"`
+	ExitCode int64  `json:"exit_code" is:"required" doc:"128 plus the number of the signal that terminated it; -1 if unknown"`
 	Signal   string `json:"signal,omitempty"`
 	Reason   string `json:"reason,omitempty" is:"enum=exited|stopped|lost"`
 }
@@ -125,7 +125,7 @@ type Meta struct {
 	Title     *string           `json:"title,omitempty"`
 	Labels    map[string]string `json:"labels,omitempty"`
 	Structure json.RawMessage   `json:"structure,omitempty" doc:"nodes and edges of pipelines with their stages, agents, hosts and tools"`
-	Line      *Place            `json:"line,omitempty" doc:"where the program is"`
+	Line      *Place            `json:"line,omitempty" doc:"the program's position"`
 	Usage     *Usage            `json:"usage,omitempty"`
 }
 
@@ -145,7 +145,7 @@ type Usage struct {
 // Emit is the data of run.emit.
 type Emit struct {
 	Channel   string          `json:"channel" is:"required"`
-	Payload   json.RawMessage `json:"payload" is:"required bytes=65536" doc:"a longer one is {\"$truncated\": bytes, \"preview\": …}"`
+	Payload   json.RawMessage `json:"payload" is:"required bytes=65536" doc:"a longer value is {\"$truncated\": bytes, \"preview\": …}"`
 	Awaited   bool            `json:"awaited" is:"required"`
 	RequestID string          `json:"request_id,omitempty" is:"id"`
 }
@@ -179,8 +179,8 @@ type Gap struct {
 // OwnRefused is the data of run.refused.
 type OwnRefused struct {
 	Action    string `json:"action" is:"required enum=decide|input|keys|stop"`
-	RequestID string `json:"request_id,omitempty" is:"id" doc:"of a decision"`
-	ByRunID   string `json:"by_run_id" is:"required id" doc:"the run to which the process belongs: this one, or one that it started, directly or not"`
+	RequestID string `json:"request_id,omitempty" is:"id" doc:"for a decision"`
+	ByRunID   string `json:"by_run_id" is:"required id" doc:"the run of the process: this one, or one that it started, directly or not"`
 	PID       int64  `json:"pid,omitempty"`
 	Reason    string `json:"reason" is:"required"`
 }
@@ -200,6 +200,6 @@ type Returned struct {
 	Actor      string          `json:"actor" is:"required enum=local|web|cli|system"`
 	OK         bool            `json:"ok" is:"required"`
 	DurationMS int64           `json:"duration_ms" is:"required"`
-	Result     json.RawMessage `json:"result,omitempty" is:"bytes=16384" doc:"never what a file contains"`
+	Result     json.RawMessage `json:"result,omitempty" is:"bytes=16384" doc:"never the content of a file"`
 	Error      string          `json:"error,omitempty"`
 }

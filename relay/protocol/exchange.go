@@ -10,10 +10,10 @@ type HelloData struct {
 	Protocol int64    `json:"protocol" is:"required from=1 to=1000000"`
 	Agent    string   `json:"agent" is:"required chars=200" doc:"name/version"`
 	Features []string `json:"features,omitempty" is:"items=100"`
-	Name     string   `json:"name,omitempty" is:"chars=64" doc:"of a host: the name of its machine, until people give it another"`
-	Instance string   `json:"instance,omitempty" is:"id" doc:"a UUID of the process"`
-	Epoch    *int64   `json:"epoch,omitempty" is:"from=0 to=9007199254740991" doc:"when the spool was made, Unix ms, and 1 more at each start"`
-	Runs     []RunAt  `json:"runs,omitzero" is:"items=1000" doc:"the runs that live or have events to be acknowledged"`
+	Name     string   `json:"name,omitempty" is:"chars=64" doc:"for a host: the name of its machine, until a user changes it"`
+	Instance string   `json:"instance,omitempty" is:"id" doc:"a UUID that identifies the process"`
+	Epoch    *int64   `json:"epoch,omitempty" is:"from=0 to=9007199254740991" doc:"the creation time of the spool in Unix ms, incremented by 1 at each start"`
+	Runs     []RunAt  `json:"runs,omitzero" is:"items=1000" doc:"the runs that have not exited or have unacknowledged events"`
 }
 
 // RunAt is a run and its last seq.
@@ -29,10 +29,10 @@ type WelcomeData struct {
 	Features   []string         `json:"features" is:"required"`
 	HeartbeatS int64            `json:"heartbeat_s" is:"required"`
 	MaxFrame   int64            `json:"max_frame" is:"required" doc:"in bytes"`
-	Window     int64            `json:"window" is:"required" doc:"how many events may be sent that are not acknowledged"`
+	Window     int64            `json:"window" is:"required" doc:"the maximum number of unacknowledged events"`
 	User       string           `json:"user,omitempty"`
 	Role       string           `json:"role,omitempty" is:"enum=viewer|operator|owner"`
-	Runs       map[string]int64 `json:"runs,omitzero" doc:"the last seq that is stored, by the run"`
+	Runs       map[string]int64 `json:"runs,omitzero" doc:"the last stored seq of each run"`
 	Signature  string           `json:"signature,omitempty"`
 }
 
@@ -51,7 +51,7 @@ type ErrorData struct {
 // Ack is the data of run.ack.
 type Ack struct {
 	RunID   string `json:"run_id" is:"required"`
-	LastSeq int64  `json:"last_seq" is:"required" doc:"it and everything before is stored; 0 when nothing is"`
+	LastSeq int64  `json:"last_seq" is:"required" doc:"the last stored seq, with all before it; 0 if none is stored"`
 }
 
 // State is the data of command.state.
@@ -85,7 +85,7 @@ type Cursor struct {
 // ProgressData is the data of run.progress.
 type ProgressData struct {
 	Seq   int64 `json:"seq" is:"required"`
-	Bytes int64 `json:"bytes" is:"required" doc:"of output since the last one"`
+	Bytes int64 `json:"bytes" is:"required" doc:"of the output since the last event of this type"`
 }
 
 // ChallengeData is the data of auth.challenge.

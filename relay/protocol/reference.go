@@ -15,10 +15,10 @@ func Reference() string {
 		title, about string
 		kind         Kind
 	}{
-		{"Events of a run", "A host sends them, the server keeps them and hands them on. One with a `seq` is stored before it is acknowledged or shown.", Event},
+		{"Events of a run", "The host sends these events; the server stores them and sends them to apps. An event with a `seq` is stored before it is acknowledged or shown.", Event},
 		{"Commands of apps", "The server stores a command before it confirms it.", Command},
-		{"RPC", "The answer is an `rpc.response` to who asked. The code of a failure stands beside its `error`.", RPC},
-		{"Between two ends of a connection", "None of these is stored.", Exchange},
+		{"RPC", "The response is an `rpc.response` to the sender. A failure has a code next to its `error`.", RPC},
+		{"Connection", "These messages are not stored.", Exchange},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", part.title, part.about)
 		for i := range Messages {
@@ -27,7 +27,7 @@ func Reference() string {
 			}
 		}
 	}
-	b.WriteString("\n## Error codes\n\n| code | HTTP | why |\n| --- | --- | --- |\n")
+	b.WriteString("\n## Error codes\n\n| code | HTTP | meaning |\n| --- | --- | --- |\n")
 	for _, c := range Codes {
 		fmt.Fprintf(&b, "| `%s` | %d | %s |\n", c.Code, c.HTTP, c.Doc)
 	}
@@ -38,9 +38,9 @@ func Reference() string {
 		}
 		fmt.Fprintf(&b, " `%s`", c)
 	}
-	b.WriteString(".\n\n## Machines\n\nWhat has happened to a thing, and what that makes of it. Nothing else can happen to it in that state.\n")
+	b.WriteString(".\n\n## State machines\n\nEach row is a transition: in the state of the first column, the event of the second leads to the state\nof the third. There are no other transitions.\n")
 	for _, m := range Machines {
-		fmt.Fprintf(&b, "\n| %s | when | then |\n| --- | --- | --- |\n", m.Name)
+		fmt.Fprintf(&b, "\n| %s | event | next state |\n| --- | --- | --- |\n", m.Name)
 		for _, s := range m.Steps {
 			from := s.From
 			if from == None {
@@ -56,21 +56,31 @@ const intro = `# The relay's protocol
 
 <!-- Written by relay/protocol; DO NOT EDIT: change its tables, and run ` + "`make gen`" + `. -->
 
-A frame is a JSON object in a WebSocket text frame, the envelope:
+This page specifies the messages between the relay's server, its hosts and its apps
+([chapter 24](24-relay.md) describes what they are for). Each message is a frame: a JSON object in a
+WebSocket text frame. For example, a host reports output of a run:
 
-| field | |
+` + "```json" + `
+{"type":"run.output","ts":"2025-01-01T12:00:00Z","host_id":"host_a","run_id":"run_a","seq":7,"data":{"stream":"stdout","text":"done"}}
+` + "```" + `
+
+## Envelope
+
+| field | meaning |
 | --- | --- |
 | ` + "`type`" + ` | required, 1 to 64 of ` + "`a-z 0-9 _ .`" + ` |
-| ` + "`ts`" + ` | required, a time of the sender's clock as RFC 3339 has it; nothing is ordered by it |
+| ` + "`ts`" + ` | required, the time by the sender's clock in RFC 3339; it does not define an order |
 | ` + "`host_id`, `run_id`" + ` | 1 to 64 of ` + "`A-Z a-z 0-9 _ -`" + ` |
 | ` + "`seq`" + ` | an integer from 1 to 2^53-1 |
-| ` + "`data`" + ` | an object; left out it is empty |
-| ` + "`id`, `re`" + ` | what the sender of a command calls it, and which one this answers: up to 64 bytes |
-| ` + "`enc`" + ` | an object: the data is encrypted, and passes unread |
+| ` + "`data`" + ` | an object; empty if omitted |
+| ` + "`id`, `re`" + ` | the sender's id of a command, and the id of the command to which this is a response: up to 64 bytes |
+| ` + "`enc`" + ` | an object: the data is encrypted, and is passed on unread |
 
-Fields that nobody knows are kept and handed on, types of events too; a ` + "`null`" + ` is a field that is left out. A frame has at most 4 MiB, and is
-at most 64 arrays and objects deep. One that is no envelope, or whose fields have other types than they should, gets an ` + "`error`" + ` and the connection
-stays; a field that is there twice is such a mistake. What a field of an event may be at most is what Concerto's own host keeps to; longer ones are taken.
+Unknown fields and unknown types of events are stored and passed on; a field with ` + "`null`" + ` counts as
+omitted. A frame has at most 4 MiB, and nests at most 64 arrays and objects. A frame that is not an
+envelope, or has a field of the wrong type or a duplicate field, is answered with an ` + "`error`" + `, and the
+connection stays open. The maximum sizes of fields of events are those of Concerto's own host; longer
+fields are accepted.
 `
 
 // describe writes a message's part.
@@ -86,7 +96,7 @@ func (m *Message) describe(b *strings.Builder) {
 	b.WriteString("\n")
 	table(b, shapeOf(m.Data).fields)
 	if m.Result != nil {
-		b.WriteString("\nIt gives:\n")
+		b.WriteString("\nResult:\n")
 		table(b, shapeOf(m.Result).fields)
 	}
 }
@@ -102,7 +112,7 @@ func table(b *strings.Builder, fields []field) {
 	if len(fields) == 0 {
 		return
 	}
-	b.WriteString("\n| field | type | |\n| --- | --- | --- |\n")
+	b.WriteString("\n| field | type | meaning |\n| --- | --- | --- |\n")
 	for _, f := range fields {
 		name := "`" + f.name + "`"
 		if f.required {

@@ -8,9 +8,9 @@ import "encoding/json"
 // ReadFile is the data of rpc.fs.read.
 type ReadFile struct {
 	RequestID string `json:"request_id" is:"required id"`
-	Path      string `json:"path" is:"required" doc:"relative to the run's directory; one of more than 4,096 bytes is out_of_scope"`
+	Path      string `json:"path" is:"required" doc:"relative to the run's directory; a path of more than 4,096 bytes is refused with out_of_scope"`
 	Offset    *int64 `json:"offset,omitempty" is:"from=0 to=9007199254740991"`
-	Limit     *int64 `json:"limit,omitempty" is:"from=1 to=9007199254740991" doc:"in bytes; 1 MiB, and no more is given"`
+	Limit     *int64 `json:"limit,omitempty" is:"from=1 to=9007199254740991" doc:"in bytes; default and maximum 1 MiB"`
 }
 
 // FileRead is what rpc.fs.read gives.
@@ -25,13 +25,13 @@ type FileRead struct {
 // ListDir is the data of rpc.fs.list.
 type ListDir struct {
 	RequestID string `json:"request_id" is:"required id"`
-	Path      string `json:"path,omitempty" doc:"."`
+	Path      string `json:"path,omitempty" doc:"default ."`
 }
 
 // DirListed is what rpc.fs.list gives.
 type DirListed struct {
 	Path      string  `json:"path"`
-	Entries   []Entry `json:"entries" is:"items=500" doc:"by name"`
+	Entries   []Entry `json:"entries" is:"items=500" doc:"sorted by name"`
 	Truncated bool    `json:"truncated"`
 }
 
@@ -39,7 +39,7 @@ type DirListed struct {
 type Entry struct {
 	Name      string `json:"name"`
 	IsDir     bool   `json:"is_dir"`
-	SizeBytes *int64 `json:"size_bytes" doc:"of a regular file"`
+	SizeBytes *int64 `json:"size_bytes" doc:"for a regular file"`
 	IsLink    bool   `json:"is_link,omitempty"`
 }
 
@@ -67,8 +67,8 @@ type Match struct {
 type WriteFile struct {
 	RequestID  string `json:"request_id" is:"required id"`
 	Path       string `json:"path" is:"required"`
-	Content    string `json:"content" is:"required" doc:"at most 1 MiB: a longer one is too_large, never cut"`
-	BaseSHA256 string `json:"base_sha256,omitempty" is:"sha256" doc:"of the file that it replaces"`
+	Content    string `json:"content" is:"required" doc:"at most 1 MiB: a longer one is refused with too_large, never truncated"`
+	BaseSHA256 string `json:"base_sha256,omitempty" is:"sha256" doc:"of the file to replace"`
 	Mkdirs     bool   `json:"mkdirs,omitempty"`
 	Actor      string `json:"actor,omitempty" is:"enum=web|cli|system"`
 }
@@ -78,14 +78,14 @@ type Written struct {
 	Path         string `json:"path"`
 	BytesWritten int64  `json:"bytes_written"`
 	SHA256       string `json:"sha256"`
-	Truncated    bool   `json:"truncated" doc:"false"`
+	Truncated    bool   `json:"truncated" doc:"always false"`
 }
 
 // Bash is the data of rpc.bash.
 type Bash struct {
 	RequestID string `json:"request_id" is:"required id"`
 	Cmd       string `json:"cmd" is:"required bytes=65536"`
-	TimeoutS  *int64 `json:"timeout_s,omitempty" is:"from=1 to=600" doc:"120"`
+	TimeoutS  *int64 `json:"timeout_s,omitempty" is:"from=1 to=600" doc:"default 120"`
 	Actor     string `json:"actor,omitempty" is:"enum=web|cli|system"`
 }
 
@@ -115,8 +115,8 @@ type StartRun struct {
 	RequestID string `json:"request_id" is:"required id"`
 	HostID    string `json:"host_id" is:"required id"`
 	Tool      string `json:"tool" is:"required chars=64"`
-	Cmd       string `json:"cmd" is:"required bytes=65536" doc:"for bash -lc; an empty one is the tool itself"`
-	Cwd       string `json:"cwd,omitempty" is:"bytes=4096" doc:"below a root of the host; the first when it is left out or null"`
+	Cmd       string `json:"cmd" is:"required bytes=65536" doc:"executed by bash -lc; if empty, the tool itself is executed"`
+	Cwd       string `json:"cwd,omitempty" is:"bytes=4096" doc:"below a root of the host; by default (also null) the first root"`
 	Title     string `json:"title,omitempty" is:"chars=200"`
 	Cols      *int64 `json:"cols,omitempty" is:"from=1 to=1000"`
 	Rows      *int64 `json:"rows,omitempty" is:"from=1 to=1000"`
@@ -130,7 +130,7 @@ type RunMade struct {
 // StopRun is the data of rpc.run.stop.
 type StopRun struct {
 	RequestID string `json:"request_id" is:"required id"`
-	Signal    string `json:"signal,omitempty" is:"enum=term|kill" doc:"term"`
+	Signal    string `json:"signal,omitempty" is:"enum=term|kill" doc:"default term"`
 	Actor     string `json:"actor,omitempty" is:"enum=web|cli|system"`
 }
 
@@ -210,8 +210,8 @@ type HostCapabilities struct {
 type TailLog struct {
 	RequestID string `json:"request_id" is:"required id"`
 	HostID    string `json:"host_id" is:"required id"`
-	Lines     *int64 `json:"lines,omitempty" is:"from=1 to=2000" doc:"200"`
-	MaxBytes  *int64 `json:"max_bytes,omitempty" is:"from=1 to=2000000" doc:"200,000"`
+	Lines     *int64 `json:"lines,omitempty" is:"from=1 to=2000" doc:"default 200"`
+	MaxBytes  *int64 `json:"max_bytes,omitempty" is:"from=1 to=2000000" doc:"default 200,000"`
 }
 
 // LogTail is what rpc.host.logs.tail gives.

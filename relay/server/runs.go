@@ -125,7 +125,7 @@ func (s *Server) runsQuery(r *http.Request) (q store.RunsQuery, f *Failure) {
 	default: // a run's id
 		run, err := s.store.Run(r.Context(), before)
 		if err != nil {
-			return q, refuse(protocol.BadMessage, "before must be a run's id, or a time as RFC 3339 has it")
+			return q, refuse(protocol.BadMessage, "before must be a run's id, or a time in RFC 3339")
 		}
 		q.Before, q.BeforeID = run.LastActiveAt, run.ID
 	}
