@@ -7,22 +7,33 @@ import (
 
 //go:generate go run ./gen ../spec/bytecode.md opcodes.go
 
-// Reference is the text of spec/bytecode.md: every instruction with its
-// operands and effect, written from the table.
+// Reference returns the text of spec/bytecode.md: every instruction with its operands and effect.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString(`# Bytecode
 
 <!-- written from ir/ops.go by "make gen"; do not edit -->
 
-The instruction set of Concerto's IR, version ` + Version + `. How files hold it and what a program must fulfil stands in
-[ir.md](ir.md).
+This page lists the instructions of Concerto's IR, version ` + Version + `. [ir.md](ir.md) describes the
+file format and the rules that the verifier checks.
 
-An instruction is written as its name and its operands, separated by spaces. The letter before an operand's number says
-what it is: ` + "`r`" + ` a register, ` + "`k`" + ` a constant, ` + "`f`" + ` a function, ` + "`n`" + ` a native, ` + "`t`" + ` a type, ` + "`l`" + ` a listen of the function, ` +
-		"`d`" + ` a declaration (agent, host, tool or store, by the instruction), ` + "`@`" + ` an instruction of the same block; no letter, a number in place.
-Registers that are read carry the class they must have, registers that are written (←) the class they get; a window (⧉) is the
-first of a run of registers.
+An instruction is written as its name and its operands, separated by spaces, for example
+` + "`AddInt r3 r1 r2`" + `. The letter before an operand's number is its kind:
+
+| letter | operand |
+| --- | --- |
+| ` + "`r`" + ` | a register |
+| ` + "`k`" + ` | a constant |
+| ` + "`f`" + ` | a function |
+| ` + "`n`" + ` | a native |
+| ` + "`t`" + ` | a type |
+| ` + "`l`" + ` | a listen of the function |
+| ` + "`d`" + ` | a declaration: agent, host, tool or store, by the instruction |
+| ` + "`@`" + ` | an instruction of the same block |
+| none | an immediate number |
+
+A register that is read has its required class, a register that is written (←) the class that it
+gets. A window (⧉) is the first of consecutive registers.
 
 | instruction | operands | effect |
 | --- | --- | --- |
@@ -31,7 +42,7 @@ first of a run of registers.
 		info := &Table[i]
 		effect := info.Doc
 		if info.Traits.Has(Ends) {
-			effect += " (control does not go on)"
+			effect += " (does not continue with the next instruction)"
 		}
 		if info.Since > 0 {
 			effect += fmt.Sprintf(" (since 1.%d)", info.Since)
@@ -41,7 +52,7 @@ first of a run of registers.
 	return b.String()
 }
 
-// Opcodes is the text of opcodes.go: a constant for each row of the table.
+// Opcodes returns the text of opcodes.go: a constant for each row of the table.
 func Opcodes() string {
 	var b strings.Builder
 	b.WriteString(`// Code generated from ops.go by "make gen"; DO NOT EDIT.
