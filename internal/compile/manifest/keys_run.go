@@ -33,10 +33,10 @@ var runKeys = []Key{
 
 	unknownKey("http", "A request with POST or PATCH."),
 	unknownKey("command", "A command that RunCommand started."),
-	unknownKey("mcp", "A call of an MCP server's tool, unless the tool says that it only reads or may be called twice."),
-	unknownKey("file", "A change of a file, where another process wrote there meanwhile."),
-	unknownKey("tool", "A call of a tool of the application's."),
-	unknownKey("*", "A request to this network host: the name is one of your own, in quotes, as in `\"api.example.com\" = \"retry\"`."),
+	unknownKey("mcp", "A call of an MCP server's tool, unless the tool declares that it only reads or is idempotent."),
+	unknownKey("file", "A change of a file that another process has written to since."),
+	unknownKey("tool", "A call of an application tool."),
+	unknownKey("*", "A request to this network host: write the host's name in quotes, as in `\"api.example.com\" = \"retry\"`."),
 }
 
 func unknownKey(kind, doc string) Key {
