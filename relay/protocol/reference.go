@@ -78,9 +78,9 @@ WebSocket text frame. For example, a host reports output of a run:
 
 Unknown fields and unknown types of events are stored and passed on; a field with ` + "`null`" + ` counts as
 omitted. A frame has at most 4 MiB, and nests at most 64 arrays and objects. A frame that is not an
-envelope, or has a field of the wrong type or a duplicate field, is answered with an ` + "`error`" + `, and the
-connection stays open. The maximum sizes of fields of events are those of Concerto's own host; longer
-fields are accepted.
+envelope, or has a field of the wrong type or a duplicate field, is answered with an ` + "`error`" + `, and
+the connection stays open. The maximum sizes of fields of events are those of Concerto's own host;
+longer fields are accepted.
 `
 
 // describe writes a message's part.

@@ -20,18 +20,18 @@ var sectionDocs = []struct{ section, doc string }{
 	{"connections.*.replies[].error", "A scripted failure."},
 	{"hosts.*", "The configuration of a host, named by host declarations as `connector`."},
 	{"hosts.*.limits", "The resource limits of a host's process and its child processes. A process that exceeds one is terminated, and the exchange fails."},
-	{"hosts.*.permissions", "What the host may do without a request to the program, and what it may never do. These rules decide every approval of the host before any handler."},
+	{"hosts.*.permissions", "The rules that decide approvals of the host before any handler: actions that need no request to the program, and actions that are never allowed."},
 	{"hosts.*.permissions.commands", "The commands that it may run; `deny` takes precedence over `ask`, and both over `allow`."},
 	{"mcp.*", "The configuration of a tool server."},
 	{"tools.*", "An application tool, which every agent and host may call. Tool files (`--host-tools`) have the same keys. It has one of `command`, `http`, `mcp` and `concerto`."},
 	{"tools.*.command", "The tool is a command."},
-	{"tools.*.command.sandbox", "What the command may access, enforced by the operating system."},
+	{"tools.*.command.sandbox", "The access rights of the command, enforced by the operating system."},
 	{"tools.*.http", "The tool is an HTTP request."},
 	{"tools.*.mcp", "The tool is one of an MCP server."},
 	{"tools.*.concerto", "The tool is a function of a program."},
 	{"limits", "Limits of a run."},
 	{"lints", "Which warnings the compiler reports."},
-	{"permissions", "What a program may access. Without the section, files, environment and network are allowed; `default` decides what the section does not name."},
+	{"permissions", "The access rights of a program. Without the section, files, environment and network are allowed; `default` decides what the section does not name."},
 	{"audit", "Where calls of tools are recorded."},
 	{"run", "How runs are stored so that they can be resumed after a crash, and what their records never contain."},
 	{"run.unknown", "What happens to an effect whose outcome is unknown because the run was interrupted while it was in progress."},
@@ -72,11 +72,31 @@ This page lists every key of the manifest by section. A ` + "`*`" + ` is a name 
 source.
 `)
 	for _, s := range Sections() {
-		fmt.Fprintf(&b, "\n## `[%s]`\n\n%s\n\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n", s.Name, s.Doc)
+		fmt.Fprintf(&b, "\n## `[%s]`\n\n%s\n\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n", s.Name, wrap(s.Doc))
 		for _, k := range s.Keys {
 			doc := k.Doc + " For example " + code(k.Example) + "."
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Name(), k.Describe(), code(k.Default), strings.ReplaceAll(doc, "|", `\|`))
 		}
+	}
+	return b.String()
+}
+
+// wrap breaks a paragraph into lines of at most 100 bytes.
+func wrap(text string) string {
+	var b strings.Builder
+	length := 0
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case length+1+len(word) > 100:
+			b.WriteByte('\n')
+			length = 0
+		default:
+			b.WriteByte(' ')
+			length++
+		}
+		b.WriteString(word)
+		length += len(word)
 	}
 	return b.String()
 }
