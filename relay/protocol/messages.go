@@ -57,7 +57,7 @@ var Messages = []Message{
 	{Type: RunListen, Kind: Event, From: []Peer{Host}, Data: Listen{}, Since: 2, Doc: "A message between a program and its host."},
 	{Type: RunResized, Kind: Event, From: []Peer{Host}, Data: Resized{}, Since: 2, Doc: "The size of the run's terminal has changed."},
 	{Type: RunGap, Kind: Event, From: []Peer{Host, Server}, Data: Gap{}, Since: 2, Doc: "Events that will never arrive. Its seq is `to`."},
-	{Type: RunRefused, Kind: Event, From: []Peer{Host}, Data: OwnRefused{}, Since: 2, Doc: "A process of the run, or of a run that it started, tried to decide, write to or stop the run, and was refused."},
+	{Type: RunRefused, Kind: Event, From: []Peer{Host}, Data: OwnRefused{}, Since: 2, Doc: "A process of the run, or of a run that it started, was refused a decision, an input or a stop."},
 	{Type: ToolCall, Kind: Event, From: []Peer{Host}, Data: Called{}, Since: 1, Doc: "The host is about to use a tool."},
 	{Type: ToolResult, Kind: Event, From: []Peer{Host}, Data: Returned{}, Since: 1, Doc: "A tool was used."},
 

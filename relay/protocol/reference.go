@@ -15,7 +15,7 @@ func Reference() string {
 		title, about string
 		kind         Kind
 	}{
-		{"Events of a run", "The host sends these events; the server stores them and sends them to apps. An event with a `seq` is stored before it is acknowledged or shown.", Event},
+		{"Events of a run", "The host sends these events; the server stores them and sends them to apps. An event with a `seq` is\nstored before it is acknowledged or shown.", Event},
 		{"Commands of apps", "The server stores a command before it confirms it.", Command},
 		{"RPC", "The response is an `rpc.response` to the sender. A failure has a code next to its `error`.", RPC},
 		{"Connection", "These messages are not stored.", Exchange},
@@ -31,14 +31,11 @@ func Reference() string {
 	for _, c := range Codes {
 		fmt.Fprintf(&b, "| `%s` | %d | %s |\n", c.Code, c.HTTP, c.Doc)
 	}
-	b.WriteString("\n`error_code` of an `rpc.response` is one of")
-	for i, c := range RPCCodes {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, " `%s`", c)
+	b.WriteString("\n`error_code` of an `rpc.response` is one of these:\n\n")
+	for _, c := range RPCCodes {
+		fmt.Fprintf(&b, "- `%s`\n", c)
 	}
-	b.WriteString(".\n\n## State machines\n\nEach row is a transition: in the state of the first column, the event of the second leads to the state\nof the third. There are no other transitions.\n")
+	b.WriteString("\n## State machines\n\nEach row is a transition: in the state of the first column, the event of the second leads to the\nstate of the third. There are no other transitions.\n")
 	for _, m := range Machines {
 		fmt.Fprintf(&b, "\n| %s | event | next state |\n| --- | --- | --- |\n", m.Name)
 		for _, s := range m.Steps {
@@ -89,7 +86,7 @@ func (m *Message) describe(b *strings.Builder) {
 	for i, p := range m.From {
 		from[i] = string(p)
 	}
-	fmt.Fprintf(b, "\n### %s\n\nFrom the %s%s. %s", m.Type, strings.Join(from, " or the "), since(m), m.Doc)
+	fmt.Fprintf(b, "\n### %s\n\nFrom the %s%s.\n%s", m.Type, strings.Join(from, " or the "), since(m), m.Doc)
 	if m.Gated {
 		b.WriteString(" It waits for an approval.")
 	}
