@@ -8,8 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/eventtext"
 )
 
-// emitted hears of what the VM and the library report by emits: listens, and the
-// stages of pipelines.
+// emitted handles the emits of the VM and the library: listens, and the stages of pipelines.
 func (f *Follower) emitted(id int64, q *effect.Emit) {
 	if q.Channel == eventtext.ProgressChannel {
 		f.progressed(id, q.Payload)
@@ -20,7 +19,7 @@ func (f *Follower) emitted(id int64, q *effect.Emit) {
 	}
 	var r report
 	if json.Unmarshal(q.Payload, &r) != nil {
-		return // only a program that emits it itself
+		return // the program itself has emitted it
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -40,8 +39,8 @@ func (f *Follower) emitted(id int64, q *effect.Emit) {
 	}
 }
 
-// progressed reports how far a task is. The first report of a task begins a number,
-// which ends when all is done.
+// progressed reports a task's progress. The first report of a task begins a number, which ends when
+// the task is complete.
 func (f *Follower) progressed(id int64, payload []byte) {
 	var r struct {
 		Done, Of float64
@@ -64,7 +63,7 @@ func (f *Follower) progressed(id int64, payload []byte) {
 	}
 }
 
-// endProgress reports that a task's progress is no longer of interest.
+// endProgress reports that a task's progress has ended.
 func (f *Follower) endProgress(id int64, t *task) {
 	if t.progress > 0 {
 		f.tell(Event{Kind: ProgressEnded, Number: t.progress, Task: id, Name: t.name})
@@ -72,7 +71,7 @@ func (f *Follower) endProgress(id int64, t *task) {
 	}
 }
 
-// report is what those emits have.
+// report contains the fields of these emits.
 type report struct {
 	Host, Name, Stage string
 }

@@ -15,53 +15,52 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Options say who hears of a run.
+// Options configures a Follower.
 type Options struct {
-	// Hear is called for each event, one at a time and in their order.
+	// Hear is called for each event, one at a time and in order.
 	Hear func(Event)
-	// Clean takes secrets out of a text; nil leaves texts as they are.
+	// Clean removes secrets from a text; nil leaves texts unchanged.
 	Clean func(string) string
-	// Since says how long the run has lasted.
+	// Since returns the time since the start of the run.
 	Since func() time.Duration
 }
 
-// Follower makes events of what a run does. It is a vm.Observer; safe for
-// concurrent use.
+// Follower creates the events of a run. It is a vm.Observer and safe for concurrent use.
 type Follower struct {
 	options Options
 
 	mu    sync.Mutex
-	last  int64               // number given
-	tasks map[int64]*task     // those that run
+	last  int64               // last number assigned
+	tasks map[int64]*task     // running tasks
 	open  map[int64]*exchange // by the number in requests
-	lanes map[string][]bool   // by host: which are taken, the first is lane 1
+	lanes map[string][]bool   // by host: which lanes are used, beginning with lane 1
 }
 
-// task is a task that runs.
+// task is a running task.
 type task struct {
 	name   string
-	within []Event // the listens and stages that it is in, as they began
-	// progress is the number of what it says of its progress, 0 when it says nothing.
+	within []Event // its open listens and stages, in order
+	// progress is the number of its progress, or 0 without one.
 	progress int64
-	awaited  string // who answered what a host asked, by an awaited emit
+	awaited  string // who answered the host's request, by an awaited emit
 }
 
-// exchange is one that goes on.
+// exchange is an open exchange.
 type exchange struct {
 	began   Event
-	waiting []Answer // what it asks and is not answered yet, oldest first
+	waiting []Answer // its unanswered requests, oldest first
 	used    Usage
 	text    string // why it failed
 	failed  bool
-	over    bool // its terminal message or its failure has come
+	over    bool // it has its terminal message or its failure
 }
 
-// New makes a Follower.
+// New returns a Follower.
 func New(o Options) *Follower {
 	return &Follower{options: o, tasks: map[int64]*task{}, open: map[int64]*exchange{}, lanes: map[string][]bool{}}
 }
 
-// Close ends whatever has not ended.
+// Close ends everything that has not ended.
 func (f *Follower) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +75,7 @@ func (f *Follower) Close() {
 	}
 }
 
-// tell hands on an event; mu is held.
+// tell sends an event. The caller must hold mu.
 func (f *Follower) tell(e Event) {
 	e.At = f.options.Since()
 	if f.options.Clean != nil {
@@ -90,14 +89,14 @@ func (f *Follower) next() int64 {
 	return f.last
 }
 
-// TaskBegan notes the name of a task.
+// TaskBegan records the name of a task.
 func (f *Follower) TaskBegan(id, _ int64, at vm.Place) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.tasks[id] = &task{name: at.Function}
 }
 
-// TaskEnded ends the listens and stages that the task was in.
+// TaskEnded ends the open listens and stages of the task.
 func (f *Follower) TaskEnded(id int64, _ string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,19 +109,19 @@ func (f *Follower) TaskEnded(id int64, _ string) {
 	delete(f.tasks, id)
 }
 
-// Entered does not concern a Follower.
+// Entered does nothing.
 func (f *Follower) Entered(int64, vm.SpanKind, string) {}
 
-// Left does not concern a Follower.
+// Left does nothing.
 func (f *Follower) Left(int64) {}
 
-// Requested hears of an effect.
+// Requested handles an effect.
 func (f *Follower) Requested(id int64, q effect.Request) func(effect.Result, error) {
 	switch q := q.(type) {
 	case *effect.ExchangeNext:
 		return func(r effect.Result, err error) { f.heard(q.ID, r, err) }
 	case *effect.ExchangeReply:
-		f.replied(id, q) // before the host can act on it; made again, it finds nothing to answer
+		f.replied(id, q) // before the host can react; when repeated, it finds nothing to answer
 	case *effect.ExchangeOpen:
 		return func(r effect.Result, err error) { f.opened(id, q.Host, r, err) }
 	case *effect.ExchangeClose:
@@ -139,7 +138,7 @@ func (f *Follower) Requested(id int64, q effect.Request) func(effect.Result, err
 	return nil
 }
 
-// opened hears that an exchange has begun, or why not.
+// opened handles the beginning of an exchange, or its failure.
 func (f *Follower) opened(id int64, host string, r effect.Result, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -157,7 +156,7 @@ func (f *Follower) opened(id int64, host string, r effect.Result, err error) {
 	}
 }
 
-// take takes the least lane of a host that is free.
+// take returns the smallest free lane of a host, and marks it as used.
 func (f *Follower) take(host string) int {
 	at := slices.Index(f.lanes[host], false)
 	if at < 0 {
@@ -168,7 +167,7 @@ func (f *Follower) take(host string) int {
 	return at + 1
 }
 
-// awaited hears who answered what the loop of `execute` has handed on.
+// awaited records who answered an emit of the loop of `execute`.
 func (f *Follower) awaited(id int64, r effect.Result, err error) {
 	by := effect.ByDefault
 	if a, ok := r.(*effect.Answer); ok && err == nil {
@@ -184,7 +183,7 @@ func (f *Follower) awaited(id int64, r effect.Result, err error) {
 	}
 }
 
-// replied hears of an answer.
+// replied handles an answer.
 func (f *Follower) replied(id int64, q *effect.ExchangeReply) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -201,7 +200,7 @@ func (f *Follower) replied(id int64, q *effect.ExchangeReply) {
 	}
 	a, ok := x.answered(q)
 	if !ok {
-		return // of a type that is not shown
+		return // of a type that is not displayed
 	}
 	e := x.event(Answered)
 	e.Answer, e.By, e.Text = a, by, q.Error
@@ -218,7 +217,7 @@ func (f *Follower) replied(id int64, q *effect.ExchangeReply) {
 	f.tell(e)
 }
 
-// answered takes what a reply answers from what the exchange asks.
+// answered removes the request that a reply answers.
 func (x *exchange) answered(q *effect.ExchangeReply) (Answer, bool) {
 	at := slices.IndexFunc(x.waiting, func(a Answer) bool { return a.Type == q.InReplyTo && a.ID == q.AnswerTo })
 	if at < 0 {
@@ -226,7 +225,7 @@ func (x *exchange) answered(q *effect.ExchangeReply) (Answer, bool) {
 	}
 	a := x.waiting[at]
 	switch {
-	case len(x.waiting) == 1: // as most often: its place is used again
+	case len(x.waiting) == 1: // the usual case: keep the memory
 		x.waiting = x.waiting[:0]
 	case at == 0:
 		x.waiting = x.waiting[1:]
@@ -236,14 +235,14 @@ func (x *exchange) answered(q *effect.ExchangeReply) (Answer, bool) {
 	return a, true
 }
 
-// event begins an event of the exchange.
+// event returns a new event of the exchange.
 func (x *exchange) event(k Kind) Event {
 	e := x.began
 	e.Kind, e.Used = k, x.used
 	return e
 }
 
-// plain is a value as a person reads it: a text without its quotes.
+// plain returns a value for people: a text without its quotes.
 func plain(v json.RawMessage) string {
 	if n := len(v); n > 1 && v[0] == '"' && bytes.IndexByte(v, '\\') < 0 && bytes.IndexByte(v[1:], '"') == n-2 {
 		return string(v[1 : n-1])
@@ -255,7 +254,7 @@ func plain(v json.RawMessage) string {
 	return string(v)
 }
 
-// heard hears what a host says.
+// heard handles the messages of a host.
 func (f *Follower) heard(id int64, r effect.Result, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -272,7 +271,7 @@ func (f *Follower) heard(id int64, r effect.Result, err error) {
 	if !ok || err != nil {
 		return // it was cancelled
 	}
-	var moved bool // what has changed is told once, as a flood may change it often
+	var moved bool // report several changes at once, because a flood may cause many
 	e := x.event(Moved)
 	for i := range said.Messages {
 		m := &said.Messages[i]
@@ -303,7 +302,7 @@ func (f *Follower) heard(id int64, r effect.Result, err error) {
 	}
 }
 
-// withdrawn hears that a host takes back what it asked; mu is held.
+// withdrawn handles the withdrawal of a request. The caller must hold mu.
 func (f *Follower) withdrawn(x *exchange, id string) {
 	at := slices.IndexFunc(x.waiting, func(a Answer) bool { return a.ID == id })
 	if at < 0 || id == "" {
@@ -315,7 +314,7 @@ func (f *Follower) withdrawn(x *exchange, id string) {
 	f.tell(e)
 }
 
-// close hears that an exchange is closed; mu is held.
+// close handles the close of an exchange. The caller must hold mu.
 func (f *Follower) close(id int64, reason string) {
 	x := f.open[id]
 	if x == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// text is a member of a host's message as text; "" without one.
+// text returns a member of a host's message that is a text, or "".
 func text(m *value.Map, name string) string {
 	v, ok := m.GetString(name)
 	if !ok || v.IsNil() {
@@ -19,7 +19,7 @@ func text(m *value.Map, name string) string {
 	return value.Text(v)
 }
 
-// number is a member that is a number.
+// number returns a member that is a number.
 func number(m *value.Map, name string) (n float64, ok bool) {
 	v, _ := m.GetString(name)
 	switch v.Kind() {
@@ -31,7 +31,7 @@ func number(m *value.Map, name string) (n float64, ok bool) {
 	return 0, false
 }
 
-// question is what a host asks: a question's text, what an approval is for.
+// question returns what a host asks: the text of a question, or the description of an approval.
 func question(m *effect.HostMessage) string {
 	p := m.Payload.Map()
 	for _, name := range []string{"question", "description", "tool"} {
@@ -47,15 +47,14 @@ func question(m *effect.HostMessage) string {
 	return ""
 }
 
-// move notes in e how far the exchange is. It says whether the message tells of
-// that.
+// move stores the progress of the exchange in e. It reports whether the message contains any.
 func (x *exchange) move(m *effect.HostMessage, e *Event) bool {
 	p := m.Payload.Map()
 	if m.Type == hostmsg.Progress {
 		if n, ok := number(p, "percent"); ok {
 			e.Percent = min(max(n, 0), 100)
 		}
-		if text(p, "stage") == "usage" { // "N tokens", as the adapters write it
+		if text(p, "stage") == "usage" { // "N tokens", the form of the adapters
 			count, _, _ := strings.Cut(text(p, "message"), " ")
 			if n, err := strconv.ParseInt(count, 10, 64); err == nil {
 				x.used.Tokens = n
@@ -74,11 +73,11 @@ func (x *exchange) move(m *effect.HostMessage, e *Event) bool {
 	return false
 }
 
-// ruled hears of an approval that the rules of its host have decided.
+// ruled handles an approval that the rules of its host have decided.
 func (f *Follower) ruled(x *exchange, m *effect.HostMessage) {
 	p := m.Payload.Map()
 	e := x.event(Asked)
-	// Permission rules decide approvals alone: they read a kind, paths and arguments.
+	// Permission rules decide only approvals, because they inspect kind, paths and arguments.
 	e.Type, e.ID, e.Text = hostmsg.Approval, text(p, "id"), question(m)
 	f.tell(e)
 	e.Kind, e.By, e.Text = Answered, effect.ByRules, ""
@@ -88,10 +87,10 @@ func (f *Follower) ruled(x *exchange, m *effect.HostMessage) {
 	f.tell(e)
 }
 
-// mostTokens is more than anybody uses; a number beyond it is a host's mistake.
+// mostTokens is an upper limit; a larger number is an error of the host.
 const mostTokens = 1e15
 
-// end notes how the exchange ends by a host's own message.
+// end records the end of an exchange by a terminal message.
 func (x *exchange) end(m *effect.HostMessage, failed bool) {
 	p := m.Payload.Map()
 	x.over, x.failed = true, failed

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// decided is what Show knows of the data of decisions.
+// decided contains the fields of a decision's data that Show uses.
 type decided struct {
 	Channel  string          `json:"channel"`
 	Asked    json.RawMessage `json:"asked"`
@@ -20,15 +20,15 @@ type decided struct {
 	Tool     string          `json:"tool"`
 }
 
-// mostShown bounds what is shown of a JSON text, in bytes.
+// mostShown limits the displayed length of a JSON text, in bytes.
 const mostShown = 200
 
-// short is the beginning of a JSON text, on one line.
+// short returns the beginning of a JSON text, on one line.
 func (d decided) short(text json.RawMessage) string {
 	return utf8cut.Short(string(text), mostShown)
 }
 
-// decision is the record of who decided what, for a person.
+// decision returns the record of a decision as text for people.
 func (l Line) decision(s subject, d data) string {
 	parts := []string{l.Time, fmt.Sprint(l.Seq), l.Run, l.Kind}
 	for _, about := range []string{s.Host, string(s.ID), d.Channel, d.Tool} {
@@ -45,7 +45,7 @@ func (l Line) decision(s subject, d data) string {
 		Args json.RawMessage `json:"args"`
 	}
 	if l.Kind == "tool" && json.Unmarshal(d.Asked, &call) == nil {
-		d.Asked = call.Args // who calls it, and where, is of interest to machines
+		d.Asked = call.Args // the caller and place are not displayed
 	}
 	if asked := d.short(d.Asked); asked != "null" && asked != "" {
 		parts = append(parts, asked)

@@ -8,7 +8,7 @@ import (
 	"runtime"
 )
 
-// lock refuses: without a lock two processes would break the chain.
+// lock fails: without a lock two processes could break the chain.
 func lock(f *os.File, what string) error {
 	return fmt.Errorf("%s %s: files cannot be locked on %s", what, f.Name(), runtime.GOOS)
 }

@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// lock takes a file for this process until it is closed.
+// lock locks a file for this process until it is closed.
 func lock(f *os.File, what string) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -24,7 +24,7 @@ func lock(f *os.File, what string) error {
 	return nil
 }
 
-// holder is the process that has locked a file; 0 where the system does not tell.
+// holder returns the process that has locked a file, or 0 if unknown.
 func holder(f *os.File) int {
 	info, err := f.Stat()
 	if err != nil {

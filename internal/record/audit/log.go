@@ -14,32 +14,32 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// syncWithin bounds how long a record may be written and not on the disk: with the
-// time that the disk takes it stays below 100 ms.
+// syncWithin limits how long a written record may be unsynced. Together with the time of the sync
+// this is below 100 ms.
 const syncWithin = 50 * time.Millisecond
 
-// File is what a log writes to; an *os.File is one. Write appends.
+// File is the file of a log, such as an *os.File. Write appends.
 type File interface {
 	io.ReadWriteCloser
 	Sync() error
 	Truncate(size int64) error
 }
 
-// Options are how a log is written. The zero value will do.
+// Options configures a log. The zero value is valid.
 type Options struct {
-	What     string           // what messages call it; "": audit log
-	Bare     bool             // it has no records of its own
+	What     string           // name in messages; "" means "audit log"
+	Bare     bool             // write no records `open` and `close`
 	Version  string           // of the program, for the record `open`
 	Run      string           // of the records `open` and `close`
-	SyncEach bool             // every record is on the disk when Append returns
-	Now      func() time.Time // nil: the clock
-	Wrap     func(File) File  // nil: the file as it is; tests have disks fill up
+	SyncEach bool             // sync each record before Append returns
+	Now      func() time.Time // nil means the clock
+	Wrap     func(File) File  // wraps the file; for tests
 }
 
-// LockedError is a log that another process writes.
+// LockedError means that another process writes the log.
 type LockedError struct {
 	What, File string
-	PID        int // 0 when the system does not say
+	PID        int // 0 if unknown
 }
 
 func (e *LockedError) Error() string {
@@ -49,10 +49,10 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s %s is being written by process %d", e.What, e.File, e.PID)
 }
 
-// auditLog is what messages call a log that is called nothing else.
+// auditLog is the default name in messages.
 const auditLog = "audit log"
 
-// Log is a log that is being written. Safe for concurrent use.
+// Log is a log open for writing. It is safe for concurrent use.
 type Log struct {
 	mu      sync.Mutex
 	path    string
@@ -60,18 +60,18 @@ type Log struct {
 	o       Options
 	head    Head
 	size    int64
-	torn    int64       // bytes of a line that were cut off
-	timer   *time.Timer // runs while something is not synced
-	syncing sync.Mutex  // held before mu, by who syncs beside those who write
-	broken  error       // why nothing can be written any more
+	torn    int64       // bytes of an incomplete line that were cut off
+	timer   *time.Timer // runs while a record is not synced
+	syncing sync.Mutex  // acquired before mu; held during a sync in the background
+	broken  error       // why nothing more can be written
 }
 
-// ErrClosed is the error of a log that was closed.
+// ErrClosed is the error of a closed log.
 var ErrClosed = errors.New("the audit log is closed")
 
-// Open takes a log over, or makes a new one, and writes a record `open`. A last line
-// that was torn is cut off, and counted in that record. Its error is a *LockedError, a
-// *BrokenError, or that of the file.
+// Open opens or creates a log, and writes a record `open`. It cuts off an incomplete last line and
+// counts its bytes in that record. The error is a *LockedError, a *BrokenError, or that of the
+// file.
 func Open(path string, o Options) (*Log, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -85,7 +85,7 @@ func Open(path string, o Options) (*Log, error) {
 	}
 	l := &Log{path: path, file: f, o: o, head: start}
 	if err := l.takeOver(f); err != nil {
-		_ = f.Close() // the first error tells more
+		_ = f.Close() // return the first error
 		return nil, err
 	}
 	return l, nil
@@ -143,7 +143,7 @@ func (l *Log) takeOver(f *os.File) error {
 	return err
 }
 
-// own is a record of the log's own.
+// own returns a record about the log itself.
 func (l *Log) own(kind string, data json.RawMessage) Record {
 	return Record{Run: l.o.Run, Kind: kind, Actor: Actor{Type: "runtime", Name: "concerto"}, Data: data}
 }
@@ -156,9 +156,8 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Append writes a record. After an error nothing of it is in the log, and what it was
-// to precede must not happen; the next Append tries again, unless the log's end is
-// not known any more.
+// Append writes a record. After an error the log contains nothing of it, and what it must precede
+// must not happen. The next Append tries again, unless the end of the log is no longer known.
 func (l *Log) Append(r Record) (Line, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -205,7 +204,7 @@ func (l *Log) write(text []byte) error {
 	return err
 }
 
-// Sync has the disk have all that was appended to a log.
+// Sync writes everything that was appended to the disk.
 func Sync(l *Log) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -222,8 +221,7 @@ func (l *Log) sync() error {
 	return l.broken
 }
 
-// syncSoon does not hold up those who write meanwhile: what they write is synced by
-// the next.
+// syncSoon syncs without blocking writers: the next sync includes their records.
 func (l *Log) syncSoon() {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
@@ -241,13 +239,13 @@ func (l *Log) syncSoon() {
 	}
 }
 
-// unsynced is for good: after a failure nobody knows what the disk has.
+// unsynced makes the log unusable: after a failed sync it is unknown what the disk contains.
 func (l *Log) unsynced(err error) {
 	l.broken = fmt.Errorf("sync %s %s: %w", l.o.What, l.path, err)
 }
 
-// Stands says whether a record of a run and kind stands in a log that is about a call. What
-// cannot be read is taken for not there.
+// Stands reports whether a log contains a record of a run and kind about a call. It returns false
+// if the log cannot be read.
 func Stands(l *Log, run, kind, call string) bool {
 	f, err := os.Open(l.path)
 	if err != nil {
@@ -265,26 +263,26 @@ func Stands(l *Log, run, kind, call string) bool {
 	return false
 }
 
-// callOf is the call that a record is about; "" for none.
+// callOf returns the call that a record is about, or "".
 func callOf(about json.RawMessage) string {
 	var s struct {
 		Call string `json:"call"`
 	}
-	_ = json.Unmarshal(about, &s) // of another form: of none
+	_ = json.Unmarshal(about, &s) // a subject of another form names no call
 	return s.Call
 }
 
-// Head is the last record.
+// Head returns the head of the log: its last record.
 func (l *Log) Head() Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.head
 }
 
-// Torn is how many bytes of a line that was torn off were cut when the log was opened.
+// Torn returns how many bytes of an incomplete line Open has cut off.
 func (l *Log) Torn() int64 { return l.torn }
 
-// Cut takes off what stands behind a position of the log, which Lines has given.
+// Cut removes everything after a position returned by Lines.
 func (l *Log) Cut(behind Position) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -301,10 +299,10 @@ func (l *Log) Cut(behind Position) error {
 	return nil
 }
 
-// Path is where the log is.
+// Path returns the path of the log.
 func (l *Log) Path() string { return l.path }
 
-// Close writes a record `close` and gives the log free.
+// Close writes a record `close` and unlocks the log.
 func (l *Log) Close() error {
 	var err error
 	if !l.o.Bare {

@@ -1,16 +1,14 @@
-// Package audit is a log that shows when it was changed: lines of JSON, each with
-// the hash of the one before. Calls of tools are recorded in it, and what was
-// decided in a run.
+// Package audit implements a tamper-evident log: lines of JSON, each with the hash of the previous
+// line. It stores calls of tools, and the decisions of a run.
 //
-// A line is its record in canonical form (RFC 8785, package jcs). Its `hash` is the
-// hexadecimal SHA-256 of the line without the text `"hash":"…",`, and its `prev` the
-// hash of the line before, 64 zeros in the first. So a few lines in any language
-// verify a log, without canonical JSON.
+// A line is its record in canonical form (RFC 8785, package jcs). Its `hash` is the hexadecimal
+// SHA-256 of the line without the text `"hash":"…",`, and its `prev` is the hash of the previous
+// line, or 64 zeros in the first one. So a few lines of any language can verify a log, without
+// canonical JSON.
 //
-// Open gives a Log to one process at a time; it goes through the whole file first, and
-// refuses one whose chain is broken (*BrokenError). Append writes a record as one
-// write: what cannot be written is an error, and nothing of it stays. Verify and Lines
-// read a log, also one that is being written.
+// Open opens a Log for one process at a time. It verifies the whole file first, and refuses one
+// whose chain is broken (*BrokenError). Append writes a record in one write; on failure nothing of
+// it remains. Verify and Lines read a log, even while it is being written.
 package audit
 
 import (
@@ -27,7 +25,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
 
-// The kinds of records that a log writes of itself, and those of calls.
+// The kinds of records that the log writes about itself, and those of calls.
 const (
 	KindOpen  = "open"
 	KindClose = "close"
@@ -35,23 +33,23 @@ const (
 	KindDone  = "done"
 )
 
-// Actor is who did what a record tells of. At is where, of what a program's own code
-// decided: file:line:column.
+// Actor says who did what a record describes. For a decision by the program's code, At is its
+// position: file:line:column.
 type Actor struct {
 	Type string `json:"type"`
 	Name string `json:"name"`
 	At   string `json:"at,omitempty"`
 }
 
-// Record is what is recorded. Subject and Data are JSON objects; nil is an empty one.
+// Record is a record to write. Subject and Data are JSON objects; nil is an empty one.
 type Record struct {
 	Run, Kind     string
 	Actor         Actor
 	Subject, Data json.RawMessage
-	At            time.Time // when; the zero time is now
+	At            time.Time // zero means now
 }
 
-// Line is a record as it stands in a log.
+// Line is a record in a log.
 type Line struct {
 	Seq     int64           `json:"seq"` // from 1
 	Time    string          `json:"time"`
@@ -62,34 +60,33 @@ type Line struct {
 	Data    json.RawMessage `json:"data"`
 	Prev    string          `json:"prev"`
 	Hash    string          `json:"hash"`
-	Text    []byte          `json:"-"` // the line itself, without its end
-	At      Position        `json:"-"` // behind the line, where it was read from a log
+	Text    []byte          `json:"-"` // the line without its line end
+	At      Position        `json:"-"` // position after the line, if it was read from a log
 }
 
-// Head is the last record of a log: nobody can change or cut the log without changing it.
+// Head identifies the last record of a log. Any change or cut of the log changes it.
 type Head struct {
 	Seq  int64  `json:"seq"`
 	Hash string `json:"hash"`
 }
 
-// start is what stands before the first record.
+// start is the head before the first record.
 var start = Head{Hash: strings.Repeat("0", 64)}
 
 // timeForm is RFC 3339 in UTC, with milliseconds.
 const timeForm = "2006-01-02T15:04:05.000Z"
 
-// Start is what stands before the first record of a log that is kept elsewhere than in a
-// file.
+// Start returns the head before the first record, for a log that is not stored in a file.
 func Start() Head { return start }
 
-// After is the record as it follows head, at a time. Who keeps the lines sees to it that
-// each follows from the one before.
+// After returns the record as the line that follows head, at a time. The caller must ensure that
+// each line follows the previous one.
 func (r Record) After(head Head, at time.Time) (Line, error) { return r.line(head, at) }
 
-// recordStart is how each record begins: its members are in canonical order.
+// recordStart is the beginning of each record: its members are in canonical order.
 const recordStart = `{"actor":{`
 
-// line writes the record that follows head.
+// line returns the line that follows head.
 func (r Record) line(head Head, at time.Time) (Line, error) {
 	l := Line{Seq: head.Seq + 1, Time: at.UTC().Format(timeForm), Run: r.Run, Kind: r.Kind, Actor: r.Actor, Prev: head.Hash}
 	var err1, err2 error
@@ -98,7 +95,7 @@ func (r Record) line(head Head, at time.Time) (Line, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return l, fmt.Errorf("audit record: %w", err)
 	}
-	// The members in canonical order; that of the hash stands between these two.
+	// The members in canonical order; the hash is inserted between these two.
 	text := make([]byte, 0, 512+len(l.Actor.Name)+len(l.Run)+len(l.Subject)+len(l.Data))
 	text = append(text, recordStart...)
 	if l.Actor.At != "" {
@@ -117,11 +114,11 @@ func (r Record) line(head Head, at time.Time) (Line, error) {
 	text = append(text, '}')
 	l.Hash = hexsum.SHA256(text)
 	text = slices.Insert(text, before, []byte(`"hash":"`+l.Hash+`",`)...)
-	l.Text = append(text, '\n')[:len(text)] // with the end behind it, which is written, too
+	l.Text = append(text, '\n')[:len(text)] // the line end is after the text, and is written too
 	return l, nil
 }
 
-// canonical is an object of a record; nil is an empty one.
+// canonical returns an object in canonical form; nil is an empty one.
 func canonical(o json.RawMessage) (json.RawMessage, error) {
 	if o == nil {
 		return json.RawMessage("{}"), nil
@@ -129,8 +126,8 @@ func canonical(o json.RawMessage) (json.RawMessage, error) {
 	return jcs.Canonical(o)
 }
 
-// without gives a record's text without a member of the record itself; false when it
-// has none. Within its values the same text may stand, too.
+// without returns a record's text without a member of the record itself; false if it has none. The
+// same text may also appear within the values.
 func without(text, own []byte) ([]byte, bool) {
 	depth, inText := 0, false
 	for i := 0; i < len(text); i++ {
@@ -152,7 +149,7 @@ func without(text, own []byte) ([]byte, bool) {
 	return nil, false
 }
 
-// read reads a line and holds it to the head before it.
+// read parses a line and checks that it follows head.
 func read(text []byte, head Head) (Line, error) {
 	l := Line{}
 	d := json.NewDecoder(bytes.NewReader(text))

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Filter chooses records; its zero value chooses all. Outcome chooses the ends of
-// calls that have it.
+// Filter selects records; its zero value selects all. Outcome selects the ends of calls with that
+// outcome.
 type Filter struct {
 	Tool, Session, Outcome string
 	Since                  time.Time
 }
 
-// Match says whether a record is chosen.
+// Match reports whether a record is selected.
 func (f Filter) Match(l Line) bool {
 	if f.Session != "" && l.Run != f.Session || f.Tool != "" && l.subject().Tool != f.Tool {
 		return false
@@ -30,7 +30,7 @@ func (f Filter) Match(l Line) bool {
 	return err == nil && !at.Before(f.Since)
 }
 
-// data is what Show knows of the data of records.
+// data contains the fields of records' data that Show uses.
 type data struct {
 	Args    json.RawMessage `json:"args"`
 	Outcome string          `json:"outcome"`
@@ -48,12 +48,12 @@ type data struct {
 
 func (l Line) data() data {
 	var d data
-	_ = json.Unmarshal(l.Data, &d) // of another form: it says nothing
+	_ = json.Unmarshal(l.Data, &d) // data of another form is not displayed
 	return d
 }
 
-// Show writes the chosen records of a log for a person, one a line. It verifies what
-// it reads, and ends with the first error.
+// Show writes the selected records of a log as text for people, one on each line. It verifies the
+// log, and ends with the first error.
 func Show(w io.Writer, r io.Reader, name string, f Filter) error {
 	for l, err := range Lines(r, name) {
 		if err != nil {
@@ -69,7 +69,7 @@ func Show(w io.Writer, r io.Reader, name string, f Filter) error {
 	return nil
 }
 
-// String is the record for a person.
+// String returns the record as text for people.
 func (l Line) String() string {
 	s, d := l.subject(), l.data()
 	if s.Effect > 0 {
@@ -77,7 +77,7 @@ func (l Line) String() string {
 	}
 	run := l.Run
 	if run == "" {
-		run = "-" // of the process
+		run = "-" // a record of the process
 	}
 	parts := []string{l.Time, fmt.Sprint(l.Seq), run, l.Kind}
 	if s.Tool != "" {

@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// Usable says why Open would refuse a log, and changes nothing: its error is a
-// *LockedError, a *BrokenError, or that of the file. One that is not there is usable
-// where its directory is. what is what messages call it.
+// Usable returns why Open would refuse a log, without changing anything: a *LockedError, a
+// *BrokenError, or an error of the file. A missing log is usable if its directory is. what is the
+// log's name in messages.
 func Usable(path, what string) error {
 	f, err := userfile.Open(path, userfile.Unlimited)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,12 +10,12 @@ import (
 	"iter"
 )
 
-// BrokenError is a log that was changed, or is none: the first record of it that
-// does not follow from those before.
+// BrokenError means that a log was changed, or is not a log. It names the first record that does
+// not follow the previous ones.
 type BrokenError struct {
 	File string
 	Line int   // from 1
-	Seq  int64 // what the record calls itself, else what it should
+	Seq  int64 // of the record, or the expected one if the record contains none
 	Why  string
 }
 
@@ -23,22 +23,23 @@ func (e *BrokenError) Error() string {
 	return fmt.Sprintf("%s:%d: seq %d: %s", e.File, e.Line, e.Seq, e.Why)
 }
 
-// Position is a place in a log behind one of its records, up to which it was verified. The
-// zero value is the log's beginning.
+// Position is a position after a verified record of a log. The zero value is the beginning of the
+// log.
 type Position struct {
 	head Head
 	line int
 	size int64
 }
 
-// Offset is the bytes before it.
+// Offset returns the number of bytes before the position.
 func (p Position) Offset() int64 { return p.size }
 
-// Lines reads a log and holds each line to those before it. It ends with the first
-// error: a *BrokenError, or that of reading. name is for messages.
+// Lines reads a log and verifies each line. It ends with the first error: a *BrokenError, or that
+// of reading. name is used in messages.
 func Lines(r io.Reader, name string) iter.Seq2[Line, error] { return LinesFrom(r, name, Position{}) }
 
-// LinesFrom is Lines from a position on, at which r is. Each line has its own in At.
+// LinesFrom is like Lines, from a position, at which r must be. Each line contains its position in
+// At.
 func LinesFrom(r io.Reader, name string, at Position) iter.Seq2[Line, error] {
 	if at.line == 0 {
 		at.head = start
@@ -62,15 +63,15 @@ type reader struct {
 	name string
 	head Head
 	line int
-	size int64 // of the lines that are whole
+	size int64 // of the complete lines
 }
 
-// torn is the last line of a log, without its end.
+// torn is the last line of a log if it is incomplete.
 type torn struct{ bytes int64 }
 
 func (torn) Error() string { return "the last line is cut off" }
 
-// maxLine bounds a line, in bytes.
+// maxLine limits a line, in bytes.
 const maxLine = 256 << 20
 
 func (c *reader) next() (Line, error) {
@@ -101,8 +102,8 @@ func (c *reader) next() (Line, error) {
 	return l, nil
 }
 
-// readLine reads a line with its end. The error of a line of more than maxLine bytes is
-// bufio.ErrTooLong.
+// readLine reads a line with its end. It returns bufio.ErrTooLong for a line of more than maxLine
+// bytes.
 func (c *reader) readLine() ([]byte, error) {
 	var text []byte
 	for {
@@ -117,15 +118,15 @@ func (c *reader) readLine() ([]byte, error) {
 	}
 }
 
-// mayBeTorn reports whether the text at a log's end may be what is left of a record that was
-// being written. Open cuts such a text off, so it must not be the text of another file. After
-// a power cut it may consist of NUL bytes.
+// mayBeTorn reports whether the text at the end of a log may be an incomplete record. Open cuts it
+// off, so it must not be the text of another kind of file. After a power failure it may consist of
+// NUL bytes.
 func (c *reader) mayBeTorn(text []byte) bool {
 	n := min(len(text), len(recordStart))
 	return string(text[:n]) == recordStart[:n] || c.line > 1 && len(bytes.Trim(text, "\x00")) == 0
 }
 
-// brokenBy is a BrokenError that knows what was found.
+// brokenBy is a BrokenError with the reason.
 type brokenBy struct {
 	*BrokenError
 	cause error
@@ -141,11 +142,11 @@ func (c *reader) broken(l Line, err error) error {
 	return brokenBy{&BrokenError{c.name, c.line, seq, err.Error()}, err}
 }
 
-// Summary is what a log holds.
+// Summary summarises a log.
 type Summary struct {
 	Records    int64
 	Calls      int64
-	Unfinished int64 // calls without the record of their end
+	Unfinished int64 // calls without a record of their end
 	Head       Head
 }
 
@@ -153,8 +154,8 @@ func (s Summary) String() string {
 	return fmt.Sprintf("%d records, %d calls, %d unfinished, head %s", s.Records, s.Calls, s.Unfinished, s.Head.Hash)
 }
 
-// Verify goes through a log. With a head, a hash that was noted once, one of its
-// records must have it: else the log's end was cut off.
+// Verify verifies a log. head, if not "", is a hash that was noted before; if no record has it, the
+// end of the log was cut off.
 func Verify(r io.Reader, name, head string) (Summary, error) {
 	s := Summary{Head: start}
 	open := map[string]int64{}
@@ -186,7 +187,7 @@ func Verify(r io.Reader, name, head string) (Summary, error) {
 	return s, nil
 }
 
-// call names the call that a record is about.
+// call returns the call that a record is about.
 func (l Line) call() string {
 	subject := l.subject()
 	return l.Run + "\x00" + subject.Call
@@ -204,6 +205,6 @@ type subject struct {
 
 func (l Line) subject() subject {
 	var s subject
-	_ = json.Unmarshal(l.Subject, &s) // of another form: it names nothing
+	_ = json.Unmarshal(l.Subject, &s) // a subject of another form names no call
 	return s
 }

@@ -1,6 +1,5 @@
-// Package eventtext writes the events that the runtime and the library emit
-// (`listen:start`, `pipeline:complete`, `host:log`, `run:progress`, …) as people read
-// them, in place of their JSON.
+// Package eventtext formats the events that the runtime and the library emit (`listen:start`,
+// `pipeline:complete`, `host:log`, `run:progress`, …) as text for people.
 package eventtext
 
 import (
@@ -13,18 +12,18 @@ import (
 // ProgressChannel is the channel of `run::progress`.
 const ProgressChannel = "run:progress"
 
-// An Event is what an emit says for people.
+// An Event is the text of an emit.
 type Event struct {
-	// Text takes the place of the payload; "" when nothing needs to be written, since
-	// the live view, or the error with which the run ends, says it.
+	// Text replaces the payload; "" means that nothing is printed, because the live view, or the
+	// error of the run, shows it.
 	Text string
-	// Asks reports that Text is what a person is asked, which a prompt also shows.
+	// Asks reports whether Text is a request to a person, which a prompt also shows.
 	Asks bool
-	// Moved reports that Text says how far something is, which the live view shows.
+	// Moved reports whether Text is progress, which the live view shows.
 	Moved bool
 }
 
-// payload has the members of all events.
+// payload contains the members of all events.
 type payload struct {
 	Host        string
 	Name        string
@@ -44,9 +43,8 @@ type payload struct {
 	Total       float64
 }
 
-// Read returns what an emit says for people. It returns false for an emit that is not
-// the runtime's, or has another payload than the runtime's: programs may emit on any
-// channel.
+// Read returns the text of an emit. It returns false for an emit that is not the runtime's, or
+// whose payload has another form: programs may emit on any channel.
 func Read(channel string, data []byte) (Event, bool) {
 	write := events[channel]
 	var p payload
@@ -119,7 +117,7 @@ var decisions = map[string]string{"allow": "allowed", "deny": "denied"}
 func ofHost(p *payload) (Event, bool)     { return Event{}, p.Host != "" }
 func ofPipeline(p *payload) (Event, bool) { return Event{}, p.Name != "" }
 
-// text is the message, when it is a text.
+// text returns the message if it is a text.
 func (p *payload) text() string {
 	var text string
 	if json.Unmarshal(p.Message, &text) != nil {
@@ -128,8 +126,7 @@ func (p *payload) text() string {
 	return text
 }
 
-// Percent returns how much of a whole is done, from 0 to 100, and -1 when the whole is
-// not known.
+// Percent returns the progress in percent, or -1 if the whole is unknown.
 func Percent(done, of float64) float64 {
 	if of <= 0 {
 		return -1
@@ -137,8 +134,7 @@ func Percent(done, of float64) float64 {
 	return min(max(done/of, 0), 1) * 100
 }
 
-// Count writes how much of a whole is done: "3 of 12", or "3" when the whole is not
-// known.
+// Count formats progress: "3 of 12", or "3" if the whole is unknown.
 func Count(done, of float64) string {
 	if of <= 0 {
 		return number(done)

@@ -1,7 +1,7 @@
-// Package hostreplay plays a recording of a host (package wire) as that host: it says
-// what the recorded process said, when it has heard what that had heard, and ends as
-// that did. So a conversation with any host, vendors' agents too, is a test that needs
-// no vendor (spec/18-cli.md, `concerto host replay`).
+// Package hostreplay plays a recorded process of a host (package hosttrace): it sends what the
+// process sent, after it has received what the process had received, and exits in the same way. So
+// any conversation, also with vendors' agents, becomes a test that needs no vendor (spec/18-cli.md,
+// `concerto host replay`).
 package hostreplay
 
 import (
@@ -17,24 +17,24 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
-// Differs is the exit code of a host that heard something else than was recorded.
+// Differs is the exit code of a replay whose input differed from the recording.
 const Differs = 65
 
-// Options say what is played, and to whom.
+// Options configures a replay.
 type Options struct {
 	Recording *hosttrace.Recording
 	File      string // its name, for messages
-	Host      string // of the recording
-	Proc      int    // the process, from 1
-	Timing    bool   // what it says comes as long after what was before as it did
-	Strict    bool   // see wire.Comparison
+	Host      string // host in the recording
+	Proc      int    // number of the process, from 1
+	Timing    bool   // keep the recorded delays
+	Strict    bool   // see hosttrace.Comparison
 
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// Play plays the process to its end and gives its exit code. What it hears and should
-// not is told on Err, and the code is Differs. A process that was killed kills itself.
+// Play plays the process to its end and returns its exit code. If the input differs, it reports
+// that on Err and returns Differs. For a process that was killed, it kills itself.
 func Play(o Options) (code int) {
 	p := &player{o: o, compare: hosttrace.Comparison{Strict: o.Strict}, heard: make(chan string)}
 	go p.listen()
@@ -47,7 +47,7 @@ type player struct {
 	heard   chan string // lines of the input; closed at its end
 }
 
-// listen reads the input. A blank line is one.
+// listen reads the input. A blank line counts.
 func (p *player) listen() {
 	defer close(p.heard)
 	in := bufio.NewReader(p.o.In)
@@ -64,7 +64,7 @@ func (p *player) listen() {
 
 func (p *player) play(lines []hosttrace.Recorded) int {
 	for i, l := range lines {
-		passed := 0.0 // since the line before
+		passed := 0.0 // since the previous line
 		if i > 0 {
 			passed = l.T - lines[i-1].T
 		}
@@ -90,14 +90,14 @@ func (p *player) play(lines []hosttrace.Recorded) int {
 			return end(l.Text)
 		}
 	}
-	// Its end was not recorded: it stays as long as somebody may speak to it.
+	// The end was not recorded: the process stays until its input is closed.
 	if !p.idle() {
 		return Differs
 	}
 	return 0
 }
 
-// hear takes the next line of the input, and tells how it differs from a recorded one.
+// hear receives the next line of the input, and reports how it differs from a recorded one.
 func (p *player) hear(l *hosttrace.Recorded) bool {
 	got, ok := <-p.heard
 	differs := fmt.Sprintf("expected %s, got the end of its input", l.Text)
@@ -110,7 +110,7 @@ func (p *player) hear(l *hosttrace.Recorded) bool {
 	return differs == ""
 }
 
-// idle waits for the end of the input; nothing may come before it.
+// idle waits for the end of the input; no line may come before it.
 func (p *player) idle() bool {
 	got, ok := <-p.heard
 	if ok {
@@ -120,15 +120,15 @@ func (p *player) idle() bool {
 	return !ok
 }
 
-// write writes a line at once. Whoever does not read it any more has no use for it.
+// write writes a line. An error means that the reader is gone.
 func (p *player) write(to io.Writer, text string) { _, _ = io.WriteString(to, text+"\n") }
 
-// terminated is the exit code of a process that SIGTERM ended.
+// terminated is the exit code of a process that SIGTERM has ended.
 const terminated = "143"
 
-// patience is after what silence an end was most likely Concerto's doing, in seconds: it
-// sends SIGTERM to an idle host 200 ms after the end of its input, and SIGKILL five
-// seconds later. Such a host did not leave by itself, and so stays until it is told to.
+// patience returns the silence, in seconds, after which an end was probably caused by Concerto: it
+// sends SIGTERM to an idle host 200 ms after the end of its input, and SIGKILL five seconds later.
+// Such a host did not exit by itself, so the replay waits for the signal.
 func patience(fate string) float64 {
 	switch fate {
 	case hosttrace.Exit + terminated:
@@ -141,21 +141,20 @@ func patience(fate string) float64 {
 
 const forEver = 1e18
 
-// end ends as the process did.
+// end exits as the process did.
 func end(fate string) int {
 	if code, err := strconv.Atoi(strings.TrimPrefix(fate, hosttrace.Exit)); err == nil {
 		return code
 	}
 	if self, err := os.FindProcess(os.Getpid()); err == nil && fate == hosttrace.Killed {
 		_ = self.Kill()
-		select {} // until it has come
+		select {} // wait for the signal
 	}
 	return Differs
 }
 
-// Choose finds the host, as ChooseHost does, and the process that are to be played: the
-// one of that number, else CONCERTO_PROC of the environment, else the first. The error
-// says what there is.
+// Choose returns the host, as ChooseHost does, and the process to play: the given number,
+// CONCERTO_PROC of the environment, or the first. The error lists the choices.
 func Choose(r *hosttrace.Recording, name string, proc int, getenv func(string) string) (host string, number int, err error) {
 	if host, err = ChooseHost(r, name, getenv); err != nil {
 		return "", 0, err
@@ -172,8 +171,8 @@ func Choose(r *hosttrace.Recording, name string, proc int, getenv func(string) s
 	return host, proc, nil
 }
 
-// ChooseHost finds the host: the one of that name, else that of the environment
-// (CONCERTO_HOST, "RUN:NAME") if it was recorded, else the only one that was.
+// ChooseHost returns the host to play: the given name, the name in the environment (CONCERTO_HOST,
+// "RUN:NAME") if it was recorded, or the only one recorded.
 func ChooseHost(r *hosttrace.Recording, name string, getenv func(string) string) (string, error) {
 	hosts := r.Hosts()
 	_, own, _ := strings.Cut(getenv("CONCERTO_HOST"), ":")

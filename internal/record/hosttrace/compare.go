@@ -16,14 +16,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// A Comparison says how a line is compared with what was recorded. Strict compares
-// all of it; otherwise what differs from one machine, version and model to the next
-// is left out.
+// A Comparison says how a line is compared with the recorded one. Strict compares everything;
+// otherwise members that differ between machines, versions and models are ignored.
 type Comparison struct{ Strict bool }
 
-// Differs says how a line differs from the one that was recorded, as "expected …,
-// got …"; "" when it is the same. Lines that are both JSON are compared as values.
-// A mark such as ***API_KEY*** in what was recorded fits any text.
+// Differs returns how a line differs from the recorded one, as "expected …, got …", or "". Two
+// lines of JSON are compared as values. A mark such as ***API_KEY*** in the recording matches any
+// text.
 func (c Comparison) Differs(recorded, got string) string {
 	a, isA := parse(recorded)
 	b, isB := parse(got)
@@ -43,7 +42,7 @@ func (c Comparison) Differs(recorded, got string) string {
 	return told(d.at, d.want, d.got)
 }
 
-// longest is how much of a line is told whole, in bytes.
+// longest limits how much of a line is shown, in bytes.
 const longest = 300
 
 func told(at, want, got string) string {
@@ -53,7 +52,7 @@ func told(at, want, got string) string {
 	return fmt.Sprintf("expected %s%s, got %s", at, utf8cut.Short(want, longest), utf8cut.Short(got, longest))
 }
 
-// parse reads a line as JSON, numbers as they are written.
+// parse parses a line as JSON and preserves the spelling of numbers.
 func parse(line string) (any, bool) {
 	d := json.NewDecoder(strings.NewReader(line))
 	d.UseNumber()
@@ -70,7 +69,7 @@ func isPrompt(v any) bool {
 	return o["type"] == "prompt"
 }
 
-// place is where a value stands: the members and elements on the way to it.
+// place is the path to a value: members and elements.
 type place []string
 
 func (p place) member(name string) place { return append(p[:len(p):len(p)], "."+name) }
@@ -84,8 +83,8 @@ type comparer struct {
 	at, want, got string
 }
 
-// varies says that a member differs from run to run: the folder, the client and its
-// version, the model that a session is begun with, the key of a prompt.
+// varies reports whether a member differs between runs: the folder, the client and its version, the
+// model of a session, the key of a prompt.
 func (c *comparer) varies(p place) bool {
 	if c.strict {
 		return false
@@ -186,8 +185,7 @@ func scalar(v any) bool {
 	return true
 }
 
-// equal compares numbers by their value; those too large for that, by how they are
-// written.
+// equal compares numbers by value, or by spelling if they are too large.
 func equal(a, b json.Number) bool {
 	if a == b {
 		return true
@@ -202,11 +200,10 @@ func equal(a, b json.Number) bool {
 	return okA && okB && x.Cmp(y) == 0
 }
 
-// mark is what stands in the place of a secret.
+// mark matches the mark that replaces a secret.
 var mark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\*\*\*[A-Za-z_][A-Za-z0-9_]*\*\*\*`) })
 
-// fits says whether a text is the one that was recorded, in which a mark stands for
-// anything.
+// fits reports whether a text equals the recorded one, in which a mark matches anything.
 func fits(recorded, got string) bool {
 	if recorded == got {
 		return true

@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// Recording is what was recorded.
+// Recording is a parsed recording.
 type Recording struct {
 	Header Header
 	Lines  []Recorded
 }
 
-// Recorded is a line and where it stands in its file, from 1.
+// Recorded is a line and its number in the file, from 1.
 type Recorded struct {
 	Line
 	Number int
 }
 
-// LineError is a line that is none of a recording.
+// LineError is an invalid line of a recording.
 type LineError struct {
 	Number int
 	Why    string
@@ -30,8 +30,8 @@ type LineError struct {
 
 func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Number, e.Why) }
 
-// Read reads a recording. A last line that was cut off is left out. The error is a
-// *LineError, or from's.
+// Read parses a recording. It ignores an incomplete last line. The error is a *LineError, or
+// from's.
 func Read(from io.Reader) (*Recording, error) {
 	r := &Recording{}
 	in := bufio.NewReader(from)
@@ -82,7 +82,7 @@ func (r *Recording) take(n int, text []byte) error {
 	return nil
 }
 
-// Hosts names the hosts, in the order in which they come.
+// Hosts returns the names of the hosts in order of appearance.
 func (r *Recording) Hosts() []string {
 	var all []string
 	for _, l := range r.Lines {
@@ -93,7 +93,7 @@ func (r *Recording) Hosts() []string {
 	return all
 }
 
-// Process is what passed to and from one process of a host.
+// Process returns the lines of one process of a host.
 func (r *Recording) Process(host string, proc int) []Recorded {
 	var all []Recorded
 	for _, l := range r.Lines {
@@ -104,7 +104,7 @@ func (r *Recording) Process(host string, proc int) []Recorded {
 	return all
 }
 
-// Processes is how many processes of a host there are.
+// Processes returns the number of processes of a host.
 func (r *Recording) Processes(host string) int {
 	n := 0
 	for _, l := range r.Lines {
@@ -115,8 +115,7 @@ func (r *Recording) Processes(host string) int {
 	return n
 }
 
-// ProgramVersion is what a host's program says to --version; false when it was not
-// asked.
+// ProgramVersion returns the output of a host's program for --version; false if it was not queried.
 func (r *Recording) ProgramVersion(host string) (string, bool) {
 	for _, l := range r.Process(host, 0) {
 		if said, ok := strings.CutPrefix(l.Text, VersionIs); ok && l.Dir == Fate {

@@ -1,10 +1,9 @@
-// Package hosttrace is the recording of what passes between a run and the processes of
-// its hosts (spec/18-cli.md, `--wire`): its form, who writes and who reads it, and
-// when a line is the one that was recorded. It touches no file and no clock.
+// Package hosttrace records the lines between a run and its host processes (spec/18-cli.md,
+// `--wire`): it defines the format, reads and writes it, and compares lines with recorded ones. It
+// uses no files and no clock.
 //
-// A recording is NDJSON: a Header, then Lines in the order in which they passed. It
-// is written line by line, each by one write, so that what is there is whole however
-// the run ends.
+// A recording is NDJSON: a Header, then Lines in order. Each line is written by one write, so a
+// recording is valid however the run ends.
 package hosttrace
 
 import (
@@ -14,46 +13,47 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Version is that of the form.
+// Version is the version of the format.
 const Version = 1
 
-// Header is a recording's first line.
+// Header is the first line of a recording.
 type Header struct {
 	Version int    `json:"concerto_wire"`
 	Started string `json:"started"` // RFC 3339
-	Program string `json:"program"` // the file of its main; "" when there is no program
+	Program string `json:"program"` // name of the main file; "" without a program
 }
 
-// Dir says who said a line to whom.
+// Dir is the direction of a line.
 type Dir string
 
 // The directions.
 const (
 	From  Dir = "<" // from the host
-	To    Dir = ">" // to it
+	To    Dir = ">" // to the host
 	Aside Dir = "!" // its standard error
-	Fate  Dir = "." // what became of it: Start, "exit CODE", Killed, or a version
+	Fate  Dir = "." // a lifecycle event: Start, "exit CODE", Killed, or a version
 )
 
-// What a line of Fate says.
+// The texts of Fate lines.
 const (
-	Start     = "start"
-	Exit      = "exit "    // and the exit code
-	Killed    = "killed"   // by SIGKILL
-	VersionIs = "version " // and what the program says to --version, which is no process of the host: its Proc is 0
+	Start  = "start"
+	Exit   = "exit "  // followed by the exit code
+	Killed = "killed" // by SIGKILL
+	// followed by the output for --version, which belongs to no process: its Proc is 0
+	VersionIs = "version "
 )
 
-// Line is a line that passed.
+// Line is a recorded line.
 type Line struct {
-	T       float64 // in seconds since the run's start
+	T       float64 // seconds since the start of the run
 	Dir     Dir
-	Host    string // the declaration's name
-	Proc    int    // the how-manieth process of the host, from 1; 0 for none of them
-	Session string // the conversation; "" while it is not known
-	Text    string // without its end; it need not be UTF-8
+	Host    string // name of the declaration
+	Proc    int    // number of the process, from 1; 0 for none
+	Session string // the session; "" while it is unknown
+	Text    string // without its end; need not be valid UTF-8
 }
 
-// lineJSON is a Line as it is written. A text that is not UTF-8 is in Bytes.
+// lineJSON is the JSON form of a Line. A text that is not valid UTF-8 is in Bytes.
 type lineJSON struct {
 	T       float64 `json:"t"`
 	Dir     Dir     `json:"dir"`
@@ -64,7 +64,6 @@ type lineJSON struct {
 	Bytes   []byte  `json:"bytes,omitempty"` // base64
 }
 
-// MarshalJSON writes the line.
 func (l Line) MarshalJSON() ([]byte, error) {
 	j := lineJSON{T: l.T, Dir: l.Dir, Host: l.Host, Proc: l.Proc, Session: l.Session}
 	if utf8.ValidString(l.Text) {
@@ -75,7 +74,6 @@ func (l Line) MarshalJSON() ([]byte, error) {
 	return jsonwrite.Encode(j)
 }
 
-// UnmarshalJSON reads a line.
 func (l *Line) UnmarshalJSON(text []byte) error {
 	var j lineJSON
 	if err := json.Unmarshal(text, &j); err != nil {

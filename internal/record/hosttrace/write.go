@@ -7,25 +7,25 @@ import (
 	"sync"
 )
 
-// Writer writes a recording. Safe for concurrent use.
+// Writer writes a recording. It is safe for concurrent use.
 type Writer struct {
 	mu    sync.Mutex
 	out   io.Writer
 	since func() float64
-	procs map[string]int // how many processes of a host the parts have
+	procs map[string]int // number of processes of each host in all parts
 	b     bytes.Buffer
-	err   error // the first; nothing is written after it
+	err   error // the first error; nothing is written after it
 }
 
-// NewWriter begins a recording with its header, a Header or what holds one. since is
-// the time since the run's start, in seconds.
+// NewWriter writes the header, a Header or a value that contains one. since returns the time since
+// the start of the run, in seconds.
 func NewWriter(out io.Writer, header any, since func() float64) *Writer {
 	w := &Writer{out: out, since: since, procs: map[string]int{}}
 	w.write(header)
 	return w
 }
 
-// Add writes a line that passes now.
+// Add writes a line with the current time.
 func (w *Writer) Add(l Line) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -33,12 +33,12 @@ func (w *Writer) Add(l Line) {
 }
 
 func (w *Writer) add(l Line) {
-	l.T = w.since() // under the lock, so that times never run backwards
+	l.T = w.since() // under the lock, so that times are in order
 	w.write(l)
 }
 
-// Part gives an Add for one of several runs that are recorded together: their
-// processes are numbered through, in the order in which they are first heard of.
+// Part returns an Add for one of several runs that are recorded together: it renumbers their
+// processes in order of appearance.
 func (w *Writer) Part() func(Line) {
 	type process struct {
 		host string
@@ -71,7 +71,7 @@ func (w *Writer) write(v any) {
 	}
 }
 
-// Err is why the recording is not whole; nil when it is.
+// Err returns why the recording is incomplete, or nil.
 func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
-// The names in a run's directory.
+// Names in a run's directory.
 const (
 	ProgramFile = "program.conc-ir"
 	OutFile     = "out.ndjson"
@@ -29,25 +29,25 @@ const (
 	lockName    = "lock"
 )
 
-// Directory is a run's directory.
+// Directory is the directory of a run.
 type Directory struct {
 	files Files
 	path  string
 }
 
-// At is the directory at a path, which need not be there.
+// At returns the directory at a path, which need not exist.
 func At(path string) *Directory { return &Directory{disk(path), path} }
 
-// On is a directory whose files are reached in another way.
+// On returns a directory whose files are accessed through files.
 func On(files Files) *Directory { return &Directory{files, files.Path(".")} }
 
-// Path is where it is.
+// Path returns the path of the directory.
 func (d *Directory) Path() string { return d.path }
 
-// Held says that another process runs a run.
+// Held means that another process is running the run.
 type Held struct {
-	Run     string // its id, "" when it is not known
-	PID     int    // 0 when it is not known
+	Run     string // id of the run, or ""
+	PID     int    // 0 if unknown
 	Machine string
 }
 
@@ -61,34 +61,34 @@ func (e *Held) Error() string {
 	return fmt.Sprintf("is being run by process %d", e.PID)
 }
 
-// HoldsRun says that a directory that was to be new holds a run.
+// HoldsRun means that a directory for a new run contains a run.
 type HoldsRun struct{ Run string }
 
 func (e *HoldsRun) Error() string { return "it holds a run" }
 
-// NotEmpty says that a directory that was to be a run's has something else in it.
+// NotEmpty means that a directory for a new run contains other files.
 type NotEmpty struct{ Name string }
 
 func (e *NotEmpty) Error() string {
 	return fmt.Sprintf("the directory is not empty: there is %s in it", e.Name)
 }
 
-// Unusable says that a directory cannot be written to.
+// Unusable means that a directory cannot be written.
 type Unusable struct {
 	Err  error
-	Runs bool // it holds a run, which is left as it is
+	Runs bool // it contains a run, which is not changed
 }
 
 func (e *Unusable) Error() string { return e.Err.Error() }
 
-// Unwrap gives why.
+// Unwrap returns the cause.
 func (e *Unusable) Unwrap() error { return e.Err }
 
 // Full reports whether the disk is full or broken.
 func (e *Unusable) Full() bool { return IsFull(e.Err) }
 
-// IsFull reports whether an error says that the disk is full or broken, and not that the files may
-// not be written.
+// IsFull reports whether an error means that the disk is full or broken, rather than that access is
+// denied.
 func IsFull(err error) bool {
 	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO} {
 		if errors.Is(err, errno) {
@@ -98,7 +98,7 @@ func IsFull(err error) bool {
 	return false
 }
 
-// unusable is an error of a file of a directory, as one of the directory.
+// unusable converts an error of a file to an *Unusable.
 func unusable(err error, runs bool) error {
 	if _, ok := errors.AsType[*fs.PathError](err); ok {
 		return &Unusable{err, runs}
@@ -106,14 +106,14 @@ func unusable(err error, runs bool) error {
 	return err
 }
 
-// freed is how long it is waited for the lock of a process that has been killed: what it was just about to start has
-// its files until that is another program.
+// freed limits the wait for the lock of a killed process: a process that it was just starting holds
+// its files until the exec.
 const freed = 2 * time.Second
 
-// lock takes the directory for this process.
+// lock locks the directory for this process.
 func (d *Directory) lock() (unlock func() error, err error) {
 	path := d.files.Path(lockName)
-	machine, _ := os.Hostname() // also to be shown
+	machine, _ := os.Hostname() // only for messages
 	unlock, err = lockfile.Lock(path)
 	for end := time.Now().Add(freed); errors.Is(err, lockfile.ErrHeld) && time.Now().Before(end); unlock, err = lockfile.Lock(path) {
 		if held := d.Holder(); held.Machine != machine || !lockfile.Gone(held.PID) {
@@ -133,22 +133,21 @@ func (d *Directory) lock() (unlock func() error, err error) {
 	return unlock, nil
 }
 
-// Holder says who runs the run, by what the lock's file says; it does not look whether it is
-// locked.
+// Holder returns the process in the lock file, without checking the lock.
 func (d *Directory) Holder() *Held {
-	text, _ := d.files.Read(lockName) // without it nothing is known
+	text, _ := d.files.Read(lockName) // if it cannot be read, nothing is known
 	pid, machine, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
 	n, _ := strconv.Atoi(pid)
 	return &Held{PID: n, Machine: machine}
 }
 
-// Running says whether a process runs the run now.
+// Running reports whether a process is running the run.
 func (d *Directory) Running() (bool, error) {
 	return lockfile.Held(d.files.Path(lockName))
 }
 
-// Create makes the directory of a new run, whose program is the IR. A directory in which no
-// run has begun counts as empty. The error is a *HoldsRun, a *Held, an *Unusable, or one of the files.
+// Create creates the directory of a new run; program is the IR. A directory in which no run has
+// begun counts as empty. The error is a *HoldsRun, a *Held, an *Unusable, or one of the files.
 func (d *Directory) Create(start Start, program []byte, o Options) (*Writer, error) {
 	if err := d.files.Dir("."); err != nil {
 		return nil, unusable(err, false)
@@ -202,7 +201,7 @@ func (d *Directory) create(start Start, program []byte, o Options) (*Writer, err
 	return w, d.files.SyncDir(".")
 }
 
-// Begun says whether a run has begun in the directory, be it damaged.
+// Begun reports whether the directory contains a run, even a damaged one.
 func (d *Directory) Begun() bool {
 	if _, err := d.files.Read(headName); err == nil {
 		return true
@@ -211,7 +210,7 @@ func (d *Directory) Begun() bool {
 	return err == nil
 }
 
-// begun says whether the first file of a journal has a whole line, or was dropped.
+// begun reports whether the first file of a journal has a complete line, or was dropped.
 func (d *Directory) begun() bool {
 	if _, err := d.files.Read(headName); err == nil {
 		return true
@@ -220,7 +219,7 @@ func (d *Directory) begun() bool {
 	return err == nil && strings.Contains(string(text), "\n")
 }
 
-// foreign says what in a directory that was to be new is not of a run.
+// foreign returns the name of a file that does not belong to a run, or "".
 func (d *Directory) foreign() error {
 	names, err := d.files.List(".")
 	if err != nil {
@@ -235,8 +234,8 @@ func (d *Directory) foreign() error {
 	return nil
 }
 
-// Open takes a run up again. What is torn is cut off; the history says how much. The error is
-// a *Held, a *Damaged, a *Newer, an *Unusable, ErrNoRun, or one of the files.
+// Open opens a run to resume it. It cuts off incomplete records; the history says how much. The
+// error is a *Held, a *Damaged, a *Newer, an *Unusable, ErrNoRun, or one of the files.
 func (d *Directory) Open(o Options) (*Writer, *History, error) {
 	if _, err := d.files.List("."); err != nil {
 		return nil, nil, err
@@ -244,15 +243,15 @@ func (d *Directory) Open(o Options) (*Writer, *History, error) {
 	if _, err := os.Stat(d.path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, ErrNoRun
 	}
-	h, err := d.Read() // before a lock is made where there is no run
+	h, err := d.Read() // before creating a lock file where there is no run
 	if err != nil {
 		return nil, nil, err
 	}
 	return d.Reopen(h, o)
 }
 
-// Reopen is Open of a run whose journal was read; it is read again, from the same place, when it
-// has grown since.
+// Reopen is like Open for a run whose journal was read. It is read again, from the same place, if
+// it has grown since.
 func (d *Directory) Reopen(h *History, o Options) (*Writer, *History, error) {
 	unlock, err := d.lock()
 	if held, ok := errors.AsType[*Held](err); ok {
@@ -266,7 +265,7 @@ func (d *Directory) Reopen(h *History, o Options) (*Writer, *History, error) {
 			return nil, nil, errors.Join(err, unlock())
 		}
 	}
-	if err := d.sweep(h.Head); err != nil { // of a process that has ended amid that
+	if err := d.sweep(h.Head); err != nil { // of a process that exited while dropping
 		return nil, nil, errors.Join(unusable(err, true), unlock())
 	}
 	w, err := d.writer(h, o)
@@ -277,7 +276,7 @@ func (d *Directory) Reopen(h *History, o Options) (*Writer, *History, error) {
 	return w, h, nil
 }
 
-// is says whether the journal is as it was when it was read: records are only appended.
+// is reports whether the journal is unchanged since it was read. Records are only appended.
 func (d *Directory) is(h *History) bool {
 	f, size, err := d.files.Append(SegmentName(h.Segment))
 	if err != nil || f.Close() != nil || size != h.Size+int64(h.Torn) {
@@ -287,28 +286,28 @@ func (d *Directory) is(h *History) bool {
 	return err == nil && !slices.Contains(names, SegmentName(h.Segment+1))
 }
 
-// Read reads and verifies a run's journal, whoever runs it.
+// Read reads and verifies a run's journal, even while the run is running.
 func (d *Directory) Read() (*History, error) { return read(d.files, From{}) }
 
-// ReadFrom reads and verifies as Read does, and gives the records behind a place; those before it
-// need no memory. The error is ErrElsewhere when the journal has another record there.
+// ReadFrom is like Read, but returns the records after a place; those before it use no memory. The
+// error is ErrElsewhere if the journal has another record there.
 func (d *Directory) ReadFrom(from From) (*History, error) { return read(d.files, from) }
 
-// PutProgram keeps another program of the run, under the name that is given; it is there whole or
-// not at all.
+// PutProgram stores another program of the run under a name, atomically.
 func (d *Directory) PutProgram(name string, program []byte) error { return d.files.Put(name, program) }
 
-// Program is the IR that a record's run, or its adopted program, has.
+// Program returns the IR of the run, or of an adopted program.
 func (d *Directory) Program(name, sum string) ([]byte, error) {
 	return d.summed(name, sum, "it is not the program that the journal names")
 }
 
-// Blob reads a large value.
+// Blob returns a large value.
 func (d *Directory) Blob(sum string) ([]byte, error) {
 	return d.summed(blobs+"/"+filepath.Base(sum), sum, "it is not what its name says")
 }
 
-// summed reads a file that must be there and have a sum; another says why that is damage.
+// summed reads a file that must exist with the given sum. another is the text of the error for a
+// different sum.
 func (d *Directory) summed(name, sum, another string) ([]byte, error) {
 	text, err := d.files.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -323,8 +322,8 @@ func (d *Directory) summed(name, sum, another string) ([]byte, error) {
 	return text, nil
 }
 
-// Out returns what a run has put out: the whole lines of its file, without their ends, and how
-// many bytes follow the last of them. Those are a line that was being written when the run was interrupted.
+// Out returns the complete lines of a run's output, without their ends, and the number of bytes
+// after the last one: an incomplete line that was being written when the run was interrupted.
 func (d *Directory) Out() (lines []string, torn int, err error) {
 	text, err := d.files.Read(OutFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -338,22 +337,22 @@ func (d *Directory) Out() (lines []string, torn int, err error) {
 	return lines[:last], len(lines[last]), nil
 }
 
-// Answer is what another process has answered a pending question with.
+// Answer is an answer that another process has given to a pending question.
 type Answer struct {
 	Value  json.RawMessage `json:"value,omitempty"`
 	Refuse *string         `json:"refuse,omitempty"`
 	By     string          `json:"by"`
 	At     int64           `json:"at"` // Unix milliseconds
-	// Synced is the last record that was known to be on the disk when the answer was given.
+	// Synced is the last record known to be on the disk when the answer was given.
 	Synced uint64 `json:"synced,omitempty"`
 	Sum    string `json:"sum,omitempty"`
 }
 
-// answerName is the file of an answer to a question.
+// answerName returns the file name of the answer to a question.
 func answerName(id string) string { return answers + "/" + id + ".json" }
 
-// Give leaves an answer for the run: the first one wins. The error wraps fs.ErrExist when there
-// is one.
+// Give stores an answer for the run. The first answer wins: the error wraps fs.ErrExist if there is
+// one.
 func (d *Directory) Give(id string, a Answer) error {
 	text, err := sealed(a)
 	if err != nil {
@@ -365,7 +364,7 @@ func (d *Directory) Give(id string, a Answer) error {
 	return unusable(d.files.Make(answerName(id), text), true)
 }
 
-// Given is the answer that was left for a question; nil when there is none.
+// Given returns the stored answer to a question, or nil.
 func (d *Directory) Given(id string) (*Answer, error) {
 	text, err := d.files.Read(answerName(id))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -381,7 +380,7 @@ func (d *Directory) Given(id string) (*Answer, error) {
 	return a, nil
 }
 
-// readAnswer reads the text of an answer. Older versions wrote none with a sum.
+// readAnswer parses an answer. Older versions wrote no checksum.
 func readAnswer(text []byte) (*Answer, error) {
 	var a Answer
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -398,8 +397,7 @@ func readAnswer(text []byte) (*Answer, error) {
 	return &a, checkSeal(text)
 }
 
-// Answers reads all answers that the run has not taken, by the names of their files. The error is
-// a *Damaged, or one of the files.
+// Answers returns all stored answers by file name. The error is a *Damaged, or one of the files.
 func (d *Directory) Answers() (map[string]*Answer, error) {
 	names, err := d.files.List(answers)
 	if err != nil {
@@ -409,32 +407,32 @@ func (d *Directory) Answers() (map[string]*Answer, error) {
 	for _, name := range names {
 		id, ok := strings.CutSuffix(name, ".json")
 		if !ok || strings.HasPrefix(name, ".") {
-			continue // being made
+			continue // a temporary file
 		}
 		a, err := d.Given(id)
 		if err != nil {
 			return nil, err
 		}
-		if a != nil { // else the run has taken it meanwhile
+		if a != nil { // nil if the run has taken it in the meantime
 			all[answerName(id)] = a
 		}
 	}
 	return all, nil
 }
 
-// IsAnswered says whether a question has an answer that the run has not taken.
+// IsAnswered reports whether a stored answer to a question exists.
 func (d *Directory) IsAnswered(id string) bool {
 	a, err := d.Given(id)
 	return err == nil && a != nil
 }
 
-// Taken removes an answer that the journal holds.
+// Taken removes a stored answer that is in the journal.
 func (d *Directory) Taken(id string) error { return d.files.Remove(answerName(id)) }
 
-// stopName is a file by which another process asks for the run's end.
+// stopName is the file by which another process requests the end of the run.
 const stopName = "stop"
 
-// AskToStop asks the process that runs the run to end it.
+// AskToStop requests the process that runs the run to end it.
 func (d *Directory) AskToStop() error {
 	err := d.files.Make(stopName, nil)
 	if errors.Is(err, fs.ErrExist) {
@@ -443,7 +441,7 @@ func (d *Directory) AskToStop() error {
 	return unusable(err, true)
 }
 
-// IsToStop says whether somebody has asked for the run's end.
+// IsToStop reports whether the end of the run was requested.
 func (d *Directory) IsToStop() bool {
 	_, err := d.files.Read(stopName)
 	return err == nil

@@ -9,18 +9,20 @@ import (
 	"strings"
 )
 
-// Keeper makes what is kept of records that are dropped.
+// Keeper condenses records that are dropped.
 type Keeper interface {
-	// Before is told what was kept of those that were dropped before, and Hear of each further one, in their order.
+	// Before receives what was kept of records dropped earlier, and Hear each further record in
+	// order.
 	Before(rest []byte) error
 	Hear(r *Record)
-	// Rest is what is to be kept of them all.
+	// Rest returns what to keep of all of them.
 	Rest() ([]byte, error)
 }
 
-// Drop has the files of the journal removed that end at a record or before it, and the blobs that no other one
-// names, while the run goes on. Who goes on with the run from then on has to know what the records up to there say; all
-// that the disk does not have is to be Synced. It may be in vain: then it is made up for by the next.
+// Drop removes the journal files that end at a record or before it, and the blobs that no other
+// record names, while the run continues. A process that resumes the run from then on must know the
+// records up to there by other means, and everything appended must be synced. A failure is not
+// reported: the next Drop tries again.
 func (w *Writer) Drop(upTo uint64, k Keeper) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -50,14 +52,15 @@ func (w *Writer) Drop(upTo uint64, k Keeper) {
 	})
 }
 
-// Drops says whether Drop would remove something.
+// Drops reports whether Drop would remove something.
 func (w *Writer) Drops(upTo uint64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.drops(upTo) > 0
 }
 
-// drops is the first file that is kept when those are dropped that end at a record or before it; 0 when none is to be.
+// drops returns the first file that remains when those up to a record are dropped, or 0 if none is
+// dropped.
 func (w *Writer) drops(upTo uint64) (first int) {
 	for _, e := range w.ends {
 		if e.s <= upTo && !w.dropping {
@@ -68,7 +71,7 @@ func (w *Writer) drops(upTo uint64) (first int) {
 }
 
 func (w *Writer) drop(first int, k Keeper) error {
-	if err := w.closePast(); err != nil { // some systems remove no file that is open
+	if err := w.closePast(); err != nil { // some systems cannot remove open files
 		return err
 	}
 	if err := w.dir.drop(first, k); err != nil {
@@ -77,7 +80,7 @@ func (w *Writer) drop(first int, k Keeper) error {
 	return w.dropBlobs(first)
 }
 
-// closePast closes the files that are not written to any more: the disk has them.
+// closePast closes the files that are complete and synced.
 func (w *Writer) closePast() (err error) {
 	w.syncing.Lock()
 	defer w.syncing.Unlock()
@@ -90,8 +93,8 @@ func (w *Writer) closePast() (err error) {
 	return err
 }
 
-// drop has the journal begin with a file. At each step it may be cut off: who reads the journal ignores files before that
-// of the head.
+// drop makes a file the beginning of the journal. It may be interrupted at any step: readers ignore
+// files before the one in the head.
 func (d *Directory) drop(first int, k Keeper) error {
 	head, err := readHead(d.files)
 	if err != nil {
@@ -128,7 +131,7 @@ func (d *Directory) sweep(head *Head) error {
 	return d.files.SyncDir(".")
 }
 
-// headAt is the head of a journal that begins with a file, after it began as another head says.
+// headAt returns the head of a journal that begins with a file; before is its earlier head.
 func (d *Directory) headAt(before *Head, first int, k Keeper) (*Head, error) {
 	h := &History{hear: k.Hear}
 	chain, from := h.begin(before)
@@ -137,7 +140,7 @@ func (d *Directory) headAt(before *Head, first int, k Keeper) (*Head, error) {
 			return nil, err
 		}
 	}
-	h.from.S = 1<<64 - 1 // only what every reader needs
+	h.from.S = 1<<64 - 1 // keep only the records that every reader needs
 	if _, err := h.files(d.files, from, first-1, chain); err != nil {
 		return nil, err
 	}
@@ -152,7 +155,7 @@ func (d *Directory) headAt(before *Head, first int, k Keeper) (*Head, error) {
 	return &Head{Format: Format, Segment: first, S: last.S, T: last.T, H: last.H, Ran: h.ran.before, Since: h.ran.from, Records: h.Records, Rest: rest}, nil
 }
 
-// dropBlobs removes the values that no record names from a file on.
+// dropBlobs removes the values that no record from the given file on names.
 func (w *Writer) dropBlobs(first int) error {
 	all, err := w.dir.files.List(blobs)
 	if err != nil || len(all) == 0 {
@@ -161,7 +164,8 @@ func (w *Writer) dropBlobs(first int) error {
 	w.mu.Lock()
 	w.named = map[string]bool{}
 	w.mu.Unlock()
-	if err := w.Flush(Written); err != nil { // the files have all that was named before
+	// so that the files contain everything that was named before
+	if err := w.Flush(Written); err != nil {
 		return err
 	}
 	names, err := w.namedFrom(first)
@@ -184,7 +188,8 @@ func (w *Writer) dropBlobs(first int) error {
 
 var blobMember = []byte(`"blob":"`)
 
-// namedFrom are the blobs that records name from a file on; there may be others, since what looks so counts.
+// namedFrom returns the blobs that records from the given file on name. It may return too many,
+// since every text of the right form counts.
 func (w *Writer) namedFrom(first int) (map[string]bool, error) {
 	names := map[string]bool{}
 	for n := first; ; n++ {

@@ -16,28 +16,28 @@ type File interface {
 	Truncate(size int64) error
 }
 
-// Files are how a directory reaches its files, so that tests can have any of it fail.
+// Files is the file access of a directory. Tests replace it to make operations fail.
 type Files interface {
-	Append(name string) (f File, size int64, err error) // makes it when it is not there
+	Append(name string) (f File, size int64, err error) // creates the file if it does not exist
 	Read(name string) ([]byte, error)
-	// Put makes a file whole: under another name, synced, renamed, the directory synced.
+	// Put writes a file atomically: under another name, synced, renamed, and the directory synced.
 	Put(name string, text []byte) error
-	// Make makes a file exclusively: the error wraps fs.ErrExist when it is there.
+	// Make creates a file exclusively: the error wraps fs.ErrExist if it exists.
 	Make(name string, text []byte) error
 	Remove(name string) error
-	List(dir string) ([]string, error) // the names, sorted; none when it is not there
-	Dir(name string) error             // makes a directory
+	List(dir string) ([]string, error) // the sorted names; none if the directory does not exist
+	Dir(name string) error             // creates a directory
 	SyncDir(name string) error
 	Path(name string) string
 }
 
-// disk is the directory on the disk.
+// disk is a directory on the disk.
 type disk string
 
-// Path is where a file of the directory is.
+// Path returns the path of a file in the directory.
 func (d disk) Path(name string) string { return filepath.Join(string(d), filepath.FromSlash(name)) }
 
-// Append opens a file to append to it.
+// Append opens a file for appending.
 func (d disk) Append(name string) (File, int64, error) {
 	f, err := os.OpenFile(d.Path(name), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -50,16 +50,16 @@ func (d disk) Append(name string) (File, int64, error) {
 	return plain{f}, info.Size(), nil
 }
 
-// plain syncs only what is needed to read a file's data again.
+// plain syncs only the metadata that reading needs.
 type plain struct{ *os.File }
 
-// Sync puts the file's data on the disk.
+// Sync writes the file's data to the disk.
 func (f plain) Sync() error { return datasync(f.File) }
 
-// Read reads a file whole.
+// Read returns the content of a file.
 func (d disk) Read(name string) ([]byte, error) { return os.ReadFile(d.Path(name)) }
 
-// Put makes a file whole.
+// Put writes a file atomically.
 func (d disk) Put(name string, text []byte) error {
 	temporary, err := d.written(name, text)
 	if err != nil {
@@ -71,7 +71,7 @@ func (d disk) Put(name string, text []byte) error {
 	return d.SyncDir(filepath.Dir(name))
 }
 
-// Make makes a file that must not be there.
+// Make creates a file that must not exist.
 func (d disk) Make(name string, text []byte) error {
 	temporary, err := d.written(name, text)
 	if err != nil {
@@ -84,7 +84,7 @@ func (d disk) Make(name string, text []byte) error {
 	return d.SyncDir(filepath.Dir(name))
 }
 
-// written is a synced file of another name beside name.
+// written writes a synced temporary file next to name.
 func (d disk) written(name string, text []byte) (temporary string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(d.Path(name)), ".new-*")
 	if err != nil {
@@ -97,7 +97,7 @@ func (d disk) written(name string, text []byte) (temporary string, err error) {
 	return f.Name(), nil
 }
 
-// Remove removes a file; that it is not there is no error.
+// Remove removes a file. A missing file is not an error.
 func (d disk) Remove(name string) error {
 	if err := os.Remove(d.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -105,7 +105,7 @@ func (d disk) Remove(name string) error {
 	return nil
 }
 
-// List names what is in a directory.
+// List returns the names in a directory.
 func (d disk) List(dir string) (names []string, err error) {
 	all, err := os.ReadDir(d.Path(dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -117,10 +117,10 @@ func (d disk) List(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// Dir makes a directory that only its owner reads.
+// Dir creates a directory that only its owner can read.
 func (d disk) Dir(name string) error { return os.MkdirAll(d.Path(name), 0o700) }
 
-// SyncDir puts the names in a directory on the disk.
+// SyncDir writes the names in a directory to the disk.
 func (d disk) SyncDir(name string) error {
 	f, err := os.Open(d.Path(name))
 	if err != nil {

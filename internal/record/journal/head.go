@@ -11,27 +11,30 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// headName is the file that says what of the journal's beginning is kept, when its first files are not.
+// headName is the file with the head of a journal whose first files were dropped.
 const headName = "head.json"
 
-// Head is what is kept of the records before the first file that is kept. Without one they all are.
+// Head contains what is kept of the dropped files. A journal without one is complete.
 type Head struct {
 	Format  int    `json:"format"`
-	Segment int    `json:"segment"` // the first file that is kept
+	Segment int    `json:"segment"` // the first remaining file
 	S       uint64 `json:"s"`       // the last record before it,
 	T       int64  `json:"t"`       // its time
-	H       string `json:"h"`       // and its hash, which the first record behind it follows
-	Ran     int64  `json:"ran"`     // how long processes had run the run before that which wrote it, in ms,
-	Since   int64  `json:"since"`   // and when this had begun to, in Unix ms
-	// Records are those before that every reader needs: of the kinds start, secret, resume, adopt and stop.
+	H       string `json:"h"`       // and its hash, which the first remaining record follows
+	// how long the processes before the one that wrote it had run the run, in ms,
+	Ran   int64 `json:"ran"`
+	Since int64 `json:"since"` // and when that one had begun, in Unix ms
+	// Records are the dropped records that every reader needs: of the kinds start, secret, resume,
+	// adopt and stop.
 	Records []*Record `json:"records"`
-	// Rest is what who writes the records keeps of all the others.
+	// Rest is what the writer keeps of all others.
 	Rest json.RawMessage `json:"rest"`
 }
 
 var sumMember = []byte(`,"sum":"`)
 
-// sealed returns an object as a line of JSON whose last member is the SHA-256 of all before it.
+// sealed returns an object as a line of JSON whose last member is the SHA-256 of everything before
+// it.
 func sealed(v any) ([]byte, error) {
 	text, err := jsonwrite.Encode(v)
 	if err != nil {
@@ -41,7 +44,7 @@ func sealed(v any) ([]byte, error) {
 	return fmt.Appendf(nil, "%s%s%s\"}\n", open, sumMember, hexsum.SHA256(open)), nil
 }
 
-// checkSeal returns why a line is not as sealed made it.
+// checkSeal returns why a line was not written by sealed, or nil.
 func checkSeal(text []byte) error {
 	at := bytes.LastIndex(text, sumMember)
 	if at < 0 {
@@ -53,14 +56,15 @@ func checkSeal(text []byte) error {
 	return nil
 }
 
-// After says whether less is kept than with another head; nil is that of a journal of which all is.
+// After reports whether fewer records remain than with another head; nil stands for a complete
+// journal.
 func (h *Head) After(other *Head) bool {
 	return h != nil && (other == nil || h.Segment > other.Segment)
 }
 
 func badHead(why string) error { return &Damaged{headName, why, PutBack} }
 
-// readHead reads what is kept of the journal's beginning; nil when it is there.
+// readHead reads the head of a journal, or returns nil if it is complete.
 func readHead(files Files) (*Head, error) {
 	text, err := files.Read(headName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -85,7 +89,7 @@ func readHead(files Files) (*Head, error) {
 	return h, nil
 }
 
-// begin has a history begin behind what is not kept.
+// begin starts a history after the dropped records.
 func (h *History) begin(head *Head) (chain string, segment int) {
 	if head == nil {
 		return zeroHash, 1

@@ -7,16 +7,15 @@ import (
 	"time"
 )
 
-// Ran is how long processes have run the run: each from the record by which it took the run up
-// to the last that it wrote.
+// Ran returns how long processes have run the run: each from its first record to its last.
 func (h *History) Ran() time.Duration {
 	return time.Duration(h.ran.before+h.ran.last-h.ran.from) * time.Millisecond
 }
 
-// ran is how long processes have run a run, in Unix milliseconds.
+// ran measures how long processes have run a run, in Unix milliseconds.
 type ran struct{ before, from, last int64 }
 
-// add takes the next record.
+// add adds the next record.
 func (x *ran) add(r *Record) {
 	switch r.K {
 	case KStart:
@@ -27,7 +26,7 @@ func (x *ran) add(r *Record) {
 	x.last = r.T
 }
 
-// Owner is the last that had the run.
+// Owner returns the last owner.
 func (h *History) Owner() Owner {
 	owner := h.Records[0].Owner
 	for _, r := range h.Records {
@@ -38,12 +37,12 @@ func (h *History) Owner() Owner {
 	return owner
 }
 
-// byProcess is how a process names itself.
+// byProcess is the format of a process's name.
 const byProcess = "process %d"
 
-// Here is this process as the one that runs a run.
+// Here returns this process as an owner.
 func Here() Owner {
-	machine, _ := os.Hostname() // without one it is another one's
+	machine, _ := os.Hostname() // without a name it matches no other machine
 	space, _ := os.Readlink("/proc/self/ns/pid")
 	return Owner{By: fmt.Sprintf(byProcess, os.Getpid()), Machine: machine, Boot: bootID(), PIDNS: space}
 }
@@ -54,8 +53,8 @@ func (o Owner) Numbered(n int64) Owner {
 	return o
 }
 
-// Dead reports whether the process that has had the run is known to be gone: what it had begun to
-// send it does not send any more. Of a process in another container nothing is known, even on this machine.
+// Dead reports whether the owner's process is known to have exited, so that it sends nothing any
+// more. Nothing is known about a process in another container, even on this machine.
 func (o Owner) Dead() bool {
 	pid := 0
 	if _, err := fmt.Sscanf(o.By, byProcess, &pid); err != nil || pid <= 0 {
@@ -65,7 +64,7 @@ func (o Owner) Dead() bool {
 	return o.Boot == here.Boot && o.PIDNS == here.PIDNS && (here.Boot != "" || o.Machine == here.Machine) && !runs(pid)
 }
 
-// bootID names the time since the machine was started; "" when it does not say.
+// bootID returns the id of the machine's current boot, or "" if it is not available.
 func bootID() string {
 	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(text))

@@ -2,5 +2,5 @@
 
 package journal
 
-// runs says whether there is a process of a number: nobody knows.
+// runs returns true: this system cannot tell whether a process exists.
 func runs(int) bool { return true }

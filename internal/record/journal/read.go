@@ -9,70 +9,70 @@ import (
 	"strings"
 )
 
-// Damaged says that a run's directory is not as it was written. Nothing was changed.
+// Damaged means that a run's directory was changed or is incomplete. Reading changes nothing.
 type Damaged struct {
-	Where string // the file, and the line in it
+	Where string // the file and line
 	Why   string
-	Next  string // what can be done, where it is not to fork the run before that
+	Next  string // what to do, if not to fork the run before the damage
 }
 
-// PutBack is what can be done about a file without which a run cannot be gone on with.
+// PutBack is the advice for a missing file without which a run cannot be resumed.
 const PutBack = "put the file back from a copy of the directory: otherwise the run cannot be gone on with"
 
 func (e *Damaged) Error() string { return fmt.Sprintf("damaged: %s: %s", e.Where, e.Why) }
 
-// Newer says that a newer version has written a directory.
+// Newer means that a newer version has written a directory.
 type Newer struct{ Format int }
 
 func (e *Newer) Error() string {
 	return fmt.Sprintf("made by a newer version: the journal's format is %d, and this concerto reads %d", e.Format, Format)
 }
 
-// ErrNoRun says that a directory holds no run.
+// ErrNoRun means that a directory contains no run.
 var ErrNoRun = errors.New("it holds no run: there is no journal with a start record in it")
 
-// History is what a journal holds.
+// History is the content of a journal.
 type History struct {
-	// Records are all of them or, of one that was read from a place, those behind it, and before
-	// them the first and those of few kinds.
+	// Records contains all records or, if it was read from a place, those after it, preceded by the
+	// first one and those of a few kinds.
 	Records []*Record
-	N       uint64   // how many the journal has had
-	Head    *Head    // of those that are not kept; nil when all are
+	N       uint64   // number of records in the journal
+	Head    *Head    // of dropped records; nil if there are none
 	Damage  *Damaged // why there are no more; see Good
 	last    *Record
-	ends    []end           // of the files but for the last
-	hear    func(r *Record) // is told of each record; nil for nobody
+	ends    []end           // of all files but the last
+	hear    func(r *Record) // receives each record; may be nil
 	from    From
 	ran     ran
-	skimmed Record // one that is not read whole
+	skimmed Record // a record that was not read completely
 	text    []byte
-	// The last record's line, and the hash of the one before it.
+	// The line of the last record, and the hash of the record before it.
 	lastLine  []byte
 	lastAfter string
-	// Torn is how many bytes behind the last record of the last file are no record, and are
-	// cut off when the run is gone on with.
+	// Torn is the number of bytes after the last complete record of the last file. They are cut off
+	// when the run is resumed.
 	Torn int
-	// Segment is the last file's number, and Size that of its records, in bytes.
+	// Segment is the number of the last file, and Size the size of its records in bytes.
 	Segment int
 	Size    int64
-	Bytes   int64 // of all files' records
+	Bytes   int64 // of the records in all files
 }
 
-// end is where a file of the journal ends.
+// end is the end of a file of the journal.
 type end struct {
 	segment int
 	s       uint64 // its last record
 	size    int64
 }
 
-// Start is the first record's; the history has one.
+// Start returns the first record's Start, which every history has.
 func (h *History) Start() *Start { return h.Records[0].Start }
 
-// Last is the last record.
+// Last returns the last record.
 func (h *History) Last() *Record { return h.last }
 
-// Synced is the last record of which the records read say that the disk had it; 0 when they say
-// nothing.
+// Synced returns the last record that is known to be on the disk according to the records read, or
+// 0.
 func (h *History) Synced() uint64 {
 	for _, r := range slices.Backward(h.Records) {
 		if r.Y {
@@ -82,22 +82,22 @@ func (h *History) Synced() uint64 {
 	return 0
 }
 
-// At is where it ends.
+// At returns the place of the last record.
 func (h *History) At() From { return From{h.N, h.last.H} }
 
-// From is a place in a journal: a record, and its hash. The zero value is its beginning.
+// From is a place in a journal: a record and its hash. The zero value is the beginning.
 type From struct {
 	S uint64
 	H string
 }
 
-// ErrElsewhere says that a journal has no such record as a place says.
+// ErrElsewhere means that a journal has a different record at a place.
 var ErrElsewhere = errors.New("the journal has another record there")
 
-// SegmentName is the name of the n-th file of a journal.
+// SegmentName returns the name of the n-th file of a journal.
 func SegmentName(n int) string { return fmt.Sprintf("journal-%06d.ndjson", n) }
 
-// segments are the numbers of the journal's files that are there.
+// segments returns the numbers of the existing files.
 func segments(files Files) (all []int, err error) {
 	names, err := files.List(".")
 	for _, name := range names {
@@ -109,7 +109,7 @@ func segments(files Files) (all []int, err error) {
 	return all, err
 }
 
-// read reads a journal and verifies the whole chain. While it does, the process that runs the run may drop its first
+// read reads a journal and verifies the whole chain. Meanwhile a running process may drop its first
 // files.
 func read(files Files, from From) (*History, error) {
 	h, err := readAll(files, from)
@@ -119,7 +119,7 @@ func read(files Files, from From) (*History, error) {
 	return h, nil
 }
 
-// Good reads as Read does, and of a journal that is damaged the records before that.
+// Good is like Read, but returns the records before the damage of a damaged journal.
 func (d *Directory) Good() (*History, error) {
 	h, err := readAll(d.files, From{})
 	if damaged, ok := errors.AsType[*Damaged](err); ok && h != nil && h.last != nil {
@@ -128,7 +128,7 @@ func (d *Directory) Good() (*History, error) {
 	return h, err
 }
 
-// readAll gives what it could read with its error.
+// readAll returns what it could read together with the error.
 func readAll(files Files, from From) (*History, error) {
 	for {
 		head, err := readHead(files)
@@ -142,14 +142,14 @@ func readAll(files Files, from From) (*History, error) {
 		}
 		if now, nerr := readHead(files); nerr != nil || !now.After(head) {
 			if head != nil {
-				damaged.Next = PutBack // a fork would have to be played from its beginning
+				damaged.Next = PutBack // a fork would have to replay from the beginning
 			}
 			return h, err
 		}
 	}
 }
 
-// readBehind reads the files that are kept.
+// readBehind reads the remaining files.
 func readBehind(files Files, head *Head, from From) (*History, error) {
 	all, err := segments(files)
 	if err != nil {
@@ -181,7 +181,8 @@ func readBehind(files Files, head *Head, from From) (*History, error) {
 	return h, nil
 }
 
-// files reads files of the journal, of which the last may be torn, and gives the hash of the last record.
+// files reads files of the journal, of which the last may be incomplete, and returns the hash of
+// the last record.
 func (h *History) files(files Files, first, last int, chain string) (string, error) {
 	for n := first; n <= last; n++ {
 		text, err := files.Read(SegmentName(n))
@@ -241,7 +242,7 @@ func (h *History) segment(n int, text []byte, chain string, last bool) (string, 
 	return chain, h.wholeLast()
 }
 
-// wholeLast reads the last record of a file whole, and lets go of the file's text.
+// wholeLast reads the last record of a file completely, and releases the file's text.
 func (h *History) wholeLast() (err error) {
 	if h.last == &h.skimmed {
 		h.last, err = parse(h.lastLine, h.lastAfter)
@@ -250,11 +251,11 @@ func (h *History) wholeLast() (err error) {
 	return err
 }
 
-// needs says whether a record is among those of the history.
+// needs reports whether a record belongs into the history.
 func (h *History) needs(r *Record) bool { return r.S > h.from.S || wholeKinds[r.K] != "" }
 
-// parse reads a line that is to follow a record with the hash that is given. Of one that the
-// history does not need it reads as little as says that it follows.
+// parse parses a line that must follow the record with the given hash. Of a record that the history
+// does not need it parses only what verification requires.
 func (h *History) parse(line []byte, previous string) (*Record, error) {
 	if h.N >= h.from.S || h.hear != nil {
 		return parse(line, previous)
@@ -270,7 +271,7 @@ func (h *History) parse(line []byte, previous string) (*Record, error) {
 	return r, nil
 }
 
-// follows says what is wrong with a record that belongs behind those read.
+// follows returns what is wrong with a record as the next one, or nil.
 func (h *History) follows(r *Record) error {
 	switch first := h.N == 0; {
 	case r.S != h.N+1:
@@ -283,8 +284,8 @@ func (h *History) follows(r *Record) error {
 	return nil
 }
 
-// torn says whether a bad record is what was being written when the machine stopped: nothing
-// behind it follows the record before it as that says, or the disk was never told of it.
+// torn reports whether a bad record was being written when the machine stopped: no later record
+// refers to it, or it was never synced.
 func torn(bad, rest []byte) bool {
 	chained := false
 	synced := false
@@ -300,7 +301,7 @@ func torn(bad, rest []byte) bool {
 	return !chained || !synced
 }
 
-// statedHash is the hash that a line says to have; "" without one.
+// statedHash returns the hash in a line, or "".
 func statedHash(line []byte) string {
 	at := bytes.LastIndex(line, hashMember)
 	if at < 0 {

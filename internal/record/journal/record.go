@@ -1,6 +1,6 @@
-// Package journal keeps a durable run's directory: what the run got and gave, record after
-// record in a chain of hashes, so that the run can be gone on with (spec/journal.md); its API
-// promises nothing. It knows nothing of what effects mean.
+// Package journal stores a durable run's directory: what the run received and sent, record after
+// record in a chain of hashes, so that the run can be resumed (spec/journal.md); its API promises
+// nothing. It does not interpret effects.
 package journal
 
 import (
@@ -15,16 +15,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Format is the number of the form: it is raised by a change that old readers would misread.
+// Format is the number of the format. It increases with a change that old readers would misread.
 const Format = 1
 
 // The kinds of record.
 const (
 	KStart   = "start"
-	KDid     = "did"   // an effect that only read, or that the host's keeper knows of
-	KBegin   = "begin" // an effect is about to be made
+	KDid     = "did"   // an effect that only read, or that the host's keeper stores
+	KBegin   = "begin" // an effect is about to be performed
 	KEnd     = "end"
-	KLines   = "lines" // a host said something
+	KLines   = "lines" // a host has sent lines
 	KPlace   = "place"
 	KSecret  = "secret"
 	KOut     = "out"
@@ -36,11 +36,11 @@ const (
 	KFinish  = "finish"
 )
 
-// Start is what the first record says of a run.
+// Start is the content of the first record.
 type Start struct {
 	Format  int             `json:"format"`
 	Run     string          `json:"run"`
-	Program string          `json:"program"` // the main file's name
+	Program string          `json:"program"` // name of the main file
 	IR      string          `json:"ir"`      // SHA-256 of program.conc-ir, in hex
 	Engine  int             `json:"engine"`
 	Args    []string        `json:"args"`
@@ -48,116 +48,121 @@ type Start struct {
 	Session json.RawMessage `json:"session"`
 	Seed    string          `json:"seed"`
 	Flags   json.RawMessage `json:"flags"`
-	Fork    *Fork           `json:"fork,omitempty"` // of a run that goes on from another one
+	Fork    *Fork           `json:"fork,omitempty"` // of a run that was forked from another
 }
 
-// Fork is where a run has parted from another one, and what it was given there.
+// Fork says where a run was forked from another, and with what.
 type Fork struct {
-	Run    string          `json:"run"`
-	At     int64           `json:"at"`
-	Flag   string          `json:"flag"`             // by which it was made: --answer, --result, --error or --at
-	Answer json.RawMessage `json:"answer,omitempty"` // in the place of what the effect gave
+	Run string `json:"run"`
+	At  int64  `json:"at"`
+	// the flag that created it: --answer, --result, --error or --at
+	Flag   string          `json:"flag"`
+	Answer json.RawMessage `json:"answer,omitempty"` // replaces the effect's result
 }
 
-// Record is a line of a journal. Which members a kind has, spec/journal.md says; their order
-// here is that of the line. S, T, Y and H are set when it is appended.
+// Record is a line of a journal. spec/journal.md says which members a kind has; their order here is
+// that in the line. Append sets S, T, Y and H.
 type Record struct {
 	S uint64 `json:"s"` // 1, 2, … without a gap
 	T int64  `json:"t"` // Unix milliseconds
 	K string `json:"k"`
-	Y bool   `json:"y,omitempty"` // all before it is on the disk
+	Y bool   `json:"y,omitempty"` // all earlier records are on the disk
 
 	*Start
-	E     int64  `json:"e,omitempty"` // the effect's number
-	P     int64  `json:"p,omitempty"` // the task's
+	E     int64  `json:"e,omitempty"` // number of the effect
+	P     int64  `json:"p,omitempty"` // number of the task
 	Place string `json:"place,omitempty"`
-	Q     string `json:"q,omitempty"`  // the effect's kind
+	Q     string `json:"q,omitempty"`  // kind of the effect
 	C     string `json:"c,omitempty"`  // its class
-	Of    int64  `json:"of,omitempty"` // the effect that opened what this one is about
+	Of    int64  `json:"of,omitempty"` // the effect that opened what this one refers to
 	Asked
 	Gave
-	W *[2]int64 `json:"w,omitempty"` // when it came in the midst of a turn
+	W *[2]int64 `json:"w,omitempty"` // the moment, if it came in the middle of a turn
 	Owner
 	Rest
 
 	H string `json:"h,omitempty"`
 }
 
-// Asked is what a record says of an effect before it is made.
+// Asked is the part of a record about an effect before it is performed.
 type Asked struct {
 	R    json.RawMessage `json:"r,omitempty"`
 	D    string          `json:"d,omitempty"` // of r: 32 hex digits of its SHA-256
 	Key  string          `json:"key,omitempty"`
 	Due  int64           `json:"due,omitempty"`  // Unix milliseconds
-	Mark *int64          `json:"mark,omitempty"` // the size of a file before
+	Mark *int64          `json:"mark,omitempty"` // earlier size of a file
 	Try  int             `json:"try,omitempty"`
-	// Until is when the effect's own time is over, in Unix milliseconds; 0 when it has none.
+	// Until is the effect's own deadline in Unix milliseconds; 0 without one.
 	Until int64 `json:"until,omitempty"`
-	// Policy is what a marked function says of it, and Rule that function's name.
+	// Policy is the annotation of a marked function, and Rule the function's name.
 	Policy string `json:"policy,omitempty"`
 	Rule   string `json:"rule,omitempty"`
-	// Of what an awaited emit waits for: the type's name, and its JSON Schema.
+	// Of the type that an awaited emit expects: its name and JSON Schema.
 	Type   string          `json:"type,omitempty"`
 	Schema json.RawMessage `json:"schema,omitempty"`
 }
 
-// Gave is what a record says of what an effect gave.
+// Gave is the part of a record about an effect's result.
 type Gave struct {
 	X       string          `json:"x,omitempty"` // done, none or unknown
 	V       json.RawMessage `json:"v,omitempty"`
-	Blob    string          `json:"blob,omitempty"` // of v, when it is large
+	Blob    string          `json:"blob,omitempty"` // of v, if it is large
 	Err     json.RawMessage `json:"err,omitempty"`
-	L       int64           `json:"l,omitempty"`       // the first line's number
+	L       int64           `json:"l,omitempty"`       // number of the first line
 	M       []string        `json:"m,omitempty"`       // the raw lines
-	Lines   []string        `json:"lines,omitempty"`   // as they were translated, where they were
-	Decided []int           `json:"decided,omitempty"` // which of them rules have decided
-	Sizes   []int           `json:"sizes,omitempty"`   // of the lines as they came
-	Talk    string          `json:"talk,omitempty"`    // how the host calls the conversation, where that is new
-	Process int64           `json:"process,omitempty"` // of the host, that has said them, where it is not the one of the exchange's opening
+	Lines   []string        `json:"lines,omitempty"`   // their translations, if there are any
+	Decided []int           `json:"decided,omitempty"` // which of them were decided by rules
+	Sizes   []int           `json:"sizes,omitempty"`   // of the original lines
+	Talk    string          `json:"talk,omitempty"`    // the host's session, if it has changed
+	// number of the host's process, if it is not the one that opened the exchange
+	Process int64 `json:"process,omitempty"`
 }
 
-// Owner says who runs the run from here on, or, of N alone, how much of the output is printed.
+// Owner says which process runs the run from here on or, if only N is set, how much of the output
+// is printed.
 type Owner struct {
 	N       int64  `json:"n,omitempty"`
 	By      string `json:"by,omitempty"`
 	Machine string `json:"machine,omitempty"`
-	Boot    string `json:"boot,omitempty"`   // names the time since the machine was started
-	PIDNS   string `json:"pid_ns,omitempty"` // names what the process numbers belong to: containers of a machine have their own
+	Boot    string `json:"boot,omitempty"` // id of the machine's boot
+	// id of the PID namespace: containers on one machine have their own
+	PIDNS string `json:"pid_ns,omitempty"`
 }
 
-// Rest is what a few kinds of record say.
+// Rest contains the members of a few kinds of record.
 type Rest struct {
 	Name   string `json:"name,omitempty"`
 	Check  string `json:"check,omitempty"`
 	Waits  []Wait `json:"waits,omitempty"`
 	Code   *int   `json:"code,omitempty"`
 	Ledger string `json:"ledger,omitempty"`
-	// Resolved is what was decided of an effect of which nobody knew whether it had been done.
+	// Resolved is the decision about an effect with an unknown outcome.
 	Resolved *Resolved `json:"resolved,omitempty"`
 }
 
-// Resolved is what was decided, and by whom.
+// Resolved is a decision and who made it.
 type Resolved struct {
 	Answer json.RawMessage `json:"answer,omitempty"` // a text: retry, fail, done or done:JSON
-	Error  json.RawMessage `json:"error,omitempty"`  // a text: why there is none, or why it is not taken
-	By     string          `json:"by"`
-	Name   string          `json:"name,omitempty"`
-	MS     int64           `json:"ms,omitempty"`
+	// a text: why there is no answer, or why it is not accepted
+	Error json.RawMessage `json:"error,omitempty"`
+	By    string          `json:"by"`
+	Name  string          `json:"name,omitempty"`
+	MS    int64           `json:"ms,omitempty"`
 }
 
-// Wait is something that a parked run waits for: an answer, or a time.
+// Wait is what a parked run waits for: an answer, or a time.
 type Wait struct {
 	E   int64  `json:"e"`
 	ID  string `json:"id,omitempty"`
 	Due int64  `json:"due,omitempty"`
 }
 
-// zeroHash stands for the record before the first.
+// zeroHash is the hash before the first record.
 const zeroHash = "00000000000000000000000000000000"
 
 var hashMember = []byte(`,"h":"`)
 
-// hashOf is the hash of a line, which is what stands before its member h.
+// hashOf returns the hash of a line, computed from everything before its member h.
 func hashOf(previous string, line []byte) string {
 	sum := sha256.New()
 	sum.Write([]byte(previous))
@@ -165,7 +170,7 @@ func hashOf(previous string, line []byte) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// append appends the line of a record, and gives its hash.
+// append appends the line of a record, and returns its hash.
 func (r *Record) append(b []byte, previous string) ([]byte, string, error) {
 	r.H = ""
 	text, err := jsonwrite.Encode(r)
@@ -178,8 +183,8 @@ func (r *Record) append(b []byte, previous string) ([]byte, string, error) {
 	return append(append(b, r.H...), "\"}\n"...), r.H, nil
 }
 
-// skim reads the number and the kind of a line without its end, and checks as parse does that it
-// follows the record before it. What is wrong parse says. text is room for it to work in.
+// skim parses the number and the kind of a line without its end, and checks that it follows the
+// previous record, as parse does. If it fails, parse returns the error. text is a scratch buffer.
 func skim(line []byte, previous string, r *Record, text *[]byte) error {
 	at := len(line) - len(hashMember) - len(zeroHash) - len(`"}`)
 	if at < 0 || !bytes.HasPrefix(line[at:], hashMember) {
@@ -204,12 +209,12 @@ func skim(line []byte, previous string, r *Record, text *[]byte) error {
 	return nil
 }
 
-// wholeKinds are the kinds that are told apart where a record is not read whole.
+// wholeKinds lists the kinds that are distinguished in a record that is not parsed completely.
 var wholeKinds = map[string]string{KStart: KStart, KSecret: KSecret, KResume: KResume, KAdopt: KAdopt, KStop: KStop}
 
 var errCut = errors.New("the record is cut off")
 
-// parse reads a line without its end, and checks that it follows the record before it.
+// parse parses a line without its end, and checks that it follows the previous record.
 func parse(line []byte, previous string) (*Record, error) {
 	var r Record
 	at := bytes.LastIndex(line, hashMember)

@@ -8,10 +8,10 @@ import (
 // keptSnapshots is how many snapshots a directory keeps.
 const keptSnapshots = 2
 
-// SnapshotName is the name of the file of the snapshot behind a record.
+// SnapshotName returns the file name of the snapshot after a record.
 func SnapshotName(s uint64) string { return fmt.Sprintf("snapshot-%d.bin", s) }
 
-// Snapshots are the records behind which there are snapshots of the run, the newest first.
+// Snapshots returns the records with snapshots after them, newest first.
 func (d *Directory) Snapshots() ([]uint64, error) {
 	names, err := d.files.List(".")
 	if err != nil {
@@ -29,14 +29,13 @@ func (d *Directory) Snapshots() ([]uint64, error) {
 	return all, nil
 }
 
-// Snapshot reads the snapshot behind a record.
+// Snapshot returns the snapshot after a record.
 func (d *Directory) Snapshot(s uint64) ([]byte, error) { return d.files.Read(SnapshotName(s)) }
 
-// DropSnapshot removes the snapshot behind a record.
+// DropSnapshot removes the snapshot after a record.
 func (d *Directory) DropSnapshot(s uint64) error { return d.files.Remove(SnapshotName(s)) }
 
-// PutSnapshot keeps the snapshot behind a record, and removes those that are older than the one
-// before it.
+// PutSnapshot stores the snapshot after a record, and keeps only the previous one besides it.
 func (d *Directory) PutSnapshot(s uint64, text []byte) error {
 	if err := d.files.Put(SnapshotName(s), text); err != nil {
 		return err

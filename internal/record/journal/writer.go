@@ -11,47 +11,48 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
-// Options say how a journal is written.
+// Options configures a Writer.
 type Options struct {
-	Sync  string       // SyncOutput when it is ""
-	Now   func() int64 // Unix milliseconds; nil: the machine's clock
-	Owner Owner        // who runs the run; its N is not used
-	// MaxBytes bounds the journal; 0 is no bound.
+	Sync  string       // "" means SyncOutput
+	Now   func() int64 // Unix milliseconds; nil means the machine's clock
+	Owner Owner        // the process that runs the run; N is ignored
+	// MaxBytes limits the journal; 0 means no limit.
 	MaxBytes int64
-	// SegmentBytes is when a further file is begun; 0 is the variable of that name.
+	// SegmentBytes is the size from which a new file is begun; 0 means the variable of that name.
 	SegmentBytes int64
 }
 
-// SegmentBytes is how large a file of a journal becomes before a further one is begun. Tests set it.
+// SegmentBytes is the default size from which a new file is begun. Tests set it.
 var SegmentBytes int64 = 16 << 20
 
-// When records are put on the disk: with what leaves, before the program gets a result too, or
-// never but at the end.
+// When records are synced: before anything is sent, also before the program receives a result, or
+// only at the end.
 const (
 	SyncOutput = "output"
 	SyncEvery  = "every"
 	SyncNever  = "never"
 )
 
-// Level is how far records are to be written.
+// Level says how durable records must be.
 type Level uint8
 
 // The levels.
 const (
-	Written Level = iota // the file has them: they outlive the process
-	Synced               // the disk has them: they outlive the machine's power
+	Written Level = iota // in the file: they survive the process
+	Synced               // on the disk: they survive a power failure
 )
 
-// syncWithin is how long records may be written and not yet on the disk.
+// syncWithin limits how long written records may be unsynced.
 const syncWithin = time.Second
 
-// blobSize is from where on a value is a file of its own.
+// blobSize is the size from which a value is stored in a file of its own.
 const blobSize = 256 << 10
 
-// ErrFull says that the journal has reached its bound.
+// ErrFull means that the journal has reached its limit.
 var ErrFull = errors.New("the journal has reached max_journal_mb")
 
-// Writer appends to a run's journal. Append is for one goroutine, the rest for many.
+// Writer appends to a run's journal. Append must be called from one goroutine, the other methods
+// from any.
 type Writer struct {
 	dir     *Directory
 	options Options
@@ -60,50 +61,50 @@ type Writer struct {
 	ahead
 	files
 
-	written atomic.Uint64 // up to which record the file has them
+	written atomic.Uint64 // the last record in the file
 	synced  atomic.Uint64
 	syncing sync.Mutex
-	late    chan struct{} // there is something to be synced within syncWithin
+	late    chan struct{} // signals that something must be synced within syncWithin
 	ended   chan struct{}
 	ending  sync.WaitGroup
 }
 
-// ahead is what is yet to be written.
+// ahead contains what is not yet written.
 type ahead struct {
 	mu     sync.Mutex
 	parts  []part // the last one grows
 	out    []byte
-	broken error // no record can be made, or no blob written
+	broken error // a record could not be encoded, or a blob not written
 	s      uint64
 	chain  string
-	last   int64 // the last record's time
-	filled int64 // of the last part's file, with what is yet to be written
-	ends   []end // of the files that are full
-	// dropping says that files are being dropped, and named are the blobs that were named since they are.
+	last   int64 // time of the last record
+	filled int64 // size of the last part's file, including unwritten records
+	ends   []end // of the complete files
+	// dropping means that files are being dropped; named contains the blobs named since.
 	dropping bool
 	named    map[string]bool
-	total    int64 // of all files, likewise
+	total    int64 // of all files, including unwritten records
 }
 
-// files are those that are written to.
+// files contains the open files.
 type files struct {
 	io      sync.Mutex
 	file    File
 	outFile File
-	past    []File // of segments before, which may be being synced
+	past    []File // earlier segments, which may be being synced
 	segment int
-	size    int64 // of the file's whole records
+	size    int64 // of the file's complete records
 	outSize int64
 	bytes   int64 // of all files
 }
 
-// part is what is yet to be written to one file of the journal.
+// part contains the unwritten records of one file.
 type part struct {
 	segment int
 	lines   []byte
 }
 
-// writer opens the files behind a history.
+// writer opens the files after a history.
 func (d *Directory) writer(h *History, o Options) (*Writer, error) {
 	if o.Sync == "" {
 		o.Sync = SyncOutput
@@ -137,7 +138,7 @@ func (d *Directory) writer(h *History, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// openOut opens the file of the output, and cuts off a last line that has no end.
+// openOut opens the output file, and cuts off an incomplete last line.
 func (w *Writer) openOut() error {
 	_, torn, err := w.dir.Out()
 	if err != nil {
@@ -153,8 +154,7 @@ func (w *Writer) openOut() error {
 	return nil
 }
 
-// Append puts a record behind those before, and gives its number. It is written with the next
-// Flush.
+// Append adds a record and returns its number. The next Flush writes it.
 func (w *Writer) Append(r *Record) uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -182,7 +182,7 @@ func (w *Writer) Append(r *Record) uint64 {
 	return w.s
 }
 
-// add makes a line of a record.
+// add encodes a record.
 func (w *Writer) add(r *Record) {
 	r.S, r.T = w.s+1, max(w.options.Now(), w.last)
 	r.Y = w.s > 0 && w.synced.Load() == w.s
@@ -198,30 +198,29 @@ func (w *Writer) add(r *Record) {
 	w.total += int64(len(lines) - before)
 }
 
-// At is the last record that was appended, and Bytes are those of the journal with it.
+// At returns the place of the last appended record, and the size of the journal including it.
 func (w *Writer) At() (at From, bytes int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return From{w.s, w.chain}, w.total
 }
 
-// Time is the time for what is begun now: never before that of the last record.
+// Time returns the current time, but never one before the last record's.
 func (w *Writer) Time() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return max(w.options.Now(), w.last)
 }
 
-// Out puts a line behind those that the run has put out. It is written with the next Flush,
-// behind the records.
+// Out adds a line of the run's output. The next Flush writes it after the records.
 func (w *Writer) Out(line []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.out = append(append(w.out, line...), '\n')
 }
 
-// Flush has all that was appended written. After an error nothing is lost, and Flush can be
-// tried again.
+// Flush writes everything that was appended. After an error nothing is lost, and Flush can be
+// repeated.
 func (w *Writer) Flush(level Level) error {
 	w.mu.Lock()
 	s := w.s
@@ -270,7 +269,7 @@ func (w *Writer) write() error {
 	return nil
 }
 
-// back keeps what could not be written for the next time.
+// back keeps what could not be written for the next attempt.
 func (w *Writer) back(parts []part, out []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -282,7 +281,7 @@ func (w *Writer) back(parts []part, out []byte) {
 	w.out = append(out, w.out...)
 }
 
-// putPart appends to a file of the journal, which it begins where that is the next one.
+// putPart appends to a file of the journal, and creates it if it is the next one.
 func (w *Writer) putPart(p *part) error {
 	if p.segment != w.segment {
 		if err := w.next(p.segment); err != nil {
@@ -299,7 +298,7 @@ func (w *Writer) putPart(p *part) error {
 	return nil
 }
 
-// put appends to a file all of a text, or nothing.
+// put appends all of a text to a file, or nothing.
 func (w *Writer) put(f File, size *int64, text []byte) error {
 	if len(text) == 0 {
 		return nil
@@ -311,7 +310,7 @@ func (w *Writer) put(f File, size *int64, text []byte) error {
 	return nil
 }
 
-// next begins a further file of the journal.
+// next begins a new file of the journal.
 func (w *Writer) next(segment int) error {
 	if err := w.file.Sync(); err != nil {
 		return err
@@ -321,7 +320,7 @@ func (w *Writer) next(segment int) error {
 		return err
 	}
 	if size > 0 {
-		err = file.Truncate(0) // of a try before
+		err = file.Truncate(0) // left by an earlier attempt
 	}
 	if err = errors.Join(err, w.dir.files.SyncDir(".")); err != nil {
 		return errors.Join(err, file.Close())
@@ -331,7 +330,7 @@ func (w *Writer) next(segment int) error {
 	return nil
 }
 
-// sync has the disk have the records up to s; one sync is for all that wait.
+// sync syncs the records up to s; one sync serves all waiting callers.
 func (w *Writer) sync(s uint64) error {
 	if w.synced.Load() >= s {
 		return nil
@@ -352,18 +351,18 @@ func (w *Writer) sync(s uint64) error {
 	return nil
 }
 
-// Synced is the last record that the disk has.
+// Synced returns the last synced record.
 func (w *Writer) Synced() uint64 { return w.synced.Load() }
 
-// Later starts a sync for which nobody waits.
+// Later starts a sync in the background.
 func (w *Writer) Later() {
 	if w.options.Sync == SyncNever {
 		return
 	}
-	w.ending.Go(func() { _ = w.sync(w.written.Load()) }) // the next Flush finds an error that stays
+	w.ending.Go(func() { _ = w.sync(w.written.Load()) }) // the next Flush returns a permanent error
 }
 
-// syncLate syncs what was written, some time later.
+// syncLate syncs what was written, after a delay.
 func (w *Writer) syncLate() {
 	for {
 		select {
@@ -377,19 +376,19 @@ func (w *Writer) syncLate() {
 		case <-time.After(syncWithin):
 		}
 		if w.options.Sync != SyncNever {
-			_ = w.sync(w.written.Load()) // the next Flush finds an error that stays
+			_ = w.sync(w.written.Load()) // the next Flush returns a permanent error
 		}
 	}
 }
 
-// OutSize is how many bytes of output the file has.
+// OutSize returns the size of the output file.
 func (w *Writer) OutSize() int64 {
 	w.io.Lock()
 	defer w.io.Unlock()
 	return w.outSize
 }
 
-// CutOut cuts the file of the output to a size.
+// CutOut truncates the output file to a size.
 func (w *Writer) CutOut(size int64) error {
 	w.io.Lock()
 	defer w.io.Unlock()
@@ -400,7 +399,7 @@ func (w *Writer) CutOut(size int64) error {
 	return nil
 }
 
-// Close closes the files and lets others run the run. It flushes nothing.
+// Close closes the files and unlocks the run. It does not flush.
 func (w *Writer) Close() error {
 	close(w.ended)
 	w.ending.Wait()

@@ -1,9 +1,9 @@
-// Package ledger records who decided what a run was asked: what hosts asked, calls of tools
-// that were to be approved of, awaited emits (spec/27-ledger.md); its API promises nothing.
+// Package ledger records the decisions about a run's requests: requests of hosts, tool calls that
+// need approval, and awaited emits (spec/27-ledger.md); its API promises nothing.
 //
-// The records have the form of package audit, and none of their own at a process's beginning and
-// end: a run that is played again makes the same ones, and those that stand there already are
-// compared, not written again.
+// The records have the form of package audit, without records at the beginning and end of a
+// process: a run that is replayed produces the same records, and existing ones are compared instead
+// of written again.
 package ledger
 
 import (
@@ -13,20 +13,20 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
-// What is what messages call a ledger.
+// What is the name of a ledger in messages.
 const What = "ledger"
 
-// Ledger is a ledger that is being written. Many runs may share one. Safe for concurrent use.
+// Ledger is a ledger open for writing. Several runs may share it. It is safe for concurrent use.
 type Ledger struct{ log *audit.Log }
 
-// Options are how a ledger is written. The zero value will do.
+// Options configures a ledger. The zero value is valid.
 type Options struct {
-	SyncEach bool                        // every record is on the disk before what follows from it happens
-	Wrap     func(audit.File) audit.File // nil: the file as it is; tests have disks fill up
+	SyncEach bool                        // sync each record before its consequences
+	Wrap     func(audit.File) audit.File // wraps the file; for tests
 }
 
-// Open takes a ledger over, or makes a new one. A last line that was torn is cut off. Its error
-// is an *audit.LockedError, an *audit.BrokenError, or that of the file.
+// Open opens or creates a ledger. It cuts off an incomplete last line. The error is an
+// *audit.LockedError, an *audit.BrokenError, or that of the file.
 func Open(path string, o Options) (*Ledger, error) {
 	log, err := audit.Open(path, audit.Options{What: What, Bare: true, SyncEach: o.SyncEach, Wrap: o.Wrap})
 	if err != nil {
@@ -35,39 +35,39 @@ func Open(path string, o Options) (*Ledger, error) {
 	return &Ledger{log}, nil
 }
 
-// Head is the last record.
+// Head returns the head of the ledger: its last record.
 func (l *Ledger) Head() audit.Head { return l.log.Head() }
 
-// Torn is how many bytes of a line that was torn off were cut when the ledger was opened.
+// Torn returns how many bytes of an incomplete line Open has cut off.
 func (l *Ledger) Torn() int64 { return l.log.Torn() }
 
-// Path is where the ledger is.
+// Path returns the path of the ledger.
 func (l *Ledger) Path() string { return l.log.Path() }
 
-// Close gives the ledger free.
+// Close unlocks the ledger.
 func (l *Ledger) Close() error { return l.log.Close() }
 
-// RunOptions are what is to be known of a run.
+// RunOptions describes a run.
 type RunOptions struct {
 	ID    string
-	Clean func(text []byte) []byte // removes secrets from JSON; nil leaves it as it is
-	// Resumed says that the run is played again from its beginning: what stands in the ledger
-	// of it is compared.
+	Clean func(text []byte) []byte // removes secrets from JSON; nil leaves it unchanged
+	// Resumed means that the run is replayed from its beginning, and existing records of it are
+	// compared.
 	Resumed bool
-	// Since is the last record of the ledger up to which the run was not played again: it is gone
-	// on with from a snapshot. 0: from its beginning.
+	// Since is the last record before the snapshot from which the run continues; 0 means that it is
+	// replayed from its beginning.
 	Since int64
-	// Before is called before a record is written, and its error is that of the record: what the
-	// record follows from must be kept first. nil: nothing must.
+	// Before, if not nil, is called before a record is written, to store what the record depends
+	// on. Its error becomes the record's.
 	Before func() error
-	Now    func() time.Time // nil: the clock
+	Now    func() time.Time // nil means the clock
 }
 
 // Run records the decisions of one run. It is not safe for concurrent use.
 type Run struct {
 	l     *Ledger
 	o     RunOptions
-	seen  map[int64]int // how many records an effect has had
+	seen  map[int64]int // number of records of each effect
 	stood standing      // of a resumed run
 }
 
@@ -96,8 +96,8 @@ func Begin(l *Ledger, o RunOptions) (*Run, error) {
 	return r, nil
 }
 
-// Add records what effect e has decided, unless that stands there already. Records of one effect
-// are told apart by their order. The error is a *ConflictError when something else stands there.
+// Add records a decision of effect e, unless the record exists. Records of one effect are
+// distinguished by their order. The error is a *ConflictError if a different record exists.
 func (r *Run) Add(e int64, x audit.Record) error {
 	n := r.seen[e]
 	if r.stood.has(e, n) {
@@ -123,9 +123,9 @@ func (r *Run) Add(e int64, x audit.Record) error {
 	return nil
 }
 
-// Live says that the run has gone through its past: what stands in the ledger of it and was not
-// decided again is what the past has lost, and is cut off, as it will be decided anew. It gives
-// how many records that were. Those before which other runs have written stay.
+// Live ends the replay. Existing records of the run that were not produced again belong to
+// decisions that the run has lost; they are cut off, because the decisions will be made again. It
+// returns their number. Records that are followed by those of other runs remain.
 func (r *Run) Live() (cut int, err error) {
 	left := r.stood.left()
 	if len(left) == 0 {
@@ -139,20 +139,19 @@ func (r *Run) Live() (cut int, err error) {
 	return cut, r.l.log.Cut(at)
 }
 
-// Head is the hash of the ledger's last record.
+// Head returns the hash of the ledger's last record.
 func (r *Run) Head() string { return r.l.Head().Hash }
 
-// Seq is the number of the ledger's last record; 0 without one.
+// Seq returns the number of the ledger's last record, or 0.
 func (r *Run) Seq() int64 { return r.l.Head().Seq }
 
-// Sync has the disk have all records.
+// Sync writes all records to the disk.
 func (r *Run) Sync() error { return audit.Sync(r.l.log) }
 
-// Path is where the ledger is.
+// Path returns the path of the ledger.
 func (r *Run) Path() string { return r.l.Path() }
 
-// IsBroken says whether an error is that of a ledger that was changed, or that says something else
-// than its run.
+// IsBroken reports whether an error means that the ledger was changed, or contradicts its run.
 func IsBroken(err error) bool {
 	var broken *audit.BrokenError
 	var conflict *ConflictError

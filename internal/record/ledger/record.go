@@ -12,9 +12,9 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// The kinds of records, besides the types of hosts' messages that a person may answer: calls of
-// tools that were to be approved of, awaited emits, what was decided of an effect of which nobody knows whether it happened, and
-// a run that goes another way than the one that it goes on from.
+// The kinds of records besides the types of hosts' messages that a person may answer: tool calls
+// that need approval, awaited emits, the decision about an effect with an unknown outcome, and a
+// fork of a run.
 const (
 	KindTool    = vm.DecidedTool
 	KindAwait   = vm.DecidedAwait
@@ -29,7 +29,7 @@ type Subject struct {
 	ID     json.RawMessage `json:"id"`
 }
 
-// Data is what was asked and decided. It is without secrets where it is recorded.
+// Data is the request and the decision, without secrets.
 type Data struct {
 	Channel string          `json:"channel,omitempty"`
 	Asked   json.RawMessage `json:"asked"`
@@ -37,7 +37,7 @@ type Data struct {
 	Error   string          `json:"error,omitempty"`
 	MS      int64           `json:"ms"`
 	Path    []Part          `json:"path,omitempty"`
-	// Of answers by yes or no.
+	// For yes/no answers.
 	Decision       string  `json:"decision,omitempty"`
 	Scope          string  `json:"scope,omitempty"`
 	Reason         string  `json:"reason,omitempty"`
@@ -46,13 +46,13 @@ type Data struct {
 	ExecutedSHA256 string  `json:"executed_sha256,omitempty"`
 }
 
-// Part is who took part in a decision: by an effect, or at a place.
+// Part is a participant in a decision: by an effect, or at a position.
 type Part struct {
 	audit.Actor
 	Effect int64 `json:"effect,omitempty"`
 }
 
-// Now is the time in milliseconds.
+// Now returns the time in milliseconds.
 func (r *Run) Now() int64 { return r.o.Now().UnixMilli() }
 
 // Decided records a decision.
@@ -75,8 +75,8 @@ func (r *Run) Decided(d *vm.Decision) error {
 	return r.record(d.Kind, who, s, &data)
 }
 
-// Record records what another decides than the run itself: a person about an effect of which
-// nobody knows, or that a run goes on from another.
+// Record records a decision from outside the run: about an effect with an unknown outcome, or a
+// fork.
 func (r *Run) Record(kind string, who audit.Actor, s Subject, data *Data) error {
 	return r.record(kind, who, s, data)
 }
@@ -93,10 +93,11 @@ func (r *Run) record(kind string, who audit.Actor, s Subject, data *Data) error 
 	return r.Add(s.Effect, audit.Record{Kind: kind, Actor: who, Subject: r.o.Clean(about), Data: r.o.Clean(text)})
 }
 
-// personal are the types of actors, the most personal first. What nobody decided comes last.
+// personal lists the types of actors, the most personal first. Decisions without an actor come
+// last.
 var personal = []string{effect.ActorHuman, effect.ActorApplication, effect.ActorFlag, effect.ActorAgent, effect.ActorRule, effect.ActorTimeout, effect.ActorDefault}
 
-// decider is who has made a decision, and those who took part in a handler's.
+// decider returns who has made a decision, and the participants in a handler's.
 func decider(d *vm.Decision) (who audit.Actor, path []Part) {
 	switch {
 	case d.By != effect.ByHandler && d.Call != nil:
@@ -115,7 +116,7 @@ func decider(d *vm.Decision) (who audit.Actor, path []Part) {
 	case len(path) > 0:
 	case at != "":
 		path = []Part{{Actor: audit.Actor{Type: effect.ActorRule, Name: d.At.Function, At: at}}}
-	default: // the library's own handler, which asks and has a default
+	default: // the library's default handler, which asks and has a default
 		path = []Part{{Actor: audit.Actor{Type: effect.ActorDefault}}}
 	}
 	who = slices.MinFunc(path, func(a, b Part) int { return rank(a) - rank(b) }).Actor
@@ -127,13 +128,13 @@ func actor(a effect.Actor) audit.Actor { return audit.Actor{Type: a.Type, Name: 
 
 func rank(p Part) int { return slices.Index(personal, p.Type) }
 
-// approval says which call a host's approval was about.
+// approval records which call a host's approval was about.
 func (r *Run) approval(d *Data) {
 	var asked struct {
 		Tool *string         `json:"tool"`
 		Args json.RawMessage `json:"args"`
 	}
-	_ = json.Unmarshal(d.Asked, &asked) // of another form: it names none
+	_ = json.Unmarshal(d.Asked, &asked) // a request of another form names none
 	d.Tool = asked.Tool
 	args := asked.Args
 	if a := decision.Of(d.Answer); a.Allow && a.Input != nil {
@@ -144,12 +145,12 @@ func (r *Run) approval(d *Data) {
 	}
 }
 
-// call says what was decided about a tool's call.
+// call records the decision about a tool call.
 func (r *Run) call(d *Data, x *effect.AppDecided) {
 	var asked struct {
 		Tool *string `json:"tool"`
 	}
-	_ = json.Unmarshal(d.Asked, &asked) // as it was made
+	_ = json.Unmarshal(d.Asked, &asked) // it was encoded before
 	d.Tool = asked.Tool
 	d.Decision, d.Scope, d.Reason = x.Decision, x.Scope, x.Reason
 	d.ArgsSHA256, d.ExecutedSHA256 = x.ArgsSHA256, x.ExecutedSHA256

@@ -9,13 +9,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
 
-// ConflictError is that a run that is played again decides something else than stands in its
-// ledger.
+// ConflictError means that a replayed run decides differently from its record in the ledger.
 type ConflictError struct {
 	File   string
-	Seq    int64 // of the record that stands there
+	Seq    int64 // of the existing record
 	Effect int64
-	Was    string // the record, without what each writing has anew
+	Was    string // the record, without what differs each time
 	Is     string
 }
 
@@ -23,23 +22,23 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s: seq %d: it does not follow from the run: effect %d decided %s, and there stands %s", e.File, e.Seq, e.Effect, e.Is, e.Was)
 }
 
-// place is one record of a run: the n-th of effect e, from 0.
+// place identifies a record of a run: the n-th of effect e, from 0.
 type place struct {
 	e int64
 	n int
 }
 
-// stand is a record that stands in a ledger.
+// stand is an existing record in a ledger.
 type stand struct {
 	seq  int64
 	text string
 	seen bool
 }
 
-// standing are the records of a run that stand in a ledger.
+// standing contains the existing records of a run.
 type standing map[place]*stand
 
-// standing reads those of a run.
+// standing reads the existing records of a run.
 func (l *Ledger) standing(run string) (standing, error) {
 	f, err := os.Open(l.Path())
 	if err != nil {
@@ -65,16 +64,16 @@ func (l *Ledger) standing(run string) (standing, error) {
 	return all, nil
 }
 
-// effectOf is the number of the effect that a record is about.
+// effectOf returns the number of the effect that a record is about.
 func effectOf(subject json.RawMessage) int64 {
 	var s struct {
 		Effect int64 `json:"effect"`
 	}
-	_ = json.Unmarshal(subject, &s) // of another form: of none
+	_ = json.Unmarshal(subject, &s) // a subject of another form names none
 	return s.Effect
 }
 
-// lasting is what of a record is the same whenever it is written.
+// lasting returns the part of a record that is the same whenever it is written.
 func lasting(kind string, actor audit.Actor, subject, data json.RawMessage) (string, error) {
 	var members map[string]json.RawMessage
 	if data != nil {
@@ -97,7 +96,7 @@ func lasting(kind string, actor audit.Actor, subject, data json.RawMessage) (str
 
 func (s standing) has(e int64, n int) bool { return s[place{e, n}] != nil }
 
-// compare holds a record to the one that stands there.
+// compare compares a record with the existing one.
 func (s standing) compare(file string, e int64, n int, x audit.Record) error {
 	was := s[place{e, n}]
 	is, err := lasting(x.Kind, x.Actor, x.Subject, x.Data)
@@ -111,7 +110,7 @@ func (s standing) compare(file string, e int64, n int, x audit.Record) error {
 	return nil
 }
 
-// left are the numbers of those that were not decided again.
+// left returns the numbers of the records that were not produced again.
 func (s standing) left() map[int64]bool {
 	var all map[int64]bool
 	for _, x := range s {
@@ -125,8 +124,8 @@ func (s standing) left() map[int64]bool {
 	return all
 }
 
-// tail is where the records at the ledger's end begin all of which are among those, and how many
-// they are.
+// tail returns where the records at the end of the ledger begin that all belong to the given ones,
+// and their number.
 func (l *Ledger) tail(of map[int64]bool) (at audit.Position, n int, err error) {
 	f, err := os.Open(l.Path())
 	if err != nil {

@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// The format is github.com/google/pprof's proto/profile.proto, a gzipped
-// protocol buffer. Importing its own package would cost every start of the
-// process a quarter of a millisecond, for code that is needed only to read
-// profiles; the tests use it to read.
+// The format is github.com/google/pprof's proto/profile.proto, a gzipped protocol buffer. Importing
+// its package would slow every start of the process by a quarter of a millisecond; only the tests
+// use it, to read profiles.
 
-// Write writes the profile, when the run is over.
+// Write writes the profile after the run.
 func (r *Recorder) Write(w io.Writer) error {
 	z := gzip.NewWriter(w)
 	_, err := z.Write(r.encode(time.Since(r.begun)))
@@ -26,7 +25,7 @@ func (r *Recorder) Write(w io.Writer) error {
 	return nil
 }
 
-// encode is the message Profile; the comments name its fields.
+// encode encodes the message Profile; the comments name its fields.
 func (r *Recorder) encode(lasted time.Duration) []byte {
 	var e encoder
 	e.texts.of("") // number 0 of the string table
@@ -79,22 +78,22 @@ func (r *Recorder) encode(lasted time.Duration) []byte {
 	return e.out
 }
 
-// encoder writes fields of protocol buffers.
+// encoder encodes fields of protocol buffers.
 type encoder struct {
 	out   []byte
 	texts numbered[string]
 }
 
-// number writes a varint field.
+// number encodes a varint field.
 func (e *encoder) number(field int, n uint64) {
 	e.out = binary.AppendUvarint(e.out, uint64(field)<<3)
 	e.out = binary.AppendUvarint(e.out, n)
 }
 
-// text writes a string's number in the table.
+// text encodes the index of a string in the table.
 func (e *encoder) text(field int, t string) { e.number(field, e.texts.of(t)-1) }
 
-// kind is a ValueType.
+// kind encodes a ValueType.
 func (e *encoder) kind(name, unit string) {
 	e.text(1, name)
 	e.text(2, unit)
@@ -106,7 +105,7 @@ func (e *encoder) bytes(field int, b []byte) {
 	e.out = append(e.out, b...)
 }
 
-// message writes a field that holds the fields that fill writes.
+// message encodes a field with the fields that fill encodes.
 func (e *encoder) message(field int, fill func()) {
 	outer := e.out
 	e.out = nil

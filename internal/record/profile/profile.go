@@ -1,6 +1,6 @@
-// Package profile makes a CPU profile of a run in the format of pprof: how much
-// time the program's functions and lines take, with the library's natives and
-// the effects, and how long its tasks wait. `go tool pprof` reads it.
+// Package profile records a CPU profile of a run in the format of pprof: the time of the program's
+// functions and lines, including the library's natives and the effects, and the waiting time of its
+// tasks. `go tool pprof` reads it.
 package profile
 
 import (
@@ -16,10 +16,10 @@ import (
 // Period is the time between two samples.
 const Period = time.Millisecond
 
-// started is when the process has, for clocks.
+// started is the start time of the process, for relative times.
 var started = time.Now()
 
-// The values of a sample, in their order.
+// The values of a sample, in order.
 const (
 	samples = iota
 	cpu     // nanoseconds
@@ -28,9 +28,9 @@ const (
 	values
 )
 
-// sample is a stack that was seen, and what it took.
+// sample is a stack and its total time.
 type sample struct {
-	at     []uint64 // location numbers, the innermost first
+	at     []uint64 // location numbers, innermost first
 	values [values]int64
 }
 
@@ -41,7 +41,7 @@ type function struct{ name, file string }
 
 // Recorder collects a run's samples.
 type Recorder struct {
-	// VM is what a vm.Config takes.
+	// VM is passed to vm.Config.
 	VM *vm.Profile
 
 	program   string
@@ -56,14 +56,14 @@ type Recorder struct {
 	done sync.WaitGroup
 }
 
-// New makes a Recorder for a run of the named program. Its clock stands still.
+// New returns a Recorder for a run of the named program. Its clock is stopped.
 func New(program string) *Recorder {
 	r := &Recorder{program: program, begun: time.Now(), stacks: map[string]*sample{}, stop: make(chan struct{})}
 	r.VM = &vm.Profile{Sample: r.sample, Waited: r.waited, Now: func() int64 { return int64(time.Since(r.begun)) + 1 }}
 	return r
 }
 
-// Start lets the clock go: samples are taken until Stop.
+// Start starts the clock: samples are taken until Stop.
 func (r *Recorder) Start() {
 	r.done.Go(func() {
 		tick := time.NewTicker(Period)
@@ -75,10 +75,9 @@ func (r *Recorder) Start() {
 			case <-r.stop:
 				return
 			case <-tick.C:
-				// A tick may be late, for example with one processor, and then
-				// stands for more time. The program is one thread: it cannot have
-				// worked longer than the time that has passed, nor longer than the
-				// whole process.
+				// A late tick stands for more time, for example with one processor. The program
+				// uses one thread: it cannot have worked longer than the time that has passed, nor
+				// longer than the whole process.
 				p, w := time.Since(started), cputime.Used()
 				owed += min(p-passed, w-worked)
 				passed, worked = p, w
@@ -90,7 +89,7 @@ func (r *Recorder) Start() {
 	})
 }
 
-// Stop ends sampling.
+// Stop stops sampling.
 func (r *Recorder) Stop() {
 	close(r.stop)
 	r.done.Wait()
@@ -108,7 +107,7 @@ func (r *Recorder) waited(stack []vm.Place, nanoseconds int64) {
 	v[wait] += nanoseconds
 }
 
-// of finds the sample of a stack.
+// of returns the sample of a stack.
 func (r *Recorder) of(stack []vm.Place) *sample {
 	at := make([]uint64, len(stack))
 	r.key = r.key[:0]
@@ -125,7 +124,7 @@ func (r *Recorder) of(stack []vm.Place) *sample {
 	return s
 }
 
-// location numbers a line of a function; columns make no difference.
+// location returns the number of a function's line, ignoring columns.
 func (r *Recorder) location(p vm.Place) uint64 {
 	f := function{p.Function, p.File}
 	if f.name == "" {
@@ -137,7 +136,7 @@ func (r *Recorder) location(p vm.Place) uint64 {
 	return r.locations.of(location{r.functions.of(f), uint64(p.Line)})
 }
 
-// numbered gives each thing a number, from 1.
+// numbered assigns numbers, from 1.
 type numbered[T comparable] struct {
 	numbers map[T]uint64
 	all     []T

@@ -10,30 +10,30 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// Beside stands between a test and the world (spec/25-tapes.md): what the test asks of the world
-// comes from the test's tape and, where a tape is recorded, what is missing there from the world.
-// A nil Beside has nothing. Safe for concurrent use.
+// Beside answers a test's requests from its tape (spec/25-tapes.md) and, while a tape is recorded,
+// performs and records requests that are missing there. A nil Beside answers nothing. It is safe
+// for concurrent use.
 type Beside struct {
 	mu       sync.Mutex
 	there    bool // the test has a tape
 	player   *Player
-	recorder *Recorder // nil: nothing is recorded
-	n        int64     // effects so far
-	base     int64     // what precedes the numbers of recorded ones
+	recorder *Recorder // nil records nothing
+	n        int64     // number of effects so far
+	base     int64     // added to the numbers of recorded effects
 	recorded int
 	why      error // why the last effect was not found
 }
 
-// besides are the areas of what a test may get from its tape. In a test, all else follows from
-// the test itself.
+// besides lists the areas that a tape can answer for a test. Everything else depends only on the
+// test itself.
 var besides = []effect.Area{effect.Models, effect.Hosts, effect.Servers, effect.Web, effect.Commands, effect.Files, effect.Environment, effect.Applications}
 
-// firstTaped is the first number of what was opened on a tape; the runtime's own are below.
+// firstTaped is the first number of objects opened on a tape; the runtime's own are lower.
 const firstTaped = 1 << 40
 
-// NewBeside begins a test. t is its tape, without secrets in its requests, or nil; record takes
-// the lines of what is missing there, nil for nothing, and clean removes secrets from them and from
-// requests. Where there is no tape the lines begin with h.
+// NewBeside begins a test. t is its tape, with secrets removed from its requests, or nil. record
+// receives the lines of requests that are missing there; nil records none. clean removes secrets
+// from lines and requests. Without a tape the lines begin with h.
 func NewBeside(t *Tape, record io.Writer, h Header, clean func([]byte) []byte) *Beside {
 	b := &Beside{there: t != nil}
 	if t == nil {
@@ -54,14 +54,14 @@ func NewBeside(t *Tape, record io.Writer, h Header, clean func([]byte) []byte) *
 	return b
 }
 
-// asked says whether a test may get from its tape what a request is for.
+// asked reports whether a tape can answer a request of a test.
 func asked(r effect.Request) bool {
 	k := r.Kind()
 	return Recorded(k) && slices.Contains(besides, effect.Of(k).By) && (effect.Of(k).By != effect.Applications || k == effect.KindAppCall)
 }
 
-// Perform gives what is on the tape for a request, or performs and records it. found is false
-// when neither is so.
+// Perform returns the recorded result of a request, or performs and records it. Otherwise found is
+// false.
 func (b *Beside) Perform(ctx context.Context, r effect.Request, next effect.Performer) (result effect.Result, found bool, err error) {
 	if b == nil || !asked(r) {
 		return nil, false, nil
@@ -93,7 +93,8 @@ func (b *Beside) Perform(ctx context.Context, r effect.Request, next effect.Perf
 	result, err = next.Perform(ctx, r)
 	b.mu.Lock()
 	if !errors.Is(err, effect.ErrWaits) {
-		if effect.Of(r.Kind()).By != effect.Environment { // for variables alone no test needs a tape
+		// a test that only reads variables needs no tape
+		if effect.Of(r.Kind()).By != effect.Environment {
 			b.recorded++
 		}
 		b.recorder.Ended(b.base+n, r, result, err, nil)
@@ -101,7 +102,7 @@ func (b *Beside) Perform(ctx context.Context, r effect.Request, next effect.Perf
 	return result, true, err
 }
 
-// opened says whether the recorder knows what a request is about.
+// opened reports whether the recorder knows the object of a request.
 func (b *Beside) opened(r effect.Request, number int64) bool {
 	if b.recorder == nil {
 		return false
@@ -110,13 +111,13 @@ func (b *Beside) opened(r effect.Request, number int64) bool {
 	return known
 }
 
-// Closes says whether a request that was not found may not go to the world: the test has a tape,
-// and files are on it.
+// Closes reports whether a request that was not found must not be performed: the test has a tape,
+// and tapes contain file accesses.
 func (b *Beside) Closes(r effect.Request) bool {
 	return b != nil && b.there && asked(r) && effect.Of(r.Kind()).By == effect.Files
 }
 
-// Why says in what the last request that was not found differs from the tape; "" without a tape.
+// Why returns how the last request that was not found differs from the tape, or "".
 func (b *Beside) Why() string {
 	if b == nil || b.why == nil {
 		return ""
@@ -124,7 +125,8 @@ func (b *Beside) Why() string {
 	return b.why.Error()
 }
 
-// Recorded is how many lines a tape is needed for, of those that were recorded, and ends them. The code stands for how the test ended.
+// Recorded ends the recording and returns how many of its lines require a tape. The code stands for
+// how the test ended.
 func (b *Beside) Recorded() (lines int, err error) {
 	if b.recorder == nil || b.recorded == 0 {
 		return 0, nil
@@ -132,10 +134,10 @@ func (b *Beside) Recorded() (lines int, err error) {
 	return b.recorded, b.recorder.Close(0)
 }
 
-// Unused counts the entries of the tape that the test has not asked for, by their kinds.
+// Unused counts the tape's entries that the test has not used, by kind.
 func (b *Beside) Unused() (kinds []string, n int) {
 	kinds, n = b.player.Unused()
-	if len(kinds) == 1 && kinds[0] == string(effect.KindAppCall) { // of functions, which are called
+	if len(kinds) == 1 && kinds[0] == string(effect.KindAppCall) { // these are called functions
 		return nil, 0
 	}
 	return kinds, n

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// pretty is JSON as people read it, in lines.
+// pretty returns indented JSON as lines.
 func pretty(text []byte) []string {
 	var out bytes.Buffer
 	c := cmp.Or(canonical(text), "{}")
@@ -17,7 +17,7 @@ func pretty(text []byte) []string {
 	return strings.Split(out.String(), "\n")
 }
 
-// unified is a unified diff, without a header; "" when there is no difference.
+// unified returns a unified diff without a header, or "".
 func unified(a, b []string) string {
 	const around = 3
 	var out []string
@@ -35,7 +35,7 @@ func unified(a, b []string) string {
 		}
 		i, j = i+1, j+1
 	}
-	// What is far from every difference is left out.
+	// Lines far from every difference are omitted.
 	keep := make([]bool, len(out))
 	for n, line := range out {
 		if line[0] != ' ' {
@@ -60,10 +60,10 @@ func unified(a, b []string) string {
 	return strings.Join(text, "\n")
 }
 
-// mostCells bounds the table of lcs; longer texts are compared line by line.
+// mostCells limits the table of lcs; longer texts are compared line by line.
 const mostCells = 4 << 20
 
-// lcs gives the pairs of lines of a longest common subsequence.
+// lcs returns the pairs of lines of a longest common subsequence.
 func lcs(a, b []string) (out [][2]int) {
 	if len(a)*len(b) > mostCells {
 		for i := range min(len(a), len(b)) {

@@ -10,18 +10,18 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// DivergedError reports that a program does something else than the recorded run on whose results
-// it is run: a tape's, or a durable run's.
+// DivergedError reports that a program behaves differently from the recorded run whose results it
+// uses: a tape's, or a durable run's.
 type DivergedError struct {
-	At      string      // where the program is, as FILE:LINE:COLUMN; "" if its text is unknown
-	Place   vm.Place    // where the program is, if it was replayed from a tape
-	Effect  int64       // the number of the effect; 0 if it is not an effect that differs
+	At      string      // position in the program, as FILE:LINE:COLUMN; "" if its source is unknown
+	Place   vm.Place    // position in the program, if it was replayed from a tape
+	Effect  int64       // number of the effect; 0 if the difference is not in an effect
 	Kind    effect.Kind // of the effect
-	Reason  string      // what the recording has instead
+	Reason  string      // what the recording contains instead
 	Diff    string      // from the recorded request to this one; "" without a recorded one
-	Journal bool        // it was recorded in a durable run's journal, not on a tape
-	Ends    bool        // nothing is left in the recording
-	Err     error       // the cause, if it is not an effect that differs; may be nil
+	Journal bool        // recorded in a durable run's journal, not on a tape
+	Ends    bool        // the recording has ended
+	Err     error       // the cause, if the difference is not in an effect; may be nil
 }
 
 func (e *DivergedError) Error() string {
@@ -31,7 +31,7 @@ func (e *DivergedError) Error() string {
 	return e.At + ": " + e.Message()
 }
 
-// Message returns the error without the place.
+// Message returns the error without the position.
 func (e *DivergedError) Message() string {
 	text := e.Reason
 	switch {
@@ -51,7 +51,7 @@ func (e *DivergedError) Message() string {
 // Unwrap returns the cause.
 func (e *DivergedError) Unwrap() error { return e.Err }
 
-// missing returns the error for a request that no entry has.
+// missing returns the error for a request without an entry.
 func (p *Player) missing(e int64, k key, text []byte) error {
 	out := &DivergedError{Effect: e - p.before, Kind: k.kind, Ends: true}
 	best, bestFree, fewest := -1, false, 0
@@ -90,7 +90,7 @@ func (p *Player) missing(e int64, k key, text []byte) error {
 	return out
 }
 
-// differing counts the leaves in which two JSON values differ.
+// differing returns the number of leaves in which two JSON values differ.
 func differing(a, b []byte) int {
 	var x, y any
 	if json.Unmarshal(orNull(a), &x) != nil || json.Unmarshal(orNull(b), &y) != nil {
@@ -142,7 +142,7 @@ func same(x, y any) bool {
 	return errors.Join(err, err2) == nil && string(a) == string(b)
 }
 
-// size is how many leaves a value has.
+// size returns the number of a value's leaves.
 func size(x any) int {
 	n := 0
 	switch x := x.(type) {
@@ -165,7 +165,7 @@ func orNull(text []byte) []byte {
 	return text
 }
 
-// canonical is a text in canonical form; "" stands for an object with nothing in it.
+// canonical returns a text in canonical form; "" stands for an empty object.
 func canonical(text []byte) string {
 	if len(text) == 0 || string(text) == "{}" {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// EntryOf is what an effect gave, as an entry without its request.
+// EntryOf returns the entry for an effect's result, without its request.
 func EntryOf(e int64, k effect.Kind, result effect.Result, err error, at *vm.Moment) (Entry, error) {
 	x := Entry{E: e, Q: k, Err: FailureOf(err), W: Written(at)}
 	if err != nil {
@@ -24,7 +24,7 @@ func EntryOf(e int64, k effect.Kind, result effect.Result, err error, at *vm.Mom
 	return x, werr
 }
 
-// Restore returns the entry with secrets in it; e stays as it is.
+// Restore returns a copy of the entry with the secrets in it.
 func (e Entry) Restore(value func(name string) (string, bool)) Entry {
 	e.R, e.V = secret.RestoreJSON(e.R, value), secret.RestoreJSON(e.V, value)
 	cloned := false
@@ -42,19 +42,19 @@ func (e Entry) Restore(value func(name string) (string, bool)) Entry {
 	return e
 }
 
-// Differ shows in which lines two JSON values differ; "" when they do not.
+// Differ returns the lines in which two JSON values differ, or "".
 func Differ(a, b []byte) string { return unified(pretty(a), pretty(b)) }
 
-// Writer writes a tape of entries that are made elsewhere.
+// Writer writes a tape from existing entries.
 type Writer struct{ r *Recorder }
 
 // Write begins a tape.
 func Write(to io.Writer, h Header) *Writer { return &Writer{Record(to, h, nil)} }
 
-// Entry writes one.
+// Entry writes an entry.
 func (w *Writer) Entry(e *Entry) { w.r.write(e) }
 
-// Flush writes what was written down of a run that has not ended.
+// Flush writes the buffered lines of a run that has not ended.
 func (w *Writer) Flush() error {
 	if err := w.r.out.Flush(); w.r.err == nil {
 		return err

@@ -13,19 +13,19 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Failure is the error that an effect gave. Kind is the error's type in the program, or one of
+// Failure is the recorded error of an effect. Kind is the error's type in the program, or one of
 // those below.
 type Failure struct {
 	Kind    string         `json:"kind"`
 	Message string         `json:"message"`
 	Fields  map[string]any `json:"fields,omitempty"`
-	X       string         `json:"x,omitempty"` // what is known of the effect: "none" when it is missing
-	// By and Name are who decided it, as of an answer.
+	X       string         `json:"x,omitempty"` // what is known of the effect: "none" if missing
+	// By and Name say who decided it, as in an answer.
 	By   string `json:"by,omitempty"`
 	Name string `json:"name,omitempty"`
 }
 
-// Kinds of failure that no program catches.
+// Kinds of failure that no program can catch.
 const (
 	cancelled = "Cancelled" // it was ended early
 	broken    = "Broken"    // it ended the run
@@ -33,7 +33,7 @@ const (
 
 var statuses = []string{effect.None: "", effect.Done: "done", effect.Unknown: "unknown"}
 
-// FailureOf returns an error as it is written down.
+// FailureOf returns the recorded form of an error.
 func FailureOf(err error) *Failure {
 	if err == nil {
 		return nil
@@ -47,7 +47,7 @@ func FailureOf(err error) *Failure {
 	return &Failure{Kind: broken, Message: err.Error()}
 }
 
-// Cause returns the error of which FailureOf made f.
+// Cause returns the error from which FailureOf created f.
 func (f *Failure) Cause() error {
 	switch f.Kind {
 	case cancelled:
@@ -62,7 +62,7 @@ func (f *Failure) Cause() error {
 	return e
 }
 
-// UnmarshalJSON reads a Failure: a number with neither point nor exponent is an Int.
+// UnmarshalJSON parses a Failure: a number with neither point nor exponent is an Int.
 func (f *Failure) UnmarshalJSON(text []byte) error {
 	type plain Failure
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -100,7 +100,7 @@ func number(n json.Number) (any, error) {
 	return n.Int64()
 }
 
-// MarshalJSON writes a Float so that it is read as one.
+// MarshalJSON writes a Float so that it is parsed as one.
 func (f Failure) MarshalJSON() ([]byte, error) {
 	type plain Failure
 	fields := make(map[string]any, len(f.Fields))
@@ -114,8 +114,8 @@ func (f Failure) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(f))
 }
 
-// Outcome returns what the entry's effect gave, or the error that it failed with; opened is the
-// number of what it opened. The third result says why the entry cannot be read.
+// Outcome returns the effect's result or error; opened is the number of the object that it opened.
+// The third result says why the entry is invalid.
 func (e *Entry) Outcome(opened int64) (effect.Result, error, error) {
 	if e.Err != nil {
 		return nil, e.Err.Cause(), nil
@@ -134,7 +134,7 @@ func (e *Entry) Outcome(opened int64) (effect.Result, error, error) {
 	result := row.Result()
 	n, numbered := result.(effect.Numbered)
 	if numbered {
-		*n.Number() = opened // unless it says that nothing was
+		*n.Number() = opened // 0 means that nothing was opened
 	}
 	if len(e.V) > 0 {
 		if err := json.Unmarshal(e.V, result); err != nil {
@@ -156,8 +156,8 @@ func hasNumber(row *effect.Info) bool {
 	return ok
 }
 
-// resultOf writes a result down, without the number of what was opened. A number of 0 stands for
-// nothing, and stays.
+// resultOf returns the recorded form of a result, without the number of an opened object. 0 means
+// none, and is kept.
 func resultOf(result effect.Result) (json.RawMessage, error) {
 	if result == nil {
 		return nil, nil
@@ -169,7 +169,7 @@ func resultOf(result effect.Result) (json.RawMessage, error) {
 	return without(text, "id")
 }
 
-// setMessages writes down what a host said: its own lines, where they say all.
+// setMessages records a host's messages: as lines where a line contains the complete message.
 func (e *Entry) setMessages(all []effect.HostMessage) {
 	translated := false
 	for i := range all {
@@ -191,14 +191,14 @@ func (e *Entry) setMessages(all []effect.HostMessage) {
 	}
 }
 
-// says whether a line is all of a message.
+// says reports whether a line contains the complete message.
 func says(line []byte, m *effect.HostMessage) bool {
 	typ, id, payload, err := value.ParseMessage(line)
 	return err == nil && typ == m.Type && string(id) == m.ID &&
 		bytes.Equal(value.AppendJSON(nil, payload), value.AppendJSON(nil, m.Payload))
 }
 
-// lineOf is a message as a line of the host protocol.
+// lineOf returns a message as a line of the host protocol.
 func lineOf(m *effect.HostMessage) []byte {
 	b := append([]byte(`{"type":`), value.AppendJSON(nil, value.String(m.Type))...)
 	rest := value.AppendJSON(nil, m.Payload)
@@ -210,7 +210,7 @@ func lineOf(m *effect.HostMessage) []byte {
 	return b
 }
 
-// messages are what a host said.
+// messages returns the recorded messages of a host.
 func (e *Entry) messages() (*effect.ExchangeMessages, error) {
 	out := &effect.ExchangeMessages{}
 	if len(e.Sizes) > 0 && len(e.Sizes) != len(e.Lines) {

@@ -9,33 +9,34 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Player plays a tape. It is the past of a run.
+// Player plays a tape. It is a run's vm.Past.
 type Player struct {
 	// Show performs the output of an awaited emit.
 	Show func(context.Context, *effect.Emit) error
-	// Clean removes secrets from JSON; nil leaves it as it is. What a tape holds was cleaned.
+	// Clean removes secrets from JSON; nil leaves it unchanged. The requests on the tape are
+	// cleaned already.
 	Clean func(text []byte) []byte
 
 	tape   *Tape
-	before int64 // what precedes the numbers of effects, which errors do not show
+	before int64 // subtracted from the numbers of effects in errors
 	used   []bool
-	took   []int64 // by which effect an entry was taken
-	of     []int64 // of each entry, the effect that opened what it is about; 0 where the tape does not say
+	took   []int64 // the effect that has used each entry
+	of     []int64 // for each entry, the effect that opened its object; 0 if the tape does not say
 
-	byEffect  map[int64][]int     // entries
-	byRequest map[key][]int       // in their order
-	moments   map[vm.Moment][]int // what came in the midst of a turn
-	overs     []int               // when the run's context ended, while it waited
+	byEffect  map[int64][]int     // indices of entries
+	byRequest map[key][]int       // in order
+	moments   map[vm.Moment][]int // events in the middle of a turn
+	overs     []int               // ends of the run's context during a wait
 
-	begun  map[int]int64      // entries of effects under way
+	begun  map[int]int64      // entries of running effects
 	queue  indices            // the same, and some that have ended
-	opened map[number64]int64 // of a number that was given now: the effect on the tape
+	opened map[number64]int64 // effect on the tape by the number assigned now
 }
 
-// key is what a request is found by.
+// key identifies a request.
 type key struct {
 	kind    effect.Kind
-	of      int64 // 0 where the tape does not say
+	of      int64 // 0 if the tape does not say
 	request string
 }
 
@@ -50,12 +51,12 @@ func Play(t *Tape) *Player {
 	for i := range t.Entries {
 		e := &t.Entries[i]
 		p.of[i] = e.Of
-		if !numbered[e.Of] { // the entry of what opened it has no number: its place decides
+		if !numbered[e.Of] { // the entry that opened it has no number, so its position decides
 			p.of[i] = 0
 		}
 		at, inside := e.at()
 		switch {
-		case e.Place == PlaceWaits: // it is found by its request alone
+		case e.Place == PlaceWaits: // it is found only by its request
 			inside = false
 		case e.Place == PlaceOver && !inside:
 			p.overs = append(p.overs, i)
@@ -72,7 +73,7 @@ func Play(t *Tape) *Player {
 	return p
 }
 
-// Perform gives what an effect gave that does not wait.
+// Perform returns the result of an effect that does not wait.
 func (p *Player) Perform(e int64, r effect.Request) (result effect.Result, known bool, err error) {
 	if !Recorded(r.Kind()) {
 		return nil, false, nil
@@ -98,7 +99,7 @@ func (p *Player) Perform(e int64, r effect.Request) (result effect.Result, known
 	return result, true, failed
 }
 
-// Begin finds what an effect gave for which the program waits.
+// Begin finds the result of an effect for which the program waits.
 func (p *Player) Begin(e int64, r effect.Request) (vm.Standing, error) {
 	if !Recorded(r.Kind()) {
 		return vm.Unrecorded, nil
@@ -118,13 +119,13 @@ func (p *Player) Begin(e int64, r effect.Request) (vm.Standing, error) {
 	return vm.Recorded, nil
 }
 
-// Over is false: what a tape does not have is not to be had elsewhere.
+// Over returns false: a request that is not on the tape is never performed.
 func (p *Player) Over() bool { return false }
 
-// Again has nothing to begin.
+// Again returns nil: nothing is begun again.
 func (p *Player) Again() []int64 { return nil }
 
-// Next gives what came next, of what is under way.
+// Next returns the next event of the running effects.
 func (p *Player) Next() (x vm.Event, ok bool) {
 	for len(p.queue) > 0 {
 		i := p.queue[0]
@@ -143,7 +144,7 @@ func (p *Player) Next() (x vm.Event, ok bool) {
 	return vm.Event{}, false
 }
 
-// At gives what came at a moment of a turn.
+// At returns the event at a moment of a turn.
 func (p *Player) At(at vm.Moment) (x vm.Event, ok bool) {
 	for _, i := range p.moments[at] {
 		if p.tape.Entries[i].Place == PlaceOver && !p.used[i] {
@@ -158,7 +159,7 @@ func (p *Player) At(at vm.Moment) (x vm.Event, ok bool) {
 	return vm.Event{}, false
 }
 
-// Looked says whether a look at the memory in use found too much.
+// Looked reports whether a check of the memory in use exceeded the limit.
 func (p *Player) Looked(at vm.Moment) bool {
 	for _, i := range p.moments[at] {
 		if p.tape.Entries[i].Place == PlaceMemory {
@@ -169,7 +170,7 @@ func (p *Player) Looked(at vm.Moment) bool {
 	return false
 }
 
-// event is the end of an effect. What a tape holds was read once already, when it was checked.
+// event returns the end of an effect. The entry was validated before.
 func (p *Player) event(i int, e int64) vm.Event {
 	result, failed, err := p.outcome(i, e)
 	if err != nil {
@@ -178,7 +179,7 @@ func (p *Player) event(i int, e int64) vm.Event {
 	return vm.Event{E: e, Result: result, Err: failed}
 }
 
-// outcome is what an entry says that an effect gave.
+// outcome returns the recorded result of an effect.
 func (p *Player) outcome(i int, e int64) (effect.Result, error, error) {
 	x := &p.tape.Entries[i]
 	result, failed, err := x.Outcome(e)
@@ -188,7 +189,7 @@ func (p *Player) outcome(i int, e int64) (effect.Result, error, error) {
 	return result, failed, err
 }
 
-// overBefore takes the end of the run's context, when it stands before an entry.
+// overBefore returns the end of the run's context, if it precedes an entry.
 func (p *Player) overBefore(i int) (cause error, ok bool) {
 	if len(p.overs) == 0 || p.overs[0] > i {
 		return nil, false
@@ -208,7 +209,8 @@ func (p *Player) cause(i int) error {
 
 func (p *Player) take(i int, e int64) { p.used[i], p.took[i] = true, e }
 
-// find gives the entry of a request: that with its number, else the next of the same request.
+// find returns the entry of a request: the one with its number, or the next one with the same
+// request.
 func (p *Player) find(e int64, r effect.Request) (int, error) {
 	text, err := Request(r)
 	if err != nil {
@@ -239,7 +241,7 @@ func (p *Player) find(e int64, r effect.Request) (int, error) {
 	return first, nil
 }
 
-// next is the first entry of a request that was not taken; -1 when there is none.
+// next returns the first unused entry of a request, or -1.
 func (p *Player) next(k key) int {
 	all := p.byRequest[k]
 	for len(all) > 0 && p.used[all[0]] {
@@ -252,7 +254,7 @@ func (p *Player) next(k key) int {
 	return all[0]
 }
 
-// Unused counts the entries that the program has not asked for, by their kinds.
+// Unused counts the entries that the program has not used, by kind.
 func (p *Player) Unused() (kinds []string, n int) {
 	for i := range p.tape.Entries {
 		if e := &p.tape.Entries[i]; e.Q != "" && !p.used[i] {
@@ -264,7 +266,7 @@ func (p *Player) Unused() (kinds []string, n int) {
 	return slices.Compact(kinds), n
 }
 
-// indices are a heap of entries, the first on the tape first.
+// indices is a heap of entries in the order of the tape.
 type indices []int
 
 func (x indices) Len() int           { return len(x) }

@@ -12,12 +12,12 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Recorder writes a tape. It is the journal of a run.
+// Recorder writes a tape. It is a run's vm.Journal.
 type Recorder struct {
 	out   *bufio.Writer
 	clean func(text []byte) []byte // removes secrets from JSON
-	err   error                    // the first
-	// opened are the effects that opened what performers have given a number.
+	err   error                    // the first error
+	// opened maps the numbers assigned by performers to the effects that opened them.
 	opened map[number64]int64
 }
 
@@ -27,7 +27,7 @@ type number64 struct {
 	n      int64
 }
 
-// Record begins a tape. clean removes secrets from JSON; nil leaves it as it is.
+// Record begins a tape. clean removes secrets from JSON; nil leaves it unchanged.
 func Record(w io.Writer, h Header, clean func(text []byte) []byte) *Recorder {
 	r := recorder(w, clean)
 	h.Tape, h.Engine = Version, Engine
@@ -35,7 +35,7 @@ func Record(w io.Writer, h Header, clean func(text []byte) []byte) *Recorder {
 	return r
 }
 
-// recorder goes on with a tape that has begun.
+// recorder continues a tape.
 func recorder(w io.Writer, clean func(text []byte) []byte) *Recorder {
 	if clean == nil {
 		clean = func(text []byte) []byte { return text }
@@ -58,7 +58,7 @@ func (r *Recorder) write(v any) {
 	}
 }
 
-// Close writes how the run ended, and gives the first error. It does not close the writer.
+// Close writes how the run ended, and returns the first error. It does not close the writer.
 func (r *Recorder) Close(code int) error {
 	r.write(struct {
 		End End `json:"end"`
@@ -69,13 +69,13 @@ func (r *Recorder) Close(code int) error {
 	return r.err
 }
 
-// Began is nothing to a tape: what has not ended, the program did not get.
+// Began does nothing: the program has no result of an effect that has not ended.
 func (r *Recorder) Began(int64, int64, effect.Request) {}
 
-// Waits is nothing to a tape.
+// Waits does nothing.
 func (r *Recorder) Waits() {}
 
-// Ended records what an effect gave.
+// Ended records the result of an effect.
 func (r *Recorder) Ended(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) {
 	k := q.Kind()
 	if !Recorded(k) {
@@ -99,7 +99,7 @@ func (r *Recorder) Ended(e int64, q effect.Request, result effect.Result, err er
 	r.write(&x)
 }
 
-// request writes down what was asked for.
+// request records a request.
 func (r *Recorder) request(x *Entry, q effect.Request) {
 	text, err := Request(q)
 	if err != nil {
@@ -121,7 +121,7 @@ func (r *Recorder) Waited(e int64, q effect.Request, at vm.Moment) {
 	r.write(&x)
 }
 
-// Looked records a look at the memory in use that found too much.
+// Looked records a check of the memory in use that exceeded the limit.
 func (r *Recorder) Looked(at vm.Moment) { r.write(&Entry{Place: PlaceMemory, W: Written(&at)}) }
 
 // Over records that the run's context has ended it.
@@ -133,7 +133,7 @@ func (r *Recorder) Over(cause error, at *vm.Moment) {
 	r.write(&Entry{Place: PlaceOver, Err: f, W: Written(at)})
 }
 
-// Written is a moment as it is written down; nil for none.
+// Written returns the recorded form of a moment, or nil.
 func Written(at *vm.Moment) *[2]int64 {
 	if at == nil {
 		return nil

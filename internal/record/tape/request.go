@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
 
-// Request returns a request as it is written down, in canonical form: without the number of what
-// it is about, without what only says where in the program it was made, and without the contents of files.
+// Request returns the recorded form of a request, in canonical form: without the number of its
+// object, its position in the program, and the contents of files.
 func Request(r effect.Request) (json.RawMessage, error) {
 	switch q := r.(type) {
 	case *effect.AwaitEmit:
@@ -41,7 +41,7 @@ func Request(r effect.Request) (json.RawMessage, error) {
 	return jcs.Canonical(text)
 }
 
-// without is an object less a member.
+// without returns an object without a member.
 func without(text []byte, member string) ([]byte, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(text, &all); err != nil {

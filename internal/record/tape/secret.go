@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/secret"
 )
 
-// Restored is the tape with the secrets in it; value gives that of a variable.
+// Restored returns the tape with the secrets in it; value returns the value of a variable.
 func (t *Tape) Restored(value func(name string) (string, bool)) (*Tape, error) {
 	out := &Tape{Entries: slices.Clone(t.Entries), Ended: t.Ended}
 	header, err := json.Marshal(t.Header)
@@ -26,8 +26,8 @@ func (t *Tape) Restored(value func(name string) (string, bool)) (*Tape, error) {
 	return out, nil
 }
 
-// Clean removes secrets from the requests, clean doing it in JSON: so a request is found by what
-// it is without them, also where the tape was edited.
+// Clean removes secrets from the requests by applying clean to their JSON. Requests are compared
+// without secrets, even if the tape was edited.
 func (t *Tape) Clean(clean func([]byte) []byte) {
 	for i := range t.Entries {
 		if e := &t.Entries[i]; len(e.R) > 0 {
@@ -36,7 +36,7 @@ func (t *Tape) Clean(clean func([]byte) []byte) {
 	}
 }
 
-// restored is the failure with the secrets in it.
+// restored returns the failure with the secrets in it.
 func (f *Failure) restored(value func(name string) (string, bool)) *Failure {
 	out := *f
 	out.Message, out.Fields = secret.Restore(f.Message, value), maps.Clone(f.Fields)
@@ -48,19 +48,19 @@ func (f *Failure) restored(value func(name string) (string, bool)) *Failure {
 	return &out
 }
 
-// Secrets are those that a tape names, as they are in an environment.
+// Secrets contains the secrets that a tape names, with their values in an environment.
 type Secrets struct {
 	environ []string
 	found   map[string]string
 	missing map[string]bool
 }
 
-// NewSecrets looks for them in an environment ("NAME=value").
+// NewSecrets returns Secrets for an environment ("NAME=value").
 func NewSecrets(environ []string) *Secrets {
 	return &Secrets{environ, map[string]string{}, map[string]bool{}}
 }
 
-// Value is a secret as it was found when it was recorded.
+// Value returns the value of a secret under its recorded name.
 func (s *Secrets) Value(name string) (string, bool) {
 	v := strings.TrimSpace(variable(s.environ, name))
 	if len(v) < secret.MinLength {
@@ -71,7 +71,7 @@ func (s *Secrets) Value(name string) (string, bool) {
 	return v, true
 }
 
-// Tell has a run know the secrets, and its record those that are missing.
+// Tell adds the secrets to a run's known secrets, and the missing ones to its record.
 func (s *Secrets) Tell(known *secret.Set, record *secret.Record) {
 	for _, name := range slices.Sorted(maps.Keys(s.found)) {
 		known.Add(name, s.found[name])
@@ -81,7 +81,7 @@ func (s *Secrets) Tell(known *secret.Set, record *secret.Record) {
 	}
 }
 
-// variable is a variable of an environment; the last one counts, and one that is not there is "".
+// variable returns a variable of an environment, or ""; the last one counts.
 func variable(environ []string, name string) string {
 	for _, v := range slices.Backward(environ) {
 		if n, value, ok := strings.Cut(v, "="); ok && n == name {

@@ -1,8 +1,8 @@
-// Package tape records what a run got from the world, and plays it again without the world
+// Package tape records the results of a run's effects, and replays the run from them
 // (spec/25-tapes.md); its API promises nothing.
 //
-// A tape is text, one JSON object a line: a Header, then what the program got, in the order in
-// which it got it, then how the run ended. It may be edited by hand.
+// A tape is text with one JSON object on each line: a Header, then the results in the order in
+// which the program received them, then how the run ended. It may be edited by hand.
 package tape
 
 import (
@@ -18,75 +18,75 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Version is that of the form; Engine that of what the machine makes of a program's effects:
-// which it makes, in which order, and where it looks for what comes meanwhile.
+// Version is the version of the format. Engine is the version of how the VM turns a program into
+// effects: which ones, in which order, and when it checks for events.
 const (
 	Version = 1
 	Engine  = 2
 )
 
-// Header is a tape's first line. What is missing has its zero value.
+// Header is the first line of a tape. Missing members have their zero value.
 type Header struct {
 	Tape    int             `json:"tape"`
 	Run     string          `json:"run,omitempty"`
-	Program string          `json:"program,omitempty"` // the file's name
+	Program string          `json:"program,omitempty"` // name of the file
 	IR      string          `json:"ir,omitempty"`      // SHA-256 of the compiled program, in hex
 	Engine  int             `json:"engine,omitempty"`
 	Args    []string        `json:"args,omitempty"`
 	Inputs  json.RawMessage `json:"inputs,omitempty"`
 	Session *Session        `json:"session,omitempty"`
 	Seed    string          `json:"seed,omitempty"` // a decimal Int
-	Emit    string          `json:"emit,omitempty"` // the form of the output, "text" when it is missing
+	Emit    string          `json:"emit,omitempty"` // format of the output; "" means "text"
 	Flags   Flags           `json:"flags,omitzero"`
 }
 
-// Session is what the application gave the run (std::app).
+// Session contains the application's data for the run (std::app).
 type Session struct {
 	Cwd      string          `json:"cwd,omitempty"`
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	Render   []string        `json:"render,omitempty"`
 }
 
-// Flags are what else of a run's surroundings the program's effects depend on.
+// Flags contains other properties of the environment that affect the program's effects.
 type Flags struct {
-	Asks    bool `json:"asks,omitempty"`    // there was a person who could be asked
+	Asks    bool `json:"asks,omitempty"`    // a person could be asked
 	Tools   bool `json:"tools,omitempty"`   // the application had tools
 	Audited bool `json:"audited,omitempty"` // calls of tools were recorded
-	// Numbered says that the run was kept: what it puts out as NDJSON has numbers.
+	// Numbered reports whether the run was durable: its NDJSON output contains numbers.
 	Numbered bool `json:"numbered,omitempty"`
 }
 
-// End is a tape's last line: the exit code of the command.
+// End is the last line of a tape: the exit code of the command.
 type End struct {
 	Code int `json:"code"`
 }
 
-// What a place says that happened in the midst of a task's turn.
+// Events in the middle of a task's turn.
 const (
-	PlaceMemory = "memory" // a look found too much memory in use
+	PlaceMemory = "memory" // a check found too much memory in use
 	PlaceOver   = "over"   // the run's context ended
 	PlaceWaits  = "waits"  // an effect could not be performed at once
 )
 
 // Entry is a line of a tape.
 type Entry struct {
-	E       int64           `json:"e,omitempty"`     // the effect's number
-	Place   string          `json:"place,omitempty"` // in place of an effect's end
+	E       int64           `json:"e,omitempty"`     // number of the effect
+	Place   string          `json:"place,omitempty"` // an event instead of an effect's end
 	Q       effect.Kind     `json:"q,omitempty"`
-	Of      int64           `json:"of,omitempty"` // the effect that opened what this one is about
+	Of      int64           `json:"of,omitempty"` // the effect that opened its object
 	R       json.RawMessage `json:"r,omitempty"`
 	V       json.RawMessage `json:"v,omitempty"`
 	Lines   []string        `json:"lines,omitempty"`   // of an exchange.next
-	Decided []int           `json:"decided,omitempty"` // which of them rules have decided
-	Sizes   []int           `json:"sizes,omitempty"`   // of the lines as they came, where some were translated
+	Decided []int           `json:"decided,omitempty"` // which of them were decided by rules
+	Sizes   []int           `json:"sizes,omitempty"`   // of the original lines, if some were translated
 	Err     *Failure        `json:"err,omitempty"`
-	W       *[2]int64       `json:"w,omitempty"` // when it came in the midst of a turn: vm.Moment
+	W       *[2]int64       `json:"w,omitempty"` // its moment in the middle of a turn: vm.Moment
 	End     *End            `json:"end,omitempty"`
 
 	line int
 }
 
-// at is where an entry came, if that was in the midst of a turn.
+// at returns the entry's moment in the middle of a turn, if it has one.
 func (e *Entry) at() (vm.Moment, bool) {
 	if e.W == nil {
 		return vm.Moment{}, false
@@ -94,17 +94,17 @@ func (e *Entry) at() (vm.Moment, bool) {
 	return vm.Moment{Taken: e.W[0], Ticks: e.W[1]}, true
 }
 
-// Tape is a tape that was read.
+// Tape is a parsed tape.
 type Tape struct {
 	Header
 	Entries []Entry
-	Ended   *End // nil when the tape was cut off
+	Ended   *End // nil if the tape was cut off
 }
 
-// maxLine bounds a line of a tape, in bytes.
+// maxLine limits a line of a tape, in bytes.
 const maxLine = 256 << 20
 
-// Mistake is a line that cannot be read.
+// Mistake is an invalid line.
 type Mistake struct {
 	Line int // from 1
 	Why  string
@@ -112,7 +112,7 @@ type Mistake struct {
 
 func (e *Mistake) Error() string { return fmt.Sprintf("%d: %s", e.Line, e.Why) }
 
-// Read reads a tape. The error is a *Mistake where the text is at fault.
+// Read parses a tape. The error is a *Mistake for an invalid line.
 func Read(r io.Reader) (*Tape, error) {
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, maxLine)
@@ -158,7 +158,7 @@ func Read(r io.Reader) (*Tape, error) {
 
 const notATape = `a tape begins with {"tape":1, …}; concerto run --record FILE writes one`
 
-// begin reads the first line.
+// begin parses the first line.
 func (t *Tape) begin(text []byte) error {
 	var v struct{ Tape json.Number }
 	if json.Unmarshal(text, &v) != nil || v.Tape == "" {
@@ -180,7 +180,7 @@ func (t *Tape) begin(text []byte) error {
 	return nil
 }
 
-// strict decodes an object all of whose members are known.
+// strict decodes an object and refuses unknown members.
 func strict(text []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -193,7 +193,7 @@ func strict(text []byte, to any) error {
 	return nil
 }
 
-// check says what is wrong with an entry by itself.
+// check returns what is wrong with an entry by itself, or nil.
 func (e *Entry) check() error {
 	switch {
 	case e.End != nil:
@@ -216,8 +216,8 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// Recorded reports whether what effects of a kind give is written down. Output is made again, and
-// what follows from the run itself is.
+// Recorded reports whether results of a kind of effect are recorded. Output is produced again, as
+// is everything that depends only on the run.
 func Recorded(k effect.Kind) bool {
 	row := effect.Of(k)
 	switch {

@@ -7,16 +7,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// category is the family of an effect: "fs" of "fs.read".
+// category returns the family of an effect: "fs" of "fs.read".
 func category(r effect.Request) string {
 	family, _, _ := strings.Cut(string(r.Kind()), ".")
 	return family
 }
 
-// describe gives the name and the arguments of an effect; shown is false when
-// the effect is too small to be shown. Nothing that a program says, hears or
-// knows is included: no prompts, payloads, answers, texts, headers, paths of
-// URLs or arguments of commands.
+// describe returns the name and the arguments of an effect; shown is false if the effect is too
+// small to be shown. It includes no content: no prompts, payloads, answers, texts, headers, paths
+// of URLs or arguments of commands.
 func describe(r effect.Request) (name string, a args, shown bool) {
 	name, a = string(r.Kind()), args{}
 	switch r := r.(type) {
@@ -70,7 +69,7 @@ func describe(r effect.Request) (name string, a args, shown bool) {
 	return name, a, true
 }
 
-// describeCall says what is asked of a model, without a word of it.
+// describeCall describes a request to a model, without its texts.
 func describeCall(r *effect.AgentCall, a args) {
 	a["agent"], a["connection"] = r.Agent, r.Connection
 	if r.Model != "" {

@@ -1,8 +1,7 @@
-// Package trace writes what a run does as trace events, which Perfetto and
-// Chrome's about:tracing show: its tasks with their listens, handlers and
-// effects, and its hosts with their exchanges and messages. A trace says what
-// was done and how long it took; it contains no prompts, payloads, answers or
-// values of the environment.
+// Package trace writes a run as trace events for Perfetto and Chrome's about:tracing: its tasks
+// with their listens, handlers and effects, and its hosts with their exchanges and messages. A
+// trace contains actions and durations; it contains no prompts, payloads, answers or environment
+// values.
 package trace
 
 import (
@@ -20,11 +19,11 @@ import (
 
 // The processes of a trace.
 const (
-	program = 1 // a thread a task
-	hosts   = 2 // a thread a host
+	program = 1 // one thread for each task
+	hosts   = 2 // one thread for each host
 )
 
-// Writer writes a trace. It is a vm.Observer; safe for concurrent use.
+// Writer writes a trace. It is a vm.Observer and safe for concurrent use.
 type Writer struct {
 	mu     sync.Mutex
 	out    *bufio.Writer
@@ -33,9 +32,9 @@ type Writer struct {
 	err    error
 	events int
 
-	open      map[int64]int    // the spans that each task is in, itself included
+	open      map[int64]int    // number of open spans of each task, including its own
 	hosts     map[string]int64 // threads of the hosts, by name
-	exchanges map[int64]string // those that are open, and their hosts
+	exchanges map[int64]string // hosts of the open exchanges
 }
 
 // New begins a trace.
@@ -48,7 +47,7 @@ func New(w io.Writer) *Writer {
 	return t
 }
 
-// Close ends the trace, with all that is still open in it.
+// Close ends the trace and all open spans.
 func (t *Writer) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,11 +88,11 @@ func (t *Writer) raw(s string) {
 	}
 }
 
-// put writes an event; mu is held.
+// put writes an event. The caller must hold mu.
 func (t *Writer) put(e event) {
 	line, err := json.Marshal(e)
 	if err != nil {
-		panic("trace: " + err.Error()) // events hold nothing that JSON does not have
+		panic("trace: " + err.Error()) // events contain only JSON values
 	}
 	sep := ",\n"
 	if t.events == 0 {
@@ -134,7 +133,7 @@ func (t *Writer) begin(task int64, e event) {
 	t.put(e)
 }
 
-// end ends all spans of a task; mu is held.
+// end ends all spans of a task. The caller must hold mu.
 func (t *Writer) end(task int64) {
 	for ; t.open[task] > 0; t.open[task]-- {
 		t.put(event{Phase: "E", Time: t.stamp(), Process: program, Thread: task})
@@ -142,7 +141,7 @@ func (t *Writer) end(task int64) {
 	delete(t.open, task)
 }
 
-// TaskEnded ends a task with all that is open in it.
+// TaskEnded ends a task and its open spans.
 func (t *Writer) TaskEnded(task int64, how string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -168,7 +167,7 @@ func (t *Writer) Entered(task int64, kind vm.SpanKind, name string) {
 	t.begin(task, event{Name: string(kind) + " " + name, Category: string(kind), Args: args{what: name}})
 }
 
-// Left ends the innermost one of them.
+// Left ends the innermost one.
 func (t *Writer) Left(task int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -176,7 +175,7 @@ func (t *Writer) Left(task int64) {
 	t.open[task]--
 }
 
-// Requested notes an effect, which is written when it is over.
+// Requested records an effect, which is written at its end.
 func (t *Writer) Requested(task int64, r effect.Request) func(effect.Result, error) {
 	name, a, shown := describe(r)
 	if !shown {
@@ -185,7 +184,7 @@ func (t *Writer) Requested(task int64, r effect.Request) func(effect.Result, err
 	begun := t.now()
 	return func(result effect.Result, err error) {
 		if errors.Is(err, effect.ErrWaits) {
-			return // it is made again
+			return // it is performed again
 		}
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -197,7 +196,7 @@ func (t *Writer) Requested(task int64, r effect.Request) func(effect.Result, err
 	}
 }
 
-// outcome adds what came of an effect.
+// outcome adds the result of an effect.
 func (t *Writer) outcome(a args, result effect.Result, err error) {
 	var e *effect.Error
 	switch {
