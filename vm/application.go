@@ -6,24 +6,24 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Application is what the VM knows of what is around a run. The zero value is nothing.
+// Application describes the application around a run. The zero value means that there is none.
 type Application struct {
-	Run     string // its id, with which the keys of calls begin
-	Tools   bool   // there is an application that may have tools
-	Audited bool   // calls of tools are recorded
-	Grows   bool   // Grow is to add to the program
-	// Debugger, when set, has the run stand still where it likes.
+	Run     string // the run's ID, the prefix of the keys of its calls
+	Tools   bool   // the application may provide tools
+	Audited bool   // calls of tools are recorded in an audit log
+	Grows   bool   // Grow may add to the program
+	// Debugger, if set, receives control at breakpoints and steps.
 	Debugger Debugger
 }
 
-// Application is what is around the run.
+// Application returns the application around the run.
 func (a *Args) Application() Application { return a.run().config.Application }
 
-// In says what is around the run, which has not begun yet.
+// In sets the application around the run. It must be called before the run begins.
 func (m *VM) In(x Application) { m.config.Application = x }
 
-// Caller names the innermost function of the program that a native of the library is
-// called for, "" when there is none.
+// Caller returns the name of the innermost function of the program that calls a native of the
+// library, or "" if there is none.
 func (a *Args) Caller() string {
 	t := a.run().sched.current
 	var at []Place
@@ -41,11 +41,11 @@ func (a *Args) Caller() string {
 	return ""
 }
 
-// NextEffect is the number of the next effect that the run makes, from 1.
+// NextEffect returns the number of the run's next effect, counted from 1.
 func (a *Args) NextEffect() int64 { return a.run().stats.Requests + 1 }
 
-// AppTools gives which of the application's tools argument i, an agent, a host or nil,
-// may call: filters, or nil for all.
+// AppTools returns the filters that select which of the application's tools argument i, an agent, a
+// host or nil, may call. It returns nil if all are allowed.
 func (a *Args) AppTools(i int) *[]string {
 	s := a.Slot(i)
 	p := s.Party()

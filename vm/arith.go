@@ -15,7 +15,7 @@ func opRemFloat(t *task, in *ins) status {
 
 func opNegInt(t *task, in *ins) status { return t.fault("integer overflow") }
 
-// floatToInt truncates f; ok is false for NaN and what leaves 64 bits.
+// floatToInt truncates f. ok is false if f is NaN or the result does not fit into 64 bits.
 func floatToInt(f float64) (n int64, ok bool) {
 	if !(f >= -9223372036854775808.0 && f < 9223372036854775808.0) {
 		return 0, false
@@ -33,8 +33,8 @@ func opFloatToInt(t *task, in *ins) status {
 	return running
 }
 
-// intRest does those Int operations that the loop leaves over: products of
-// large numbers, division by -1, and every fault.
+// intRest executes the Int operations that the dispatch loop does not: products of large numbers,
+// division by -1, and every fault.
 func intRest(op ir.AnyOp, constant bool) func(*task, *ins) status {
 	return func(t *task, in *ins) status {
 		y := int64(in.imm)
@@ -49,14 +49,13 @@ func intRest(op ir.AnyOp, constant bool) func(*task, *ins) status {
 	}
 }
 
-// Division by a constant k > 1. Let m be 2^64/k rounded up. For x from 0 to
-// 2^32-1 the quotient is the high half of m*x. The remainder is the high half
-// of k times the low half of m*x. That takes two multiplications, where a
-// division takes up to four times as long (D. Lemire, O. Kaser, N. Kurz,
-// "Faster remainder by direct computation", 2019). Other x are divided. The
-// loop repeats this code, since a function of this size is not inlined there.
+// Division by a constant k > 1. Let m be 2^64/k rounded up. For x from 0 to 2^32-1 the quotient is
+// the high half of m*x, and the remainder is the high half of k times the low half of m*x. Two
+// multiplications replace a division that takes up to four times as long (D. Lemire, O. Kaser, N.
+// Kurz, "Faster remainder by direct computation", 2019). Any other x is divided. The loop contains
+// a copy of this code, because Go does not inline a function of this size.
 
-// reciprocal is m and k as they lie in two slots, behind the program's constants.
+// reciprocal holds m and k in two slots, which are stored after the program's constants.
 type reciprocal struct {
 	m uint64
 	_ unsafe.Pointer
@@ -64,17 +63,18 @@ type reciprocal struct {
 	_ unsafe.Pointer
 }
 
-// reciprocalAt gives the reciprocal at constant i.
+// reciprocalAt returns the reciprocal at constant i.
 func reciprocalAt(constants unsafe.Pointer, i int32) *reciprocal {
 	return (*reciprocal)(unsafe.Add(constants, uintptr(i)*slotSize))
 }
 
-// byReciprocal says whether a division by a constant is done by its reciprocal.
+// byReciprocal reports whether the instruction is a division by a constant that a reciprocal can
+// replace.
 func byReciprocal(in ir.Instr) bool {
 	return (in.Op == ir.OpRemIntK || in.Op == ir.OpDivIntK) && in.Imm > 1
 }
 
-// loadReciprocal makes such a division one.
+// loadReciprocal replaces the divisor of such an instruction by its reciprocal.
 func (m *loader) loadReciprocal(in *ins) {
 	k, op := in.imm, opRemIntR
 	if ir.Op(in.op) == ir.OpDivIntK {

@@ -6,16 +6,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Tasks as values: started, awaited, asked and cancelled by the program.
+// Tasks as values: the program starts, awaits, queries and cancels them.
 
-// watch is one who waits for a task: another task, or a group for its member i.
+// watch is a waiter for the end of a task: another task, or a group for its member i.
 type watch struct {
 	t *task
 	g *group
 	i int
 }
 
-// waiter is the task behind it.
+// waiter returns the task that waits.
 func (w watch) waiter() *task {
 	if w.g != nil {
 		return w.g.t
@@ -23,12 +23,12 @@ func (w watch) waiter() *task {
 	return w.t
 }
 
-// maxNested bounds the chain of tasks of which each has started the next and
-// waits until that one comes to its first wait. A task that starts itself again
-// would lengthen the chain without end.
+// maxNested bounds the chain of tasks in which each has started the next and runs only after that
+// one first waits. Without the bound, a task that starts itself would lengthen the chain without
+// end.
 const maxNested = 50_000
 
-// taskOf gives the task that a value stands for, nil for any other value.
+// taskOf returns the task that a value represents, or nil for any other value.
 func taskOf(v value.Slot) *task {
 	if h := v.Handle(); h != nil {
 		t, _ := h.Object.(*task)
@@ -37,7 +37,7 @@ func taskOf(v value.Slot) *task {
 	return nil
 }
 
-// opSpawn makes a task and lets it run before its maker goes on.
+// opSpawn creates a task and lets it run before the current task continues.
 func opSpawn(t *task, in *ins) status {
 	if st := t.room(1); st != running {
 		return st
@@ -54,7 +54,7 @@ func opSpawn(t *task, in *ins) status {
 	return parked
 }
 
-// room faults when n more tasks would be more than [limits] max_tasks allows.
+// room faults if n more tasks would exceed [limits] max_tasks.
 func (t *task) room(n int) status {
 	if limit := t.m.sched.most; limit > 0 && t.m.sched.alive-1+n > limit {
 		return t.fault("more than %s at once: [limits] max_tasks allows no more", count(limit, "task"))
@@ -62,7 +62,7 @@ func (t *task) room(n int) status {
 	return t.takeMemory(n * taskSize)
 }
 
-// taskSize is about what a task takes that waits, in bytes.
+// taskSize is the approximate memory of a waiting task, in bytes.
 const taskSize = 800
 
 func opAwait(t *task, in *ins) status {
@@ -92,7 +92,7 @@ func opAwait(t *task, in *ins) status {
 	return t.park(&t.parts.wait)
 }
 
-// given puts into register d what an ended task gave, or raises its error.
+// given stores the result of an ended task in register d, or raises its error.
 func (t *task) given(d uint8, y *task) status {
 	y.state.seen = true
 	switch {
@@ -107,13 +107,13 @@ func (t *task) given(d uint8, y *task) status {
 	return raising
 }
 
-// ended hears that a task has finished: it tells those who wait for it.
+// ended handles the end of a task: it notifies the waiters.
 func (m *VM) ended(t *task) {
 	t.state.ended = true
 	if t.stack != nil && t.raised == nil && !t.state.left {
 		t.result = boxed(t.stack[0], t.fn.info.Result)
 	}
-	for _, s := range t.scopes { // only after a broken invariant are there any
+	for _, s := range t.scopes { // not empty only after a violated invariant
 		s.next.quit()
 	}
 	if t.stack != nil {
@@ -162,7 +162,7 @@ func (m *VM) ended(t *task) {
 	t.served.ended()
 }
 
-// failed sees to what an error means to the whole run.
+// failed applies the effect of an error on the whole run.
 func (m *VM) failed(t *task, r *raised) {
 	if m.debug.evaluating != nil {
 		return
@@ -179,16 +179,15 @@ func (m *VM) failed(t *task, r *raised) {
 	}
 }
 
-// waitsFor says whether y, which t is about to wait for, waits for t itself, so
-// that neither could ever go on. It searches from both ends in turn: from y to
-// the tasks that y waits for, and from t to the tasks that wait for t. The
-// search ends when the shorter of the two does.
+// waitsFor reports whether y, which t is about to await, itself waits for t, so that neither could
+// ever continue. It searches from both ends in turn: from y to the tasks that y waits for, and from
+// t to the tasks that wait for t. The search stops when either end is exhausted.
 func (t *task) waitsFor(y *task) bool {
 	if y == t {
 		return true
 	}
 	if t.member.group == nil && len(t.watch) == 0 {
-		return false // nobody waits for t
+		return false // no task waits for t
 	}
 	down, up := search{at: []*task{y}}, search{at: []*task{t}}
 	for len(down.at) > 0 && len(up.at) > 0 {
@@ -199,13 +198,13 @@ func (t *task) waitsFor(y *task) bool {
 	return false
 }
 
-// search is one end of the search for a circle.
+// search is one end of the search for a cycle.
 type search struct {
-	at   []*task // to be looked at
+	at   []*task // the tasks to visit next
 	seen map[*task]bool
 }
 
-// step looks at one task's neighbours; true when goal is among them.
+// step visits the neighbours of one task. It returns true if goal is among them.
 func (s *search) step(goal *task, neighbours func(*task) []*task) bool {
 	x := s.at[len(s.at)-1]
 	s.at = s.at[:len(s.at)-1]
@@ -224,7 +223,7 @@ func (s *search) step(goal *task, neighbours func(*task) []*task) bool {
 	return false
 }
 
-// awaits lists the tasks that t waits for.
+// awaits returns the tasks that t waits for.
 func (t *task) awaits() []*task {
 	if t.wait == nil {
 		return nil
@@ -238,7 +237,7 @@ func (t *task) awaits() []*task {
 	return nil
 }
 
-// awaiting lists the tasks that wait for t.
+// awaiting returns the tasks that wait for t.
 func (t *task) awaiting() []*task {
 	var all []*task
 	if t.member.group != nil {
@@ -250,8 +249,7 @@ func (t *task) awaiting() []*task {
 	return all
 }
 
-// bodyOf gives the function of a closure that is the body of a concurrent
-// expression.
+// bodyOf returns the function of a closure that is the body of a concurrent expression.
 func bodyOf(v value.Slot) (f *function, closure unsafe.Pointer) {
 	if v.Kind() != value.KindClosure {
 		return nil, nil

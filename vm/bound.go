@@ -7,23 +7,22 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// A bound limits how long a race may take. It is an element of the race that
-// runs no code. When its time is over, the race gives nil and cancels its
-// members, including one that is computing: a member that merely sleeps could
-// act only once the computing one gives way. The time begins when the other
-// members first wait, or have computed for a while. A bound may also be a message
-// that the members work on: its time is over when the host takes it back.
+// A bound limits the duration of a race. It is an element of the race that runs no code. When the
+// time expires, the race results in nil and cancels its members, including one that is computing; a
+// member that sleeps could act only after the computing one yields. The time begins when the other
+// members first wait, or after they have computed for a while. A bound may also be a message of a
+// host that the members handle: then it expires when the host withdraws the message.
 
-// bound is what the value stands for: so many milliseconds, or a message.
+// bound is either a number of milliseconds or a message.
 type bound struct {
 	ms  int64
-	ask *ask // nil: it is a time
+	ask *ask // nil: the bound is a time
 }
 
-// NewBound makes a bound of so many milliseconds, as an element of a race.
+// NewBound returns a bound of ms milliseconds, as an element of a race.
 func NewBound(ms int64) value.Slot { return value.NewHandle("Task", "", bound{ms: max(ms, 0)}) }
 
-// boundOf gives the bound that an element of a race stands for.
+// boundOf returns the bound that an element of a race represents.
 func boundOf(v value.Slot) (b bound, ok bool) {
 	if h := v.Handle(); h != nil {
 		b, ok = h.Object.(bound)
@@ -34,11 +33,11 @@ func boundOf(v value.Slot) (b bound, ok bool) {
 // bounding is the bound of a group.
 type bounding struct {
 	ms    int64
-	place int             // which element it is
-	sleep *pendingRequest // nil before it begins and after it is over
+	place int             // index of the bound among the elements
+	sleep *pendingRequest // nil before it begins and after it ends
 }
 
-// bind gives the group its bound; of several, the shortest.
+// bind sets the group's bound. Of several bounds the shortest counts.
 func (g *group) bind(b bound, place int) {
 	g.open--
 	if b.ask != nil {
@@ -54,7 +53,7 @@ func (g *group) bind(b bound, place int) {
 	}
 }
 
-// bindAsk gives the group a message that it works on.
+// bindAsk sets the message that the group handles.
 func (g *group) bindAsk(k *ask, place int) {
 	if k.answered != "" {
 		g.decided, g.winner = true, place
@@ -64,13 +63,13 @@ func (g *group) bindAsk(k *ask, place int) {
 	g.t.m.requests.bounds.running++
 }
 
-// work is the race that works on a message.
+// work is the race that handles a message.
 type work struct {
-	group *group // nil: none does
-	place int    // of the message among its elements
+	group *group // nil if no race handles it
+	place int    // index of the message among the group's elements
 }
 
-// end cancels the race: nobody wants what comes of it.
+// end cancels the race, because its result is no longer needed.
 func (w *work) end() {
 	g := w.group
 	if g == nil {
@@ -83,19 +82,19 @@ func (w *work) end() {
 	}
 }
 
-// leave ends the message's hold on the race.
+// leave detaches the message from the race.
 func (w *work) leave() {
 	w.group.t.m.requests.bounds.running--
 	w.group.ask, w.group = nil, nil
 }
 
-// bounds are those of a run.
+// bounds are the bounds of a run.
 type bounds struct {
-	unbegun []*group // whose time has not begun
-	running int      // how many whose time runs
+	unbegun []*group // groups whose time has not begun
+	running int      // number of bounds whose time is running
 }
 
-// beginBounds begins the time of the bounds that wait for it.
+// beginBounds starts the waiting bounds.
 func (m *VM) beginBounds() {
 	for i, g := range m.requests.bounds.unbegun {
 		if g.open > 0 && !g.decided {
@@ -109,7 +108,7 @@ func (m *VM) beginBounds() {
 	m.requests.bounds.unbegun = m.requests.bounds.unbegun[:0]
 }
 
-// boundOver hears that the sleep of the group's bound is over, or was ended.
+// boundOver handles the end of the sleep of the group's bound: it expired or was cancelled.
 func (g *group) boundOver(err error) {
 	g.t.m.requests.bounds.running--
 	g.bound.sleep = nil
@@ -119,7 +118,7 @@ func (g *group) boundOver(err error) {
 	}
 }
 
-// endBound ends the sleep, when the race is over before.
+// endBound cancels the sleep if the race ends first.
 func (g *group) endBound() {
 	if g.ask != nil {
 		g.ask.work.leave()

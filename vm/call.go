@@ -18,10 +18,10 @@ func opNewCell(t *task, in *ins) status {
 	return running
 }
 
-// window gives n registers from base. They are the stack's own.
+// window returns n registers from base. The result aliases the stack.
 func (t *task) window(base, n uint8) []value.Slot { return unsafe.Slice(t.slot(base), int(n)) }
 
-// tooDeep faults because the stack may not grow.
+// tooDeep faults because the stack may not grow further.
 func (t *task) tooDeep() status {
 	if m := &t.m.memory; m.limit > 0 && 2*len(t.stack) <= t.m.maxStack {
 		return t.fault("stack overflow: %s", m.exceeded().Message)
@@ -29,8 +29,8 @@ func (t *task) tooDeep() status {
 	return t.fault("stack overflow: the calls need more than %d MiB", t.m.maxStack*int(slotSize)>>20)
 }
 
-// enter calls the function at entry with window w, making room on the stack
-// first. closure is the running closure, nil for a plain function.
+// enter calls the function at entry with window w, after growing the stack if necessary. closure is
+// the running closure, or nil for a plain function.
 func (t *task) enter(w uint8, entry int, closure unsafe.Pointer) status {
 	if !t.need(int(w), headroom) {
 		return t.tooDeep()
@@ -43,7 +43,8 @@ func (t *task) enter(w uint8, entry int, closure unsafe.Pointer) status {
 	}
 	t.ip = unsafe.Add(t.code, uintptr(entry)*insSize)
 	if t.budget--; t.budget < 0 {
-		// Not tick: an operation must not end in the middle of its call.
+		// tick would interrupt here, and an operation must not be interrupted in the middle of its
+		// call.
 		t.budget = 0
 	}
 	return running
@@ -70,7 +71,7 @@ func functionName(f *value.Function) string {
 
 func opCallNative(t *task, in *ins) status {
 	n := &t.m.image.natives[in.imm]
-	before := 0 // what the receiver took
+	before := 0 // memory of the receiver before the call
 	if t.m.memory.limit > 0 && in.b > 0 {
 		before = value.Size(*t.slot(in.a + 1))
 	}
@@ -103,8 +104,8 @@ func opCallNative(t *task, in *ins) status {
 	return running
 }
 
-// nativeTook counts the memory that a native has taken: for its result, and by
-// growing its receiver.
+// nativeTook accounts for the memory that a native allocated: for its result, and by growing its
+// receiver.
 func (t *task) nativeTook(in *ins, before int, result value.Slot) status {
 	if in.b > 0 {
 		if grown := value.Size(*t.slot(in.a + 1)) - before; grown > 0 {

@@ -6,29 +6,29 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// call is a place in a trace: a part of an instruction, and how many of the
-// inlined calls around it the trace has already left.
+// call is a place in a trace: a part of an instruction, and the number of inlined calls around it
+// that the trace has already left.
 type call struct{ pc, part, level int32 }
 
-// atEntry is the level of a place that is a function's beginning.
+// atEntry is the level of a place at the beginning of a function.
 const atEntry = -1
 
-// calls are the places of a trace: the first place, then those of its callers.
-// A short trace is kept call by call. In a long one each repeated cycle of
-// calls is kept once with its count, and of the rest only the beginning and the
-// end. So the error of a deep recursion takes no more memory than another.
+// calls are the places of a trace: the first place, then those of its callers. A short trace is
+// stored call by call. In a long one each repeated cycle of calls is stored once with its count,
+// and of the rest only the beginning and the end. So the error of a deep recursion takes no more
+// memory than any other.
 type calls struct {
-	few  []call // up to maxTrace
+	few  []call // at most maxTrace
 	many *recursion
 }
 
 const (
-	maxTrace  = 24 // more calls than these are told shortened: …
-	traceHead = 12 // … by so many from the beginning,
-	traceTail = 8  // and so many from the end
+	maxTrace  = 24 // a longer trace is shortened: …
+	traceHead = 12 // … to this many calls from the beginning
+	traceTail = 8  // and this many from the end
 
-	maxCycle  = 8 // how many functions may call one another in a circle to be told as one
-	minRounds = 3 // and how often at least
+	maxCycle  = 8 // the largest number of functions in a recursion that is reported as a cycle
+	minRounds = 3 // and the smallest number of rounds
 )
 
 // callsOf begins a trace.
@@ -57,8 +57,7 @@ func (c *calls) addCall(at call) {
 	c.many.addCall(at)
 }
 
-// addCalls adds a part of an instruction and the inlined calls that it stands
-// in.
+// addCalls adds a part of an instruction and the inlined calls that contain it.
 func (m *image) addCalls(c *calls, pc, part int) {
 	at := call{int32(pc), int32(part), 0}
 	c.addCall(at)
@@ -71,15 +70,14 @@ func (m *image) addCalls(c *calls, pc, part int) {
 	}
 }
 
-// placesAt appends the place of an instruction, then of the inlined calls that it
-// stands in.
+// placesAt appends the place of an instruction, then those of the inlined calls that contain it.
 func (m *image) placesAt(all []Place, pc int) []Place {
 	var c calls
 	m.addCalls(&c, pc, 0)
 	return append(all, c.places(m.place)...)
 }
 
-// addCaller adds the call that instruction pc makes, whose frame comes next.
+// addCaller adds the call at instruction pc; its frame comes next.
 func (m *image) addCaller(c *calls, pc int) {
 	part := 0
 	if m.code[pc].op == opSubIntKCall {
@@ -88,7 +86,7 @@ func (m *image) addCaller(c *calls, pc int) {
 	m.addCalls(c, pc, part)
 }
 
-// isInlinedIn says whether a place stands in an inlined call.
+// isInlinedIn reports whether c is within the inlined call x.
 func (m *image) isInlinedIn(x *ir.Inlined, c call) bool {
 	at := int(m.origin[c.pc] + c.part)
 	return x.From <= at && at < x.To
@@ -104,25 +102,24 @@ func (c *calls) clone() calls {
 	return out
 }
 
-// step is a part of a long trace: one call, or a cycle of calls that is
-// repeated.
+// step is a part of a long trace: one call, or a repeated cycle of calls.
 type step struct {
 	at    call
-	cycle []call // nil of one call; never changed
+	cycle []call // nil for a single call; never modified
 	times int
 }
 
-// calls gives how many calls the step stands for.
+// calls returns the number of calls in the step.
 func (s *step) calls() int { return max(len(s.cycle)*s.times, 1) }
 
-// recursion is a long trace, in steps. Beyond twice keptSteps the middle goes.
+// recursion is a long trace, in steps. When it exceeds twice keptSteps, the middle is dropped.
 type recursion struct {
 	steps []step
-	at    int // of the last step, when it is a cycle: how far the next round has come
-	left  int // calls that were left out behind the first traceHead steps
+	at    int // position within the next round, if the last step is a cycle
+	left  int // number of calls dropped after the first traceHead steps
 }
 
-// keptSteps must hold the calls in which a cycle is looked for.
+// keptSteps must cover the calls in which fold searches for a cycle.
 const keptSteps = maxCycle * minRounds
 
 func (r *recursion) addCall(c call) {
@@ -148,8 +145,7 @@ func (r *recursion) addCall(c call) {
 	}
 }
 
-// breakOff ends the cycle of the last step; the calls of the unfinished round
-// become single steps.
+// breakOff ends the cycle of the last step. The calls of the unfinished round become single steps.
 func (r *recursion) breakOff() {
 	for _, c := range r.steps[len(r.steps)-1].cycle[:r.at] {
 		r.steps = append(r.steps, step{at: c})
@@ -157,7 +153,7 @@ func (r *recursion) breakOff() {
 	r.at = 0
 }
 
-// fold makes a cycle of the last steps when they are minRounds rounds of one.
+// fold replaces the last steps by a cycle if they are minRounds rounds of one.
 func (r *recursion) fold() {
 	for size := 1; size <= maxCycle; size++ {
 		from := len(r.steps) - size*minRounds
@@ -165,7 +161,7 @@ func (r *recursion) fold() {
 			return
 		}
 		if r.left > 0 && from < traceHead {
-			return // what was left out lies between
+			return // dropped calls lie between
 		}
 		if r.repeats(from, size) {
 			cycle := make([]call, size)
@@ -178,8 +174,8 @@ func (r *recursion) fold() {
 	}
 }
 
-// repeats says whether the steps from index from on are single calls that
-// repeat with a period of size.
+// repeats reports whether the steps from index from on are single calls that repeat with a period
+// of size.
 func (r *recursion) repeats(from, size int) bool {
 	for i := len(r.steps) - 1; i >= from; i-- {
 		s := r.steps[i]
@@ -190,8 +186,7 @@ func (r *recursion) repeats(from, size int) bool {
 	return true
 }
 
-// places finds the places of the calls. One Place with a count stands for the
-// calls that were left out.
+// places returns the places of the calls. One Place with a count represents the dropped calls.
 func (c *calls) places(place func(call) Place) []Place {
 	var out []Place
 	if c.many == nil {

@@ -5,17 +5,16 @@ import (
 	"slices"
 )
 
-// Cancelling. When a task, or a handler that the task runs, is cancelled, the
-// task learns of it where it waits or after it has computed for a while. It
-// unwinds its whole stack, or the handler's part, and no catch region stops
-// that. What the task waits for is ended first, so that nothing that it started
-// for itself outlives it.
+// Cancellation. When a task, or a handler that the task runs, is cancelled, the task detects it
+// where it waits or after it has computed for a while. It unwinds its whole stack, or the handler's
+// part, and no catch region stops that. What the task waits for is cancelled first, so that nothing
+// that the task started only for itself outlives it.
 
-// over says that every task is to end.
+// over reports whether all tasks must end.
 func (m *VM) over() bool { return m.ending.fatal != nil || m.ending.panicked != nil || m.ctxOver() }
 
-// cancelled says whether the task, or a handler that it runs, has been
-// cancelled, and then sets t.raised.
+// cancelled reports whether the task, or a handler that it runs, has been cancelled. If so, it sets
+// t.raised.
 func (t *task) cancelled() bool {
 	if t.state.stop || t.m.over() || t.served.over() {
 		t.noteCut(t.pc())
@@ -31,19 +30,19 @@ func (t *task) cancelled() bool {
 	return false
 }
 
-// noteCut keeps the place of the first task that learns of the end of the run's
-// context, at instruction pc.
+// noteCut records the place, at instruction pc, of the first task that detects the end of the run's
+// context.
 func (t *task) noteCut(pc int) {
 	if t.m.ending.cutAt == nil && t.m.ctxOver() {
 		t.m.ending.cutAt = t.stoppedAt(pc, context.Cause(t.m.requests.ctx))
 	}
 }
 
-// CutAt says where the run was when its context ended it, and through which
-// calls it had come there; nil when the context has not ended it.
+// CutAt returns the place and the calls of the task that was running when the context ended the
+// run, or nil if the context has not ended it.
 func (m *VM) CutAt() *Stopped { return m.ending.cutAt }
 
-// cancelTask ends a task, soon.
+// cancelTask cancels a task. The task ends when it is next scheduled.
 func cancelTask(t *task) {
 	if t.state.ended || t.state.stop {
 		return
@@ -52,7 +51,7 @@ func cancelTask(t *task) {
 	t.interrupt()
 }
 
-// cancelAll ends all tasks, the oldest first.
+// cancelAll cancels all tasks, the oldest first.
 func (s *sched) cancelAll() {
 	for t := s.oldest; t != nil; {
 		next := t.birth.newer
@@ -61,8 +60,7 @@ func (s *sched) cancelAll() {
 	}
 }
 
-// interruptRun interrupts the task when it, or a handler that it runs, was
-// cancelled.
+// interruptRun interrupts the task if it, or a handler that it runs, was cancelled.
 func (t *task) interruptRun() {
 	if t.state.stop {
 		t.interrupt()
@@ -76,9 +74,8 @@ func (t *task) interruptRun() {
 	}
 }
 
-// interrupt ends what a parked task waits for, except the closing of an
-// exchange. While t starts a task, nobody but t can wait for that one, so it is
-// cancelled too.
+// interrupt cancels what a parked task waits for, except the closing of an exchange. While t starts
+// a task, only t can wait for it, so that task is cancelled too.
 func (t *task) interrupt() {
 	if t.state.starting {
 		cancelTask(t.parts.wait.task)
@@ -106,8 +103,8 @@ func (t *task) interrupt() {
 	}
 }
 
-// release says that w no longer needs the task. When nobody else waits for the
-// task it is cancelled; w is still told of its end, and release gives true.
+// release removes the waiter w from the task. If no other waiter remains, it cancels the task and
+// returns true; w is still notified of the task's end.
 func (t *task) release(w watch) bool {
 	if len(t.watch) == 1 && t.member.group == nil {
 		cancelTask(t)

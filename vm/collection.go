@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Arrays and maps, in the cases that the loop does not handle itself: another
+// Arrays and maps, in the cases that the dispatch loop does not handle itself: another
 // representation, an index out of range, growth.
 
 func opArrayGet(t *task, in *ins) status { return t.arrayGet(in, true) }
@@ -139,9 +139,8 @@ func opMapFind(t *task, in *ins) status {
 	return running
 }
 
-// opIterate gives the array that a `for` loop iterates over. The body may
-// change the collection meanwhile, so an array is marked as shared, and any
-// other collection is copied.
+// opIterate prepares the array that a `for` loop iterates over. The body may change the collection
+// during the loop, so an array is marked as shared, and any other collection is copied.
 func opIterate(t *task, in *ins) status {
 	s := value.Flat(*t.slot(in.b))
 	switch s.Kind() {
@@ -180,8 +179,7 @@ func opIterate(t *task, in *ins) status {
 	return t.weigh(s)
 }
 
-// elementsOf gives the elements of a hashmap, or of a library collection in an
-// Any, as an array.
+// elementsOf returns the elements of a hashmap, or of a library collection in an Any, as an array.
 func elementsOf(s value.Slot) (value.Slot, bool) {
 	if h := hashMapOf(s); h != nil {
 		return h.Entries().Pairs(), true

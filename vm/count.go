@@ -6,13 +6,12 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Counting. With Config.Count the loader puts an opCount before each
-// instruction and fuses nothing. The counts tell how often each run of
-// instructions that could be fused was executed, for the choice of
-// superinstructions (README.md).
+// Counting. With Config.Count the loader puts an opCount before each instruction and fuses nothing.
+// The counts show how often each run of instructions that could be fused was executed, which guides
+// the choice of superinstructions (README.md).
 
-// counter is an instruction that is counted: its operation, and how many
-// instructions directly before it lead to it alone.
+// counter counts an instruction: its operation, and how many directly preceding instructions lead
+// to it alone.
 type counter struct {
 	op    ir.Op
 	room  int
@@ -31,7 +30,7 @@ func doCount(t *task, in *ins) status {
 	return running
 }
 
-// count adds a counter for instruction i of a block. inside is fusable's.
+// count adds a counter for instruction i of a block. inside is the result of fusable.
 func (m *loader) count(b *ir.Block, i int, inside []bool) {
 	c := counter{op: b.Code[i].Op}
 	if i > 0 && inside[i] && !ir.Shapes[b.Code[i-1].Op].Ends {
@@ -41,9 +40,8 @@ func (m *loader) count(b *ir.Block, i int, inside []bool) {
 	m.counters = append(m.counters, c)
 }
 
-// Runs gives the runs of n operations that were executed most often, the most
-// frequent first, and how many operations were executed in all. It is empty
-// without Config.Count.
+// Runs returns the n runs of operations that were executed most often, the most frequent first, and
+// the number of all executed operations. It returns nothing without Config.Count.
 func (m *VM) Runs(n int) (runs []Run, all int64) {
 	index := map[string]int{}
 	for i, c := range m.image.counters {

@@ -8,21 +8,20 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// raised is an error on its way up.
+// raised is an error that is being propagated.
 type raised struct {
 	value     value.Slot
-	fault     bool   // born as a fault
-	panicked  bool   // not catchable
+	fault     bool   // raised as a fault
+	panicked  bool   // cannot be caught
 	cancelled bool   // not an error: the task, or the scope `until`, is cancelled
 	until     *scope // nil: the whole task
-	left      int    // how many leavings there had been when `?` raised it; 0 when something else did
+	left      int    // the value of task.leavings when `?` raised it; 0 if it was raised otherwise
 	trace     calls
-	first     [2]call // room for a trace of most errors that are caught: an object less
+	first     [2]call // room for the trace of most caught errors, which saves an allocation
 }
 
-// again is the error of an ended task, raised once more where the task is
-// awaited. The trace keeps the task's place and calls; the place of the await
-// comes after them.
+// again returns the error of an ended task, to be raised where the task is awaited. The trace
+// contains the task's place and calls first, then the place of the await.
 func (m *image) again(r *raised, pc int) *raised {
 	out := &raised{value: r.value, fault: r.fault, left: r.left, trace: r.trace.clone()}
 	m.addCalls(&out.trace, pc, 0)
@@ -35,8 +34,8 @@ func (t *task) throw(v value.Slot) status {
 	return raising
 }
 
-// throwError raises an error that Go code returned: a *value.Error as the error
-// that it is, anything else as a fault.
+// throwError raises an error that Go code returned: a *value.Error as itself, any other error as a
+// fault.
 func (t *task) throwError(err error) status {
 	switch e := err.(type) {
 	case *effect.Error:
@@ -55,8 +54,8 @@ func (t *task) fault(format string, args ...any) status {
 	return raising
 }
 
-// badOperand faults because an operand is not what the operation takes: the
-// compiler has a bug, or the program's file was changed.
+// badOperand faults because an operand has an invalid type: the compiler has a bug, or the
+// program's file was modified.
 func (t *task) badOperand(in *ins) status {
 	return t.fault("broken program: operand of %s", ir.Op(in.op))
 }
@@ -80,7 +79,7 @@ func doTrap(t *task, in *ins) status {
 	return t.fault("broken program: control left a function")
 }
 
-// opRethrow raises what a region caught, with its first place and trace.
+// opRethrow raises the error that a region caught, with its original place and trace.
 func opRethrow(t *task, in *ins) status {
 	v := *t.slot(in.a)
 	for i := len(t.caught) - 1; i >= 0; i-- {
@@ -93,8 +92,8 @@ func opRethrow(t *task, in *ins) status {
 	return t.throw(v)
 }
 
-// keepCaught remembers an error that a region caught, for Rethrow. Only a few
-// are kept, since a clause that handles its error never asks for it.
+// keepCaught stores an error that a region caught, for Rethrow. Only a few are stored, because a
+// clause that handles its error never rethrows it.
 func (t *task) keepCaught(r *raised) {
 	if len(t.caught) == 8 {
 		copy(t.caught, t.caught[1:])

@@ -9,51 +9,51 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Onlooker is a Journal that is shown where each task stands when it makes an effect, for those
-// who look at a run.
+// Onlooker is a Journal that also observes where each task is when it performs an effect.
 type Onlooker interface {
 	Journal
-	// Makes is called just before Began. The Scene is good until it returns.
+	// Makes is called just before Began. The Scene is valid until Makes returns.
 	Makes(e int64, r effect.Request, at Scene)
 }
 
-// tellStanding shows a journal that looks on where the task stands.
+// tellStanding shows the task's position to a journal that is an Onlooker.
 func (m *VM) tellStanding(e int64, t *task, r effect.Request) {
 	if o, looks := m.config.Journal.(Onlooker); looks && t != nil {
 		o.Makes(e, r, Scene{t})
 	}
 }
 
-// Scene is where a task stands, and what its variables hold.
+// Scene is the position of a task and the values of its variables.
 type Scene struct{ t *task }
 
-// Frame is a call under way, or the handler of a listen that runs in it. Function is then
-// `listen HOST "TYPE"`, and the call's own frame comes next.
+// Frame is an active call, or a handler of a listen. For a handler, Function is `listen HOST
+// "TYPE"`, and the frame of the call that contains it comes next.
 type Frame struct {
 	Place
 	Locals []Variable // in the order of their declaration
 
-	all []ir.Local // of which Locals are those that have a value here
+	all []ir.Local // all variables; Locals are those that have a value here
 	at  reader
-	in  *function // nil of the library's
-	// around is that of the function, of a handler, which has its variables, too.
+	in  *function // nil for functions of the library
+	// around is the frame of the function that contains the handler, whose variables the handler
+	// can use.
 	around *Frame
 }
 
 // Variable is a variable of a program that has a value.
 type Variable struct {
 	Name     string
-	Value    value.Slot // it must not be changed
-	Captured bool       // by the closure that the frame is of
+	Value    value.Slot // must not be modified
+	Captured bool       // captured by the closure that the frame executes
 }
 
-// Task is the number of the task, from 1, which is main.
+// Task returns the number of the task. The task of main is 1.
 func (s Scene) Task() int64 { return s.t.id }
 
-// Place is the innermost place in the program's own files, or else in the library.
+// Place returns the innermost place in the program's own files, or else in the library.
 func (s Scene) Place() Place { return visible(s.places()) }
 
-// places are those of the calls under way, the innermost first.
+// places returns the places of the active calls, the innermost first.
 func (s Scene) places() (all []Place) {
 	fp, pc := s.t.frame(), s.t.pc()
 	for ; fp != nil && pc > 0 && len(all) < maxFrames; fp, pc = s.t.caller(fp) {
@@ -62,8 +62,8 @@ func (s Scene) places() (all []Place) {
 	return all
 }
 
-// Frames are the calls under way in the program's own files, the innermost first, but for what
-// lies beyond 500. With whole they are those of the library, too, whose variables have no names.
+// Frames returns the active calls in the program's own files, the innermost first, at most 500.
+// With whole it also returns the calls in the library, whose variables have no names.
 func (s Scene) Frames(whole bool) (all []Frame) {
 	m := s.t.m
 	fp, pc := s.t.frame(), s.t.pc()
@@ -78,8 +78,8 @@ func (s Scene) Frames(whole bool) (all []Frame) {
 	return all
 }
 
-// framesAt are those of one frame of the stack: of inlined calls, of a handler, and its own.
-// caller says that it has called the frame before.
+// framesAt returns the frames at one frame of the stack: those of inlined calls, of a handler, and
+// its own. caller means that the frame is suspended in a call.
 func (i *image) framesAt(t *task, fp unsafe.Pointer, pc int, caller bool) (all []Frame) {
 	x, part := i.positionMap().of(pc, 0), 0
 	if caller {
@@ -113,13 +113,13 @@ func (i *image) framesAt(t *task, fp unsafe.Pointer, pc int, caller bool) (all [
 	return append(all, own)
 }
 
-// frame makes one of a place, and of the variables that may have a value there.
+// frame returns the frame of a place, with the variables of all that have a value there.
 func (m *image) frame(p Place, r reader, all []ir.Local, in *function) Frame {
 	return Frame{Place: p, Locals: r.locals(all, in), all: all, at: r, in: in}
 }
 
-// handles finds the listen one of whose handlers runs in a frame, which stands in a block; nil
-// when none does.
+// handles returns the listen whose handler runs in a frame at block number, or nil if there is
+// none.
 func (t *task) handles(fp unsafe.Pointer, number int32) *scope {
 	slots, _ := t.saved()
 	depth := int((uintptr(fp) - uintptr(unsafe.Pointer(unsafe.SliceData(slots)))) / slotSize)
@@ -141,7 +141,7 @@ func (t *task) handles(fp unsafe.Pointer, number int32) *scope {
 type reader struct {
 	fp      unsafe.Pointer
 	at      int
-	classes ir.Classes // nil where nothing is known
+	classes ir.Classes // nil if unknown
 }
 
 func (m *image) reader(fp unsafe.Pointer, x position) reader {
@@ -162,7 +162,7 @@ func (m *image) reader(fp unsafe.Pointer, x position) reader {
 	return r
 }
 
-// locals reads those that are there and have a value.
+// locals returns the variables that exist at the position and have a value.
 func (r reader) locals(all []ir.Local, in *function) (out []Variable) {
 	for _, l := range ir.LocalsAt(all, r.at) {
 		if v, ok := r.read(l); ok {
@@ -172,8 +172,8 @@ func (r reader) locals(all []ir.Local, in *function) (out []Variable) {
 	return out
 }
 
-// read returns the value of a variable: of one in a cell, what the cell holds. ok is false
-// where it has no value.
+// read returns the value of a variable; of a variable in a cell, the content of the cell. ok is
+// false if it has no value.
 func (r reader) read(l ir.Local) (v value.Slot, ok bool) {
 	if v, ok = r.whole(l); ok && v.Kind() == value.KindCell {
 		v = v.Fields()[0]

@@ -5,13 +5,11 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Superinstructions: one instruction of the VM for several of the IR. A fusion
-// never crosses a jump's target or the edge of a region. An error in it has the
-// place of the part that raised it.
+// Superinstructions: one instruction of the VM for several of the IR. A fusion never crosses a
+// jump's target or the edge of a region. An error in it has the place of the part that raised it.
 
-// fusable says before which instructions of a block one may fuse: those that
-// control reaches only from the instruction before, and that are no edge of a
-// region.
+// fusable reports before which instructions of a block a fusion may continue: those that control
+// reaches only from the preceding instruction and that are not at the edge of a region.
 func fusable(b *ir.Block) []bool {
 	inside := make([]bool, len(b.Code)+1)
 	for i := range inside {
@@ -32,8 +30,8 @@ func fusable(b *ir.Block) []bool {
 	return inside
 }
 
-// fuse gives one instruction for the n that start at i; n is 0 when there is
-// nothing to fuse. inside is what fusable gives.
+// fuse returns one instruction for the n that start at i; n is 0 if no fusion applies. inside is
+// the result of fusable.
 func fuse(code []ir.Instr, i int, inside []bool) (in ins, n int) {
 	if i+1 >= len(code) || !inside[i+1] {
 		return in, 0
@@ -52,14 +50,14 @@ func fuse(code []ir.Instr, i int, inside []bool) (in ins, n int) {
 		// if n < 2 { return n }
 		return ins{opReturnLtIntK, x.A, x.B, x.C, 0}, 2
 	case x.Op == ir.OpBoxInt && y.Op == ir.OpReturn && x.A == y.A:
-		// What a method returns that was called through a trait or an Any: with
-		// this instruction and the next fusion such a call takes 8 % less time.
+		// The return of a method that was called through a trait or an Any: with this instruction
+		// and the next fusion such a call takes 8 % less time.
 		return ins{opBoxIntReturn, x.B, 0, 0, 0}, 2
 	case x.Op == ir.OpShare && y.Op == ir.OpMove && x.A == y.B:
-		// An argument that stays in use.
+		// an argument that is still used afterwards
 		return ins{opShareMove, y.A, x.A, 0, 0}, 2
 	case x.Op == ir.OpMulInt && y.Op == ir.OpAddInt && (y.B == x.A) != (y.C == x.A):
-		// a + b * c: imm holds the product's register and the other term's.
+		// a + b * c: imm holds the registers of the product and of the other term
 		other := y.B
 		if other == x.A {
 			other = y.C
@@ -87,9 +85,8 @@ func fuse(code []ir.Instr, i int, inside []bool) (in ins, n int) {
 	return in, 0
 }
 
-// fuseMore fuses sequences of more than two instructions: the `a.x - b.x` and
-// `a.v += b * c` of the benchmark n-body, which takes 1.3 times as long without
-// them.
+// fuseMore fuses sequences of more than two instructions: `a.x - b.x` and `a.v += b * c` of the
+// benchmark n-body, which takes 1.3 times as long without them.
 func fuseMore(code []ir.Instr, i int, inside []bool) (in ins, n int) {
 	if i+2 >= len(code) || !inside[i+2] || code[i].Op != ir.OpFieldFloat {
 		return in, 0
@@ -115,7 +112,7 @@ func fuseMore(code []ir.Instr, i int, inside []bool) (in ins, n int) {
 	return in, 0
 }
 
-// fuseLoops lets a Loop do the test that it leads to.
+// fuseLoops merges into a Loop the test that it jumps to.
 func fuseLoops(code []ins) {
 	for pc := range code {
 		in := &code[pc]
@@ -132,8 +129,8 @@ func fuseLoops(code []ins) {
 	}
 }
 
-// Where the loop does not handle a fused instruction itself, its parts are done
-// here, one after the other.
+// The parts of a fused instruction, executed one after the other where the loop does not handle the
+// instruction itself.
 
 func doSubIntKCall(t *task, in *ins) status {
 	n, st := t.intArith(ir.AnySub, *intAt(t.fp, in.b), int64(in.c))
@@ -156,7 +153,7 @@ func doShareMove(t *task, in *ins) status {
 
 func doAddIntReturn(t *task, in *ins) status { return t.fault("integer overflow") }
 
-// mulAdd multiplies and adds, where the loop's own path does not fit.
+// mulAdd multiplies and adds in the cases that the loop's own path does not handle.
 func mulAdd(t *task, in *ins) status {
 	n, st := t.intArith(ir.AnyMul, *intAt(t.fp, in.b), *intAt(t.fp, in.c))
 	if st != running {
@@ -172,8 +169,7 @@ func mulAdd(t *task, in *ins) status {
 	return running
 }
 
-// opArrayGetGet reads an element of an element, in the cases that the loop does
-// not handle itself.
+// opArrayGetGet reads an element of an element in the cases that the loop does not handle itself.
 func opArrayGetGet(t *task, in *ins) status {
 	if st := t.arrayGet(&ins{a: uint8(in.imm), b: in.b, c: in.c, op: uint8(ir.OpArrayGet)}, true); st != running {
 		return st

@@ -7,7 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// GoTo has the task go on at a mark of the block in which it stands. The error says why it cannot.
+// GoTo continues the task at a mark of its current block. It returns an error with the reason if
+// that is not possible.
 func (s Scene) GoTo(k *Mark) error {
 	if err := s.CanGoTo(k); err != nil {
 		return err
@@ -17,14 +18,14 @@ func (s Scene) GoTo(k *Mark) error {
 	have := t.m.image.reader(t.fp, from).classes
 	for r, c := range t.m.image.reader(t.fp, k.at).classes {
 		if c != ir.Unset && (r >= len(have) || have[r] != c) {
-			*slotAt(t.fp, uint8(r)) = value.Nil // nothing reads it, but it must be of its class
+			*slotAt(t.fp, uint8(r)) = value.Nil // no instruction reads it, but its class must be right
 		}
 	}
 	t.setPC(k.pc + 1)
 	return nil
 }
 
-// CanGoTo returns why GoTo would not go to a mark, or nil if it would.
+// CanGoTo returns the reason why GoTo would fail, or nil.
 func (s Scene) CanGoTo(k *Mark) error {
 	t := s.t
 	if t.m.debug.atMark != t {
@@ -46,7 +47,7 @@ func (s Scene) CanGoTo(k *Mark) error {
 	return nil
 }
 
-// innerRegions reports whether other regions take errors at one place than at the other.
+// innerRegions reports whether the regions that catch errors differ between two positions.
 func (s Scene) innerRegions(a, b position) bool {
 	all := s.t.m.image.blocks[a.block].ir.Regions
 	for _, r := range all {
@@ -68,15 +69,15 @@ func (b *block) variable(at int32, r int) *ir.Local {
 	return nil
 }
 
-// uses reports whether a register at a position holds a variable, or is read before it is set again.
+// uses reports whether a register holds a variable at a position, or is read before it is next set.
 func (i *image) uses(at position, r int) bool {
 	b := &i.blocks[at.block]
 	return b.variable(at.at, r) != nil ||
 		b.reaches(int(at.at), r, func(pc int) bool { return i.reads(b.fn, b.ir.Code[pc], r) })
 }
 
-// holdsSame reports whether what a register holds at one position may be what it holds at another
-// of the block: it is of one variable, or each place that sets it for the first sets it for the second.
+// holdsSame reports whether a register may hold the same at two positions of the block: it belongs
+// to one variable, or every instruction that sets it for the first sets it for the second.
 func (i *image) holdsSame(a, b position, r int) bool {
 	k := &i.blocks[a.block]
 	if v := k.variable(b.at, r); v != nil {
@@ -103,8 +104,8 @@ func (i *image) holdsSame(a, b position, r int) bool {
 	return true
 }
 
-// reaches reports whether control may come from pc to an instruction for which found holds, with
-// the register as it is at pc.
+// reaches reports whether control may flow from pc to an instruction for which found holds, with
+// the register unchanged since pc.
 func (b *block) reaches(pc, r int, found func(pc int) bool) bool {
 	seen := make([]bool, len(b.ir.Code))
 	for next := []int{pc}; len(next) > 0; {
@@ -140,7 +141,7 @@ func (b *block) after(pc int) (next []int) {
 	return next
 }
 
-// writes reports whether an instruction sets a register, or leaves nothing in it.
+// writes reports whether an instruction sets or clears a register.
 func writes(in ir.Instr, r int) bool {
 	shape := ir.ShapeOf(in)
 	return shape.Writes != ir.Unset && int(in.A) == r || shape.Frame && int(in.A) <= r

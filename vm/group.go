@@ -5,37 +5,36 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// group is the set of tasks that run concurrently for one expression: the
-// elements of `await (…)` and `race (…)`, the rounds of `parallel for`. The
-// task of the expression waits for all members. The first error, or the first
-// value of a race, decides the result of the expression and cancels the other
-// members.
+// group is the set of tasks that run concurrently for one expression: the elements of `await (…)`
+// and `race (…)`, the rounds of `parallel for`. The task of the expression waits for all members.
+// The first error, or the first value of a race, decides the result of the expression and cancels
+// the other members.
 type group struct {
-	t      *task // who waits
+	t      *task // the task that waits
 	kind   ir.Op
 	d      uint8        // register of the result
-	values []value.Slot // what the members gave
-	tasks  []*task      // of the members under way; nil for others
-	open   int          // members that have not ended, or not begun
+	values []value.Slot // the results of the members
+	tasks  []*task      // the running members; nil for others
+	open   int          // members that have not ended or not begun
 
-	// Of a `parallel for`: the rounds from next on have not begun.
+	// For a `parallel for`: rounds from next on have not begun.
 	body  value.Slot
 	items *value.Array
 	next  int
-	free  int // how many more may run at once; -1 for no bound
+	free  int // number of rounds that may still start; -1 for no bound
 
-	bound *bounding // of a race; nil without one
-	ask   *ask      // that a race works on; nil without one
+	bound *bounding // of a race; nil if it has none
+	ask   *ask      // the message that the race handles; nil if none
 
 	decided bool
-	winner  int        // of a race
+	winner  int        // index, for a race
 	failed  *raised    // the error of a member
-	left    value.Slot // of a body that ReturnLeft ended: (site, error)
-	lost    bool       // a Task was cancelled by its handle
+	left    value.Slot // for a body that ReturnLeft ended: (site, error)
+	lost    bool       // a Task was cancelled through its handle
 }
 
-// opGroup begins the elements of JoinAll or Race, from left to right. In a
-// race, elements to the right of one that already has its value never begin.
+// opGroup starts the elements of JoinAll or Race, from left to right. In a race, elements to the
+// right of one that already has its value never start.
 func opGroup(t *task, in *ins) status {
 	if t.cancelled() {
 		return raising
@@ -90,7 +89,7 @@ func opGroup(t *task, in *ins) status {
 			g.over(i, y)
 			continue
 		}
-		// Its turn to be first comes when those before it have begun.
+		// it may win only after those before it have started
 		begin = append(begin, g.settled(i, y))
 		g.open -= n - 1 - i
 		for _, x := range elems[i+1:] {
@@ -101,13 +100,13 @@ func opGroup(t *task, in *ins) status {
 	return g.begin(begin)
 }
 
-// never counts a member that does not begin, because an error has decided.
+// never counts a member that does not start because the result is already decided.
 func (g *group) never(x value.Slot) {
 	g.open--
 	g.drop(x)
 }
 
-// drop cancels an element that is no member: a Task that nobody else waits for.
+// drop cancels an element that is not a member: a Task that no other task awaits.
 func (g *group) drop(x value.Slot) {
 	if y := taskOf(x); y != nil && len(y.watch) == 0 {
 		cancelTask(y)
@@ -120,8 +119,7 @@ func (g *group) member(i int, y *task) *task {
 	return y
 }
 
-// settled makes a member that stands for the ended task y: the member ends as y
-// did, without running.
+// settled makes a member that represents the ended task y: it ends like y, without running.
 func (g *group) settled(i int, y *task) *task {
 	y.state.seen = true
 	x := g.member(i, g.t.child(g.t.fn, nil))
@@ -129,7 +127,7 @@ func (g *group) settled(i int, y *task) *task {
 	return x
 }
 
-// begin parks the group's task and lets the members run.
+// begin parks the group's task and runs the members.
 func (g *group) begin(members []*task) status {
 	if g.open == 0 {
 		return g.give()
@@ -140,7 +138,7 @@ func (g *group) begin(members []*task) status {
 	return st
 }
 
-// opParallelFor begins the rounds of a loop, as many as may run at once.
+// opParallelFor starts the rounds of a loop, as many as may run at once.
 func opParallelFor(t *task, in *ins) status {
 	if t.cancelled() {
 		return raising
@@ -175,7 +173,7 @@ func opParallelFor(t *task, in *ins) status {
 	return g.begin(begin)
 }
 
-// round makes the task of the next round.
+// round creates the task of the next round.
 func (g *group) round() *task {
 	f, closure := bodyOf(g.body)
 	x := g.items.At(g.next)
@@ -188,7 +186,7 @@ func (g *group) round() *task {
 	return y
 }
 
-// over hears that member i has ended as y says.
+// over handles the end of member i, whose result is that of y.
 func (g *group) over(i int, y *task) {
 	g.open--
 	g.tasks[i] = nil
@@ -218,7 +216,7 @@ func (g *group) over(i int, y *task) {
 	g.end()
 }
 
-// end lets the group's task go on when every member has ended.
+// end resumes the group's task after every member has ended.
 func (g *group) end() {
 	if w := g.t.wait; g.open == 0 && w != nil && w.group == g && !w.off {
 		g.endBound()
@@ -227,7 +225,7 @@ func (g *group) end() {
 	}
 }
 
-// cancel ends the members under way; what has not begun never does.
+// cancel cancels the running members. Members that have not started never start.
 func (g *group) cancel() {
 	g.decided = true
 	if g.items != nil {
@@ -247,7 +245,7 @@ func (g *group) cancel() {
 	g.end()
 }
 
-// give ends the expression: its value, or the error that decided it.
+// give finishes the expression with its value, or with the error that decided it.
 func (g *group) give() status {
 	t := g.t
 	d := t.slot(g.d)
@@ -269,7 +267,7 @@ func (g *group) give() status {
 	return running
 }
 
-// members lists the tasks that the group waits for.
+// members returns the tasks that the group waits for.
 func (g *group) members() []*task {
 	var all []*task
 	for _, y := range g.tasks {
@@ -280,8 +278,7 @@ func (g *group) members() []*task {
 	return all
 }
 
-// opReturnLeft ends a body by an error that is raised where the body's
-// expression stands.
+// opReturnLeft ends a body by an error that is raised at the body's expression.
 func opReturnLeft(t *task, in *ins) status {
 	if t.member.group == nil || t.depth() != 0 {
 		return t.badOperand(in)

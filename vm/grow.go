@@ -9,16 +9,17 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Growing: to a program that stands still with no task alive, what was typed since is added, and run
-// as a line of a session. Application.Grows must be set.
+// Growing: adds code to a program whose tasks have all ended, and runs it, as a REPL does for each
+// line. Application.Grows must be set.
 
-// grows says whether more is to be added to the program: nothing may lie behind its constants.
+// grows reports whether code may be added to the program later: then nothing may be stored after
+// its constants.
 func (m *loader) grows() bool {
 	return m.config.Application.Grows || m.config.Application.Debugger != nil
 }
 
-// Grow loads what ir.Growth has added to the program; before is what it had. An error leaves the
-// VM of no further use.
+// Grow loads what ir.Growth added to the program; before describes the program as it was. After an
+// error the VM can no longer be used.
 func (m *VM) Grow(p *ir.Program, before ir.Grown) error {
 	if m.sched.alive > 0 {
 		return errors.New("grow a program while its tasks run")
@@ -53,7 +54,7 @@ func (m *VM) Grow(p *ir.Program, before ir.Grown) error {
 	return nil
 }
 
-// replace notes in whose place the tools from a number on have come.
+// replace records which tools the new ones, from number first on, replace.
 func (m *VM) replace(first int) {
 	for i, d := range m.image.toolDecls {
 		for _, later := range m.image.toolDecls[max(first, i+1):] {
@@ -67,8 +68,8 @@ func (m *VM) replace(first int) {
 	}
 }
 
-// Line runs a function of what was added with what it has captured, as main is run: it is over
-// when all tasks that it has started are. Tools from number first on get their state before.
+// Line runs a function of the added code with its captured values, like main: it ends when all
+// tasks that it has started have ended. Tools from number first on get their state before it runs.
 func (m *VM) Line(ctx context.Context, function, first int, captured []value.Slot) (v value.Slot, err error) {
 	m.ending = ending{}
 	if first < len(m.declared.tools) {
