@@ -4,29 +4,27 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Coverage: with Config.Cover the loader puts an opCover before the first
-// instruction of each line and of each handler of the user's files, and fuses
-// nothing.
+// Coverage: with Config.Cover the loader puts an opCover before the first instruction of each line
+// and of each handler of the user's files, and fuses nothing.
 
-// Point is a place whose coverage is recorded: a line of a user's file, or the
-// start of a listen handler there.
+// Point is a place whose coverage is recorded: a line of a user's file, or the start of a listen
+// handler there.
 type Point struct {
-	File     string // as ir.Program.Files names it
+	File     string // as in ir.Program.Files
 	Line     int
 	Function string
-	Handler  string // the message type that a handler takes; "" for a line
+	Handler  string // the message type of the handler; "" for a line
 	Hit      bool
 }
 
-// cover is what VMs of one loaded program have reached together.
+// cover is the coverage that all VMs of one loaded program have reached together.
 type cover struct {
 	points []Point
 	index  map[Point]int32
 }
 
-// Covered gives the points of the program, and which of them were reached by
-// this VM and by all others that Fresh connects with it. It is nil without
-// Config.Cover.
+// Covered returns the points of the program and which of them were reached by this VM and by all
+// others that Fresh connects with it. It returns nil without Config.Cover.
 func (m *VM) Covered() []Point {
 	if m.image.cover == nil {
 		return nil
@@ -34,9 +32,8 @@ func (m *VM) Covered() []Point {
 	return m.image.cover.points
 }
 
-// coverBlock gives, by instruction, the points that stand before the
-// instructions of a block; nil when the block is not the user's or coverage is
-// off.
+// coverBlock returns, by instruction, the points before the instructions of a block. It returns nil
+// if the block is not the user's or coverage is off.
 func (m *loader) coverBlock(f *function, h *handler, b *ir.Block) map[int][]int32 {
 	if m.cover == nil || f.info.File < 0 || f.info.File >= len(m.program.Files) || m.program.Files[f.info.File].Text == "" {
 		return nil
@@ -58,7 +55,7 @@ func (m *loader) coverBlock(f *function, h *handler, b *ir.Block) map[int][]int3
 	return at
 }
 
-// point gives the number of a point.
+// point returns the number of a point.
 func (c *cover) point(p Point) int32 {
 	n, ok := c.index[p]
 	if !ok {

@@ -10,82 +10,83 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Debugging. With Application.Debugger the loader puts a mark before the first instruction of each line,
-// behind each call, and where a loop begins again. A mark that nobody wants is a jump to the next
-// instruction, which is the cheapest that the loop has; one that is wanted is an opStop. Without
-// Application.Debugger there are no marks, and nothing on the loop's way looks for one.
+// Debugging. With Application.Debugger the loader puts a mark before the first instruction of each
+// line, after each call, and where a loop repeats. A mark that is not set is a jump to the next
+// instruction, the cheapest instruction of the loop; a mark that is set is an opStop. Without
+// Application.Debugger there are no marks, and the dispatch loop does not check for any.
 
-// Debugger is whom a run stands still for: while it is in one of its functions, which are called
-// on the run's goroutine, the run goes no further. A Scene is good until the function returns.
+// Debugger receives control when the run reaches a set mark, performs an effect or raises an error.
+// Its methods are called on the run's goroutine, and the run is stopped until they return. A Scene
+// is valid until the method returns.
 type Debugger interface {
-	// Library says that the library's own files have marks, too.
+	// Library reports whether the library's own files have marks, too.
 	Library() bool
 	// Loaded is called before the run begins.
 	Loaded(*VM)
 	// Reached is called at a mark that is set.
 	Reached(Scene, *Mark)
-	// Makes is called when an effect is about to be made, Gave with what has come of it.
+	// Makes is called before an effect is performed, Gave with its result.
 	Makes(Scene, effect.Request)
 	Gave(Scene, effect.Request, effect.Result, error)
-	// Handles is called when a message of a host is about to be handled.
+	// Handles is called before a handler handles a message of a host.
 	Handles(at Scene, host string, m *effect.HostMessage)
 	// Calls is called when a model or a host calls a tool of the program.
 	Calls(at Scene, tool, function string)
-	// Raised is called when an error is raised, or an Err handed on by `?`.
+	// Raised is called when an error is raised, or when `?` propagates an Err.
 	Raised(Scene, Raise)
 }
 
-// Mark is a place at which a run can stand still.
+// Mark is a place at which a run can be stopped.
 type Mark struct {
 	Place
 	Kind    MarkKind
-	Handler string // the message type of the handler that it stands in; "" for none
-	Entry   bool   // it is the first of its function or handler
+	Handler string // the message type of the handler that contains it; "" for none
+	Entry   bool   // it is the first mark of its function or handler
 	n, pc   int
 	at      position
 	set     bool
 }
 
-// MarkKind says where a mark stands.
+// MarkKind is the kind of the place of a mark.
 type MarkKind uint8
 
 // The kinds of marks.
 const (
 	markNone   MarkKind = iota
 	MarkLine            // before a line
-	MarkReturn          // behind a call
-	MarkLoop            // where a loop begins again, on a line that has begun
+	MarkReturn          // after a call
+	MarkLoop            // where a loop repeats within a line
 )
 
-// Raise is an error that goes its way.
+// Raise is an error that is being propagated.
 type Raise struct {
 	Value  value.Slot
 	Panic  bool
-	Handed bool // an Err, which `?` hands on
-	Caught bool // something in the program takes it
+	Handed bool // an Err that `?` propagates
+	Caught bool // the program catches it
 }
 
-// debugging is what an image needs for its debugger.
+// debugging is the part of an image that a debugger needs.
 type debugging struct {
 	marks   []*Mark
 	classes map[position]ir.Classes
-	natives map[int32]int32 // of grafts: where those are that the program had not
+	natives map[int32]int32 // for grafts: where natives are that the program did not have
 }
 
-// calls from other goroutines: see VM.Do.
+// errands are calls from other goroutines: see VM.Do.
 type errands struct {
 	any  atomic.Bool
 	mu   sync.Mutex
 	list []func()
 }
 
-// room for grafts.
+// The space reserved for grafts.
 const (
 	graftCode      = 1 << 18
 	graftConstants = 1 << 14
 )
 
-// debugs says whether a block has marks, and makes them by their instructions.
+// debugMarks returns the marks of a block by their instructions, or nil if the block has none.
 func (m *loader) debugMarks(f *function, b *ir.Block) map[int]MarkKind {
 	d := m.config.Application.Debugger
 	if d == nil {
@@ -135,7 +136,7 @@ func (m *loader) emitDebugMark(h *handler, kind MarkKind, i int) {
 	m.debug.marks = append(m.debug.marks, k)
 }
 
-// placeMarks completes the marks from the nth on, and lets them rest.
+// placeMarks completes the marks from the nth on and clears them.
 func (m *image) placeMarks(n int) {
 	seen := int32(-1)
 	for _, k := range m.debug.marks[n:] {
@@ -148,16 +149,16 @@ func (m *image) placeMarks(n int) {
 	}
 }
 
-// makeRoom lets code and constants grow without being moved.
+// makeRoom reserves space so that code and constants can grow without being moved.
 func (m *loader) makeRoom() {
 	m.code = slices.Grow(m.code, graftCode)
 	m.constants = slices.Grow(m.constants, graftConstants)
 }
 
-// Marks are those of the program.
+// Marks returns the marks of the program.
 func (m *VM) Marks() []*Mark { return m.image.debug.marks }
 
-// Set has the run stand still at a mark, or not.
+// Set sets or clears a mark.
 func (m *VM) Set(k *Mark, on bool) {
 	if k.set = on; on {
 		m.image.code[k.pc] = ins{op: opStop, imm: int32(k.n)}
@@ -166,7 +167,7 @@ func (m *VM) Set(k *Mark, on bool) {
 	}
 }
 
-// SetAll sets the marks for which want says so.
+// SetAll sets the marks for which want returns true and clears the others.
 func (m *VM) SetAll(want func(*Mark) bool) {
 	for i, k := range m.image.debug.marks {
 		if on := want(k); on != k.set {
@@ -179,8 +180,8 @@ func (m *VM) SetAll(want func(*Mark) bool) {
 	}
 }
 
-// Do has f called on the run's goroutine, soon: at once where it waits, and where it computes when
-// it next looks up. It can be called from any goroutine. When the run has ended nothing is called.
+// Do calls f on the run's goroutine: at once if the run waits, otherwise at the next check of the
+// running task. It may be called from any goroutine. After the end of the run f is not called.
 func (m *VM) Do(f func()) {
 	e := m.debug.errands
 	e.mu.Lock()
@@ -190,14 +191,14 @@ func (m *VM) Do(f func()) {
 	m.requests.inbox.put(completion{do: m.debug.serveErrands})
 }
 
-// attention is how a run is bound to its debugger.
+// attention is the state that connects a run with its debugger.
 type attention struct {
-	errands    *errands    // what other goroutines want of it; nil without a debugger
-	atMark     *task       // it stands at a mark in this task; nil elsewhere
-	evaluating *evaluation // what runs is an expression of the debugger's; nil otherwise
+	errands    *errands    // the calls that other goroutines requested; nil without a debugger
+	atMark     *task       // the task that is stopped at a mark; nil if none
+	evaluating *evaluation // the debugger's expression that is being evaluated; nil if none
 }
 
-// serveErrands does what other goroutines have asked for.
+// serveErrands runs the calls that other goroutines requested.
 func (a *attention) serveErrands() {
 	e := a.errands
 	if !e.any.Load() {
@@ -213,29 +214,31 @@ func (a *attention) serveErrands() {
 	}
 }
 
-// doStop stands still at a mark. It takes nothing of the budget.
+// doStop stops at a mark. It does not consume any of the task's budget.
 func doStop(t *task, in *ins) status {
 	t.budget += slowCost
 	if d := t.debugger(); d != nil {
 		t.m.debug.atMark = t
 		d.Reached(Scene{t}, t.m.image.debug.marks[in.imm])
 		t.m.debug.atMark = nil
-		if t.cancelled() { // the run was ended while it stood here: no line more of it runs
+		if t.cancelled() { // the run was cancelled while it was stopped here: it executes no further line
 			return raising
 		}
 	}
 	return running
 }
 
-// Ended is closed when the run is to end. It is called by Do, or by who debugs.
+// Ended returns a channel that is closed when the run must end. It is called within Do, or by the
+// debugger.
 func (m *VM) Ended() <-chan struct{} {
 	if t := m.sched.current; t != nil {
-		t.budget = 0 // it looks up at the next call or loop
+		t.budget = 0 // makes the task check at the next call or loop
 	}
 	return m.requests.ctx.Done()
 }
 
-// debugger gives whoever debugs the run; nil without one, and within what it evaluates.
+// debugger returns the run's debugger. It returns nil if there is none, and while it evaluates an
+// expression.
 func (t *task) debugger() Debugger {
 	if d := t.m.config.Application.Debugger; d != nil && t.m.debug.evaluating == nil {
 		return d
@@ -243,14 +246,14 @@ func (t *task) debugger() Debugger {
 	return nil
 }
 
-// tellRaised tells the debugger of an error that has just been raised.
+// tellRaised notifies the debugger of an error that has just been raised.
 func (t *task) tellRaised(r *raised) {
 	if d := t.debugger(); d != nil && !r.cancelled {
 		d.Raised(Scene{t}, Raise{Value: r.value, Panic: r.panicked, Caught: !r.panicked && t.catches(nil)})
 	}
 }
 
-// tellHanded tells the debugger of an Err that `?` hands on.
+// tellHanded notifies the debugger of an Err that `?` propagates.
 func (t *task) tellHanded(err value.Slot) {
 	if d := t.debugger(); d != nil {
 		_, pc := t.caller(t.fp)
@@ -259,8 +262,8 @@ func (t *task) tellHanded(err value.Slot) {
 	}
 }
 
-// catches says whether something takes an error that the task raises where it stands: a region of
-// one of its frames, or of a task that waits for it.
+// catches reports whether the program catches an error that the task raises at its current place:
+// in a region of one of its frames, or in a task that waits for it.
 func (t *task) catches(seen []*task) bool {
 	if slices.Contains(seen, t) {
 		return false
@@ -283,14 +286,14 @@ func (t *task) catches(seen []*task) bool {
 	return false
 }
 
-// captures says whether a variable is one that a closure's function has captured: those follow the
+// captures reports whether a variable is captured by a closure's function: those follow the
 // parameters.
 func (f *function) captures(l ir.Local) bool {
 	n := len(f.info.Params)
 	return l.Slot < 0 && l.Register > n && l.Register <= n+f.info.Captures
 }
 
-// Variable finds the variable that a name stands for in the frame.
+// Variable returns the variable of the frame with this name.
 func (f *Frame) Variable(name string) (v value.Slot, ok bool) {
 	for _, x := range f.Locals {
 		if x.Name == name {
@@ -303,7 +306,7 @@ func (f *Frame) Variable(name string) (v value.Slot, ok bool) {
 	return v, false
 }
 
-// Cell gives the cell that a variable is in, when it is in one: others may have it, too.
+// Cell returns the cell that contains a variable, if it is in one. Closures may share the cell.
 func (f *Frame) Cell(name string) (cell value.Slot, ok bool) {
 	for _, l := range ir.LocalsAt(f.all, f.at.at) {
 		if l.Name != name {
@@ -318,8 +321,8 @@ func (f *Frame) Cell(name string) (cell value.Slot, ok bool) {
 	return cell, false
 }
 
-// Assign gives a variable of the frame another value, which is of its type. It says whether there
-// is a variable of the name that has a value.
+// Assign sets a variable of the frame to a value of its type. It reports whether a variable of the
+// name exists and has a value.
 func (f *Frame) Assign(name string, v value.Slot) bool {
 	for _, l := range ir.LocalsAt(f.all, f.at.at) {
 		if l.Name != name {
@@ -338,7 +341,7 @@ func (f *Frame) Assign(name string, v value.Slot) bool {
 	return f.around != nil && f.around.Assign(name, v)
 }
 
-// write is the other way of read.
+// write is the inverse of read.
 func (r reader) write(l ir.Local, v value.Slot) bool {
 	was, ok := r.whole(l)
 	switch {
@@ -360,8 +363,8 @@ func (r reader) write(l ir.Local, v value.Slot) bool {
 	return true
 }
 
-// whole returns what a variable's register or slot holds: of one in a cell, the cell. ok is false
-// where it has no value.
+// whole returns the content of a variable's register or slot: for a variable in a cell, the cell.
+// ok is false if it has no value.
 func (r reader) whole(l ir.Local) (v value.Slot, ok bool) {
 	if l.Register >= len(r.classes) || r.classes[l.Register] == ir.Unset {
 		return v, false
@@ -377,7 +380,7 @@ func (r reader) whole(l ir.Local) (v value.Slot, ok bool) {
 	return v, true
 }
 
-// Tasks are those that have begun and not ended, the oldest first.
+// Tasks returns the tasks that have begun and not ended, the oldest first.
 func (m *VM) Tasks() (all []Scene) {
 	for t := m.sched.oldest; t != nil; t = t.birth.newer {
 		if t.id > 0 && !t.state.ended && (m.debug.evaluating == nil || t != m.debug.evaluating.task) {
@@ -387,17 +390,17 @@ func (m *VM) Tasks() (all []Scene) {
 	return all
 }
 
-// Entry is where the task begins.
+// Entry returns the place where the task begins.
 func (s Scene) Entry() Place { return s.t.m.image.entryOf(s.t.fn) }
 
-// Main says whether the task is the run's first.
+// Main reports whether the task is the run's first.
 func (s Scene) Main() bool { return s.t == s.t.m.sched.main }
 
-// Same says whether two are of the same task.
+// Same reports whether two scenes are of the same task.
 func (s Scene) Same(o Scene) bool { return s.t == o.t }
 
-// Waiting says what the task waits for: an effect, or else a task, or several; all nil when it
-// does not wait.
+// Waiting returns what the task waits for: an effect, another task, or several tasks. It returns
+// nil, nil, false if the task does not wait.
 func (s Scene) Waiting() (r effect.Request, task *Scene, several bool) {
 	w := s.t.wait
 	if w == nil {
@@ -414,7 +417,7 @@ func (s Scene) Waiting() (r effect.Request, task *Scene, several bool) {
 	return w.request, nil, false
 }
 
-// Awaits says whether the task waits for another one, itself or through others.
+// Awaits reports whether the task waits for another one, directly or through others.
 func (s Scene) Awaits(o Scene) bool {
 	for n, all := 0, s.t.awaits(); n < len(all) && n < maxFrames; n++ {
 		if all[n] == o.t {
@@ -427,10 +430,10 @@ func (s Scene) Awaits(o Scene) bool {
 	return false
 }
 
-// Depth measures how deep in calls, and in handlers within them, the task stands.
+// Depth is the number of calls, and of handlers within them, around the place of a task.
 type Depth struct{ Frame, Handlers int }
 
-// Depth is that of where the task stands.
+// Depth returns the depth of the task's place.
 func (s Scene) Depth() Depth {
 	d := Depth{}
 	_, d.Frame = s.t.saved()
@@ -442,21 +445,21 @@ func (s Scene) Depth() Depth {
 	return d
 }
 
-// Above says whether a place lies further in than another.
+// Above reports whether d is nested deeper than o.
 func (d Depth) Above(o Depth) bool {
 	return d.Frame > o.Frame || d.Frame == o.Frame && d.Handlers > o.Handlers
 }
 
-// Ended says whether the task has ended.
+// Ended reports whether the task has ended.
 func (s Scene) Ended() bool { return s.t.state.ended }
 
-// Starts says whether the task has started another one, and goes on when that one waits.
+// Starts reports whether the task has started o and continues when o first waits.
 func (s Scene) Starts(o Scene) bool { return s.t.state.starting && s.t.parts.wait.task == o.t }
 
-// Computes says whether a task computes, so that it comes to a mark.
+// Computes reports whether a task is computing, so that it will reach a mark.
 func (m *VM) Computes() bool { return m.sched.current != nil }
 
-// Top is the innermost frame of Frames.
+// Top returns the innermost frame of Frames.
 func (s Scene) Top(whole bool) (f Frame, ok bool) {
 	m := s.t.m
 	fp, pc := s.t.frame(), s.t.pc()
@@ -471,24 +474,24 @@ func (s Scene) Top(whole bool) (f Frame, ok bool) {
 	return f, false
 }
 
-// Program is what runs.
+// Program returns the running program.
 func (m *VM) Program() *ir.Program { return m.image.program }
 
-// Stores are the values of the program's stores, in the order of their declarations.
+// Stores returns the values of the program's stores, in the order of their declarations.
 func (m *VM) Stores() []value.Slot { return m.declared.stores }
 
-// Going from line to line. For a Stepper the loader puts an opStep before the first instruction of
-// each line of the program's own files. Without one there is none.
+// Stepping from line to line. For a Stepper the loader puts an opStep before the first instruction
+// of each line of the program's own files. Without a Stepper there is none.
 
-// Stepper is a Journal that is shown each line of the program's own files before it is run.
+// Stepper is a Journal that is called before each line of the program's own files.
 type Stepper interface {
 	Onlooker
-	// Step is called on the run's goroutine. The Scene is good until it returns; when it gives
-	// false the run is left where it is, and its error is ErrSuspended.
+	// Step is called on the run's goroutine. The Scene is valid until it returns. If it returns
+	// false, the run stops there with the error ErrSuspended.
 	Step(Scene) (goOn bool)
 }
 
-// steps says before which instructions of a block a line begins.
+// steps returns the instructions of a block before which a line begins.
 func (m *loader) steps(f *function, b *ir.Block) map[int]bool {
 	if _, is := m.config.Journal.(Stepper); !is {
 		return nil
@@ -509,7 +512,7 @@ func (m *loader) steps(f *function, b *ir.Block) map[int]bool {
 	return at
 }
 
-// emitMarks puts before instruction i what stops there.
+// emitMarks puts the mark and the step before instruction i.
 func (m *loader) emitMarks(i int, marked, stepped bool) {
 	if marked {
 		m.emitIns(ins{op: opMark}, i)
@@ -519,7 +522,7 @@ func (m *loader) emitMarks(i int, marked, stepped bool) {
 	}
 }
 
-// fileAt is the file in which an instruction stands, and the inlined call, -1 for none.
+// fileAt returns the file that contains an instruction, and the inlined call, -1 for none.
 func (m *loader) fileAt(f *function, b *ir.Block, pc int) (file, within int) {
 	for i, x := range b.Inlined { // the inner ones first
 		if x.From <= pc && pc < x.To && x.Function >= 0 && x.Function < len(m.program.Functions) {
@@ -529,8 +532,8 @@ func (m *loader) fileAt(f *function, b *ir.Block, pc int) (file, within int) {
 	return f.info.File, -1
 }
 
-// doStep shows where the run stands. It takes nothing of the budget, so that whoever looks on
-// does not change what comes when.
+// doStep shows the task's place. It does not consume any of the task's budget, so that an observer
+// does not change the order of events.
 func doStep(t *task, _ *ins) status {
 	t.budget += slowCost
 	if s, is := t.m.config.Journal.(Stepper); is && !s.Step(Scene{t}) {

@@ -9,17 +9,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Who decided what a run was asked: what hosts ask, calls of tools that are to be approved of,
-// and awaited emits. It is told where the decision is made, from what the run itself knows, so
-// that a run that is played again tells the same.
+// Decisions: who decided what a host asked, whether a tool may be called, and what an awaited emit
+// returned. They are reported where the decision is made, from data that the run itself has, so
+// that a replayed run reports the same.
 
-// Decisions hears of each decision, on the run's goroutine, in the order in which the program
-// makes them.
+// Decisions receives each decision, on the run's goroutine, in the order in which the program makes
+// them.
 type Decisions interface {
-	// Now is the time in milliseconds, from whenever.
+	// Now returns the time in milliseconds since an arbitrary moment.
 	Now() int64
-	// Decided is told of a decision before anything that follows from it leaves the run. Its
-	// error ends the run. It may keep what it is given.
+	// Decided receives a decision before any of its consequences leave the run. An error ends the
+	// run. It may retain d.
 	Decided(d *Decision) error
 }
 
@@ -30,54 +30,54 @@ const (
 	DecidedUnknown = "unknown" // an effect of which nobody knew whether it had been done
 )
 
-// Decision is what was asked and decided.
+// Decision is a request and the decision on it.
 type Decision struct {
 	Kind    string
-	Effect  int64 // the number of the effect by which it was made or learnt of
+	Effect  int64 // the number of the effect by which it was made or received
 	Host    string
-	ID      json.RawMessage // the host's for what it asked, or the call's; nil for none
+	ID      json.RawMessage // the host's ID of its message, or the ID of the call; nil for none
 	Channel string          // of an awaited emit
-	Asked   json.RawMessage // nil for nothing
+	Asked   json.RawMessage // nil for none
 	Answer  json.RawMessage // nil for none
-	Problem string          // why there is none, or why it is not taken
+	Problem string          // why there is no answer, or why it was rejected
 	By      string          // effect.ByHandler, …
-	Name    string          // whose it is, where that is known
-	At      Place           // of a handler's: where it stands in the program; none for the library's
-	Path    []Part          // of a handler's: who took part, in order, each once
-	MS      int64           // that it took
+	Name    string          // the name of the decider, if known
+	At      Place           // of a handler in the program; zero for one of the library
+	Path    []Part          // for a handler: the participants in order, each once
+	MS      int64           // duration in milliseconds
 	Call    *effect.AppDecided
 }
 
-// Part is somebody who took part in a decision, by an effect.
+// Part is a participant in a decision, through an effect.
 type Part struct {
 	effect.Actor
 	Effect int64
 }
 
-// hearing is the time in which the program has what a host asks, and decides about it.
+// hearing is the period in which the program has received a host's question and not decided it.
 type hearing struct {
-	outer  *hearing // within which it began
+	outer  *hearing // the enclosing one
 	asked  json.RawMessage
 	since  int64
-	stream bool // it is over when the program takes the stream's next message
+	stream bool // it ends when the program reads the stream's next message
 	parts  []Part
 }
 
-// deciding is what a listen knows of who decides.
+// deciding is what a listen records about its decisions.
 type deciding struct {
-	heard  *hearing // of the message that is dealt with
+	heard  *hearing // of the message that is being handled
 	effect int64    // the number of the last request for messages
 }
 
-// telling is what is known of a task for who decides. It is kept beside the tasks, most of which
-// never have one.
+// telling is what a task records about its decisions. It is stored apart from the task, because
+// most tasks have none.
 type telling struct {
-	hearing *hearing // the innermost of what the task decides; nil for none
+	hearing *hearing // the innermost decision of the task; nil for none
 	effect  int64    // the number of the last request that it may wait for
-	since   int64    // when it made an awaited emit, the first time
+	since   int64    // when it first performed an awaited emit
 }
 
-// tells gives it; nil without Config.Decisions.
+// tells returns the task's record; nil without Config.Decisions.
 func (t *task) tells() *telling {
 	if t.m.config.Decisions == nil {
 		return nil
@@ -93,14 +93,14 @@ func (t *task) tells() *telling {
 	return x
 }
 
-// numbers notes the number of the request that the task has just made.
+// numbers records the number of the request that the task has just made.
 func (t *task) numbers() {
 	if x := t.tells(); x != nil {
 		x.effect = t.m.stats.Requests
 	}
 }
 
-// hearing is the innermost of what the task decides; nil for none.
+// hearing returns the innermost decision of the task; nil for none.
 func (t *task) hearing() *hearing {
 	if x := t.m.telling[t]; x != nil {
 		return x.hearing
@@ -108,14 +108,14 @@ func (t *task) hearing() *hearing {
 	return nil
 }
 
-// hears puts it in.
+// hears sets the innermost decision.
 func (t *task) hears(h *hearing) {
 	if h != nil || t.m.telling[t] != nil {
 		t.tells().hearing = h
 	}
 }
 
-// hearingOf begins a hearing of a message; nil when nobody wants to know.
+// hearingOf begins a decision on a message. It returns nil if decisions are not recorded.
 func (t *task) hearingOf(m *effect.HostMessage, stream bool) *hearing {
 	d := t.m.config.Decisions
 	if d == nil || !hostmsg.Of(m.Type).ByPerson() {
@@ -126,21 +126,21 @@ func (t *task) hearingOf(m *effect.HostMessage, stream bool) *hearing {
 	return h
 }
 
-// endHearing ends one, and those within it.
+// endHearing ends a decision and those within it.
 func (t *task) endHearing(h *hearing) {
 	if h != nil {
 		t.hears(h.outer)
 	}
 }
 
-// leaveMessage ends the hearing of the message that a stream gave the task last.
+// leaveMessage ends the decision on the last message that a stream returned to the task.
 func (t *task) leaveMessage() {
 	if h := t.hearing(); h != nil && h.stream {
 		t.endHearing(h)
 	}
 }
 
-// takesPart notes who takes part in what the task decides.
+// takesPart records a participant in the task's decision.
 func (t *task) takesPart(who effect.Actor, e int64) {
 	for h := t.hearing(); h != nil; h = h.outer {
 		h.add(Part{who, e})
@@ -156,7 +156,7 @@ func (h *hearing) add(p Part) {
 	h.parts = append(h.parts, p)
 }
 
-// consulted notes the model that an effect of the library has asked.
+// consulted records the model that an effect of the library called.
 func (t *task) consulted(w *wait) {
 	if t.hearing() == nil {
 		return
@@ -169,21 +169,21 @@ func (t *task) consulted(w *wait) {
 	}
 }
 
-// worked notes a host that has given its result.
+// worked records a host that has returned its result.
 func (t *task) worked(host *Host, e int64) {
 	if t.hearing() != nil {
 		t.takesPart(effect.Actor{Type: effect.ActorAgent, Name: host.Name}, e)
 	}
 }
 
-// decide tells of a decision that was made elsewhere than in a task's turn.
+// decide reports a decision that was made outside of a running task.
 func (m *VM) decide(d *Decision) {
 	if err := m.config.Decisions.Decided(d); err != nil {
 		m.fail(err)
 	}
 }
 
-// fail ends the run, or leaves it, where no status says so.
+// fail ends or suspends the run where no status can be returned.
 func (m *VM) fail(err error) {
 	if errors.Is(err, ErrSuspended) {
 		m.ending.fatal = ErrSuspended
@@ -197,7 +197,7 @@ func (m *VM) fail(err error) {
 	}
 }
 
-// undecided is what comes of a decision that could not be told.
+// undecided returns the status after a decision could not be recorded.
 func (t *task) undecided(err error) status {
 	if errors.Is(err, ErrSuspended) {
 		t.m.fail(err)
@@ -205,7 +205,7 @@ func (t *task) undecided(err error) status {
 	return t.broken(err)
 }
 
-// heard fills in what is known of a hearing; without one it has taken no time.
+// heard adds the data of a hearing; without one the decision took no time.
 func (d *Decision) heard(h *hearing, now int64) *Decision {
 	if h != nil {
 		d.Asked, d.MS = h.asked, now-h.since
@@ -213,7 +213,7 @@ func (d *Decision) heard(h *hearing, now int64) *Decision {
 	return d
 }
 
-// decideReply tells of the decision that a reply to a host is.
+// decideReply reports the decision that a reply to a host contains.
 func (t *task) decideReply(host string, payload value.Slot, h *hearing, r *effect.ExchangeReply, at func() Place) error {
 	listener := t.m.config.Decisions
 	if listener == nil || !hostmsg.Of(r.InReplyTo).ByPerson() {
@@ -238,8 +238,8 @@ func (t *task) decideReply(host string, payload value.Slot, h *hearing, r *effec
 	return listener.Decided(d)
 }
 
-// handlerPlace is where the handler of a listen for a type of message stands; none for one of
-// the library's.
+// handlerPlace returns the place of the handler for a message type; zero for a handler of the
+// library.
 func (s *scope) handlerPlace(typ string) Place {
 	h := s.handler(typ)
 	if h == nil {
@@ -255,7 +255,7 @@ func (s *scope) handlerPlace(typ string) Place {
 	return p
 }
 
-// here is where the task is in the program; none where it is the library alone that asks.
+// here returns the task's place in the program; zero if only the library asks.
 func (t *task) here() Place {
 	if at := visible(t.frames(nil, t.pc())); !at.library() {
 		return at
@@ -263,8 +263,8 @@ func (t *task) here() Place {
 	return Place{}
 }
 
-// decideArrived tells of what rules have decided of what a host asked, which comes with its
-// messages, and takes it out of what the program hears.
+// decideArrived reports the decisions that permission rules made on a host's messages, which arrive
+// with the messages, and removes them from the messages that the program receives.
 func (m *VM) decideArrived(host *Host, x *effect.HostMessage, e int64) {
 	if !x.Decided {
 		return
@@ -273,7 +273,7 @@ func (m *VM) decideArrived(host *Host, x *effect.HostMessage, e int64) {
 	if m.config.Decisions == nil {
 		return
 	}
-	if !told { // of a tape that was written before
+	if !told { // a tape from before these fields existed
 		asked = x.Payload
 	}
 	// Permission rules decide approvals alone: they read a kind, paths and arguments.
@@ -287,7 +287,7 @@ func (m *VM) decideArrived(host *Host, x *effect.HostMessage, e int64) {
 	m.decide(d)
 }
 
-// decideWithdrawn tells that a host has taken back what it asked.
+// decideWithdrawn reports that a host has withdrawn its message.
 func (t *task) decideWithdrawn(host *Host, x *effect.HostMessage, h *hearing, e int64) {
 	if !hostmsg.Of(x.Type).ByPerson() || t.m.config.Decisions == nil {
 		return
@@ -299,8 +299,9 @@ func (t *task) decideWithdrawn(host *Host, x *effect.HostMessage, h *hearing, e 
 	t.m.decide(d.heard(h, t.m.config.Decisions.Now()))
 }
 
-// decideAwaited tells who answered an awaited emit. What the library hands on of a host's is
-// told of with the reply to the host; here it is noted who took part.
+// decideAwaited reports who answered an awaited emit. For a message of a host that the library
+// passes on, the decision is reported with the reply to the host; here only the participant is
+// recorded.
 func (t *task) decideAwaited(w *wait, v value.Slot, problem string) error {
 	listener := t.m.config.Decisions
 	if listener == nil {
@@ -322,7 +323,7 @@ func (t *task) decideAwaited(w *wait, v value.Slot, problem string) error {
 	}
 	if d.Answer == nil && t.hearing() != nil {
 		who := effect.ActorBy(d.By, "")
-		if who.Type != effect.ActorTimeout { // what the library then gives is nobody's
+		if who.Type != effect.ActorTimeout { // after a timeout the library's answer has no author
 			who = effect.ActorBy(effect.ByDefault, "")
 		}
 		t.hearing().add(Part{who, x.effect})
@@ -330,7 +331,7 @@ func (t *task) decideAwaited(w *wait, v value.Slot, problem string) error {
 	return nil
 }
 
-// unansweredBy is who decided that an awaited emit has no answer, and their name where it is known.
+// unansweredBy returns who decided that an awaited emit has no answer, and their name if known.
 func unansweredBy(err error) (by, name string) {
 	if e, ok := err.(*effect.Error); ok {
 		switch {
@@ -345,8 +346,8 @@ func unansweredBy(err error) (by, name string) {
 	return effect.ByNobody, ""
 }
 
-// DecidesCall gives what tells of a decision about the call of a tool with this key, which
-// argument question asked about; it is made by the next effect.
+// DecidesCall returns a function that reports a decision on the tool call with this key, which
+// argument question asked about. The next effect makes the decision.
 func (a *Args) DecidesCall(call string, question int) func(answer json.RawMessage, x *effect.AppDecided) error {
 	m := a.run()
 	if m.config.Decisions == nil {

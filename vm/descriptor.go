@@ -10,13 +10,13 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// loadTypes makes the run-time types of the program's types. A built-in error
-// type is the one that package value defines.
+// loadTypes creates the run-time types of the program's types. A built-in error type is the one
+// that package value defines.
 func (m *loader) loadTypes() error {
 	return m.moreTypes(0)
 }
 
-// moreTypes makes those from a number on.
+// moreTypes creates the types from a number on.
 func (m *loader) moreTypes(from int) error {
 	infos := m.program.Types
 	m.types = append(m.types, make([]*value.Type, len(infos)-from)...)
@@ -55,8 +55,8 @@ func (m *loader) moreTypes(from int) error {
 	return nil
 }
 
-// sameFields says whether a built-in error type is as the program knows it: one of
-// an older version does not know those that were added behind.
+// sameFields reports whether the program's definition of a built-in error type matches ours. A
+// program of an older version lacks the fields that were appended later.
 func sameFields(t *value.Type, info *ir.TypeInfo) bool {
 	if len(info.Fields) == 0 || len(info.Fields) > len(t.Fields) {
 		return false
@@ -69,8 +69,8 @@ func sameFields(t *value.Type, info *ir.TypeInfo) bool {
 	return true
 }
 
-// convertDefaults converts the defaults of fields, which the program holds as
-// JSON, to values of the fields' types.
+// convertDefaults converts the defaults of fields, which the program contains as JSON, to values of
+// the fields' types.
 func convertDefaults(fields []value.Field) error {
 	for i := range fields {
 		f := &fields[i]
@@ -87,7 +87,7 @@ func convertDefaults(fields []value.Field) error {
 	return nil
 }
 
-// fillType sets what refers to other types.
+// fillType sets the references to other types.
 func (m *loader) fillType(t *value.Type, info *ir.TypeInfo) error {
 	if t.Kind == value.TypeError && t.Name != "" {
 		return nil
@@ -147,7 +147,7 @@ func (m *loader) loadMethods() error {
 	return m.moreMethods(0)
 }
 
-// moreMethods adds those from a number on, in the place of others on the same type.
+// moreMethods adds the methods from a number on. They replace others on the same type.
 func (m *loader) moreMethods(from int) error {
 	for _, x := range m.program.Methods[from:] {
 		if x.Type < 0 || x.Type >= len(m.types) || x.Function < 0 || x.Function >= len(m.functions) {
@@ -165,9 +165,8 @@ func (m *loader) moreMethods(from int) error {
 	return nil
 }
 
-// rank orders methods: those on types that accept many values come after those
-// on one type. Of an Any it is not known whether it was an Option, so Array.map
-// comes before Option.map.
+// rank orders methods: those on types that accept many values come after those on one type. An Any
+// may once have been an Option, so Array.map comes before Option.map.
 func (x method) rank() int {
 	switch {
 	case x.on.Kind == value.TypeOption || x.on.Kind == value.TypeAny:
@@ -178,7 +177,7 @@ func (x method) rank() int {
 	return 0
 }
 
-// fits says whether the method is one of s.
+// fits reports whether s has the method.
 func (x method) fits(s value.Slot) bool {
 	if x.rank() == 1 {
 		return value.IsError(s)

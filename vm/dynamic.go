@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Operations on Any: checked at run time. An Any never shows an Option.
+// Operations on Any, checked at run time. An Any never contains an Option.
 
 func opAnyField(t *task, in *ins) status {
 	v, st := t.anyField(value.Flat(*t.slot(in.b)), t.m.image.constants[in.imm])
@@ -162,9 +162,8 @@ func opAnyBool(t *task, in *ins) status {
 	return running
 }
 
-// anyField gives member k of o: the value in a map or nil, the field of a
-// struct, or the message, kind or source of any error. The members of a tuple
-// are "0", "1", ….
+// anyField returns member k of o: the value in a map or nil, the field of a struct, or the message,
+// kind or source of any error. The members of a tuple are "0", "1", ….
 func (t *task) anyField(o, k value.Slot) (value.Slot, status) {
 	name := k.AsString()
 	switch o.Kind() {
@@ -234,7 +233,7 @@ func (t *task) anyIndex(o, i value.Slot) (value.Slot, status) {
 	return o, t.fault("cannot index %s", describe(o))
 }
 
-// tupleIndex checks the number of a tuple's member, as in x.0.
+// tupleIndex checks the index of a tuple's member, as in x.0.
 func (t *task) tupleIndex(o, i value.Slot) (int, status) {
 	if i.Kind() != value.KindInt {
 		return 0, t.fault("an index is an Int, not %s", describe(i))
@@ -325,7 +324,7 @@ func opAnyOwnIndex(t *task, in *ins) status {
 	return t.fault("cannot index %s", describe(o))
 }
 
-// opErrorField reads message, kind or source of any value as an error.
+// opErrorField reads message, kind or source of any value that is an error.
 func opErrorField(t *task, in *ins) status {
 	e := *t.slot(in.b)
 	d := t.slot(in.a)

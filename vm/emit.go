@@ -18,7 +18,7 @@ func opAwaitEmit(t *task, in *ins) status { return t.awaitEmit(in, nil) }
 
 func opAwaitEmitAs(t *task, in *ins) status { return t.awaitEmit(in, t.m.image.types[in.imm]) }
 
-// json writes a value for the world.
+// json encodes a value for output.
 func (t *task) json(s value.Slot) []byte { return value.AppendJSONWithin(nil, s, &t.m.memory.text) }
 
 // emitFrom emits on the channel in register a.
@@ -31,7 +31,7 @@ func (t *task) emitFrom(in *ins, e *effect.Emit) status {
 	return t.emit(e)
 }
 
-// tell is emit without what a failure means to the task.
+// tell performs an emit and returns its error, without raising it.
 func (t *task) tell(e *effect.Emit) error {
 	t.m.stats.Requests++
 	if t.served != nil {
@@ -52,7 +52,7 @@ func (t *task) emit(e *effect.Emit) status {
 	return running
 }
 
-// awaitEmit asks the application for a value of a type, of any when it is nil.
+// awaitEmit asks the application for a value of type want, or of any type if want is nil.
 func (t *task) awaitEmit(in *ins, want *value.Type) status {
 	channel := t.slot(in.a + 1).Str()
 	if channel == nil {
@@ -76,8 +76,8 @@ func (t *task) awaitEmit(in *ins, want *value.Type) status {
 	return t.request(e, w)
 }
 
-// answered gives the program the answer to an awaited emit. A party that can be
-// asked again is asked until its answer fits.
+// answered passes the answer to an awaited emit to the program. If the answer does not fit the
+// type, it asks again where that is possible.
 func (t *task) answered(w *wait) status {
 	d := t.slot(w.window)
 	var e *effect.Error
@@ -108,8 +108,8 @@ func (t *task) answered(w *wait) status {
 	return running
 }
 
-// readAnswer reads an answer as a value of type want, or as it stands when want
-// is nil, and says why it does not fit.
+// readAnswer converts an answer to a value of type want, or returns it unchanged if want is nil.
+// misfit says why it does not fit.
 func readAnswer(a *effect.Answer, want *value.Type) (v value.Slot, misfit string) {
 	v, err := value.Parse(a.Value)
 	if err != nil {

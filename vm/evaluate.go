@@ -11,23 +11,23 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Evaluating for a debugger: functions are grafted onto the program that runs, and one of them is
-// run while all tasks stand still.
+// Evaluation for a debugger: functions are grafted onto the running program, and one of them runs
+// while all tasks are stopped.
 
-// Graft loads the functions of an extended program, from the nth on. What comes before is the
-// program as it was.
+// Graft loads the functions of an extended program, from the nth on. The functions before must be
+// those of the running program.
 func (m *VM) Graft(p *ir.Program, n int) error {
 	l := loader{m.image, &m.config}
 	constants, code := len(p.Constants), len(m.image.code)
 	if constants > cap(m.image.constants) || cap(m.image.code)-code < graftLeast {
 		return errors.New("so much has been evaluated that there is no room for more: restart the program")
 	}
-	m.image.positionMap() // of the program as it was: nobody asks for positions in what is grafted
+	m.image.positionMap() // of the program as it was: positions in grafted code are never requested
 	if err := l.graftData(p, n); err != nil {
 		return err
 	}
 	debugger := m.config.Application.Debugger
-	m.config.Application.Debugger = nil // what is grafted has no marks
+	m.config.Application.Debugger = nil // grafted code has no marks
 	defer func() { m.config.Application.Debugger = debugger }()
 	for i := n; i < len(p.Functions); i++ {
 		f := &m.image.functions[i]
@@ -46,9 +46,9 @@ func (m *VM) Graft(p *ir.Program, n int) error {
 	return nil
 }
 
-// graftData adds what code refers to, and room for the functions from the nth on.
+// graftData adds the data that the code refers to, and space for the functions from the nth on.
 func (m *loader) graftData(p *ir.Program, n int) error {
-	m.constants = m.constants[:len(m.program.Constants)] // without what stands for none
+	m.constants = m.constants[:len(m.program.Constants)] // without the padding
 	for _, c := range p.Constants[len(m.program.Constants):] {
 		m.constants = append(m.constants, constantOf(c))
 	}
@@ -61,7 +61,7 @@ func (m *loader) graftData(p *ir.Program, n int) error {
 	return nil
 }
 
-// settle gives the instructions from one on what they call.
+// settle resolves the calls of the instructions from code on.
 func (m *loader) settle(code int) {
 	m.resolveCalls(code)
 	for pc := code; pc < len(m.code); pc++ {
@@ -73,10 +73,10 @@ func (m *loader) settle(code int) {
 	}
 }
 
-// graftLeast is how much room there must be.
+// graftLeast is the minimum free space, in instructions.
 const graftLeast = 1 << 12
 
-// graftTables adds the types and natives that the extended program has besides.
+// graftTables adds the types and natives of the extended program that are new.
 func (m *loader) graftTables(p *ir.Program) error {
 	was := m.program
 	m.program = p
@@ -93,32 +93,32 @@ func (m *loader) graftTables(p *ir.Program) error {
 		if m.debug.natives == nil {
 			m.debug.natives = map[int32]int32{}
 		}
-		m.debug.natives[int32(own+i)] = int32(len(m.natives)) // those of effects come between
+		m.debug.natives[int32(own+i)] = int32(len(m.natives)) // natives of effects come between
 		m.natives = append(m.natives, native{name, call})
 	}
 	return nil
 }
 
-// Evaluation is how a function of a graft is run.
+// Evaluation is a call of a grafted function.
 type Evaluation struct {
 	Function int
-	Captured []value.Slot // of its closure
-	// Quiet has it reach nothing outside: what it would have done is the error, a *Refused.
+	Captured []value.Slot // captured by its closure
+	// Quiet forbids any effect outside: an attempt ends the evaluation with a *Refused.
 	Quiet bool
-	// Stop, which may be nil, is called now and then on the run's goroutine, also after Do while
-	// the evaluation waits. When it returns an error the evaluation ends with that.
+	// Stop, which may be nil, is called at intervals on the run's goroutine, and after each Do
+	// while the evaluation waits. If it returns an error, the evaluation ends with that error.
 	Stop func() error
 }
 
-// Refused is why a quiet evaluation was ended.
+// Refused is the error of a quiet evaluation that attempted an effect.
 type Refused struct{ Would string }
 
 func (e *Refused) Error() string { return e.Would }
 
-// errStopped is why an evaluation ends that waits for something that the program must do first.
+// errStopped is the error of an evaluation that waits for the stopped program.
 var errStopped = errors.New("it waits for what the program does, which is stopped")
 
-// taskIsStopped is why an evaluation cannot await a task of the program.
+// taskIsStopped is the reason why an evaluation cannot await a task of the program.
 const taskIsStopped = "awaiting this task would never end: it belongs to the program, which is stopped"
 
 // evaluation is an expression that is being evaluated while the run's tasks are stopped.
@@ -126,13 +126,13 @@ type evaluation struct {
 	task    *task
 	quiet   bool
 	stop    func() error
-	refused string // what it would have done outside; "" for nothing
+	refused string // the effect that it attempted; "" for none
 	err     error  // why it was stopped
 	first   int    // the number of the last request made before it
 }
 
-// Evaluate runs a function while the run's tasks stand still. The error is an *Uncaught when it
-// failed.
+// Evaluate runs a function while the run's tasks are stopped. If it fails, the error is an
+// *Uncaught.
 func (m *VM) Evaluate(x Evaluation) (v value.Slot, err error) {
 	f := &m.image.functions[x.Function]
 	return m.evaluateIn(&evaluation{task: m.newTask(f, value.NewClosure(&f.Function, x.Captured...).Ref), quiet: x.Quiet, stop: x.Stop})
@@ -169,7 +169,7 @@ func (m *VM) evaluateIn(e *evaluation) (v value.Slot, err error) {
 	return e.task.result, nil
 }
 
-// evaluate lets the task, and those that it starts, go on until it has ended.
+// evaluate runs the task and those that it starts until the task has ended.
 func (m *VM) evaluate(e *evaluation) {
 	for !e.task.state.ended {
 		if x := m.sched.ready.pop(); x != nil {
@@ -185,7 +185,7 @@ func (m *VM) evaluate(e *evaluation) {
 		switch {
 		case ok:
 			m.takeCompletion(c)
-		case e.task.state.stop: // it waits for nothing of its own: it unwinds when the program lets it
+		case e.task.state.stop: // it waits only for the program: it unwinds when the program continues
 			return
 		default:
 			cancelTask(e.task)
@@ -194,7 +194,7 @@ func (m *VM) evaluate(e *evaluation) {
 	}
 }
 
-// endSince asks the requests that were made after another one to end.
+// endSince cancels the requests that were made after the first ones.
 func (r *requests) endSince(first int) {
 	for _, seq := range r.underWay() {
 		if seq > first {
@@ -203,8 +203,8 @@ func (r *requests) endSince(first int) {
 	}
 }
 
-// arrivalSince waits for what comes to a request of the evaluation; what comes to others is kept.
-// ok is false, once, when the evaluation is to end, and afterwards when nothing can come.
+// arrivalSince waits for a completion of one of the evaluation's requests; it stores the others for
+// later. ok is false once when the evaluation must end, and then whenever nothing more can arrive.
 func (m *VM) arrivalSince(e *evaluation) (c completion, ok bool) {
 	over := m.requests.ctx.Done()
 	if e.task.state.stop {
@@ -239,7 +239,7 @@ func (m *VM) arrivalSince(e *evaluation) (c completion, ok bool) {
 	}
 }
 
-// expectsSince reports whether a request is under way that was made after another one.
+// expectsSince reports whether a request made after the first ones is pending.
 func (r *requests) expectsSince(first int) bool {
 	for seq := range r.pending {
 		if seq > first {
@@ -249,7 +249,7 @@ func (r *requests) expectsSince(first int) bool {
 	return false
 }
 
-// stops reports whether the evaluation is to end, and notes why.
+// stops reports whether the evaluation must end, and records why.
 func (e *evaluation) stops() bool {
 	if e.err == nil && e.stop != nil {
 		e.err = e.stop()
@@ -257,14 +257,14 @@ func (e *evaluation) stops() bool {
 	return e.err != nil
 }
 
-// stopEvaluation ends the evaluation under way if its Stop says so.
+// stopEvaluation ends the current evaluation if its Stop returns an error.
 func (a *attention) stopEvaluation() {
 	if e := a.evaluating; !e.task.state.stop && e.stops() {
 		cancelTask(e.task)
 	}
 }
 
-// isStopped reports whether y is a task of the program while something is evaluated.
+// isStopped reports whether y is a task of the program during an evaluation.
 func (a *attention) isStopped(y *task) bool {
 	if a.evaluating == nil {
 		return false
@@ -277,8 +277,7 @@ func (a *attention) isStopped(y *task) bool {
 	return false
 }
 
-// refuses says whether a request of a quiet evaluation is refused, and notes what it would have
-// done.
+// refuses reports whether a quiet evaluation may not make a request, and records the attempt.
 func (t *task) refuses(r effect.Request) bool {
 	e := t.m.debug.evaluating
 	if !e.quiet || r.Kind() == effect.KindClock {
@@ -291,7 +290,7 @@ func (t *task) refuses(r effect.Request) bool {
 	return true
 }
 
-// Deed says what an effect does, as in `ask agent Judge`.
+// Deed describes an effect, as in `ask agent Judge`.
 func Deed(r effect.Request) string {
 	switch r := r.(type) {
 	case *effect.AgentCall:

@@ -17,30 +17,30 @@ import (
 // handler is a loaded handler: a block over its function's registers.
 type handler struct {
 	info   *ir.Handler
-	schema *value.Type // of the parameter; nil when it is dynamic
+	schema *value.Type // of the parameter; nil if it is dynamic
 	entry  int
 }
 
-// handlerRun is one run of a handler. It can be cancelled by itself, which
-// happens when the message is withdrawn or the time for the question is over.
+// handlerRun is one execution of a handler. It can be cancelled by itself: when the message is
+// withdrawn or the question's time limit expires.
 type handlerRun struct {
 	message effect.HostMessage
-	cause   error           // why it was cancelled; nil while it was not
+	cause   error           // why it was cancelled; nil if it was not
 	timer   *pendingRequest // nil without a timer
 	hearing *hearing
 }
 
-// Why a handler run was cancelled.
+// The causes for which a handler run is cancelled.
 var (
 	errWithdrawn = errors.New("withdrawn by the host")
 	errExpired   = errors.New("the question's time is over")
 	errLost      = errors.New("the exchange is lost")
 )
 
-// cancel says why the run is to end; its task unwinds when it next looks.
+// cancel sets the cause for which the run must end. Its task unwinds at its next check.
 func (r *handlerRun) cancel(cause error) { r.cause = cause }
 
-// handle puts a message into its handler's parameter and jumps to the block.
+// handle stores a message in its handler's parameter and jumps to the block.
 func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, again bool) {
 	payload := m.Payload
 	if h.schema != nil {
@@ -57,8 +57,7 @@ func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, a
 	return running, false
 }
 
-// beginRun takes a message off the queue to be answered, with the time that there
-// is for it.
+// beginRun removes a message that needs an answer from the queue, and starts its time limit.
 func (t *task) beginRun(s *scope, m *effect.HostMessage) *effect.HostMessage {
 	run := s.spare
 	if run == nil {
@@ -66,7 +65,7 @@ func (t *task) beginRun(s *scope, m *effect.HostMessage) *effect.HostMessage {
 	}
 	s.spare, s.run = nil, run
 	*run = handlerRun{message: *m}
-	m = &run.message // dropping clears the queue's
+	m = &run.message // dropping clears the queue's copy
 	s.drop()
 	run.hearing = t.hearingOf(m, false)
 	if ms := s.within(m.Type); ms > 0 {
@@ -81,8 +80,7 @@ func (t *task) beginRun(s *scope, m *effect.HostMessage) *effect.HostMessage {
 	return m
 }
 
-// within is how long an answer to a message may take, in milliseconds; 0: for
-// ever.
+// within returns the time limit for an answer to a message type, in milliseconds; 0 means none.
 func (s *scope) within(typ string) int64 {
 	if hostmsg.Of(typ).Timed {
 		return int64(s.decl.QuestionTimeout * 1000)
@@ -90,9 +88,9 @@ func (s *scope) within(typ string) int64 {
 	return 0
 }
 
-// ConvertMessage converts what a host's message holds to a type, such as a handler's parameter's. Hosts number
-// their messages by Ints or Strings: where the parameter has a String as `id`,
-// an Int is converted to text.
+// ConvertMessage converts a host's message to a type, such as that of a handler's parameter. Hosts
+// number their messages by Ints or Strings: if `id` is a String in the type, an Int is converted to
+// text.
 func ConvertMessage(p *value.Pace, payload value.Slot, t *value.Type) (value.Slot, []schema.FieldError) {
 	v, errs := schema.ConvertIn(p, payload, t)
 	misfit := slices.ContainsFunc(errs, func(e schema.FieldError) bool { return e.Path == "id" })
@@ -110,12 +108,12 @@ func ConvertMessage(p *value.Pace, payload value.Slot, t *value.Type) (value.Slo
 	return v, errs
 }
 
-// finish ends a run's timer.
+// finish stops a run's timer.
 func (r *handlerRun) finish() {
 	r.timer.quit()
 }
 
-// expire hears of the timer.
+// expire handles the expiry of the timer.
 func (r *handlerRun) expire(err error) {
 	if err == nil {
 		r.cancel(errExpired)
@@ -143,7 +141,7 @@ func (s *scope) notice(channel string, m *effect.HostMessage, fill func(*value.M
 	return s.t.emit(s.output(channel, p))
 }
 
-// unhandled deals with a message that no handler takes.
+// unhandled processes a message that has no handler.
 func (t *task) unhandled(s *scope, m *effect.HostMessage) (st status, again bool) {
 	row := hostmsg.Of(m.Type)
 	if row.Unhandled == hostmsg.Gathered {
@@ -164,8 +162,8 @@ func (t *task) unhandled(s *scope, m *effect.HostMessage) (st status, again bool
 	return st, st == running
 }
 
-// unanswered reports a message that nobody handles, and answers one that asks
-// with what is declared, else with an error.
+// unanswered reports a message that has no handler. If the message needs an answer, it sends the
+// declared default, or else an error.
 func (t *task) unanswered(s *scope, m *effect.HostMessage, row *hostmsg.Message) (st status) {
 	if st = s.notice("listen:unhandled", m, nil); st == running && row.Waits() {
 		answer, ok := s.decl.fallback(row)
@@ -178,10 +176,10 @@ func (t *task) unanswered(s *scope, m *effect.HostMessage, row *hostmsg.Message)
 	return st
 }
 
-// accumulate adds a piece to what the host has sent of its result.
+// accumulate appends a piece to the partial result that the host has streamed.
 func (t *task) accumulate(s *scope, piece string) status {
 	if n := len(s.partial) + len(piece); n > cap(s.partial) {
-		// The pieces move, so that both the old place and the new one are taken.
+		// Growing moves the pieces, so that both the old and the new memory are in use.
 		n += n / 4
 		if st := t.takeMemory(n); st != running {
 			return st
@@ -192,10 +190,9 @@ func (t *task) accumulate(s *scope, piece string) status {
 	return running
 }
 
-// reply answers a message with v, or with an error when problem is not ""; by is
-// who answers. A
-// reply to a host that is gone is dropped: the next message says that the host
-// is gone. A reply that the host's queue has no room for is left to pump.
+// reply answers a message with v, or with an error if problem is not ""; by says who answers. A
+// reply to a host that has exited is dropped: the next message reports that it exited. If the
+// host's queue is full, pump sends the reply later.
 func (t *task) reply(s *scope, m *effect.HostMessage, by string, v json.RawMessage, problem string) status {
 	r := &effect.ExchangeReply{ID: s.id, InReplyTo: m.Type, AnswerTo: m.ID, Value: v, Error: problem, By: by}
 	t.m.stats.Requests++
@@ -209,13 +206,13 @@ func (t *task) reply(s *scope, m *effect.HostMessage, by string, v json.RawMessa
 	_, err := t.perform(t.m.requests.atOnce, r)
 	if errors.Is(err, effect.ErrWaits) {
 		s.unsent = r
-		t.m.stats.Requests-- // send makes it again
+		t.m.stats.Requests-- // send counts it again
 		return running
 	}
 	return t.replied(s, r, err)
 }
 
-// replied goes on after a reply.
+// replied continues after a reply.
 func (t *task) replied(s *scope, r *effect.ExchangeReply, err error) status {
 	if err == nil {
 		return running
@@ -231,8 +228,7 @@ func (t *task) replied(s *scope, r *effect.ExchangeReply, err error) status {
 	return t.broken(err)
 }
 
-// send waits until the host's queue has room for the unsent reply; the other
-// tasks go on meanwhile.
+// send waits until the host's queue has space for the unsent reply. The other tasks continue.
 func (t *task) send(s *scope) status {
 	w := &wait{kind: waitReply, scope: s}
 	f := &pendingRequest{t: t, wait: w}
@@ -241,7 +237,7 @@ func (t *task) send(s *scope) status {
 	return t.park(w)
 }
 
-// endRun takes the handler run off its listen, when the block has ended.
+// endRun removes the handler run from its listen after the block has ended.
 func (t *task) endRun() (*scope, *effect.HostMessage) {
 	s := t.innermost()
 	r := s.run
@@ -249,15 +245,15 @@ func (t *task) endRun() (*scope, *effect.HostMessage) {
 	s.run, s.heard = nil, r.hearing
 	t.endHearing(r.hearing)
 	t.leftSpan()
-	if r.timer == nil { // else its timer still refers to it
+	if r.timer == nil { // otherwise its timer still refers to it
 		s.spare = r
 	}
 	t.setPC(s.pc + 1)
 	return s, &r.message
 }
 
-// inBlock says whether the running frame is in a handler's block. A program
-// with a BlockEnd or BlockReply elsewhere is broken.
+// inBlock reports whether the running frame is in a handler's block. A program with a BlockEnd or
+// BlockReply elsewhere is invalid.
 func (t *task) inBlock() bool {
 	s := t.innermost()
 	return s != nil && s.run != nil && s.depth == t.depth()
@@ -273,8 +269,7 @@ func opBlockEnd(t *task, in *ins) status {
 	v := value.Flat(*t.slot(in.a))
 	if v.IsResult() {
 		if v.Variant() == value.VariantErr {
-			// No region of the block catches this: the handler has returned the
-			// error as its value.
+			// No region of the block catches this: the handler has returned the error as its value.
 			t.raised = &raised{value: value.Flat(v.Fields()[0]), trace: callsOf(call{pc: int32(t.pc())})}
 			t.setPC(t.innermost().pc + 1)
 			return raising
@@ -291,8 +286,8 @@ func opBlockEnd(t *task, in *ins) status {
 	return t.pump(s)
 }
 
-// noAnswer continues after a handler that returned nil. Where the host waits for an answer,
-// the log says that it gets none.
+// noAnswer continues after a handler that returned nil. If the host waits for an answer, it logs
+// that the host receives none.
 func (t *task) noAnswer(s *scope, m *effect.HostMessage) status {
 	if hostmsg.Of(m.Type).Waits() {
 		t.m.stats.Requests++
@@ -327,8 +322,8 @@ func opBlockReply(t *task, in *ins) status {
 	return t.pump(s)
 }
 
-// runCancelled goes on after a handler run was cancelled and its frames are
-// gone: an expired question is answered, a withdrawn message is not.
+// runCancelled continues after a handler run was cancelled and its frames were removed: an expired
+// question is answered, a withdrawn message is not.
 func (t *task) runCancelled(s *scope) status {
 	cause := s.run.cause
 	_, m := t.endRun()

@@ -7,15 +7,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// A holding is something that a task has open in the world, such as a model's
-// stream. The library closes it; when the task is cancelled or ends by an
-// error, the VM does.
+// A holding is an external resource that a task has open, such as a model's stream. The library
+// closes it. If the task is cancelled or ends by an error, the VM does.
 type holding struct {
 	id      int64
 	closing effect.Request
 }
 
-// holdings are those of a run, by the task that holds them.
+// holdings are the open resources of a run, by the task that owns them.
 type holdings map[*task][]holding
 
 func (h *holdings) hold(t *task, x holding) {
@@ -25,8 +24,8 @@ func (h *holdings) hold(t *task, x holding) {
 	(*h)[t] = append((*h)[t], x)
 }
 
-// LetGo says that the thing which AskToHold opened under this number, and which
-// requests of this kind close, is being closed, whichever task holds it.
+// LetGo records that the resource with this number, which AskToHold opened and requests of this
+// kind close, is being closed, whichever task owns it.
 func (a *Args) LetGo(closing effect.Kind, id int64) {
 	a.vm.holdings.letGo(a.vm.sched.current, closing, id)
 }
@@ -34,7 +33,7 @@ func (a *Args) LetGo(closing effect.Kind, id int64) {
 func (h holdings) letGo(t *task, closing effect.Kind, id int64) {
 	same := func(x holding) bool { return x.id == id && x.closing.Kind() == closing }
 	owners := []*task{t}
-	if !slices.ContainsFunc(h[t], same) { // another task has handed it on
+	if !slices.ContainsFunc(h[t], same) { // another task has passed it on
 		owners = owners[:0]
 		for o, held := range h {
 			if slices.ContainsFunc(held, same) {
@@ -49,8 +48,8 @@ func (h holdings) letGo(t *task, closing effect.Kind, id int64) {
 	}
 }
 
-// pass hands what t holds to another task: a stream that a body of `race` or
-// `await (…)` has opened outlives the body.
+// pass transfers the holdings of t to another task: a stream that a body of `race` or `await (…)`
+// has opened outlives the body.
 func (h holdings) pass(t, to *task) {
 	if held := h[t]; len(held) > 0 {
 		h[to] = append(h[to], held...)
@@ -58,8 +57,8 @@ func (h holdings) pass(t, to *task) {
 	}
 }
 
-// closeHoldings closes what t, which ended by an error, holds. Closing does not wait, and its errors no
-// longer matter.
+// closeHoldings closes the holdings of t, which ended by an error. It does not wait and ignores
+// errors of closing.
 func (m *VM) closeHoldings(t *task) {
 	reason := ""
 	if r := t.raised; !r.cancelled {

@@ -10,19 +10,19 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Host is a host declaration with those keys of its section that the loop of a
-// listen reads; the performer reads the others.
+// Host is a host declaration with the keys of its section that the loop of a listen reads; the
+// performer reads the others.
 type Host struct {
 	*ir.Host
 	Instances       int
-	QuestionTimeout float64                    // seconds; 0 is none
-	Assumed         []string                   // keys that the manifest does not have: what they are is usual
-	Told            bool                       // it is told which tools there are, as all are that do not speak our protocol
-	MayAsk          bool                       // it may announce that it is to be told
-	Defaults        map[string]json.RawMessage // what answers unhandled messages, by hostmsg.Message.Default
+	QuestionTimeout float64                    // in seconds; 0 is none
+	Assumed         []string                   // keys that the manifest does not set, so that their usual values apply
+	Told            bool                       // the host receives the list of tools, as all hosts do that do not speak our protocol
+	MayAsk          bool                       // the host may announce that it requires the list of tools
+	Defaults        map[string]json.RawMessage // the default answers to unhandled messages, by hostmsg.Message.Default
 }
 
-// loadHosts reads the sections of the hosts beyond those that there are.
+// loadHosts reads the sections of the hosts that are not loaded yet.
 func (m *loader) loadHosts() error {
 	for i := len(m.hostDecls); i < len(m.program.Hosts); i++ {
 		h := &m.program.Hosts[i]
@@ -68,14 +68,14 @@ func (d *Host) read() error {
 	return nil
 }
 
-// fallback gives the declared default answer to a message.
+// fallback returns the declared default answer to a message.
 func (d *Host) fallback(row *hostmsg.Message) (json.RawMessage, bool) {
 	answer, ok := d.Defaults[row.Default]
 	return answer, ok
 }
 
-// tooLate is the answer to a message that nobody has answered in time: the default,
-// or what the host is told instead.
+// tooLate returns the answer to a message that was not answered in time: the default, or the error
+// for the host.
 func (d *Host) tooLate(typ string) (answer json.RawMessage, problem string) {
 	answer, ok := d.fallback(hostmsg.Of(typ))
 	if !ok {
@@ -84,7 +84,7 @@ func (d *Host) tooLate(typ string) (answer json.RawMessage, problem string) {
 	return answer, problem
 }
 
-// openingOf makes the request for an exchange with a host, as its builders want it.
+// openingOf builds the request for an exchange with a host, with the options that its builders set.
 func (m *VM) openingOf(d *Host, host value.Slot, prompt string) *effect.ExchangeOpen {
 	r := &effect.ExchangeOpen{Host: d.Name, Prompt: prompt}
 	f := host.Party()
@@ -110,7 +110,7 @@ func (m *VM) openingOf(d *Host, host value.Slot, prompt string) *effect.Exchange
 	return r
 }
 
-// toolsFor are the tools that a host is told of.
+// toolsFor returns the tools that are announced to a host.
 func (m *VM) toolsFor(d *Host, host value.Slot) []effect.ToolSpec {
 	if !d.Told && !d.MayAsk {
 		return nil
@@ -122,23 +122,20 @@ func (m *VM) toolsFor(d *Host, host value.Slot) []effect.ToolSpec {
 	return Specs(m.declared.offered(tools, &m.pace))
 }
 
-// A handler may ask the host whose exchange it serves. When all processes of
-// that host are in such exchanges, the handler's own exchange would queue
-// behind them while they wait for the handler's answer. Such a handler gets an
-// error at once, instead of one when the exchanges time out.
+// A handler may call the host whose exchange it serves. If all processes of that host are in such
+// exchanges, the handler's own exchange would wait for them while they wait for the handler's
+// answer. Such a handler receives an error at once, instead of one when the exchanges time out.
 
-// waitsForItself says whether each process of the host of s is in an exchange
-// whose handler waits for s. Such exchanges belong to the task of s and to the
-// tasks that await it.
+// waitsForItself reports whether each process of the host of s is in an exchange whose handler
+// waits for s. Such exchanges belong to the task of s and to the tasks that await it.
 func (s *scope) waitsForItself() bool {
 	return s.decl.takenBy(s.t)
 }
 
-// takenBy says whether each process of the host is in an exchange that waits for
-// the task.
+// takenBy reports whether each process of the host is in an exchange that waits for the task.
 func (d *Host) takenBy(t *task) bool { return d.heldBy(t, map[*task]bool{}) >= max(d.Instances, 1) }
 
-// heldBy counts the exchanges with the host that t holds, or one who awaits t.
+// heldBy counts the exchanges with the host that are owned by t, or by a task that awaits t.
 func (d *Host) heldBy(t *task, seen map[*task]bool) int {
 	if seen[t] {
 		return 0
@@ -172,10 +169,10 @@ func (d *Host) busy() *effect.Error {
 		d.Name, max(d.Instances, 1)+1, d.Connector).With("host", d.Name)
 }
 
-// nowAwaited checks again, now that somebody awaits t, the exchanges that t and
-// the tasks it waits for have asked for. It does nothing while no exchange is
-// being opened: in a chain of tasks that each await the one before, it would
-// otherwise go through the whole chain for each task.
+// nowAwaited repeats that check, because a task has begun to await t, for the exchanges that t and
+// the tasks it waits for have requested. It does nothing while no exchange is being opened: in a
+// chain of tasks that each await the one before, it would otherwise visit the whole chain for each
+// task.
 func (t *task) nowAwaited() {
 	w := t.wait
 	if w == nil || t.m.requests.opening == 0 {

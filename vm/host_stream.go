@@ -11,46 +11,46 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// A hostStream is an exchange through which the program goes by itself, message by
-// message: a host's stream (spec/09-listen.md). The library has the loop; what goes on
-// while the program is busy with a message is here: what the host takes back, and
-// questions whose time is over.
+// A hostStream is an exchange that the program reads itself, message by message: a host's stream
+// (spec/09-listen.md). The library contains the loop. This file handles what happens while the
+// program is busy with a message: messages that the host withdraws, and questions whose time limit
+// expires.
 //
-// The task that opened it holds it, and closes it when it ends by an error.
+// The task that opened it owns it, and closes it when the task ends by an error.
 type hostStream struct {
 	messages
-	by      *task // that opened it
+	by      *task // the task that opened it
 	decl    *Host
 	id      int64           // of the exchange
-	session string          // that was named last
-	err     error           // how the exchange broke, after what is in queue
-	over    bool            // the terminal message has been given
-	next    *pendingRequest // the request for messages on its way; nil without one
+	session string          // the last one that the host named
+	err     error           // how the exchange failed, after the messages in queue
+	over    bool            // the terminal message has been returned
+	next    *pendingRequest // the pending request for messages; nil without one
 	effect  int64           // the number of the last request for messages
 	waiting []*task
-	asks    asks // what the host waits for
+	asks    asks // the messages for which the host awaits an answer
 	closed  bool
-	reason  string // why it is to be closed, when the request on its way has come back
+	reason  string // why it must be closed when the pending request returns
 }
 
-// hostStreams are those that are open, the first opened first.
+// hostStreams are the open streams, in the order in which they were opened.
 type hostStreams struct {
 	open  []*hostStream
-	asked []*hostStream // those of which a message was given that can be taken back; park hears of it
+	asked []*hostStream // those with a returned message that can be withdrawn; park notifies them
 }
 
-// ask is a message that has been given to the program and may be answered.
+// ask is a message that the program has received and may answer.
 type ask struct {
 	of       *hostStream
 	typ, id  string
-	waits    bool            // the host does, for the answer
-	answered string          // why it cannot be answered any more; "" while it can
+	waits    bool            // the host waits for the answer
+	answered string          // why it can no longer be answered; "" while it can
 	timer    *pendingRequest // nil without a timer
-	work     work            // what is to make the answer
+	work     work            // the race that computes the answer
 	hearing  *hearing
 }
 
-// Why a message cannot be answered, as HostError has it in code.
+// The reasons why a message cannot be answered, as the code of HostError.
 const (
 	askAnswered  = "answered"
 	askWithdrawn = "withdrawn"
@@ -59,7 +59,7 @@ const (
 	askNone      = "none"
 )
 
-// held finds the stream that is held; nil when it is something else.
+// held returns the stream of a holding; nil if it is something else.
 func (l *hostStreams) held(h holding) *hostStream {
 	if h.closing.Kind() != effect.KindExchangeClose {
 		return nil
@@ -72,7 +72,7 @@ func (l *hostStreams) held(h holding) *hostStream {
 	return nil
 }
 
-// hostStreamIn gives the stream that argument i stands for.
+// hostStreamIn returns the stream that argument i represents.
 func (a *Args) hostStreamIn(i int) *hostStream {
 	if h := a.Slot(i).Handle(); h != nil {
 		if x, ok := h.Object.(*hostStream); ok {
@@ -83,8 +83,8 @@ func (a *Args) hostStreamIn(i int) *hostStream {
 	return nil
 }
 
-// Follow opens an exchange with the host in argument 0 for the program's own loop.
-// Its value stands for it in the functions below, as argument 0.
+// Follow opens an exchange with the host in argument 0 for the program's own loop. It returns a
+// value that the functions below accept as argument 0.
 func (a *Args) Follow(prompt string) (value.Slot, error) {
 	m, d := a.run(), a.Host(0)
 	if d.takenBy(m.sched.current) {
@@ -101,11 +101,11 @@ func (a *Args) Follow(prompt string) (value.Slot, error) {
 		})
 }
 
-// Given makes a value of a message; ask is nil when it is none to answer.
+// Given converts a message to a value; ask is nil if the message needs no answer.
 type Given func(m *effect.HostMessage, ask value.Slot) value.Slot
 
-// NextMessage gives (again, message). Without a message the caller asks again, or
-// the stream is over. How an exchange breaks is raised.
+// NextMessage returns (again, message). Without a message the caller calls it again, or the stream
+// has ended. If the exchange failed, it raises the error.
 func (a *Args) NextMessage(given Given) (value.Slot, error) {
 	m, x := a.run(), a.hostStreamIn(0)
 	give := func(effect.Result) (value.Slot, error) { return x.give(m.sched.current, given) }
@@ -116,10 +116,10 @@ func (a *Args) NextMessage(given Given) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// ready says that something can be given without waiting.
+// ready reports whether a message can be returned without waiting.
 func (x *hostStream) ready() bool { return len(x.queue) > 0 || x.err != nil || x.over }
 
-// give takes what waits.
+// give returns the next message in the queue.
 func (x *hostStream) give(t *task, given Given) (value.Slot, error) {
 	for len(x.queue) > 0 {
 		m := x.queue[0]
@@ -132,7 +132,7 @@ func (x *hostStream) give(t *task, given Given) (value.Slot, error) {
 			continue
 		}
 		if row.Role == hostmsg.TakesBack {
-			continue // what it takes back has been handled already
+			continue // the withdrawal has been handled already
 		}
 		if now := m.Session(); now != "" {
 			x.session = now
@@ -158,8 +158,8 @@ func (x *hostStream) give(t *task, given Given) (value.Slot, error) {
 	return value.Tuple(value.Bool(!x.closed), value.Nil), nil
 }
 
-// ask notes a message that may be answered; nil for any other. The time that a
-// question has counts from here.
+// ask records a message that may be answered, and starts the time limit of a question. It returns
+// nil for any other message.
 func (x *hostStream) ask(t *task, m *effect.HostMessage, row *hostmsg.Message) value.Slot {
 	if !row.Waits() && (row.Known() || m.ID == "") {
 		return value.Nil
@@ -178,7 +178,7 @@ func (x *hostStream) ask(t *task, m *effect.HostMessage, row *hostmsg.Message) v
 	return value.NewHandle("HostRequest", "", k)
 }
 
-// await parks a task until there is something to give.
+// await parks a task until a message can be returned.
 func (x *hostStream) await(t *task, w *wait) status {
 	for !x.ready() && !x.closed {
 		if t.cancelled() {
@@ -204,8 +204,8 @@ func (x *hostStream) await(t *task, w *wait) status {
 	return t.complete(w)
 }
 
-// fetch asks for the next messages, unless a request is under way, no more can
-// come, or too many wait already.
+// fetch requests the next messages, unless a request is pending, no more can arrive, or too many
+// are queued.
 func (x *hostStream) fetch(t *task) {
 	if x.next != nil || x.err != nil || x.over || x.closed || x.full() {
 		return
@@ -218,8 +218,7 @@ func (x *hostStream) fetch(t *task) {
 	x.next, x.effect = f, t.m.stats.Requests
 }
 
-// hear has the streams with messages that were given and not answered hear of what the
-// host takes back.
+// hear notifies the streams that have unanswered messages of messages that the host has withdrawn.
 func (l *hostStreams) hear(t *task) {
 	for _, x := range l.asked {
 		if x.asks.live > 0 {
@@ -229,7 +228,7 @@ func (l *hostStreams) hear(t *task) {
 	l.asked = l.asked[:0]
 }
 
-// arrived takes messages that have come. A withdraw overtakes what waits.
+// arrived stores messages that have arrived. A withdrawal overtakes queued messages.
 func (x *hostStream) arrived(t *task, c completion) {
 	x.next = nil
 	for _, w := range x.waiting {
@@ -247,7 +246,7 @@ func (x *hostStream) arrived(t *task, c completion) {
 			x.err = e
 		case !errors.Is(c.err, context.Canceled):
 			x.err = c.err
-		default: // who waited was cancelled
+		default: // the waiter was cancelled
 			return
 		}
 		for _, k := range x.asks.open() {
@@ -268,8 +267,7 @@ func (x *hostStream) arrived(t *task, c completion) {
 	}
 }
 
-// withdraw takes back the message with this id: one that was given, or one that
-// still waits.
+// withdraw withdraws the message with this id, whether it was returned or is still queued.
 func (x *hostStream) withdraw(id string) bool {
 	if id == "" {
 		return false
@@ -286,7 +284,7 @@ func (x *hostStream) withdraw(id string) bool {
 	return found
 }
 
-// settle says why the message is not to be answered any more.
+// settle records why the message can no longer be answered.
 func (k *ask) settle(why string) {
 	k.answered = why
 	k.timer.quit()
@@ -296,7 +294,7 @@ func (k *ask) settle(why string) {
 	k.work.end()
 }
 
-// expire hears that the time for a question is over.
+// expire handles the expiry of a question's time limit.
 func (k *ask) expire(t *task, err error) {
 	k.timer = nil
 	if err != nil || k.answered != "" {
@@ -322,14 +320,14 @@ func (k *ask) reply(t *task, by string, v json.RawMessage, problem string) {
 	if _, err := t.perform(t.m.requests.atOnce, r); errors.Is(err, effect.ErrWaits) && !k.of.closed {
 		t.m.stats.Requests--
 		t.m.start(r, &pendingRequest{t: t})
-	} // any other failure is the next message's, too
+	} // any other failure is reported with the next message
 }
 
-// Refusal says, as a code, why the message of the ask in argument 1 cannot be
-// answered; "" when it can.
+// Refusal returns the code of the reason why the message of the ask in argument 1 cannot be
+// answered; "" if it can.
 func (a *Args) Refusal() string {
 	m, x := a.run(), a.hostStreamIn(0)
-	m.poll(m.sched.current, m.written.moment()) // what it takes back may have come
+	m.poll(m.sched.current, m.written.moment()) // a withdrawal may have arrived
 	k := a.ask()
 	switch {
 	case k == nil || k.of != x:
@@ -340,8 +338,8 @@ func (a *Args) Refusal() string {
 	return k.answered
 }
 
-// Until gives the ask in argument 1 as an element of a race, which ends when the answer is
-// not wanted any more.
+// Until returns the ask in argument 1 as an element of a race, which ends when the answer is no
+// longer needed.
 func (a *Args) Until() value.Slot {
 	k := a.ask()
 	if k == nil {
@@ -359,8 +357,8 @@ func (a *Args) ask() *ask {
 	return nil
 }
 
-// Answer answers the message of the ask in argument 1, which Refusal has let pass, by
-// v or, when it is not "", by problem. by is who answers, as effect.ExchangeReply says.
+// Answer answers the message of the ask in argument 1 by v, or by problem if it is not "". Refusal
+// must have returned "". by says who answers, as in effect.ExchangeReply.
 func (a *Args) Answer(by string, v json.RawMessage, problem string) (value.Slot, error) {
 	k := a.ask()
 	if a.again {
@@ -373,7 +371,7 @@ func (a *Args) Answer(by string, v json.RawMessage, problem string) (value.Slot,
 	k.settle(askAnswered)
 	a.asked = asked{give: Nothing, park: func(t *task, w *wait) status {
 		r := k.response(by, v, problem)
-		t.m.stats.Requests++ // that of the reply, which ask counts
+		t.m.stats.Requests++ // counts the request of the reply, which ask uses
 		err := t.decideReply(k.of.decl.Name, value.Nil, k.hearing, r, t.here)
 		t.m.stats.Requests--
 		if err != nil {
@@ -384,14 +382,15 @@ func (a *Args) Answer(by string, v json.RawMessage, problem string) (value.Slot,
 	return value.Nil, nil
 }
 
-// Session is the conversation that the host has named last; "" when it has none.
+// Session returns the conversation that the host named last; "" if there is none.
 func (a *Args) Session() string { return a.hostStreamIn(0).session }
 
 // Leave closes the stream.
 func (a *Args) Leave(reason string) { a.hostStreamIn(0).close(a.run().sched.current, reason) }
 
-// close ends the exchange: what the host still waits for gets an error, and the host
-// is told why. A request for messages on its way comes back first.
+// close ends the exchange: messages for which the host still waits receive an error, and the host
+// is notified of the reason. If a request for messages is pending, it waits for that request to
+// return.
 func (x *hostStream) close(t *task, reason string) {
 	if x.closed {
 		return
@@ -412,13 +411,13 @@ func (x *hostStream) close(t *task, reason string) {
 	x.end(t)
 }
 
-// end gives the exchange's process back. It does not wait.
+// end returns the exchange's process. It does not wait.
 func (x *hostStream) end(t *task) {
 	t.m.stats.Requests++
 	_, _ = t.perform(context.WithoutCancel(t.m.requests.ctx), &effect.ExchangeClose{ID: x.id, Reason: x.reason})
 }
 
-// closeHostStreams closes what is still open when no task is left.
+// closeHostStreams closes the open streams when no task is left.
 func (m *VM) closeHostStreams() {
 	for len(m.hostStreams.open) > 0 {
 		x := m.hostStreams.open[0]
