@@ -9,95 +9,97 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// Journal hears of all that decides a run, on the run's goroutine, in the order in which the
-// program gets it (spec/25-tapes.md). Effects are numbered from 1 in the order in which the
-// program makes them.
+// Journal receives everything that decides the course of a run, on the run's goroutine, in the
+// order in which the program receives it (spec/25-tapes.md). Effects are numbered from 1 in the
+// order in which the program makes them.
 type Journal interface {
-	// Began is told of an effect before it is performed, and of the task that makes it.
+	// Began receives an effect before it is performed, and the number of the task that makes it.
 	Began(e, task int64, r effect.Request)
-	// Ended is told what the program gets of an effect. at is nil where that follows from the
-	// run itself: the program waits for this effect, or nothing else can go on.
+	// Ended receives the result of an effect. at is nil if the moment follows from the run itself:
+	// the program waits for this effect, or nothing else can continue.
 	Ended(e int64, r effect.Request, result effect.Result, err error, at *Moment)
-	// Waited is told that an effect could not be performed at once; it is made again.
+	// Waited reports that an effect could not be performed at once; it will be made again.
 	Waited(e int64, r effect.Request, at Moment)
-	// Looked is told of a look at the memory in use that found too much.
+	// Looked reports a check of the memory in use that found too much.
 	Looked(at Moment)
-	// Over is told that the run's context has ended it; at as in Ended.
+	// Over reports that the run's context has ended the run; at is as in Ended.
 	Over(cause error, at *Moment)
-	// Waits is told that no task can go on, and nothing has come.
+	// Waits reports that no task can continue and no completion has arrived.
 	Waits()
 }
 
-// Past is a recorded run, which takes the place of the world until it is over: from then on
-// the run goes on with the world. While it lasts the Journal hears of what it gives by Began
-// and Ended.
+// Past is a recorded run. It replaces the world until all of it has been played; then the run
+// continues with the world. While it lasts, the Journal receives its results through Began and
+// Ended.
 type Past interface {
-	// Perform gives what a request gave that does not wait. known is false for one that is
-	// to be performed. An error that is no *effect.Error ends the run.
+	// Perform returns the result of a request that does not wait. known is false for a request that
+	// must be performed. An error other than an *effect.Error ends the run.
 	Perform(e int64, r effect.Request) (result effect.Result, known bool, err error)
-	// Begin finds what a request gave for which the program waits.
+	// Begin looks up a request for which the program waits.
 	Begin(e int64, r effect.Request) (Standing, error)
-	// Next gives what comes next, of those that have begun, when no task can go on. ok is false
-	// when none has.
+	// Next returns the next completion of the requests that have begun, when no task can continue.
+	// ok is false if there is none.
 	Next() (x Event, ok bool)
-	// At gives what came at a moment; ok is false when nothing (more) did.
+	// At returns what arrived at a moment; ok is false if nothing (more) did.
 	At(at Moment) (x Event, ok bool)
-	// Looked says whether a look at a moment found too much memory in use.
+	// Looked reports whether a check at a moment found too much memory in use.
 	Looked(at Moment) bool
-	// Over says that all of it has been given. A tape is never over.
+	// Over reports whether all of it has been played. A tape is never over.
 	Over() bool
-	// Again is called once, when the past is over, and gives the effects that were UnderWay in
-	// the order in which they are to be begun.
+	// Again is called once, when the past is over. It returns the effects that were UnderWay, in
+	// the order in which they must begin.
 	Again() []int64
 }
 
-// Standing says how a past stands to a request.
+// Standing is what a past knows about a request.
 type Standing uint8
 
-// The standings.
+// The values of Standing.
 const (
-	Unrecorded Standing = iota // it is performed: what it gives follows from the run itself
-	Recorded                   // what it gave will come
-	UnderWay                   // it had not ended: it is begun when the past is over
+	Unrecorded Standing = iota // it is performed: its result follows from the run itself
+	Recorded                   // its result will be returned
+	UnderWay                   // it had not ended: it begins when the past is over
 )
 
-// EndedBy is the error of an effect that Past.Perform gives where the run's context ended it.
+// EndedBy is the error that Past.Perform returns for an effect during which the run's context ended
+// it.
 type EndedBy struct{ Cause error }
 
 func (e *EndedBy) Error() string { return e.Cause.Error() }
 
-// Unwrap gives why the context ended.
+// Unwrap returns the reason why the context ended.
 func (e *EndedBy) Unwrap() error { return e.Cause }
 
-// Event is something that came to a recorded run: the end of an effect, or, with E 0, that of
-// the run's context, by Err.
+// Event is a recorded completion: the end of effect E, or, with E 0, the end of the run's context
+// with error Err.
 type Event struct {
 	E      int64
 	Result effect.Result
 	Err    error
 }
 
-// Moment is one within a task's turn, at which something may come that the program does not
-// wait for: Taken counts the results that were taken before, Ticks the moments since.
+// Moment is a point within the time slice of a task at which something may arrive that the program
+// does not wait for. Taken counts the results consumed before, Ticks the moments since.
 type Moment struct{ Taken, Ticks int64 }
 
-// written is how a run stands with its journal, and its past.
+// written is the state of a run with its journal and its past.
 type written struct {
-	on    bool // there is one or the other
+	on    bool // the run has a journal or a past
 	past  Past // nil once it is over
 	now   Moment
-	begun map[int64]int // of effects whose end the past will give: their requests' numbers
-	again map[int64]int // of effects that are begun when the past is over
-	over  bool          // the context has ended, and the journal has heard of it
+	begun map[int64]int // request numbers of effects whose end the past contains
+	again map[int64]int // request numbers of effects that begin when the past is over
+	over  bool          // the context has ended, and the journal was notified
 	stop  context.CancelCauseFunc
 }
 
-// init makes the state of a run that is yet to begin.
+// init initializes the state of a run that has not begun.
 func (w *written) init(c *Config) {
 	*w = written{on: c.Journal != nil || c.Past != nil, past: c.Past, begun: map[int64]int{}, again: map[int64]int{}}
 }
 
-// begin gives the context of a run: what ended a recorded one ends it, where it did.
+// begin returns the context of a run. If a recorded run was ended by its context, this context ends
+// at the same point.
 func (w *written) begin(ctx context.Context, c *Config) context.Context {
 	if c.Past != nil {
 		ctx, w.stop = context.WithCancelCause(ctx)
@@ -105,20 +107,20 @@ func (w *written) begin(ctx context.Context, c *Config) context.Context {
 	return ctx
 }
 
-// moment counts one, and gives it.
+// moment counts a moment and returns it.
 func (w *written) moment() Moment {
 	w.now.Ticks++
 	return w.now
 }
 
-// took counts a result that was taken.
+// took counts a consumed result.
 func (w *written) took() {
 	w.now.Taken++
 	w.now.Ticks = 0
 }
 
-// ctxOver says whether the run's context has ended, as far as the run has learnt of it: with a
-// journal it learns of that at a moment that is recorded.
+// ctxOver reports whether the run's context has ended, as far as the run has noticed: with a
+// journal it notices that at a recorded moment.
 func (m *VM) ctxOver() bool {
 	if m.config.Journal != nil {
 		return m.written.over
@@ -126,8 +128,7 @@ func (m *VM) ctxOver() bool {
 	return m.requests.ctx.Err() != nil
 }
 
-// heedEnd looks whether the run's context has ended; at is where the run stands, nil when it
-// waits.
+// heedEnd checks whether the run's context has ended; at is the run's moment, nil if it waits.
 func (m *VM) heedEnd(at *Moment) {
 	if j := m.config.Journal; j != nil && m.written.past == nil && !m.written.over && m.requests.ctx.Err() != nil {
 		m.written.over = true
@@ -135,7 +136,7 @@ func (m *VM) heedEnd(at *Moment) {
 	}
 }
 
-// performWritten is perform of a run with a journal, or a past.
+// performWritten is perform for a run with a journal or a past.
 func (m *VM) performWritten(ctx context.Context, t *task, r effect.Request) (effect.Result, error) {
 	e, j := m.stats.Requests, m.config.Journal
 	m.leavePast()
@@ -160,7 +161,7 @@ func (m *VM) performWritten(ctx context.Context, t *task, r effect.Request) (eff
 	return result, err
 }
 
-// performNow performs a request, or gives what it gave in the past.
+// performNow performs a request, or returns its recorded result.
 func (m *VM) performNow(ctx context.Context, e int64, r effect.Request) (effect.Result, error) {
 	p := m.written.past
 	if p == nil {
@@ -180,8 +181,8 @@ func (m *VM) performNow(ctx context.Context, e int64, r effect.Request) (effect.
 	return m.config.Performer.Perform(ctx, r)
 }
 
-// endedEffect tells the journal what an effect gave, and first that the run's context has ended
-// when that is why the effect has.
+// endedEffect reports the result of an effect to the journal. If the run's context ended the
+// effect, it reports that first.
 func (m *VM) endedEffect(e int64, r effect.Request, result effect.Result, err error, at *Moment) {
 	if err != nil && !isProgramError(err) {
 		m.heedEnd(at)
@@ -189,7 +190,7 @@ func (m *VM) endedEffect(e int64, r effect.Request, result effect.Result, err er
 	m.config.Journal.Ended(e, r, result, err, at)
 }
 
-// tellTaken tells the journal of a completion that is about to be taken.
+// tellTaken reports to the journal a completion that is about to be consumed.
 func (m *VM) tellTaken(c *completion, at *Moment) {
 	if m.config.Journal == nil || c.do != nil {
 		return
@@ -198,14 +199,14 @@ func (m *VM) tellTaken(c *completion, at *Moment) {
 	m.endedEffect(f.effect, f.request, c.result, c.err, at)
 }
 
-// startWritten tells the journal of a request, and begins it where the past knows it.
+// startWritten reports a request to the journal and, if the past contains it, begins it there.
 func (m *VM) startWritten(r effect.Request, f *pendingRequest) bool {
 	f.effect, f.request = m.stats.Requests, r
 	m.leavePast()
 	return m.beginWritten(f)
 }
 
-// beginWritten is startWritten of a request that has its number.
+// beginWritten is startWritten for a request that has its number.
 func (m *VM) beginWritten(f *pendingRequest) bool {
 	if j := m.config.Journal; j != nil {
 		m.tellPolicy(f.effect, f.t, f.request)
@@ -228,7 +229,7 @@ func (m *VM) beginWritten(f *pendingRequest) bool {
 	seq := m.requests.addPending(f)
 	switch {
 	case err == nil && standing == Recorded:
-		m.written.begun[f.effect] = seq // what it gave stands already
+		m.written.begun[f.effect] = seq // its result is recorded already
 	case err == nil:
 		m.written.again[f.effect] = seq
 		f.end = func() { m.forgo(f.effect) }
@@ -239,7 +240,7 @@ func (m *VM) beginWritten(f *pendingRequest) bool {
 	return true
 }
 
-// forgo ends a request that is not to be begun any more when the past is over.
+// forgo removes a request that must no longer begin when the past is over.
 func (m *VM) forgo(e int64) {
 	if seq, ok := m.written.again[e]; ok {
 		delete(m.written.again, e)
@@ -247,7 +248,7 @@ func (m *VM) forgo(e int64) {
 	}
 }
 
-// strayed ends a run that is not as the recorded one was.
+// strayed ends a run that differs from the recorded one.
 func (m *VM) strayed(err error) {
 	if m.ending.fatal != nil {
 		return
@@ -256,8 +257,8 @@ func (m *VM) strayed(err error) {
 	m.sched.cancelAll()
 }
 
-// abandonPast completes the requests whose results the past holds with the error that ended the
-// run: a run that has failed takes nothing more from its past, and performs nothing.
+// abandonPast completes the requests whose results the past contains with the error that ended the
+// run: a failed run consumes nothing more from its past, and performs nothing.
 func (m *VM) abandonPast() {
 	for _, under := range []map[int64]int{m.written.begun, m.written.again} {
 		for _, e := range slices.Sorted(maps.Keys(under)) {
@@ -267,8 +268,8 @@ func (m *VM) abandonPast() {
 	}
 }
 
-// leavePast begins what was under way, when the past is over. A run that has failed stays in its
-// past, so that nothing of it reaches the world.
+// leavePast begins the effects that were under way, when the past is over. A failed run stays in
+// its past, so that none of its effects reach the world.
 func (m *VM) leavePast() {
 	w := &m.written
 	if w.past == nil || m.ending.fatal != nil || !w.past.Over() {
@@ -285,8 +286,8 @@ func (m *VM) leavePast() {
 	clear(w.again)
 }
 
-// nextPast gives what came next to a recorded run; ok is false when the past is over, or the
-// run has left it.
+// nextPast returns the next completion of a recorded run; ok is false if the past is over, or if
+// the run differs from it.
 func (m *VM) nextPast() (c completion, ok bool) {
 	for {
 		m.leavePast()
@@ -317,7 +318,7 @@ func (w *written) endPast(cause error) {
 	w.stop(cause)
 }
 
-// completionOf makes a completion of what came to an effect under way.
+// completionOf returns the completion for an event of an effect under way.
 func (m *VM) completionOf(x Event, at *Moment) completion {
 	c := completion{seq: m.written.begun[x.E], result: x.Result, err: x.Err}
 	delete(m.written.begun, x.E)
@@ -325,7 +326,7 @@ func (m *VM) completionOf(x Event, at *Moment) completion {
 	return c
 }
 
-// pollPast takes what came at a moment.
+// pollPast consumes what arrived at a moment.
 func (m *VM) pollPast(at Moment) {
 	for m.written.past != nil && m.ending.fatal == nil {
 		x, ok := m.written.past.At(at)
@@ -341,7 +342,8 @@ func (m *VM) pollPast(at Moment) {
 	}
 }
 
-// judge decides what a look at the memory in use finds: as in the past, or as it is.
+// judge decides the outcome of a check of the memory in use: as in the past, or by the actual
+// amount.
 func (m *VM) judge(n int) bool {
 	at := m.written.moment()
 	if p := m.written.past; p != nil {

@@ -6,33 +6,31 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// An Err is a value, and is passed from function to function as one. When
-// nobody handles it, the report says where it came from. For that the machine
-// remembers the last places where an Err was made or left a function by `?`; an
-// Ok costs nothing.
+// An Err is a value, and functions pass it on as one. If no code handles it, the report says where
+// it came from. For that the VM remembers the last places where an Err was created or left a
+// function by `?`; an Ok costs nothing.
 
-// leaving is such a place.
+// leaving is a place where an Err was created or left a function.
 type leaving struct {
 	err  unsafe.Pointer // the Result
-	of   unsafe.Pointer // the one that it was made of by a conversion, nil for none
-	held *raised        // the error that a try caught and that it holds
+	of   unsafe.Pointer // the Result from which a conversion created it; nil for none
+	held *raised        // the error that a try caught and that it contains
 	at   spot
-	made bool // it began here, unless it is of another
-	// How many places came before on this Err's way, and the first of them,
-	// which a long way pushes out of the ring.
+	made bool // it was created here, unless it comes from another Err
+	// The number of earlier places of this Err, and the first of them, which a long way pushes out
+	// of the ring.
 	steps int32
 	first spot
 }
 
-// spot is an instruction and the calls around it, the innermost first; at most
-// three calls are kept, and 0 is none. They show the functions that pass an Err
-// on without `?`.
+// spot is an instruction and the calls around it, the innermost first; at most three calls are
+// stored, and 0 is none. They show the functions that pass an Err on without `?`.
 type spot struct {
 	pc    int32
 	calls [3]int32
 }
 
-// spot is where the task is.
+// spot returns the task's place.
 func (t *task) spot() (s spot) {
 	s.pc = int32(t.pc())
 	fp := t.fp
@@ -46,17 +44,17 @@ func (t *task) spot() (s spot) {
 	return s
 }
 
-// keptLeavings is how many leavings are remembered, of all tasks together. An
-// error that leaves a recursion makes as many as the recursion is deep.
+// keptLeavings is the number of leavings that are remembered, of all tasks together. An error that
+// leaves a recursion produces as many as the recursion is deep.
 const keptLeavings = 64
 
 type leavings struct {
-	ring []leaving // in turn; none until an Err is made
-	next int       // how many there have been
+	ring []leaving // a ring buffer; nil until an Err is created
+	next int       // the number of all leavings so far
 }
 
-// leaves remembers that an Err is made, or leaves a function, at the running
-// instruction. of is the Err that this one was made from.
+// leaves records that an Err is created, or leaves a function, at the running instruction. of is
+// the Err from which it was created.
 func (t *task) leaves(err, of unsafe.Pointer, made bool) {
 	l := &t.m.left
 	if l.ring == nil {
@@ -76,11 +74,11 @@ func (t *task) leaves(err, of unsafe.Pointer, made bool) {
 	}
 }
 
-// payloadOf is what a Result holds.
+// payloadOf returns the content of a Result.
 func payloadOf(result unsafe.Pointer) *value.Slot { return &value.Slot{Ref: result}.Fields()[0] }
 
-// justLeft gives the number of leavings so far when the Err that holds v left
-// in the instruction just before; else 0.
+// justLeft returns the number of leavings so far if the Err that holds v left in the preceding
+// instruction; otherwise 0.
 func (t *task) justLeft(v value.Slot) int {
 	l := &t.m.left
 	if l.next == 0 {
@@ -93,17 +91,17 @@ func (t *task) justLeft(v value.Slot) int {
 	return l.next
 }
 
-// wayTo is the way of the Err that `?` raised.
+// wayTo returns the way of the Err that `?` raised.
 func (l *leavings) wayTo(r *raised) []leaving {
 	if r.left == 0 || r.left <= l.next-keptLeavings {
 		return nil
 	}
 	way := l.way(r.left, l.ring[(r.left-1)&(keptLeavings-1)].err)
-	return way[:len(way)-1] // where it was raised, the raised one's trace begins
+	return way[:len(way)-1] // the trace of the raised error begins where it was raised
 }
 
-// way finds, among the first next leavings, the places where an Err was made
-// and left functions, the first place first.
+// way returns, from the first next leavings, the places where an Err was created and left
+// functions, the first place first.
 func (l *leavings) way(next int, err unsafe.Pointer) (found []leaving) {
 	for n := next - 1; n >= 0 && n >= l.next-keptLeavings; n-- {
 		e := &l.ring[n&(keptLeavings-1)]
@@ -123,15 +121,15 @@ func (l *leavings) way(next int, err unsafe.Pointer) (found []leaving) {
 	return found
 }
 
-// wayPlaces gives the places on the way of an Err: each place where it left a
-// function, and the calls of the functions that passed it on without `?`. next
-// is the function whose place follows the last.
+// wayPlaces returns the places on the way of an Err: each place where it left a function, and the
+// calls of the functions that passed it on without `?`. next is the function whose place follows
+// the last.
 func (m *VM) wayPlaces(way []leaving, next string) []Place {
 	if len(way) == 0 {
 		return nil
 	}
 	var out []Place
-	if left := int(way[len(way)-1].steps) + 1 - len(way); left > 0 { // the beginning is forgotten
+	if left := int(way[len(way)-1].steps) + 1 - len(way); left > 0 { // the beginning was overwritten
 		first := m.wayPlaces([]leaving{{at: way[len(way)-1].first}}, "")
 		out = append(first[:1], Place{Left: left - 1})
 		if left == 1 {
@@ -160,8 +158,8 @@ func (m *VM) wayPlaces(way []leaving, next string) []Place {
 	return append(out, trace.places(m.image.place)...)
 }
 
-// callersOf gives the calls around a spot: those that the spot remembers, and
-// the inlined calls among them.
+// callersOf returns the calls around a spot: those that the spot stores, and the inlined calls
+// among them.
 func (m *image) callersOf(s *spot) []call {
 	var c calls
 	m.addCalls(&c, int(s.pc), 0)

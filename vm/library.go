@@ -5,10 +5,10 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// What a native may know, besides its arguments, of the run that calls it.
-// Outside a run these functions fault.
+// The data of the run that a native can read besides its arguments. Outside a run these functions
+// fault.
 
-// run gives the run.
+// run returns the run.
 func (a *Args) run() *VM {
 	if a.vm == nil {
 		panic(value.Faultf("%s: it is called outside a run", a.name))
@@ -16,10 +16,10 @@ func (a *Args) run() *VM {
 	return a.vm
 }
 
-// Program gives the program that runs. It must not be changed.
+// Program returns the running program. It must not be modified.
 func (a *Args) Program() *ir.Program { return a.run().image.program }
 
-// Party gives argument i, an agent or a host.
+// Party returns argument i, an agent or a host.
 func (a *Args) Party(i int) value.Party {
 	p := a.Slot(i).Party()
 	if p == nil {
@@ -28,7 +28,7 @@ func (a *Args) Party(i int) value.Party {
 	return p
 }
 
-// Agent gives the declaration of argument i, an agent.
+// Agent returns the declaration of argument i, an agent.
 func (a *Args) Agent(i int) *ir.Agent {
 	if a.Slot(i).Kind() != value.KindAgent {
 		a.Wrong(i, "an Agent")
@@ -36,7 +36,7 @@ func (a *Args) Agent(i int) *ir.Agent {
 	return &a.Program().Agents[a.Party(i).Index()]
 }
 
-// Host gives the declaration of argument i, a host.
+// Host returns the declaration of argument i, a host.
 func (a *Args) Host(i int) *Host {
 	if a.Slot(i).Kind() != value.KindHost {
 		a.Wrong(i, "a Host")
@@ -44,7 +44,7 @@ func (a *Args) Host(i int) *Host {
 	return &a.vm.image.hostDecls[a.Party(i).Index()]
 }
 
-// Function gives a function of the program as a value, nil for none.
+// Function returns a function of the program as a value; nil for none.
 func (a *Args) Function(n *int) value.Slot {
 	if n == nil {
 		return value.Nil
@@ -52,17 +52,16 @@ func (a *Args) Function(n *int) value.Slot {
 	return a.run().image.closureOf(*n)
 }
 
-// Store gives the value of a store's declaration.
+// Store returns the value of a store's declaration.
 func (a *Args) Store(n int) value.Slot { return a.run().declared.stores[n] }
 
-// Tools gives the tools in an Array of Tool, or all that the program declares for
-// nil.
+// Tools returns the tools in an Array of Tool, or all declared tools if list is nil.
 func (a *Args) Tools(list value.Slot) []*Tool { return a.run().declared.offered(list, a.pace) }
 
-// ToolsOf gives the tools that an agent or a host may call, as an Array.
+// ToolsOf returns the tools that an agent or a host may call, as an Array.
 func (a *Args) ToolsOf(party value.Slot) value.Slot { return a.run().toolsOf(party, a.pace) }
 
-// Task gives argument i, a task.
+// Task returns argument i, a task.
 func (a *Args) Task(i int) Task {
 	t := taskOf(a.Slot(i))
 	if t == nil {
@@ -71,20 +70,20 @@ func (a *Args) Task(i int) Task {
 	return Task{t}
 }
 
-// A Task is one that the program has as a value.
+// Task is a task that the program has as a value.
 type Task struct{ t *task }
 
-// Done says whether it has ended or was cancelled.
+// Done reports whether the task has ended or was cancelled.
 func (t Task) Done() bool { return t.t.state.ended || t.t.state.stop }
 
-// Cancel ends it; nobody needs to hear of its error then.
+// Cancel cancels the task. Its error is then ignored.
 func (t Task) Cancel() {
 	t.t.state.seen = true
 	cancelTask(t.t)
 }
 
-// Own gives the T that natives keep from call to call: one for each run, zero
-// at first. Outside a run nothing is kept.
+// Own returns the T that natives store between calls: one for each run, initially zero. Outside a
+// run nothing is stored.
 func Own[T any](a *Args) *T {
 	if a.vm == nil {
 		return new(T)
