@@ -18,10 +18,9 @@ type listen struct {
 	handlers []handler
 }
 
-// scope is an open listen. ListenBegin opens the exchange. Then messages are
-// taken one after the other, until a terminal one: each jumps into its
-// handler's block, which runs in the same frame. The frame's depth never
-// changes, so an error that leaves a handler finds its listen by the frame.
+// scope is an open listen. ListenBegin opens the exchange. Then it handles messages one after the
+// other, until a terminal one: each jumps into its handler's block, which runs in the same frame.
+// The frame's depth never changes, so an error that leaves a handler finds its listen by the frame.
 type scope struct {
 	t       *task
 	l       *listen
@@ -30,30 +29,30 @@ type scope struct {
 	window  uint8
 	host    value.Slot
 	decl    *Host
-	started int64 // monotonic milliseconds
-	number  int64 // of the exchange in the run, from 1; with Config.Detail
+	started int64 // in monotonic milliseconds
+	number  int64 // number of the exchange in the run, from 1; with Config.Detail
 
 	deciding
 	id   int64
-	open bool // the exchange has been opened and not yet closed
+	open bool // the exchange has been opened and not closed
 	messages
 	exchangeEnd
-	next    *pendingRequest       // the request for messages on its way; nil without one
-	run     *handlerRun           // the handler that runs
+	next    *pendingRequest       // the pending request for messages; nil without one
+	run     *handlerRun           // the running handler
 	spare   *handlerRun           // for the next one
-	partial []byte                // texts of unhandled partial messages
-	unsent  *effect.ExchangeReply // a reply that the host's queue had no room for
+	partial []byte                // texts of partial messages without a handler
+	unsent  *effect.ExchangeReply // a reply for which the host's queue had no space
 }
 
-// exchangeEnd is what is known of how an exchange ends.
+// exchangeEnd describes how an exchange ends.
 type exchangeEnd struct {
-	err     error // how it broke, after what is in queue
-	over    bool  // a terminal message is in queue: nothing comes after it
-	gone    bool  // the host is gone: what it still says is read, and no request of it is handled
-	dropped int64 // requests of a host that is gone and that got no answer
+	err     error // how it failed, after the messages in queue
+	over    bool  // a terminal message is in queue: nothing follows it
+	gone    bool  // the host has exited: its remaining messages are read, and its requests are dropped
+	dropped int64 // requests of an exited host that received no answer
 }
 
-// closeTime is how long a cancelled exchange may take to close.
+// closeTime bounds the time for closing a cancelled exchange.
 const closeTime = 5 * time.Second
 
 func opListenBegin(t *task, in *ins) status {
@@ -92,8 +91,8 @@ func opListenBegin(t *task, in *ins) status {
 	return t.request(r, &wait{kind: waitOpen, scope: s})
 }
 
-// event emits a listen event with host, duration_ms (except at the start) and
-// the members that fill adds. In Execute mode it emits nothing.
+// event emits a listen event with host, duration_ms (except at the start) and the members that fill
+// adds. In Execute mode it emits nothing.
 func (s *scope) event(channel string, fill func(*value.Map)) status {
 	if s.l.info.Execute {
 		return running
@@ -113,8 +112,8 @@ func (s *scope) event(channel string, fill func(*value.Map)) status {
 	return s.t.emit(s.output(channel, m))
 }
 
-// wasCancelled emits the end of a listen whose task, or handler around it, is cancelled.
-// Nothing is emitted once the run itself is over.
+// wasCancelled emits the end of a listen whose task, or surrounding handler, is cancelled. It emits
+// nothing once the run itself has ended.
 func (s *scope) wasCancelled() {
 	if s.t.m.ctxOver() || s.t.m.ending.fatal != nil {
 		return
@@ -127,7 +126,7 @@ func (s *scope) wasCancelled() {
 	s.t.raised = raised
 }
 
-// output is an emit about the exchange.
+// output returns an emit about the exchange.
 func (s *scope) output(channel string, payload *value.Map) *effect.Emit {
 	e := &effect.Emit{Channel: channel, Payload: value.AppendJSON(nil, payload.Slot())}
 	if s.number != 0 {
@@ -136,7 +135,7 @@ func (s *scope) output(channel string, payload *value.Map) *effect.Emit {
 	return e
 }
 
-// opened goes on when the exchange is open.
+// opened continues after the exchange was opened.
 func (t *task) opened(w *wait) status {
 	s := w.scope
 	if w.refused && w.err != nil {
@@ -150,16 +149,15 @@ func (t *task) opened(w *wait) status {
 	return t.pump(s)
 }
 
-// hold gives an exchange that has been opened to the task, which closes it
-// however it ends.
+// hold registers an opened exchange with the task, which closes it however it ends.
 func (t *task) hold(w *wait) {
 	w.scope.id, w.scope.open = w.result.(*effect.ExchangeOpened).ID, true
 	t.scopes = append(t.scopes, w.scope)
 	t.entered(SpanListen, w.scope.decl.Name)
 }
 
-// pump takes messages until one needs a handler, one ends the listen, or none
-// is left. It runs in the frame of the listen.
+// pump processes messages until one needs a handler, one ends the listen, or none is left. It runs
+// in the frame of the listen.
 func (t *task) pump(s *scope) status {
 	for {
 		if s.unsent != nil {
@@ -183,7 +181,7 @@ func (t *task) pump(s *scope) status {
 			s.fetch()
 			return t.park(&wait{kind: waitMessages, scope: s})
 		}
-		if t.m.memory.limit > 0 && t.budget < 0 { // handlers alone never come to a tick
+		if t.m.memory.limit > 0 && t.budget < 0 { // handlers alone never reach a tick
 			t.budget = budget
 			if !t.m.memory.look(0) {
 				return t.outOfMemory()
@@ -201,8 +199,8 @@ func (t *task) pump(s *scope) status {
 	}
 }
 
-// fetch asks for the next messages, unless a request is under way, no more can
-// come, or too many wait already.
+// fetch requests the next messages, unless a request is pending, no more can arrive, or too many
+// are queued.
 func (s *scope) fetch() {
 	if s.next != nil || s.err != nil || s.over || !s.open || s.full() {
 		return
@@ -212,8 +210,8 @@ func (s *scope) fetch() {
 	s.next, s.effect = f, s.t.m.stats.Requests
 }
 
-// arrived takes messages that have come. Only a withdraw overtakes a running
-// handler, and the loss of the exchange.
+// arrived stores messages that have arrived. Only a withdrawal, and the loss of the exchange,
+// overtake a running handler.
 func (s *scope) arrived(c completion) {
 	s.next = nil
 	if c.err != nil {
@@ -224,7 +222,7 @@ func (s *scope) arrived(c completion) {
 		return
 	}
 	messages := c.result.(*effect.ExchangeMessages).Messages
-	if len(s.queue) == 0 { // the result is ours, and what is queued takes the place of what was looked at
+	if len(s.queue) == 0 { // the result belongs to this scope: it becomes the queue without a copy
 		s.queue = messages[:0]
 	}
 	for i := range messages {
@@ -244,8 +242,8 @@ func (s *scope) arrived(c completion) {
 	}
 }
 
-// replyFailed continues after a reply that found the host gone. What the host said before it exited
-// and wants no answer is still read and handled; after a timeout nothing is.
+// replyFailed continues after a reply failed because the host has exited. Messages that the host
+// sent before it exited and that need no answer are still handled; after a timeout none is.
 func (s *scope) replyFailed(r *effect.ExchangeReply, e *effect.Error) {
 	if r != nil {
 		s.dropRequest(r.InReplyTo)
@@ -257,8 +255,8 @@ func (s *scope) replyFailed(r *effect.ExchangeReply, e *effect.Error) {
 	}
 }
 
-// hostLost drops the requests of a host that is gone: the one that is being handled, those in the
-// queue, and a reply that was not sent. After a timeout it drops all messages.
+// hostLost drops the requests of an exited host: the one that is being handled, those in the queue,
+// and an unsent reply. After a timeout it drops all messages.
 func (s *scope) hostLost(e *effect.Error) {
 	s.gone = true
 	if s.run != nil && s.run.cause == nil && (timedOut(e) || hostmsg.Of(s.run.message.Type).Waits()) {
@@ -281,7 +279,7 @@ func (s *scope) hostLost(e *effect.Error) {
 	s.queue = kept
 }
 
-// dropRequest counts a message of a host that is gone if the host waited for an answer to it.
+// dropRequest counts a message of an exited host if the host waited for an answer to it.
 func (s *scope) dropRequest(typ string) bool {
 	waits := hostmsg.Of(typ).Waits()
 	if waits {
@@ -290,14 +288,15 @@ func (s *scope) dropRequest(typ string) bool {
 	return waits
 }
 
-// timedOut reports whether an exchange failed because its time, or that of a heartbeat, was over.
+// timedOut reports whether an exchange failed because its time limit, or that of a heartbeat,
+// expired.
 func timedOut(e *effect.Error) bool {
 	code := e.Fields["code"]
 	return e.Kind == "TimeoutError" || code == "timeout" || code == "heartbeat"
 }
 
-// withdraw takes back the message with this id: the one being handled, or one
-// that still waits. It says whether there was such a message.
+// withdraw withdraws the message with this id, whether it is being handled or still queued. It
+// reports whether there was such a message.
 func (s *scope) withdraw(id string) bool {
 	if id == "" {
 		return false
@@ -314,7 +313,7 @@ func (s *scope) withdraw(id string) bool {
 	return found
 }
 
-// message deals with one message; again is true when the next one may follow.
+// message processes one message. again is true if the next one may follow.
 func (t *task) message(s *scope, m *effect.HostMessage) (st status, again bool) {
 	s.heard = nil
 	if m.Decided {
@@ -336,7 +335,7 @@ func (t *task) message(s *scope, m *effect.HostMessage) (st status, again bool) 
 	case hostmsg.Fails:
 		return t.close(s, value.Err(s.hostError(m.Payload.Map()))), false
 	case hostmsg.TakesBack:
-		return running, true // what it takes back has been handled already
+		return running, true // the withdrawal has been handled already
 	}
 	if h := s.handler(m.Type); h != nil {
 		return t.handle(s, h, m)
@@ -344,9 +343,9 @@ func (t *task) message(s *scope, m *effect.HostMessage) (st status, again bool) 
 	return t.unhandled(s, m)
 }
 
-// handler finds the block for a message type. An implicit handler is used only
-// when the host has tools, or the application may have some, and the program has no
-// handler of its own for the type.
+// handler returns the block for a message type. An implicit handler is used only if the host has
+// tools, or the application may provide some, and the program has no handler of its own for the
+// type.
 func (s *scope) handler(typ string) *handler {
 	var implicit *handler
 	for i := range s.l.handlers {
@@ -364,7 +363,7 @@ func (s *scope) handler(typ string) *handler {
 	return implicit
 }
 
-// hostError is the error that a host's error message stands for.
+// hostError returns the error that a host's error message describes.
 func (s *scope) hostError(m *value.Map) value.Slot {
 	e := &value.Error{Kind: "HostError", Message: "the host reported an error"}
 	if v, ok := m.GetString("message"); ok {
@@ -382,8 +381,7 @@ func (s *scope) hostError(m *value.Map) value.Slot {
 	return e.With("host", value.String(s.decl.Name)).Slot()
 }
 
-// close gives the process back after a terminal message; the listen then gives
-// result.
+// close returns the process after a terminal message; the listen then results in result.
 func (t *task) close(s *scope, result value.Slot) status {
 	return t.request(&effect.ExchangeClose{ID: s.id}, &wait{kind: waitClose, scope: s, payload: result})
 }
@@ -394,14 +392,14 @@ func (t *task) closed(w *wait) status {
 	return t.finish(w.scope, w.payload)
 }
 
-// leave takes the scope, the innermost one, off the task.
+// leave removes the scope, the innermost one, from the task.
 func (t *task) leave(s *scope) {
 	t.scopes[len(t.scopes)-1] = nil
 	t.scopes = t.scopes[:len(t.scopes)-1]
 	t.leftSpan()
 }
 
-// lost ends a listen whose exchange broke.
+// lost ends a listen whose exchange failed.
 func (t *task) lost(s *scope) status {
 	var e *effect.Error
 	if !errors.As(s.err, &e) {
@@ -413,7 +411,7 @@ func (t *task) lost(s *scope) status {
 	return t.close(s, value.Err(programError(e)))
 }
 
-// finish makes result what ListenBegin gives, with the event that belongs to it.
+// finish makes result the value of ListenBegin, and emits the corresponding event.
 func (t *task) finish(s *scope, result value.Slot) status {
 	t.setPC(s.pc + 1)
 	*t.slot(s.window) = result
@@ -429,10 +427,9 @@ func (t *task) finish(s *scope, result value.Slot) status {
 	})
 }
 
-// leaveScope takes an error or a cancellation out of a listen: either out of
-// one handler run, and the listen goes on; or out of the whole listen, whose
-// exchange is then closed. on is true when unwinding goes on above the listen,
-// with ip at the listen.
+// leaveScope handles an error or a cancellation that leaves part of a listen: either one handler
+// run, and the listen continues; or the whole listen, whose exchange is then closed. on is true if
+// unwinding continues outside the listen, with ip at the listen.
 func (t *task) leaveScope(s *scope, r *raised) (st status, on bool) {
 	if r.cancelled && r.until == s {
 		t.raised = nil
@@ -454,7 +451,7 @@ func (t *task) leaveScope(s *scope, r *raised) (st status, on bool) {
 		if !r.cancelled {
 			reason = value.Message(r.value)
 		}
-		// Whoever cannot be told is past caring: the result does not matter.
+		// If the host cannot be notified, it does not need to be: the result is ignored.
 		w := &wait{kind: waitUnwind, scope: s}
 		t.m.start(&effect.ExchangeClose{ID: s.id, Reason: reason}, &pendingRequest{t: t, wait: w, closing: true})
 		return t.park(w), false
@@ -470,16 +467,16 @@ func (t *task) leaveScope(s *scope, r *raised) (st status, on bool) {
 	return t.finish(s, r.asErr()), false
 }
 
-// messages are those of an exchange that have come and wait to be dealt with.
+// messages are the queued messages of an exchange.
 type messages struct {
 	queue  []effect.HostMessage
 	queued int // in bytes of lines
 }
 
-// What may wait while the program is busy; beyond it the host's pipe fills up.
+// The most that is queued while the program is busy; beyond it the host's pipe fills up.
 const (
 	queueLimit = 4096    // messages
-	queueBytes = 4 << 20 // of lines; the last batch may go beyond
+	queueBytes = 4 << 20 // of lines; the last batch may exceed it
 )
 
 func (q *messages) full() bool { return len(q.queue) >= queueLimit || q.queued >= queueBytes }
@@ -489,7 +486,7 @@ func (q *messages) add(m *effect.HostMessage) {
 	q.queued += len(m.Text)
 }
 
-// drop takes the first message off the queue.
+// drop removes the first message from the queue.
 func (q *messages) drop() {
 	q.queued -= len(q.queue[0].Text)
 	q.queue[0] = effect.HostMessage{}
@@ -498,7 +495,7 @@ func (q *messages) drop() {
 	}
 }
 
-// takeBack removes the message with this id, and gives it, if there is one.
+// takeBack removes the message with this id and returns it, if there is one.
 func (q *messages) takeBack(id string) (m effect.HostMessage, found bool) {
 	for i := range q.queue {
 		if q.queue[i].ID == id {
@@ -511,13 +508,12 @@ func (q *messages) takeBack(id string) (m effect.HostMessage, found bool) {
 	return m, false
 }
 
-// asks are the messages that were given to the program and may be answered, in their
-// order. A host may send as many as it likes, and the program leave them: none of the methods
-// looks through all of them.
+// asks are the messages that the program has received and may answer, in their order. A host may
+// send any number, and the program may leave them unanswered: no method visits all of them.
 type asks struct {
-	all  []*ask            // with some that are settled
-	live int               // how many are not
-	byID map[string][]*ask // the same, but those without an id
+	all  []*ask            // including some that are settled
+	live int               // how many are not settled
+	byID map[string][]*ask // those with an id
 }
 
 func (l *asks) add(k *ask) {
@@ -532,7 +528,7 @@ func (l *asks) add(k *ask) {
 	l.byID[k.id] = append(l.byID[k.id], k)
 }
 
-// find gives the first with an id that is not settled; nil when there is none.
+// find returns the first unsettled message with an id; nil if there is none.
 func (l *asks) find(id string) *ask {
 	same := l.byID[id]
 	for len(same) > 0 && same[0].answered != "" {
@@ -546,10 +542,10 @@ func (l *asks) find(id string) *ask {
 	return same[0]
 }
 
-// fewAsks are so few that those which are settled need not be taken out.
+// fewAsks is a number below which settled messages need not be removed.
 const fewAsks = 32
 
-// settled hears that one is. Once most are, they are taken out.
+// settled counts a settled message. When most are settled, it removes them.
 func (l *asks) settled() {
 	if l.live--; len(l.all) < fewAsks || l.live > len(l.all)/2 {
 		return
@@ -561,7 +557,7 @@ func (l *asks) settled() {
 	*l = kept
 }
 
-// open are those that are not settled.
+// open returns the unsettled messages.
 func (l *asks) open() []*ask {
 	out := make([]*ask, 0, l.live)
 	for _, k := range l.all {

@@ -8,11 +8,11 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// function is a loaded function. Its first field is the part that values know
-// of a function, so that the second word of a closure can point to either.
+// function is a loaded function. Its first field is the part of a function that package value
+// knows, so that the second word of a closure can point to either.
 type function struct {
 	value.Function
-	number    int // in the program; of a stub, that of the function behind it
+	number    int // in the program; of a stub, that of the function it calls
 	entry     int // number of its first instruction
 	registers int
 	info      *ir.Function
@@ -24,7 +24,7 @@ type native struct {
 	call Native
 }
 
-// loader builds an image, and is the only one that changes it.
+// loader builds an image. Only the loader modifies it.
 type loader struct {
 	*image
 	config *Config
@@ -73,7 +73,7 @@ func (m *loader) loadNatives() error {
 	return nil
 }
 
-// find finds a function of the library.
+// find returns a function of the library.
 func (m *loader) find(name string) Native {
 	if m.config.Natives == nil {
 		return nil
@@ -81,8 +81,8 @@ func (m *loader) find(name string) Native {
 	return m.config.Natives(name)
 }
 
-// effect gives the number of the native by which an effect is asked for; ok is
-// false when there is no native of that name.
+// effect returns the number of the native that performs an effect; ok is false if there is none of
+// that name.
 func (m *loader) effect(name string) (n int32, ok bool) {
 	for i := len(m.program.Natives); i < len(m.natives); i++ {
 		if m.natives[i].name == name {
@@ -97,8 +97,8 @@ func (m *loader) effect(name string) (n int32, ok bool) {
 	return int32(len(m.natives) - 1), true
 }
 
-// declare makes the values of agents, hosts, stores and tools beyond those that there are. The
-// state of tools is computed when the run starts.
+// declare creates the values of agents, hosts, stores and tools that do not exist yet. The state of
+// tools is computed when the run starts.
 func (m *VM) declare() {
 	p := m.image.program
 	for i := len(m.declared.stores); i < len(p.Stores); i++ {
@@ -120,9 +120,8 @@ func (m *VM) declare() {
 	}
 }
 
-// loadCode lays out the code of all functions in one slice of instructions.
-// Instructions 0 and 1 serve the bottom frames: they count as its call and as
-// the place that it returns to.
+// loadCode lays out the code of all functions in one slice of instructions. Instructions 0 and 1
+// serve the bottom frames, as their call and their return address.
 func (m *loader) loadCode() error {
 	p := m.program
 	m.functions = make([]function, len(p.Functions))
@@ -157,7 +156,7 @@ func (m *loader) loadCode() error {
 	return nil
 }
 
-// resolveCalls gives the calls from an instruction on the entries of the functions that they call.
+// resolveCalls sets the entries of the called functions in the calls from an instruction on.
 func (m *loader) resolveCalls(from int) {
 	for i := from; i < len(m.code); i++ {
 		if in := &m.code[i]; ir.Op(in.op) == ir.OpCall || in.op == opSubIntKCall {
@@ -200,14 +199,14 @@ func (m *loader) emitIns(in ins, origin int) {
 	m.origin = append(m.origin, int32(origin))
 }
 
-// loadBlock appends the instructions of one block and a trap behind them. It
-// fuses instructions where that pays and makes jumps relative.
+// loadBlock appends the instructions of one block and a trap after them. It fuses instructions
+// where that pays and makes jumps relative.
 func (m *loader) loadBlock(f *function, h *handler, b *ir.Block) error {
 	start := len(m.code)
 	if h == nil {
-		start = f.entry // opEnter belongs to it
+		start = f.entry // includes opEnter
 	}
-	at := make([]int, len(b.Code)+1) // at[i]: where instruction i went
+	at := make([]int, len(b.Code)+1) // at[i]: the new position of instruction i
 	fusing := fusable(b)
 	covered := m.coverBlock(f, h, b)
 	marked := m.marks(b)
@@ -280,7 +279,7 @@ func (m *loader) loadBlock(f *function, h *handler, b *ir.Block) error {
 	return nil
 }
 
-// jumps says whether an operation's imm is a target.
+// jumps reports whether an operation's imm is a target.
 func jumps(op uint8) bool {
 	if op >= opTrap {
 		return op == opSkipGiven || op == opCase
@@ -288,8 +287,8 @@ func jumps(op uint8) bool {
 	return ir.Shapes[op].Target
 }
 
-// loadIns makes one instruction of an IR instruction. The target of a jump and
-// the function of a call are resolved later.
+// loadIns converts an IR instruction. The target of a jump and the function of a call are resolved
+// later.
 func (m *loader) loadIns(f *function, i ir.Instr) (ins, error) {
 	in := ins{uint8(i.Op), i.A, i.B, i.C, i.Imm}
 	info := ir.Describe(i.Op)
@@ -352,7 +351,7 @@ func (t *task) loadFrom(table []value.Slot, in *ins) status {
 	return running
 }
 
-// closureOf gives a function without captures as a value.
+// closureOf returns a function without captures as a value.
 func (m *image) closureOf(n int) value.Slot {
 	c := &m.closures[n]
 	if c.IsNil() {
@@ -361,14 +360,13 @@ func (m *image) closureOf(n int) value.Slot {
 	return *c
 }
 
-// functionOf gives the function that a closure runs.
+// functionOf returns the function that a closure runs.
 func functionOf(c value.Slot) *function { return (*function)(unsafe.Pointer(c.Function())) }
 
-// image is a loaded program: the loader builds it, and the runs of it share it.
-// A run changes three things in it, none of which alters what a run does.
-// Closures are made when first wanted, since few of them ever are. Strings of
-// constants cache facts about themselves. Counters and coverage add up over the
-// runs. That is why two runs of an image must not go on at the same time.
+// image is a loaded program: the loader builds it, and its runs share it. A run changes three
+// things in it, none of which affects what a run does. Closures are created on first use, since few
+// are ever used. Strings of constants cache facts about themselves. Counters and coverage add up
+// over the runs. Because of these, two runs of an image must not execute at the same time.
 type image struct {
 	program *ir.Program
 
@@ -377,32 +375,32 @@ type image struct {
 	origin      []int32 // code[pc] comes from instruction origin[pc] of its block
 	blocks      []block // by start
 	functions   []function
-	closures    []value.Slot // of functions without captures, made when first wanted
-	natives     []native     // the program's, then those that its effects are asked by
+	closures    []value.Slot // of functions without captures, created on first use
+	natives     []native     // the program's, then those that perform its effects
 	constants   []value.Slot
-	reciprocals map[int32]int32  // by divisor: where in constants
-	texts       []map[string]int // of opSwitchText: which of its cases a String is
+	reciprocals map[int32]int32  // by divisor: index in constants
+	texts       []map[string]int // for opSwitchText: the case of a String
 	tallies
-	mapped *positionMap // for snapshots, made when first wanted
+	mapped *positionMap // for snapshots, created on first use
 	debug  debugging    // with Application.Debugger
 
-	// What it declares.
+	// Declarations.
 	types     []*value.Type
 	typeDescs []value.Slot
 	methods   map[string][]method
 	toolDecls []*toolDecl
 	hostDecls []Host
 	pipelines []*pipeline
-	called    []ToolFunction // functions that tools are made of
+	called    []ToolFunction // functions from which tools are created
 }
 
-// tallies is what is counted of an image's runs.
+// tallies are the counters of an image's runs.
 type tallies struct {
 	counters []counter // with Config.Count
 	cover    *cover    // with Config.Cover
 }
 
-// load makes the image of a program.
+// load returns the image of a program.
 func load(config *Config) (*image, error) {
 	l := loader{&image{program: config.Program}, config}
 	if config.Count.Points {

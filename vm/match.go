@@ -14,9 +14,8 @@ func opIsType(t *task, in *ins) status {
 	return running
 }
 
-// typeKinds gives, for each kind of type, the kind of object that its values
-// are, where there is just one. It is a table because a map would make a method
-// call a quarter slower.
+// typeKinds has, for each kind of type, the kind of object of its values, if there is only one. It
+// is a table because a map would make a method call a quarter slower.
 var typeKinds = func() (table [value.TypeTask + 1]struct {
 	kind value.Kind
 	one  bool
@@ -30,9 +29,8 @@ var typeKinds = func() (table [value.TypeTask + 1]struct {
 	return table
 }()
 
-// hasType says whether s is of type t. It ignores type parameters: any array is
-// an Array<Int>. The type of a named agent, host or tool has only that one as
-// value.
+// hasType reports whether s is of type t. It ignores type parameters: any array is an Array<Int>.
+// The type of a named agent, host or tool has only that one as a value.
 func hasType(s value.Slot, t *value.Type) bool {
 	if only := typeKinds[t.Kind]; only.one {
 		if s.Kind() != only.kind {
@@ -48,7 +46,7 @@ func hasType(s value.Slot, t *value.Type) bool {
 	case value.TypeAny:
 		return true
 	case value.TypeOption:
-		return true // None is nil, and any value is Some of itself
+		return true // None is nil, and any value is its own Some
 	case value.TypeResult:
 		return s.IsResult()
 	case value.TypeStruct, value.TypeSchema, value.TypeEnum:
@@ -65,8 +63,8 @@ func hasType(s value.Slot, t *value.Type) bool {
 	return false
 }
 
-// isType is hasType that also checks the members of tuples, so that patterns on
-// Any can tell pairs from triples.
+// isType is hasType that also checks the members of tuples, so that patterns on Any can distinguish
+// pairs from triples.
 func isType(s value.Slot, t *value.Type) bool {
 	if !hasType(s, t) {
 		return false
@@ -85,7 +83,7 @@ func isType(s value.Slot, t *value.Type) bool {
 	return true
 }
 
-// opCheck gives an Any as a T.
+// opCheck converts an Any to a T.
 func opCheck(t *task, in *ins) status {
 	typ := t.m.image.types[in.imm]
 	if s := value.Flat(*t.slot(in.b)); in.c != 0 && uint8(s.Kind()) == in.c {
@@ -106,8 +104,8 @@ func opCheck(t *task, in *ins) status {
 	return t.fault("this is no %s: %s", typ, schema.Join(errs))
 }
 
-// unconverted gives the kind of the values of a scalar type, which need no
-// conversion; KindNil for other types.
+// unconverted returns the kind of the values of a scalar type, which need no conversion; KindNil
+// for other types.
 func unconverted(t *value.Type) value.Kind {
 	switch t.Kind {
 	case value.TypeInt, value.TypeFloat, value.TypeString, value.TypeBool:
@@ -116,7 +114,7 @@ func unconverted(t *value.Type) value.Kind {
 	return value.KindNil
 }
 
-// describe names a value in a fault: scalars by themselves, the rest by type.
+// describe returns a value's description for a fault: scalars by themselves, the rest by type.
 func describe(s value.Slot) string {
 	switch s.Kind() {
 	case value.KindNil:

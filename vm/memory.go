@@ -7,33 +7,30 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// memory holds a run to [limits] max_memory_mb. An operation that makes
-// something large asks for room first. Small objects are noticed when the
-// budget of a task is used up: then the growth of the heap since the run began
-// is measured. Garbage counts until a collection has removed it. So a run with
-// a limit collects when it reaches the limit, and again only after another
-// eighth of the limit.
+// memory enforces [limits] max_memory_mb. An operation that creates something large reserves the
+// memory first. Small objects are noticed when the budget of a task is used up: then the growth of
+// the heap since the run began is measured. Garbage counts until a collection has removed it, so a
+// run with a limit collects when it reaches the limit, and again only after another eighth of the
+// limit.
 //
-// The heap measured is that of the process: runs at the same time in one
-// process count together.
+// The measured heap is that of the process: concurrent runs in one process count together.
 type memory struct {
-	limit int         // bytes; 0 is none
+	limit int         // in bytes; 0 is none
 	begun int         // heap in use when the run began
-	known int         // how much it had grown after the last collection
-	asked int         // since the last look
-	text  value.Bound // of one text
+	known int         // growth after the last collection
+	asked int         // reserved since the last measurement
+	text  value.Bound // of a single text
 	heap  [1]metrics.Sample
 
-	kept func() // lets go of what is kept for speed alone
-	// judge, when set, decides what a look finds.
+	kept func() // releases the caches
+	// judge, if set, decides the outcome of a measurement.
 	judge func(n int) bool
 }
 
-// looked is how much may be asked for between two looks, in bytes.
+// looked is the memory that may be reserved between two measurements, in bytes.
 const looked = 256 << 10
 
-// begin starts counting. pace is told of long texts that are written; kept lets
-// go of what is kept for speed alone.
+// begin starts counting. pace receives the steps of writing long texts; kept releases the caches.
 func (m *memory) begin(megabytes int64, pace *value.Pace, kept func()) {
 	*m = memory{limit: int(min(megabytes, 1<<40)) << 20, judge: m.judge}
 	m.text.Pace, m.kept = pace, kept
@@ -42,18 +39,18 @@ func (m *memory) begin(megabytes int64, pace *value.Pace, kept func()) {
 	}
 	m.text.Most, m.text.Beyond = min(m.limit, value.MaxText), m.exceeded()
 	m.heap[0].Name = "/memory/classes/heap/objects:bytes"
-	runtime.GC() // what came before the run is no part of it
+	runtime.GC() // garbage from before the run does not belong to it
 	m.begun = m.inUse()
 }
 
-// inUse is the heap in use since the run began, garbage included.
+// inUse returns the heap in use since the run began, garbage included.
 func (m *memory) inUse() int {
 	metrics.Read(m.heap[:])
 	return max(int(m.heap[0].Value.Uint64())-m.begun, 0)
 }
 
-// fits says whether n more bytes are within the limit. A large amount may be
-// asked for in small parts.
+// fits reports whether n more bytes are within the limit. A large amount may be reserved in small
+// parts.
 func (m *memory) fits(n int) bool {
 	if m.limit == 0 {
 		return true
@@ -64,8 +61,8 @@ func (m *memory) fits(n int) bool {
 	return m.look(n)
 }
 
-// look measures whether n bytes that are about to be taken fit. With n of 0 it
-// checks what is already in use.
+// look measures whether n bytes that are about to be allocated fit. With n of 0 it checks the
+// memory in use.
 func (m *memory) look(n int) bool {
 	m.asked = 0
 	switch {
@@ -77,7 +74,7 @@ func (m *memory) look(n int) bool {
 	return m.measure(n)
 }
 
-// measure is look at the heap as it is now.
+// measure is look on the actual heap.
 func (m *memory) measure(n int) bool {
 	if m.inUse()+n <= max(m.limit, m.known+m.limit/8) {
 		return true
@@ -90,7 +87,7 @@ func (m *memory) measure(n int) bool {
 	return m.known+n <= m.limit
 }
 
-// exceeded is the fault of a run that wants more than its limit.
+// exceeded is the fault of a run that exceeds its limit.
 func (m *memory) exceeded() *value.Fault {
 	return value.Faultf("the program's values need more than the %d MiB that [limits] max_memory_mb allows", m.limit>>20)
 }
@@ -105,9 +102,9 @@ func (t *task) takeMemory(n int) status {
 	return t.outOfMemory()
 }
 
-// weigh counts the memory of what a native or an effect has returned: new
-// containers, and strings. A value that is returned again is counted again,
-// which at worst causes an extra measurement.
+// weigh counts the memory of a value that a native or an effect has returned: new containers, and
+// strings. A value that is returned again is counted again, which at worst causes an extra
+// measurement.
 func (t *task) weigh(s value.Slot) status {
 	if t.m.memory.limit == 0 || value.Shared(s) {
 		return running
@@ -115,7 +112,7 @@ func (t *task) weigh(s value.Slot) status {
 	return t.taken(value.Size(s))
 }
 
-// taken counts n bytes that have been taken.
+// taken counts n bytes that have been allocated.
 func (t *task) taken(n int) status {
 	m := &t.m.memory
 	if m.limit == 0 {

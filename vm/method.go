@@ -6,9 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// opCallMethod finds a method by the receiver's run-time type. A method whose
-// parameters have defaults is listed once per arity, the one with all
-// parameters first.
+// opCallMethod finds a method by the receiver's run-time type. A method whose parameters have
+// defaults is listed once per arity, the one with all parameters first.
 func opCallMethod(t *task, in *ins) status {
 	receiver := value.Flat(*t.slot(in.a + 1))
 	*t.slot(in.a + 1) = receiver
@@ -42,25 +41,24 @@ func opCallMethod(t *task, in *ins) status {
 	return t.fault("%s has no method %s", value.TypeName(receiver), name)
 }
 
-// methodCache holds methods that were called lately. Without it, looking up the
-// method took three quarters of the time of a call. The loop reads it too.
+// methodCache contains recently called methods. Without it, looking up the method took three
+// quarters of the time of a call. The dispatch loop reads it too.
 type methodCache [64]cachedMethod
 
-// A cachedMethod says which method is called and where its code begins. An
-// unused entry has params 0, which matches no call.
+// cachedMethod is the called method and the start of its code. An unused entry has params 0, which
+// matches no call.
 type cachedMethod struct {
-	on     unsafe.Pointer // of the receiver: methodKey
+	on     unsafe.Pointer // the receiver's methodKey
 	name   int32          // the constant
 	entry  int32
 	params uint8
 }
 
-// The keys of receivers whose type is of no account, besides the scalars' heads.
+// The keys of receivers whose exact type does not matter, besides the scalars' heads.
 var stringKey, arrayKey, mapKey value.Head
 
-// methodKey gives the key under which methods are found: the type of a struct
-// or enum, the head of a scalar, or one key each for all strings, arrays and
-// maps. known is false for other values.
+// methodKey returns the key under which methods are found: the type of a struct or enum, the head
+// of a scalar, or one key each for all strings, arrays and maps. known is false for other values.
 func methodKey(s value.Slot) (key unsafe.Pointer, known bool) {
 	switch s.Kind() {
 	case value.KindInt, value.KindFloat, value.KindBool:
@@ -78,7 +76,7 @@ func methodKey(s value.Slot) (key unsafe.Pointer, known bool) {
 	return nil, false
 }
 
-// of is where a call is to be found, if it is there.
+// of returns the entry for a call, which may hold another call.
 func (c *methodCache) of(key unsafe.Pointer, name int32) *cachedMethod {
 	return &c[(uintptr(name)*7+uintptr(key)>>4)%uintptr(len(c))]
 }

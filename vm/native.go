@@ -6,41 +6,38 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Native is a library function in Go. It is a leaf: it runs no code of the
-// program, and touches nothing but its arguments and what library.go lets it
-// know of the run. A *value.Error is raised as that error, a *value.Fault as a
-// RuntimeError, any other error as a RuntimeError with its text. Arguments are
-// borrowed: a native marks with value.Share those that it keeps in its result.
-// The receiver of a mutating native is owned already. A native whose answer is
-// that of an effect returns the result of Args.Ask.
+// Native is a library function in Go. It is a leaf: it runs no code of the program, and accesses
+// only its arguments and the data of the run that library.go exposes. A *value.Error is raised as
+// that error, a *value.Fault as a RuntimeError, any other error as a RuntimeError with its text.
+// Arguments are borrowed: a native marks with value.Share those that its result contains. The
+// receiver of a mutating native is owned already. A native whose result is that of an effect
+// returns the result of Args.Ask.
 type Native func(*Args) (value.Slot, error)
 
-// Args is the window of a native's arguments, all Full. It is valid during the
-// call only. An accessor that meets a value of another kind faults.
+// Args is the window of a native's arguments, all Full. It is valid only during the call. An
+// accessor for another kind of value faults.
 type Args struct {
 	base unsafe.Pointer // of argument 0
 	n    int
 	name string
 	vm   *VM         // nil outside a run
-	pace *value.Pace // the VM's, or one of who calls outside a run
+	pace *value.Pace // the VM's, or one of the caller outside a run
 
 	asked asked
-	again bool // the native has asked before: only how the result is given is wanted
+	again bool // the native has made its request before: only its Give is needed
 }
 
-// Pace gives the pace, which a native must tell of its steps when it goes over
-// many elements or much text. The pace then notices the end of the run and the
-// end of a timeout, and interrupts the native by a panic. Steps must be told
-// before the receiver changes.
+// Pace returns the pace. A native that visits many elements or much text must report its steps to
+// it. The pace then detects the end of the run or of a timeout, and interrupts the native by a
+// panic. Steps must be reported before the receiver changes.
 func (a *Args) Pace() *value.Pace { return a.pace }
 
-// At gives character i of a text; ok is false out of range.
+// At returns character i of a text; ok is false out of range.
 func (a *Args) At(x *value.Str, i int64) (c value.Slot, ok bool) {
 	return a.offsets().At(x, i, a.pace)
 }
 
-// Cut gives the characters of a text from lo to hi (exclusive); ok is false out of
-// range.
+// Cut returns the characters of a text from lo to hi (exclusive); ok is false out of range.
 func (a *Args) Cut(x *value.Str, lo, hi int64) (s value.Slot, ok bool) {
 	return a.offsets().Slice(x, lo, hi, a.pace)
 }
@@ -52,19 +49,19 @@ func (a *Args) offsets() *value.Offsets {
 	return a.vm.texts.characters()
 }
 
-// Step tells the pace of n elements.
+// Step reports n elements to the pace.
 func (a *Args) Step(n int) { a.pace.Step(n) }
 
-// Room faults unless n more bytes are within [limits] max_memory_mb. Natives
-// call it before they take much more memory than their arguments have. n must
-// not exceed what they then take.
+// Room faults unless n more bytes are within [limits] max_memory_mb. Natives call it before they
+// allocate much more memory than their arguments have. n must not exceed the memory that they then
+// allocate.
 func (a *Args) Room(n int) {
 	if a.vm != nil && !a.vm.memory.fits(n) {
 		panic(a.vm.memory.exceeded())
 	}
 }
 
-// TextBound is how long a text may get.
+// TextBound returns the bound on the length of a text.
 func (a *Args) TextBound() *value.Bound {
 	if a.vm == nil || a.pace != &a.vm.pace {
 		return &value.Bound{Pace: a.pace}
@@ -72,7 +69,7 @@ func (a *Args) TextBound() *value.Bound {
 	return &a.vm.memory.text
 }
 
-// Len counts the arguments.
+// Len returns the number of arguments.
 func (a *Args) Len() int { return a.n }
 
 func (a *Args) slot(i int) *value.Slot {
@@ -82,19 +79,19 @@ func (a *Args) slot(i int) *value.Slot {
 	return (*value.Slot)(unsafe.Add(a.base, uintptr(i)*value.SlotSize))
 }
 
-// Wrong faults because argument i is not what was wanted.
+// Wrong faults because argument i is not of the kind want.
 func (a *Args) Wrong(i int, want string) {
 	panic(value.Faultf("%s: expected %s, got %s", a.name, want, value.TypeName(*a.slot(i))))
 }
 
-// Slot gives argument i.
+// Slot returns argument i.
 func (a *Args) Slot(i int) value.Slot { return *a.slot(i) }
 
-// Set replaces argument i. Set(0, …) returns a mutated receiver; a receiver
-// that was changed in place need not be set.
+// Set replaces argument i. Set(0, …) returns a mutated receiver; a receiver that was changed in
+// place need not be set.
 func (a *Args) Set(i int, s value.Slot) { *a.slot(i) = s }
 
-// Int gives argument i, an Int.
+// Int returns argument i, an Int.
 func (a *Args) Int(i int) int64 {
 	s := a.slot(i)
 	if s.Kind() != value.KindInt {
@@ -103,7 +100,7 @@ func (a *Args) Int(i int) int64 {
 	return s.AsInt()
 }
 
-// Float gives argument i, a Float or an Int.
+// Float returns argument i, a Float or an Int.
 func (a *Args) Float(i int) float64 {
 	f, ok := a.slot(i).Number()
 	if !ok {
@@ -112,7 +109,7 @@ func (a *Args) Float(i int) float64 {
 	return f
 }
 
-// Bool gives argument i, a Bool.
+// Bool returns argument i, a Bool.
 func (a *Args) Bool(i int) bool {
 	s := a.slot(i)
 	if s.Kind() != value.KindBool {
@@ -121,11 +118,10 @@ func (a *Args) Bool(i int) bool {
 	return s.AsBool()
 }
 
-// String gives the text of argument i, a String.
+// String returns the text of argument i, a String.
 func (a *Args) String(i int) string { return a.Str(i).S }
 
-// Str gives the string object of argument i, a String, for work on code
-// points.
+// Str returns the string object of argument i, a String, for work on code points.
 func (a *Args) Str(i int) *value.Str {
 	x := a.slot(i).Str()
 	if x == nil {
@@ -134,7 +130,7 @@ func (a *Args) Str(i int) *value.Str {
 	return x
 }
 
-// Array gives argument i, an Array.
+// Array returns argument i, an Array.
 func (a *Args) Array(i int) *value.Array {
 	x := a.slot(i).Array()
 	if x == nil {
@@ -143,7 +139,7 @@ func (a *Args) Array(i int) *value.Array {
 	return x
 }
 
-// Map gives argument i, a Map.
+// Map returns argument i, a Map.
 func (a *Args) Map(i int) *value.Map {
 	x := a.slot(i).Map()
 	if x == nil {
@@ -152,7 +148,7 @@ func (a *Args) Map(i int) *value.Map {
 	return x
 }
 
-// Type gives the type that argument i stands for.
+// Type returns the type that argument i represents.
 func (a *Args) Type(i int) *value.Type {
 	t := a.slot(i).TypeDesc()
 	if t == nil {
@@ -161,10 +157,9 @@ func (a *Args) Type(i int) *value.Type {
 	return t
 }
 
-// Invoke calls f outside a run, as CallNative does. window holds the arguments,
-// which are Full, that is self-describing, and receives what a mutating native
-// sets. A *value.Fault that an accessor of Args panics with is returned as the
-// error.
+// Invoke calls f outside a run, as CallNative does. window contains the arguments, which are Full,
+// that is self-describing, and receives the values that a mutating native sets. A *value.Fault with
+// which an accessor of Args panics is returned as the error.
 func (f Native) Invoke(name string, window []value.Slot) (result value.Slot, err error) {
 	return f.InvokeIn(nil, name, window)
 }
@@ -174,7 +169,7 @@ func (f Native) InvokeIn(pace *value.Pace, name string, window []value.Slot) (re
 	return f.invoke(&Args{name: name, pace: pace}, window)
 }
 
-// Invoke calls a native as one that knows this run, which is not under way.
+// Invoke calls a native with access to this run, which must not be executing.
 func (m *VM) Invoke(f Native, pace *value.Pace, name string, window []value.Slot) (result value.Slot, err error) {
 	return f.invoke(&Args{vm: m, name: name, pace: pace}, window)
 }

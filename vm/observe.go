@@ -7,58 +7,57 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Observer is told what a run does, for a trace of it. Its methods are called
-// on the run's goroutine, in the run's order; the function that Requested gives
-// may be called from any goroutine. Tasks are numbered from 1, which is main.
-// Every task and span that begins also ends, however the run ends.
+// Observer receives the activity of a run, for a trace of it. Its methods are called on the run's
+// goroutine, in the run's order; the function that Requested returns may be called from any
+// goroutine. Tasks are numbered from 1, which is main. Every task and span that begins also ends,
+// however the run ends.
 type Observer interface {
-	// TaskBegan tells of a task when it first runs; at is its function, parent
-	// the task that started it, 0 for none.
+	// TaskBegan is called when a task first runs; at is its function, parent the task that started
+	// it, 0 for none.
 	TaskBegan(task, parent int64, at Place)
-	// TaskEnded tells of the end of a task: how is "" when it succeeded, else
-	// "cancelled" or the error's type.
+	// TaskEnded is called at the end of a task: how is "" if it succeeded, else "cancelled" or the
+	// error's type.
 	TaskEnded(task int64, how string)
-	// Entered and Left enclose the nested spans of a task: a listen, whose name
-	// is that of the host, and the handling of a message, whose name is the
-	// message's type.
+	// Entered and Left enclose the nested spans of a task: a listen, whose name is that of the
+	// host, and the handling of a message, whose name is the message's type.
 	Entered(task int64, kind SpanKind, name string)
 	Left(task int64)
-	// Requested hears of an effect, and gives what hears of its result.
+	// Requested is called for an effect. It returns the function that receives the result.
 	Requested(task int64, r effect.Request) func(effect.Result, error)
 }
 
-// Observers are several as one.
+// Observers combines several observers.
 type Observers []Observer
 
-// TaskBegan tells each.
+// TaskBegan calls each observer.
 func (all Observers) TaskBegan(task, parent int64, at Place) {
 	for _, o := range all {
 		o.TaskBegan(task, parent, at)
 	}
 }
 
-// TaskEnded tells each.
+// TaskEnded calls each observer.
 func (all Observers) TaskEnded(task int64, how string) {
 	for _, o := range all {
 		o.TaskEnded(task, how)
 	}
 }
 
-// Entered tells each.
+// Entered calls each observer.
 func (all Observers) Entered(task int64, kind SpanKind, name string) {
 	for _, o := range all {
 		o.Entered(task, kind, name)
 	}
 }
 
-// Left tells each.
+// Left calls each observer.
 func (all Observers) Left(task int64) {
 	for _, o := range all {
 		o.Left(task)
 	}
 }
 
-// Requested tells each, and has each hear of the result.
+// Requested calls each observer, and passes the result to each.
 func (all Observers) Requested(task int64, r effect.Request) func(effect.Result, error) {
 	var hear []func(effect.Result, error)
 	for _, o := range all {
@@ -76,7 +75,7 @@ func (all Observers) Requested(task int64, r effect.Request) func(effect.Result,
 	}
 }
 
-// SpanKind is what a span within a task is.
+// SpanKind is the kind of a span within a task.
 type SpanKind string
 
 // The kinds of span.
@@ -85,7 +84,7 @@ const (
 	SpanHandler SpanKind = "handler"
 )
 
-// began numbers a task that begins to run, when somebody wants to know.
+// began numbers a task that begins to run, if the run is observed.
 func (t *task) began() {
 	o := t.m.config.Observer
 	if o == nil && !t.m.config.Detail && !t.m.written.on && t.m.config.Application.Debugger == nil {
@@ -99,7 +98,7 @@ func (t *task) began() {
 	}
 }
 
-// observer hears of the task; nil when nobody does.
+// observer returns the observer, or nil if the task is not observed.
 func (t *task) observer() Observer {
 	if t.id <= 0 {
 		return nil
@@ -107,7 +106,7 @@ func (t *task) observer() Observer {
 	return t.m.config.Observer
 }
 
-// tellEnd tells of the end of a task that has run.
+// tellEnd reports the end of a task that has run.
 func (t *task) tellEnd() {
 	o := t.observer()
 	if o == nil {
@@ -139,8 +138,8 @@ func (t *task) leftSpan() {
 	}
 }
 
-// requested tells the observer of a request and its origin, and gives the
-// function that takes its result; nil without an observer.
+// requested reports a request and its origin to the observer, and returns the function that
+// receives its result; nil without an observer.
 func (t *task) requested(r effect.Request) func(effect.Result, error) {
 	if t.m.config.Detail {
 		t.sign(r)
@@ -157,8 +156,8 @@ func (t *task) requested(r effect.Request) func(effect.Result, error) {
 	return nil
 }
 
-// sign records in a piece of output its origin: the task, and the exchange
-// whose message the task handles.
+// sign records the origin of a piece of output in it: the task, and the exchange whose message the
+// task handles.
 func (t *task) sign(r effect.Request) {
 	from := func() *effect.From {
 		f := &effect.From{Task: t.id}
@@ -169,7 +168,7 @@ func (t *task) sign(r effect.Request) {
 	}
 	switch r := r.(type) {
 	case *effect.Emit:
-		if r.From == nil { // else its listen has said it
+		if r.From == nil { // otherwise its listen has set it
 			r.From = from()
 		}
 	case *effect.AwaitEmit:
@@ -181,7 +180,7 @@ func (t *task) sign(r effect.Request) {
 	}
 }
 
-// locate tells where the task is when it asks for something for which it may wait.
+// locate reports the task's place when it makes a request for which it may wait.
 func (t *task) locate(r effect.Request) {
 	var from **effect.From
 	switch r := r.(type) {
@@ -209,7 +208,7 @@ func (t *task) locate(r effect.Request) {
 	*from = &f
 }
 
-// perform has r performed on the run's goroutine.
+// perform performs r on the run's goroutine.
 func (t *task) perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	if t.m.debug.evaluating != nil && t.refuses(r) {
 		return nil, context.Canceled
@@ -228,7 +227,7 @@ func (t *task) perform(ctx context.Context, r effect.Request) (effect.Result, er
 	return result, err
 }
 
-// performWaiting is perform of what may wait: nothing else can go on meanwhile.
+// performWaiting is perform for requests that may wait: nothing else can continue until then.
 func (t *task) performWaiting(r effect.Request) (effect.Result, error) {
 	p := t.m.config.Profile
 	if p == nil {

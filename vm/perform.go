@@ -11,31 +11,31 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Give makes a native's value of an effect's result.
+// Give converts an effect's result to a native's value.
 type Give func(effect.Result) (value.Slot, error)
 
 // Nothing is the Give of an effect without result.
 func Nothing(effect.Result) (value.Slot, error) { return value.Nil, nil }
 
-// asked is the effect that a native has asked for.
+// asked is the effect that a native has requested.
 type asked struct {
 	request effect.Request // nil for none
 	give    Give
 	park    func(t *task, w *wait) status // waits in place of a request; nil without one
 }
 
-// Ask lets a native return the result of an effect: the VM performs r, and give
-// converts its result to the value for the program. A native returns what Ask
-// returns; its arguments are no longer valid when give is called.
+// Ask lets a native return the result of an effect: the VM performs r, and give converts its result
+// to the value for the program. A native returns what Ask returns; its arguments are no longer
+// valid when give is called.
 func (a *Args) Ask(r effect.Request, give Give) (value.Slot, error) {
 	a.asked = asked{request: r, give: give}
 	return value.Nil, nil
 }
 
-// AskToHold is Ask for an effect that opens something in the world. The task
-// holds it from then on: the VM closes it when the task ends by an error or is
-// cancelled. held derives from the result the number of what was opened, and
-// how it is closed; without a request for that nothing is held. LetGo ends the holding.
+// AskToHold is Ask for an effect that opens an external resource. The task owns it from then on:
+// the VM closes it when the task ends by an error or is cancelled. held derives from the result the
+// number of the resource and the request that closes it; without such a request the task owns
+// nothing. LetGo ends the ownership.
 func (a *Args) AskToHold(r effect.Request, give Give, held func(effect.Result) (id int64, closing effect.Request)) (value.Slot, error) {
 	m := a.vm
 	return a.Ask(r, func(result effect.Result) (value.Slot, error) {
@@ -47,14 +47,14 @@ func (a *Args) AskToHold(r effect.Request, give Give, held func(effect.Result) (
 	})
 }
 
-// takeAsked gives the effect that the native just called has asked for.
+// takeAsked returns the effect that the native just called has requested.
 func (a *Args) takeAsked() asked {
 	x := a.asked
 	a.asked = asked{}
 	return x
 }
 
-// opPerform performs the effect that a native asks for.
+// opPerform performs the effect that a native requests.
 func opPerform(t *task, in *ins) status {
 	n := &t.m.image.natives[in.imm]
 	args := t.arguments(in, n.name)
@@ -68,22 +68,21 @@ func opPerform(t *task, in *ins) status {
 	switch {
 	case x.park != nil:
 		return x.park(t, w)
-	case x.request == nil: // it knew what the effect would give
+	case x.request == nil: // the result was known without an effect
 		return t.gave(w, v)
 	}
 	return t.request(x.request, w)
 }
 
-// arguments describes the window of a native or an effect.
+// arguments returns the Args for the window of a native or an effect.
 func (t *task) arguments(in *ins, name string) *Args {
 	a := &t.m.args
 	a.base, a.n, a.name = unsafe.Add(t.fp, uintptr(in.a)*slotSize+slotSize), int(in.b), name
 	return a
 }
 
-// ask performs the request of a native called by CallNative, or of an operation
-// on a store in a file. The task goes on at once, unless another process holds
-// the file.
+// ask performs the request of a native called by CallNative, or of an operation on a store in a
+// file. The task continues at once, unless another process has locked the file.
 func (t *task) ask(r effect.Request, w *wait) status {
 	t.m.stats.Requests++
 	if t.alone() {
@@ -94,7 +93,7 @@ func (t *task) ask(r effect.Request, w *wait) status {
 	if !errors.Is(w.err, effect.ErrWaits) {
 		return t.complete(w)
 	}
-	t.m.stats.Requests-- // start makes it again
+	t.m.stats.Requests-- // start counts it again
 	w.result, w.err = nil, nil
 	w.request = r
 	f := &pendingRequest{t: t, wait: w}
@@ -127,8 +126,8 @@ func (t *task) performed(w *wait) status {
 	return t.gave(w, v)
 }
 
-// giver is what makes the program's value of a result. After a restore it is asked for again:
-// the arguments of the native that asked for the effect are where they were.
+// giver returns the function that converts a result to the program's value. After a restore the
+// native is called again for it: its arguments are still in place.
 func (t *task) giver(w *wait) (Give, error) {
 	if w.give != nil {
 		return w.give, nil
@@ -149,7 +148,7 @@ func (t *task) giver(w *wait) (Give, error) {
 	return x.give, err
 }
 
-// gave puts what an effect has given where it is wanted.
+// gave stores the result of an effect where it is needed.
 func (t *task) gave(w *wait, v value.Slot) status {
 	st := t.weigh(v)
 	if st == running {
@@ -161,14 +160,14 @@ func (t *task) gave(w *wait, v value.Slot) status {
 	return st
 }
 
-// waiting is a request that is to be performed when Config.Choose says so.
+// waiting is a request that is performed when Config.Choose selects it.
 type waiting struct {
 	seq     int
 	ctx     context.Context
 	request effect.Request
 }
 
-// performChosen performs the next one of the requests that wait.
+// performChosen performs the next one of the waiting requests.
 func (m *VM) performChosen() completion {
 	i := m.choose()
 	w := m.requests.waiting[i]

@@ -8,24 +8,23 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// What a host asks, and neither a handler nor a default of the program answers,
-// a person may answer. It is a handler's run without a block: it can be withdrawn,
-// and its time can be over.
+// A person may answer a host's message that neither a handler nor a default of the program answers.
+// This is like a handler's run without a block: it can be withdrawn, and its time limit can expire.
 
-// asking says what a message is by which the host of the listen asks.
+// asking describes a message of the host of the listen as a question for a person.
 func (s *scope) asking(typ string) effect.Asking {
 	return effect.Asking{Host: s.decl.Name, Type: typ, Within: s.within(typ)}
 }
 
-// askPerson has a person answer the first message of the queue.
+// askPerson asks a person to answer the first message of the queue.
 func (t *task) askPerson(s *scope, m *effect.HostMessage) status {
 	m = t.beginRun(s, m)
 	r := &effect.AskHost{Asking: s.asking(m.Type), Message: value.AppendJSON(nil, m.Payload)}
 	return t.request(r, &wait{kind: waitPerson, scope: s})
 }
 
-// toldByPerson goes on with what a person has answered. When nobody could be
-// asked, all is as if nobody were there.
+// toldByPerson continues with a person's answer. If no person could be asked, the message is
+// unanswered.
 func (t *task) toldByPerson(w *wait) status {
 	s, m := t.endRun()
 	var st status
@@ -42,8 +41,8 @@ func (t *task) toldByPerson(w *wait) status {
 	return t.pump(s)
 }
 
-// handsOn says what the host of a default loop asks, when an awaited emit on
-// this channel hands it on; else nil.
+// handsOn returns the host's message that an awaited emit on this channel passes on, in a default
+// loop; otherwise nil.
 func (t *task) handsOn(channel string) *effect.Asking {
 	s := t.innermost()
 	if s == nil || s.run == nil || !s.l.info.Execute || hostmsg.Of(s.run.message.Type).Channel != channel {

@@ -4,8 +4,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// The way down to the place that is mutated: each container on the way is made
-// owned, and written back into the one above, which is owned already.
+// The path to the place that is mutated: each container on the path is made owned, and written back
+// into the one above, which is owned already.
 
 func opShare(t *task, in *ins) status {
 	value.Share(*t.slot(in.a))
@@ -20,7 +20,7 @@ func opOwnCell(t *task, in *ins) status {
 	return t.ownField(in.a, c, 0, in)
 }
 
-// own gives s owned, and counts the copy that this takes.
+// own returns s owned, and counts the copy that this takes.
 func (t *task) own(s value.Slot) value.Slot {
 	if value.Shared(s) || t.m.config.AlwaysCopy {
 		if t.m.memory.limit > 0 && !t.m.memory.fits(value.CopySize(s)) {

@@ -2,21 +2,21 @@ package vm
 
 import "github.com/concerto-lang/concerto/ir"
 
-// A position is a place in the code that does not depend on how the code was loaded: a block,
-// by its number in the order of the functions, each followed by the blocks of its handlers, and
-// the stubs of tools behind them; and the instruction of the IR in it. Within a stub, which has
-// no IR, it is the VM's own instruction.
+// A position is a place in the code that does not depend on how the code was loaded: a block, by
+// its number in the order of the functions, each followed by the blocks of its handlers, and the
+// stubs of tools after them; and the instruction of the IR in it. Within a stub, which has no IR,
+// it is the VM's own instruction.
 type position struct{ block, at int32 }
 
-// positions maps both ways, and knows the classes of registers. It is made for one image, when a
-// snapshot first asks for something.
+// positionMap maps both ways, and contains the classes of registers. It is created for one image,
+// when a snapshot first needs it.
 type positionMap struct {
 	m      *image
-	loaded [][]int32 // by block: the VM's instruction for each of the IR, 0 where there is none
+	loaded [][]int32 // by block: the VM's instruction for each of the IR, 0 for none
 	states *ir.States
 	blocks map[*ir.Block]int32 // by their IR
-	// classes are those before instructions at which a frame may stand, by block and instruction.
-	// A function is looked at when one of its frames is first met.
+	// classes are those before instructions at which a frame may be, by block and instruction. A
+	// function is analysed when one of its frames is first met.
 	classes []map[int32]ir.Classes
 	walked  []bool // by function
 }
@@ -36,8 +36,8 @@ func (m *image) positionMap() *positionMap {
 	return p
 }
 
-// of is the position of an instruction of the VM. A part of a fused instruction counts from its
-// first.
+// of returns the position of an instruction of the VM. A part of a fused instruction counts from
+// its first.
 func (p *positionMap) of(pc, part int) position {
 	n := p.m.blockNumber(pc)
 	b := &p.m.blocks[n]
@@ -47,7 +47,7 @@ func (p *positionMap) of(pc, part int) position {
 	return position{int32(n), p.m.origin[pc] + int32(part)}
 }
 
-// ofCall is the position of a call that a frame waits for.
+// ofCall returns the position of a call that a frame waits for.
 func (p *positionMap) ofCall(pc int) position {
 	part := 0
 	if p.m.code[pc].op == opSubIntKCall {
@@ -56,8 +56,8 @@ func (p *positionMap) ofCall(pc int) position {
 	return p.of(pc, part)
 }
 
-// find gives the instruction of the VM at a position, and which part of it; ok is false when
-// there is none.
+// find returns the instruction of the VM at a position, and which part of it; ok is false if there
+// is none.
 func (p *positionMap) find(x position) (pc, part int, ok bool) {
 	if x.block < 1 || int(x.block) >= len(p.m.blocks) || x.at < 0 {
 		return 0, 0, false
@@ -81,7 +81,7 @@ func (p *positionMap) find(x position) (pc, part int, ok bool) {
 	return pc, int(x.at - p.m.origin[pc]), true
 }
 
-// end is where the code of a block ends.
+// end returns the end of the code of a block.
 func (p *positionMap) end(block int32) int {
 	if int(block)+1 < len(p.m.blocks) {
 		return p.m.blocks[block+1].start
@@ -112,7 +112,7 @@ func (p *positionMap) load(block int32) []int32 {
 	return all
 }
 
-// stands says whether a frame may stand at an instruction while its task waits.
+// stands reports whether a frame may be at an instruction while its task waits.
 func stands(op ir.Op) bool {
 	switch op {
 	case ir.OpPerform, ir.OpAwaitEmit, ir.OpAwaitEmitAs, ir.OpListenBegin, ir.OpAwait, ir.OpJoinAll, ir.OpRace, ir.OpParallelFor:
@@ -121,8 +121,8 @@ func stands(op ir.Op) bool {
 	return ir.Shapes[op].Frame
 }
 
-// classesAt are the classes of the registers before an instruction at which a frame may stand;
-// nil when control never comes there.
+// classesAt returns the classes of the registers before an instruction at which a frame may be; nil
+// if control never reaches it.
 func (p *positionMap) classesAt(x position) ir.Classes {
 	fn := p.m.blocks[x.block].fn
 	if n := fn.number; !p.walked[n] {

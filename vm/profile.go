@@ -7,31 +7,28 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Profiling. With Config.Profile the loader puts an opMark before the first
-// instruction of each line and behind each call, and fuses nothing. A mark
-// notes where the run is. When samples are due at a mark they belong to the
-// mark before, since the time has passed between the two. Without
-// Config.Profile there are no marks, and only the places where tasks wait and
-// natives return check for it.
+// Profiling. With Config.Profile the loader puts an opMark before the first instruction of each
+// line and after each call, and fuses nothing. A mark records where the run is. Samples that are
+// due at a mark belong to the mark before, since the time has passed between the two. Without
+// Config.Profile there are no marks, and only the places where tasks wait and natives return check
+// for it.
 
-// Profile takes samples of where a run is. Its functions are called on the
-// run's goroutine. Stacks begin with the innermost call, and the callee may
-// keep them.
+// Profile samples where a run is. Its functions are called on the run's goroutine. Stacks begin
+// with the innermost call, and the callee may retain them.
 type Profile struct {
-	// Due counts the samples that are wanted. The profiler's clock adds to it,
-	// from any goroutine.
+	// Due is the number of pending samples. The profiler's clock adds to it, from any goroutine.
 	Due atomic.Int32
-	// Sample takes n samples.
+	// Sample receives n samples of a stack.
 	Sample func(stack []Place, n int)
-	// Now is a time in nanoseconds, Waited takes how long a task has waited.
+	// Now returns a time in nanoseconds, Waited receives how long a task has waited.
 	Now    func() int64
 	Waited func(stack []Place, nanoseconds int64)
 }
 
-// maxFrames is how many calls a stack tells, the innermost ones.
+// maxFrames bounds the calls of a stack; the innermost ones count.
 const maxFrames = 500
 
-// marks says before which instructions of a block a mark stands.
+// marks returns the instructions of a block before which there is a mark.
 func (m *loader) marks(b *ir.Block) map[int]bool {
 	if m.config.Profile == nil {
 		return nil
@@ -61,21 +58,21 @@ func doMark(t *task, in *ins) status {
 	return running
 }
 
-// sampling is what samples of a task need.
+// sampling is the state of sampling a task.
 type sampling struct {
-	due  *atomic.Int32 // samples that are wanted
-	mark mark          // where the last mark was
+	due  *atomic.Int32 // the number of pending samples
+	mark mark          // the last mark
 }
 
-// wanted says whether a sample is due; s is nil without Config.Profile.
+// wanted reports whether a sample is due; s is nil without Config.Profile.
 func (s *sampling) wanted() bool { return s != nil && s.due.Load() > 0 }
 
-// mark is where the last mark stood. The frame is kept as a number: when the
-// stack has moved since, only the innermost line of a sample may be wrong.
+// mark is the position of the last mark. The frame is stored as a number: if the stack has moved
+// since, at most the innermost line of a sample is wrong.
 type mark struct{ ip, fp uintptr }
 
-// marked gives the stack at the mark before the current one. That mark lies in
-// the same call, in its caller, or in a call that has just returned.
+// marked returns the stack at the mark before the current one. That mark is in the same call, in
+// its caller, or in a call that has just returned.
 func (t *task) marked() []Place {
 	pc := t.pc()
 	last := int((t.samples.mark.ip-uintptr(t.code))/insSize) - 1
@@ -101,8 +98,8 @@ func (t *task) frames(all []Place, pc int) []Place {
 	return all
 }
 
-// sample takes the samples that are due for time spent outside the program's
-// code: in a native, or an effect.
+// sample takes the samples that are due for time spent outside the program's code: in a native, or
+// an effect.
 func (t *task) sample(what string) {
 	p := t.m.config.Profile
 	if n := p.Due.Swap(0); n > 0 {
@@ -110,14 +107,14 @@ func (t *task) sample(what string) {
 	}
 }
 
-// idle forgets the samples that are due: nothing was computed.
+// idle discards the samples that are due: nothing was computed.
 func (m *VM) idle() {
 	if p := m.config.Profile; p != nil {
 		p.Due.Store(0)
 	}
 }
 
-// waited tells how long the task has waited since then, for what.
+// waited reports how long the task has waited since a time, and for what.
 func (t *task) waited(what string, since int64) {
 	p := t.m.config.Profile
 	p.Waited(t.frames([]Place{{Function: what}}, t.pc()), p.Now()-since)

@@ -9,19 +9,19 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// How an operation went on.
+// status is the outcome of an operation.
 type status int
 
 const (
 	running  status = iota
-	raising         // t.raised says what; the stack is to be unwound
+	raising         // t.raised holds the error; the stack must be unwound
 	parked          // the task waits for a completion
 	finished        // the bottom frame has returned or unwound
 )
 
-// run executes the task until it parks, finishes, or leaves in t.raised an
-// error that nothing catches. It is the one dispatch loop. No variable but t
-// lives across a call in it: ip and fp are saved before and read again after.
+// run executes the task until it parks, finishes, or leaves in t.raised an error that nothing
+// catches. It is the one dispatch loop. No variable but t lives across a call in it: ip and fp are
+// saved before and read again after.
 func (t *task) run() status {
 	if t.raised != nil {
 		if st := t.unwind(); st != running {
@@ -356,7 +356,8 @@ func (t *task) run() status {
 			}
 			continue
 		case ir.Op(opLoopLtInt):
-			// A while loop's test at its end: a dispatch less a round, sieve takes 0.93 of its time.
+			// A while loop's test at its end: one dispatch less per round, sieve takes 0.93 of its
+			// time.
 			test := (*ins)(jump(ip, in.imm))
 			ip = unsafe.Add(unsafe.Pointer(test), insSize)
 			if *intAt(fp, test.a) < *intAt(fp, test.b) {
@@ -403,7 +404,7 @@ func (t *task) run() status {
 			}
 			continue
 
-		// Any: two Ints, which is what most sums and comparisons meet.
+		// Any: two Ints, which is the most frequent case of sums and comparisons.
 		case ir.OpAnyBinary:
 			if *refAt(fp, in.b) == unsafe.Pointer(&value.IntHead) && *refAt(fp, in.c) == unsafe.Pointer(&value.IntHead) {
 				x, y := *intAt(fp, in.b), *intAt(fp, in.c)
@@ -612,8 +613,8 @@ func (t *task) run() status {
 				continue
 			}
 
-		// A step down a path where nothing is shared, which is nearly always
-		// so: 9 ns less than the call (n-body makes six such steps per pair).
+		// A step down a path where nothing is shared, which is nearly always so: 9 ns less than the
+		// call (n-body makes six such steps per pair).
 		case ir.OpOwnField:
 			o := *refAt(fp, in.b)
 			if uint32(in.c) < (*value.Head)(o).N {
@@ -633,7 +634,7 @@ func (t *task) run() status {
 				}
 			}
 
-		// A profile is being made.
+		// A profile is being recorded.
 		case ir.Op(opMark):
 			if t.samples.due.Load() == 0 {
 				t.samples.mark = mark{uintptr(ip), uintptr(fp)}
@@ -728,9 +729,8 @@ func (t *task) run() status {
 			}
 			continue
 		case ir.OpCallMethod:
-			// A method that was called lately, on a struct, an enum or a
-			// scalar. With the case of Share above this takes 10 ns less than a
-			// call through opCallMethod.
+			// A recently called method, on a struct, an enum or a scalar. With the case of Share
+			// above this takes 10 ns less than a call through opCallMethod.
 			o := *refAt(fp, in.a+1)
 			if o == nil {
 				break
@@ -750,8 +750,8 @@ func (t *task) run() status {
 			}
 			continue
 		case ir.OpCheck:
-			// A check against a type without parts, whose kind the loader has
-			// put into c: 4 ns less than the call.
+			// A check against a type without parts, whose kind the loader has put into c: 4 ns less
+			// than the call.
 			if o := *refAt(fp, in.b); o != nil && uint8((*value.Head)(o).Kind) == in.c {
 				*slotAt(fp, in.a) = *slotAt(fp, in.b)
 				continue
@@ -775,8 +775,8 @@ func (t *task) run() status {
 				continue
 			}
 
-		// Strings and maps. A known length, and the entry that was looked up
-		// last, need no call: the benchmark words takes 7 % less time.
+		// Strings and maps. A known length, and the entry that was looked up last, need no call:
+		// the benchmark words takes 7 % less time.
 		case ir.OpStringLen:
 			if x := (*value.Str)(*refAt(fp, in.b)); x != nil && x.Kind == value.KindString {
 				if n := x.Counted(); n > 0 {
@@ -800,8 +800,7 @@ func (t *task) run() status {
 			}
 		}
 
-		// Whatever is not done yet: a fault of an arithmetic operation, or an
-		// operation outside the loop.
+		// Everything else: a fault of an arithmetic operation, or an operation outside the loop.
 		t.ip, t.fp = ip, fp
 		if st := t.step(in); st != running {
 			return st

@@ -12,31 +12,30 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// The scheduler runs one task at a time. A task gives way only where it waits:
-// for an effect, for a task, for a group. Requests are performed elsewhere.
-// Completions are taken one at a time; before the next is taken, every task
-// that can go on does. So the results of its requests and the order of its
-// completions alone determine a run.
+// The scheduler runs one task at a time. A task yields only where it waits: for an effect, for a
+// task, for a group. Requests are performed elsewhere. Completions are consumed one at a time;
+// before the next is consumed, every task that can continue does. So the results of its requests
+// and the order of its completions alone determine a run.
 
-// pendingRequest is a request under way: who is to hear of it.
+// pendingRequest is a request under way and the receiver of its result.
 type pendingRequest struct {
 	t       *task
-	scope   *scope         // of an exchange's next
-	run     *handlerRun    // of a timer
-	bound   *group         // of a race's bound
-	stream  *hostStream    // of a stream's next
-	ask     *ask           // of the time that a message has
-	wait    *wait          // of what the task is parked on
+	scope   *scope         // for an exchange's next messages
+	run     *handlerRun    // for a timer
+	bound   *group         // for a race's bound
+	stream  *hostStream    // for a stream's next messages
+	ask     *ask           // for the time limit of a message
+	wait    *wait          // for a parked task
 	effect  int64          // its number; with a journal or a past
 	request effect.Request // with a journal
 	closing bool           // the end of the run does not end it
-	told    bool           // it has been asked for an early end
+	told    bool           // told to end early
 
-	end     func() // asks for an early end; nil when what it gave stands already
-	release func() // frees its context; nil without one
+	end     func() // requests an early end; nil if the result is recorded already
+	release func() // releases its context; nil without one
 }
 
-// quit asks for an early end. Of no request it asks nothing.
+// quit requests an early end. It does nothing if f is nil.
 func (f *pendingRequest) quit() {
 	if f == nil {
 		return
@@ -47,8 +46,7 @@ func (f *pendingRequest) quit() {
 	}
 }
 
-// completion is a request that has come back or, when do is set, an action for
-// the run's goroutine.
+// completion is a request that has returned or, if do is set, an action for the run's goroutine.
 type completion struct {
 	seq    int
 	result effect.Result
@@ -56,7 +54,7 @@ type completion struct {
 	do     func()
 }
 
-// inbox holds completions in the order in which they came.
+// inbox contains completions in the order in which they arrived.
 type inbox struct {
 	mu     sync.Mutex
 	list   []completion
@@ -85,14 +83,14 @@ func (b *inbox) put(c completion) bool {
 	return true
 }
 
-// empty says that nothing has come.
+// empty reports whether the inbox is empty.
 func (b *inbox) empty() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.list) == 0
 }
 
-// close gives what has come and has not been taken; nothing comes after it.
+// close returns the completions that were not consumed; none can be added afterwards.
 func (b *inbox) close() []completion {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,7 +98,7 @@ func (b *inbox) close() []completion {
 	return b.list
 }
 
-// drain appends what has come to list.
+// drain appends the completions to list.
 func (b *inbox) drain(list []completion) []completion {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -110,19 +108,19 @@ func (b *inbox) drain(list []completion) []completion {
 	return list
 }
 
-// requests are those that a run has made of the world, and what has come back.
+// requests are the requests that a run has made, and the completions that have arrived.
 type requests struct {
-	ctx    context.Context // the run's
+	ctx    context.Context // of the run
 	atOnce context.Context // the same, for requests that must not wait
-	told   bool            // the run is cancelled, and requests have been told
+	told   bool            // the run is cancelled, and the requests were notified
 
 	pending  map[int]*pendingRequest // by number
 	made     int                     // the last number
-	opening  int                     // of those pending, how many open an exchange
+	opening  int                     // how many of the pending ones open an exchange
 	waiting  []waiting               // with Config.Choose
 	bounds   bounds
 	inbox    *inbox
-	arrived  []completion // taken out of inbox, not yet heard of
+	arrived  []completion // drained from inbox, not consumed
 	goroutes *sync.WaitGroup
 }
 
@@ -142,7 +140,7 @@ func (r *requests) addPending(p *pendingRequest) int {
 	return r.made
 }
 
-// underWay lists the requests under way, in the order in which they were made.
+// underWay returns the requests under way, in the order in which they were made.
 func (r *requests) underWay() []int {
 	all := make([]int, 0, len(r.pending))
 	for seq := range r.pending {
@@ -152,7 +150,7 @@ func (r *requests) underWay() []int {
 	return all
 }
 
-// endPending asks every request to end, the first made first.
+// endPending cancels every request, the first made first.
 func (r *requests) endPending() {
 	for _, seq := range r.underWay() {
 		if p := r.pending[seq]; p != nil && !p.closing {
@@ -161,7 +159,7 @@ func (r *requests) endPending() {
 	}
 }
 
-// loop runs until every task has ended and every request has come back.
+// loop runs until every task has ended and every request has returned.
 func (m *VM) loop() {
 	for {
 		for t := m.sched.ready.pop(); t != nil; t = m.sched.ready.pop() {
@@ -197,9 +195,8 @@ func (m *VM) loop() {
 	m.requests.goroutes.Wait()
 }
 
-// next waits for the next completion. When the run is cancelled meanwhile,
-// every request is asked once to end. Without a request nothing can come, and
-// ok is false.
+// next waits for the next completion. If the run is cancelled during the wait, it cancels every
+// request once. If there is no request, nothing can arrive, and ok is false.
 func (m *VM) next() (completion, bool) {
 	if len(m.requests.waiting) > 0 {
 		return m.performChosen(), true
@@ -210,7 +207,7 @@ func (m *VM) next() (completion, bool) {
 	return m.arrival()
 }
 
-// arrival waits for the next completion of what is performed.
+// arrival waits for the next completion of a performed request.
 func (m *VM) arrival() (completion, bool) {
 	for len(m.requests.arrived) == 0 {
 		m.requests.arrived = m.requests.inbox.drain(m.requests.arrived[:0])
@@ -250,8 +247,8 @@ func (m *VM) arrival() (completion, bool) {
 	return c, true
 }
 
-// guarded resumes t. When a native or an accessor panics with a *value.Fault,
-// the program gets that fault; any other panic is our bug and ends the run.
+// guarded resumes t. If a native or an accessor panics with a *value.Fault, the program receives
+// that fault; any other panic is a bug of ours and ends the run.
 func (m *VM) guarded(t *task) (st status) {
 	m.sched.current = t
 	for again := true; again; {
@@ -319,7 +316,7 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 	return t.run(), false
 }
 
-// takeCompletion hears of one completion.
+// takeCompletion processes one completion.
 func (m *VM) takeCompletion(c completion) {
 	if c.do != nil {
 		c.do()
@@ -358,9 +355,9 @@ func (m *VM) takeCompletion(c completion) {
 	}
 }
 
-// poll serves a task that computes for long. Without waiting, it takes the
-// completions that have come for the task's listens, for streams and for bounds. Other
-// completions keep their turn. at is where the run stands.
+// poll serves a task that computes for long. Without waiting, it consumes the completions that have
+// arrived for the task's listens, for streams and for bounds. Other completions keep their order.
+// at is the run's moment.
 func (m *VM) poll(t *task, at Moment) {
 	if m.leavePast(); m.written.past != nil {
 		m.pollPast(at)
@@ -381,8 +378,8 @@ func (m *VM) poll(t *task, at Moment) {
 	m.requests.arrived = rest
 }
 
-// start has r performed elsewhere: by the performer itself when it needs no
-// goroutine to wait, else on a goroutine of its own.
+// start performs r elsewhere: in the performer itself if it needs no goroutine to wait, else on a
+// new goroutine.
 func (m *VM) start(r effect.Request, f *pendingRequest) {
 	m.stats.Requests++
 	if m.written.on && m.startWritten(r, f) {
@@ -391,10 +388,10 @@ func (m *VM) start(r effect.Request, f *pendingRequest) {
 	m.launch(m.requests.addPending(f), r, f)
 }
 
-// launch has a request performed that is under way.
+// launch performs a request that is registered as pending.
 func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
 	came := f.t.requested(r)
-	inbox, performer := m.requests.inbox, m.config.Performer // other goroutines touch nothing of m
+	inbox, performer := m.requests.inbox, m.config.Performer // other goroutines access nothing of m
 	put := func(result effect.Result, err error) {
 		if came != nil {
 			came(result, err)
@@ -426,14 +423,14 @@ func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
 	})
 }
 
-// alone says that nothing but t can act while it waits: there is no other task,
-// no request under way, no handler that could be cancelled.
+// alone reports whether only t can act while it waits: there is no other task, no pending request,
+// no handler that could be cancelled.
 func (t *task) alone() bool {
 	if t.m.sched.alive != 1 || t.served != nil || t.m.config.Choose != nil || t.m.written.on || t.m.config.Application.Debugger != nil {
 		return false
 	}
 	if len(t.m.requests.pending) > 0 {
-		t.m.poll(t, Moment{}) // timers of handlers that are over
+		t.m.poll(t, Moment{}) // expired timers of handlers
 		if len(t.m.requests.pending) > 0 {
 			return false
 		}
@@ -446,9 +443,9 @@ func (t *task) alone() bool {
 	return true
 }
 
-// request performs r for the task, which goes on as w says. The task goes on at
-// once when requests of this kind never wait, or nothing else could go on
-// meanwhile; else it is parked.
+// request performs r for the task, which continues as w specifies. The task continues at once if
+// requests of this kind never wait, or if nothing else could run during the wait; otherwise it is
+// parked.
 func (t *task) request(r effect.Request, w *wait) status {
 	w.request = r
 	inline := effect.Inline(r.Kind())
@@ -481,8 +478,8 @@ func (t *task) request(r effect.Request, w *wait) status {
 	return t.park(w)
 }
 
-// park readies the task for waiting: its handlers must hear of withdrawals, and
-// it keeps only the slots that it needs.
+// park prepares the task for waiting: it must receive withdrawals for its handlers, and it retains
+// only the slots that it needs.
 func (t *task) park(w *wait) status {
 	t.wait = w
 	if p := t.m.config.Profile; p != nil {
@@ -491,15 +488,15 @@ func (t *task) park(w *wait) status {
 	t.hear()
 	t.keepSlots()
 	if t.raised == nil && (len(t.scopes) > 0 || t.m.requests.bounds.running > 0) {
-		// A completion polled since the task last checked may have cancelled
-		// it. The task is not unwinding, so it does not know yet.
+		// A completion polled since the task last checked may have cancelled it. The task is not
+		// unwinding, so it has not noticed.
 		t.interruptRun()
 	}
 	return parked
 }
 
-// hear keeps a request for messages under way for every listen whose handler
-// runs, so that a withdraw arrives in time.
+// hear ensures that for every listen whose handler runs a request for messages is pending, so that
+// a withdrawal arrives in time.
 func (t *task) hear() {
 	for _, s := range t.scopes {
 		if s.run != nil {
@@ -509,7 +506,7 @@ func (t *task) hear() {
 	t.m.hostStreams.hear(t)
 }
 
-// resume goes on after a completion.
+// resume continues after a completion.
 func (t *task) resume(w *wait) status {
 	st := t.back(w)
 	if st == raising {
@@ -518,19 +515,18 @@ func (t *task) resume(w *wait) status {
 	return st
 }
 
-// back hands a result to the operation that asked for it, unless the task has
-// been cancelled meanwhile.
+// back passes a result to the operation that requested it, unless the task has been cancelled.
 func (t *task) back(w *wait) status {
 	if w.kind != waitUnwind && w.kind != waitQuiet && t.cancelled() {
 		switch {
 		case w.kind == waitOpen && w.err == nil:
-			t.hold(w) // opened all the same: it is closed on the way out
+			t.hold(w) // opened nevertheless: it is closed while unwinding
 		case w.kind == waitOpen:
 			w.scope.wasCancelled()
 		}
 		if _, opened := w.result.(*effect.ExchangeOpened); opened && w.kind == waitPerform {
 			if give, err := t.giver(w); err == nil {
-				_, _ = give(w.result) // so that the task holds it
+				_, _ = give(w.result) // so that the task owns the resource
 			}
 		}
 		return raising
@@ -574,12 +570,12 @@ func (t *task) complete(w *wait) status {
 		return t.closed(w)
 	case waitTask:
 		y := w.task
-		w.task = nil // it stands in the task, which may live longer
+		w.task = nil // w is part of the task, which may live longer
 		return t.given(w.window, y)
 	case waitGroup:
 		return w.group.give()
 	case waitUnwind:
-		w.scope.open = false // the exchange is closed, what was on its way goes on
+		w.scope.open = false // the exchange is closed; unwinding continues
 	}
 	if !t.raised.panicked {
 		t.cancelled()
@@ -597,7 +593,7 @@ func (t *task) broken(err error) status {
 	return raising
 }
 
-// programError gives the value of an error that the program may catch.
+// programError returns the value of an error that the program may catch.
 func programError(e *effect.Error) value.Slot {
 	err := value.Error{Kind: e.Kind, Message: e.Message}
 	for name, v := range e.Fields {

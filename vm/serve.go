@@ -11,28 +11,26 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Offer is a function that a program offers to others: the described functions
-// of its public tools, as far as [permissions] allow calling them, and its
-// public pipelines. An @approve function is not offered, since nobody would be
-// asked.
+// Offer is a function that a program offers to others: the described functions of its public tools,
+// as far as [permissions] allow calling them, and its public pipelines. An @approve function is not
+// offered, because there is no one to approve it.
 type Offer struct {
-	Name        string // Tool_function, or the pipeline's
-	Function    string // as Function finds it; "" for a pipeline
+	Name        string // Tool_function, or the name of the pipeline
+	Function    string // as for Function; "" for a pipeline
 	Description string
 	Parameters  json.RawMessage // their JSON Schema
-	// Output is the JSON Schema of the result, which is an object; nil when the
-	// result is text, or anything. Wrapped says that the result is the member
-	// `result` of that object.
+	// Output is the JSON Schema of the result, which is an object; nil if the result is text, or of
+	// any type. Wrapped means that the result is the member `result` of that object.
 	Output  json.RawMessage
 	Wrapped bool
-	// Pipeline is the pipeline's name and Stages how many it has; "" for a tool.
+	// Pipeline is the pipeline's name and Stages the number of its stages; "" for a tool.
 	Pipeline string
 	Stages   int
 
 	method *ToolFunction
 }
 
-// BadArguments is the error of a call whose arguments do not fit: nothing ran.
+// BadArguments is the error of a call whose arguments do not fit: no code of the program ran.
 type BadArguments struct{ Message string }
 
 func (e *BadArguments) Error() string { return e.Message }
@@ -41,9 +39,8 @@ func badArguments(o Offer, format string, args ...any) error {
 	return &BadArguments{"bad arguments for " + o.Name + ": " + fmt.Sprintf(format, args...)}
 }
 
-// Offers lists what the program offers, in the order of its tools and
-// pipelines. withheld gives the reason for each public pipeline that is not
-// offered.
+// Offers returns what the program offers, in the order of its tools and pipelines. withheld
+// contains the reason for each public pipeline that is not offered.
 func (m *VM) Offers() (offers []Offer, withheld []string) {
 	for _, x := range m.declared.tools {
 		for i := range x.decl.methods {
@@ -67,9 +64,9 @@ func (m *VM) Offers() (offers []Offer, withheld []string) {
 	return offers, withheld
 }
 
-// Function gives a function of a program that was compiled so that tools can be made of
-// its functions: "T::m" of a tool, or "f" of the main file. problem says why it cannot be
-// called from outside; "" when it can.
+// Function returns a function of a program that was compiled so that tools can be created from its
+// functions: "T::m" of a tool, or "f" of the main file. problem is the reason why it cannot be
+// called from outside, or "".
 func (m *VM) Function(name string) (o Offer, problem string) {
 	var known []string
 	find := func(full string, method *ToolFunction) bool {
@@ -99,7 +96,7 @@ func (m *VM) Function(name string) (o Offer, problem string) {
 	return o, "it has " + strings.Join(known, ", ")
 }
 
-// uncallable says why arguments for the function cannot be made from data.
+// uncallable returns the reason why arguments for the function cannot be created from data.
 func (x *ToolFunction) uncallable() string {
 	for _, p := range x.given() {
 		if !isData(p.Type, map[*value.Type]bool{}) && p.Type.Kind != value.TypeAny {
@@ -125,7 +122,7 @@ func (i *image) offer(name string, method *ToolFunction) Offer {
 	return o
 }
 
-// isData says whether a JSON Schema describes the type's values.
+// isData reports whether a JSON Schema describes the type's values.
 func isData(t *value.Type, seen map[*value.Type]bool) bool {
 	if seen[t] {
 		return true
@@ -160,7 +157,7 @@ func isData(t *value.Type, seen map[*value.Type]bool) bool {
 	return true
 }
 
-// InitTools computes the first state of every tool, which calls keep.
+// InitTools computes the initial state of every tool, which persists between calls.
 func (m *VM) InitTools(ctx context.Context) error {
 	m.memory.begin(m.image.program.Limits.MaxMemoryMB, &m.pace, m.texts.offsets.Clear)
 	return m.initTools(ctx)
@@ -170,45 +167,43 @@ func (m *VM) InitTools(ctx context.Context) error {
 type Call struct {
 	Offer Offer
 	Args  json.RawMessage // a JSON object
-	// About is what a function that takes a ToolContext is told of the call: a JSON
-	// object of that form.
+	// About is passed to a function that has a ToolContext: a JSON object of that form.
 	About json.RawMessage
-	// Context ends the call. Limit bounds it from where it begins to run.
+	// Context ends the call. Limit bounds its duration, from where it begins to run.
 	Context context.Context
 	Limit   func(context.Context) (context.Context, context.CancelFunc)
-	// Emitted is called for what the program emits during the call. Done is
-	// called once, at its end, with what Run gives for main, or *BadArguments.
-	// Both are called on the run's goroutine. The value must not be kept.
+	// Emitted is called for each emit of the program during the call. Done is called once, at its
+	// end, with what Run returns for main, or with *BadArguments. Both are called on the run's
+	// goroutine. The value must not be retained.
 	Emitted func(*effect.Emit)
 	Done    func(value.Slot, error)
 }
 
-// serving is a run that others call.
+// serving is the state of a run that serves calls.
 type serving struct {
 	over    error // why it has ended; set before the inbox is closed
 	running map[*served]empty
-	waiting []*served // calls of sequential functions, whose turn comes
-	turn    *served   // the one that has it
+	waiting []*served // calls of sequential functions that wait for their turn
+	turn    *served   // the running call of a sequential function
 }
 
-// served is a call under way: the tasks that it is made of.
+// served is a call under way and its tasks.
 type served struct {
 	m     *VM
 	call  *Call
 	ctx   context.Context
-	stop  func()       // frees what ctx holds
+	stop  func()       // releases ctx
 	given []value.Slot // its arguments, until it begins
 	root  *task
 	alive int     // tasks
-	lost  []*task // failed while nobody waited for them
+	lost  []*task // failed while no task waited for them
 	cut   bool    // the end of ctx has ended a task
 }
 
-// Serve runs the calls that Begin makes, until ctx ends, a task panics, or a
-// performer refuses a request with an error that no program may catch. Each
-// call is a task, together with those that it starts. As everywhere, one task
-// runs at a time, until it waits. Calls of @sequential functions run one after
-// the other. InitTools must have been called before.
+// Serve runs the calls that Begin makes, until ctx ends, a task panics, or a performer refuses a
+// request with an error that no program may catch. Each call is a task, together with those that it
+// starts. As everywhere, one task runs at a time, until it waits. Calls of @sequential functions
+// run one after the other. InitTools must have been called before.
 func (m *VM) Serve(ctx context.Context) error {
 	m.requests.begin(ctx)
 	m.serving = &serving{running: map[*served]empty{}}
@@ -223,14 +218,14 @@ func (m *VM) Serve(ctx context.Context) error {
 	for _, s := range m.serving.waiting {
 		s.call.Done(value.Nil, err)
 	}
-	for s := range m.serving.running { // after a broken invariant alone there are any
+	for s := range m.serving.running { // not empty only after a violated invariant
 		s.stop()
 		s.call.Done(value.Nil, err)
 	}
 	return err
 }
 
-// endOfServing is why nothing is served any more.
+// endOfServing returns the reason why no more calls are served.
 func (m *VM) endOfServing() error {
 	switch {
 	case m.ending.fatal != nil:
@@ -241,20 +236,20 @@ func (m *VM) endOfServing() error {
 	return context.Cause(m.requests.ctx)
 }
 
-// expectsCalls says whether there may be calls to come.
+// expectsCalls reports whether more calls may arrive.
 func (m *VM) expectsCalls() bool {
 	return m.serving != nil && !m.requests.told && m.ending.fatal == nil && m.ending.panicked == nil
 }
 
-// Begin makes a call. It may be called from any goroutine, also before Serve and
-// after it has ended, and returns at once.
+// Begin makes a call and returns at once. It may be called from any goroutine, also before Serve
+// and after it has ended.
 func (m *VM) Begin(c *Call) {
 	if !m.requests.do(func() { m.begin(c) }) {
 		c.Done(value.Nil, m.serving.over)
 	}
 }
 
-// do has f called on the run's goroutine; false when the run has ended.
+// do runs f on the run's goroutine. It returns false if the run has ended.
 func (r *requests) do(f func()) bool { return r.inbox.put(completion{do: f}) }
 
 func (m *VM) begin(c *Call) {
@@ -274,7 +269,7 @@ func (m *VM) begin(c *Call) {
 	s.run()
 }
 
-// run lets the call begin.
+// run starts the call.
 func (s *served) run() {
 	if s.call.Offer.method.info.Sequential {
 		s.m.serving.turn = s
@@ -293,11 +288,11 @@ func (s *served) run() {
 	s.m.sched.ready.push(s.root)
 }
 
-// over says that the call is to end.
+// over reports whether the call must end.
 func (s *served) over() bool { return s != nil && s.ctx.Err() != nil }
 
-// rootEnded is called when a task of the call, or of none, has ended. When it
-// was the call's own task and failed, the call's other tasks are cancelled.
+// rootEnded is called when a task of the call, or of none, has ended. If it was the call's own task
+// and failed, the call's other tasks are cancelled.
 func (s *served) rootEnded(t *task) {
 	if s == nil || t != s.root || t.raised == nil && !isErr(t.result) {
 		return
@@ -311,8 +306,8 @@ func (s *served) rootEnded(t *task) {
 	}
 }
 
-// ended is called when one of the call's tasks has ended; after the last one it
-// tells the caller.
+// ended is called when one of the call's tasks has ended. After the last one it reports to the
+// caller.
 func (s *served) ended() {
 	if s == nil {
 		return

@@ -2,8 +2,8 @@ package vm
 
 import "github.com/concerto-lang/concerto/ir"
 
-// slow holds, by opcode, the operations that the loop does not do itself, or
-// not in every case.
+// slow has, by opcode, the operations that the dispatch loop does not execute itself, or not in
+// every case.
 var slow = [256]func(*task, *ins) status{
 	// arith.go
 	ir.OpAddInt:     intRest(ir.AnyAdd, false),
