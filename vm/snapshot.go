@@ -13,19 +13,19 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// A snapshot is the state of a run at a boundary: where no task can go on, and the next result
-// is about to be taken. A line of JSON, its Snapshot, is followed by a body without pointers and
-// the SHA-256 of both. The same state gives the same bytes.
+// A snapshot is the state of a run at a boundary: no task can continue, and the next result has not
+// been consumed. It consists of a line of JSON, its Snapshot, a body without pointers, and the
+// SHA-256 of both. The same state always results in the same bytes.
 
-// SnapshotFormat is the format of snapshots. It rises when older readers would misread them.
-// Format 2, which does not say whether a listen's host is gone, and format 3, in which agents have
-// no files, are still read.
+// SnapshotFormat is the format of snapshots. It increases when older readers would misread them.
+// Format 2, which does not record whether a listen's host has exited, and format 3, in which agents
+// have no files, can still be read.
 const (
 	SnapshotFormat  = 4
 	oldestSnapshots = 2
 )
 
-// A Snapshot is the line that a snapshot begins with.
+// Snapshot is the first line of a snapshot.
 type Snapshot struct {
 	Format int            `json:"format"`
 	S      int64          `json:"s"`      // the journal's last record before it,
@@ -33,13 +33,13 @@ type Snapshot struct {
 	Engine int            `json:"engine"` // as in the journal
 	IR     string         `json:"ir"`     // the program's SHA-256
 	Counts SnapshotCounts `json:"counts"`
-	// MS is how long it took to be taken, in milliseconds; 0 when nobody has said so.
+	// MS is the time it took to take the snapshot, in milliseconds, or 0 if unknown.
 	MS float64 `json:"ms,omitempty"`
-	// Runner is what whoever runs the VM keeps beside it: JSON without a line end, which stands there as it is given.
+	// Runner is the state of the VM's caller: JSON without a line end, stored unchanged.
 	Runner json.RawMessage `json:"runner,omitempty"`
 }
 
-// SnapshotCounts say how much there is.
+// SnapshotCounts are the numbers of the objects in a snapshot.
 type SnapshotCounts struct {
 	Tasks    int   `json:"tasks"`
 	Effects  int64 `json:"effects"`  // made so far
@@ -47,16 +47,16 @@ type SnapshotCounts struct {
 	Entities int   `json:"entities"`
 }
 
-// ReadSnapshot reads what a snapshot begins with, and checks that it is whole. The error is a
+// ReadSnapshot reads the first line of a snapshot and verifies its checksum. The error is a
 // *Damaged.
 func ReadSnapshot(data []byte) (*Snapshot, error) {
 	head, _, err := splitSnapshot(data)
 	return head, err
 }
 
-// Timed is a snapshot that says how long it took to be taken.
+// Timed sets the MS of a snapshot.
 //
-// The data must be a snapshot that was just taken: it is not looked at whether it is whole.
+// data must be a snapshot that was just taken: its checksum is not verified.
 func Timed(data []byte, ms float64) ([]byte, error) {
 	line, body, found := bytes.Cut(data[:max(0, len(data)-sha256.Size)], []byte("\n"))
 	own, runner, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("}")), runnerMember)
@@ -68,10 +68,10 @@ func Timed(data []byte, ms float64) ([]byte, error) {
 	return head.join(body)
 }
 
-// runnerMember is the last of the first line, which has it nowhere before.
+// runnerMember begins the last member of the first line, and occurs nowhere before.
 var runnerMember = []byte(`,"runner":`)
 
-// join makes a snapshot of what it begins with, and its body.
+// join builds a snapshot from its first line and its body.
 func (s *Snapshot) join(body []byte) ([]byte, error) {
 	line := *s
 	line.Runner = nil
@@ -107,13 +107,13 @@ func splitSnapshot(data []byte) (head *Snapshot, body []byte, err error) {
 	return head, body, nil
 }
 
-// settled says that no task is in the middle of something.
+// settled reports whether no task is in the middle of an operation.
 func (m *VM) settled() bool {
 	return m.written.on && m.declared.whole && m.serving == nil && m.config.Choose == nil && !m.over() && !m.requests.told && len(m.requests.bounds.unbegun) == 0 && m.sched.nested == 0
 }
 
-// Snapshot writes the state of the run. It may be called by Config.Boundary. Format and Counts of
-// head are filled in. The error is an *Unkept.
+// Snapshot encodes the state of the run. Config.Boundary may call it. Snapshot fills in Format and
+// Counts of head. The error is an *Unkept.
 func (m *VM) Snapshot(head Snapshot) ([]byte, error) {
 	if !m.settled() {
 		return nil, &Unkept{"the run is beginning, ending, or not recorded"}
@@ -133,8 +133,8 @@ func (m *VM) Snapshot(head Snapshot) ([]byte, error) {
 	return head.join(body)
 }
 
-// Restore makes a run of the state in a snapshot, which was taken of the same program. Resume lets
-// it go on. An error is a *Damaged, or why the program cannot be loaded.
+// Restore creates a run from a snapshot, which must have been taken of the same program. Resume
+// continues it. The error is a *Damaged, or the reason why the program cannot be loaded.
 func Restore(config Config, data []byte) (*VM, error) {
 	m, err := New(config)
 	if err != nil {
@@ -151,7 +151,7 @@ func Restore(config Config, data []byte) (*VM, error) {
 	return m, nil
 }
 
-// readState fills an empty run, and gives the requests under way.
+// readState fills an empty run, and returns the requests under way.
 func (m *VM) readState(data []byte) (restored []*pendingRequest, err error) {
 	head, body, err := splitSnapshot(data)
 	if err != nil {
@@ -165,8 +165,8 @@ func (m *VM) readState(data []byte) (restored []*pendingRequest, err error) {
 	return k.restored, nil
 }
 
-// Resume goes on with a run that Restore has made, as Run does. Requests under way are begun
-// anew, in their order and by their numbers.
+// Resume continues a run that Restore has created, like Run. Requests under way begin again, in
+// their order and with their numbers.
 func (m *VM) Resume(ctx context.Context) (*Outcome, error) {
 	ctx = m.written.begin(ctx, &m.config)
 	m.requests.begin(ctx)
@@ -191,9 +191,9 @@ func (m *VM) Resume(ctx context.Context) (*Outcome, error) {
 	return &Outcome{Value: v, Stats: m.stats, Unfinished: m.image.entries(m.ending.unfinished)}, nil
 }
 
-// Verified takes a snapshot, has the run go on from it, and checks that its next snapshot is the
-// same: with every boundary verified, a run shows that nothing is missing in snapshots. Before
-// that it restores another run from it, whose snapshot must be the same, too. The error is an
+// Verified takes a snapshot, continues the run from it, and checks that the next snapshot is the
+// same: with every boundary verified, a run shows that snapshots are complete. Before that it
+// restores another run from the snapshot and compares that run's snapshot, too. The error is an
 // *Unkept, or a *Damaged or *Differs, which ends the run.
 func (m *VM) Verified(head Snapshot) ([]byte, error) {
 	data, err := m.Snapshot(head)
@@ -208,7 +208,7 @@ func (m *VM) Verified(head Snapshot) ([]byte, error) {
 	return data, nil
 }
 
-// verify has the run go on from its snapshot.
+// verify continues the run from its snapshot.
 func (m *VM) verify(head Snapshot, data []byte) error {
 	other, err := newRun(m.config, m.image)
 	if err != nil {
@@ -230,7 +230,7 @@ func (m *VM) verify(head Snapshot, data []byte) error {
 	return m.same(m, head, data)
 }
 
-// same compares the snapshot of another run with what m gave.
+// same compares the snapshot of another run with data, the snapshot of m.
 func (m *VM) same(other *VM, head Snapshot, data []byte) error {
 	again, err := other.Snapshot(head)
 	if err == nil && !bytes.Equal(data, again) {
@@ -239,16 +239,15 @@ func (m *VM) same(other *VM, head Snapshot, data []byte) error {
 	return err
 }
 
-// Differs says that the snapshot of a restored run is another than that from which it was
-// restored.
+// Differs is the error if the snapshot of a restored run is not the one from which it was restored.
 type Differs struct{ Before, After int } // bytes
 
 func (e *Differs) Error() string {
 	return fmt.Sprintf("a run that was restored from a snapshot of %d bytes gives another one, of %d", e.Before, e.After)
 }
 
-// Renew puts the state of a snapshot, which Config.Boundary has just taken, in the place of the
-// state that the run has. Requests under way stay so. After an error the run cannot go on.
+// Renew replaces the state of the run by that of a snapshot, which Config.Boundary has just taken.
+// Requests under way remain under way. After an error the run cannot continue.
 func (m *VM) Renew(data []byte) error {
 	before := m.requests
 	written, memory, left := m.written, m.memory, m.config

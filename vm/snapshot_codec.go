@@ -10,32 +10,33 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// A Keeper writes the state of a VM, or reads it: each function that takes one says once what
-// something is made of, and does both. What a pointer leads to is written once, as an entity with a number in the order of
-// first reach. All entities are made before any is filled in, so that they may refer to one another in circles.
+// Keeper encodes the state of a VM, or decodes it: each function that has one describes the parts
+// of something once, and does both. The target of a pointer is encoded once, as an entity with a
+// number in the order in which it is first reached. All entities are created before any is filled
+// in, so that they may form cycles.
 //
-// The body is the entities' heads, from which they are made, then the roots and the entities'
-// contents.
+// The body consists of the entities' heads, from which they are created, then the roots and the
+// entities' contents.
 type Keeper struct {
-	m    *VM // whose state it is
+	m    *VM // the VM whose state it is
 	at   *positionMap
-	self *VM // what tasks belong to
+	self *VM // the VM to which tasks belong
 
 	format  int // of the snapshot
 	reading bool
-	in      []byte // what is left to read
+	in      []byte // the rest of the input
 	out     []byte
-	err     error // the first
+	err     error // the first error
 
 	entities []entity
-	ids      map[unsafe.Pointer]uint64 // when writing
+	ids      map[unsafe.Pointer]uint64 // for encoding
 	types    map[*value.Type]int
-	stores   map[unsafe.Pointer]storePath // when writing: where stores are declared
-	later    []func()                     // when everything has been read
-	restored []*pendingRequest            // when reading
+	stores   map[unsafe.Pointer]storePath // for encoding: where stores are declared
+	later    []func()                     // run after everything has been decoded
+	restored []*pendingRequest            // for decoding
 }
 
-// entity is something that others point to.
+// entity is the target of pointers.
 type entity struct {
 	kind entityKind
 	p    unsafe.Pointer
@@ -50,7 +51,7 @@ const (
 	entityMap
 	entityBlock // tuples, structs, enum values, Somes, ranges, cells, agents, hosts
 	entityClosure
-	entityHandle // but tasks' and stores'
+	entityHandle // except those of tasks and stores
 	entityHashMap
 	entityLedger
 	entityTask
@@ -64,13 +65,13 @@ const (
 	entityKinds
 )
 
-// Unkept is why no snapshot can be taken: what the run has that a snapshot cannot hold, or that
-// it is not at a place where one is taken.
+// Unkept is the error if no snapshot can be taken: the run contains a value that a snapshot cannot
+// contain, or it is not at a boundary.
 type Unkept struct{ What string }
 
 func (e *Unkept) Error() string { return "no snapshot is taken: " + e.What }
 
-// Damaged is why a snapshot cannot be read.
+// Damaged is the error if a snapshot cannot be decoded.
 type Damaged struct{ What string }
 
 func (e *Damaged) Error() string { return "the snapshot is damaged: " + e.What }
@@ -81,7 +82,7 @@ func (k *Keeper) refuse(format string, args ...any) {
 	}
 }
 
-// damaged says why what is read makes no sense. Everything reads as zero from then on.
+// damaged records why the input is invalid. All further reads return zero values.
 func (k *Keeper) damaged(format string, args ...any) {
 	if k.err == nil {
 		k.err = &Damaged{fmt.Sprintf(format, args...)}
@@ -89,7 +90,7 @@ func (k *Keeper) damaged(format string, args ...any) {
 	k.in = nil
 }
 
-// Fail says that what is read makes no sense.
+// Fail records that the input is invalid.
 func (k *Keeper) Fail(what string) {
 	if k.reading {
 		k.damaged("%s", what)
@@ -98,7 +99,7 @@ func (k *Keeper) Fail(what string) {
 	}
 }
 
-// wants is a condition on what is read.
+// wants records an error unless ok, a condition on the input, holds.
 func (k *Keeper) wants(ok bool, what string) bool {
 	if k.reading && !ok {
 		k.damaged("%s", what)
@@ -106,7 +107,7 @@ func (k *Keeper) wants(ok bool, what string) bool {
 	return ok
 }
 
-// Reading says whether a state is read.
+// Reading reports whether a state is being decoded.
 func (k *Keeper) Reading() bool { return k.reading }
 
 func (k *Keeper) byte() (b byte) {
@@ -130,7 +131,7 @@ func (k *Keeper) readUint() uint64 {
 
 func (k *Keeper) writeUint(n uint64) { k.out = binary.AppendUvarint(k.out, n) }
 
-// word is eight bytes.
+// word encodes or decodes eight bytes.
 func (k *Keeper) word(p *uint64) {
 	if !k.reading {
 		k.out = binary.LittleEndian.AppendUint64(k.out, *p)
@@ -143,7 +144,7 @@ func (k *Keeper) word(p *uint64) {
 	*p, k.in = binary.LittleEndian.Uint64(k.in), k.in[8:]
 }
 
-// Int is a number.
+// Int encodes or decodes an integer.
 func (k *Keeper) Int(p *int64) {
 	if !k.reading {
 		k.out = binary.AppendVarint(k.out, *p)
@@ -153,7 +154,7 @@ func (k *Keeper) Int(p *int64) {
 	*p = int64(n>>1) ^ -int64(n&1)
 }
 
-// number is a number of any type.
+// number encodes or decodes an integer of any type.
 func number[T ~int | ~int8 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32](k *Keeper, p *T) {
 	n := int64(*p)
 	k.Int(&n)
@@ -163,7 +164,7 @@ func number[T ~int | ~int8 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32](k *Ke
 	}
 }
 
-// within is a number from 0 to below n.
+// within encodes or decodes an integer from 0 to n-1.
 func within[T ~int | ~int32 | ~int64 | ~uint8 | ~uint16](k *Keeper, p *T, n int, what string) bool {
 	number(k, p)
 	if k.wants(*p >= 0 && int(*p) < n, what) {
@@ -173,7 +174,7 @@ func within[T ~int | ~int32 | ~int64 | ~uint8 | ~uint16](k *Keeper, p *T, n int,
 	return false
 }
 
-// Bool is true or false.
+// Bool encodes or decodes a Bool.
 func (k *Keeper) Bool(p *bool) {
 	if !k.reading {
 		k.out = append(k.out, byte(bit(*p)))
@@ -184,7 +185,7 @@ func (k *Keeper) Bool(p *bool) {
 	*p = b == 1
 }
 
-// Count is how many of something follow, each of which takes one byte at least.
+// Count encodes or decodes the number of following elements, each of which takes one byte at least.
 func (k *Keeper) Count(n int) int {
 	if !k.reading {
 		k.writeUint(uint64(n))
@@ -198,7 +199,7 @@ func (k *Keeper) Count(n int) int {
 	return int(x)
 }
 
-// list is a list of which each keeps an element.
+// list encodes or decodes a list; each handles one element.
 func list[T any](k *Keeper, p *[]T, each func(*T)) {
 	n := k.Count(len(*p))
 	if k.reading {
@@ -222,7 +223,7 @@ func list[T any](k *Keeper, p *[]T, each func(*T)) {
 	}
 }
 
-// Text is a text.
+// Text encodes or decodes a text.
 func (k *Keeper) Text(p *string) {
 	if !k.reading {
 		text := k.hidden(*p)
@@ -240,7 +241,7 @@ func (k *Keeper) Text(p *string) {
 	*p = k.revealed(*p)
 }
 
-// hidden is a text as it stands in a snapshot.
+// hidden returns a text in the form of the snapshot, without secrets.
 func (k *Keeper) hidden(text string) string {
 	if t := k.m.config.Texts; t != nil {
 		return t.Hide(text)
@@ -248,7 +249,7 @@ func (k *Keeper) hidden(text string) string {
 	return text
 }
 
-// revealed is a text that stood in a snapshot, as the run has it.
+// revealed returns the original of a text from a snapshot.
 func (k *Keeper) revealed(text string) string {
 	if t := k.m.config.Texts; t != nil {
 		return t.Reveal(text)
@@ -256,11 +257,11 @@ func (k *Keeper) revealed(text string) string {
 	return text
 }
 
-// bytes are any bytes; none and nil are the same.
+// bytes encodes or decodes bytes; empty and nil are the same.
 func (k *Keeper) bytes(p *[]byte) {
 	if !k.reading {
 		whole := *p
-		for n := 0; n < utf8.UTFMax && !utf8.Valid(whole); n++ { // it may end in the midst of a letter
+		for n := 0; n < utf8.UTFMax && !utf8.Valid(whole); n++ { // it may end in the middle of a character
 			whole = whole[:max(len(whole)-1, 0)]
 		}
 		text := k.hidden(string(whole)) + string((*p)[len(whole):])
@@ -276,7 +277,7 @@ func (k *Keeper) bytes(p *[]byte) {
 	k.in = k.in[n:]
 }
 
-// id numbers an entity that is written.
+// id returns the number of an entity for encoding.
 func (k *Keeper) id(kind entityKind, p unsafe.Pointer) uint64 {
 	id, known := k.ids[p]
 	if !known {
@@ -287,7 +288,7 @@ func (k *Keeper) id(kind entityKind, p unsafe.Pointer) uint64 {
 	return id
 }
 
-// entity reads the number of an entity of a kind, and gives the entity.
+// entity decodes the number of an entity of a kind, and returns the entity.
 func (k *Keeper) entity(kind entityKind, n uint64) unsafe.Pointer {
 	if n >= uint64(len(k.entities)) || k.entities[n].kind != kind {
 		k.damaged("something refers to what is not there")
@@ -296,7 +297,7 @@ func (k *Keeper) entity(kind entityKind, n uint64) unsafe.Pointer {
 	return k.entities[n].p
 }
 
-// refer is a pointer to an entity, or nil.
+// refer encodes or decodes a pointer to an entity, or nil.
 func refer[T any](k *Keeper, kind entityKind, p **T) {
 	if !k.reading {
 		if *p == nil {
@@ -312,13 +313,13 @@ func refer[T any](k *Keeper, kind entityKind, p **T) {
 	}
 }
 
-// needed is refer to something that must be there.
+// needed is refer for a pointer that must not be nil.
 func needed[T any](k *Keeper, kind entityKind, p **T, what string) {
 	refer(k, kind, p)
 	k.wants(*p != nil, what)
 }
 
-// typ is a type: one of the program, a built-in one, or nil.
+// typ encodes or decodes a type: one of the program, a built-in one, or nil.
 func (k *Keeper) typ(p **value.Type) {
 	if !k.reading {
 		n, known := k.typeNumbers()[*p]

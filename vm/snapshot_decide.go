@@ -1,6 +1,6 @@
 package vm
 
-// What is known for who decides, in a snapshot.
+// The state of decisions in a snapshot.
 
 func (k *Keeper) telling(t *task) {
 	x := t.m.telling[t]
@@ -10,7 +10,7 @@ func (k *Keeper) telling(t *task) {
 		return
 	}
 	if k.reading {
-		if x = t.tells(); x == nil { // nobody wants to know any more
+		if x = t.tells(); x == nil { // decisions are no longer recorded
 			x = &telling{}
 		}
 	}
@@ -31,7 +31,7 @@ func (k *Keeper) hearingBody(h *hearing) {
 	})
 }
 
-// checkHearings looks whether each ends somewhere.
+// checkHearings checks that no chain of decisions is a cycle.
 func (k *Keeper) checkHearings() {
 	const onWay, ends = 1, 2
 	state := map[*hearing]int{}

@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// The entities in a snapshot: each is made by its head, and filled in by its body.
+// The entities of a snapshot: each is created from its head, and filled in from its body.
 
-// head keeps what an entity is made of.
+// head encodes or decodes the data from which an entity is created.
 func (k *Keeper) head(e *entity) {
 	number(k, &e.kind)
 	switch e.kind {
@@ -33,7 +33,7 @@ func (k *Keeper) head(e *entity) {
 	k.wants(e.p != nil, "something cannot be made")
 }
 
-// emptyHead makes what is all in its body.
+// emptyHead creates an entity whose data is all in its body.
 func (k *Keeper) emptyHead(e *entity) {
 	if !k.reading {
 		return
@@ -60,7 +60,7 @@ func (k *Keeper) emptyHead(e *entity) {
 	}
 }
 
-// body keeps what an entity holds.
+// body encodes or decodes the content of an entity.
 func (k *Keeper) body(e entity) {
 	switch e.kind {
 	case entityArray:
@@ -92,7 +92,7 @@ func (k *Keeper) body(e entity) {
 	}
 }
 
-// write is the whole state.
+// write encodes the whole state.
 func (k *Keeper) write() ([]byte, error) {
 	k.findStores()
 	k.roots()
@@ -108,7 +108,7 @@ func (k *Keeper) write() ([]byte, error) {
 	return append(k.out, body...), k.err
 }
 
-// read is write, the other way.
+// read decodes what write encodes.
 func (k *Keeper) read(body []byte) error {
 	k.reading, k.in = true, body
 	list(k, &k.entities, k.head)
@@ -130,7 +130,7 @@ func (k *Keeper) read(body []byte) error {
 	return k.err
 }
 
-// check looks whether what was read fits together.
+// check verifies that the decoded parts are consistent.
 func (k *Keeper) check() {
 	alive := map[*task]bool{}
 	for t := k.m.sched.oldest; t != nil; t = t.birth.newer {
@@ -145,7 +145,7 @@ func (k *Keeper) check() {
 			k.checkGroup((*group)(e.p), alive)
 		case entityScope:
 			s := (*scope)(e.p)
-			// One that has been left may still have its last request under way.
+			// the last request of a closed one may still be pending
 			k.wants(!s.open || slices.Contains(s.t.scopes, s) || s.t.state.ended || s.t.wait.scope == s, "a listen is nobody's")
 		}
 	}
@@ -179,7 +179,7 @@ func (k *Keeper) checkTask(t *task, alive map[*task]bool) {
 	k.wants(w.kind != waitUnwind && w.kind != waitQuiet || t.raised != nil, "no error is on its way")
 }
 
-// framed says whether a task has the frame of a listen.
+// framed reports whether a task has the frame of a listen.
 func (k *Keeper) framed(t *task, s *scope) bool {
 	slots, depth := t.saved()
 	for pc := t.pc(); pc > 0; {
@@ -193,7 +193,7 @@ func (k *Keeper) framed(t *task, s *scope) bool {
 }
 
 func (k *Keeper) checkGroup(g *group, alive map[*task]bool) {
-	if g.open == 0 { // over: only what refers to it is left
+	if g.open == 0 { // ended: only references to it are left
 		return
 	}
 	k.wants(alive[g.t] && g.t.wait.kind == waitGroup && g.t.wait.group == g, "nobody waits for a group")

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Errors in a snapshot: on their way, caught, and where they came from.
+// Errors in a snapshot: propagating, caught, and where they came from.
 
 func (k *Keeper) raisedBody(r *raised) {
 	k.Slot(&r.value)
@@ -45,13 +45,13 @@ func (k *Keeper) trace(c *calls) {
 	}
 }
 
-// call is a place of a trace.
+// call encodes or decodes a place of a trace.
 func (k *Keeper) call(c *call) {
 	number(k, &c.level)
 	k.pc(&c.pc, &c.part)
 }
 
-// pc is an instruction with the part of it, 0 for none.
+// pc encodes or decodes an instruction and the part of it, 0 for none.
 func (k *Keeper) pc(pc, part *int32) {
 	var x position
 	if !k.reading && *pc > 1 {
@@ -77,7 +77,7 @@ func (k *Keeper) spot(s *spot) {
 	}
 }
 
-// leavings are the last of a run.
+// leavings encodes or decodes the last leavings of a run.
 func (k *Keeper) leavings(l *leavings) {
 	number(k, &l.next)
 	if !k.wants(l.next >= 0, "a count is negative") || l.next == 0 {
@@ -101,7 +101,7 @@ func (k *Keeper) leaving(e *leaving) {
 	k.spot(&e.first)
 }
 
-// result is a Result by its object, or nil.
+// result encodes or decodes a Result by its object, or nil.
 func (k *Keeper) result(p *unsafe.Pointer) {
 	s := value.Slot{Ref: *p}
 	k.Slot(&s)
@@ -111,7 +111,7 @@ func (k *Keeper) result(p *unsafe.Pointer) {
 	}
 }
 
-// way is how the Err came that an ended task gave and nobody took.
+// way encodes or decodes the way of an unhandled Err with which a task ended.
 func (k *Keeper) way(t *task) {
 	known := t.way != nil
 	k.Bool(&known)
@@ -124,14 +124,14 @@ func (k *Keeper) way(t *task) {
 	list(k, t.way, k.leaving)
 }
 
-// The tags of what failure keeps.
+// The tags of failures.
 const (
 	failedNot   byte = iota
 	failedSo         // an error that the program may catch
-	failedEnded      // what was under way was ended early
+	failedEnded      // a pending request was cancelled
 )
 
-// failure is how a request failed, or nil.
+// failure encodes or decodes the error of a request, or nil.
 func (k *Keeper) failure(p *error) {
 	tag := failedNot
 	e, program := errors.AsType[*effect.Error](*p)
@@ -187,7 +187,7 @@ func (k *Keeper) programError(e *effect.Error) {
 	})
 }
 
-// plain is a scalar or a text, which stands where it is.
+// plain encodes or decodes a scalar or a text inline.
 func (k *Keeper) plain(v *value.Slot) {
 	text := v.Kind() == value.KindString
 	k.Bool(&text)

@@ -12,9 +12,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// FuzzSnapshot changes snapshots of a program that uses much of the instruction set, and makes
-// their SHA-256 right. What is not refused goes on; it may fail in any way that Go recovers from,
-// but the memory stays whole.
+// FuzzSnapshot modifies snapshots of a program that uses much of the instruction set, and corrects
+// their SHA-256. A snapshot that is not rejected is resumed; it may fail in any way that Go can
+// recover from, but memory must stay intact.
 func FuzzSnapshot(f *testing.F) {
 	a, all := fuzzedSnapshots(f)
 	for i := range all {
@@ -26,8 +26,8 @@ func FuzzSnapshot(f *testing.F) {
 	})
 }
 
-// TestSnapshotDamaged: a snapshot of which a byte is another is refused; with a SHA-256 that is
-// right it is refused, or goes on with its memory whole.
+// TestSnapshotDamaged: a snapshot with one changed byte is rejected. With a corrected SHA-256 it is
+// rejected, or it is resumed and memory stays intact.
 func TestSnapshotDamaged(t *testing.T) {
 	a, all := fuzzedSnapshots(t)
 	refused, went := 0, 0
@@ -63,7 +63,7 @@ func fuzzConfig(a *asm) Config {
 	return Config{Program: &a.Program, Performer: silent, MaxStack: 1 << 14, Natives: library(fuzzNatives), Journal: unwritten{}}
 }
 
-// fuzzedSnapshots are those of the program that FuzzRun changes.
+// fuzzedSnapshots returns the snapshots of the program that FuzzRun modifies.
 func fuzzedSnapshots(t testing.TB) (*asm, [][]byte) {
 	a := fuzzProgram()
 	if err := ir.Verify(&a.Program); err != nil {
@@ -88,8 +88,8 @@ func fuzzedSnapshots(t testing.TB) (*asm, [][]byte) {
 	return a, all
 }
 
-// edited changes four bytes an edit: where, to what, and whether it comes in its place, before it
-// or takes it out.
+// edited changes four bytes per edit: where, to what, and whether it replaces, inserts or removes a
+// byte.
 func edited(data, edits []byte) []byte {
 	from := bytes.IndexByte(data, '\n') + 1
 	body := bytes.Clone(data[from : len(data)-sha256.Size])
@@ -107,14 +107,14 @@ func edited(data, edits []byte) []byte {
 	return sealed(append(append(bytes.Clone(data[:from]), body...), make([]byte, sha256.Size)...))
 }
 
-// sealed makes the SHA-256 of a snapshot right.
+// sealed corrects the SHA-256 of a snapshot.
 func sealed(data []byte) []byte {
 	end := len(data) - sha256.Size
 	sum := sha256.Sum256(data[:end])
 	return append(data[:end:end], sum[:]...)
 }
 
-// goOn restores a snapshot, and lets it go on for a while; false when it is refused.
+// goOn restores a snapshot and runs it for a while; it returns false if it is rejected.
 func goOn(a *asm, data []byte) (restored bool) {
 	m, err := Restore(fuzzConfig(a), data)
 	if err != nil {
@@ -124,8 +124,8 @@ func goOn(a *asm, data []byte) (restored bool) {
 		return false
 	}
 	defer func() {
-		_ = recover() // what is not there, or out of bounds, ends the run
-		runtime.GC()  // looks at every pointer the run left
+		_ = recover() // an invalid index or a nil pointer ends the run
+		runtime.GC()  // visits every pointer that the run left
 	}()
 	if again, err := m.Snapshot(Snapshot{}); err == nil {
 		if _, err := ReadSnapshot(again); err != nil {

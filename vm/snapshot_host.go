@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Exchanges in a snapshot: listens with their handlers, and streams with what was asked.
+// Exchanges in a snapshot: listens with their handlers, and streams with their messages.
 
 func (k *Keeper) scopeBody(s *scope) {
 	needed(k, entityTask, &s.t, "nobody listens")
@@ -39,7 +39,7 @@ func (k *Keeper) scopeBody(s *scope) {
 	}
 }
 
-// listens finds the listen of a scope that was read.
+// listens finds the listen of a decoded scope.
 func (k *Keeper) listens(s *scope) bool {
 	if k.err != nil {
 		return false
@@ -71,7 +71,7 @@ func (k *Keeper) message(m *effect.HostMessage) {
 	k.Bool(&m.Decided)
 }
 
-// unsent is a reply for which there was no room.
+// unsent encodes or decodes a reply that could not be sent because the queue was full.
 func (k *Keeper) unsent(p **effect.ExchangeReply) {
 	there := *p != nil
 	k.Bool(&there)
@@ -85,7 +85,7 @@ func (k *Keeper) unsent(p **effect.ExchangeReply) {
 	}
 }
 
-// The causes of a run's end, by their numbers.
+// The causes of a handler run's end, by their numbers.
 var runCauses = []error{nil, errWithdrawn, errExpired, errLost}
 
 func (k *Keeper) runBody(r *handlerRun) {
@@ -125,14 +125,15 @@ func (k *Keeper) streamBody(x *hostStream) {
 	k.Text(&x.reason)
 }
 
-// asks are the messages that may be answered, in their order; those that are settled go.
+// asks encodes or decodes the messages that may be answered, in their order, without the settled
+// ones.
 func (k *Keeper) asks(x *hostStream) {
 	open := x.asks.open()
 	list(k, &open, func(p **ask) { needed(k, entityAsk, p, "a message to answer is missing") })
 	if !k.reading {
 		return
 	}
-	k.later = append(k.later, func() { // when it is known what they are
+	k.later = append(k.later, func() { // when they have been decoded
 		for _, a := range open {
 			x.asks.add(a)
 		}
@@ -150,7 +151,7 @@ func (k *Keeper) askBody(a *ask) {
 	number(k, &a.work.place)
 }
 
-// request is a request as data.
+// request encodes or decodes a request as data.
 func (k *Keeper) request(p *effect.Request) {
 	kind, text := "", ""
 	if !k.reading {

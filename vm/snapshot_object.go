@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// The heads of objects, and what they hold.
+// The heads of objects, and their contents.
 
 func (k *Keeper) stringHead(p unsafe.Pointer) unsafe.Pointer {
 	text := ""
@@ -37,7 +37,7 @@ func (k *Keeper) arrayHead(p unsafe.Pointer) unsafe.Pointer {
 	return s.Ref
 }
 
-// mark sets the mark of what two places may hold.
+// mark sets the mark of a value that two places may share.
 func (k *Keeper) mark(s value.Slot, shared bool) {
 	if shared {
 		value.Share(s)
@@ -101,7 +101,7 @@ func (k *Keeper) mapBody(p unsafe.Pointer) {
 	}
 }
 
-// blockHead makes what is made of slots.
+// blockHead creates an object that consists of slots.
 func (k *Keeper) blockHead(p unsafe.Pointer) unsafe.Pointer {
 	var kind value.Kind
 	var variant uint16
@@ -137,7 +137,7 @@ func (k *Keeper) blockHead(p unsafe.Pointer) unsafe.Pointer {
 	return s.Ref
 }
 
-// partyHead makes an agent or a host that builders have made.
+// partyHead creates an agent or a host that builders have modified.
 func (k *Keeper) partyHead(p unsafe.Pointer, kind value.Kind, n int) unsafe.Pointer {
 	all, index := k.m.declared.agents, 0
 	if kind == value.KindHost {
@@ -155,7 +155,7 @@ func (k *Keeper) partyHead(p unsafe.Pointer, kind value.Kind, n int) unsafe.Poin
 	return value.New(kind, 0, all[index].Type(), all[index].Fields()...).Ref
 }
 
-// partySlots is how many of the n slots of an agent or a host the format has.
+// partySlots returns how many of the n slots of an agent or a host the format contains.
 func partySlots(format, n int) int {
 	if format < 4 {
 		return min(n, value.PartyFiles)
@@ -163,7 +163,7 @@ func partySlots(format, n int) int {
 	return n
 }
 
-// fits says whether a block of n slots can be of a type.
+// fits reports whether a block of n slots can be of a type.
 func fits(kind value.Kind, variant int, t *value.Type, n int) bool {
 	switch kind {
 	case value.KindTuple:
@@ -193,7 +193,7 @@ func (k *Keeper) blockBody(p unsafe.Pointer) {
 	f := s.Fields()
 	first := 0
 	if s.Party() != nil {
-		first = 1 // which it is, its head has said
+		first = 1 // the head contains it
 		f = f[:partySlots(k.format, len(f))]
 	}
 	k.slots(f[first:])

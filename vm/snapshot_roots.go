@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// What a snapshot begins with: the roots, from which all else is reached.
+// The beginning of a snapshot: the roots, from which everything else is reached.
 
 func (k *Keeper) roots() {
 	m := k.m
@@ -34,7 +34,8 @@ func (k *Keeper) roots() {
 
 func (k *Keeper) stream(x **hostStream) { needed(k, entityStream, x, "a stream is missing") }
 
-// tasks are those alive in the order of their birth, then those that others still speak of.
+// tasks encodes or decodes the live tasks in the order of their creation, then the ended ones that
+// are still referenced.
 func (k *Keeper) tasks() {
 	m := k.m
 	var alive []*task
@@ -65,7 +66,7 @@ func (k *Keeper) tasks() {
 	})
 }
 
-// The owners of requests under way: who is to hear of the result.
+// The owners of pending requests: the receivers of the results.
 const (
 	ownerNone byte = iota
 	ownerWait
@@ -95,7 +96,7 @@ func (f *pendingRequest) owner() byte {
 	return ownerNone
 }
 
-// requestsUnderWay are in the order in which they were made.
+// requestsUnderWay encodes or decodes the pending requests in the order in which they were made.
 func (k *Keeper) requestsUnderWay() {
 	var all []*pendingRequest
 	for _, seq := range k.m.requests.underWay() {
@@ -141,7 +142,7 @@ func (k *Keeper) pendingRequest(f *pendingRequest) {
 	}
 }
 
-// own gives a request to its owner, once all is read.
+// own assigns a request to its owner, after everything has been decoded.
 func (k *Keeper) own(f *pendingRequest, owner byte) {
 	var free **pendingRequest
 	switch owner {
@@ -169,7 +170,7 @@ func (k *Keeper) own(f *pendingRequest, owner byte) {
 			k.m.requests.opening++
 		}
 		if f.wait.kind == waitUnwind {
-			return // nobody asks for its end
+			return // it is never cancelled
 		}
 		free = &f.wait.flight
 	}
@@ -178,7 +179,7 @@ func (k *Keeper) own(f *pendingRequest, owner byte) {
 	}
 }
 
-// holdings are what tasks hold in the world.
+// holdings encodes or decodes the external resources of tasks.
 func (k *Keeper) holdings() {
 	type held struct {
 		t   *task
@@ -206,5 +207,5 @@ func (k *Keeper) holdings() {
 	})
 }
 
-// requestText is a request as JSON.
+// requestText returns a request as JSON.
 func requestText(r effect.Request) ([]byte, error) { return jsonwrite.Encode(r) }

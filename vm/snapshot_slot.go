@@ -11,7 +11,7 @@ import (
 
 // The values in a snapshot.
 
-// The tags of slots. Scalars stand in the slot; what the program declares is told by its number.
+// The tags of slots. Scalars are stored in the slot; declared values are stored by number.
 const (
 	tagNil byte = iota
 	tagFalse
@@ -20,20 +20,20 @@ const (
 	tagFloat
 	tagAbsent
 	tagObject   // an entity
-	tagUnit     // of an enum's variant
+	tagUnit     // a variant without data
 	tagFunction // a function without captures
 	tagAgent
 	tagHost
 	tagTool
 	tagType
 	tagStore
-	tagTask // the value that stands for a task, tagHashMap and tagLedger for a store that is a scope
+	tagTask // the value of a task; tagHashMap and tagLedger: of a store that is a scope
 	tagHashMap
 	tagLedger
-	tagShort // a String of one byte or none
+	tagShort // a String of at most one byte
 )
 
-// Slot is a value.
+// Slot encodes or decodes a value.
 func (k *Keeper) Slot(p *value.Slot) {
 	if k.reading {
 		*p = k.readSlot()
@@ -94,8 +94,8 @@ func (k *Keeper) writeSlot(s value.Slot) {
 	}
 }
 
-// writeString writes the Strings of which there is one each, the empty one and those of an ASCII
-// character, by what they are.
+// writeString encodes by value the Strings that exist only once: the empty one and those of one
+// ASCII character.
 func (k *Keeper) writeString(s value.Slot) {
 	switch text := s.AsString(); {
 	case text == "":
@@ -126,7 +126,7 @@ func (k *Keeper) writeClosure(s value.Slot) {
 	k.tagged(tagObject, k.id(entityClosure, s.Ref))
 }
 
-// writeDeclared writes an agent or a host: as it is declared, or as builders have made it.
+// writeDeclared encodes an agent or a host: as declared, or as builders have modified it.
 func (k *Keeper) writeDeclared(tag byte, all []value.Slot, s value.Slot) {
 	if n := s.Party().Index(); all[n].Ref == s.Ref {
 		k.tagged(tag, uint64(n))
@@ -204,7 +204,7 @@ func (k *Keeper) readShort(n uint64) value.Slot {
 	return value.String("")
 }
 
-// readDeclared is a value of which there is one in the program.
+// readDeclared returns a value that exists once in the program.
 func (k *Keeper) readDeclared(tag byte, n uint64) value.Slot {
 	switch tag {
 	case tagUnit:
@@ -241,7 +241,7 @@ func (k *Keeper) readUnit(n uint64) value.Slot {
 	return t.Variants[n].Unit
 }
 
-// readHandle is the value that stands for a task or a store.
+// readHandle returns the value of a task or a store.
 func (k *Keeper) readHandle(tag byte, n uint64) value.Slot {
 	switch tag {
 	case tagTask:
@@ -268,7 +268,7 @@ func (k *Keeper) declared(all []value.Slot, n uint64) value.Slot {
 	return all[n]
 }
 
-// object is an entity as a value.
+// object returns an entity as a value.
 func (k *Keeper) object(n uint64) value.Slot {
 	if n >= uint64(len(k.entities)) {
 		k.damaged("a value refers to what is not there")
@@ -282,7 +282,7 @@ func (k *Keeper) object(n uint64) value.Slot {
 	return value.Nil
 }
 
-// readType gives the value of a type: where it is the program's, the one that all uses share.
+// readType decodes a type as a value: for a type of the program, the one that all uses share.
 func (k *Keeper) readType() value.Slot {
 	var t *value.Type
 	k.typ(&t)
@@ -298,10 +298,10 @@ func (k *Keeper) readType() value.Slot {
 	return value.NewTypeDesc(t)
 }
 
-// Type is a type of the program's or nil.
+// Type encodes or decodes a type of the program, or nil.
 func (k *Keeper) Type(p **value.Type) { k.typ(p) }
 
-// Tool is a tool of the program.
+// Tool encodes or decodes a tool of the program.
 func (k *Keeper) Tool(p **Tool) {
 	n := 0
 	if !k.reading {

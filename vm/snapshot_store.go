@@ -10,23 +10,23 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// What a run keeps besides its tasks: stores, the state of tools, what natives keep.
+// The state of a run besides its tasks: stores, the state of tools, the state of natives.
 
-// Kept is something that natives keep, by Own or in a handle, and that a snapshot can hold.
+// Kept is state of a native, stored by Own or in a handle, that a snapshot can contain.
 type Kept interface {
-	// KeptAs is the name under which Config.Kept makes an empty one.
+	// KeptAs returns the name by which Config.Kept creates an empty one.
 	KeptAs() string
-	// Keep writes or reads it.
+	// Keep encodes or decodes it.
 	Keep(*Keeper)
 }
 
-// storePath says where a store is declared: which one, and the scopes within it.
+// storePath is the declaration of a store and the path of scopes within it.
 type storePath struct {
 	index int
 	names []string
 }
 
-// findStores notes where all stores are.
+// findStores records the paths of all stores.
 func (k *Keeper) findStores() {
 	k.stores = map[unsafe.Pointer]storePath{}
 	for i, s := range k.m.declared.stores {
@@ -53,7 +53,7 @@ func (k *Keeper) findLedger(l *memstore.Ledger, at storePath) {
 	}
 }
 
-// storeHead finds a store of the program, or makes the scope that it is.
+// storeHead finds a store of the program, or creates the scope.
 func (k *Keeper) storeHead(kind entityKind, p unsafe.Pointer) unsafe.Pointer {
 	at, known := k.stores[p]
 	if !k.reading && !known {
@@ -81,7 +81,7 @@ func (k *Keeper) storeHead(kind entityKind, p unsafe.Pointer) unsafe.Pointer {
 	return unsafe.Pointer(l)
 }
 
-// storesHold keeps what is in all stores.
+// storesHold encodes or decodes the content of all stores.
 func (k *Keeper) storesHold() {
 	for _, s := range k.m.declared.stores {
 		switch x := s.Handle().Object.(type) {
@@ -151,14 +151,14 @@ func (k *Keeper) ledger(l *memstore.Ledger) {
 	}
 }
 
-// toolStates are the states of tools.
+// toolStates encodes or decodes the states of tools.
 func (k *Keeper) toolStates() {
 	for _, x := range k.m.declared.tools {
 		k.slots(x.self.Fields())
 	}
 }
 
-// owned is what natives keep, in the order of the names.
+// owned encodes or decodes the state of natives, in the order of the names.
 func (k *Keeper) owned() {
 	var all []Kept
 	if !k.reading {
@@ -182,7 +182,7 @@ func (k *Keeper) owned() {
 	})
 }
 
-// kept is something that natives keep.
+// kept encodes or decodes the state of one native.
 func (k *Keeper) kept(x *Kept) {
 	name := ""
 	if *x != nil {

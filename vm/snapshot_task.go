@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// The tasks in a snapshot. All are parked, or have ended.
+// The tasks in a snapshot. Each is parked or has ended.
 
-// taskHead makes a task.
+// taskHead creates a task.
 func (k *Keeper) taskHead(p unsafe.Pointer) unsafe.Pointer {
 	t := (*task)(p)
 	valued, n := false, 0
@@ -67,7 +67,7 @@ func (k *Keeper) watch(w *watch) {
 	k.wants((w.t != nil) != (w.g != nil), "nobody, or two, wait for a task")
 }
 
-// saved gives the slots of a parked task, and where its frame is among them.
+// saved returns the slots of a parked task, and the position of its frame among them.
 func (t *task) saved() (slots []value.Slot, depth int) {
 	if t.stack != nil {
 		return t.stack, t.depth()
@@ -75,10 +75,10 @@ func (t *task) saved() (slots []value.Slot, depth int) {
 	return t.parked.slots, int(t.parked.depth)
 }
 
-// frame is one of a stack: where it begins, and the instruction that it stands at.
+// frame is a frame of a stack: its position, and its current instruction.
 type frame struct{ depth, pc int }
 
-// frames keeps the frames of a task, the outermost first.
+// frames encodes or decodes the frames of a task, the outermost first.
 func (k *Keeper) frames(t *task) {
 	if k.reading {
 		k.readFrames(t)
@@ -97,8 +97,8 @@ func (k *Keeper) frames(t *task) {
 	}
 }
 
-// frame writes one: its registers before the instruction at which it stands. When that is a call
-// under way, those from its window on are the callee's.
+// frame encodes a frame: its registers before its current instruction. If that is a pending call,
+// the registers from its window on belong to the callee.
 func (k *Keeper) frame(slots []value.Slot, pc int, top bool) {
 	x := k.at.ofCall(pc)
 	b := &k.m.image.blocks[x.block]
@@ -117,7 +117,7 @@ func (k *Keeper) frame(slots []value.Slot, pc int, top bool) {
 	}
 }
 
-// registers is how many of a frame's registers are its own.
+// registers returns how many of a frame's registers are its own.
 func (k *Keeper) registers(b *block, pc int, top bool) int {
 	if top {
 		return b.fn.registers
@@ -125,7 +125,7 @@ func (k *Keeper) registers(b *block, pc int, top bool) int {
 	return int(k.m.image.code[pc].a)
 }
 
-// classesOf are the classes of a frame's registers. A stub's are all Full.
+// classesOf returns the classes of a frame's registers. Those of a stub are all Full.
 func (k *Keeper) classesOf(x position, b *block) ir.Classes {
 	if b.ir != nil {
 		return k.at.classesAt(x)
@@ -137,7 +137,7 @@ func (k *Keeper) classesOf(x position, b *block) ir.Classes {
 	return all
 }
 
-// register keeps what may be read of one.
+// register encodes or decodes the readable part of a register.
 func (k *Keeper) register(s *value.Slot, c ir.Class) {
 	switch c {
 	case ir.Int:
@@ -157,10 +157,10 @@ func (k *Keeper) register(s *value.Slot, c ir.Class) {
 	}
 }
 
-// readFrames reads the frames of a task onto its parked stack.
+// readFrames decodes the frames of a task onto its parked stack.
 func (k *Keeper) readFrames(t *task) {
 	depth, link := 0, uint64(insSize)
-	var by *ins // the call that leads to the frame
+	var by *ins // the call that created the frame
 	for left := k.Count(0); left > 0; left-- {
 		var x position
 		number(k, &x.block)
@@ -191,7 +191,7 @@ func (k *Keeper) readFrames(t *task) {
 	k.wants(false, "a task has no frames")
 }
 
-// room gives the slots of a frame on a parked stack, which end with it.
+// room returns the slots of a frame at the end of a parked stack.
 func (k *Keeper) room(t *task, depth, registers int) []value.Slot {
 	size := depth + registers
 	if !k.wants(size <= k.m.maxStack, "a stack is too large") {
@@ -204,7 +204,7 @@ func (k *Keeper) room(t *task, depth, registers int) []value.Slot {
 	return t.parked.slots[depth:]
 }
 
-// readFrame reads the registers of a frame, n at most.
+// readFrame decodes the registers of a frame, n at most.
 func (k *Keeper) readFrame(slots []value.Slot, x position, b *block, n int) {
 	classes := k.classesOf(x, b)
 	if !k.wants(classes != nil, "a frame stands where control never comes") {
@@ -222,12 +222,12 @@ func (k *Keeper) readFrame(slots []value.Slot, x position, b *block, n int) {
 	}
 }
 
-// callsFrame says whether an instruction makes a frame.
+// callsFrame reports whether an instruction creates a frame.
 func callsFrame(in *ins) bool {
 	return in.op == opSubIntKCall || in.op < opTrap && ir.Shapes[in.op].Frame && ir.Op(in.op) != ir.OpCallNative
 }
 
-// place finds where a frame stands.
+// place returns the instruction and the block of a position.
 func (k *Keeper) place(x position) (pc int, b *block) {
 	pc, part, ok := k.at.find(x)
 	if !ok || part != 0 && (part != 1 || k.m.image.code[pc].op != opSubIntKCall) {
@@ -237,7 +237,7 @@ func (k *Keeper) place(x position) (pc int, b *block) {
 	return pc, &k.m.image.blocks[x.block]
 }
 
-// calls says whether a call, nil for what begins a task of function first, can lead into f.
+// calls reports whether a call, or nil for the start of a task of function first, can lead into f.
 func (m *image) calls(in *ins, f, first *function) bool {
 	switch {
 	case in == nil:
@@ -250,7 +250,7 @@ func (m *image) calls(in *ins, f, first *function) bool {
 	return f == &m.functions[f.number] && f.info.ABI == ir.FullABI
 }
 
-// wait keeps what a task waits for. The request under way is told of by itself.
+// wait encodes or decodes what a task waits for. The pending request is encoded separately.
 func (k *Keeper) wait(t *task) {
 	if k.reading {
 		t.wait = new(wait)
@@ -279,7 +279,7 @@ func (k *Keeper) wait(t *task) {
 	}
 }
 
-// waitFits checks that a task waits at an instruction that so waits.
+// waitFits checks that the task's instruction is one that waits in this way.
 func (k *Keeper) waitFits(t *task, w *wait) {
 	in := &k.m.image.code[t.pc()]
 	ok := w.window == in.a
@@ -335,7 +335,7 @@ func (k *Keeper) groupBody(g *group) {
 	}
 }
 
-// bounding is the bound of a race; its sleep is one of the requests under way.
+// bounding encodes or decodes the bound of a race; its sleep is one of the pending requests.
 func (k *Keeper) bounding(g *group) {
 	bound := g.bound != nil
 	k.Bool(&bound)
@@ -349,7 +349,7 @@ func (k *Keeper) bounding(g *group) {
 	number(k, &g.bound.place)
 }
 
-// sound says whether a group that was read can go on.
+// sound reports whether a decoded group is able to continue.
 func (g *group) sound() bool {
 	n, under := len(g.tasks), 0
 	for _, t := range g.tasks {

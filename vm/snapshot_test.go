@@ -15,11 +15,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// withSnapshots has programs go on from a snapshot of themselves at every boundary.
+// withSnapshots resumes programs from their own snapshot at every boundary.
 var withSnapshots = flag.Bool("snapshots", false, "run from snapshots")
 
-// TestAllFromSnapshots runs the other tests of this package once more, with their programs going on from
-// a snapshot of themselves at every boundary.
+// TestAllFromSnapshots runs the other tests of this package again, with their programs resumed from
+// their own snapshot at every boundary.
 func TestAllFromSnapshots(t *testing.T) {
 	if *withSnapshots {
 		t.Skip("this is it")
@@ -30,7 +30,7 @@ func TestAllFromSnapshots(t *testing.T) {
 	}
 }
 
-// unwritten is a journal that nobody reads.
+// unwritten is a journal that discards everything.
 type unwritten struct{}
 
 func (unwritten) Began(int64, int64, effect.Request)                         {}
@@ -40,7 +40,7 @@ func (unwritten) Looked(Moment)                                              {}
 func (unwritten) Over(error, *Moment)                                        {}
 func (unwritten) Waits()                                                     {}
 
-// renewed has a run go on from a snapshot of itself at every boundary.
+// renewed resumes a run from its own snapshot at every boundary.
 func renewed(t testing.TB, c Config, taken *int) Config {
 	c.Journal = unwritten{}
 	c.Boundary = func(m *VM) {
@@ -56,9 +56,8 @@ func renewed(t testing.TB, c Config, taken *int) Config {
 	return c
 }
 
-// TestSnapshotOfErrors: what an error on its way knows of where it came from is in a snapshot:
-// errors that are caught and raised again, Errs that pass from function to function, deep
-// recursions.
+// TestSnapshotOfErrors: a snapshot contains the origin of a propagating error: of errors that are
+// caught and rethrown, of Errs that pass from function to function, and of deep recursions.
 func TestSnapshotOfErrors(t *testing.T) {
 	const wait = "LoadConst r9 k1\nAwaitEmit r8 1\n"
 	for _, code := range []string{
@@ -92,7 +91,7 @@ func TestSnapshotOfErrors(t *testing.T) {
 	}
 }
 
-// noted is a journal that notes which requests have begun.
+// noted is a journal that records which requests have begun.
 type noted struct {
 	unwritten
 	begun []string
@@ -102,8 +101,8 @@ func (n *noted) Began(e, _ int64, r effect.Request) {
 	n.begun = append(n.begun, fmt.Sprint(e, " ", nameOf(r)))
 }
 
-// TestSnapshotRestored: a run that is suspended while it waits is restored in another VM. What it
-// had under way is begun anew, in its order and by its numbers, and what was to end early ends.
+// TestSnapshotRestored: a run that is suspended while it waits is restored in another VM. Its
+// pending requests begin again, in their order and with their numbers, and cancelled ones end.
 func TestSnapshotRestored(t *testing.T) {
 	program := func() *asm {
 		return tasks("LoadFunction r2 f2\nLoadFunction r3 f3\nLoadFunction r4 f4\nJoinAll r1 r2 3\nLoadConst r6 k3\nCall r5 f1\nNewTuple r1 r1 1\nReturn r1")
@@ -155,8 +154,8 @@ func TestSnapshotRestored(t *testing.T) {
 	}
 }
 
-// TestOlderSnapshots: snapshots of format 2, which do not say whether a listen's host is gone, and
-// of format 3, whose agents and hosts have no files, are read.
+// TestOlderSnapshots: snapshots of format 2, which do not record whether a listen's host has
+// exited, and of format 3, whose agents and hosts have no files, can be read.
 func TestOlderSnapshots(t *testing.T) {
 	for _, format := range []int{2, 3} {
 		resumeOlder(t, format)

@@ -2,26 +2,23 @@ package vm
 
 import "github.com/concerto-lang/concerto/internal/data/value"
 
-// A task needs a whole stack only while it runs. A parked task keeps its slots
-// in use in a slice of just that size, so that very many tasks can wait. Free
-// stacks are reused by tasks that go on.
+// A task needs a whole stack only while it runs. A parked task stores its used slots in a slice of
+// just that size, so that very many tasks can wait. Free stacks are reused by tasks that continue.
 
-// parkedStack are the slots in use of a task that does not run.
+// parkedStack contains the used slots of a task that does not run.
 type parkedStack struct {
 	slots []value.Slot
-	depth int32 // where its frame is among them
+	depth int32 // position of its frame among them
 }
 
-// keptSlots bounds the slots that are set aside for the first wait of a task
-// that has not run yet.
+// keptSlots bounds the slots that are reserved for the first wait of a task that has not run.
 const keptSlots = 16
 
-// keptStacks is how many free stacks are kept.
+// keptStacks is the number of free stacks that are retained.
 const keptStacks = 64
 
-// keepSlots moves the slots in use off the stack and gives the stack back. When
-// most of the stack is in use it only clears the slots above: those of returned
-// calls would keep values alive.
+// keepSlots moves the used slots off the stack and returns the stack. If most of the stack is in
+// use, it only clears the slots above: those of returned calls would keep values alive.
 func (t *task) keepSlots() {
 	depth := t.depth()
 	used := min(depth+t.m.image.blockAt(t.pc()).fn.registers, len(t.stack))
@@ -38,8 +35,8 @@ func (t *task) keepSlots() {
 	t.freeStack()
 }
 
-// settle is keepSlots for a task that waits without being parked: it gives back
-// the stack that a finished recursion needed.
+// settle is keepSlots for a task that waits without being parked: it returns the stack that a
+// finished recursion needed.
 func (t *task) settle() {
 	if len(t.stack) > 16*firstStack {
 		t.keepSlots()
@@ -47,9 +44,8 @@ func (t *task) settle() {
 	}
 }
 
-// freeStack gives the stack back without clearing it: the next task to run
-// takes it. Clearing took a fifth of the time of tasks that hand on to one
-// another.
+// freeStack returns the stack without clearing it: the next task to run reuses it. Clearing took a
+// fifth of the time of tasks that pass control to one another.
 func (t *task) freeStack() {
 	t.m.sched.stacks.keep(t.stack)
 	t.stack, t.fp = nil, nil
@@ -58,17 +54,17 @@ func (t *task) freeStack() {
 // stacks are free stacks, of firstStack slots each.
 type stacks struct {
 	free    [][]value.Slot
-	cleared int // so many of the first of them refer to nothing
+	cleared int // this many at the beginning contain no references
 }
 
-// keep takes a stack that is not needed any more, if it is of that size.
+// keep adds a free stack, if it is of that size.
 func (k *stacks) keep(s []value.Slot) {
 	if len(s) == firstStack && len(k.free) < keptStacks {
 		k.free = append(k.free, s)
 	}
 }
 
-// get gives a stack of firstStack slots.
+// get returns a stack of firstStack slots.
 func (k *stacks) get() []value.Slot {
 	n := len(k.free)
 	if n == 0 {
@@ -80,7 +76,7 @@ func (k *stacks) get() []value.Slot {
 	return s
 }
 
-// clear lets go of what free stacks still refer to, before the run waits.
+// clear removes the references of free stacks, before the run waits.
 func (k *stacks) clear() {
 	for _, s := range k.free[k.cleared:] {
 		clear(s)
@@ -88,7 +84,7 @@ func (k *stacks) clear() {
 	k.cleared = len(k.free)
 }
 
-// unpark gives the task a stack with what was in its parked stack.
+// unpark moves the parked slots of the task onto a stack.
 func (t *task) unpark() {
 	if t.stack != nil {
 		return

@@ -7,11 +7,11 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Stores are handles of a *store.HashMap, *store.Ledger or *store.Memory. Their
-// natives belong to the library.
+// Stores are handles of a *memstore.HashMap, *memstore.Ledger or *memstore.Memory. Their natives
+// belong to the library.
 
-// newStore makes the value of a store declaration: an empty store, or one with
-// its path when it is in a file.
+// newStore returns the value of a store declaration: an empty store, or one with its path if it is
+// in a file.
 func (i *image) newStore(s ir.Store) value.Slot {
 	var place *memstore.Place
 	if s.File != "" {
@@ -34,8 +34,7 @@ func (i *image) newStore(s ir.Store) value.Slot {
 	return value.NewHandle("Memory", s.Name, x)
 }
 
-// iterateKept puts the entries of a hashmap in a file into a register, as an
-// array of tuples.
+// iterateKept copies the entries of a hashmap in a file into a register, as an array of tuples.
 func (t *task) iterateKept(h *memstore.HashMap, window uint8) status {
 	kept := h.Kept(&t.m.pace)
 	give := func(r effect.Result) (value.Slot, error) {
@@ -48,7 +47,7 @@ func (t *task) iterateKept(h *memstore.HashMap, window uint8) status {
 	return t.ask(&effect.StoreList{Store: kept.Request(), Keys: true, Values: true}, &wait{kind: waitPerform, window: window, give: give})
 }
 
-// hashMapOf gives the hashmap in s, or nil when s is none.
+// hashMapOf returns the hashmap in s, or nil if s is none.
 func hashMapOf(s value.Slot) *memstore.HashMap {
 	if h := s.Handle(); h != nil {
 		m, _ := h.Object.(*memstore.HashMap)

@@ -2,13 +2,13 @@ package vm
 
 import "errors"
 
-// ErrSuspended is the error of a run that was left where it was: see Config.Suspend.
+// ErrSuspended is the error of a suspended run: see Config.Suspend.
 var ErrSuspended = errors.New("the run is suspended")
 
-// suspending is what a task panics with that computes while its run is suspended.
+// suspending is the panic value of a task that computes while its run is suspended.
 type suspending struct{}
 
-// suspended reports whether the run is to be left where it is.
+// suspended reports whether the run must be suspended.
 func (m *VM) suspended() bool {
 	if m.config.Suspend == nil {
 		return false
@@ -21,8 +21,8 @@ func (m *VM) suspended() bool {
 	}
 }
 
-// leave leaves a suspended run: what has come is written down as taken, which it is when the
-// run is gone on with; what is under way is left.
+// leave suspends the run: completions that have arrived are recorded as consumed, which happens
+// when the run is resumed; pending requests stay pending.
 func (m *VM) leave() {
 	m.ending.fatal = ErrSuspended
 	m.recordArrived()
@@ -33,7 +33,7 @@ func (m *VM) leave() {
 	m.recordArrived()
 }
 
-// recordArrived tells the journal of effects that have ended by themselves.
+// recordArrived reports to the journal the effects that have ended by themselves.
 func (m *VM) recordArrived() {
 	m.requests.arrived = m.requests.inbox.drain(m.requests.arrived)
 	for i := range m.requests.arrived {

@@ -7,22 +7,21 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Tables. Several tests in a row of one register, each for another number,
-// variant or String, are loaded as one instruction with a table of opCases
-// behind it. The table has one entry for each number from the least to the
-// largest, or one for each String, which a map finds. A value without a test
-// leads past the tests, to the instruction behind them. A loop around a match
-// of eight Strings takes 0.35 times as long, one of five Strings 0.55 times.
+// Tables. Several tests in a row of one register, each for another number, variant or String, are
+// loaded as one instruction with a table of opCases after it. The table has one entry for each
+// number from the least to the largest, or one for each String, which a map finds. A value without
+// a test leads to the instruction after the tests. A loop around a match of eight Strings takes
+// 0.35 times as long, one of five Strings 0.55 times.
 
 const (
-	leastCases = 3    // fewer tests are made one by one
-	leastTexts = 4    // likewise of Strings: hashing takes as long as three tests
-	mostHoles  = 4    // entries for each test, at most
-	mostCases  = 1024 // entries of a table
+	leastCases = 3    // fewer tests are executed one by one
+	leastTexts = 4    // likewise for Strings: hashing takes as long as three tests
+	mostHoles  = 4    // maximum entries per test
+	mostCases  = 1024 // maximum entries of a table
 )
 
-// table loads the tests that begin at instruction i, and gives their number; 0
-// when no table is made.
+// table loads the tests that begin at instruction i, and returns their number; 0 if no table is
+// created.
 func (m *loader) table(code []ir.Instr, i int, inside []bool) (n int) {
 	first := code[i]
 	if first.Op != ir.OpJumpEqIntK && first.Op != ir.OpJumpVariant && first.Op != ir.OpJumpEqualK {
@@ -64,7 +63,7 @@ func (m *loader) numberTable(run []ir.Instr, at int) (n int) {
 	return len(run)
 }
 
-// textTable takes as many tests as have a String.
+// textTable uses the leading tests that have a String.
 func (m *loader) textTable(run []ir.Instr, at int) (n int) {
 	to := map[string]int{}
 	for _, in := range run[:min(len(run), math.MaxInt16)] {
@@ -101,7 +100,7 @@ func doSwitchText(t *task, in *ins) status {
 	return running
 }
 
-// caseOf is the number that a test is for.
+// caseOf returns the number that a test compares with.
 func caseOf(in ir.Instr) int {
 	if in.Op == ir.OpJumpVariant {
 		return int(in.B)

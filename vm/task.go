@@ -7,11 +7,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// A task is a program's thread as data: one contiguous stack of slots, an
-// instruction pointer, a frame pointer, and what it waits for. Frames are
-// windows of the stack. Slot 0 of a window is its link: the bits hold the
-// return address and the distance to the caller's frame (ins.go), the ref holds
-// the running closure.
+// A task is a program's thread as data: one contiguous stack of slots, an instruction pointer, a
+// frame pointer, and what it waits for. Frames are windows of the stack. Slot 0 of a window is its
+// link: the bits contain the return address and the distance to the caller's frame (ins.go), the
+// ref contains the running closure.
 //
 // Only fp points into the stack, so that the stack can be moved when it grows.
 type task struct {
@@ -21,27 +20,27 @@ type task struct {
 	stack  []value.Slot
 	parked parkedStack
 
-	raised *raised   // an error on its way; of an ended task, the one it ended with
-	caught []*raised // errors that regions took, for Rethrow
-	scopes []*scope  // open listens and handler runs, innermost last
+	raised *raised   // the propagating error; of an ended task, its final error
+	caught []*raised // errors that regions caught, for Rethrow
+	scopes []*scope  // open listens and handler runs, the innermost last
 	wait   *wait     // what a parked task waits for
 
-	id      int64     // with Config.Observer or Config.Detail, of a task that has run; before that its parent's, negative
+	id      int64     // with Config.Observer or Config.Detail, after the task has run; before that its parent's, negative
 	samples *sampling // with Config.Profile
 	state   taskState
 
 	result value.Slot // of an ended task
-	way    *[]leaving // of an Err that nobody took
+	way    *[]leaving // of an unhandled Err
 
-	served *served // the call from outside that it belongs to
+	served *served // the call from outside to which it belongs
 	member member
-	copies *task   // runs nothing: ends as this one did
-	watch  []watch // who waits for it
-	birth  links   // the tasks alive, in the order of their birth
+	copies *task   // never runs: ends like this one
+	watch  []watch // the waiters for its end
+	birth  links   // in the list of live tasks, in the order of creation
 	parts  parts
 }
 
-// machine is what the loop runs on.
+// machine is the state of the dispatch loop.
 type machine struct {
 	code      unsafe.Pointer // first instruction of the program
 	constants unsafe.Pointer
@@ -50,18 +49,18 @@ type machine struct {
 	budget    int            // back-edges and calls until the next tick
 }
 
-// taskState is how far a task is from its birth to its end.
+// taskState is the progress of a task from its creation to its end.
 type taskState struct {
 	started  bool
-	starting bool // another one, parts.wait.task, which has its turn first
+	starting bool // it starts another task, parts.wait.task, which runs first
 	stop     bool // it is cancelled
 	ended    bool
-	seen     bool // somebody has taken, or does not want, what it gives
+	seen     bool // its result was read, or is not needed
 	left     bool // a body ended by ReturnLeft: result is (site, error)
-	part     int8 // which part of a fused instruction faults
+	part     int8 // the part of a fused instruction that faults
 }
 
-// member says of a body which group it belongs to.
+// member is the group of a body.
 type member struct {
 	group *group
 	index int32 // in the group
@@ -70,34 +69,33 @@ type member struct {
 // links are a task's neighbours in a list.
 type links struct{ older, newer *task }
 
-// parts are objects that nearly every task needs once. They are part of the
-// task because one allocation is cheaper than four: 10,000 tasks that hand on a
-// token take 25 % less time. A test keeps a task within 512 bytes, beyond which
-// Go's collector takes longer over each.
+// parts are objects that nearly every task needs once. They are part of the task because one
+// allocation is cheaper than four: 10,000 tasks that pass on a token take 25 % less time. A test
+// limits a task to 512 bytes, above which Go's collector takes longer for each.
 type parts struct {
-	handle value.Handle // the Task value; of main and bodies it has no object
+	handle value.Handle // the Task value; main and bodies have no object in it
 	wait   wait         // for a task
 	watch  [1]watch
 }
 
-// valued says whether the program has the task as a value.
+// valued reports whether the program has the task as a value.
 func (t *task) valued() bool { return t.parts.handle.Object != nil }
 
 const (
 	firstStack = 256
 	headroom   = 64 // slots that every frame may use; larger ones begin with opEnter
 	budget     = 50_000
-	slowCost   = 10  // what an operation outside the loop takes of the budget
-	nativeCost = 500 // and a native, which may go over a whole array
+	slowCost   = 10  // cost of an operation outside the loop, from the budget
+	nativeCost = 500 // cost of a native, which may visit a whole array
 )
 
-// newTask makes a task that will run f; it gets its stack only when it runs.
-// closure is the running closure, nil for a plain function.
+// newTask creates a task that will run f; it receives its stack only when it runs. closure is the
+// running closure, nil for a plain function.
 func (m *VM) newTask(f *function, closure unsafe.Pointer, args ...value.Slot) *task {
 	t := &task{m: m, fn: f}
 	t.code, t.constants, t.budget = unsafe.Pointer(unsafe.SliceData(m.image.code)), unsafe.Pointer(unsafe.SliceData(m.image.constants)), budget
 	n := 1 + len(args)
-	t.parked.slots = make([]value.Slot, n, max(n, min(f.registers, keptSlots))) // with room for the first wait
+	t.parked.slots = make([]value.Slot, n, max(n, min(f.registers, keptSlots))) // with space for the first wait
 	// The bottom frame was "called" by code[0] and returns to code[1], opFrameEnd.
 	t.parked.slots[0] = value.Slot{Bits: uint64(insSize), Ref: closure}
 	copy(t.parked.slots[1:], args)
@@ -109,7 +107,7 @@ func (m *VM) newTask(f *function, closure unsafe.Pointer, args ...value.Slot) *t
 	return t
 }
 
-// child makes a task that t starts: it belongs to the same call from outside.
+// child creates a task that t starts: it belongs to the same call from outside.
 func (t *task) child(f *function, closure unsafe.Pointer, args ...value.Slot) *task {
 	x := t.m.newTask(f, closure, args...)
 	x.id = -t.id
@@ -125,7 +123,7 @@ func (t *task) setStack(s []value.Slot) {
 	t.limit = uintptr(unsafe.Pointer(unsafe.SliceData(s))) + uintptr(len(s)-headroom)*slotSize
 }
 
-// depth is the frame pointer as a number of slots from the stack's start.
+// depth returns the frame pointer as a number of slots from the stack's start.
 func (t *task) depth() int {
 	return int((uintptr(t.fp) - uintptr(unsafe.Pointer(unsafe.SliceData(t.stack)))) / slotSize)
 }
@@ -134,8 +132,8 @@ func (t *task) setDepth(n int) {
 	t.fp = unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.stack)), uintptr(n)*slotSize)
 }
 
-// need makes room for a frame of n slots that begins `at` slots above fp; false
-// when the stack's limit is reached.
+// need ensures space for a frame of n slots that begins `at` slots above fp; it returns false when
+// the stack's limit is reached.
 func (t *task) need(at, n int) bool {
 	depth := t.depth()
 	want := depth + at + max(n, headroom)
@@ -156,32 +154,32 @@ func (t *task) need(at, n int) bool {
 	return true
 }
 
-// slot gives register i of the running frame.
+// slot returns register i of the running frame.
 func (t *task) slot(i uint8) *value.Slot { return slotAt(t.fp, i) }
 
-// pc is the number of the instruction that ip has just left.
+// pc returns the number of the instruction before ip.
 func (t *task) pc() int { return int((uintptr(t.ip)-uintptr(t.code))/insSize) - 1 }
 
 func (t *task) setPC(pc int) { t.ip = unsafe.Add(t.code, uintptr(pc)*insSize) }
 
-// tick runs when the budget is used up: it checks whether the task, or a
-// handler that the task runs, was cancelled.
+// tick runs when the budget is used up: it checks whether the task, or a handler that the task
+// runs, was cancelled.
 func (t *task) tick() status {
 	t.budget = budget
 	t.attend()
-	t.noteCut(t.pc() + 1) // the instruction that comes
+	t.noteCut(t.pc() + 1) // the next instruction
 	if t.cancelled() {
 		return t.unwind()
 	}
 	if t.m.memory.limit > 0 && !t.m.memory.look(0) {
-		t.ip = unsafe.Add(t.ip, insSize) // the place is the instruction that comes
+		t.ip = unsafe.Add(t.ip, insSize) // the place is the next instruction
 		t.outOfMemory()
 		return t.unwind()
 	}
 	return running
 }
 
-// attend hears, while the task computes, of what may cancel it.
+// attend processes, while the task computes, the completions that may cancel it.
 func (t *task) attend() {
 	t.m.beginBounds()
 	if t.m.debug.errands != nil {
@@ -205,11 +203,11 @@ func (t *task) attend() {
 	}
 }
 
-// interrupted is what a long operation panics with when its task has been
-// cancelled; t.raised is set.
+// interrupted is the panic value of a long operation whose task has been cancelled; t.raised is
+// set.
 type interrupted struct{}
 
-// look is the pace's: it does what tick does, in the midst of an operation.
+// look is called by the pace: it does what tick does, in the middle of an operation.
 func (s *sched) look() (steps int) {
 	t := s.current
 	if t == nil {
@@ -222,20 +220,20 @@ func (s *sched) look() (steps int) {
 	return budget
 }
 
-// wait is what a parked task waits for, as data: who goes on with the result.
+// wait describes as data what a parked task waits for, and what happens with the result.
 type wait struct {
 	kind    waitKind
-	window  uint8           // where in the running frame the result goes
+	window  uint8           // the register of the running frame for the result
 	wrap    bool            // the result becomes a Result
-	refused bool            // of waitOpen: it would wait for itself, and is being ended
-	off     bool            // nothing is waited for any more: the task is ready
+	refused bool            // of waitOpen: it would wait for itself, and is being cancelled
+	off     bool            // the wait is over: the task is ready
 	give    Give            // of waitPerform
-	scope   *scope          // of a listen's waits
-	payload value.Slot      // of waitClose: what the listen gives; of waitAnswer: the type wanted, nil for any
+	scope   *scope          // of a listen
+	payload value.Slot      // of waitClose: the value of the listen; of waitAnswer: the required type, nil for any
 	task    *task           // of waitTask
 	group   *group          // of waitGroup
-	flight  *pendingRequest // the request under way, nil without one
-	stream  *hostStream     // whose messages are waited for, by waitPerform
+	flight  *pendingRequest // the pending request, nil without one
+	stream  *hostStream     // the stream whose messages waitPerform waits for
 	request effect.Request
 	since   int64 // with Config.Profile: when the wait began
 	result  effect.Result
@@ -250,28 +248,27 @@ const (
 	waitPerson                   // a person's answer to what a host asks
 	waitOpen                     // an exchange being opened
 	waitMessages                 // the next messages of an exchange
-	waitReply                    // room for a reply in a host's queue
+	waitReply                    // space for a reply in a host's queue
 	waitClose                    // an exchange being closed after a terminal message
 	waitTask                     // a task's end
 	waitGroup                    // the end of a group's members
-	waitQuiet                    // the end of a request for messages, while an error goes through its listen
-	waitUnwind                   // an exchange being closed while an error goes through it
+	waitQuiet                    // the end of a request for messages, while an error unwinds its listen
+	waitUnwind                   // an exchange being closed while an error unwinds it
 )
 
-// sched is the state of the scheduler: the tasks that are alive, those that can
-// go on, and whose turn it is.
+// sched is the state of the scheduler: the live tasks, those that are ready, and the current one.
 type sched struct {
-	current        *task // whose turn it is
+	current        *task // the running task
 	ready          queue
-	oldest, newest *task // those alive, linked in the order of their birth
+	oldest, newest *task // the live ones, linked in the order of creation
 	alive          int
 	nested         int // those that have just started another
-	most           int // besides main; 0 means no bound
+	most           int // maximum besides main; 0 means no bound
 	main           *task
 	stacks         stacks
 }
 
-// link adds a task that is born.
+// link adds a new task.
 func (l *sched) link(t *task) {
 	l.alive++
 	if t.birth.older = l.newest; t.birth.older != nil {
@@ -282,7 +279,7 @@ func (l *sched) link(t *task) {
 	l.newest = t
 }
 
-// unlink takes out a task that has ended.
+// unlink removes a task that has ended.
 func (l *sched) unlink(t *task) {
 	l.alive--
 	if t.birth.older != nil {
@@ -298,7 +295,7 @@ func (l *sched) unlink(t *task) {
 	t.birth.older, t.birth.newer = nil, nil
 }
 
-// queue holds the tasks that can go on, in order.
+// queue contains the ready tasks, in order.
 type queue struct {
 	tasks []*task
 	head  int
@@ -332,7 +329,7 @@ func (q *queue) pop() *task {
 	return t
 }
 
-// now reads the monotonic clock, in milliseconds, for durations in events.
+// now returns the monotonic clock, in milliseconds, for durations in events.
 func (t *task) now() (ms int64, err error) {
 	t.m.stats.Requests++
 	r, err := t.perform(t.m.requests.ctx, &effect.Clock{})

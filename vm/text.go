@@ -27,7 +27,7 @@ func opConcat(t *task, in *ins) status {
 	return st
 }
 
-// concat gives a + b.
+// concat returns a + b.
 func (t *task) concat(a, b *value.Str) (value.Slot, status) {
 	if len(a.S)+len(b.S) > value.MaxText {
 		return value.Nil, t.tooLong()
@@ -44,8 +44,8 @@ func (t *task) concat(a, b *value.Str) (value.Slot, status) {
 
 func (t *task) tooLong() status { return t.fault("the string would be longer than 1 GiB") }
 
-// opInterpolate joins texts. When the first part is a String it is appended to,
-// so that `s = "${s}, ${x}"` costs no more than `s += ", ${x}"`.
+// opInterpolate joins texts. If the first part is a String, it is appended to, so that `s = "${s},
+// ${x}"` costs no more than `s += ", ${x}"`.
 func opInterpolate(t *task, in *ins) status {
 	window := t.window(in.b, in.c)
 	var room [value.JoinedText]byte
@@ -78,7 +78,7 @@ func opInterpolate(t *task, in *ins) status {
 	if len(text) > looked {
 		return t.weigh(*t.slot(in.a))
 	}
-	if cap(text) <= 1<<12 { // room for the next one
+	if cap(text) <= 1<<12 { // for the next one
 		t.m.texts.room = text
 	}
 	return running
@@ -107,7 +107,7 @@ func opSlice(t *task, in *ins) status {
 	return st
 }
 
-// slice gives s[lo..hi] of a String or an Array; a nil bound is open.
+// slice returns s[lo..hi] of a String or an Array; a nil bound is open.
 func (t *task) slice(s, lo, hi value.Slot, included bool) (value.Slot, status) {
 	var n int
 	switch s.Kind() {
@@ -137,22 +137,22 @@ func (t *task) slice(s, lo, hi value.Slot, included bool) (value.Slot, status) {
 	return v, running
 }
 
-// textCache is what a run keeps of texts for speed alone.
+// textCache contains the caches of a run for texts.
 type textCache struct {
-	room    []byte             // for interpolations
+	room    []byte             // buffer for interpolations
 	offsets value.Offsets      // of characters in long texts
-	intern  *value.InternCache // short strings that interpolations made; nil before the first
+	intern  *value.InternCache // short strings from interpolations; nil before the first
 }
 
-// characters finds those of texts.
+// characters returns the cache of character offsets.
 func (c *textCache) characters() *value.Offsets {
 	c.offsets.Intern = c.interned()
 	return &c.offsets
 }
 
-// interned gives the cache of interpolated texts. Short texts recur, for
-// example as keys of maps: counting a million words, of which a thousand
-// differ, takes a fifth less time, a tenth of the memory, and no collection.
+// interned returns the cache of interpolated texts. Short texts recur, for example as keys of maps:
+// counting a million words, of which a thousand differ, takes a fifth less time, a tenth of the
+// memory, and no collection.
 func (c *textCache) interned() *value.InternCache {
 	if c.intern == nil {
 		c.intern = new(value.InternCache)

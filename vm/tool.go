@@ -27,40 +27,40 @@ type toolDecl struct {
 type Tool struct {
 	decl *toolDecl
 	self value.Slot
-	// Besides are functions that it has without having declared them, by their own names.
+	// Besides are additional functions that it did not declare, by their own names.
 	Besides []effect.ToolSpec
 }
 
-// Info is the tool's declaration.
+// Info returns the tool's declaration.
 func (x *Tool) Info() *ir.Tool { return x.decl.info }
 
-// Value is the tool as the program has it.
+// Value returns the tool as a value of the program.
 func (x *Tool) Value() value.Slot { return x.self }
 
-// Functions are those that are declared, in order.
+// Functions returns the declared functions, in order.
 func (x *Tool) Functions() []ToolFunction { return x.decl.methods }
 
-// ToolFunction is a tool function that models and hosts may call. The loader
-// writes its stub, a function that fills in defaults, calls the tool function,
-// unwraps an Ok, and turns every error into a ToolError.
+// ToolFunction is a tool function that models and hosts may call. The loader generates its stub, a
+// function that fills in defaults, calls the tool function, unwraps an Ok, and converts every error
+// to a ToolError.
 type ToolFunction struct {
-	tool   *toolDecl // nil for a pipeline and a function of its own
+	tool   *toolDecl // nil for a pipeline and a plain function
 	info   *ir.ToolMethod
 	params []value.Field
 	stub   *function
-	called bool // a function of its own
+	called bool // a plain function
 }
 
-// Info is what the program says of the function.
+// Info returns the declaration of the function.
 func (x *ToolFunction) Info() *ir.ToolMethod { return x.info }
 
-// Tool is the name of the tool that has it.
+// Tool returns the name of the function's tool.
 func (x *ToolFunction) Tool() string { return x.tool.info.Name }
 
-// Server is the MCP server that has the function, "" for one of the program's.
+// Server returns the MCP server of the function, "" for one of the program's.
 func (x *ToolFunction) Server() string { return x.tool.info.Server }
 
-// absentHead marks an argument that was not given, in a stub's window.
+// absentHead marks a missing argument in a stub's window.
 var absentHead value.Head
 
 var absent = value.Slot{Ref: unsafe.Pointer(&absentHead)}
@@ -92,7 +92,7 @@ func (m *loader) loadTools() error {
 	return nil
 }
 
-// loadDeclaredTools makes the tools beyond those that there are.
+// loadDeclaredTools creates the tools that do not exist yet.
 func (m *loader) loadDeclaredTools() error {
 	p := m.program
 	for i := len(m.toolDecls); i < len(p.Tools); i++ {
@@ -120,7 +120,7 @@ type pipeline struct {
 	run  ToolFunction
 }
 
-// name is how traces show the function.
+// name returns the name of the function in traces.
 func (x *ToolFunction) name() string {
 	if x.tool == nil && x.called {
 		return x.info.Name
@@ -146,8 +146,8 @@ func (m *loader) loadToolMethod(x *toolDecl, info *ir.ToolMethod) (ToolFunction,
 	return method, nil
 }
 
-// writeStub appends the stub of a tool function. Register 1 of the stub holds
-// the tool, if there is one; then come the parameters, then a window for calls.
+// writeStub appends the stub of a tool function. Register 1 of the stub contains the tool, if there
+// is one; then come the parameters, then a window for calls.
 func (m *loader) writeStub(x *ToolFunction) *function {
 	first := 1 // register of the first parameter
 	if x.tool != nil {
@@ -222,10 +222,10 @@ func (t *task) throwTool(v value.Slot) status {
 		value.ErrorField{Name: "reason", Value: value.String("failed")}, value.ErrorField{Name: "source", Value: v}))
 }
 
-// initTools computes the first state of every tool, before anything else runs.
+// initTools computes the initial state of every tool, before anything else runs.
 func (m *VM) initTools(ctx context.Context) error { return m.initToolsFrom(ctx, 0) }
 
-// initToolsFrom computes the first state of the tools from a number on.
+// initToolsFrom computes the initial state of the tools from a number on.
 func (m *VM) initToolsFrom(ctx context.Context, first int) error {
 	for _, x := range m.declared.tools[first:] {
 		if x.decl.info.Init < 0 || x.decl.info.Init >= len(m.image.functions) {
@@ -236,7 +236,7 @@ func (m *VM) initToolsFrom(ctx context.Context, first int) error {
 			return err
 		}
 		if copy(x.self.Fields(), v.Fields()) < len(x.self.Fields()) {
-			return &Broken{Stack: string(debug.Stack())} // the state is not all there
+			return &Broken{Stack: string(debug.Stack())} // the state is incomplete
 		}
 	}
 	return nil
@@ -277,14 +277,13 @@ func opDispatchTool(t *task, in *ins) status {
 	return t.enter(in.a, x.stub.entry, nil)
 }
 
-// permits says whether [permissions] let models, hosts and dispatch_tool call a
-// tool's function.
+// permits reports whether [permissions] let models, hosts and dispatch_tool call a tool's function.
 func (m *image) permits(x *ToolFunction) bool {
 	return m.program.Permissions.LetsCall(x.tool.info.Name, x.info.Name)
 }
 
-// toolsOf gives the tools that an agent or host may call, as an Array: its
-// declared ones unless they are off, then the added ones, each once.
+// toolsOf returns the tools that an agent or host may call, as an Array: its declared ones unless
+// they are off, then the added ones, each once.
 func (m *VM) toolsOf(s value.Slot, pace *value.Pace) value.Slot {
 	p := s.Party()
 	declared := []int(nil)
@@ -318,7 +317,7 @@ func (m *VM) toolsOf(s value.Slot, pace *value.Pace) value.Slot {
 	return all.Slot()
 }
 
-// Specs are the functions of tools, as models and hosts are told of them.
+// Specs returns the functions of tools as they are described to models and hosts.
 func Specs(tools []*Tool) (out []effect.ToolSpec) {
 	for _, x := range tools {
 		for i := range x.Functions() {
@@ -334,7 +333,7 @@ func Specs(tools []*Tool) (out []effect.ToolSpec) {
 	return out
 }
 
-// offered lists the tools of an Array of Tool, or all declared ones for nil.
+// offered returns the tools of an Array of Tool, or all declared ones for nil.
 func (d *declared) offered(list value.Slot, pace *value.Pace) []*Tool {
 	a := list.Array()
 	if a == nil && d.replaced == nil {
@@ -360,7 +359,7 @@ func (d *declared) offered(list value.Slot, pace *value.Pace) []*Tool {
 	return tools
 }
 
-// FindFunction finds a function by "T::m", "T_m", or "m" when only one tool has it.
+// FindFunction finds a function by "T::m", "T_m", or "m" if only one tool has it.
 func FindFunction(tools []*Tool, name string) (x *ToolFunction, problem string) {
 	var plain []*ToolFunction
 	var known []string
@@ -400,9 +399,8 @@ func FindFunction(tools []*Tool, name string) (x *ToolFunction, problem string) 
 	return nil, fmt.Sprintf("no tool %s; there are %s", name, strings.Join(known, ", "))
 }
 
-// arguments checks a call's arguments and puts them into the order of the
-// parameters. The value absent stands for an argument whose default is to be
-// computed.
+// arguments checks a call's arguments and puts them into the order of the parameters. The value
+// absent represents an argument whose default must be computed.
 func (x *ToolFunction) arguments(args *value.Map) (given []value.Slot, errs []schema.FieldError) {
 	given = make([]value.Slot, len(x.params))
 	for i := range x.params {
@@ -435,7 +433,7 @@ func (x *ToolFunction) arguments(args *value.Map) (given []value.Slot, errs []sc
 	return given, errs
 }
 
-// noArgument says of a name that is no parameter's what there is.
+// noArgument returns a message about an unknown parameter name that lists the parameters.
 func (x *ToolFunction) noArgument() string {
 	if len(x.params) == 0 {
 		return "there is no such argument; it takes none"
@@ -447,7 +445,7 @@ func (x *ToolFunction) noArgument() string {
 	return "there is no such argument; it takes " + strings.Join(names, ", ")
 }
 
-// context is the name of the parameter that tells of a call from outside; "" without one.
+// context returns the name of the ToolContext parameter; "" without one.
 func (x *ToolFunction) context() string {
 	if !x.info.Context || len(x.params) == 0 {
 		return ""
@@ -455,7 +453,7 @@ func (x *ToolFunction) context() string {
 	return x.params[len(x.params)-1].Name
 }
 
-// given are the parameters that callers from outside give.
+// given returns the parameters that callers from outside pass.
 func (x *ToolFunction) given() []value.Field {
 	if x.context() != "" {
 		return x.params[:len(x.params)-1]
@@ -463,13 +461,13 @@ func (x *ToolFunction) given() []value.Field {
 	return x.params
 }
 
-// noCall is what a function is told of a call of which nothing is known.
+// noCall is the ToolContext of an unknown call.
 var noCall = []byte(`{"session_id":"","cwd":"","environment":{},"metadata":{},"call_id":"","caller":"","route":"","chain":[],"render":[]}`)
 
-// Parameters gives a tool function's parameters as a JSON Schema.
+// Parameters returns a tool function's parameters as a JSON Schema.
 func (x *ToolFunction) Parameters() []byte { return x.schemaOf(x.params) }
 
-// outside are the parameters for callers from outside.
+// outside returns the parameters for callers from outside as a JSON Schema.
 func (x *ToolFunction) outside() []byte { return x.schemaOf(x.given()) }
 
 func (x *ToolFunction) schemaOf(params []value.Field) []byte {

@@ -10,24 +10,24 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Uncaught is how a run fails: an error that nothing caught, or a panic.
+// Uncaught is the error of a failed run: an error that was not caught, or a panic.
 type Uncaught struct {
 	Value   value.Slot
 	Kind    string // the error's type
 	Message string
-	Hint    string // what has gone wrong before and may explain it; "" for nothing
+	Hint    string // an earlier problem that may explain it; "" for none
 	Panic   bool
 	Place           // where it was raised
-	Trace   []Place // the place first, then the calls that led to it, recursion and long ones shortened; without the library's own
-	Task    bool    // of a task that nobody awaited, not of main
-	Number  int64   // of its task, from 1, which is main; 0 when tasks have none
-	// Others are the errors of further failed tasks that nobody awaited, in the
-	// order in which the tasks ended.
+	Trace   []Place // the place first, then the calls that led to it, shortened if long, without the library's own
+	Task    bool    // of a task that was never awaited, not of main
+	Number  int64   // of its task, from 1, which is main; 0 if tasks are not numbered
+	// Others are the errors of further failed tasks that were never awaited, in the order in which
+	// the tasks ended.
 	Others []*Uncaught
 }
 
-// Place is a place in the program's source. File is as ir.Program.Files names
-// it; Line and Column count from 1, 0 when not known.
+// Place is a place in the program's source. File is as in ir.Program.Files; Line and Column count
+// from 1, 0 if unknown.
 type Place struct {
 	Function string
 	File     string
@@ -35,10 +35,10 @@ type Place struct {
 	Line     int
 	Column   int
 
-	// In a shortened trace.
-	Left  int // so many calls are left out here; the Place is none
-	Times int // the call was made so often, within its cycle; 0 is once
-	Cycle int // of the first call of a cycle that was repeated: how many calls it has
+	// For a shortened trace.
+	Left  int // number of calls that are left out here; the Place is zero
+	Times int // how often the call was made, within its cycle; 0 means once
+	Cycle int // for the first call of a repeated cycle: its number of calls
 }
 
 func (e *Uncaught) Error() string { return e.Message }
@@ -52,8 +52,8 @@ func (m *VM) uncaught(r *raised) *Uncaught {
 	return e
 }
 
-// raisedPlaces gives the places of an error's trace. When the error came in an
-// Err that `?` raised, the places of that Err come first.
+// raisedPlaces returns the places of an error's trace. If the error came in an Err that `?` raised,
+// the places of that Err come first.
 func (m *VM) raisedPlaces(r *raised) []Place {
 	places := r.trace.places(m.image.place)
 	if way := m.left.wayTo(r); len(way) > 0 {
@@ -62,9 +62,8 @@ func (m *VM) raisedPlaces(r *raised) []Place {
 	return places
 }
 
-// userView leaves out the calls that the library makes within itself: of
-// adjacent library places it keeps the one that the program called, unless that
-// one is internal to the library too.
+// userView removes the calls that the library makes within itself: of adjacent library places it
+// retains the one that the program called, unless that one is internal to the library too.
 func userView(trace []Place) []Place {
 	var out []Place
 	for i := 0; i < len(trace); {
@@ -94,8 +93,8 @@ func shown(trace []Place, i int) bool {
 
 func (p *Place) library() bool { return p.Text == "" && p.Left == 0 }
 
-// visible gives the first place of a trace whose text the user can look at: a
-// failure in the library is shown at the call of the library.
+// visible returns the first place of a trace whose text the user can read: a failure in the library
+// is shown at the call of the library.
 func visible(trace []Place) Place {
 	for _, p := range trace {
 		if p.Text != "" {
@@ -108,7 +107,7 @@ func visible(trace []Place) Place {
 	return Place{}
 }
 
-// describe sets kind and message. A value that cannot be written says why.
+// describe sets kind and message. If a value cannot be written, the message is the reason.
 func (e *Uncaught) describe() {
 	defer func() {
 		if f, ok := recover().(*value.Fault); ok {
@@ -156,8 +155,8 @@ func (m *image) place(c call) Place {
 	return p
 }
 
-// entryOf gives the place where a function begins: in the function itself,
-// outside all inlined calls, and before anything was optimised away.
+// entryOf returns the place where a function begins: in the function itself, outside all inlined
+// calls, and before any optimisation.
 func (m *image) entryOf(f *function) Place {
 	c := call{pc: int32(f.entry)}
 	for _, x := range m.blockAt(f.entry).inlined {
@@ -172,21 +171,20 @@ func (m *image) entryOf(f *function) Place {
 	return p
 }
 
-// Stopped is the end of a run whose performer refused a request with an error
-// that no program may catch. Err is the performer's error, the place that of
-// the request.
+// Stopped is the end of a run whose performer refused a request with an error that no program may
+// catch. Err is the performer's error, the place that of the request.
 type Stopped struct {
 	Err   error
 	Place         // where the request was made
-	Trace []Place // the place first, then the calls that led to it, recursion and long ones shortened
+	Trace []Place // the place first, then the calls that led to it, shortened if long
 }
 
 func (e *Stopped) Error() string { return e.Err.Error() }
 
-// Unwrap gives the performer's error.
+// Unwrap returns the performer's error.
 func (e *Stopped) Unwrap() error { return e.Err }
 
-// stopped returns err with the place where the task is.
+// stopped returns err with the task's place.
 func (t *task) stopped(err error) *Stopped { return t.stoppedAt(t.pc(), err) }
 
 func (t *task) stoppedAt(pc int, err error) *Stopped {
@@ -202,13 +200,12 @@ func (t *task) stoppedAt(pc int, err error) *Stopped {
 	return e
 }
 
-// A Broken program has an instruction that reads a value of the wrong kind. The
-// verifier proves that registers are set, but not which values they hold: that
-// would take types that the format does not have. Only a changed file or a bug
-// of the compiler leads here. The mistake is found when the instruction runs,
-// and ends the run.
+// Broken is the error of an invalid program: an instruction reads a value of the wrong kind. The
+// verifier proves that registers are set, but not which values they contain: that would need types
+// that the format does not have. Only a modified file or a bug of the compiler leads here. The
+// error is detected when the instruction runs, and ends the run.
 type Broken struct {
-	Stack string // Go's, of where it was found
+	Stack string // Go's stack where it was detected
 }
 
 func (e *Broken) Error() string {
@@ -216,10 +213,9 @@ func (e *Broken) Error() string {
 }
 func (e *Broken) Unwrap() error { return ir.ErrInvalid }
 
-// missingOperand gives the Broken program when the machine has panicked because
-// an operand of an instruction is nil, and else nil. The loop does not check
-// for nil, since that would cost time in every instruction; the processor's
-// trap is the check.
+// missingOperand returns a *Broken if the VM has panicked because an operand of an instruction is
+// nil, otherwise nil. The dispatch loop does not check for nil, since that would cost time in every
+// instruction; the processor's trap is the check.
 func missingOperand(panicked any) *Broken {
 	if _, ok := panicked.(runtime.Error); !ok || !strings.Contains(panicked.(error).Error(), "nil pointer") {
 		return nil

@@ -1,7 +1,7 @@
 package vm
 
-// noteUnfinished lists the tasks that are running when main returns: those that
-// the program started and nobody has awaited or cancelled.
+// noteUnfinished records the tasks that are running when main returns: those that the program
+// started and has neither awaited nor cancelled.
 func (m *VM) noteUnfinished() {
 	for t := m.sched.oldest; t != nil; t = t.birth.newer {
 		if t.valued() && !t.state.stop {
@@ -10,7 +10,7 @@ func (m *VM) noteUnfinished() {
 	}
 }
 
-// entries are where functions begin.
+// entries returns the places where functions begin.
 func (m *image) entries(all []*function) []Place {
 	var at []Place
 	for _, f := range all {

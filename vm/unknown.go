@@ -6,17 +6,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// PolicyJournal is a Journal that hears what the program says of effects of which a resumed run
-// may not know whether they were done.
+// PolicyJournal is a Journal that receives the program's policy for effects of which a resumed run
+// may not know whether they were performed.
 type PolicyJournal interface {
 	Journal
-	// Policy is called just before Began, for an effect of class once or settled within a
-	// function with `@on_unknown` or `@idempotent`, with what the innermost one says: "retry",
-	// "fail" or "ask", and that function's name.
+	// Policy is called just before Began, for an effect of class once or settled within a function
+	// with `@on_unknown` or `@idempotent`. policy is that of the innermost such function: "retry",
+	// "fail" or "ask"; function is its name.
 	Policy(e int64, policy, function string)
 }
 
-// tellPolicy tells the journal what the program says of an effect that is about to begin.
+// tellPolicy reports to the journal the policy for an effect that is about to begin.
 func (m *VM) tellPolicy(e int64, t *task, r effect.Request) {
 	j, hears := m.config.Journal.(PolicyJournal)
 	if !hears || t == nil || effect.Of(r.Kind()) == nil {
@@ -30,8 +30,8 @@ func (m *VM) tellPolicy(e int64, t *task, r effect.Request) {
 	}
 }
 
-// onUnknown is what the innermost function that says anything of such effects says: of those that
-// the task is in, else of those in which the tasks are that wait for it; with its name.
+// onUnknown returns the policy of the innermost function that has one, and its name: of the
+// functions that the task executes, else of those in the tasks that wait for it.
 func (t *task) onUnknown() (policy, function string) {
 	for x := t; x != nil; {
 		fp, pc := x.frame(), x.pc()
@@ -49,7 +49,7 @@ func (t *task) onUnknown() (policy, function string) {
 	return "", ""
 }
 
-// frame is the task's frame, also while it is parked; nil before it has one.
+// frame returns the task's frame, also while it is parked; nil before it has one.
 func (t *task) frame() unsafe.Pointer {
 	if t.stack == nil && int(t.parked.depth) < len(t.parked.slots) {
 		return unsafe.Pointer(&t.parked.slots[t.parked.depth])

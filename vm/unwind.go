@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// unwind takes t.raised from the instruction just left to where it ends: a
-// catch region, the listen whose handler it leaves, or the task's end. Closing
-// an exchange on the way parks the task; the completion calls unwind again.
+// unwind propagates t.raised from the preceding instruction to where it ends: a catch region, the
+// listen whose handler it leaves, or the task's end. Closing an exchange on the way parks the task;
+// the completion calls unwind again.
 func (t *task) unwind() status {
 	r := t.raised
 	pc := t.pc()
@@ -22,7 +22,7 @@ func (t *task) unwind() status {
 	for {
 		s := t.innermost()
 		if s != nil && s.depth != t.depth() {
-			s = nil // of a frame further down
+			s = nil // of an outer frame
 		}
 		if s == nil || s.pc != pc { // at a listen itself, regions around it come after it
 			if reg := t.m.image.blockAt(pc).regionAt(pc); reg != nil && !r.panicked && !r.cancelled {
@@ -69,18 +69,17 @@ type region struct {
 	register         uint8
 }
 
-// block is a list of instructions with its regions: the body of a function or
-// of a handler.
+// block is a list of instructions with its regions: the body of a function or of a handler.
 type block struct {
 	start   int
 	fn      *function
-	ir      *ir.Block // nil of a stub
+	ir      *ir.Block // nil for a stub
 	info    positions
 	inlined []ir.Inlined
 	regions []region
 }
 
-// regionAt finds the innermost region around pc.
+// regionAt returns the innermost region around pc.
 func (b *block) regionAt(pc int) *region {
 	for i := range b.regions {
 		if r := &b.regions[i]; r.from <= pc && pc < r.to {
@@ -90,7 +89,7 @@ func (b *block) regionAt(pc int) *region {
 	return nil
 }
 
-// blockAt finds the block of an instruction.
+// blockAt returns the block of an instruction.
 func (m *image) blockAt(pc int) *block { return &m.blocks[m.blockNumber(pc)] }
 
 func (m *image) blockNumber(pc int) int {
@@ -105,7 +104,7 @@ func (m *image) blockNumber(pc int) int {
 	return lo
 }
 
-// asErr gives the Err of an error that leaves a listen or ends a run.
+// asErr returns the Err of an error that leaves a listen or ends a run.
 func (r *raised) asErr() value.Slot {
 	value.Share(r.value)
 	return value.Err(r.value)

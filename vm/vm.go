@@ -1,7 +1,6 @@
-// Package vm runs programs: it loads IR into its own instructions, keeps each
-// task as saved frames on a stack of slots, and reaches the world only through
-// effect.Performer; its API promises nothing. Nothing else here or in natives
-// touches the world.
+// Package vm runs programs: it loads IR into its own instructions, represents each task as frames
+// on a stack of slots, and accesses the world only through effect.Performer. The compatibility
+// promise does not cover its API. Nothing else here or in natives accesses the world.
 //
 // A VM runs one program once; it is not safe for concurrent use.
 package vm
@@ -16,95 +15,92 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Config is what a run needs.
+// Config configures a run.
 type Config struct {
 	Program   *ir.Program              // passed ir.Verify
-	Natives   func(name string) Native // finds a function of the library by its registered name; nil when there is none
+	Natives   func(name string) Native // finds a function of the library by its registered name; nil if there is none
 	Performer effect.Performer
 
-	// Journal, when set, hears of all that decides the run. Past, when set, is a recorded run
-	// that is played again, and gone on with where it is over.
+	// Journal, if set, receives everything that decides the course of the run. Past, if set, is a
+	// recorded run that is replayed first; then the run continues.
 	Journal Journal
 	Past    Past
-	// Suspend, when closed, leaves the run where it is: nothing is unwound, what is under way
-	// is left, and Run gives ErrSuspended. It needs a Journal.
+	// Suspend, when closed, suspends the run where it is: nothing is unwound, pending requests stay
+	// pending, and Run returns ErrSuspended. It requires a Journal.
 	Suspend <-chan struct{}
 
-	// Boundary, when set, is called on the run's goroutine wherever no task can go on and the
-	// next result is about to be waited for: there Snapshot may be taken. It is called once more
-	// when the run is suspended while it waits. It needs a journal or a past.
+	// Boundary, if set, is called on the run's goroutine wherever no task can continue and the run
+	// is about to wait for the next result: there Snapshot may be called. It is called once more
+	// when the run is suspended while it waits. It requires a journal or a past.
 	Boundary func(*VM)
-	// Kept makes an empty object of what natives keep, by its name: what a snapshot holds of it
-	// is read into it. nil when there is none of that name.
+	// Kept creates the empty state of a native by its name, for reading a snapshot. It returns nil
+	// if there is none of that name.
 	Kept func(name string) Kept
-	// Texts, when set, is how texts of the run stand in a snapshot: without secrets.
+	// Texts, if set, replaces secrets in the texts of a snapshot.
 	Texts Texts
 
-	// AlwaysCopy turns each copy-on-write into a copy, to show that no program
-	// can tell the difference.
+	// AlwaysCopy turns each copy-on-write into a copy, to show that no program can observe the
+	// difference.
 	AlwaysCopy bool
 
-	// Choose, when set, makes the run repeatable. Requests that wait are then
-	// performed one at a time, on the run's goroutine, when no task can go on.
-	// Choose gets the waiting requests in the order in which they were made,
-	// and gives the index of the next one. Requests whose context has ended
-	// come first.
+	// Choose, if set, makes the run repeatable. Requests that wait are then performed one at a
+	// time, on the run's goroutine, when no task can continue. Choose receives the waiting requests
+	// in the order in which they were made, and returns the index of the next one. Requests whose
+	// context has ended come first.
 	Choose func([]effect.Request) int
 
-	// Decisions, when set, hears who decided what the run was asked.
+	// Decisions, if set, receives each decision with its author.
 	Decisions Decisions
 
-	// Count counts what runs.
+	// Count selects what is counted.
 	Count Counting
 
-	// Profile, when set, takes samples of where the run is.
+	// Profile, if set, samples where the run is.
 	Profile *Profile
 
-	// Observer, when set, hears of tasks and effects.
+	// Observer, if set, receives tasks and effects.
 	Observer Observer
-	// Located, when set, is told where in the program a task is that asks for an effect for
-	// which it may wait. Awaited emits and what is put to a person then have their place and
-	// the schema of answers.
+	// Located, if set, receives the place of a task that makes a request for which it may wait.
+	// Awaited emits and questions to a person then contain their place and the schema of answers.
 	Located func(Place)
-	// Detail puts into output where it comes from: effect.From.
+	// Detail adds the origin of output to it: effect.From.
 	Detail bool
 
-	// Asks says that a person is asked what a host asks, when neither a handler nor
-	// a default of the program answers it.
+	// Asks means that a person is asked to answer a host's message if neither a handler nor a
+	// default of the program answers it.
 	Asks bool
 
-	// Application is what is around the run.
+	// Application describes the application around the run.
 	Application Application
 
-	// MaxStack bounds a task's stack, in slots of 16 bytes; 0 means 8 Mi slots.
-	// Recursion beyond it is a fault.
+	// MaxStack bounds a task's stack, in slots of 16 bytes; 0 means 8 Mi slots. Recursion beyond it
+	// is a fault.
 	MaxStack int
 }
 
-// Counting says what of a run is counted.
+// Counting selects what is counted in a run.
 type Counting struct {
-	Points       bool // what of the program runs: see VM.Covered
-	Instructions bool // how often each instruction runs: see VM.Runs
+	Points       bool // coverage: see VM.Covered
+	Instructions bool // executions of each instruction: see VM.Runs
 }
 
-// Texts replaces what no snapshot may hold, such as secrets: Reveal gives of what Hide has given
-// what it was.
+// Texts replaces texts that no snapshot may contain, such as secrets. Reveal is the inverse of
+// Hide.
 type Texts interface {
 	Hide(text string) string
 	Reveal(text string) string
 }
 
-// Outcome is what a run that went well gave.
+// Outcome is the result of a successful run.
 type Outcome struct {
-	Value value.Slot // what main returned
+	Value value.Slot // the result of main
 	Stats Stats
-	// Unfinished are the places where those tasks begin that were still running
-	// when main returned, in the order of their start. The run has awaited
-	// them.
+	// Unfinished are the places where those tasks begin that were still running when main returned,
+	// in the order of their start. The run has awaited them.
 	Unfinished []Place
 }
 
-// Stats counts what a run did.
+// Stats are the counters of a run.
 type Stats struct {
 	Copied     int64 // containers copied by copy-on-write
 	CopiedText int64 // bytes copied by joining strings
@@ -119,7 +115,7 @@ type VM struct {
 	methods  methodCache
 
 	args     Args       // of the native being called
-	pace     value.Pace // of natives and of other long work
+	pace     value.Pace // of natives and of other long operations
 	memory   memory
 	texts    textCache
 	maxStack int
@@ -134,7 +130,7 @@ type VM struct {
 	stats  Stats
 	counts counts
 
-	own         map[any]any // what natives keep: see Own
+	own         map[any]any // the state of natives: see Own
 	holdings    holdings
 	telling     map[*task]*telling // with Config.Decisions
 	debug       attention
@@ -147,29 +143,29 @@ type declared struct {
 	hosts  []value.Slot
 	stores []value.Slot
 	tools  []*Tool
-	whole  bool // the tools have their state
-	// replaced are tools in whose place others of their names have come: see Grow.
+	whole  bool // the state of the tools has been computed
+	// replaced are tools that others of the same name have replaced: see Grow.
 	replaced map[*toolDecl]bool
 }
 
-// counts are the last numbers given.
+// counts are the last assigned numbers.
 type counts struct {
 	task      int64 // with Config.Observer or Config.Detail
 	exchanges int64 // exchanges that have begun, with Config.Detail
 }
 
-// ending is what decides how a run ends.
+// ending determines how a run ends.
 type ending struct {
 	panicked   *raised     // ends the run: a task's panic
-	fatal      error       // ends the run: a performer's, or a broken invariant
+	fatal      error       // ends the run: a performer's error, or a violated invariant
 	cut        bool        // the end of the run's context has ended a task
-	cutAt      *Stopped    // where the first learnt of it
-	lost       []*task     // failed while nobody waited for them
-	unfinished []*function // of tasks under way when main returned
+	cutAt      *Stopped    // where the first task noticed it
+	lost       []*task     // failed while no task waited for them
+	unfinished []*function // of tasks that were running when main returned
 }
 
-// New loads a program and makes a run of it. The error names what the program
-// needs and the library lacks.
+// New loads a program and creates a run of it. The error names what the program requires and the
+// library lacks.
 func New(config Config) (*VM, error) {
 	i, err := load(&config)
 	if err != nil {
@@ -178,15 +174,15 @@ func New(config Config) (*VM, error) {
 	return newRun(config, i)
 }
 
-// Fresh gives a VM for another run of the same program. The two share the
-// image; all that a run changes is new. They must not run at the same time.
+// Fresh returns a VM for another run of the same program. The two share the image; everything that
+// a run changes is new. They must not run at the same time.
 func (m *VM) Fresh(p effect.Performer, choose func([]effect.Request) int) (*VM, error) {
 	config := m.config
 	config.Performer, config.Choose = p, choose
 	return newRun(config, m.image)
 }
 
-// newRun makes a run of an image.
+// newRun creates a run of an image.
 func newRun(config Config, i *image) (*VM, error) {
 	m := new(VM)
 	m.init(config, i)
@@ -213,12 +209,11 @@ func (m *VM) init(config Config, i *image) {
 	m.declare()
 }
 
-// ErrNoMain says that a program has no main to run.
+// ErrNoMain is the error of running a program that has no main.
 var ErrNoMain = errors.New("the program has no function `main`")
 
-// Run runs main. The error is an *Uncaught when the program failed,
-// context.Cause(ctx) when ctx ended the run, and else the reason from outside.
-// Every goroutine of the run has ended when Run returns.
+// Run runs main. The error is an *Uncaught if the program failed, context.Cause(ctx) if ctx ended
+// the run, and else the error from outside. Every goroutine of the run has ended when Run returns.
 func (m *VM) Run(ctx context.Context) (*Outcome, error) {
 	if m.image.program.Entry < 0 {
 		return nil, ErrNoMain
@@ -244,13 +239,13 @@ func (m *VM) Call(ctx context.Context, f int, args ...value.Slot) (*Outcome, err
 	return &Outcome{Value: v, Stats: m.stats, Unfinished: m.image.entries(m.ending.unfinished)}, nil
 }
 
-// runTask runs one function as the main task, with all the tasks that it starts,
-// and gives its result.
+// runTask runs one function as the main task, with all the tasks that it starts, and returns its
+// result.
 func (m *VM) runTask(ctx context.Context, f *function, args []value.Slot) (value.Slot, error) {
 	return m.runClosure(ctx, f, nil, args)
 }
 
-// runClosure is runTask for a function that may have captured something.
+// runClosure is runTask for a function that may have captured variables.
 func (m *VM) runClosure(ctx context.Context, f *function, closure unsafe.Pointer, args []value.Slot) (value.Slot, error) {
 	ctx = m.written.begin(ctx, &m.config)
 	m.requests.begin(ctx)
@@ -259,12 +254,12 @@ func (m *VM) runClosure(ctx context.Context, f *function, closure unsafe.Pointer
 	m.sched.main = t
 	m.sched.ready.push(t)
 	m.loop()
-	return m.outcome(ctx, m.sched.main, m.ending.lost, m.ending.cut) // a snapshot may have put another in its place
+	return m.outcome(ctx, m.sched.main, m.ending.lost, m.ending.cut) // a snapshot may have replaced it
 }
 
-// outcome is the result of a task that was run for an outside caller, or the
-// error why there is none. lost are the tasks that it started and that failed
-// while nobody waited for them; cut says that ctx has ended one.
+// outcome returns the result of a task that was run for an outside caller, or the error why there
+// is none. lost are the tasks that it started and that failed while no task waited for them; cut
+// means that ctx has ended one.
 func (m *VM) outcome(ctx context.Context, t *task, lost []*task, cut bool) (value.Slot, error) {
 	u := (*Uncaught)(nil)
 	switch r := t.raised; {
@@ -308,17 +303,17 @@ func (m *VM) outcome(ctx context.Context, t *task, lost []*task, cut bool) (valu
 	return t.result, nil
 }
 
-// isErr says whether a task gave an Err.
+// isErr reports whether a task's result is an Err.
 func isErr(v value.Slot) bool { return v.IsResult() && v.Variant() == value.VariantErr }
 
-// uncaughtErr is the Err that a task gave, as an error nobody caught.
+// uncaughtErr returns the Err of a task as an uncaught error.
 func (m *VM) uncaughtErr(t *task) *Uncaught {
 	e := &Uncaught{Value: t.result.Fields()[0]}
 	e.describe()
 	if t.way != nil {
 		e.Trace = m.wayPlaces(*t.way, "")
 	}
-	if len(e.Trace) == 0 { // nothing of the program's own made it
+	if len(e.Trace) == 0 { // the program itself created none of it
 		e.Trace = []Place{m.image.place(call{pc: int32(t.fn.entry), level: atEntry})}
 	}
 	e.Place, e.Trace = visible(e.Trace), userView(e.Trace)
