@@ -110,8 +110,8 @@ func (g *generator) build(n int, body func(spilled bool) *builder) {
 		f = body(true)
 	}
 	if f.spill.overflow {
-		g.diags.Add(diag.TooManyRegisters.At(source.Span{Start: f.spill.at, End: f.spill.at}, "`%s` holds too many values at once here", f.out.Name).
-			Hint("split the expression: give its parts to variables, or move some into a function").In(f.info.File.Source))
+		g.diags.Add(diag.TooManyRegisters.At(source.Span{Start: f.spill.at, End: f.spill.at}, "expression in `%s` is too large", f.out.Name).
+			Hint("assign parts of the expression to variables, or move them into a function").In(f.info.File.Source))
 	}
 	g.code, g.positions = f.out.Code, f.out.Positions
 	f.out.Code, f.out.Positions = slices.Clone(g.code), slices.Clone(g.positions)

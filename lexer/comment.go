@@ -33,8 +33,8 @@ func (l *lexer) blockComment() {
 		n := strings.IndexAny(l.src[l.pos:], "*/")
 		if n < 0 {
 			l.pos = len(l.src)
-			l.report(diag.OpenComment, start, start+2, "this comment is never closed").
-				Repair(diag.Offer(diag.Insert(source.Pos(l.firstLineEnd(start+2)), " */"), "Insert `*/`"), "comments nest: each `/*` needs its own `*/`")
+			l.report(diag.OpenComment, start, start+2, "unterminated block comment").
+				Repair(diag.Offer(diag.Insert(source.Pos(l.firstLineEnd(start+2)), " */"), "Insert `*/`"), "comments nest, so each `/*` needs its own `*/`")
 			break
 		}
 		l.pos += n

@@ -252,8 +252,8 @@ func (l *lexer) letters(start int) bool {
 			l.badNames = map[string]bool{}
 		}
 		l.badNames[name] = true
-		l.report(diag.BadName, start, l.pos, "`%s` is not a name", name).
-			Hint("names are made of the letters A-Z and a-z, digits and `_`")
+		l.report(diag.BadName, start, l.pos, "`%s` is not a valid name", name).
+			Hint("names consist of A-Z, a-z, 0-9 and `_`")
 	}
 	return true
 }
@@ -289,25 +289,25 @@ func (l *lexer) stray() {
 		return // reported for the whole file
 	}
 	text := l.src[start:l.pos]
-	d := l.report(diag.Stray, start, l.pos, "`%s` means nothing here", text)
+	d := l.report(diag.Stray, start, l.pos, "unexpected character `%s`", text)
 	switch {
 	case first == '&' && l.refers():
-		d.Repair(diag.Offer(diag.Remove(d.Span), "Remove the `%s`", text), "there are no references: leave it out, values are copied")
+		d.Repair(diag.Offer(diag.Remove(d.Span), "Remove the `%s`", text), "remove it: Concerto has no references, values are copied")
 	case first == '&':
-		d.Repair(diag.Change(d.Span, "&&", "&&", false), "logical and is `&&`")
+		d.Repair(diag.Change(d.Span, "&&", "&&", false), "write `&&` for a logical and")
 	case first == '#' && l.at(0) == '[':
 		if n := strings.IndexByte(l.src[start:], ']'); n >= 0 && !strings.Contains(l.src[start:start+n], "\n") {
 			end := start + n + 1
 			end += len(l.src[end:]) - len(strings.TrimLeft(l.src[end:], " \t\r\n"))
 			d.By(diag.Offer(diag.Remove(span(start, end)), "Remove `%s`", l.src[start:start+n+1]))
 		}
-		d.Hint("decorators are written `@name`, as in `@test`; nothing has to be derived")
+		d.Hint("decorators are written `@name`, such as `@test`; there is no `derive`")
 	case first == '#':
 		d.Advise(l.hash(start, text))
 	case first == '^' || first == '~':
-		d.Hint("there are no operators on bits")
+		d.Hint("Concerto has no bitwise operators")
 	case first == '$':
-		d.Hint("`${ }` stands within strings only")
+		d.Hint("`${ }` is only allowed in strings")
 	case lookalikes[first] != "":
 		d.Advise(lookalike(d.Span, text, first))
 	}
@@ -315,7 +315,7 @@ func (l *lexer) stray() {
 
 // hash is what to do about a run of `#`: first on its line it begins a comment.
 func (l *lexer) hash(start int, text string) diag.Advice {
-	a := diag.Say("comments start with `//`, decorators with `@`")
+	a := diag.Say("comments start with `//`, and decorators with `@`")
 	if before := l.src[:start]; strings.TrimRight(before[strings.LastIndexByte(before, '\n')+1:], " \t") == "" {
 		return a.By(diag.Change(span(start, start+len(text)), "//", "//", false))
 	}
@@ -327,7 +327,7 @@ func lookalike(at source.Span, text string, r rune) diag.Advice {
 	meant := lookalikes[r]
 	a := diag.Say("did you mean " + quoteLookalike(meant) + "?")
 	if r == '\u037e' { // nobody can see the difference
-		a = diag.Say("this is the character U+037E, which looks like `;`: type `;` in its place")
+		a = diag.Say("this is the character U+037E, which looks like `;`: replace it with `;`")
 	}
 	switch {
 	case text != string(r):
@@ -359,11 +359,11 @@ func (l *lexer) otherQuotes(first rune) bool {
 	if first == '`' {
 		name = "a backquote"
 	}
-	d := l.report(diag.Stray, start, l.pos, "%s quotes no string here", name)
+	d := l.report(diag.Stray, start, l.pos, "%s does not start a string", name)
 	if text := line[head : head+n]; len(text) <= 40 && !strings.Contains(text, `"`) {
 		d.Repair(diag.Offer(diag.Replace(d.Span, `"`+text+`"`), "Write `\"%s\"`", text), "write `\"%s\"`", text)
 	} else {
-		d.Hint("write `\"` on both sides, and `\\\"` within")
+		d.Hint("put the text in `\"`, and write `\\\"` for a quote inside it")
 	}
 	return true
 }
@@ -413,7 +413,7 @@ func (l *lexer) checkUTF8() {
 	for i := 0; i < len(l.src); {
 		r, n := utf8.DecodeRuneInString(l.src[i:])
 		if r == utf8.RuneError && n <= 1 {
-			l.report(diag.NotUTF8, i, i+1, "byte 0x%02x is not UTF-8 text", l.src[i]).
+			l.report(diag.NotUTF8, i, i+1, "invalid UTF-8: byte 0x%02x", l.src[i]).
 				Hint("save the file as UTF-8")
 			return
 		}

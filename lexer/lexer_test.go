@@ -141,7 +141,7 @@ func TestManyOpenStrings(t *testing.T) {
 
 // TestAmpersand: what a single & was meant to be shows in what stands before it.
 func TestAmpersand(t *testing.T) {
-	const refers, joins = "there are no references: leave it out, values are copied", "logical and is `&&`"
+	const refers, joins = "remove it: Concerto has no references, values are copied", "write `&&` for a logical and"
 	for text, want := range map[string]string{"&b": refers, "a & b": joins, "f(&b)": refers, "= & b": refers, "1 & b": joins, "x() & b": joins} {
 		_, _, list := lex(t, text)
 		if ds := list.Sorted(); len(ds) != 1 || len(ds[0].Hints) != 1 || ds[0].Hints[0] != want {

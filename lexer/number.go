@@ -99,16 +99,16 @@ func (l *lexer) finishNumber(k Kind, start int) {
 	prefix := len(body) >= 2 && baseOf(body[1]) != 10
 	switch {
 	case l.pos > rest && prefix:
-		l.report(diag.BadNumber, start, l.pos, "`%s` is not a number: `%c` is no digit of base %d", text, l.src[rest], baseOf(body[1]))
+		l.report(diag.BadNumber, start, l.pos, "invalid number `%s`: `%c` is not a digit of base %d", text, l.src[rest], baseOf(body[1]))
 	case l.pos > rest:
-		l.report(diag.BadNumber, start, l.pos, "`%s` is not a number", text).
-			Hint("names do not start with a digit; put a space between a number and a word")
+		l.report(diag.BadNumber, start, l.pos, "invalid number `%s`", text).
+			Hint("a name cannot start with a digit; put a space between a number and a word")
 	case prefix && strings.Trim(body[2:], "_") == "":
-		l.report(diag.BadNumber, start, l.pos, "`%s` has no digits", text)
+		l.report(diag.BadNumber, start, l.pos, "invalid number `%s`: no digits after the prefix", text)
 	case !cleanUnderscores(text):
-		l.report(diag.BadNumber, start, l.pos, "`_` stands between digits only")
+		l.report(diag.BadNumber, start, l.pos, "`_` is only allowed between digits")
 	case k == Float && math.IsInf(FloatValue(text), 0):
-		l.report(diag.BadNumber, start, l.pos, "`%s` is beyond what a Float holds", text).
+		l.report(diag.BadNumber, start, l.pos, "`%s` is too large for a Float", text).
 			Hint("the largest Float is about 1.8e308")
 	}
 }

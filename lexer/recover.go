@@ -57,7 +57,7 @@ func (l *lexer) endsLate(from snapshot, start int, whole Kind) bool {
 func (l *lexer) openString(from snapshot, start int, whole Kind) {
 	if l.restarts >= maxRestarts {
 		l.add(whole, start)
-		l.report(diag.OpenString, from.pos, from.pos+1, "this string is never closed")
+		l.report(diag.OpenString, from.pos, from.pos+1, "unterminated string")
 		return
 	}
 	if l.suspect != nil {
@@ -73,9 +73,9 @@ func (l *lexer) openString(from snapshot, start int, whole Kind) {
 	}
 	l.pos = l.firstLineEnd(from.pos + len(quote))
 	l.add(String, from.pos)
-	d := l.report(diag.OpenString, from.pos, from.pos+len(quote), "this string is never closed")
+	d := l.report(diag.OpenString, from.pos, from.pos+len(quote), "unterminated string")
 	if quote == "'" && labelled(l.src[from.pos+1:]) {
-		d.Hint("a label stands before `for`, `while` or `loop` only")
+		d.Hint("a label is only allowed before `for`, `while` or `loop`")
 	} else {
 		d.Repair(diag.Offer(diag.Insert(source.Pos(l.pos), quote), "Insert `%s`", quote), "close it with `%s`", quote)
 	}
@@ -121,7 +121,7 @@ func (l *lexer) reopen() bool {
 	}
 	if l.restarts >= maxRestarts {
 		l.mode = nil
-		l.report(diag.OpenInterpolation, int(m.open.Start), int(m.open.End), "this `${` is never closed")
+		l.report(diag.OpenInterpolation, int(m.open.Start), int(m.open.End), "unterminated interpolation")
 		return false
 	}
 	l.reopenPlain(m)
@@ -131,8 +131,8 @@ func (l *lexer) reopen() bool {
 func (l *lexer) reopenPlain(m *mode) {
 	l.restore(m.from)
 	l.plainAt = m.from.pos
-	l.report(diag.OpenInterpolation, int(m.open.Start), int(m.open.End), "this `${` is never closed").
-		Advise(diag.Say("close it with `}`, or write `\\${` for the characters themselves").
+	l.report(diag.OpenInterpolation, int(m.open.Start), int(m.open.End), "unterminated interpolation").
+		Advise(diag.Say("close it with `}`, or write `\\${` to get the characters themselves").
 			By(diag.Offer(diag.Insert(source.Pos(l.holeEnd(m)), "}"), "Insert `}`")).
 			By(diag.Offer(diag.Insert(m.open.Start, `\`), "Write `\\${`")))
 }

@@ -135,7 +135,7 @@ func (l *lexer) isApostrophe() bool {
 
 // tellApostrophe reports the first of a string's apostrophes.
 func (l *lexer) tellApostrophe(start int, at []int) {
-	d := l.report(diag.Apostrophe, at[0], at[0]+1, "this `'` ends the string, in the middle of a word")
+	d := l.report(diag.Apostrophe, at[0], at[0]+1, "this `'` ends the string in the middle of a word")
 	if text := l.src[start+1 : l.pos-1]; len(text) <= 40 && !strings.ContainsAny(text, "\"\\$") {
 		quotes := []diag.Edit{diag.Replace(span(start, start+1), `"`), diag.Replace(span(l.pos-1, l.pos), `"`)}
 		d.Repair(diag.Fix{Title: "Use double quotes", Safe: true, Edits: quotes}, "use double quotes: `\"%s\"`", text)
@@ -144,7 +144,7 @@ func (l *lexer) tellApostrophe(start int, at []int) {
 		for _, n := range at {
 			escape.Edits = append(escape.Edits, diag.Insert(source.Pos(n), `\`))
 		}
-		d.Repair(escape, "write `\\'` for an apostrophe, or use double quotes around the string")
+		d.Repair(escape, "write `\\'` for an apostrophe, or put the string in double quotes")
 	}
 }
 
@@ -167,8 +167,8 @@ func (l *lexer) raw() {
 	if i < 0 {
 		l.pos = l.firstLineEnd(start)
 		l.add(String, start)
-		l.report(diag.OpenString, start, body, "this raw string is never closed").
-			Repair(diag.Offer(diag.Insert(source.Pos(l.pos), end), "Insert `%s`", end), "it ends at `%s`", end)
+		l.report(diag.OpenString, start, body, "unterminated raw string").
+			Repair(diag.Offer(diag.Insert(source.Pos(l.pos), end), "Insert `%s`", end), "close it with `%s`", end)
 		return
 	}
 	l.pos = body + i + len(end)
@@ -179,11 +179,11 @@ func (l *lexer) raw() {
 func (l *lexer) checkEscape() {
 	_, n, ok := unescape(l.src[l.pos:])
 	if !ok {
-		d := l.report(diag.BadEscape, l.pos, l.pos+n, "`%s` is not an escape", l.src[l.pos:l.pos+n])
+		d := l.report(diag.BadEscape, l.pos, l.pos+n, "unknown escape sequence `%s`", l.src[l.pos:l.pos+n])
 		if n >= 2 && l.src[l.pos+1] == 'u' {
 			d.Hint("write \\u{…} with one to six hexadecimal digits of a Unicode character")
 		} else {
-			d.Repair(diag.Offer(diag.Insert(source.Pos(l.pos), `\`), "Insert `\\`"), "a backslash itself is `\\\\`; escapes are \\\\ \\\" \\' \\n \\r \\t \\0 \\$ \\u{…}")
+			d.Repair(diag.Offer(diag.Insert(source.Pos(l.pos), `\`), "Insert `\\`"), "write `\\\\` for a backslash; the escape sequences are \\\\ \\\" \\' \\n \\r \\t \\0 \\$ \\u{…}")
 		}
 	}
 	l.pos += n

@@ -131,8 +131,8 @@ type Info struct {
 // kinds is the one table of kinds. The lexer's keywords, the parser's messages
 // and the names in generated code are read from it.
 var kinds = [NumKinds]Info{
-	EOF:        {"EOF", "the end of the file", Special},
-	Bad:        {"Bad", "a stray character", Special},
+	EOF:        {"EOF", "end of file", Special},
+	Bad:        {"Bad", "an unexpected character", Special},
 	Ident:      {"Ident", "a name", Name},
 	Int:        {"Int", "an integer", Literal},
 	Float:      {"Float", "a float", Literal},

@@ -145,13 +145,13 @@ func (p *parser) unclosed(b braces) {
 	if at == b.open && b.errs != p.reports.diags.Len() || p.reports.mute {
 		return
 	}
-	d := diag.Unclosed.At(p.toks[at].Span(), "this `{` is never closed")
+	d := diag.Unclosed.At(p.toks[at].Span(), "unclosed `{`")
 	if at != b.open {
-		d.Label(p.toks[b.open].Span(), "so this one stays open to the end")
+		d.Label(p.toks[b.open].Span(), "therefore this `{` has no matching `}`")
 	}
 	p.reports.lastAt = d.Span.Start
 	p.lost()
-	p.reports.diags.Add(d.In(p.file).Repair(p.closeBlock(at), "add its `}`"))
+	p.reports.diags.Add(d.In(p.file).Repair(p.closeBlock(at), "add the missing `}`"))
 }
 
 // failUnclosed is tellUnclosed that leaves the construct.
@@ -168,7 +168,7 @@ func (p *parser) tellUnclosed(open int) {
 		p.unclosed(braces{open, p.reports.diags.Len()})
 	} else {
 		p.settle(open)
-		p.report(p.closeLine(diag.Unclosed.At(o.Span(), "this `%s` is never closed", p.src[o.Start:o.End]), open))
+		p.report(p.closeLine(diag.Unclosed.At(o.Span(), "unclosed `%s`", p.src[o.Start:o.End]), open))
 	}
 	p.lost()
 }
@@ -191,7 +191,7 @@ func (p *parser) settle(at int) {
 // unopened reports a closing brace too many and passes it, with the closing
 // brackets and separators of the same mistake behind it.
 func (p *parser) unopened() {
-	p.report(diag.Unopened.At(p.span(), "no `{` is open for this `}`").
+	p.report(diag.Unopened.At(p.span(), "unmatched `}`").
 		Repair(diag.Offer(diag.Remove(p.span()), "Remove the `}`"), "remove it"))
 	p.lost()
 	p.balance.excess--

@@ -45,7 +45,7 @@ func (p *parser) closure() ast.Expr {
 
 func (p *parser) closureBlock() ast.Expr {
 	return p.blockExprOr(func() *diag.Diagnostic {
-		return p.expected("`{`").Hint("a closure with a result type has a block as its body")
+		return p.expected("`{`").Hint("the body of a closure with a result type must be a block")
 	})
 }
 
@@ -90,7 +90,7 @@ func (p *parser) closeBar(open int) bool {
 		if p.prev(1) == lexer.Comma && p.leavesBars(open) {
 			d = diag.Unexpected.At(p.behind(), "expected %s, found %s", "a parameter or `|`", endOfLine)
 		}
-		p.tell(d.Label(p.toks[open].Span(), "the closure's parameters start here"))
+		p.tell(d.Label(p.toks[open].Span(), "the parameters of the closure start here"))
 		if !p.stops() && !p.newLine() {
 			panic(bailout{})
 		}
@@ -123,8 +123,8 @@ func (p *parser) fnClosure() ast.Expr {
 	start := p.here()
 	p.next()
 	if p.k == lexer.Ident {
-		p.fail(diag.Unexpected.At(p.span(), "a function with a name cannot stand in an expression").
-			Hint("leave out the name, or declare it as a statement of its own"))
+		p.fail(diag.Unexpected.At(p.span(), "a function with a name is not allowed in an expression").
+			Hint("remove the name, or declare the function in its own statement"))
 	}
 	open := p.i
 	p.want(lexer.LParen)
@@ -138,7 +138,7 @@ func (p *parser) fnClosure() ast.Expr {
 	p.setting = outer
 	p.deeper()
 	n.Body = p.blockExprOr(func() *diag.Diagnostic {
-		return p.expected("`{`").Hint("an `fn` has a block as its body; `|x| x + 1` takes any expression")
+		return p.expected("`{`").Hint("the body of `fn` must be a block; `|x| x + 1` accepts any expression")
 	})
 	p.setting.shallower()
 	n.IDBase = p.base(start)
@@ -204,10 +204,10 @@ func (p *parser) handler(b braces, h *ast.Handler) {
 	if p.k == lexer.Ident {
 		d := p.expected("a message type")
 		if p.peek(1) != lexer.FatArrow {
-			p.fail(d.Hint("message types are strings: `\"%s\" => …`", p.text()))
+			p.fail(d.Hint("a message type is a string: `\"%s\" => …`", p.text()))
 		}
 		d.Hints, d.Fixes = nil, nil
-		p.report(d.Repair(diag.Sure(diag.Replace(p.span(), `"`+p.text()+`"`), "Write `\"%s\"`", p.text()), "message types are strings: `\"%s\" => …`", p.text()))
+		p.report(d.Repair(diag.Sure(diag.Replace(p.span(), `"`+p.text()+`"`), "Write `\"%s\"`", p.text()), "a message type is a string: `\"%s\" => …`", p.text()))
 		h.Type = &ast.StringLit{IDBase: p.baseAt(p.span()), Value: p.text()}
 		p.next()
 	} else {
@@ -238,7 +238,7 @@ func (p *parser) handler(b braces, h *ast.Handler) {
 	switch h.Value.(type) {
 	case *ast.Closure, *ast.PathExpr, *ast.BadExpr:
 	default:
-		d := diag.BadHandler.At(h.Value.Span(), "a handler is a closure or the name of a function").
+		d := diag.BadHandler.At(h.Value.Span(), "a handler must be a closure or the name of a function").
 			Repair(diag.Offer(diag.Insert(h.Value.Span().Start, "|_message| "), "Insert `|_message|`"), "write `|message| …`")
 		if p.k == lexer.FatArrow {
 			h.Value = nil

@@ -24,7 +24,7 @@ func (p *parser) headExpr() ast.Expr {
 	x := p.binary(ast.PrecPipe)
 	p.setting.inHead = head
 	if p.k == lexer.Assign {
-		p.fail(p.expected("`{`").Repair(diag.Offer(diag.Replace(p.span(), "=="), "Change to `==`"), "`==` compares: `%s == %s`", p.textOf(x.Span(), "x"), p.textAt(min(p.i+1, len(p.toks)-1))))
+		p.fail(p.expected("`{`").Repair(diag.Offer(diag.Replace(p.span(), "=="), "Change to `==`"), "write `==` to compare: `%s == %s`", p.textOf(x.Span(), "x"), p.textAt(min(p.i+1, len(p.toks)-1))))
 	}
 	return x
 }
@@ -50,7 +50,7 @@ func (p *parser) headStruct() *diag.Diagnostic {
 		return nil
 	}
 	start := p.toks[p.pathBefore(p.i)].Start
-	return diag.HeadStruct.At(source.Span{Start: start, End: p.toks[end].End}, "a struct literal cannot stand in a head").
+	return diag.HeadStruct.At(source.Span{Start: start, End: p.toks[end].End}, "a struct literal is not allowed here, because `{` starts the body").
 		Repair(p.inParens(), "put it in parentheses: `(%s { … })`", p.src[start:p.prevEnd()])
 }
 
@@ -62,7 +62,7 @@ func (p *parser) body() *ast.Block {
 	return p.blockOr(func() *diag.Diagnostic {
 		d := p.expected("`{`")
 		if len(d.Hints) == 0 {
-			d.Hint("a body stands in braces: `{ … }`")
+			d.Hint("the body must be in braces: `{ … }`")
 		}
 		return d
 	})
@@ -110,8 +110,8 @@ func (p *parser) oneCondition(n *ast.LetCond) {
 	default:
 		return
 	}
-	p.report(diag.Unexpected.At(and.OpSpan, "no second condition follows a pattern").
-		Hint("put it into the block: `if let %s = %s { if %s { … } }`", shorten(p.src[n.Pattern.Span().Start:n.Pattern.Span().End]),
+	p.report(diag.Unexpected.At(and.OpSpan, "a condition is not allowed after the value of `if let`").
+		Hint("move it into the block: `if let %s = %s { if %s { … } }`", shorten(p.src[n.Pattern.Span().Start:n.Pattern.Span().End]),
 			shorten(p.src[and.X.Span().Start:and.X.Span().End]), shorten(p.src[and.Y.Span().Start:and.Y.Span().End])))
 	n.X = and.X
 }
@@ -220,11 +220,11 @@ func (p *parser) arm(b braces, a *ast.Arm) {
 	if (p.k == lexer.Arrow || p.k == lexer.Colon) && startsExpr[p.peek(1)] {
 		at := source.Span{Start: p.prevEnd(), End: p.tok().End}
 		p.report(diag.Unexpected.At(p.span(), "expected `=>`, found %s", p.found()).
-			Repair(diag.Sure(diag.Replace(at, " =>"), "Change to `=>`"), "an arm's arrow is `=>`: `%s => …`", p.textOf(a.Pattern.Span(), "pattern")))
+			Repair(diag.Sure(diag.Replace(at, " =>"), "Change to `=>`"), "write `=>` after the pattern: `%s => …`", p.textOf(a.Pattern.Span(), "pattern")))
 	} else if p.k != lexer.FatArrow {
 		d := p.expected("`=>`")
 		if binaryOps[p.k] != ast.OpNone {
-			d.Hints = []string{"a condition stands behind `if`: `" + p.prevText() + " if " + p.prevText() + " " + p.text() + " … => …`"}
+			d.Hints = []string{"write `if` before the condition: `" + p.prevText() + " if " + p.prevText() + " " + p.text() + " … => …`"}
 		}
 		p.tell(d)
 		if !p.stops() && !p.newLine() {
@@ -266,12 +266,12 @@ func (p *parser) armEnd(b braces) {
 		if !p.left(b) {
 			e := p.prevEnd()
 			d.Span = source.Span{Start: e, End: e}
-			p.report(d.Repair(diag.Offer(diag.Insert(e, ","), "Insert `,`"), "end this one with `,`"))
+			p.report(d.Repair(diag.Offer(diag.Insert(e, ","), "Insert `,`"), "add `,` after this arm"))
 		}
 		return
 	}
 	if p.k == lexer.Semi {
-		p.report(d.Repair(diag.Offer(diag.Replace(p.span(), ","), "Change to `,`"), "end it with `,`; several statements need a block"))
+		p.report(d.Repair(diag.Offer(diag.Replace(p.span(), ","), "Change to `,`"), "end the arm with `,`, or put several statements into a block"))
 		p.next()
 		return
 	}
@@ -329,14 +329,14 @@ func (p *parser) foreignHeader() bool {
 	default:
 		return false
 	}
-	hint := "write `for i in 0..n { … }`, or a `while` loop"
+	hint := "write `for i in 0..n { … }` or a `while` loop"
 	end := p.partner(p.i)
 	for i := p.i; i < end; i++ {
 		if t := p.textAt(i); p.kindAt(i) == lexer.Ident && t == "of" || p.kindAt(i) == lexer.In {
-			hint = "write `for " + p.textAt(p.i+2) + " in …`, without parentheses"
+			hint = "write `for " + p.textAt(p.i+2) + " in …` without parentheses"
 		}
 	}
-	p.report(diag.Unexpected.At(p.span(), "a `for` has no header in parentheses").Hint("%s", hint))
+	p.report(diag.Unexpected.At(p.span(), "`for` does not take a header in parentheses").Hint("%s", hint))
 	p.seek(max(end, p.i))
 	p.lost()
 	p.next()
@@ -348,7 +348,7 @@ func (p *parser) iterated() ast.Expr {
 	if p.k != lexer.In {
 		d := p.expected("`in`")
 		if p.k == lexer.Assign || p.k == lexer.Semi && !p.stmtEnds() {
-			p.tell(d.Hint("a for runs over a collection: `for i in 0..n { … }`"))
+			p.tell(d.Hint("`for` iterates over a collection: `for i in 0..n { … }`"))
 			for p.next(); p.k != lexer.LBrace && p.k != lexer.EOF && !p.newLine(); {
 				p.next()
 			}
@@ -400,15 +400,15 @@ func (p *parser) parallelFor() ast.Expr {
 	n := &ast.ParallelFor{}
 	if p.k == lexer.At {
 		if !p.limitAhead() {
-			p.fail(diag.StrayDecorator.At(p.span(), "a decorator cannot stand here").
-				Hint("`@limit(n)` stands right before `parallel for`"))
+			p.fail(diag.StrayDecorator.At(p.span(), "a decorator is not allowed here").
+				Hint("write `@limit(n)` directly before `parallel for`"))
 		}
 		p.next()
 		p.next()
 		at := p.span()
 		args, _ := p.args()
 		if len(args) != 1 || args[0].Name != nil {
-			p.fail(diag.Unexpected.At(at, "`@limit` takes one number"))
+			p.fail(diag.Unexpected.At(at, "`@limit` takes exactly one number"))
 		}
 		n.Limit = args[0].Value
 	}
@@ -431,7 +431,7 @@ func (p *parser) tryExpr() ast.Expr {
 	if p.k == lexer.Ident && p.peek(1) == lexer.LBrace {
 		if hint := foreign.Between.Hint(p.text()); hint != "" && !p.newLine() && len(foreign.Between.Find(p.text()).Ours) == 0 {
 			word := p.text()
-			p.report(diag.Unexpected.At(p.span(), "`%s` follows no `try`", word).
+			p.report(diag.Unexpected.At(p.span(), "`%s` is not part of `try`", word).
 				Repair(diag.Offer(diag.Remove(source.Span{Start: p.here(), End: p.here() + source.Pos(len(word)+1)}), "Remove `%s`", word), "%s", hint))
 			p.lost()
 			p.next()
@@ -451,9 +451,9 @@ func (p *parser) catch() *ast.Catch {
 			d := p.expected("an error type or `{`")
 			if p.k == lexer.LParen && p.peek(1) == lexer.Ident && p.peek(2) == lexer.RParen {
 				d.Hints, d.Fixes = nil, nil
-				p.fail(d.Repair(diag.Change(source.Span{Start: p.toks[p.i-1].End, End: p.here()}, "catch Error", " Error", false), "name the type before: `catch Error(%s) { … }` takes all, `catch HostError(%[1]s) { … }` one kind", p.textAt(p.i+1)))
+				p.fail(d.Repair(diag.Change(source.Span{Start: p.toks[p.i-1].End, End: p.here()}, "catch Error", " Error", false), "name the error type: `catch Error(%s) { … }` catches every error, `catch HostError(%[1]s) { … }` only one kind", p.textAt(p.i+1)))
 			}
-			p.fail(d.Hint("name the type before: `catch Error(e) { … }` takes all, `catch HostError(e) { … }` one kind"))
+			p.fail(d.Hint("name the error type: `catch Error(e) { … }` catches every error, `catch HostError(e) { … }` only one kind"))
 		}
 		c.Type = p.namedType(true)
 		if p.k == lexer.LParen {

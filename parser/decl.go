@@ -188,16 +188,16 @@ func (p *parser) looseStatement() bool {
 
 // loose makes the diagnostic for a statement at module level.
 func (p *parser) loose() *diag.Diagnostic {
-	d := diag.LooseStatement.At(p.statementSpan(), "a statement cannot stand at module level")
+	d := diag.LooseStatement.At(p.statementSpan(), "statements are not allowed at module level")
 	if p.k == lexer.Let && p.peek(1) == lexer.Ident && p.peek(2) == lexer.Assign {
 		d.Repair(diag.Change(p.span(), "const", "const", false),
-			"a value that never changes can be a `const`; what changes and lasts is a `hashmap`, or the state of a `tool`")
+			"declare a constant with `const`; use a `hashmap` or a field of a `tool` for state that changes")
 	}
 	if p.k == lexer.Let && p.peek(1) == lexer.Mut {
-		return d.Hint("what changes and lasts is a `hashmap`, or the state of a `tool`; what one function changes is declared in it")
+		return d.Hint("use a `hashmap` or a field of a `tool` for state that changes; declare a variable of one function inside it")
 	}
 	if p.k == lexer.Ident && p.peek(1) == lexer.LParen && len(foreign.Declaration.Find(p.text()).Ours) == 1 && foreign.Declaration.Find(p.text()).Ours[0] == "fn" {
-		return d.Hint("a method is declared with its type: `impl T { fn name(self) { … } }`")
+		return d.Hint("methods are declared in an `impl`: `impl T { fn name(self) { … } }`")
 	}
 	return d.Hint("put it into a function: `fn main() { … }`")
 }
@@ -275,7 +275,7 @@ func (p *parser) fnDecl(h head) *ast.FnDecl {
 		p.next()
 	case ok:
 		if p.k == lexer.Semi {
-			p.report(p.expected("`{`").Hint("a function has a body: `{ … }`"))
+			p.report(p.expected("`{`").Hint("a function needs a body: `{ … }`"))
 			n.Body = &ast.Block{}
 			n.Body.Sp = p.behind()
 			p.flaws = append(p.flaws, ast.Flaw{Node: n.Body, Span: n.Body.Sp})
@@ -304,7 +304,7 @@ func (p *parser) fnBody() *ast.Block {
 	return p.blockOr(func() *diag.Diagnostic {
 		d := p.expected("`{`")
 		if len(d.Hints) == 0 && !p.newLine() && (p.k == lexer.Colon || p.k == lexer.Ident) {
-			d.Hint("a result type stands after `->`")
+			d.Hint("write `->` before the result type")
 		}
 		return d
 	})
@@ -466,7 +466,7 @@ var storeKinds = map[lexer.Kind]ast.StoreKind{
 func (p *parser) storeDecl(h head) *ast.StoreDecl {
 	if k := p.peek(2); p.peek(1) == lexer.Ident && (k == lexer.Assign || k == lexer.Semi) {
 		w, name := p.text(), p.textAt(p.i+1)
-		p.fail(diag.StoreNeedsValue.At(p.toks[p.i+1].Span(), "the %s `%s` needs a type and a value", w, name).
+		p.fail(diag.StoreNeedsValue.At(p.toks[p.i+1].Span(), "%s `%s` needs a type and a value", w, name).
 			Advise(p.completeStore(w, name)))
 	}
 	kind := storeKinds[p.k]

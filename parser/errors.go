@@ -148,7 +148,7 @@ func (r *reports) caught(e any) {
 // atEnd wants the end of the text.
 func (p *parser) atEnd() {
 	if p.k != lexer.EOF {
-		p.failExpected("the end of the text")
+		p.failExpected("end of file")
 	}
 }
 
@@ -171,7 +171,7 @@ func (p *parser) foundAt(i int) string {
 		return "`" + shorten(p.textAt(i)) + "`"
 	case lexer.String, lexer.StringHead:
 		if t := p.textAt(i); len(t) <= 24 && !strings.Contains(t, "\n") {
-			return "the string `" + t + "`"
+			return "string `" + t + "`"
 		}
 		return "a string"
 	default:
@@ -242,7 +242,7 @@ func (p *parser) failName() { p.fail(p.noName(p.i)) }
 func (p *parser) shortField(what string) {
 	if p.k.IsKeyword() {
 		word := p.textAt(p.i)
-		p.fail(diag.ReservedName.At(p.span(), "`%s` is a reserved word: a field may have that name, a variable may not", word).
+		p.fail(diag.ReservedName.At(p.span(), "the reserved word `%s` can be the name of a field, but not of a variable", word).
 			Repair(diag.Offer(diag.Insert(p.tok().End, ": "+word+"_"), "Write `%s: %[1]s_`", word), "write `%s: %s`", word, what))
 	}
 }
@@ -251,11 +251,11 @@ func (p *parser) noName(i int) *diag.Diagnostic {
 	t := p.toks[i]
 	if t.Kind.IsKeyword() && i > 0 && p.startsLine(i) && (startsDecl[t.Kind] || startsStmt[t.Kind]) {
 		e := p.toks[i-1].End
-		d := diag.Unexpected.At(source.Span{Start: e, End: e}, "expected a name, found the end of the line")
-		return d.Hint("complete `%s …`, or remove it", p.textAt(i-1))
+		d := diag.Unexpected.At(source.Span{Start: e, End: e}, "expected a name, found end of line")
+		return d.Hint("complete `%s …` or remove it", p.textAt(i-1))
 	}
 	if t.Kind.IsKeyword() && i > 0 && p.toks[i-1].Kind == lexer.At {
-		d := diag.ReservedName.At(t.Span(), "`%s` is a reserved word, and no decorator", p.textAt(i))
+		d := diag.ReservedName.At(t.Span(), "the reserved word `%s` is not a decorator", p.textAt(i))
 		if hint := foreign.Decorator.Hint(p.textAt(i)); hint != "" {
 			if p.kindAt(i+1) == lexer.Fn && p.kindAt(i+2) == lexer.Ident {
 				d.Cause = "tool function " + p.textAt(i+2)
@@ -263,11 +263,11 @@ func (p *parser) noName(i int) *diag.Diagnostic {
 			return d.By(p.toolFix(i)...).Hint("%s", hint)
 		}
 		at := source.Span{Start: p.toks[i-1].Start, End: t.End}
-		return d.Repair(diag.Offer(diag.Remove(at), "Remove `@%s`", p.textAt(i)), "remove it: `@` stands before a decorator's name")
+		return d.Repair(diag.Offer(diag.Remove(at), "Remove `@%s`", p.textAt(i)), "remove it: `@` must be followed by the name of a decorator")
 	}
 	if t.Kind.IsKeyword() {
-		d := diag.ReservedName.At(t.Span(), "`%s` is a reserved word and cannot be a name", p.textAt(i))
-		return d.Repair(p.renameReserved(i), "choose another name, such as `%s_`", p.textAt(i))
+		d := diag.ReservedName.At(t.Span(), "the reserved word `%s` cannot be a name", p.textAt(i))
+		return d.Repair(p.renameReserved(i), "use another name, such as `%s_`", p.textAt(i))
 	}
 	save := p.i
 	p.seek(i)
@@ -277,8 +277,8 @@ func (p *parser) noName(i int) *diag.Diagnostic {
 }
 
 func (p *parser) failDeep() {
-	p.report(diag.TooDeep.At(p.span(), "nested more than %d deep", maxNesting).
-		Hint("split the code, or build the value step by step"))
+	p.report(diag.TooDeep.At(p.span(), "nested more than %d levels deep", maxNesting).
+		Hint("split the code into functions, or build the value step by step"))
 	p.reports.tooDeep = true
 	panic(bailout{})
 }
@@ -296,7 +296,7 @@ var declWords = func() (words []string) {
 // failDeclaration reports a word that starts no declaration.
 func (p *parser) failDeclaration() {
 	w := p.text()
-	d := diag.NoDeclaration.At(p.span(), "`%s` starts no declaration", shorten(w))
+	d := diag.NoDeclaration.At(p.span(), "expected a declaration, found `%s`", shorten(w))
 	if a := p.declarationInstead(w); a.Is() {
 		d.Advise(a)
 	} else if hint := foreign.Declaration.Hint(w); hint != "" {
@@ -311,7 +311,7 @@ func (p *parser) failDeclaration() {
 	} else if near := suggest.Nearest(w, declWords); near != "" {
 		d.Meant(p.span(), near, suggest.Certain(w, near, declWords))
 	} else {
-		d.Hint("declarations start with one of: %s", strings.Join(declWords, " "))
+		d.Hint("a declaration starts with one of: %s", strings.Join(declWords, " "))
 	}
 	p.fail(d)
 }

@@ -34,7 +34,7 @@ func (p *parser) unexpectedInForm(words []string) *diag.Diagnostic {
 	case "`:`":
 		return p.colonExpected()
 	case "`->`":
-		return p.expected(first).Hint("a function stage declares its result: `-> Type`")
+		return p.expected(first).Hint("declare the result of a function stage: `-> Type`")
 	case "`=`":
 		switch {
 		case p.incomplete():
@@ -42,13 +42,13 @@ func (p *parser) unexpectedInForm(words []string) *diag.Diagnostic {
 			head := p.text() + " " + p.prevText()
 			return p.expected(first).Repair(diag.Change(source.Span{Start: p.toks[p.i-2].Start, End: p.tok().End}, head, head, false), "write `%s { … }`", head)
 		case p.k.IsWord() || p.k.Info().Class == lexer.Literal:
-			return p.expected(first).Hint("write `=` before %s", p.found())
+			return p.expected(first).Hint("add `=` before %s", p.found())
 		case p.k == lexer.Semi:
 			value := "…"
 			if i := p.lineStart(); p.toks[i].Kind == lexer.HashMap {
 				value = "HashMap::new()"
 			}
-			return p.expected(first).Hint("a value is missing: `= %s;`", value)
+			return p.expected(first).Hint("add a value: `= %s;`", value)
 		}
 	}
 	return p.expected(words[0])
@@ -66,9 +66,9 @@ func (p *parser) colonExpected() *diag.Diagnostic {
 		if next := p.toks[min(p.i+1, len(p.toks)-1)]; next.Kind.Info().Class == lexer.Literal || next.Kind == lexer.Ident {
 			value = p.textOf(next.Span(), "…")
 		}
-		d.Repair(diag.Sure(diag.Replace(at, ":"), "Change to `:`"), "a value follows `:` here: `%s: %s`", p.prevText(), value)
+		d.Repair(diag.Sure(diag.Replace(at, ":"), "Change to `:`"), "write `:` before the value: `%s: %s`", p.prevText(), value)
 	case p.k == lexer.LParen:
-		d.Hint("a method starts with `fn`")
+		d.Hint("declare a method with `fn`")
 	case p.k.IsWord():
 		return p.typeFirst(d)
 	}

@@ -157,11 +157,11 @@ func (p *parser) rangeRest(lo ast.Expr) ast.Expr {
 		since := p.progress()
 		n.Hi = p.lateOperand(since, p.binary(ast.PrecRange+1))
 	case p.setting.slice < 0 || p.k != lexer.RBracket || n.Inclusive:
-		p.fail(diag.OpenRange.At(at, "this range has no end").
-			Hint("write it, as in `0..10`; only slices, `xs[1..]`, leave it out"))
+		p.fail(diag.OpenRange.At(at, "range without an end").
+			Hint("add the end, such as `0..10`; only a slice such as `xs[1..]` can omit it"))
 	}
 	if p.k == lexer.DotDot || p.k == lexer.DotDotEq {
-		p.fail(diag.ChainedRange.At(p.span(), "a range cannot be an end of a range").Label(at, "the first range"))
+		p.fail(diag.ChainedRange.At(p.span(), "a range cannot be the bound of another range").Label(at, "the first range"))
 	}
 	n.IDBase = p.base(start)
 	return n

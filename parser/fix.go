@@ -67,7 +67,7 @@ var inPlace = map[string]bool{
 // giveType is what to do about a parameter without a type: a plain default says which.
 func (p *parser) giveType(name *ast.Ident) diag.Advice {
 	typed := name.Name + ": " + p.likelyType()
-	a := diag.Say("write its type after the name: `" + typed + "`")
+	a := diag.Say("add a type: `" + typed + "`")
 	if p.k == lexer.Assign && (p.likelyType() != "String" || p.peek(1) == lexer.String) {
 		return a.By(diag.Offer(diag.Replace(name.Sp, typed), "Write `%s`", typed))
 	}
@@ -77,7 +77,7 @@ func (p *parser) giveType(name *ast.Ident) diag.Advice {
 // moveForward puts an argument before the named ones that it stands behind.
 func (p *parser) moveForward(before []*ast.Arg, a *ast.Arg) diag.Fix {
 	i := slices.IndexFunc(before, func(x *ast.Arg) bool { return x.Name != nil })
-	return diag.Fix{Title: "Move it before the named ones", Edits: []diag.Edit{
+	return diag.Fix{Title: "Move it before the named arguments", Edits: []diag.Edit{
 		diag.Insert(before[i].Sp.Start, p.src[a.Sp.Start:a.Sp.End]+", "),
 		diag.Remove(source.Span{Start: before[len(before)-1].Sp.End, End: a.Sp.End}),
 	}}
@@ -85,7 +85,7 @@ func (p *parser) moveForward(before []*ast.Arg, a *ast.Arg) diag.Fix {
 
 // onePayload is what to do about an emit of no or several values.
 func onePayload(args []*ast.Arg) diag.Advice {
-	a := diag.Say("put several values into one: `emit(channel, [a, b])`")
+	a := diag.Say("put several values into an array: `emit(channel, [a, b])`")
 	if len(args) < 3 {
 		return a
 	}
@@ -182,7 +182,7 @@ func (p *parser) closeLine(d *diag.Diagnostic, open int) *diag.Diagnostic {
 
 // moveOut is what to do about a declaration in a block, whose word is at hand: it moves to the end of the file.
 func (p *parser) moveOut(start source.Pos) diag.Advice {
-	a := diag.Say("move it to module level")
+	a := diag.Say("move the declaration to module level")
 	open := p.i
 	for open < len(p.toks)-1 && p.toks[open].Kind != lexer.LBrace && p.toks[open].Kind != lexer.Semi {
 		open++
@@ -276,10 +276,10 @@ func (p *parser) declarationInstead(word string) diag.Advice {
 	switch word {
 	case "interface", "protocol", "abstract":
 		if p.peek(1) == lexer.Ident && p.peek(2) == lexer.LBrace && p.kindAt(p.i+3) == lexer.Ident && (p.kindAt(p.i+4) == lexer.Colon || p.kindAt(p.i+4) == lexer.Question) {
-			return diag.Say("data with fields is a `struct`; a `trait` has methods").By(diag.Change(p.span(), "struct", "struct", false))
+			return diag.Say("use `struct` for data with fields; a `trait` contains methods").By(diag.Change(p.span(), "struct", "struct", false))
 		}
 	case "import", "from":
-		const files = "a file is a module: `mod name;` reads name.conc, and `use name::x;` names what it has"
+		const files = "every file is a module: `mod name;` loads name.conc, and `use name::x;` imports x from it"
 		if len(words) == 4 && word == "from" && words[2] == "import" {
 			path := strings.ReplaceAll(words[1], ".", "::") + "::" + words[3]
 			if words[3] == "*" || strings.ContainsAny(words[1]+words[3], "\"'{}(),") {
@@ -316,7 +316,7 @@ func (p *parser) declareFix() []diag.Fix {
 		assign := source.Span{Start: first.End, End: p.toks[p.i+1].End}
 		return []diag.Fix{{Title: "Declare it with `let`", Edits: []diag.Edit{diag.Insert(first.Start, "let "), diag.Replace(assign, " =")}}}
 	case p.k == lexer.Comma && p.peek(2) == lexer.Assign && p.prev(2) == lexer.Let:
-		return []diag.Fix{{Title: "Put the names into parentheses", Edits: []diag.Edit{diag.Insert(first.Start, "("), diag.Insert(p.toks[p.i+1].End, ")")}}}
+		return []diag.Fix{{Title: "Put the names in parentheses", Edits: []diag.Edit{diag.Insert(first.Start, "("), diag.Insert(p.toks[p.i+1].End, ")")}}}
 	}
 	return nil
 }
@@ -329,7 +329,7 @@ func (p *parser) leaveOut() []diag.Fix {
 
 // pairFix is for `for i, x in xs` and `for i, x := range xs`, whose `,` is at hand.
 func (p *parser) pairFix() []diag.Fix {
-	fix := diag.Fix{Title: "Take the pair apart in parentheses", Edits: []diag.Edit{diag.Insert(p.toks[p.i-1].Start, "("), diag.Insert(p.toks[p.i+1].End, ")")}}
+	fix := diag.Fix{Title: "Put the pair in parentheses", Edits: []diag.Edit{diag.Insert(p.toks[p.i-1].Start, "("), diag.Insert(p.toks[p.i+1].End, ")")}}
 	switch {
 	case p.peek(1) != lexer.Ident:
 		return nil

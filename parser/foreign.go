@@ -29,7 +29,7 @@ func says(hint string) func(*parser) string { return func(*parser) string { retu
 // misfits are looked through in order; the first that holds is told.
 var misfits = []misfit{
 	{lexer.FatArrow, func(p *parser) bool { return p.after(lexer.Ident) || p.after(lexer.RParen) },
-		says("a closure is written `|x| …`"), func(p *parser) []diag.Fix {
+		says("write a closure as `|x| …`"), func(p *parser) []diag.Fix {
 			if !p.after(lexer.Ident) {
 				return nil
 			}
@@ -39,13 +39,13 @@ var misfits = []misfit{
 	{lexer.PathSep, func(p *parser) bool {
 		return p.peek(1) == lexer.Less && p.after(lexer.Ident, lexer.Dot) && p.prevText() == "collect"
 	},
-		says("leave it out: `map`, `filter` and the others give an Array already"), (*parser).withoutCollect, false},
+		says("remove it: `map`, `filter` and similar methods already return an Array"), (*parser).withoutCollect, false},
 	{lexer.PathSep, func(p *parser) bool { return p.peek(1) == lexer.Less },
-		says("type arguments follow the name directly: `f<T>(…)`"), func(p *parser) []diag.Fix {
+		says("write type arguments directly after the name: `f<T>(…)`"), func(p *parser) []diag.Fix {
 			return []diag.Fix{diag.Offer(diag.Remove(p.span()), "Remove the `::`")}
 		}, false},
 	{lexer.Bar, func(p *parser) bool { return p.after(lexer.Ident) && p.prevText() == "move" },
-		says("leave out `move`: a closure takes what it uses by itself"), (*parser).leaveOut, true},
+		says("remove `move`: a closure captures variables without it"), (*parser).leaveOut, true},
 	{lexer.Ident, func(p *parser) bool { return p.after(lexer.Ident) && p.prevText() == "go" },
 		func(p *parser) string { return foreign.Start.Hint("go") }, (*parser).leaveOut, true},
 	{lexer.Ident, func(p *parser) bool { return p.after(lexer.Ident) && p.prevText() == "new" },
@@ -55,44 +55,44 @@ var misfits = []misfit{
 			return []diag.Fix{diag.Change(source.Span{Start: p.toks[p.i-1].Start, End: p.here()}, "!", "!", false)}
 		}, true},
 	{lexer.String, func(p *parser) bool { return p.after(lexer.Less) && strings.HasPrefix(p.text(), "'") },
-		says("there are no lifetimes: leave `<'a>` out, and `&` too, since values are copied"), nil, false},
+		says("Concerto has no lifetimes and no references: remove `<'a>` and `&`, values are copied"), nil, false},
 	{lexer.Assign, func(p *parser) bool {
 		return p.after(lexer.Ident) && (p.prev(2) == lexer.LBrace || p.prev(2) == lexer.Comma) && p.peek(1) != lexer.Assign && p.enumAround()
 	},
-		says("a variant has no value of its own: write its name alone, and give values in a function with `match`"), func(p *parser) []diag.Fix {
+		says("a variant has no numeric value: write only its name, and compute values in a function with `match`"), func(p *parser) []diag.Fix {
 			end := p.toks[p.i+1].End
 			return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: p.toks[p.i-1].End, End: end}), "Remove the value")}
 		}, false},
 	{lexer.LBrace, func(p *parser) bool { return p.kindAt(max(p.i-2, 0)) == lexer.For },
-		says("what goes on while a condition holds is `while … { … }`, what goes on until it is left `loop { … }`"), func(p *parser) []diag.Fix {
+		says("write `while … { … }` for a loop with a condition, or `loop { … }` for an endless loop"), func(p *parser) []diag.Fix {
 			return []diag.Fix{diag.Change(p.toks[p.i-2].Span(), "while", "while", false)}
 		}, false},
 	{lexer.Colon, func(p *parser) bool { return p.after(lexer.Ident, lexer.For) && p.peek(1) == lexer.Assign },
-		says("a `for` runs over a collection: `for i in 0..n { … }`"), nil, false},
+		says("`for` iterates over a collection: `for i in 0..n { … }`"), nil, false},
 	{lexer.LParen, func(p *parser) bool { return p.after(lexer.Ident, lexer.Struct) },
-		says("fields have names: `struct P { x: Int, y: Int }`"), (*parser).nameFields, false},
+		says("fields need names: `struct P { x: Int, y: Int }`"), (*parser).nameFields, false},
 	{lexer.LParen, func(p *parser) bool { return p.after(lexer.Pub) },
-		says("what is `pub` can be used in the whole program: write `pub` alone"), func(p *parser) []diag.Fix {
+		says("write only `pub`; it makes the declaration visible in the whole program"), func(p *parser) []diag.Fix {
 			end := p.toks[p.partner(p.i)].End
 			return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: p.here(), End: end}), "Remove `%s`", p.src[p.here():end])}
 		}, false},
 	{lexer.LParen, func(p *parser) bool {
 		return p.after(lexer.Ident) && p.prev(2) == lexer.Colon && functionTypes[p.prevText()]
 	},
-		says("a function's type is written `fn(Int) -> String`"), func(p *parser) []diag.Fix {
+		says("write a function type as `fn(Int) -> String`"), func(p *parser) []diag.Fix {
 			return []diag.Fix{diag.Change(p.toks[p.i-1].Span(), "fn", "fn", false)}
 		}, false},
 	{lexer.Ident, func(p *parser) bool { return p.after(lexer.Ident) && (p.prevText() == "dyn" || p.prevText() == "Box") },
-		says("a trait bounds a type parameter: `fn f<T: Trait>(x: T)`"), nil, false},
+		says("use a trait as the bound of a type parameter: `fn f<T: Trait>(x: T)`"), nil, false},
 	{lexer.Ident, func(p *parser) bool {
 		return p.text() == "is" && p.peek(1) == lexer.Ident && p.textAt(p.i+1) == "not"
-	}, says("what is different is asked by `!=`; `match` asks for a variant"), func(p *parser) []diag.Fix {
+	}, says("write `!=` to compare values, or `match` to check for a variant"), func(p *parser) []diag.Fix {
 		return []diag.Fix{diag.Change(source.Span{Start: p.here(), End: p.toks[p.i+1].End}, "!=", "!=", false)}
 	}, false},
 	{lexer.For, func(p *parser) bool { return !p.newLine() },
-		says("a new array is made by a method: `xs.map(|x| …)`, `xs.filter(|x| …)`"), nil, false},
+		says("create a new array with a method: `xs.map(|x| …)` or `xs.filter(|x| …)`"), nil, false},
 	{lexer.In, func(p *parser) bool { return true },
-		says("`in` stands in a `for` only: ask `xs.contains(x)`, of a map `m.has(key)`"), (*parser).containsFix, false},
+		says("`in` is only allowed in a `for`: write `xs.contains(x)`, or `m.has(key)` for a map"), (*parser).containsFix, false},
 	{lexer.Not, func(p *parser) bool { return p.after(lexer.Ident) && p.adjoins() }, (*parser).macroHint, func(p *parser) []diag.Fix {
 		if p.prevText() == "vec" {
 			return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: p.toks[p.i-1].Start, End: p.tok().End}), "Remove `vec!`")}
@@ -102,40 +102,40 @@ var misfits = []misfit{
 	{lexer.String, (*parser).prefixed, (*parser).prefixHint, (*parser).prefixFix, false},
 	{lexer.StringHead, (*parser).prefixed, (*parser).prefixHint, nil, false},
 	{lexer.String, func(p *parser) bool { return p.after(lexer.Use) },
-		says("a file is a module: `mod name;` reads name.conc, and `use name::x;` names what it has"), nil, false},
+		says("every file is a module: `mod name;` loads name.conc, and `use name::x;` imports x from it"), nil, false},
 	{lexer.String, func(p *parser) bool { return p.after(lexer.Emit) }, func(p *parser) string {
-		return "emit is written like a call: `emit(" + p.text() + ", value)`"
+		return "call `emit` like a function: `emit(" + p.text() + ", value)`"
 	}, nil, false},
 	{lexer.String, func(p *parser) bool {
 		return p.peek(1) == lexer.Colon && (p.after(lexer.LBrace) || p.after(lexer.Comma))
 	},
-		says("a field's name has no quotes: `name: …`"), nil, false},
+		says("write the field name without quotes: `name: …`"), nil, false},
 	{lexer.LBracket, func(p *parser) bool { return p.after(lexer.Ident) }, (*parser).bracketHint, (*parser).arrayFix, false},
 	{lexer.Arrow, func(p *parser) bool { return p.newLine() },
-		says("the result stands in the head, behind the name or the parameters: `-> Type {`"), nil, false},
+		says("write the result type before the body: `-> Type {`"), nil, false},
 	{lexer.Arrow, func(p *parser) bool { return p.after(lexer.RParen) },
-		says("a function's type is written `fn(A) -> B`"), nil, false},
+		says("write a function type as `fn(A) -> B`"), nil, false},
 	{lexer.Arrow, func(p *parser) bool { return p.after(lexer.Ident) },
-		says("a field is read, and a method called, by `.`"), nil, false},
+		says("write `.` to read a field or call a method"), nil, false},
 	{lexer.Colon, func(p *parser) bool { return p.after(lexer.String) && p.peek(1) == lexer.Bar }, func(p *parser) string {
-		return "a handler is written `" + p.prevText() + " => |message| …`"
+		return "write a handler as `" + p.prevText() + " => |message| …`"
 	}, func(p *parser) []diag.Fix {
 		return []diag.Fix{diag.Change(source.Span{Start: p.prevEnd(), End: p.tok().End}, "=>", " =>", true)}
 	}, false},
 	{lexer.Colon, func(p *parser) bool { return p.after(lexer.Ident, lexer.LParen) || p.after(lexer.Ident, lexer.Comma) }, func(p *parser) string {
-		return "a closure's parameters stand between bars: `|" + p.prevText() + ": T| …`"
+		return "write the parameters of a closure between bars: `|" + p.prevText() + ": T| …`"
 	}, nil, false},
 	{lexer.Bar, func(p *parser) bool { return p.after(lexer.String) }, func(p *parser) string {
-		return "an arrow stands between: `" + p.prevText() + " => |message| …`"
+		return "write `=>` after the message type: `" + p.prevText() + " => |message| …`"
 	}, nil, false},
 	{lexer.Dot, func(p *parser) bool { return p.after(lexer.Ident) && p.peek(1) == lexer.Ident }, func(p *parser) string {
-		return "what a module or a type has is named by `::`: `" + p.prevText() + "::" + p.textAt(p.i+1) + "`"
+		return "write `::` to access an item of a module or a type: `" + p.prevText() + "::" + p.textAt(p.i+1) + "`"
 	}, nil, false},
 	{lexer.Slash, func(p *parser) bool { return p.after(lexer.Ident, lexer.Mod) }, func(p *parser) string {
-		return "write `mod " + p.prevText() + ";`, and `mod " + p.textAt(min(p.i+1, len(p.toks)-1)) + ";` in its file, " + p.prevText() + "/mod.conc"
+		return "write `mod " + p.prevText() + ";` here, and `mod " + p.textAt(min(p.i+1, len(p.toks)-1)) + ";` in its file, " + p.prevText() + "/mod.conc"
 	}, nil, false},
 	{lexer.Comma, func(p *parser) bool { return p.after(lexer.Ident, lexer.For) }, func(p *parser) string {
-		return "pairs are taken apart in parentheses: `for (" + p.prevText() + ", " + p.textAt(min(p.i+1, len(p.toks)-1)) + ") in …`; `xs.enumerate()` numbers elements"
+		return "put the pair in parentheses: `for (" + p.prevText() + ", " + p.textAt(min(p.i+1, len(p.toks)-1)) + ") in …`; `xs.enumerate()` returns indices and elements"
 	}, (*parser).pairFix, false},
 	{lexer.Ident, func(p *parser) bool {
 		return p.after(lexer.Ident) && (p.prevText() == "except" || p.prevText() == "rescue")
@@ -147,21 +147,21 @@ var misfits = []misfit{
 		return []diag.Fix{diag.Change(at, catch, catch, false)}
 	}, true},
 	{lexer.Comma, func(p *parser) bool { return p.after(lexer.Ident, lexer.LBrace) }, func(p *parser) string {
-		return "a map's entry names key and value: `" + p.prevText() + ": " + p.prevText() + "`"
+		return "an entry of a map has a key and a value: `" + p.prevText() + ": " + p.prevText() + "`"
 	}, nil, false},
 	{lexer.Comma, func(p *parser) bool {
 		return p.after(lexer.Ident, lexer.Let) && p.peek(1) == lexer.Ident && errorNames[p.textAt(p.i+1)] && p.peek(2) == lexer.Assign
 	}, (*parser).errorPairHint, (*parser).errorPairFix, false},
 	{lexer.Comma, func(p *parser) bool { return p.after(lexer.Ident) && p.peek(1) == lexer.Ident }, func(p *parser) string {
-		return "several names take a tuple apart: `let (" + p.prevText() + ", " + p.textAt(p.i+1) + ") = …;`"
+		return "put the names in parentheses to destructure a tuple: `let (" + p.prevText() + ", " + p.textAt(p.i+1) + ") = …;`"
 	}, (*parser).declareFix, false},
 	{lexer.Ident, func(p *parser) bool { return p.after(lexer.String) && (p.text() == "or" || p.text() == "and") }, func(p *parser) string {
-		return "one of several texts is the type `" + p.prevText() + " | \"…\"`; in conditions write `||` and `&&`"
+		return "the type of several alternative strings is `" + p.prevText() + " | \"…\"`; write `||` and `&&` in conditions"
 	}, nil, false},
 	{lexer.Star, func(p *parser) bool { return p.after(lexer.LParen) || p.after(lexer.Comma) },
-		says("a function takes a fixed number of parameters: take an Array"), nil, false},
+		says("a function has a fixed number of parameters: use an Array parameter"), nil, false},
 	{lexer.Ident, func(p *parser) bool { return p.after(lexer.RBracket) && p.adjoins() },
-		says("types are written `Array<Int>`, `Map<String, Int>`"), nil, false},
+		says("write types as `Array<Int>` or `Map<String, Int>`"), nil, false},
 	{lexer.Ident, func(p *parser) bool { return p.after(lexer.Async) },
 		says("write `async fn`"), nil, false},
 }
@@ -194,7 +194,7 @@ func (p *parser) foreignHint() string {
 		}
 	case lexer.Question:
 		if startsExpr[p.k] {
-			return "a choice is written `if a { b } else { c }`"
+			return "write a conditional expression as `if a { b } else { c }`"
 		}
 	}
 	return ""
@@ -355,13 +355,13 @@ func (p *parser) macroHint() string {
 	name := p.prevText()
 	switch name {
 	case "vec":
-		return "there are no macros: an array is written `[…]`"
+		return "Concerto has no macros: write an array as `[…]`"
 	case "format":
-		return "there are no macros: put values into text by `\"${x}\"`"
+		return "Concerto has no macros: insert values into text with `\"${x}\"`"
 	case "println", "print":
-		return "there are no macros: write `" + name + "(\"${x}\")`"
+		return "Concerto has no macros: write `" + name + "(\"${x}\")`"
 	}
-	return "there are no macros: leave out the `!`"
+	return "Concerto has no macros: remove the `!`"
 }
 
 // prefixed says whether a string stands right behind a letter or two, as f"…"
@@ -371,15 +371,15 @@ func (p *parser) prefixed() bool {
 }
 
 func (p *parser) prefixHint() string {
-	return "leave out the `" + p.prevText() + "`: any string in double quotes takes values, `\"${x}\"`"
+	return "remove the `" + p.prevText() + "`: every string in double quotes can contain values, `\"${x}\"`"
 }
 
 // bracketHint is for `[` behind a type's or function's name.
 func (p *parser) bracketHint() string {
 	if p.peek(1) == lexer.RBracket {
-		return "an array's type is written `" + p.arrayType() + "`"
+		return "write an array type as `" + p.arrayType() + "`"
 	}
-	return "type parameters and arguments stand in `<…>`: `" + p.prevText() + "<…>`"
+	return "write type parameters and type arguments in `<…>`: `" + p.prevText() + "<…>`"
 }
 
 // arrayType is the type of an array of what the name before the token at hand means.

@@ -29,7 +29,7 @@ func (p *parser) textOf(s source.Span, instead string) string {
 func (p *parser) arrayOf(elem ast.Type, start source.Pos, d *diag.Diagnostic) ast.Type {
 	at := p.from(start)
 	text := "Array<" + p.ourType(elem) + ">"
-	p.report(d.Repair(diag.Sure(diag.Replace(at, text), "Change to `%s`", text), "an array's type is written `%s`", text))
+	p.report(d.Repair(diag.Sure(diag.Replace(at, text), "Change to `%s`", text), "write an array type as `%s`", text))
 	name := p.newIdent()
 	name.Sp, name.Name = at, "Array"
 	return &ast.NamedType{IDBase: p.baseAt(at), Segments: []*ast.Ident{name}, Args: []ast.Type{elem}}
@@ -57,7 +57,7 @@ func (p *parser) bracketType() ast.Type {
 		p.seek(p.i + 2)
 	}
 	if !p.eat(lexer.RBracket) {
-		p.fail(d.Hint("an array's type is written `Array<%s>`", p.ourType(elem)))
+		p.fail(d.Hint("write an array type as `Array<%s>`", p.ourType(elem)))
 	}
 	return p.arrayOf(elem, start, d)
 }
@@ -97,16 +97,16 @@ func (p *parser) foreignResult() ast.Type {
 		if at.End == t.Span().Start {
 			arrow += " "
 		}
-		p.report(d.Repair(diag.Sure(diag.Replace(at, arrow), "Change to `->`"), "a result type follows `->`: `-> %s`", p.textOf(t.Span(), "T")))
+		p.report(d.Repair(diag.Sure(diag.Replace(at, arrow), "Change to `->`"), "write `->` before the result type: `-> %s`", p.textOf(t.Span(), "T")))
 		return t
 	case p.k == lexer.FatArrow && p.peek(1) == lexer.LBrace:
 		p.report(diag.Unexpected.At(at, "expected `{`, found `=>`").
-			Repair(diag.Sure(diag.Remove(source.Span{Start: at.Start, End: p.toks[p.i+1].Start}), "Remove the `=>`"), "a function's body follows its head directly: remove the `=>`"))
+			Repair(diag.Sure(diag.Remove(source.Span{Start: at.Start, End: p.toks[p.i+1].Start}), "Remove the `=>`"), "remove the `=>`: the body of a function follows its head directly"))
 		p.next()
 	case p.k == lexer.Ident && p.typeText(p.i) && (p.peek(1) == lexer.LBrace || p.peek(1) == lexer.Less):
 		d := diag.Unexpected.At(at, "expected `->` or `{`, found %s", p.found())
 		t := p.typ()
-		p.report(d.Repair(diag.Sure(diag.Insert(at.Start, "-> "), "Insert `->`"), "a result type follows `->`: `-> %s`", p.textOf(t.Span(), "T")))
+		p.report(d.Repair(diag.Sure(diag.Insert(at.Start, "-> "), "Insert `->`"), "write `->` before the result type: `-> %s`", p.textOf(t.Span(), "T")))
 		return t
 	}
 	return nil
@@ -153,7 +153,7 @@ func (p *parser) arrowClosure(arrow int) ast.Expr {
 	start := p.here()
 	params := strings.TrimSuffix(strings.TrimPrefix(p.src[start:p.toks[arrow-1].End], "("), ")")
 	head := "|" + strings.TrimSpace(params) + "|"
-	d := diag.Unexpected.At(p.toks[arrow].Span(), "a closure has no %s", p.foundAt(arrow))
+	d := diag.Unexpected.At(p.toks[arrow].Span(), "unexpected %s in a closure", p.foundAt(arrow))
 	n := &ast.Closure{}
 	paren := p.eat(lexer.LParen)
 	for p.i < arrow && p.k != lexer.RParen {
@@ -162,7 +162,7 @@ func (p *parser) arrowClosure(arrow int) ast.Expr {
 		}
 	}
 	if paren && p.k != lexer.RParen || !paren && p.i != arrow {
-		p.fail(d.Hint("a closure is written `%s …`", head))
+		p.fail(d.Hint("write a closure as `%s …`", head))
 	}
 	p.seek(arrow + 1)
 	p.deeper()
@@ -171,7 +171,7 @@ func (p *parser) arrowClosure(arrow int) ast.Expr {
 	n.IDBase = p.base(start)
 	written := head + " " + p.textOf(n.Body.Span(), "…")
 	at := source.Span{Start: start, End: p.toks[arrow].End}
-	p.report(d.Repair(diag.Sure(diag.Replace(at, head), "Change to `%s`", head), "a closure is written `%s`", written))
+	p.report(d.Repair(diag.Sure(diag.Replace(at, head), "Change to `%s`", head), "write a closure as `%s`", written))
 	return n
 }
 
@@ -196,9 +196,9 @@ func (p *parser) argumentsAt(i int) string {
 func (p *parser) newHint() string {
 	switch {
 	case p.makesError(p.i):
-		return "an error is made by `ToolError::new(" + p.argumentsAt(p.i+1) + ")`"
+		return "create an error with `ToolError::new(" + p.argumentsAt(p.i+1) + ")`"
 	case p.peek(1) == lexer.LParen:
-		return "there is no `new`: a value of a struct is made by `" + p.text() + " { field: value }`, or by a function of its `impl`, `" + p.text() + "::new(" + p.argumentsAt(p.i+1) + ")`"
+		return "Concerto has no `new`: create a struct value with `" + p.text() + " { field: value }`, or call a function of its `impl`, `" + p.text() + "::new(" + p.argumentsAt(p.i+1) + ")`"
 	}
 	return foreign.Start.Hint("new")
 }
@@ -217,7 +217,7 @@ var errorNames = map[string]bool{"err": true, "error": true, "e": true, "ok": tr
 // errorPairHint is for `let n, err = f();`, whose comma is at hand.
 func (p *parser) errorPairHint() string {
 	value, _ := p.valueAfter(p.i + 2)
-	return "a function has one result: `let " + p.prevText() + " = " + value + "?;` takes the value out of a Result and passes the error on; `match " + value + " { Ok(" + p.prevText() + ") => …, Err(e) => … }` handles it"
+	return "a function returns one value: `let " + p.prevText() + " = " + value + "?;` takes the value out of a Result and returns the error to the caller; `match " + value + " { Ok(" + p.prevText() + ") => …, Err(e) => … }` handles it"
 }
 
 // errorPairFix takes the value out of the Result, where the error is passed on or not looked at.
@@ -264,8 +264,8 @@ func (p *parser) methodInStruct(n *ast.StructDecl, h head) {
 	p.flaws = append(p.flaws, ast.Flaw{Node: m, Span: source.Span{Start: m.Name.Sp.End, End: m.Name.Sp.End}})
 	if first {
 		signature := p.textOf(m.Signature, "fn "+m.Name.Name+"(self)")
-		p.report(diag.Unexpected.At(m.Name.Sp, "a struct has fields, and no methods").By(p.toImpl(n, h.start)...).
-			Hint("declare it in an `impl`: `impl %s { %s { … } }`", n.Name.Name, signature))
+		p.report(diag.Unexpected.At(m.Name.Sp, "a struct can contain only fields, not methods").By(p.toImpl(n, h.start)...).
+			Hint("declare the method in an `impl`: `impl %s { %s { … } }`", n.Name.Name, signature))
 	}
 	p.reports.lastAt = p.prevEnd() // a comma that is missing here follows from it
 }
@@ -374,8 +374,8 @@ func (p *parser) suffixed(t ast.Type, start source.Pos) ast.Type {
 		at.End, text = p.prevEnd(), "Array<"+text+">"
 		t = &ast.NamedType{IDBase: p.base(start), Segments: []*ast.Ident{name}, Args: []ast.Type{t}}
 	}
-	p.report(diag.NoType.At(at, "a type has no `[]`").
-		Repair(diag.Sure(diag.Replace(p.from(start), text), "Change to `%s`", text), "an array's type is written `%s`", text))
+	p.report(diag.NoType.At(at, "unexpected `[]` after a type").
+		Repair(diag.Sure(diag.Replace(p.from(start), text), "Change to `%s`", text), "write an array type as `%s`", text))
 	return t
 }
 
@@ -401,7 +401,7 @@ func (p *parser) toolFix(i int) []diag.Fix {
 		self += ", "
 	}
 	text := "tool " + tool + " {\n    description: \"" + words + "\",\n\n    @describe(\"" + words + "\")\n    "
-	fix := diag.Fix{Title: "Put it into a tool", Edits: []diag.Edit{
+	fix := diag.Fix{Title: "Move it into a tool", Edits: []diag.Edit{
 		diag.Replace(source.Span{Start: p.toks[i-1].Start, End: p.toks[i+1].Start}, text),
 		diag.Insert(p.toks[i+3].End, self), diag.Insert(p.toks[end].End, "\n}")}}
 	for j := 0; j+2 < len(p.toks); j++ {
@@ -433,7 +433,7 @@ func (p *parser) listenMethod(call *ast.MethodCall) ast.Expr {
 	name := call.Name.Sp
 	host := p.textOf(call.Recv.Span(), "HOST")
 	args := p.textOf(source.Span{Start: name.End, End: call.Sp.End}, "(…)")
-	p.report(diag.Unexpected.At(name, "`listen` is no method: the word stands before the call").
+	p.report(diag.Unexpected.At(name, "`listen` is not a method: write it before the call").
 		Repair(diag.Fix{Title: "Change to `listen " + host + ".execute`", Safe: true, Edits: []diag.Edit{
 			diag.Insert(call.Sp.Start, "listen "), diag.Replace(name, "execute")}},
 			"write `listen %s.execute%s { … }`", host, args))
@@ -466,7 +466,7 @@ func (p *parser) handlerBlock() ast.Expr {
 		}
 	}
 	if p.i != end {
-		p.fail(d.Hint("a handler is written `%s => |message| …`", p.textAt(open-1)))
+		p.fail(d.Hint("write a handler as `%s => |message| …`", p.textAt(open-1)))
 	}
 	p.next()
 	if params == "" {
@@ -482,7 +482,7 @@ func (p *parser) handlerBlock() ast.Expr {
 	if p.src[start-1] != ' ' {
 		written = " " + written
 	}
-	p.report(d.Repair(diag.Sure(diag.Replace(d.Span, written), "Change to `%s`", strings.TrimSpace(written)), "a handler is written `%s => |%s| …`", p.textAt(open-1), params))
+	p.report(d.Repair(diag.Sure(diag.Replace(d.Span, written), "Change to `%s`", strings.TrimSpace(written)), "write a handler as `%s => |%s| …`", p.textAt(open-1), params))
 	return n
 }
 
@@ -524,7 +524,7 @@ func (p *parser) fieldWithoutValue() *ast.FieldDecl {
 	f.Type = p.typ()
 	at := f.Type.Span()
 	typ := p.textOf(at, "T")
-	d := diag.Unexpected.At(source.Span{Start: f.Name.Sp.Start, End: at.End}, "the field `%s` has no first value", f.Name.Name)
+	d := diag.Unexpected.At(source.Span{Start: f.Name.Sp.Start, End: at.End}, "field `%s` has no initial value", f.Name.Name)
 	first := ""
 	if t, ok := f.Type.(*ast.NamedType); ok && len(t.Segments) == 1 {
 		first = firstValues[t.Segments[0].Name]
@@ -532,14 +532,14 @@ func (p *parser) fieldWithoutValue() *ast.FieldDecl {
 		first = "None"
 	}
 	if first == "" {
-		d.Hint("the state of a tool needs a first value: `%s: %s = …`", f.Name.Name, typ)
+		d.Hint("a field of a tool needs an initial value: `%s: %s = …`", f.Name.Name, typ)
 	} else {
 		end := ""
 		if p.k != lexer.Comma && p.k != lexer.RBrace {
 			end = ","
 		}
 		d.Repair(diag.Offer(diag.Insert(at.End, " = "+first+end), "Insert `= %s`", first),
-			"the state of a tool needs a first value: `%s: %s = %s`", f.Name.Name, typ, first)
+			"a field of a tool needs an initial value: `%s: %s = %s`", f.Name.Name, typ, first)
 	}
 	p.report(d)
 	f.Default = p.badExpr(p.baseAt(source.Span{Start: at.End, End: at.End}))
@@ -569,9 +569,9 @@ func (p *parser) namedInParens() payload {
 		brace = "}"
 	}
 	p.report(diag.Unexpected.At(p.toks[open].Span(), "expected `{`, found `(`").
-		Repair(diag.Fix{Title: "Put the fields into braces", Safe: true, Edits: []diag.Edit{
+		Repair(diag.Fix{Title: "Put the fields in braces", Safe: true, Edits: []diag.Edit{
 			diag.Replace(opening, text), diag.Replace(p.toks[end].Span(), brace)}},
-			"fields with names are in braces: `%s { %s }`", p.textAt(open-1), inside))
+			"write named fields in braces: `%s { %s }`", p.textAt(open-1), inside))
 	return payload{fields: kept(p, fields, closed), named: true}
 }
 

@@ -56,7 +56,7 @@ func (p *parser) incomplete() bool {
 }
 
 // endOfLine is what messages call it.
-const endOfLine = "the end of the line"
+const endOfLine = "end of line"
 
 // wanted gives the place and the words for what was found where something is
 // wanted: what is missing at the end of a line is told there, never on a line
@@ -260,14 +260,14 @@ func (p *parser) endList(k lexer.Kind, open int, what string) listEnd {
 	}
 	d := p.unended(open, what)
 	if len(d.Hints) == 0 && p.commentedOut() {
-		d.Hint("`//` begins a comment: Ints are divided without fraction by `/`")
+		d.Hint("`//` starts a comment; write `/` to divide Ints")
 	}
 	switch {
 	case len(d.Hints) > 0:
 	case isClosing(p.k) || p.newLine() || p.k == lexer.Semi || p.k == lexer.LBrace && k != lexer.RBrace:
 		d.Repair(diag.Offer(diag.Insert(p.prevEnd(), k.Info().Text), "Insert %s", k), "close it with %s", k)
 	case startsExpr[p.k] && strings.HasPrefix(what, "`,`") && k != lexer.Greater:
-		d.Repair(diag.Offer(diag.Insert(p.prevEnd(), ","), "Insert `,`"), "put a `,` before %s", p.found())
+		d.Repair(diag.Offer(diag.Insert(p.prevEnd(), ","), "Insert `,`"), "add `,` before %s", p.found())
 	}
 	p.tell(d)
 	start := p.i
@@ -467,7 +467,7 @@ func (p *parser) lateOperand(since progress, x ast.Expr) ast.Expr {
 	p.later(since)
 	d := p.noValue()
 	if binaryOps[p.prev(1)] != ast.OpNone {
-		d.Hint("the right side of `%s` is missing", p.prevText())
+		d.Hint("add the right operand of `%s`", p.prevText())
 	}
 	p.tell(d)
 	return p.badExpr(p.baseAt(p.behind()))

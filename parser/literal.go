@@ -50,8 +50,8 @@ func (p *parser) interpolated() ast.Expr {
 func (p *parser) hole(opening source.Span) ast.Expr {
 	if p.k == lexer.StringMid || p.k == lexer.StringTail {
 		at := source.Span{Start: opening.Start, End: p.here() + 1}
-		p.report(diag.EmptyInterpolation.At(at, "there is nothing between `${` and `}`").
-			Repair(diag.Offer(diag.Insert(at.Start, `\`), "Write `\\${}`"), "name the value to show, or write `\\${}` for the characters"))
+		p.report(diag.EmptyInterpolation.At(at, "empty interpolation `${}`").
+			Repair(diag.Offer(diag.Insert(at.Start, `\`), "Write `\\${}`"), "write an expression between the braces, or `\\${}` to get the characters themselves"))
 		return &ast.BadExpr{IDBase: p.baseAt(at)}
 	}
 	return p.expr()

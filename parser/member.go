@@ -69,15 +69,15 @@ func (p *parser) separator(b braces) {
 	if p.newLine() && (p.k.IsWord() || p.k == lexer.At || p.k == lexer.String) {
 		e := p.prevEnd()
 		d.Span = source.Span{Start: e, End: e}
-		p.report(d.Repair(diag.Sure(diag.Insert(e, ","), "Insert `,`"), "end this one with `,`"))
+		p.report(d.Repair(diag.Sure(diag.Insert(e, ","), "Insert `,`"), "add `,` here"))
 		return
 	}
 	if p.k == lexer.Semi {
-		p.report(d.Repair(diag.Sure(diag.Replace(d.Span, ","), "Change to `,`"), "these are separated by `,`"))
+		p.report(d.Repair(diag.Sure(diag.Replace(d.Span, ","), "Change to `,`"), "write `,` instead of `;`"))
 		p.next()
 		return
 	}
-	d.Label(p.toks[b.open].Span(), "in the braces opened here")
+	d.Label(p.toks[b.open].Span(), "in the braces that open here")
 	if hint := p.foreignHint(); hint != "" {
 		d.By(p.foreignFix(hint)...).Hint("%s", hint)
 	}
@@ -216,7 +216,7 @@ func (p *parser) agentDecl(h head) *ast.AgentDecl {
 		return n
 	}
 	if p.k == lexer.Use && p.peek(1) == lexer.Ident {
-		p.fail(p.expected("`{`").Hint("an agent's provider stands after `uses`"))
+		p.fail(p.expected("`{`").Hint("name the connection of the agent after `uses`"))
 	}
 	n.Fields = p.configFields(n)
 	p.finish(&n.DeclHead, h)
@@ -275,9 +275,9 @@ func (p *parser) failMethod() {
 	case p.k == lexer.Semi:
 		d.Hint("remove this `;`")
 	case p.k == lexer.Comma:
-		d.Hint("functions are not separated by `,`")
+		d.Hint("remove the `,`: functions need no separator")
 	case p.k == lexer.Ident && p.peek(1) == lexer.LParen:
-		d.Hint("a method starts with `fn`")
+		d.Hint("declare a method with `fn`")
 	}
 	p.fail(d)
 }
@@ -293,8 +293,8 @@ func (p *parser) traitDecl(h head) *ast.TraitDecl {
 	}
 	p.methods(n, func(h head) {
 		if h.pub {
-			p.report(diag.Unexpected.At(p.toks[p.i-1].Span(), "a trait's methods take no `pub`").
-				Hint("they have the trait's own visibility"))
+			p.report(diag.Unexpected.At(p.toks[p.i-1].Span(), "`pub` is not allowed in a trait").
+				Hint("remove `pub`: the methods have the visibility of the trait"))
 		}
 		m, ok := p.fnHead(p.i)
 		if p.k == lexer.LBrace {
@@ -312,7 +312,7 @@ func (p *parser) traitDecl(h head) *ast.TraitDecl {
 // signatureSemi wants the `;` after a signature.
 func (p *parser) signatureSemi() {
 	if p.k == lexer.LBrace {
-		p.fail(p.expected("`;`").Hint("only the signature is declared here; the body lies elsewhere"))
+		p.fail(p.expected("`;`").Hint("remove the body: this declares only the signature"))
 	}
 	p.declSemi()
 }
@@ -332,8 +332,8 @@ func (p *parser) mcpDecl(h head) *ast.McpDecl {
 	n := f.node(p)
 	p.methods(n, func(h head) {
 		if h.pub {
-			p.report(diag.Unexpected.At(p.toks[p.i-1].Span(), "an MCP server's functions take no `pub`").
-				Hint("they can be called wherever the server can"))
+			p.report(diag.Unexpected.At(p.toks[p.i-1].Span(), "`pub` is not allowed in an `mcp` block").
+				Hint("remove `pub`: the functions can be called wherever the server is visible"))
 		}
 		m, ok := p.fnHead(p.i)
 		if ok {
@@ -347,7 +347,7 @@ func (p *parser) mcpDecl(h head) *ast.McpDecl {
 		}
 		n.Rest = p.eat(lexer.DotDot)
 		if n.Rest && p.k != lexer.RBrace {
-			p.fail(p.expected("`}`").Hint("`..` stands last: it means the server's other functions"))
+			p.fail(p.expected("`}`").Hint("`..` must come last: it stands for all other functions of the server"))
 		}
 		return n.Rest, true
 	}, nil)
@@ -404,7 +404,7 @@ func (p *parser) description(n *ast.ToolDecl) {
 	p.next()
 	lit := p.plainString("a description")
 	if n.Description != nil {
-		d := diag.TwoDescriptions.At(at, "this tool is described already").Label(n.Description.Sp, "the first description")
+		d := diag.TwoDescriptions.At(at, "duplicate `description`").Label(n.Description.Sp, "the first description")
 		d.Fixes = append(d.Fixes, diag.Offer(diag.Remove(p.row(at.Start)), "Remove the second description"))
 		p.report(d)
 		return
@@ -441,7 +441,7 @@ func (p *parser) pipelineDecl(h head) *ast.PipelineDecl {
 
 func (p *parser) stage() *ast.Stage {
 	if p.k == lexer.Comma && p.after(lexer.RBrace) && (p.peek(1) == lexer.Stage || p.peek(1) == lexer.RBrace || p.peek(1) == lexer.At) {
-		p.report(p.expected("`stage` or `}`").Repair(diag.Sure(diag.Remove(p.span()), "Remove the `,`"), "stages are not separated by `,`: remove it"))
+		p.report(p.expected("`stage` or `}`").Repair(diag.Sure(diag.Remove(p.span()), "Remove the `,`"), "remove the `,`: stages need no separator"))
 		if p.next(); p.k == lexer.RBrace {
 			return nil
 		}
@@ -449,7 +449,7 @@ func (p *parser) stage() *ast.Stage {
 	h := p.prefix()
 	if p.k == lexer.Fn && p.peek(1) == lexer.Ident && p.peek(2) == lexer.LParen {
 		p.report(diag.Unexpected.At(p.span(), "expected `stage` or `}`, found `fn`").
-			Repair(diag.Change(p.span(), "stage", "stage", true), "a step of a pipeline is a `stage`: write `stage %s`", p.textAt(p.i+1)))
+			Repair(diag.Change(p.span(), "stage", "stage", true), "declare a step of a pipeline with `stage`: `stage %s`", p.textAt(p.i+1)))
 		var f fnHeader
 		read(p, &f)
 		fn := f.node(p)
@@ -463,10 +463,10 @@ func (p *parser) stage() *ast.Stage {
 		d := p.expected("`stage` or `}`")
 		if word := p.text(); p.k == lexer.Ident && p.peek(1) == lexer.Ident && slices.Contains([]string{"step", "fn", "node", "task", "phase"}, word) {
 			d.Fixes, d.Hints = nil, nil
-			d.Repair(diag.Change(p.span(), "stage", "stage", false), "a step of a pipeline is a `stage`")
+			d.Repair(diag.Change(p.span(), "stage", "stage", false), "declare a step of a pipeline with `stage`")
 		}
 		if h.pub {
-			d.Hint("stages take no `pub`")
+			d.Hint("`pub` is not allowed on a stage")
 		}
 		p.fail(d)
 	}

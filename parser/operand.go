@@ -111,45 +111,45 @@ func (p *parser) noExpression() ast.Expr {
 	}
 	switch {
 	case found == endOfLine && binaryOps[prev] != ast.OpNone:
-		d.Hint("the right side of `%s` is missing", p.prevText())
+		d.Hint("add the right operand of `%s`", p.prevText())
 	case found == endOfLine && prev == lexer.Assign:
-		d.Hint("the value behind `=` is missing")
+		d.Hint("add a value after `=`")
 	case found == endOfLine:
 	case p.k == lexer.Less && p.peek(1) == lexer.Ident && p.peek(2) == lexer.Greater && p.peek(3) == lexer.Ident:
 		at, cast := source.Span{Start: p.here(), End: p.toks[p.i+3].End}, p.textAt(p.i+3)+" as "+p.textAt(p.i+1)
-		d.Repair(diag.Change(at, cast, cast, false), "a value is converted by `as`: `%s`", cast)
+		d.Repair(diag.Change(at, cast, cast, false), "write `as` to convert a value: `%s`", cast)
 	case p.k == lexer.LBrace && p.setting.inHead && p.mapAhead():
-		d.Hint("here `{` opens the body; put a map or struct in parentheses")
+		d.Hint("`{` starts the body here; put a map or struct in parentheses")
 	case p.k == lexer.Plus && prev == lexer.Plus:
-		d.By(p.stepFix("+=")...).Hint("there is no `++`; write `x += 1`")
+		d.By(p.stepFix("+=")...).Hint("Concerto has no `++`: write `x += 1`")
 	case prev == lexer.Minus && p.i > 1 && p.toks[p.i-2].Kind == lexer.Minus:
-		d.Hint("there is no `--`; write `x -= 1`")
+		d.Hint("Concerto has no `--`: write `x -= 1`")
 	case p.k == lexer.Assign && prev == lexer.EqEq:
-		d.Repair(diag.Sure(diag.Remove(p.span()), "Change to `==`"), "there is no `===`; `==` compares values")
+		d.Repair(diag.Sure(diag.Remove(p.span()), "Change to `==`"), "Concerto has no `===`: write `==` to compare values")
 	case p.k == lexer.Assign && prev == lexer.NotEq:
-		d.Repair(diag.Sure(diag.Remove(p.span()), "Change to `!=`"), "there is no `!==`; `!=` compares values")
+		d.Repair(diag.Sure(diag.Remove(p.span()), "Change to `!=`"), "Concerto has no `!==`: write `!=` to compare values")
 	case p.k == lexer.Star && prev == lexer.Star:
-		d.Hint("a power is a method: `x.pow(n)`")
+		d.Hint("write `x.pow(n)` to compute a power")
 	case p.k == lexer.Star || p.k == lexer.AndAnd:
-		d.Hint("there are no pointers: leave it out, values are copied")
+		d.Hint("remove it: Concerto has no pointers, values are copied")
 	case p.k == lexer.DotDot && p.peek(1) == lexer.Dot:
-		d.Hint("arrays are joined by `+`: `xs + [x]`, maps by `.merge(…)`")
+		d.Hint("write `xs + [x]` to append to an array, or `.merge(…)` to combine maps")
 	case p.k == lexer.Dot && prev == lexer.DotDot:
-		d.Hint("the other fields stand last: `P { x: 1, ..p }`")
+		d.Hint("`..` with the other fields must come last: `P { x: 1, ..p }`")
 	case p.k == lexer.DotDot || p.k == lexer.DotDotEq:
-		d.Hint("a range needs its start here: `0..n`")
+		d.Hint("add the start of the range: `0..n`")
 	case p.k == lexer.Type && p.peek(1) == lexer.LParen:
 		d.Repair(diag.Change(p.span(), "typeof", "typeof", true), "write `typeof(x)`")
 	case p.k == lexer.Async:
-		d.Hint("only functions are async: declare `async fn name() { … }`, and call it")
+		d.Hint("only functions can be async: declare `async fn name() { … }` and call it")
 	case p.k == lexer.Else:
-		d.Hint("an `else` follows the `}` of its `if`")
+		d.Hint("write `else` directly after the `}` of its `if`")
 	case p.k.IsKeyword() && (prev == lexer.Assign || prev == lexer.LParen || prev == lexer.Comma):
 		d.Hint("`%s` is a reserved word", p.text())
 	case binaryOps[prev] != ast.OpNone && (isClosing(p.k) || p.k == lexer.Semi || p.k == lexer.Comma || p.k == lexer.EOF):
-		d.Hint("the right side of `%s` is missing", p.prevText())
+		d.Hint("add the right operand of `%s`", p.prevText())
 	case prev == lexer.Assign:
-		d.Hint("the value behind `=` is missing")
+		d.Hint("add a value after `=`")
 	}
 	return p.badExpr(p.missing(d))
 }
@@ -193,15 +193,15 @@ func (p *parser) path() *ast.PathExpr {
 		case p.k == lexer.PathSep:
 			p.next()
 			if p.k == lexer.Less {
-				p.fail(p.expected("a name").Hint("type arguments follow the name directly: `f<T>(…)`"))
+				p.fail(p.expected("a name").Hint("write type arguments directly after the name: `f<T>(…)`"))
 			}
 			n.Segments = append(n.Segments, p.nameHere())
 		case p.k == lexer.Less && p.typeArgsAhead():
 			at := p.span()
 			args := p.typeArgs()
 			if n.ArgsAt >= 0 {
-				p.report(diag.TwiceTypeArguments.At(at, "this path has type arguments already").
-					Repair(diag.Offer(diag.Remove(p.from(at.Start)), "Remove `%s`", p.src[at.Start:p.prevEnd()]), "leave out one of the two; they can be inferred"))
+				p.report(diag.TwiceTypeArguments.At(at, "duplicate type arguments").
+					Repair(diag.Offer(diag.Remove(p.from(at.Start)), "Remove `%s`", p.src[at.Start:p.prevEnd()]), "remove one of the two; type arguments can be inferred"))
 				continue
 			}
 			n.TypeArgs, n.ArgsAt = args, len(n.Segments)-1
@@ -269,7 +269,7 @@ func (p *parser) fieldInit() *ast.FieldInit {
 		p.next()
 		f.Value, f.Short = p.rowValue(), false
 		f.Sp = p.from(start)
-		p.report(d.Repair(diag.Sure(diag.Replace(at, ":"), "Change to `:`"), "a field's value follows `:`: `%s: %s`", f.Name.Name, p.textOf(f.Value.Span(), "…")))
+		p.report(d.Repair(diag.Sure(diag.Replace(at, ":"), "Change to `:`"), "write `:` before the value of a field: `%s: %s`", f.Name.Name, p.textOf(f.Value.Span(), "…")))
 	}
 	return f
 }
@@ -292,7 +292,7 @@ func (p *parser) parenList() (elems []ast.Expr, comma bool) {
 	outer := p.nest(-1)
 	if p.k == lexer.RParen {
 		elems = append(elems, p.badExpr(p.missing(diag.NoExpression.At(p.span(), "expected an expression, found `)`").
-			Hint("the value that stands for nothing is `nil`"))))
+			Hint("write `nil` for no value"))))
 	}
 	for p.k != lexer.RParen {
 		elems = append(elems, p.expr())
@@ -354,7 +354,7 @@ func (p *parser) bodyExpr() ast.Expr {
 // bodyBlock reads the block that is a body.
 func (p *parser) bodyBlock() *ast.BlockExpr {
 	return p.blockExprOr(func() *diag.Diagnostic {
-		return p.expected("`{`").Hint("several statements need a block: `{ … }`")
+		return p.expected("`{`").Hint("put several statements into a block: `{ … }`")
 	})
 }
 
@@ -400,7 +400,7 @@ func (p *parser) mapEntry() *ast.MapEntry {
 		id := p.ident()
 		e.Key = &ast.StringLit{IDBase: p.baseAt(id.Sp), Value: id.Name}
 	default:
-		p.fail(p.expected("a key").Hint("a key is a string, a word, an integer, true, false or `[expression]`"))
+		p.fail(p.expected("a key").Hint("a key must be a string, a name, an integer, true, false or `[expression]`"))
 	}
 	if p.k != lexer.Colon {
 		e.Value = p.badExpr(p.missing(p.expected("`:`")))

@@ -59,18 +59,18 @@ func (p *parser) typeFirst(d *diag.Diagnostic) *diag.Diagnostic {
 		d.Hints, d.Fixes = nil, nil
 		both := source.Span{Start: p.toks[p.i-1].Start, End: p.tok().End}
 		text := p.text() + ": " + first
-		return d.Repair(diag.Offer(diag.Replace(both, text), "Write `%s`", text), "the name stands first: `%s`", text)
+		return d.Repair(diag.Offer(diag.Replace(both, text), "Write `%s`", text), "write the name before the type: `%s`", text)
 	}
 	if first == "fn" {
 		d.Hints, d.Fixes = nil, nil
-		return d.Hint("methods are declared in an `impl`: `impl Name { fn %s(self) { … } }`", p.text())
+		return d.Hint("declare methods in an `impl`: `impl Name { fn %s(self) { … } }`", p.text())
 	}
 	e := p.prevEnd()
 	colon := diag.Sure(diag.Insert(e, ":"), "Insert `:`")
 	if e == p.here() {
 		colon.Edits[0].Text = ": "
 	}
-	return d.Repair(colon, "write `:` before %s", p.found())
+	return d.Repair(colon, "add `:` before %s", p.found())
 }
 
 // likelyType is a type for a parameter that lacks one: that of its default.
@@ -107,7 +107,7 @@ func (p *parser) param(typed bool) *ast.Param {
 	case p.eat(lexer.Colon):
 		n.Type = p.typ()
 	case typed && !n.IsSelf && (p.k == lexer.Comma || p.k == lexer.RParen || p.k == lexer.Assign):
-		p.report(diag.UntypedParameter.At(n.Name.Sp, "the parameter `%s` has no type", n.Name.Name).Advise(p.giveType(n.Name)))
+		p.report(diag.UntypedParameter.At(n.Name.Sp, "parameter `%s` has no type", n.Name.Name).Advise(p.giveType(n.Name)))
 	}
 	if p.eat(lexer.Assign) {
 		n.Default = p.expr()

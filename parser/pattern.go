@@ -87,12 +87,12 @@ func (p *parser) noPattern() ast.Pattern {
 	d := diag.NoPattern.At(at, "expected a pattern, found %s", found)
 	switch p.k {
 	case lexer.Mut:
-		d.Hint("`mut` stands right after `let` and holds for every name of the pattern")
+		d.Hint("write `mut` directly after `let`; it applies to every name of the pattern")
 	case lexer.OrOr:
-		d.Hint("alternatives are separated by a single `|`")
+		d.Hint("separate alternatives with a single `|`")
 	case lexer.LBrace:
 		if found != endOfLine {
-			d.Hint("a struct's pattern starts with its name: `Point { x, y }`")
+			d.Hint("a struct pattern starts with the name of the struct: `Point { x, y }`")
 		}
 	}
 	if found == endOfLine {
@@ -149,7 +149,7 @@ func (p *parser) patternPath() *ast.PathExpr {
 	n := &ast.PathExpr{Segments: []*ast.Ident{p.ident()}, ArgsAt: -1}
 	if dotted {
 		p.report(diag.Unexpected.At(p.span(), "expected `::`, found `.`").
-			Repair(diag.Sure(diag.Replace(p.span(), "::"), "Change to `::`"), "a variant is named by `::`: `%s::%s`", p.prevText(), p.textAt(p.i+1)))
+			Repair(diag.Sure(diag.Replace(p.span(), "::"), "Change to `::`"), "write `::` before a variant: `%s::%s`", p.prevText(), p.textAt(p.i+1)))
 		p.next()
 		n.Segments = append(n.Segments, p.name())
 	}
@@ -255,7 +255,7 @@ func (p *parser) restPattern(n *ast.ArrayPat) {
 // oneRest refuses a second `..`; rest is where the first stands, -1 without.
 func (p *parser) oneRest(rest int) {
 	if rest >= 0 {
-		d := diag.TwoRests.At(p.span(), "this pattern has a `..` already")
+		d := diag.TwoRests.At(p.span(), "duplicate `..` in this pattern")
 		d.Fixes = append(d.Fixes, p.onlyOneRest())
 		p.fail(d)
 	}

@@ -57,7 +57,7 @@ func (p *parser) member(x ast.Expr) ast.Expr {
 	case p.k == lexer.Int:
 		n, err := strconv.Atoi(p.text())
 		if err != nil {
-			p.fail(diag.BadNumber.At(p.span(), "`%s` is no index of a tuple", p.text()))
+			p.fail(diag.BadNumber.At(p.span(), "`%s` is not a valid tuple index", p.text()))
 		}
 		at := p.span()
 		p.next()
@@ -68,7 +68,7 @@ func (p *parser) member(x ast.Expr) ast.Expr {
 	case !p.k.IsWord(), p.k.IsKeyword() && p.newLine():
 		d := p.expected("a name after `.`")
 		if n := p.i - 2; p.kindAt(n) == lexer.Int && p.toks[n].End == p.toks[n+1].Start {
-			d.Hint("a float has digits behind its point: `%s.0`", p.textAt(n))
+			d.Hint("a float needs digits after the point: `%s.0`", p.textAt(n))
 		}
 		p.tell(d)
 		return &ast.FieldExpr{IDBase: p.base(start), X: x, Name: p.noIdent()}
@@ -131,15 +131,15 @@ func (p *parser) argsIn(open int) (list []*ast.Arg) {
 			p.next()
 			named = true
 		} else if named {
-			late = diag.PositionalAfterNamed.At(p.span(), "a positional argument cannot follow a named one").
-				Hint("name it, or put it before the named ones")
+			late = diag.PositionalAfterNamed.At(p.span(), "positional argument after a named argument").
+				Hint("add a name, or move it before the named arguments")
 			if !p.mayBeNext(p.i) { // else it may be the next statement
 				p.report(late)
 			}
 		}
 		if p.k == lexer.Ident && p.peek(1) == lexer.Assign {
 			p.next()
-			p.fail(p.expected("`,` or `)`").Hint("an argument is named by `:`, as in `%s: …`", p.prevText()))
+			p.fail(p.expected("`,` or `)`").Hint("write `:` after the name of an argument: `%s: …`", p.prevText()))
 		}
 		since := p.progress()
 		a.Value = p.expr()
@@ -177,7 +177,7 @@ func (p *parser) emit() *ast.EmitExpr {
 	at := p.from(start)
 	for _, a := range args {
 		if a.Name != nil {
-			p.report(diag.EmitArguments.At(a.Name.Sp, "emit takes its arguments by position").
+			p.report(diag.EmitArguments.At(a.Name.Sp, "the arguments of `emit` are positional").
 				Repair(diag.Offer(diag.Remove(source.Span{Start: a.Name.Sp.Start, End: a.Value.Span().Start}), "Remove `%s:`", a.Name.Name), "write `emit(channel, payload)`"))
 		}
 	}
@@ -191,7 +191,7 @@ func (p *parser) emit() *ast.EmitExpr {
 		if end > 0 || p.reports.going {
 			break
 		}
-		p.report(diag.EmitArguments.At(at, "emit takes a channel and at most one payload").Advise(onePayload(args)))
+		p.report(diag.EmitArguments.At(at, "`emit` takes a channel and at most one payload").Advise(onePayload(args)))
 	}
 	if n.Channel == nil {
 		n.Channel = p.badExpr(p.baseAt(at))

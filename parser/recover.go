@@ -227,7 +227,7 @@ func (p *parser) semi() {
 		return
 	}
 	if p.k == lexer.Else {
-		p.fail(diag.Unexpected.At(p.span(), "this `else` stands behind no block").
+		p.fail(diag.Unexpected.At(p.span(), "`else` without an `if` block").
 			Hint("close the block before it: `} else { … }`"))
 	}
 	if p.newLine() || p.k == lexer.RBrace || p.k == lexer.EOF || startsStmt[p.k] {
@@ -236,11 +236,11 @@ func (p *parser) semi() {
 	}
 	d := p.expected("`;`")
 	if p.k == lexer.EqEq {
-		d.Hint("a value is assigned with `=`")
+		d.Hint("write `=` to assign a value")
 	} else if p.k == lexer.Colon && p.peek(1) == lexer.Assign {
-		d.By(p.declareFix()...).Hint("a variable is declared with `let`: `let %s = …;`", p.prevText())
+		d.By(p.declareFix()...).Hint("declare a variable with `let`: `let %s = …;`", p.prevText())
 	} else if p.k == lexer.Colon || p.k == lexer.Assign {
-		d.Hint("a variable is declared with `let`")
+		d.Hint("declare a variable with `let`")
 	}
 	p.fail(d)
 }

@@ -32,8 +32,8 @@ func (p *parser) serverFields(server *ast.Ident) bool {
 		return false
 	}
 	p.lostText(nil, first, p.i)
-	p.report(diag.Unexpected.At(at, "an `mcp` block holds the server's functions: how it is reached stands in Concerto.toml").
-		Hint("write there, under `[mcp.%s]`: `%s`", server.Name, strings.Join(keys, "`, `")))
+	p.report(diag.Unexpected.At(at, "an `mcp` block contains only functions; the connection to the server is configured in Concerto.toml").
+		Hint("write this in section `[mcp.%s]`: `%s`", server.Name, strings.Join(keys, "`, `")))
 	return true
 }
 

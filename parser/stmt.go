@@ -131,9 +131,9 @@ func (p *parser) stmt(b *ast.Block) {
 	case k == lexer.At && !p.limitAhead():
 		h := p.prefix()
 		if !startsDecl[p.k] {
-			d := diag.StrayDecorator.At(h.decorators[0].Sp, "`@%s` decorates nothing here", h.decorators[0].Name.Name)
+			d := diag.StrayDecorator.At(h.decorators[0].Sp, "decorator `@%s` without a declaration", h.decorators[0].Name.Name)
 			if h.decorators[0].Name.Name == "limit" {
-				d.Hint("`@limit(n)` stands right before `parallel for`")
+				d.Hint("write `@limit(n)` directly before `parallel for`")
 			}
 			d.Fixes = append(d.Fixes, p.withoutDecorator(h.decorators[0]))
 			p.tell(d)
@@ -160,7 +160,7 @@ func (p *parser) stmt(b *ast.Block) {
 // declStmt reads a declaration within a block.
 func (p *parser) declStmt(h head) *ast.DeclStmt {
 	if h.pub {
-		p.report(diag.MisplacedDecl.At(p.toks[p.i-1].Span(), "nothing in a block is `pub`").
+		p.report(diag.MisplacedDecl.At(p.toks[p.i-1].Span(), "`pub` is not allowed in a block").
 			Repair(diag.Sure(diag.Remove(source.Span{Start: p.toks[p.i-1].Start, End: p.here()}), "Remove `pub`"), "remove `pub`, or move the declaration to module level"))
 	}
 	if !inBlocks[p.k] {
@@ -197,13 +197,13 @@ func (p *parser) letStmt(b *ast.Block) {
 		since = p.progress()
 		s.Value = p.expr()
 		if p.k != lexer.Semi && p.k != lexer.Else && (startsStmt[p.toks[since.at].Kind] || p.k == lexer.RBrace || p.k == lexer.EOF) && p.i > since.at && p.later(since) {
-			p.tell(p.noValue().Hint("the value behind `=` is missing"))
+			p.tell(p.noValue().Hint("missing value after `=`"))
 			s.Value = p.badExpr(p.baseAt(p.behind()))
 		}
 	}
 	if p.k == lexer.Else {
 		if s.Value == nil {
-			p.report(diag.BadLetElse.At(p.span(), "`else` needs a value to take apart").
+			p.report(diag.BadLetElse.At(p.span(), "`let … else` needs a value").
 				Hint("write `let pattern = value else { … };`"))
 		}
 		if s.Value == nil {

@@ -96,20 +96,20 @@ func (p *parser) noType() ast.Type {
 	prev := p.kindAt(max(p.i-1, 0))
 	switch {
 	case p.k == lexer.LBrace && prev == lexer.Arrow:
-		d.Hint("a function without a result has no `->`")
+		d.Hint("remove `->`, or add a result type after it")
 	case p.k == lexer.Nil && prev == lexer.Bar && p.prev(2) == lexer.Ident:
 		elem := p.textAt(p.i - 2)
 		if w := foreign.Type.Find(elem); len(w.Ours) == 1 {
 			elem = w.Ours[0]
 		}
 		option := source.Span{Start: p.toks[p.i-2].Start, End: p.tok().End}
-		d.Repair(diag.Change(option, elem+"?", elem+"?", false), "what may be missing is an Option: `%s?`", elem)
+		d.Repair(diag.Change(option, elem+"?", elem+"?", false), "write `%s?` for a value that can be missing", elem)
 	case p.k == lexer.Nil:
-		d.Repair(diag.Change(p.span(), "Nil", "Nil", false), "the type of nil is `Nil`")
+		d.Repair(diag.Change(p.span(), "Nil", "Nil", false), "the type of `nil` is `Nil`")
 	case p.k == lexer.LBracket:
-		d.Hint("an array's type is `Array<T>`")
+		d.Hint("write an array type as `Array<T>`")
 	case p.k == lexer.LBrace && prev == lexer.Colon:
-		d.Hint("a map's type is `Map<String, T>`; fields of their own need a struct or schema")
+		d.Hint("write a map type as `Map<String, T>`; declare a struct or schema for named fields")
 	case p.k.IsKeyword():
 		d.Hint("`%s` is a reserved word", p.text())
 	}
@@ -167,7 +167,7 @@ func (p *parser) parenType() ast.Type {
 	start, open := p.here(), p.i
 	p.next()
 	if p.k == lexer.RParen {
-		t := p.badType(p.missing(diag.NoType.At(p.span(), "expected a type, found `)`").Hint("the type without a value is `Nil`")))
+		t := p.badType(p.missing(diag.NoType.At(p.span(), "expected a type, found `)`").Hint("write `Nil` for no value")))
 		p.next()
 		return t
 	}
@@ -223,8 +223,8 @@ func (p *parser) plainString(what string) *ast.StringLit {
 		return &ast.StringLit{IDBase: p.base(start), Value: v}
 	case lexer.StringHead:
 		s := source.Span{Start: start, End: p.toks[p.partner(p.i)].End}
-		p.fail(diag.PlainString.At(s, "%s cannot hold `${ }`", what).
-			Repair(p.asCharacters(), "write the text itself; `\\${` stands for the characters"))
+		p.fail(diag.PlainString.At(s, "%s cannot contain `${ }`", what).
+			Repair(p.asCharacters(), "write the text itself; `\\${` inserts the characters `${`"))
 	}
 	p.failExpected("a string")
 	return nil

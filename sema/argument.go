@@ -68,7 +68,7 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 	if fn.variadic() {
 		for _, a := range args {
 			b.checkAs(a.Value, types.Any, reason{})
-			b.shown(a.Value, "what is printed")
+			b.shown(a.Value, "printed text")
 		}
 		take(Arg{Kind: ArgRest, Conv: types.Any})
 		return
@@ -149,7 +149,7 @@ func (b *body) namedParameter(fn *Function, a *ast.Arg, args []*ast.Arg, filled 
 			continue
 		}
 		if filled[k] {
-			b.report(diag.ArgumentTwice.At(a.Name.Sp, "parameter `%s` is given twice", p.Name).
+			b.report(diag.ArgumentTwice.At(a.Name.Sp, "parameter `%s` is passed twice", p.Name).
 				Repair(edits.RemoveRow(b.info.File.Source, a.Sp, "Remove the second `%s`", p.Name), "remove one"))
 			return -1
 		}
@@ -212,19 +212,19 @@ func (b *body) countFits(e ast.Expr, d *Call, fn *Function, args []*ast.Arg, fir
 	if fn.Info.File.IsFlawed(fn.Decl) {
 		return false
 	}
-	dg := diag.ArgumentCount.At(e.Span(), "`%s` takes %s, not %d", fn.Name, countBetween(least, most, "argument"), given)
+	dg := diag.ArgumentCount.At(e.Span(), "`%s` takes %s, but got %d", fn.Name, countBetween(least, most, "argument"), given)
 	if !fn.Info.Library {
 		b.because(dg, reason{fn.mod, fn.Decl.Signature, "declared here"})
 	}
 	if len(missing) > 0 {
-		dg.By(b.missingArguments(e, fn, args, first+positional, len(missing))...).Hint("give %s", listed(missing))
+		dg.By(b.missingArguments(e, fn, args, first+positional, len(missing))...).Hint("add %s", listed(missing))
 	} else if i, name := b.typeAmong(args); len(fn.Decl.Generics) > 0 && given == most+1 && i >= 0 {
 		others := slices.Delete(slices.Clone(args), i, i+1)
 		if call, ok := e.(*ast.MethodCall); ok {
 			dg.Span = args[i].Sp
-			dg.By(b.typeInPlace(call, args, i)...).Hint("the type follows the name: `%s.%s<%s>(%s)`", b.text(call.Recv), call.Name.Name, name, b.argumentText(others))
+			dg.By(b.typeInPlace(call, args, i)...).Hint("write the type after the name: `%s.%s<%s>(%s)`", b.text(call.Recv), call.Name.Name, name, b.argumentText(others))
 		} else {
-			dg.Hint("a type stands in `<…>` behind the name: `%s<%s>(%s)`", fn.Decl.Name.Name, name, b.argumentText(others))
+			dg.Hint("write the type in `<…>` after the name: `%s<%s>(%s)`", fn.Decl.Name.Name, name, b.argumentText(others))
 		}
 	} else {
 		if b.orDefault(e, fn, args, dg) {
@@ -232,7 +232,7 @@ func (b *body) countFits(e ast.Expr, d *Call, fn *Function, args []*ast.Arg, fir
 			return false
 		}
 		surplus := b.surplus(args, given-most)
-		dg.By(withoutLast(args, given-most, surplus)...).Hint("leave out %s", surplus)
+		dg.By(withoutLast(args, given-most, surplus)...).Hint("remove %s", surplus)
 	}
 	b.report(dg)
 	return false
@@ -286,7 +286,7 @@ func (b *body) orDefault(e ast.Expr, fn *Function, args []*ast.Arg, d *diag.Diag
 	if or == nil || len(or.Params)-1 != len(args) {
 		return false
 	}
-	d.Repair(diag.Offer(diag.Insert(call.Name.Sp.End, "_or"), "Change to `%s`", name), "a default is given to `.%s(…)`", name)
+	d.Repair(diag.Offer(diag.Insert(call.Name.Sp.End, "_or"), "Change to `%s`", name), "pass the default to `.%s(…)`", name)
 	return true
 }
 
@@ -360,7 +360,7 @@ func (b *body) closureArguments(e *ast.Call, d *Call, f *types.Func, p *piped) {
 	}
 	if n != len(f.Params) {
 		b.unbound(e.Args)
-		b.report(diag.ArgumentCount.At(e.Sp, "this function takes %s, not %d", count(len(f.Params), "argument"), n).
+		b.report(diag.ArgumentCount.At(e.Sp, "this function takes %s, but got %d", count(len(f.Params), "argument"), n).
 			Hint("its type is `%s`", types.Full(f)))
 		return
 	}
@@ -371,7 +371,7 @@ func (b *body) closureArguments(e *ast.Call, d *Call, f *types.Func, p *piped) {
 	}
 	for i, a := range e.Args {
 		if a.Name != nil {
-			b.report(diag.UnknownParameter.At(a.Name.Sp, "arguments of a function value have no names").Hint("give the value alone"))
+			b.report(diag.UnknownParameter.At(a.Name.Sp, "arguments of a function value cannot be named").Hint("write only the value"))
 		}
 		b.checkAs(a.Value, params[i], reason{})
 		d.Args = append(d.Args, Arg{Kind: ArgWritten, Index: i})
@@ -413,8 +413,8 @@ func (b *body) regexArguments(d *Call, fn *Function, args []*ast.Arg) {
 		}
 		if _, err := regexp.Compile(lit.Value); err != nil {
 			reason := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
-			b.report(diag.BadRegex.At(x.Span(), "this is no regular expression: %s", reason).
-				Hint("a `\\` before a character makes it plain; in r\"…\" it needs no second one"))
+			b.report(diag.BadRegex.At(x.Span(), "invalid regular expression: %s", reason).
+				Hint("write `\\` before a character to match it literally; in r\"…\" a single `\\` is enough"))
 		}
 	}
 }

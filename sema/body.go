@@ -147,7 +147,7 @@ func (c *checker) checkFunction(fn *Function) {
 	if fn.Decl.Result != nil {
 		f.because = reason{m, fn.Decl.Result.Span(), functionResult}
 	} else {
-		f.because = reason{m, fn.Decl.Signature, "the function has no result type, so it gives Nil"}
+		f.because = reason{m, fn.Decl.Signature, "the function has no result type, so it returns Nil"}
 	}
 	b := c.newBody(m, &typeScope{m: m, params: fn.Generics, self: fn.Recv}, f)
 	if fn.assoc != nil {
@@ -182,7 +182,7 @@ func (b *body) finish() {
 	for _, p := range b.vars {
 		if t := types.Resolve(p.v); t == types.Type(p.v) {
 			p.v.Bound = types.Bad
-			b.report(diag.CannotInfer.At(p.at, "nothing says what %s", p.what).Hint("%s", p.hint))
+			b.report(diag.CannotInfer.At(p.at, "cannot infer %s", p.what).Hint("%s", p.hint))
 		}
 	}
 	if !b.failed() && !b.m.info.Library {
@@ -258,9 +258,9 @@ func (c *checker) unreadVariables() {
 		}
 		d := diag.UnusedVariable.At(u.l.At, "%s `%s` is never read", what, u.l.Name)
 		if u.l.Offered {
-			d.Hint("callers give it by this name: read it, or remove it")
+			d.Hint("callers pass it by this name: use it or remove it")
 		} else {
-			d.Repair(diag.Offer(diag.Insert(u.l.At.Start, "_"), "Rename to `_%s`", u.l.Name), "name it `_%s` when that is meant", u.l.Name)
+			d.Repair(diag.Offer(diag.Insert(u.l.At.Start, "_"), "Rename to `_%s`", u.l.Name), "name it `_%s` if this is intended", u.l.Name)
 		}
 		told := c.diags.Len()
 		c.report(u.m, d)

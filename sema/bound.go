@@ -141,7 +141,7 @@ func (b *body) boundNotMet(t types.Type, bound *types.Bound, at source.Span) {
 	td := b.c.conforms.traits[bound.Trait]
 	d := diag.BoundNotMet.At(at, "`%s` does not implement `%s`", t, bound).LabelIn(td.mod.info.File.Source, td.decl.Name.Sp, "the trait")
 	if _, ok := t.(*types.Param); ok {
-		b.report(d.Hint("bind it: `%s: %s`", t, bound))
+		b.report(d.Hint("add a bound: `%s: %s`", t, bound))
 		return
 	}
 	var has []string
@@ -153,7 +153,7 @@ func (b *body) boundNotMet(t types.Type, bound *types.Bound, at source.Span) {
 	if len(has) > 0 {
 		d.Hint("it implements %s", listed(has))
 	}
-	b.report(d.By(b.implementFor(t, bound, at)...).Hint("declare `impl %s for %s { … }`", bound, t))
+	b.report(d.By(b.implementFor(t, bound, at)...).Hint("add `impl %s for %s { … }`", bound, t))
 }
 
 // candidate is a method that a call may refer to.
@@ -302,9 +302,9 @@ func (b *body) ambiguous(fits []candidate, name *ast.Ident) {
 		names[i] = f.bound.String()
 	}
 	fn := fits[0].fn
-	b.report(diag.AmbiguousMethod.At(name.Sp, "`%s` may be that of %s", name.Name, listed(names)).
+	b.report(diag.AmbiguousMethod.At(name.Sp, "ambiguous method `%s`: declared in %s", name.Name, listed(names)).
 		LabelIn(fn.Info.File.Source, fn.Decl.Name.Sp, "one of them").
-		Hint("say what it gives, as in `let x: %s = …`, or call it in a function whose parameter is bound by the one meant", types.Full(types.Substitute(fn.Gives(), fits[0].shown))))
+		Hint("annotate the result, such as `let x: %s = …`, or call the method in a function with a bound on its parameter", types.Full(types.Substitute(fn.Gives(), fits[0].shown))))
 }
 
 // ambiguousAnywhere reports an ambiguous method call on an Any: the method is from a generic trait
@@ -317,9 +317,9 @@ func (b *body) ambiguousAnywhere(name *ast.Ident) bool {
 		for i, im := range td.impls {
 			for _, other := range td.impls[:i] {
 				if implKey(im.target) == implKey(other.target) {
-					b.report(diag.AmbiguousMethod.At(name.Sp, "`%s` of `%s` may be that of %s, and an Any does not say which", name.Name, types.Full(im.target),
+					b.report(diag.AmbiguousMethod.At(name.Sp, "ambiguous method `%s`: `%s` has it from %s, and the type of this value is not known", name.Name, types.Full(im.target),
 						listed([]string{other.bound().String(), im.bound().String()})).
-						Hint("give the value its type with `as %s` before", types.Full(im.target)))
+						Hint("convert the value with `as %s` first", types.Full(im.target)))
 					return true
 				}
 			}

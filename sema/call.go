@@ -78,7 +78,7 @@ func (b *body) calledOnValue(owner *types.Declared, name *ast.Ident) {
 	if owner.Kind != nil {
 		kind = strings.ToLower(owner.Kind.String())
 	}
-	b.report(diag.UnknownMethod.At(name.Sp, "`%s.%s` is called on the %s, which is a value", owner.Name, name.Name, kind).
+	b.report(diag.UnknownMethod.At(name.Sp, "`%s.%s` is a method of a %s value, not a function of a type", owner.Name, name.Name, kind).
 		Hint("write `%s.%s(…)`", owner.Name, name.Name))
 }
 
@@ -86,7 +86,7 @@ func (b *body) calledOnValue(owner *types.Declared, name *ast.Ident) {
 func (b *body) testCalled(fn *Function, at source.Span) {
 	if isTest(fn) {
 		b.report(diag.TestCalled.At(at, "test function `%s` cannot be called", fn.Name).
-			Hint("move what both need into a function of its own"))
+			Hint("move the shared code into another function"))
 	}
 }
 
@@ -195,8 +195,8 @@ func (b *body) typeArguments(in *instance, fn *Function, args []types.Type, at s
 		params = params[:len(params)-n]
 	}
 	if len(args) != len(params) {
-		b.report(diag.TypeArguments.At(at, "`%s` takes %s, not %d", fn.Name, count(len(params), "type argument"), len(args)).
-			Hint("leave them out where they can be inferred"))
+		b.report(diag.TypeArguments.At(at, "`%s` takes %s, but got %d", fn.Name, count(len(params), "type argument"), len(args)).
+			Hint("remove them if they can be inferred"))
 		return
 	}
 	for i, p := range params {
@@ -212,18 +212,18 @@ func (b *body) callInstead(e *ast.Call, callee types.Type) string {
 	}
 	switch t {
 	case types.Agent, types.Host:
-		return "give it work by a method: `" + x + ".execute(" + b.prompt(e.Args) + ")`"
+		return "call one of its methods: `" + x + ".execute(" + b.prompt(e.Args) + ")`"
 	case types.Tool:
 		return "call one of its functions: `" + x + ".name(…)`"
 	}
 	if len(e.Args) == 0 {
-		return "it is a value already: leave out the `()`"
+		return "it is already a value: remove the `()`"
 	}
 	switch t.(type) {
 	case *types.Array, *types.Map:
-		return "an element is read by `" + x + "[" + b.prompt(e.Args) + "]`"
+		return "write brackets to read an element: `" + x + "[" + b.prompt(e.Args) + "]`"
 	}
-	return "only functions and closures are called"
+	return "only functions and closures can be called"
 }
 
 // callValue checks a call of a closure or function value.
@@ -302,8 +302,8 @@ func (b *body) associated(path *ast.PathExpr) (Object, types.Type) {
 	}
 	if p := b.ts.param(segs[0].Name); p != nil && len(segs) == 2 {
 		b.info.details[path.Id] = unknown
-		b.report(diag.UnknownPath.At(segs[0].Sp, "`%s` stands for a type that only the caller knows, so nothing says whose `%s` is meant", p.Name, segs[1].Name).
-			Hint("take the function as a parameter, or call a method on a value of the type"))
+		b.report(diag.UnknownPath.At(segs[0].Sp, "type parameter `%s` is not known here, so its function `%s` cannot be called", p.Name, segs[1].Name).
+			Hint("pass the function as a parameter, or call a method on a value of the type"))
 		return nil, nil
 	}
 	e, i := b.c.prefix(b.m, segs, len(segs))
@@ -329,20 +329,20 @@ func (b *body) noValueAt(path *ast.PathExpr, e *entity, i int) {
 	last := path.Segments[i-1]
 	switch {
 	case i < len(path.Segments) && e.obj != nil:
-		b.report(diag.UnknownPath.At(path.Segments[i].Sp, "`%s` is a value: only types and modules are followed by `::`", last.Name).
+		b.report(diag.UnknownPath.At(path.Segments[i].Sp, "`%s` is a value, and only types and modules can be followed by `::`", last.Name).
 			Hint("write `%s.%s(…)` to call one of its methods", last.Name, path.Segments[i].Name))
 	case i < len(path.Segments):
-		d := diag.UnknownPath.At(path.Segments[i].Sp, "`%s` holds nothing of that name", last.Name)
+		d := diag.UnknownPath.At(path.Segments[i].Sp, "`%s` has no item with this name", last.Name)
 		if t := b.c.declared(b.m, path.Segments[i].Name); t != nil && t.trait != nil {
-			d.Hint("write `%s::%s`: a function of a trait is the type's own, and the trait is not named", last.Name, path.Segments[len(path.Segments)-1].Name)
+			d.Hint("write `%s::%s` without the name of the trait", last.Name, path.Segments[len(path.Segments)-1].Name)
 		} else {
-			d.Hint("only types and modules are followed by `::`")
+			d.Hint("only types and modules can be followed by `::`")
 		}
 		b.report(d)
 	case e.module != nil:
-		b.report(diag.NotAValue.At(path.Sp, "`%s` is a module, not a value", last.Name).Hint("name something in it"))
+		b.report(diag.NotAValue.At(path.Sp, "`%s` is a module, not a value", last.Name).Hint("write the name of an item of the module"))
 	default:
-		b.report(diag.NotAValue.At(path.Sp, "`%s` is a type, not a value", last.Name).Hint("make a value of it"))
+		b.report(diag.NotAValue.At(path.Sp, "`%s` is a type, not a value", last.Name).Hint("create a value of the type"))
 	}
 }
 
@@ -398,7 +398,7 @@ func (b *body) visible(fn *Function, name *ast.Ident) {
 	}
 	b.report(diag.Private.At(name.Sp, "`%s` is private to module `%s`", fn.Name, fn.mod.shown()).
 		LabelIn(fn.mod.info.File.Source, fn.Decl.Name.Sp, "declared here without `pub`").
-		Repair(edits.MakePublic(fn.mod.info.File.Source, fn.Decl.Head(), fn.Name), "declare it `pub`, or use what the module offers"))
+		Repair(edits.MakePublic(fn.mod.info.File.Source, fn.Decl.Head(), fn.Name), "declare it with `pub`, or use a public item of the module"))
 }
 
 func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
@@ -407,24 +407,24 @@ func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
 		return
 	}
 	if _, ok := types.Resolve(t).(*types.HashMap); ok && name.Name == "new" {
-		b.report(diag.UnknownMethod.At(name.Sp, "a HashMap is a store, which is declared").
-			Hint("declare it outside of functions: `hashmap name: HashMap<String, Int> = HashMap::new();`, or use a Map"))
+		b.report(diag.UnknownMethod.At(name.Sp, "a HashMap must be declared as a store").
+			Hint("declare it outside functions: `hashmap name: HashMap<String, Int> = HashMap::new();`, or use a Map"))
 		return
 	}
 	if name.Name == "new" {
 		switch types.Resolve(t).(type) {
 		case *types.Array:
 			b.report(diag.UnknownMethod.At(name.Sp, "`Array` has no function `new`").By(b.insteadOfNew(t, owner, name, foreign.Word{})...).
-				Hint("an empty array is written `[]`"))
+				Hint("write an empty array as `[]`"))
 			return
 		case *types.Map:
 			b.report(diag.UnknownMethod.At(name.Sp, "`Map` has no function `new`").By(b.insteadOfNew(t, owner, name, foreign.Word{})...).
-				Hint("an empty map is written `{}`, with its type: `let m: Map<String, Int> = {};`"))
+				Hint("write an empty map as `{}` with its type: `let m: Map<String, Int> = {};`"))
 			return
 		}
 		if n, ok := types.Resolve(t).(*types.Named); ok && !n.Decl.Library && n.Decl.Kind != types.Enum {
 			b.report(diag.UnknownMethod.At(name.Sp, "`%s` has no function `new`", owner.Name).
-				Hint("a value is made with its type's name alone: `%s`", edits.StructExample(n.Decl)))
+				Hint("create a value with the name of its type: `%s`", edits.StructExample(n.Decl)))
 			return
 		}
 	}
@@ -434,7 +434,7 @@ func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
 			at.End += 2
 		}
 		b.report(diag.UnknownMethod.At(name.Sp, "`%s` has no function `new`", owner.Name).
-			Repair(diag.Offer(diag.Remove(at), "Write `%s`", owner.Name), "`%s` is a value already: use it by its name", d.Name))
+			Repair(diag.Offer(diag.Remove(at), "Write `%s`", owner.Name), "`%s` is already a value: use its name", d.Name))
 		return
 	}
 	if d, ok := t.(*types.Declared); ok {
@@ -456,7 +456,7 @@ func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
 		d.By(b.insteadOfNew(t, owner, name, w)...)
 		d.Hints = []string{w.Hint}
 	case len(d.Hints) == 0 && declaredIn(t) == nil:
-		d.Hint("it has %s", listed(b.c.methodNames(t)))
+		d.Hint("its functions are %s", listed(b.c.methodNames(t)))
 	default:
 		d.Hint("declare it in `impl %s { … }`", of)
 	}

@@ -261,6 +261,6 @@ func (c *checker) checkMain() {
 	c.prog.Main = fn
 	if len(fn.Params) > 0 {
 		c.report(c.entry, diag.MainSignature.At(fn.Decl.Signature, "`main` takes no parameters").
-			By(edits.ReadArguments(fn.Decl)...).Hint("read arguments with `std::env::args()`"))
+			By(edits.ReadArguments(fn.Decl)...).Hint("read the arguments with `std::env::args()`"))
 	}
 }

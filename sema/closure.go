@@ -48,8 +48,8 @@ func (b *body) arity(e *ast.Closure, want *types.Func) bool {
 	if n := len(want.Params); n < len(e.Params) {
 		at = e.Params[n].Sp
 	}
-	b.report(diag.Mismatch.At(at, "this closure takes %s, but is given %d", count(len(e.Params), "parameter"), len(want.Params)).
-		Hint("what it goes to calls it with %s", count(len(want.Params), "argument")))
+	b.report(diag.Mismatch.At(at, "this closure takes %s instead of %d", count(len(e.Params), "parameter"), len(want.Params)).
+		Hint("it is called with %s", count(len(want.Params), "argument")))
 	return false
 }
 
@@ -71,7 +71,7 @@ func (b *body) closureParams(e *ast.Closure, d *Closure, want *types.Func) {
 		case want != nil:
 			t = types.Bad // one parameter too many, reported by the caller
 		default:
-			t = b.freshVar(p.Sp, "the type of this parameter is", "annotate it: `|x: Int|`")
+			t = b.freshVar(p.Sp, "the type of this parameter", "annotate it: `|x: Int|`")
 		}
 		d.Type.Params = append(d.Type.Params, t)
 		if p.Default != nil {
@@ -84,12 +84,12 @@ func (b *body) closureParams(e *ast.Closure, d *Closure, want *types.Func) {
 			default:
 				behind = p.Pattern.Span().End
 			}
-			b.report(diag.ClosureDefault.At(p.Default.Span(), "a closure's parameter has no default").
+			b.report(diag.ClosureDefault.At(p.Default.Span(), "a parameter of a closure cannot have a default value").
 				Repair(diag.Offer(diag.Remove(source.Span{Start: behind, End: p.Default.Span().End}), "Remove the default"), "remove it"))
 		}
 		if p.Name == nil {
 			d.Params = append(d.Params, nil)
-			b.irrefutable(p.Pattern, t, p.Mut, "a parameter", diag.Say("take the whole value and `match` it"))
+			b.irrefutable(p.Pattern, t, p.Mut, "a parameter", diag.Say("use a name for the parameter and `match` on it"))
 			continue
 		}
 		// The caller of a closure determines its parameters, so an unused one is not an error.
@@ -189,8 +189,8 @@ func (b *body) returnExpr(e *ast.ReturnExpr) types.Type {
 		if e.X != nil {
 			b.expr(e.X, nil)
 		}
-		b.report(diag.ConcurrentLeave.At(e.Sp, "`return` cannot leave a body that runs beside others").
-			Hint("end the body with its value, and return outside"))
+		b.report(diag.ConcurrentLeave.At(e.Sp, "`return` cannot leave a concurrent body").
+			Hint("end the body with its value, and return outside it"))
 	case e.X == nil && f.result == nil:
 		f.returns = append(f.returns, returned{nil, types.Nil, e.Sp})
 	case e.X == nil:

@@ -67,8 +67,8 @@ func (b *body) awaitsTasks(e *ast.Await, t types.Type) {
 	if edits.IsLoose(e.X) || e.Postfix {
 		around.Edits[0].Text = "(" + f.Slice(e.X.Span()) + ")" + call
 	}
-	b.report(diag.AwaitedTasks.At(e.Sp, "`await` waits for one task, and this is `%s`", types.Full(t)).
-		Repair(around, "await each: `%s%s`", x, call))
+	b.report(diag.AwaitedTasks.At(e.Sp, "`await` waits for one task, but this is `%s`", types.Full(t)).
+		Repair(around, "await each task: `%s%s`", x, call))
 }
 
 // awaited returns the type of awaiting a value of type t.
@@ -99,8 +99,8 @@ func (b *body) race(e *ast.Race) types.Type {
 		body := b.concurrent(d, x, nil, nil, nil)
 		t, ok := types.Join(joined, awaited(body.Result))
 		if !ok {
-			b.report(diag.NoJoin.At(x.Span(), "this gives `%s`, but what runs beside it `%s`", types.Full(awaited(body.Result)), types.Full(joined)).
-				Label(e.Elems[i-1].Span(), "this gives `%s`", types.Full(joined)).Hint("make them agree"))
+			b.report(diag.NoJoin.At(x.Span(), "mismatched concurrent bodies: `%s` and `%s`", types.Full(awaited(body.Result)), types.Full(joined)).
+				Label(e.Elems[i-1].Span(), "this body has the type `%s`", types.Full(joined)).Hint("make the types agree"))
 			t = types.Bad
 		}
 		joined = t
@@ -147,7 +147,7 @@ func (b *body) concurrent(d *Concurrent, x ast.Expr, block *ast.Block, p ast.Pat
 	b.frame = f
 	b.enterScope()
 	if p != nil {
-		b.irrefutable(p, elem, false, "`parallel for`", diag.Say("take the whole value and `match` it in the body"))
+		b.irrefutable(p, elem, false, "`parallel for`", diag.Say("use a name for the element and `match` on it in the body"))
 		b.given("for")
 	}
 	if block != nil {
@@ -197,12 +197,12 @@ func (b *body) notConcurrent(l *Local, at source.Span) bool {
 		return false
 	}
 	if f.again {
-		b.report(diag.ConcurrentChange.At(at, "`%s` cannot be changed from a decorated stage, which may run several times", l.Name).
-			Label(l.At, "declared here").Hint("give the value as the stage's output"))
+		b.report(diag.ConcurrentChange.At(at, "`%s` cannot be changed in a decorated stage, which may run several times", l.Name).
+			Label(l.At, "declared here").Hint("return the value as the output of the stage"))
 		return true
 	}
-	b.report(diag.ConcurrentChange.At(at, "`%s` cannot be changed from a body that runs beside others", l.Name).
-		Label(l.At, "declared here").Hint("give the value as the body's result, and return or gather it outside"))
+	b.report(diag.ConcurrentChange.At(at, "`%s` cannot be changed in a concurrent body", l.Name).
+		Label(l.At, "declared here").Hint("make the value the result of the body, and return or collect it outside"))
 	return true
 }
 

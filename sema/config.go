@@ -109,7 +109,7 @@ func (c *checker) configFields(m *module, what string, fields []*ast.ConfigField
 			continue
 		}
 		if first := seen[f.Name.Name]; first != nil {
-			c.report(m, diag.DuplicateField.At(f.Name.Sp, "`%s` is given twice", f.Name.Name).Label(first.Name.Sp, "first here").
+			c.report(m, diag.DuplicateField.At(f.Name.Sp, "`%s` is set twice", f.Name.Name).Label(first.Name.Sp, "first here").
 				Repair(edits.RemoveRow(m.info.File.Source, f.Sp, "Remove the second `%s`", f.Name.Name), "remove one"))
 			continue
 		}
@@ -175,7 +175,7 @@ func (c *checker) word(m *module, f *ast.ConfigField) (string, source.Span, bool
 	case *ast.StringLit:
 		return x.Value, x.Sp, true
 	}
-	c.report(m, diag.ConfigName.At(f.Value.Span(), "`%s` takes a name", f.Name.Name).Hint("write it bare or as a string"))
+	c.report(m, diag.ConfigName.At(f.Value.Span(), "`%s` must be a name", f.Name.Name).Hint("write a name or a string"))
 	return "", f.Value.Span(), false
 }
 
@@ -199,13 +199,13 @@ func (c *checker) defineAgent(m *module, a *Agent) {
 	if f := seen["provider"]; f != nil {
 		a.Connection, at, ok = c.word(m, f)
 		if a.Decl.Uses != nil {
-			c.report(m, diag.DuplicateField.At(f.Name.Sp, "the provider is given twice").Label(a.Decl.Uses.Sp, "first here").
+			c.report(m, diag.DuplicateField.At(f.Name.Sp, "the provider is set twice").Label(a.Decl.Uses.Sp, "first here").
 				Repair(edits.RemoveRow(m.info.File.Source, f.Sp, "Remove `provider`"), "remove one"))
 		}
 	} else if a.Decl.Uses != nil {
 		a.Connection, at, ok = a.Decl.Uses.Name, a.Decl.Uses.Sp, true
 	} else {
-		c.report(m, diag.NoProvider.At(at, "agent `%s` names no connection", a.Name).By(c.usesOf(a)...).Hint("write `agent %s uses NAME { … }`, with [connections.NAME] in the manifest", a.Name))
+		c.report(m, diag.NoProvider.At(at, "agent `%s` has no connection", a.Name).By(c.usesOf(a)...).Hint("write `agent %s uses NAME { … }`, with [connections.NAME] in the manifest", a.Name))
 	}
 	if ok {
 		c.connection(m, a, at)
@@ -240,7 +240,7 @@ func (c *checker) toolErrorHook(m *module, a *Agent, f *ast.ConfigField) {
 		}
 	}
 	if !b.failed() {
-		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`on_tool_error` takes the name of a function").Hint("write `fn recover(e: ToolError) -> String? { … }`, and `on_tool_error: recover`"))
+		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`on_tool_error` must be the name of a function").Hint("write `fn recover(e: ToolError) -> String? { … }`, and `on_tool_error: recover`"))
 	}
 }
 
@@ -251,7 +251,7 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 	}
 	if c.cfg.Manifest == nil {
 		d := diag.UnknownConnection.At(at, "no connection `%s`: there is no Concerto.toml", a.Connection)
-		c.addSection(d, "make one with a section [connections."+a.Connection+"]", "connections."+a.Connection, "provider = \"scripted\"\nreplies = []")
+		c.addSection(d, "create it with a section [connections."+a.Connection+"]", "connections."+a.Connection, "provider = \"scripted\"\nreplies = []")
 		c.report(m, d)
 		return
 	}
@@ -272,7 +272,7 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 		if slices.ContainsFunc(a.Decl.Fields, func(f *ast.ConfigField) bool { return meansField(f.Name.Name, "model", foreign.Agent, agentFields) }) {
 			return // already reported
 		}
-		d := diag.NoModel.At(a.Decl.Name.Sp, "agent `%s` has no model, and connection `%s` no default_model", a.Name, a.Connection).
+		d := diag.NoModel.At(a.Decl.Name.Sp, "agent `%s` has no model, and connection `%s` has no default_model", a.Name, a.Connection).
 			Hint("add `model: \"…\"` here, or `default_model = \"…\"` to [connections.%s]", a.Connection)
 		d.FollowsFrom = diag.KeyCause("[connections."+a.Connection+"]", "default_model")
 		c.report(m, d)
@@ -315,8 +315,8 @@ func (c *checker) defineHost(m *module, h *Host) {
 	h.Decorations = c.decorations(m, h.Decl.Decorators)
 	for _, d := range h.Decorations {
 		if d.persists() {
-			c.report(m, diag.DecoratorArgument.At(decorator(h.Decl.Decorators, d.Name).Sp, "a host's answers are not kept in a file").
-				Hint("leave `persist` out, or put `@cache` on a function that asks the host"))
+			c.report(m, diag.DecoratorArgument.At(decorator(h.Decl.Decorators, d.Name).Sp, "answers of a host cannot be stored in a file").
+				Hint("remove `persist`, or put `@cache` on a function that calls the host"))
 		}
 	}
 	seen := c.configFields(m, "a host", c.withoutManifestKeys(m, h), hostFields, h.Fields)
@@ -340,14 +340,14 @@ func (c *checker) defineHost(m *module, h *Host) {
 	h.Connector = name
 	if c.cfg.Manifest == nil {
 		d := diag.UnknownConnector.At(at, "no host `%s`: there is no Concerto.toml", name)
-		c.addSection(d, "make one with a section [hosts."+name+"] that says which command to run", "hosts."+name, "command = \""+name+"\"")
+		c.addSection(d, "create it with a section [hosts."+name+"] that contains the command", "hosts."+name, "command = \""+name+"\"")
 		c.report(m, d)
 		return
 	}
 	if _, ok := c.cfg.Manifest.Hosts[name]; !ok && !c.cfg.Manifest.Unread {
 		d := diag.UnknownConnector.At(at, "no host `%s` in %s", name, c.cfg.Manifest.File)
 		if !suggestAs(d, at, name, keys(c.cfg.Manifest.Hosts), asWritten(m, at), "did you mean `%s`?") {
-			c.addSection(d, "add a section [hosts."+name+"] with its command", "hosts."+name, "command = \""+name+"\"")
+			c.addSection(d, "add a section [hosts."+name+"] with the command", "hosts."+name, "command = \""+name+"\"")
 		}
 		d.FollowsFrom = diag.KeyCause("the manifest", "hosts")
 		c.report(m, d)
@@ -403,10 +403,10 @@ func (c *checker) withoutManifestKeys(m *module, h *Host) []*ast.ConfigField {
 	if len(names) > 1 {
 		d.Message = "a host has no fields " + listed(names)
 		for _, x := range wrong[1:] {
-			d.Label(x.Name.Sp, "nor this one")
+			d.Label(x.Name.Sp, "and not this field")
 		}
 	}
-	hint := "write `" + strings.Join(rows, "`, `") + "` in Concerto.toml, after `[hosts." + connector + "]`"
+	hint := "write `" + strings.Join(rows, "`, `") + "` in Concerto.toml, in section `[hosts." + connector + "]`"
 	if len(own) == len(h.Decl.Fields)-len(wrong) && !slices.ContainsFunc(own, func(x *ast.ConfigField) bool { return x.Name.Name == "connector" }) {
 		hint += ", and `connector: " + connector + "` here"
 	}
@@ -469,8 +469,8 @@ func toolsOf(v any) []*Tool {
 func toolList(c *checker, m *module, f *ast.ConfigField, v any) {
 	list, ok := v.([]any)
 	if !ok {
-		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`tools` takes a list of tools").
-			Repair(edits.Surround(f.Value, "[", "]", "Put it into brackets"), "write `tools: [%s]`", c.shortSlice(m.info.File.Source, f.Value.Span())))
+		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`tools` must be a list of tools").
+			Repair(edits.Surround(f.Value, "[", "]", "Put it in brackets"), "write `tools: [%s]`", c.shortSlice(m.info.File.Source, f.Value.Span())))
 		return
 	}
 	for i, x := range list {
@@ -479,11 +479,11 @@ func toolList(c *checker, m *module, f *ast.ConfigField, v any) {
 			if lit, isList := f.Value.(*ast.ArrayLit); isList {
 				at = lit.Elems[i].Span()
 			}
-			d := diag.ConfigValue.At(at, "this is no tool")
+			d := diag.ConfigValue.At(at, "not a tool")
 			if name, ok := x.(string); ok && slices.ContainsFunc(c.prog.Tools, func(t *Tool) bool { return t.Name == name }) {
-				d.Repair(diag.Sure(diag.Replace(at, name), "Write `%s`", name), "`tools` lists names without quotes: `%s`", name)
+				d.Repair(diag.Sure(diag.Replace(at, name), "Write `%s`", name), "write the name without quotes: `%s`", name)
 			} else {
-				d.Hint("`tools` lists the names of `tool` declarations")
+				d.Hint("`tools` is a list of names of `tool` declarations")
 			}
 			c.report(m, d)
 		}
@@ -497,11 +497,11 @@ func appTools(c *checker, m *module, f *ast.ConfigField, v any) {
 	}
 	wrong := func(at source.Span, what string) {
 		c.report(m, diag.ConfigValue.At(at, "%s", what).
-			Hint("write `app_tools: false`, or names, versions and categories: `app_tools: [\"query\", \"query@2\", \"category:db\"]`"))
+			Hint("write `app_tools: false`, or a list of names, versions and categories: `app_tools: [\"query\", \"query@2\", \"category:db\"]`"))
 	}
 	list, ok := v.([]any)
 	if !ok {
-		wrong(f.Value.Span(), "`app_tools` takes false or a list of texts")
+		wrong(f.Value.Span(), "`app_tools` must be false or a list of strings")
 		return
 	}
 	for i, x := range list {
@@ -510,7 +510,7 @@ func appTools(c *checker, m *module, f *ast.ConfigField, v any) {
 			at = lit.Elems[i].Span()
 		}
 		if text, ok := x.(string); !ok {
-			wrong(at, "this is no text")
+			wrong(at, "not a string")
 		} else if err := toolname.CheckFilter(text); err != nil {
 			wrong(at, err.Error())
 		}
@@ -545,11 +545,11 @@ func ledgers(c *checker, m *module, f *ast.ConfigField, v any) {
 		if lit, isList := f.Value.(*ast.ArrayLit); isList {
 			at = lit.Elems[i].Span()
 		}
-		d := diag.ConfigValue.At(at, "this is no ledger")
+		d := diag.ConfigValue.At(at, "not a ledger")
 		if _, isText := x.(string); isText {
-			d.Hint("`knowledge` lists the names of `ledger` declarations; what the model is always told belongs into `system_prompt`")
+			d.Hint("`knowledge` is a list of names of `ledger` declarations; put fixed text into `system_prompt`")
 		} else {
-			d.Hint("`knowledge` lists the names of `ledger` declarations")
+			d.Hint("`knowledge` is a list of names of `ledger` declarations")
 		}
 		c.report(m, d)
 	}
@@ -558,14 +558,14 @@ func ledgers(c *checker, m *module, f *ast.ConfigField, v any) {
 func between(lo, hi float64) func(*checker, *module, *ast.ConfigField, any) {
 	return func(c *checker, m *module, f *ast.ConfigField, v any) {
 		if n, ok := number(v); ok && (n < lo || n > hi) {
-			c.report(m, diag.ConfigValue.At(f.Value.Span(), "`%s` must be between %g and %g", f.Name.Name, lo, hi).Hint("choose a value within"))
+			c.report(m, diag.ConfigValue.At(f.Value.Span(), "`%s` must be between %g and %g", f.Name.Name, lo, hi).Hint("use a value in this range"))
 		}
 	}
 }
 
 func positive(c *checker, m *module, f *ast.ConfigField, v any) {
 	if n, ok := number(v); ok && n <= 0 {
-		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`%s` must be more than 0", f.Name.Name).Hint("leave it out for the default"))
+		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`%s` must be more than 0", f.Name.Name).Hint("remove it to use the default"))
 	}
 }
 
@@ -575,13 +575,13 @@ var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max
 
 func effort(c *checker, m *module, f *ast.ConfigField, v any) {
 	if s, ok := v.(string); ok && !slices.Contains(efforts, s) {
-		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`%s` must be one of %s", f.Name.Name, strings.Join(efforts, ", ")).Hint("write one of these"))
+		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`%s` must be one of %s", f.Name.Name, strings.Join(efforts, ", ")).Hint("use one of these"))
 	}
 }
 
 func format(c *checker, m *module, f *ast.ConfigField, v any) {
 	if v != "text" && v != "json" {
-		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`%s` is \"text\" or \"json\"", f.Name.Name).Hint("write one of these"))
+		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`%s` must be \"text\" or \"json\"", f.Name.Name).Hint("use one of these"))
 	}
 }
 
@@ -591,7 +591,7 @@ var retryFields = []string{"max_attempts", "backoff", "initial_delay_ms", "max_d
 func retryPolicy(c *checker, m *module, f *ast.ConfigField, v any) {
 	p, ok := v.(*ConstMap)
 	if !ok {
-		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`retry_policy` takes a map").Hint("write `retry_policy: { max_attempts: 3, backoff: \"exponential\" }`"))
+		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`retry_policy` must be a map").Hint("write `retry_policy: { max_attempts: 3, backoff: \"exponential\" }`"))
 		return
 	}
 	for i, k := range p.Keys {
@@ -599,17 +599,17 @@ func retryPolicy(c *checker, m *module, f *ast.ConfigField, v any) {
 		_, isString := p.Values[i].(string)
 		switch {
 		case !slices.Contains(retryFields, k):
-			d := diag.UnknownConfig.At(f.Value.Span(), "`retry_policy` has no member `%s`", k)
+			d := diag.UnknownConfig.At(f.Value.Span(), "`retry_policy` has no key `%s`", k)
 			if near := suggest.Nearest(k, retryFields); near != "" {
 				d.Hint("did you mean `%s`?", near)
 			} else {
-				d.Hint("its members are %s", strings.Join(retryFields, ", "))
+				d.Hint("its keys are %s", strings.Join(retryFields, ", "))
 			}
 			c.report(m, d)
 		case k == "backoff" && (!isString || !slices.Contains(backoffs, p.Values[i].(string))):
-			c.report(m, diag.ConfigValue.At(f.Value.Span(), "`backoff` is \"none\", \"linear\" or \"exponential\"").Hint("write one of these"))
+			c.report(m, diag.ConfigValue.At(f.Value.Span(), "`backoff` must be \"none\", \"linear\" or \"exponential\"").Hint("use one of these"))
 		case k != "backoff" && (!isInt || p.Values[i].(int64) < 0):
-			c.report(m, diag.ConfigValue.At(f.Value.Span(), "`%s` takes a whole number, 0 or more", k).Hint("write it without a fraction"))
+			c.report(m, diag.ConfigValue.At(f.Value.Span(), "`%s` must be an integer of 0 or more", k).Hint("write an integer"))
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (c *checker) constantByName(m *module, k *Const) {
 	if k.state != constNew {
 		if k.state == constBusy {
 			k.Type = types.Bad
-			c.report(m, diag.ConstCycle.At(k.Expr.Span(), "constant `%s` is defined by itself", k.Name).Hint("give it a value of its own"))
+			c.report(m, diag.ConstCycle.At(k.Expr.Span(), "constant `%s` depends on itself", k.Name).Hint("use a value that does not depend on `%s`", k.Name))
 		}
 		return
 	}
@@ -108,8 +108,8 @@ func (c *checker) fold(m *module, e ast.Expr) (any, bool) {
 }
 
 func (c *checker) notConstant(m *module, at source.Span) {
-	c.report(m, diag.NotConstant.At(at, "this is no constant expression").
-		Hint("only literals, operators, constants and the names of declarations stand here"))
+	c.report(m, diag.NotConstant.At(at, "not a constant expression").
+		Hint("use only literals, operators, constants and names of declarations"))
 }
 
 func (c *checker) foldPath(m *module, e *ast.PathExpr) (any, bool) {
@@ -129,13 +129,13 @@ func (c *checker) foldPath(m *module, e *ast.PathExpr) (any, bool) {
 		return nil, false
 	}
 	if fn, ok := m.info.objects[e.Id].(*Function); ok {
-		d := diag.NotConstant.At(e.Sp, "`%s` is a function, and no constant", fn.Name)
+		d := diag.NotConstant.At(e.Sp, "`%s` is a function, not a constant", fn.Name)
 		if c.folding == "tools" {
-			d = diag.ConfigValue.At(e.Sp, "`%s` is a function, and no tool", fn.Name)
+			d = diag.ConfigValue.At(e.Sp, "`%s` is a function, not a tool", fn.Name)
 			d.FollowsFrom = "tool function " + fn.Name
 			d.By(c.toolOfFunction(fn, e)...)
 		}
-		c.report(m, d.Hint("`tools` lists the names of tools: put the function into one, `tool %s { description: \"…\", @describe(\"…\") fn %s(self, …) { … } }`", toolName(fn.Name), fn.Name))
+		c.report(m, d.Hint("put the function into a tool: `tool %s { description: \"…\", @describe(\"…\") fn %s(self, …) { … } }`", toolName(fn.Name), fn.Name))
 		return nil, false
 	}
 	c.notConstant(m, e.Sp)
@@ -278,9 +278,9 @@ func (c *checker) foldInt(m *module, e *ast.Binary, a, b int64) (any, bool) {
 	case ok:
 		return n, true
 	case b == 0 && (e.Op == ast.OpDiv || e.Op == ast.OpRem):
-		c.report(m, diag.ConstZero.At(e.Y.Span(), "division by zero").Hint("divide by something else"))
+		c.report(m, diag.ConstZero.At(e.Y.Span(), "division by zero").Hint("use another divisor"))
 	default:
-		c.report(m, diag.IntRange.At(e.Sp, "this constant does not fit a 64-bit Int").Hint("use a Float for larger numbers"))
+		c.report(m, diag.IntRange.At(e.Sp, "this constant does not fit into a 64-bit Int").Hint("use a Float for larger numbers"))
 	}
 	return nil, false
 }

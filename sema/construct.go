@@ -36,13 +36,13 @@ func (b *body) callVariant(e *ast.Call, v *VariantRef, path *ast.PathExpr, hint 
 	}
 	if len(fields) == 0 && v.Variant != nil {
 		b.unbound(e.Args)
-		b.report(diag.ArgumentCount.At(e.Sp, "variant `%s` holds nothing", v.Name).Hint("write `%s` alone", b.m.info.File.Source.Slice(path.Sp)))
+		b.report(diag.ArgumentCount.At(e.Sp, "variant `%s` has no values", v.Name).Hint("write only `%s`", b.m.info.File.Source.Slice(path.Sp)))
 		return types.Bad
 	}
 	if n != len(fields) {
 		b.unbound(e.Args)
-		b.report(diag.ArgumentCount.At(e.Sp, "`%s` takes %s, not %d", v.Name, count(len(fields), "argument"), n).
-			Hint("give one value for each part of the variant"))
+		b.report(diag.ArgumentCount.At(e.Sp, "`%s` takes %s, but got %d", v.Name, count(len(fields), "argument"), n).
+			Hint("pass one value for each part of the variant"))
 		return types.Bad
 	}
 	if p != nil {
@@ -52,7 +52,7 @@ func (b *body) callVariant(e *ast.Call, v *VariantRef, path *ast.PathExpr, hint 
 	}
 	for i, a := range e.Args {
 		if a.Name != nil {
-			b.report(diag.UnknownParameter.At(a.Name.Sp, "the parts of `%s` have no names", v.Name).Hint("give the value alone"))
+			b.report(diag.UnknownParameter.At(a.Name.Sp, "the values of `%s` have no names", v.Name).Hint("write only the value"))
 		}
 		d.Args = append(d.Args, Arg{Kind: ArgWritten, Index: i})
 		in.argument(b, a.Value, fields[i], reason{})
@@ -174,13 +174,13 @@ func (b *body) bareVariant(e ast.Expr, t types.Type) bool {
 // noValues reports a variant without its values.
 func (b *body) noValues(e *ast.PathExpr, v *VariantRef) {
 	if v.Variant == nil {
-		b.report(diag.VariantValue.At(e.Sp, "`%s` needs its value", v.Name).Hint("write `%s(…)`", v.Name))
+		b.report(diag.VariantValue.At(e.Sp, "`%s` needs a value", v.Name).Hint("write `%s(…)`", v.Name))
 		return
 	}
-	d := diag.VariantValue.At(e.Sp, "variant `%s` needs its values", v.Name).By(giveValues(e, v.Variant))
+	d := diag.VariantValue.At(e.Sp, "variant `%s` needs values", v.Name).By(giveValues(e, v.Variant))
 	example := edits.VariantExample(v.Type.(*types.Named).Decl, v.Variant)
 	if v.Variant.Named {
-		d.Hint("write `%s`; it is no function, since its values have names", example)
+		d.Hint("write `%s`; a variant with named fields is not a function", example)
 	} else {
 		d.Hint("write `%s`", example)
 	}
@@ -199,7 +199,7 @@ func (b *body) callErrorNew(e *ast.Call, o *ErrorNew, p *piped) types.Type {
 	b.info.details[e.Id] = d
 	if n != 1 {
 		b.unbound(e.Args)
-		b.report(diag.ArgumentCount.At(e.Sp, "`%s` takes 1 argument, not %d", d.Name, n).Hint("give the message: `%s(\"…\")`", d.Name))
+		b.report(diag.ArgumentCount.At(e.Sp, "`%s` takes 1 argument, but got %d", d.Name, n).Hint("pass the message: `%s(\"…\")`", d.Name))
 		return o.Type
 	}
 	for i, a := range e.Args {
@@ -240,7 +240,7 @@ func (b *body) name(e *ast.PathExpr, hint types.Type) types.Type {
 	}
 	if en.module != nil || en.trait != nil {
 		what := map[bool]string{true: "module", false: "trait"}[en.module != nil]
-		b.report(diag.NotAValue.At(e.Sp, "`%s` is a %s, not a value", name, what).Hint("name something in it"))
+		b.report(diag.NotAValue.At(e.Sp, "`%s` is a %s, not a value", name, what).Hint("write the name of an item of it"))
 		return types.Bad
 	}
 	if en.obj == nil {
@@ -255,28 +255,28 @@ func (b *body) valueOfType(e *ast.PathExpr, en *entity) string {
 	name := e.Segments[0].Name
 	if b.receiver == ast.Expr(e) && b.method != "" {
 		if t := b.entityOwner(en); t != nil && b.c.method(t, b.method) != nil {
-			return "what the type has is named by `::`: `" + name + "::" + b.method + "(…)`"
+			return "write `::` to access an item of a type: `" + name + "::" + b.method + "(…)`"
 		}
 	}
 	switch {
 	case en.typ != nil && en.typ.Kind == types.Enum && len(en.typ.Variants) > 0:
-		return "name one of its variants, such as `" + edits.VariantExample(en.typ, en.typ.Variants[0]) + "`"
+		return "use one of its variants, such as `" + edits.VariantExample(en.typ, en.typ.Variants[0]) + "`"
 	case en.typ != nil && en.typ.Kind == types.ErrorStruct:
-		return "make one: `" + name + "::new(\"…\")`"
+		return "create one: `" + name + "::new(\"…\")`"
 	case en.typ != nil:
-		return "make one: `" + edits.StructExample(en.typ) + "`"
+		return "create one: `" + edits.StructExample(en.typ) + "`"
 	case en.builtin != nil:
 		return edits.Sample(en.builtin)
 	}
-	return "name a value of it"
+	return "use a value of this type"
 }
 
 func (b *body) readLocal(e *ast.PathExpr, l *Local) types.Type {
 	b.info.objects[e.Id] = l
 	l.used = true
 	if s := b.flow.stateOf(l); s != nil && s.state&mayUnset != 0 && b.comes() {
-		b.report(diag.Unassigned.At(e.Sp, "`%s` may not have a value here", l.Name).
-			Label(l.At, "declared without a value").Hint("assign it on every path before this"))
+		b.report(diag.Unassigned.At(e.Sp, "`%s` may be unassigned here", l.Name).
+			Label(l.At, "declared without a value").Hint("assign it on every path before this use"))
 		s.state = maySet
 	}
 	return l.Type
@@ -321,7 +321,7 @@ func (b *body) objectValue(e *ast.PathExpr, obj Object, hint types.Type) types.T
 		return o.Type
 	case *Pipeline:
 		if b.receiver != ast.Expr(e) {
-			b.report(diag.NotAValue.At(e.Sp, "pipeline `%s` is no value to pass around", o.Name).Hint("run it: `%s.run(…)`", o.Name))
+			b.report(diag.NotAValue.At(e.Sp, "pipeline `%s` is not a value", o.Name).Hint("run it with `%s.run(…)`", o.Name))
 			return types.Bad
 		}
 		return o.Type

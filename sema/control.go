@@ -65,7 +65,7 @@ func acceptsNil(t types.Type) bool {
 }
 
 func (b *body) noElse(e *ast.IfExpr, want types.Type, why reason) {
-	d := diag.MissingElse.At(e.Sp, "expected `%s`, but without `else` an `if` gives Nil", types.Full(want))
+	d := diag.MissingElse.At(e.Sp, "expected `%s`, but an `if` without `else` returns Nil", types.Full(want))
 	b.because(d, why)
 	b.report(d.Repair(diag.Offer(diag.Insert(e.Sp.End, " else { "+edits.Placeholder(want)+" }"), "Add an `else`"), "add `else { … }` with a value"))
 }
@@ -98,7 +98,7 @@ func (v branchValue) value() ast.Expr {
 
 // joinBranches returns the join of the branches' types, and converts each branch to it.
 func (b *body) joinBranches(vs []branchValue) types.Type {
-	return b.joinValues(vs, "branch", "make the branches agree, or end each with `;` when no value is meant")
+	return b.joinValues(vs, "branch", "make the types of the branches agree, or end each branch with `;` if no value is needed")
 }
 
 // joinValues joins the types of branches. what is the word for a branch in messages, repair the
@@ -109,9 +109,9 @@ func (b *body) joinValues(vs []branchValue, what, repair string) types.Type {
 	for i, v := range vs {
 		t, ok := types.Join(joined, v.t)
 		if !ok {
-			d := diag.NoJoin.At(v.span(), "this %s gives `%s`, another `%s`", what, types.Full(v.t), types.Full(joined))
+			d := diag.NoJoin.At(v.span(), "this %s has type `%s`, but another has type `%s`", what, types.Full(v.t), types.Full(joined))
 			if first >= 0 {
-				d.Label(vs[first].span(), "this one gives `%s`", types.Full(vs[first].t))
+				d.Label(vs[first].span(), "this has type `%s`", types.Full(vs[first].t))
 			}
 			advice := diag.Say(repair)
 			if a := b.agree(v.value(), v.t, vs[max(first, 0)].value(), vs[max(first, 0)].t); a.Is() {
@@ -220,7 +220,7 @@ func (b *body) forExpr(e *ast.ForExpr) types.Type {
 	elem := b.iterated(e.Iter, true)
 	entry := b.flow.clone()
 	lp := b.enterLoop(e.Label, e.Sp.Start)
-	b.irrefutable(e.Pattern, elem, false, "`for`", diag.Say("use `let … else` within the loop to leave out what does not match"))
+	b.irrefutable(e.Pattern, elem, false, "`for`", diag.Say("use `let … else` inside the loop to skip the other values"))
 	b.given("for")
 	b.blockValue(e.Body, types.Nil, reason{})
 	b.leaveLoopBody(lp)
@@ -262,22 +262,22 @@ func (b *body) iterated(x ast.Expr, lazily bool) types.Type {
 	if elem := b.source(x, t); elem != nil && lazily {
 		return elem
 	}
-	d := diag.NotIterable.At(x.Span(), "`for` cannot go over `%s`", types.Full(t))
+	d := diag.NotIterable.At(x.Span(), "`for` cannot iterate over `%s`", types.Full(t))
 	if a := b.takeOut(x, t, b.iterable); a.Is() {
 		b.report(d.Advise(a))
 		return types.Bad
 	}
 	switch {
 	case types.IsString(t):
-		d.Hint("go over its characters: `%s.chars()`", b.operand(x))
+		d.Hint("iterate over its characters: `%s.chars()`", b.operand(x))
 	case t == types.Int:
-		d.Hint("count with a range: `0..%s`", b.text(x))
+		d.Hint("iterate over a range: `0..%s`", b.text(x))
 	case t == types.Ledger:
-		d.Hint("go over its entries: `.entries()`")
+		d.Hint("iterate over its entries: `.entries()`")
 	case b.source(x, t) != nil:
-		d.Hint("take its elements one after the other with a plain `for`")
+		d.Hint("use a `for` without `parallel` to read its elements one by one")
 	default:
-		d.Hint("it goes over arrays, maps, ranges, hashmaps and the types of std::collections")
+		d.Hint("`for` iterates over arrays, maps, ranges, hashmaps and the types of std::collections")
 	}
 	b.report(d)
 	return types.Bad
@@ -364,7 +364,7 @@ func (b *body) loopExpr(e *ast.LoopExpr, want types.Type, why reason) types.Type
 	if want != nil {
 		return want
 	}
-	return b.joinValues(lp.value.breaks, "`break`", "make the values agree, or declare what the loop gives: `let x: Any = loop { … };`")
+	return b.joinValues(lp.value.breaks, "`break`", "make the types agree, or annotate the result: `let x: Any = loop { … };`")
 }
 
 // breakExpr checks `break` and `break x`.
@@ -376,8 +376,8 @@ func (b *body) breakExpr(e *ast.BreakExpr) types.Type {
 	case e.X != nil:
 		b.expr(e.X, nil)
 		if lp != nil {
-			b.report(diag.BreakValue.At(e.X.Span(), "only a `loop` takes a value from `break`: this one may also end without it").
-				Hint("put it into a `let mut` variable before the `break`, or write the loop as `loop`"))
+			b.report(diag.BreakValue.At(e.X.Span(), "`break` with a value is only allowed in a `loop`").
+				Hint("assign the value to a `let mut` variable before the `break`, or use `loop`"))
 		}
 	}
 	if lp != nil {
@@ -400,7 +400,7 @@ func (b *body) breakValue(e *ast.BreakExpr, v *loopValue) {
 		if ok, _ := types.Conversion(types.Nil, v.want); !ok {
 			d := diag.Mismatch.At(e.Sp, "expected `%s`, found `break` without a value", types.Full(v.want))
 			b.because(d, v.why)
-			b.report(d.Hint("give the loop its value: `break …`"))
+			b.report(d.Hint("add a value: `break …`"))
 		}
 	}
 }
@@ -438,16 +438,16 @@ func (b *body) leaveLoop(label *ast.Ident, at source.Span, word string) *loop {
 	switch {
 	case lp != nil:
 	case outside && b.frame.concurrent != nil:
-		b.report(diag.ConcurrentLeave.At(at, "`%s` cannot leave a body that runs beside others", word).
-			Hint("give a value, and decide outside"))
+		b.report(diag.ConcurrentLeave.At(at, "`%s` cannot leave a concurrent body", word).
+			Hint("return a value from the body, and check it outside"))
 	case outside:
-		b.report(diag.LoopOutside.At(at, "`%s` cannot leave the handler or closure it stands in", word).
-			Hint("`return` a value, and decide outside"))
+		b.report(diag.LoopOutside.At(at, "`%s` cannot leave the enclosing handler or closure", word).
+			Hint("`return` a value, and check it outside"))
 	case label != nil:
 		b.report(diag.UnknownLabel.At(label.Sp, "no loop has the label `'%s`", label.Name).By(b.labelLoop(label.Name)...).
-			Hint("label the loop: `'%s: for …`", label.Name))
+			Hint("add the label to the loop: `'%s: for …`", label.Name))
 	default:
-		b.report(diag.LoopOutside.At(at, "`%s` stands outside of any loop", word).Advise(b.noLoop(at, word)))
+		b.report(diag.LoopOutside.At(at, "`%s` outside a loop", word).Advise(b.noLoop(at, word)))
 	}
 	return lp
 }

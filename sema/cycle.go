@@ -92,8 +92,8 @@ func (c *checker) reportCycle(files []*Info, last reference) {
 		names = append(names, i.File.Source.Name)
 	}
 	names = append(names, files[0].File.Source.Name)
-	c.report(last.from, diag.FileCycle.At(last.at, "files use each other in a circle: %s", strings.Join(names, " → ")).
-		Hint("move what both need into a file of its own"))
+	c.report(last.from, diag.FileCycle.At(last.at, "cyclic dependency between files: %s", strings.Join(names, " → ")).
+		Hint("move the shared declarations into another file"))
 }
 
 // endless reports types that have no finite value, because each value contains another one: `struct
@@ -126,8 +126,8 @@ func (c *checker) endless() {
 			if structs[o.mod] == nil {
 				structs[o.mod] = o.mod.structs()
 			}
-			c.report(o.mod, diag.EndlessType.At(o.head.Name.Sp, "no value of `%s` can be made: each holds another one", d.Name).
-				By(c.optionalField(o.mod, structs[o.mod][o.head])...).Hint("let it end somewhere: with `Option<%s>`, `Array<%s>` or a variant without one", d.Name, d.Name))
+			c.report(o.mod, diag.EndlessType.At(o.head.Name.Sp, "recursive type `%s` has infinite size", d.Name).
+				By(c.optionalField(o.mod, structs[o.mod][o.head])...).Hint("end the recursion with `Option<%s>`, `Array<%s>` or a variant without a value of the type", d.Name, d.Name))
 		}
 	}
 }

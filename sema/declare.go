@@ -332,8 +332,8 @@ func (c *checker) besideVariant(m *module, fn *Function) {
 	if !ok || fn.Recv != nil || n.Decl.Variant(name.Name) == nil {
 		return
 	}
-	c.report(m, diag.DuplicateName.At(name.Sp, "`%s::%s` is a variant", n.Decl.Name, name.Name).
-		Hint("give the function another name: nothing could call it"))
+	c.report(m, diag.DuplicateName.At(name.Sp, "`%s::%s` is already a variant", n.Decl.Name, name.Name).
+		Hint("rename the function, because it could not be called"))
 }
 
 // name returns the name of the impl's methods in traces.
@@ -424,8 +424,8 @@ func (c *checker) hides(m *module, name string, at source.Span) {
 	if what == "type" {
 		instead = "My" + name
 	}
-	c.report(m, diag.HidesLibrary.At(at, "`%s` hides the library's %s of that name", name, what).
-		Hint("choose another name, such as `%s`", instead))
+	c.report(m, diag.HidesLibrary.At(at, "`%s` shadows the %s of the standard library", name, what).
+		Hint("use another name, such as `%s`", instead))
 }
 
 // hidesFunctions is hides for the variables of a `let`. It warns only if the library's item is a

@@ -62,7 +62,7 @@ func (c *checker) decorations(m *module, ds []*ast.Decorator) []*Decoration {
 			continue
 		}
 		if slices.ContainsFunc(out, func(x *Decoration) bool { return x.Name == d.Name.Name }) {
-			c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` stands here twice", d.Name.Name).Hint("remove one of them"))
+			c.report(m, diag.DecoratorPlace.At(d.Sp, "duplicate decorator `@%s`", d.Name.Name).Hint("remove one of them"))
 			continue
 		}
 		b := c.constBody(m)
@@ -114,8 +114,8 @@ func (c *checker) keep(m *module, ds []*Decoration, decl []*ast.Decorator, t typ
 			return part == nil
 		})
 		if part != nil {
-			c.report(m, diag.StoreType.At(decorator(decl, d.Name).Sp, "`@cache` cannot keep values of type `%s` in a file", types.Full(part)).
-				Hint("give data, from which what it describes can be made again; or leave `persist` out"))
+			c.report(m, diag.StoreType.At(decorator(decl, d.Name).Sp, "`@cache` cannot store values of type `%s` in a file", types.Full(part)).
+				Hint("return data instead, or remove `persist`"))
 		}
 	}
 }
@@ -159,9 +159,9 @@ func (b *body) decoration(d *ast.Decorator, fn *Function) *Decoration {
 		} else if problem := badArgument(p.Name, v); problem != "" {
 			e := diag.DecoratorArgument.At(a.Value.Span(), "`%s` of `@%s` %s", p.Name, d.Name.Name, problem)
 			if p.Name == "persist" {
-				e.Hint("name one, as in `persist: \"answers.db\"`, or leave it out")
+				e.Hint("set a file name, such as `persist: \"answers.db\"`, or remove it")
 			} else {
-				e.Hint("choose a value within")
+				e.Hint("use a value in this range")
 			}
 			b.report(e)
 		}
@@ -174,7 +174,7 @@ func (b *body) decoration(d *ast.Decorator, fn *Function) *Decoration {
 			return nil // a missing argument follows from this
 		}
 		if p.Default == nil {
-			b.report(diag.DecoratorArgument.At(d.Sp, "`@%s` needs `%s`", d.Name.Name, p.Name).Hint("write `@%s`", signatureOf(d.Name.Name, params)))
+			b.report(diag.DecoratorArgument.At(d.Sp, "`@%s` requires `%s`", d.Name.Name, p.Name).Hint("write `@%s`", signatureOf(d.Name.Name, params)))
 			return nil
 		}
 		out.Args[k] = b.c.evaluate(fn.mod, p.Default, p.Type)
@@ -192,7 +192,7 @@ func (b *body) wrongArgument(d *ast.Decorator, a *ast.Arg, params []*Param, k in
 	case k < 0:
 		e = diag.DecoratorArgument.At(a.Name.Sp, "`@%s` has no argument `%s`", d.Name.Name, a.Name.Name)
 	case k < len(params):
-		e = diag.DecoratorArgument.At(a.Sp, "`%s` is given twice", params[k].Name)
+		e = diag.DecoratorArgument.At(a.Sp, "argument `%s` is passed twice", params[k].Name)
 	}
 	b.report(e.Hint("write `@%s`", signatureOf(d.Name.Name, params)))
 }
@@ -214,11 +214,11 @@ func badArgument(name string, v any) string {
 	n, isNumber := number(v)
 	switch {
 	case name == "backoff" && !slices.Contains(backoffs, fmt.Sprint(v)):
-		return "is \"none\", \"linear\" or \"exponential\""
+		return "must be \"none\", \"linear\" or \"exponential\""
 	case name == "delay_ms" && n < 0:
 		return "must be 0 or more"
 	case name == "persist" && strings.Trim(fmt.Sprint(v), " /\\\x00") == "":
-		return "names a file"
+		return "must be a file name"
 	case name == "channel" && v == "":
 		return "must not be empty"
 	case isNumber && name != "delay_ms" && n <= 0:
@@ -253,10 +253,10 @@ func (c *checker) decorateFunction(fn *Function) {
 		at := decorator(fn.Decl.Decorators, d.Name).Sp
 		switch {
 		case fn.Decl.Body == nil && !fn.Remote():
-			c.report(m, diag.DecoratorPlace.At(at, "`@%s` stands on functions that have a body", d.Name).Hint("put it before the function that does the work"))
+			c.report(m, diag.DecoratorPlace.At(at, "`@%s` is only allowed on functions with a body", d.Name).Hint("put it on the function that does the work"))
 		case fn.MutSelf && fn.Tool == nil:
-			c.report(m, diag.DecoratorPlace.At(at, "`@%s` cannot stand on a method that changes `self`", d.Name).
-				Hint("take `self`, and return the changed value"))
+			c.report(m, diag.DecoratorPlace.At(at, "`@%s` is not allowed on a method with `mut self`", d.Name).
+				Hint("take `self` instead, and return the changed value"))
 		case d.Name == "cache":
 			c.cacheable(fn)
 		}
@@ -273,8 +273,8 @@ func (c *checker) cacheable(fn *Function) {
 			continue
 		}
 		if bad := unkeyed(p.Type, map[*types.Decl]bool{}); bad != nil {
-			c.report(fn.mod, diag.DecoratorPlace.At(p.At, "`@cache` keeps answers by their arguments, and `%s` cannot be part of a key", types.Full(bad)).
-				Hint("pass data, or remove `@cache`"))
+			c.report(fn.mod, diag.DecoratorPlace.At(p.At, "`@cache` uses the parameters as the key, but `%s` cannot be part of a key", types.Full(bad)).
+				Hint("pass data instead, or remove `@cache`"))
 		}
 	}
 }
@@ -344,8 +344,8 @@ func (c *checker) onUnknown(m *module, ds []*ast.Decorator) string {
 	}
 	for _, d := range ds {
 		if policies[d.Name.Name] && d != first {
-			c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` says once more what becomes of what may have been done", d.Name.Name).
-				Label(first.Sp, "said here").Hint("remove one of them"))
+			c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` conflicts with another decorator", d.Name.Name).
+				Label(first.Sp, "the policy is already set here").Hint("remove one of them"))
 		}
 	}
 	if first.Name.Name == "idempotent" {
@@ -355,14 +355,14 @@ func (c *checker) onUnknown(m *module, ds []*ast.Decorator) string {
 	policy, ok := decoratorText(first, 0)
 	switch {
 	case !ok || len(first.Args) != 1 || first.Args[0].Name != nil:
-		c.report(m, diag.DecoratorArgument.At(first.Sp, "`@on_unknown` takes what becomes of what may have been done").
+		c.report(m, diag.DecoratorArgument.At(first.Sp, "`@on_unknown` takes one policy").
 			Hint("write `@on_unknown(\"retry\")`, \"fail\" or \"ask\""))
 	case !slices.Contains(onUnknowns, policy):
-		e := diag.DecoratorArgument.At(first.Args[0].Sp, "`@on_unknown` knows no %q", policy)
+		e := diag.DecoratorArgument.At(first.Args[0].Sp, "unknown policy %q", policy)
 		if near := suggest.Nearest(policy, onUnknowns); near != "" {
 			c.report(m, e.Hint("did you mean %q?", near))
 		} else {
-			c.report(m, e.Hint("it is \"retry\", \"fail\" or \"ask\""))
+			c.report(m, e.Hint("the policies are \"retry\", \"fail\" and \"ask\""))
 		}
 	default:
 		return policy

@@ -17,7 +17,7 @@ func (b *body) idle(e ast.Expr) {
 		return
 	}
 	e = unparen(e)
-	what, hint := "this does nothing: it gives a value that nobody takes", "remove it, or take the value: `let … = "+b.text(e)+";`"
+	what, hint := "the value of this expression is not used", "remove it, or assign the value: `let … = "+b.text(e)+";`"
 	var fixes []diag.Fix
 	switch x := e.(type) {
 	case *ast.Binary:
@@ -27,15 +27,15 @@ func (b *body) idle(e ast.Expr) {
 			fixes = []diag.Fix{diag.Offer(diag.Replace(between, " = "), "Assign the value")}
 		}
 	case *ast.StringLit, *ast.InterpLit:
-		hint = "to show it write `println(" + b.text(e) + ")`"
+		hint = "to print it, write `println(" + b.text(e) + ")`"
 	case *ast.Closure:
-		what = "this closure is made, and nobody calls it"
-		hint = "give it a name, to call it by: `let f = " + b.text(e) + ";`"
+		what = "this closure is never called"
+		hint = "assign it to a variable: `let f = " + b.text(e) + ";`"
 	case *ast.PathExpr:
 		if fn, ok := b.info.objects[x.Id].(*Function); ok {
-			what, hint = "`"+fn.Name+"` is named, not called", "call it: `"+b.text(e)+"(…)`"
+			what, hint = "`"+fn.Name+"` is not called", "add parentheses to call it: `"+b.text(e)+"(…)`"
 			if len(fn.Params) == 0 {
-				hint = "call it: `" + b.text(e) + "()`"
+				hint = "add parentheses to call it: `" + b.text(e) + "()`"
 				fixes = []diag.Fix{diag.Offer(diag.Insert(e.Span().End, "()"), "Call it")}
 			}
 		}
@@ -82,11 +82,11 @@ func (b *body) idleTail(e ast.Expr) {
 func (b *body) idleOperator(e *ast.Binary, what, hint string) (string, string) {
 	switch {
 	case e.Op == ast.OpEq && rootName(e.X) != nil:
-		return "`==` compares, and nobody takes the answer", "to assign write `" + b.text(e.X) + " = " + b.text(e.Y) + "`"
+		return "the result of `==` is not used", "to assign a value, write `" + b.text(e.X) + " = " + b.text(e.Y) + "`"
 	case e.Op == ast.OpEq || e.Op == ast.OpNe || e.Op.IsOrdering():
-		return "`" + e.Op.String() + "` compares, and nobody takes the answer", "ask for it: `if " + b.text(e) + " { … }`"
+		return "the result of `" + e.Op.String() + "` is not used", "use it as a condition: `if " + b.text(e) + " { … }`"
 	case rootName(e.X) != nil && e.Op != ast.OpAnd && e.Op != ast.OpOr && e.Op != ast.OpCoalesce:
-		return what, "to change `" + b.text(e.X) + "` write `" + b.text(e.X) + " " + e.Op.String() + "= " + b.text(e.Y) + "`"
+		return what, "to change `" + b.text(e.X) + "`, write `" + b.text(e.X) + " " + e.Op.String() + "= " + b.text(e.Y) + "`"
 	}
 	return what, hint
 }
@@ -139,12 +139,12 @@ func (b *body) returnLost(e *ast.ReturnExpr) {
 	if t == types.Nil || t == types.Bad || t == types.Never {
 		return
 	}
-	d := diag.NoEffect.At(e.X.Span(), "`%s` declares no result: nobody gets this value", f.fn.Name).Label(f.fn.Decl.Signature, "declared here")
+	d := diag.NoEffect.At(e.X.Span(), "`%s` has no result type, so this value is discarded", f.fn.Name).Label(f.fn.Decl.Signature, "declared here")
 	if b.isMain(f.fn) || isTest(f.fn) {
-		d.Hint("leave it out; `throw` or `panic(…)` ends with an error")
+		d.Hint("remove it; to report an error, use `throw` or `panic(…)`")
 	} else {
 		d.Cause = resultCause(f.fn)
-		d.By(declareResult(f.fn, t)...).Hint("declare the result: `-> %s`", t)
+		d.By(declareResult(f.fn, t)...).Hint("declare the result type: `-> %s`", t)
 	}
 	b.report(d)
 }
@@ -161,7 +161,7 @@ func declareResult(fn *Function, t types.Type) []diag.Fix {
 		return nil
 	}
 	e := diag.Insert(at, " -> "+t.String())
-	return []diag.Fix{diag.Offer(e, "Declare the result `%s`", t)}
+	return []diag.Fix{diag.Offer(e, "Declare the result type `%s`", t)}
 }
 
 // wantsResult sets FollowsFrom of a diagnostic if e is a call of a function without a result type,
@@ -215,8 +215,8 @@ func (b *body) lostResult(fn *Function) {
 		b.idle(tail)
 		return
 	}
-	d := diag.NoEffect.At(tail.Span(), "`%s` ends with a value, and declares no result: nobody gets it", fn.Name).
-		Label(fn.Decl.Signature, "declared here").By(declareResult(fn, t)...).Hint("declare the result: `-> %s`", t)
+	d := diag.NoEffect.At(tail.Span(), "`%s` has no result type, so its last value is discarded", fn.Name).
+		Label(fn.Decl.Signature, "declared here").By(declareResult(fn, t)...).Hint("declare the result type: `-> %s`", t)
 	d.Cause = resultCause(fn)
 	b.report(d)
 }
@@ -226,11 +226,11 @@ func (b *body) emit(e *ast.EmitExpr) types.Type {
 	b.checkAs(e.Channel, types.String, reason{})
 	if e.Payload != nil {
 		b.checkAs(e.Payload, types.Any, reason{})
-		b.shown(e.Payload, "what is emitted")
+		b.shown(e.Payload, "an emitted value")
 	}
 	if !e.Await {
 		if e.Type != nil {
-			b.report(diag.EmitType.At(e.Type.Span(), "only an awaited emit has an answer to type").
+			b.report(diag.EmitType.At(e.Type.Span(), "only an awaited `emit` can have a type argument").
 				Repair(diag.Offer(diag.Insert(e.Sp.Start, "await "), "Await it"), "write `await emit<…>(…)`"))
 			b.c.resolve(b.ts, e.Type)
 		}

@@ -21,8 +21,8 @@ func (b *body) exhaustive(e *ast.MatchExpr, subject types.Type) {
 	for _, arm := range e.Arms {
 		p := b.cell(arm.Pattern)
 		if !arms.Reaches(p) {
-			b.report(diag.UnreachableArm.At(arm.Pattern.Span(), "no value reaches this arm").
-				Repair(edits.RemoveRow(b.info.File.Source, arm.Sp, "Remove the arm"), "the arms before it take everything it would; remove or move it"))
+			b.report(diag.UnreachableArm.At(arm.Pattern.Span(), "unreachable arm").
+				Repair(edits.RemoveRow(b.info.File.Source, arm.Sp, "Remove the arm"), "the arms before it match all its values; remove or move it"))
 		}
 		if arm.Guard == nil {
 			arms.Add(p)
@@ -34,10 +34,10 @@ func (b *body) exhaustive(e *ast.MatchExpr, subject types.Type) {
 	if len(missing) == 0 {
 		return
 	}
-	d := diag.MissingArm.At(e.Head, "no arm for %s", listed(missing)).Label(e.Subject.Span(), "this is `%s`", types.Full(t))
+	d := diag.MissingArm.At(e.Head, "missing arm for %s", listed(missing)).Label(e.Subject.Span(), "this is `%s`", types.Full(t))
 	advice := diag.Say("add `_ => …` for all other values")
 	if missing[0] != "_" {
-		advice = diag.Say("add `" + missing[0] + " => …`, or `_ => …` for all that is left")
+		advice = diag.Say("add `" + missing[0] + " => …`, or `_ => …` for all other values")
 	}
 	b.report(d.Advise(b.addArms(advice, e, missing, arms)))
 }
@@ -75,7 +75,7 @@ func (b *body) irrefutable(p ast.Pattern, t types.Type, mut bool, where string, 
 		return
 	}
 	if missing, ok := coverage.Unmatched(b.cell(p), t); ok {
-		b.report(diag.Refutable.At(p.Span(), "this pattern does not match %s, and %s has no other way", unmatched(missing), where).
+		b.report(diag.Refutable.At(p.Span(), "this pattern does not match %s, but %s must match every value", unmatched(missing), where).
 			Advise(a))
 	}
 }

@@ -111,9 +111,9 @@ func (b *body) mismatch(e ast.Expr, got, want types.Type, why reason) {
 	}
 	if lit, ok := e.(*ast.StringLit); ok {
 		if u, isUnion := want.(*types.Union); isUnion {
-			d := diag.NotInUnion.At(e.Span(), "%q is none of `%s`", lit.Value, u)
+			d := diag.NotInUnion.At(e.Span(), "%q is not in the union `%s`", lit.Value, u)
 			b.because(d, why)
-			b.report(d.By(oneOf(e.Span(), u)...).Hint("write one of them"))
+			b.report(d.By(oneOf(e.Span(), u)...).Hint("use one of the listed strings"))
 			return
 		}
 	}

@@ -135,7 +135,7 @@ func withoutTrait(m *module, name *ast.Ident) []diag.Fix {
 
 // addFields returns the advice for a literal with missing fields.
 func (b *body) addFields(e *ast.StructLit, missing, rows []string) diag.Advice {
-	a := diag.Say("add `" + strings.Join(missing, ": …`, `") + ": …`, or take the rest from another: `..base`")
+	a := diag.Say("add `" + strings.Join(missing, ": …`, `") + ": …`, or copy the other fields with `..base`")
 	if l, ok := edits.ListIn(b.info.File.Source, e.Path.Sp.End, edits.LastEnd(e.Fields), e.Sp); ok {
 		return a.By(diag.Fix{Title: "Add the missing fields", Edits: l.Add(rows...)})
 	}

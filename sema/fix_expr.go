@@ -93,7 +93,7 @@ func fewerTypes(t *ast.NamedType, most int) []diag.Fix {
 		return nil
 	}
 	at := source.Span{Start: t.Args[most-1].Span().End, End: t.Args[len(t.Args)-1].Span().End}
-	return []diag.Fix{diag.Offer(diag.Remove(at), "Remove the type arguments that are too many")}
+	return []diag.Fix{diag.Offer(diag.Remove(at), "Remove the additional type arguments")}
 }
 
 // giveValues returns the fix that adds placeholders for a variant's values.
@@ -106,7 +106,7 @@ func giveValues(e *ast.PathExpr, v *types.Variant) diag.Fix {
 		}
 		text = "(" + strings.Join(values, ", ") + ")"
 	}
-	return diag.Offer(diag.Insert(e.Sp.End, text), "Give it values")
+	return diag.Offer(diag.Insert(e.Sp.End, text), "Add values")
 }
 
 // mapError returns the fix that converts an error before `?` returns it.
@@ -196,7 +196,7 @@ func (b *body) intoVariable(place ast.Expr) []diag.Fix {
 		name = "value" + strconv.Itoa(n)
 	}
 	f := b.info.File.Source
-	return []diag.Fix{{Title: "Put it into a `let mut` variable", Edits: mergeInserts(
+	return []diag.Fix{{Title: "Assign it to a `let mut` variable", Edits: mergeInserts(
 		diag.Insert(b.here, "let mut "+name+" = "+f.Slice(at)+";"+b.separator()), diag.Replace(at, name))}}
 }
 
@@ -238,7 +238,7 @@ func (b *body) sendNothing(x ast.Expr) diag.Fix {
 	if f := b.info.File.Source; strings.HasPrefix(strings.TrimLeft(f.Slice(source.Span{Start: at, End: source.Pos(len(f.Text))}), " \t\r\n"), "}") {
 		return diag.Offer(diag.Insert(at, ";"), "Insert `;`")
 	}
-	return edits.Surround(x, "{ ", "; }", "Send nothing")
+	return edits.Surround(x, "{ ", "; }", "Send no answer")
 }
 
 // byPosition returns the fix that removes the names from a literal of a variant with positional
@@ -281,15 +281,15 @@ func (b *body) implementFor(t types.Type, bound *types.Bound, at source.Span) []
 func (b *body) truth(e ast.Expr, t types.Type) diag.Advice {
 	if assign, ok := unparen(e).(*ast.Assign); ok && assign.Op == ast.OpNone {
 		between := source.Span{Start: assign.Target.Span().End, End: assign.Value.Span().Start}
-		return diag.Say("`=` assigns, `==` compares: write `" + b.text(assign.Target) + " == " + b.text(assign.Value) + "`").
-			By(diag.Offer(diag.Replace(between, " == "), "Compare by `==`"))
+		return diag.Say("`=` assigns; to compare, write `" + b.text(assign.Target) + " == " + b.text(assign.Value) + "`").
+			By(diag.Offer(diag.Replace(between, " == "), "Change to `==`"))
 	}
 	if a := b.askForBool(e, t); a.Is() {
 		return a
 	}
 	x := b.operand(e)
 	ask := func(text string) diag.Advice {
-		return diag.Say("say what is asked: `" + x + text + "`").By(edits.Append(e, text))
+		return diag.Say("write a condition: `" + x + text + "`").By(edits.Append(e, text))
 	}
 	switch t.(type) {
 	case *types.Option:
@@ -303,10 +303,10 @@ func (b *body) truth(e ast.Expr, t types.Type) diag.Advice {
 		if edits.IsLoose(e) {
 			before, after = "!(", ").is_empty()"
 		}
-		return diag.Say("say what is asked: `!" + x + ".is_empty()`").By(edits.Surround(e, before, after, "Add `!` and `.is_empty()`"))
+		return diag.Say("write a condition: `!" + x + ".is_empty()`").By(edits.Surround(e, before, after, "Add `!` and `.is_empty()`"))
 	}
 	if _, ok := unparen(e).(*ast.IntLit); ok {
-		return diag.Say("write `true` or `false`; what goes on until it is left is `loop { … }`")
+		return diag.Say("write `true` or `false`; use `loop { … }` for an endless loop")
 	}
 	switch {
 	case t == types.Int:
@@ -316,15 +316,15 @@ func (b *body) truth(e ast.Expr, t types.Type) diag.Advice {
 	case types.IsString(t):
 		return ask(" != \"\"")
 	}
-	return diag.Say("only a Bool is true or false: compare it with something")
+	return diag.Say("a condition must be a Bool: compare the value with another")
 }
 
 // heldTruth is truth for an Option or a Result that holds a value of type inner.
 func (b *body) heldTruth(e ast.Expr, inner types.Type, may string) diag.Advice {
 	if inner == types.Bool || types.IsAny(inner) {
-		return diag.Say(b.quoted(e) + " " + may + ": put `?` after it, or use `.unwrap_or(…)` or `match`").By(edits.Append(e, "?"))
+		return diag.Say(b.quoted(e) + " " + may + ": add `?` after it, or use `.unwrap_or(…)` or `match`").By(edits.Append(e, "?"))
 	}
-	return diag.Say(b.quoted(e) + " " + may + ", and what it holds is no Bool: say by `match` what each case means")
+	return diag.Say(b.quoted(e) + " " + may + ", and its value is not a Bool: use `match` to handle each case")
 }
 
 // askForBool is truth for the answer to an awaited emit that does not request a Bool.
@@ -347,12 +347,12 @@ func (b *body) askForBool(e ast.Expr, t types.Type) diag.Advice {
 		ask.Text = "<Bool>"
 	}
 	if held(t) == nil {
-		return diag.Say("ask for a Bool: `emit<Bool>(…)`").By(diag.Offer(ask, "Ask for a Bool"))
+		return diag.Say("request a Bool: `emit<Bool>(…)`").By(diag.Offer(ask, "Request a Bool"))
 	}
 	all := append(edits.Append(e, "?").Edits, ask)
 	slices.SortFunc(all, func(a, b diag.Edit) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
-	return diag.Say("ask for a Bool by `emit<Bool>(…)`, and take the answer out with `" + b.operand(e) + "?`").
-		By(diag.Fix{Title: "Ask for a Bool", Edits: all})
+	return diag.Say("request a Bool with `emit<Bool>(…)`, and unwrap the answer with `" + b.operand(e) + "?`").
+		By(diag.Fix{Title: "Request a Bool", Edits: all})
 }
 
 // emitOf returns the awaited emit whose answer e is, directly or through a variable of this

@@ -286,7 +286,7 @@ func (b *body) joined(e *ast.Binary) []diag.Fix {
 			s.WriteString("${" + text + "}")
 		}
 	}
-	return []diag.Fix{diag.Offer(diag.Replace(e.Sp, `"`+s.String()+`"`), "Turn into interpolation")}
+	return []diag.Fix{diag.Offer(diag.Replace(e.Sp, `"`+s.String()+`"`), "Change to interpolation")}
 }
 
 // importing returns the fix that adds an import to a module: after its imports, else at the start.

@@ -240,7 +240,7 @@ memory talk: Memory = Memory::new();
 /// Talks.
 agent A uses demo { memory: talk }
 `},
-		{"interpolation", "Turn into interpolation", `
+		{"interpolation", "Change to interpolation", `
 fn f(n: Int) -> String { "a: " + n }
 `, `
 fn f(n: Int) -> String { "a: ${n}" }
@@ -268,7 +268,7 @@ use std::math;
 /// Runs.
 fn main() { println(math::sqrt(2.0)); }
 `},
-		{"an answer", "Ask for a Bool", `
+		{"an answer", "Request a Bool", `
 fn main() {
     let ok = await emit("approve", 1);
     if ok {
@@ -283,7 +283,7 @@ fn main() {
     }
 }
 `},
-		{"an answer of another type", "Ask for a Bool", `
+		{"an answer of another type", "Request a Bool", `
 fn main() {
     if await emit<String>("approve", 1) {
         println("done");
@@ -296,7 +296,7 @@ fn main() {
     }
 }
 `},
-		{"an answer that was taken out", "Ask for a Bool", `
+		{"an answer that was taken out", "Request a Bool", `
 fn main() {
     let ok = await emit<String>("approve", 1)?;
     if !ok {
@@ -343,7 +343,7 @@ func TestPipedIntoTooMany(t *testing.T) {
 			t.Errorf("it brings %q", d.Fixes[0].Title)
 		}
 	}
-	if got := codes(list); !strings.Contains(got, "E0401 `f` takes no arguments, not 1") {
+	if got := codes(list); !strings.Contains(got, "E0401 `f` takes no arguments, but got 1") {
 		t.Errorf("it gives %s", got)
 	}
 }
@@ -397,8 +397,8 @@ func TestFixesOfHabits(t *testing.T) {
 			"tool Search { description: \"d\" }\nagent A uses scripted { tools: [Search] }\n"},
 		{"Insert `= []`", "tool T {\n    description: \"d\",\n    xs: Array<Int>,\n}\n", "tool T {\n    description: \"d\",\n    xs: Array<Int> = [],\n}\n"},
 		{"Insert `= 0`", "tool T {\n    description: \"d\",\n    n: Int\n\n    fn f(self) {}\n}\n", "tool T {\n    description: \"d\",\n    n: Int = 0,\n\n    fn f(self) {}\n}\n"},
-		{"Put the fields into braces", "enum S { Circle(radius: Float), Dot }\n", "enum S { Circle { radius: Float }, Dot }\n"},
-		{"Put the fields into braces", "enum S {\n    Box(\n        w: Int,\n        h: Int,\n    ),\n}\n", "enum S {\n    Box {\n        w: Int,\n        h: Int,\n    },\n}\n"},
+		{"Put the fields in braces", "enum S { Circle(radius: Float), Dot }\n", "enum S { Circle { radius: Float }, Dot }\n"},
+		{"Put the fields in braces", "enum S {\n    Box(\n        w: Int,\n        h: Int,\n    ),\n}\n", "enum S {\n    Box {\n        w: Int,\n        h: Int,\n    },\n}\n"},
 		{"Name the fields", "enum S { Circle { radius: Float } }\nfn f() -> S { S::Circle(2.0) }\n", "enum S { Circle { radius: Float } }\nfn f() -> S { S::Circle { radius: 2.0 } }\n"},
 		{"Change to `match`", "fn f(n: Int) -> Int { switch n { 1 => 2, _ => 3 } }\n", "fn f(n: Int) -> Int { match n { 1 => 2, _ => 3 } }\n"},
 		{"Write `${…}`", "fn f(x: Int) -> String { let s = f\"a {x} {x + 1}\"; s }\n", "fn f(x: Int) -> String { let s = \"a ${x} ${x + 1}\"; s }\n"},

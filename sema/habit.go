@@ -62,7 +62,7 @@ func (b *body) dotted(recv ast.Expr, name *ast.Ident, whole source.Span, args ..
 		text = b.text(recv) + "." + name.Name
 	}
 	text = strings.Replace(text, ".", "::", 1)
-	b.report(diag.NotAValue.At(dot, "a %s of the type `%s` is named by `::`", what, b.text(recv)).
+	b.report(diag.NotAValue.At(dot, "a %s of type `%s` is accessed with `::`", what, b.text(recv)).
 		Repair(diag.Sure(diag.Replace(dot, "::"), "Change to `::`"), "write `%s`", text))
 	return result, true
 }
@@ -74,15 +74,15 @@ func (b *body) madeByCall(e *ast.Call) bool {
 		return false
 	}
 	name := b.text(e.Fn)
-	d := diag.NotAValue.At(e.Fn.Span(), "`%s` is a type, and is not called", name)
+	d := diag.NotAValue.At(e.Fn.Span(), "type `%s` cannot be called", name)
 	args := b.argumentText(e.Args)
 	switch {
 	case en.builtin == types.Error || name == "Error":
-		d.Repair(diag.Sure(diag.Replace(e.Fn.Span(), "ToolError::new"), "Change to `ToolError::new`"), "an error is made by `ToolError::new(%s)`", args)
+		d.Repair(diag.Sure(diag.Replace(e.Fn.Span(), "ToolError::new"), "Change to `ToolError::new`"), "create an error with `ToolError::new(%s)`", args)
 	case en.typ == nil:
 		return false
 	case en.typ.Kind == types.ErrorStruct:
-		d.Repair(diag.Sure(diag.Insert(e.Fn.Span().End, "::new"), "Insert `::new`"), "an error is made by `%s::new(%s)`", name, args)
+		d.Repair(diag.Sure(diag.Insert(e.Fn.Span().End, "::new"), "Insert `::new`"), "create an error with `%s::new(%s)`", name, args)
 	case b.c.method(generic(en.typ), "new") != nil:
 		d.Repair(diag.Offer(diag.Insert(e.Fn.Span().End, "::new"), "Insert `::new`"), "write `%s::new(%s)`", name, args)
 	case en.typ.Kind == types.Enum:
@@ -93,7 +93,7 @@ func (b *body) madeByCall(e *ast.Call) bool {
 			return false
 		}
 		at := source.Span{Start: e.Fn.Span().End, End: e.Sp.End}
-		d.Repair(diag.Offer(diag.Replace(at, literal), "Name the fields"), "a value is made by naming its fields: `%s%s`", name, literal)
+		d.Repair(diag.Offer(diag.Replace(at, literal), "Name the fields"), "name the fields of the value: `%s%s`", name, literal)
 	}
 	b.report(d)
 	b.arguments(e.Args)
@@ -163,7 +163,7 @@ func (b *body) swapped(e ast.Expr, fn *Function, d *Call, args []*ast.Arg, befor
 	b.c.diags.Truncate(before)
 	b.errors--
 	safe := b.harmless(values[0]) && b.harmless(values[1])
-	dg := diag.Mismatch.At(source.Span{Start: values[0].Span().Start, End: values[1].Span().End}, "the arguments are swapped: `%s` takes `%s` before `%s`", fn.Name, params[0].Name, params[1].Name)
+	dg := diag.Mismatch.At(source.Span{Start: values[0].Span().Start, End: values[1].Span().End}, "swapped arguments: `%s` takes `%s` before `%s`", fn.Name, params[0].Name, params[1].Name)
 	if !fn.Info.Library {
 		b.because(dg, reason{fn.mod, fn.Decl.Signature, "declared here"})
 	}
@@ -222,7 +222,7 @@ func (b *body) plainDollar(e *ast.StringLit, text string) bool {
 		l.used = true // as intended
 		start := e.Sp.Start + source.Pos(at) - 1
 		span := source.Span{Start: start, End: start + source.Pos(len(whole))}
-		d := diag.PlainBraces.At(span, "`%s` is text here, and not the value of `%s`", whole, name)
+		d := diag.PlainBraces.At(span, "`%s` is plain text here, not the value of `%s`", whole, name)
 		inner := text[1 : len(text)-1]
 		switch {
 		case single && !strings.Contains(inner, `"`):
@@ -230,11 +230,11 @@ func (b *body) plainDollar(e *ast.StringLit, text string) bool {
 			if !strings.HasPrefix(rest, "{") {
 				double = `"` + strings.ReplaceAll(inner, whole, "${"+name+"}") + `"`
 			}
-			d.Repair(diag.Offer(diag.Replace(e.Sp, double), "Use double quotes"), "only a text in double quotes takes values: `%s`", shortened(double))
+			d.Repair(diag.Offer(diag.Replace(e.Sp, double), "Use double quotes"), "use double quotes for interpolation: `%s`", shortened(double))
 		case single:
-			d.Hint("only a text in double quotes takes values, where `\"` is written `\\\"`")
+			d.Hint("use double quotes for interpolation, and write `\\\"` for a quote inside")
 		default:
-			d.Repair(diag.Offer(diag.Replace(span, "${"+name+"}"), "Write `${%s}`", name), "put the value in by `${%s}`", name)
+			d.Repair(diag.Offer(diag.Replace(span, "${"+name+"}"), "Write `${%s}`", name), "write `${%s}` to insert the value", name)
 		}
 		b.report(d)
 		return true
@@ -269,9 +269,9 @@ func (b *body) meantSchema(e *ast.MethodCall, fn *Function, t types.Type) *Funct
 		return fn
 	}
 	typ := b.c.shortSlice(b.info.File.Source, e.TypeArgs[0].Span())
-	b.report(diag.TypeArguments.At(e.Name.Sp, "`execute` takes no type: it returns a Response").
+	b.report(diag.TypeArguments.At(e.Name.Sp, "`execute` has no type argument: it returns a Response").
 		Repair(diag.Change(e.Name.Sp, "execute_with_schema", "execute_with_schema", true),
-			"what answers with a `%s` is `%s.execute_with_schema<%s>(%s)`", typ, b.text(e.Recv), typ, b.argumentText(e.Args)))
+			"to receive a `%s`, write `%s.execute_with_schema<%s>(%s)`", typ, b.text(e.Recv), typ, b.argumentText(e.Args)))
 	return with
 }
 
@@ -309,8 +309,8 @@ func (c *checker) toolFunctions(m *module, f *ast.ConfigField) bool {
 			fix = diag.Sure(diag.Remove(source.Span{Start: list.Elems[i-1].Span().End, End: x.Span().End}), "Remove `%s.%s`", name, field.Name.Name)
 		}
 		listed[name] = true
-		c.report(m, diag.ConfigValue.At(x.Span(), "`tools` lists tools, not their functions").
-			Repair(fix, "write `%s`, which has all of the tool's functions", name))
+		c.report(m, diag.ConfigValue.At(x.Span(), "`tools` must contain tools, not their functions").
+			Repair(fix, "write `%s`, which provides all functions of the tool", name))
 	}
 	return found
 }

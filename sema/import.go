@@ -62,8 +62,8 @@ func (c *checker) useTree(m *module, d *ast.UseDecl, t *ast.UseTree, prefix []*a
 	}
 	last := full[len(full)-1]
 	if last.Name == "super" && t.Alias == nil && !t.Glob {
-		c.report(m, diag.UnknownPath.At(last.Sp, "`super` is the module around this one, and names nothing in it").
-			Hint("name something in it: `use super::name;`"))
+		c.report(m, diag.UnknownPath.At(last.Sp, "`super` is the parent module, not an item of it").
+			Hint("add the name of an item: `use super::name;`"))
 		return
 	}
 	im := &importEntry{mod: m, path: full, at: t.Sp, pub: d.Pub, glob: t.Glob, without: without}
@@ -104,7 +104,7 @@ func (c *checker) resolveImport(im *importEntry) *entity {
 		return im.target
 	case importBusy:
 		c.bodies.resolving++
-		c.report(im.mod, diag.ImportCycle.At(im.at, "this import leads back to itself").Hint("name the module that declares it"))
+		c.report(im.mod, diag.ImportCycle.At(im.at, "this import refers to itself").Hint("import the name from the module that declares it"))
 		c.bodies.resolving--
 		im.state = importDone
 		return nil
@@ -162,7 +162,7 @@ func (c *checker) outward(m *module, segs []*ast.Ident) (*entity, int) {
 	}
 	for ; i < len(segs) && segs[i].Name == "super"; i++ {
 		if in.parent == nil {
-			c.report(m, diag.UnknownPath.At(segs[i].Sp, "`super` leads out of the program: nothing is around the root module").
+			c.report(m, diag.UnknownPath.At(segs[i].Sp, "`super` is not allowed in the root module, which has no parent").
 				Hint("remove it"))
 			return &entity{name: "super", mod: in, refused: true}, i + 1
 		}
@@ -190,7 +190,7 @@ func (c *checker) walk(m *module, e *entity, segs []*ast.Ident, i int) *entity {
 			return v
 		}
 		if e.module == nil {
-			c.report(m, diag.UnknownPath.At(segs[i].Sp, "`%s` is no module", segs[i-1].Name).Hint("import the type, and write `Type::name` where it is used"))
+			c.report(m, diag.UnknownPath.At(segs[i].Sp, "`%s` is not a module", segs[i-1].Name).Hint("import the type, and write `Type::name` where you use it"))
 			return nil
 		}
 		e = c.member(m, e.module, segs, i)
@@ -256,9 +256,9 @@ func (c *checker) unusedImports(m *module) {
 		}
 		what := "`" + last + "`"
 		if im.glob {
-			what = "everything of `" + last + "`"
+			what = "all items of `" + last + "`"
 		}
-		c.report(m, diag.UnusedImport.At(im.at, "import of %s is not used", what).
+		c.report(m, diag.UnusedImport.At(im.at, "unused import of %s", what).
 			Repair(diag.Sure(diag.Remove(im.without), "Remove the import"), "remove it"))
 	}
 	for _, name := range sortedNames(m.names) {

@@ -370,7 +370,7 @@ func (in *instance) apply(b *body, t types.Type, at source.Span) types.Type {
 			in.solved[p] = types.Bad
 			continue
 		}
-		in.solved[p] = b.freshVar(at, "`"+p.Name+"` is here", "annotate the variable or parameter it goes into")
+		in.solved[p] = b.freshVar(at, "`"+p.Name+"`", "annotate the variable or parameter that receives it")
 	}
 	return types.Substitute(t, in.solved)
 }

@@ -25,8 +25,8 @@ func (b *body) listen(e *ast.ListenExpr) types.Type {
 	seen := map[string]*ast.Handler{}
 	for _, h := range e.Handlers {
 		if first := seen[h.Type.Value]; first != nil {
-			b.report(diag.DuplicateHandler.At(h.Type.Sp, "a second handler for %q", h.Type.Value).
-				Label(first.Type.Sp, "the first").By(b.withoutHandler(h)).Hint("join them into one"))
+			b.report(diag.DuplicateHandler.At(h.Type.Sp, "duplicate handler for %q", h.Type.Value).
+				Label(first.Type.Sp, "the first handler").By(b.withoutHandler(h)).Hint("merge the two handlers"))
 		}
 		seen[h.Type.Value] = h
 		b.handlerType(h, d)
@@ -89,12 +89,12 @@ func (b *body) handlerType(h *ast.Handler, d *Listen) {
 	typ := h.Type.Value
 	msg := hostmsg.Of(typ)
 	if msg.Terminal() {
-		b.report(diag.TerminalHandler.At(h.Type.Sp, "%q ends the listen, so it has no handler", typ).
-			By(b.withoutHandler(h)).Hint("match the listen's Result instead"))
+		b.report(diag.TerminalHandler.At(h.Type.Sp, "a message %q ends the listen, so it cannot have a handler", typ).
+			By(b.withoutHandler(h)).Hint("match the Result of the listen instead"))
 		return
 	}
 	if !msg.Handled() || typ == "" {
-		b.report(diag.TerminalHandler.At(h.Type.Sp, "%q is the protocol's own and never reaches a handler", typ).
+		b.report(diag.TerminalHandler.At(h.Type.Sp, "messages %q are handled by the runtime, so they cannot have a handler", typ).
 			Repair(b.withoutHandler(h), "remove the handler"))
 		return
 	}
@@ -108,7 +108,7 @@ func (b *body) handlerType(h *ast.Handler, d *Listen) {
 		return
 	}
 	if !slices.Contains(mh.MessageTypes, typ) {
-		dg := diag.NeverSent.At(h.Type.Sp, "host `%s` never sends %q", d.Host.Name, typ)
+		dg := diag.NeverSent.At(h.Type.Sp, "host `%s` does not send %q", d.Host.Name, typ)
 		if !suggestAs(dg, h.Type.Sp, typ, mh.MessageTypes, "%q", "did you mean %q?") {
 			dg.Hint("its message_types in %s are %s", b.c.cfg.Manifest.File, strings.Join(mh.MessageTypes, ", "))
 		}
@@ -125,8 +125,8 @@ func (b *body) misspelt(h *ast.Handler) {
 	names := hostmsg.Types((*hostmsg.Message).Handled)
 	slices.Sort(names)
 	if near := suggest.Nearest(typ, names); near != "" {
-		b.report(diag.MisspeltType.At(h.Type.Sp, "%q is no type of the protocol", typ).
-			Repair(diag.Offer(diag.Replace(h.Type.Sp, strconv.Quote(near)), "Change to `%s`", near), "did you mean %q? Declare `message_types` in the manifest when the host really sends it", near))
+		b.report(diag.MisspeltType.At(h.Type.Sp, "%q is not a message type of the protocol", typ).
+			Repair(diag.Offer(diag.Replace(h.Type.Sp, strconv.Quote(near)), "Change to `%s`", near), "did you mean %q? If the host sends this type, add it to `message_types` in the manifest", near))
 	}
 }
 
@@ -149,10 +149,10 @@ func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Han
 	if len(open) == 0 {
 		return
 	}
-	dg := diag.Unanswered.At(e.Head, "no handler for %s, and host `%s` declares no default", listed(open), d.Host.Name)
+	dg := diag.Unanswered.At(e.Head, "no handler for %s, and host `%s` has no default", listed(open), d.Host.Name)
 	for _, key := range defaults {
 		if key == "" {
-			dg.Hint("add a handler: nothing else answers it")
+			dg.Hint("add a handler: there is no default for this message")
 		} else if _, declared := hostFields[key]; declared {
 			dg.Hint("add a handler, or `%s: \"…\"` to the host", key)
 		} else {
@@ -165,10 +165,10 @@ func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Han
 	if l, ok := edits.ListIn(b.info.File.Source, e.Head.End, edits.LastEnd(e.Handlers), e.Sp); ok {
 		dg.Fixes = append(dg.Fixes, diag.Fix{Title: "Add the missing handlers", Edits: l.Add(rows...)})
 		if len(asking) == len(open) {
-			dg.Fixes = append(dg.Fixes, diag.Fix{Title: "Have the person at the terminal answer", Edits: l.Add(asking...)})
+			dg.Fixes = append(dg.Fixes, diag.Fix{Title: "Let the person at the terminal answer", Edits: l.Add(asking...)})
 		}
 	}
-	b.report(dg.Hint("or say in [hosts.%s] which `message_types` the host sends", d.Host.Connector))
+	b.report(dg.Hint("or list the `message_types` that the host sends in [hosts.%s]", d.Host.Connector))
 }
 
 // misspeltIn reports whether a handler was probably intended for a type, which is reported there.
@@ -259,7 +259,7 @@ func (b *body) handlerParam(cl *ast.Closure, out *Handler) {
 		if p.Name == nil {
 			b.pattern(p.Pattern, t, p.Mut)
 			if _, wild := p.Pattern.(*ast.WildPat); !wild {
-				b.report(diag.HandlerParams.At(p.Sp, "a handler's parameter is a name").Hint("take the message apart in the body"))
+				b.report(diag.HandlerParams.At(p.Sp, "the parameter of a handler must be a name").Hint("destructure the message in the body"))
 			}
 			continue
 		}
@@ -282,7 +282,7 @@ func (b *body) objectType(t types.Type, at source.Span) {
 		return
 	}
 	if t = types.Resolve(t); !types.IsAny(t) && t != types.Bad {
-		b.report(diag.HandlerParams.At(at, "a message is an object, never `%s`", types.Full(t)).Hint("take a schema, a struct, `Map<String, Any>` or Any"))
+		b.report(diag.HandlerParams.At(at, "a message is an object, not `%s`", types.Full(t)).Hint("use a schema, a struct, `Map<String, Any>` or Any"))
 	}
 }
 
@@ -295,7 +295,7 @@ func (b *body) messageType(typ string, t types.Type, at source.Span) {
 	}
 	for _, other := range hostmsg.Messages() {
 		if other.Handled() && other.Schema == n.Decl.Name {
-			b.report(diag.WrongMessage.At(at, "`%s` describes %q, and this handler takes %q", other.Schema, other.Type, typ).
+			b.report(diag.WrongMessage.At(at, "`%s` is the schema of %q, but this handler handles %q", other.Schema, other.Type, typ).
 				Repair(diag.Change(at, want, want, false), "write `%s`", want))
 		}
 	}
@@ -315,7 +315,7 @@ func (b *body) serialisable(x ast.Expr) {
 	}
 	switch t := types.Resolve(b.info.types[x.ID()]).(type) {
 	case *types.Func, *types.Task:
-		b.report(diag.NotSerialisable.At(x.Span(), "a handler's value goes to the host as JSON, and `%s` has no such form", types.Full(t)).
+		b.report(diag.NotSerialisable.At(x.Span(), "`%s` cannot be encoded as JSON, which a handler must send to the host", types.Full(t)).
 			By(b.sendNothing(x)).Hint("end the handler with data, or with `;` to send nothing"))
 	}
 }
@@ -341,13 +341,13 @@ func (b *body) answers(typ string, t types.Type, at source.Span, x ast.Expr) {
 	if !m.Waits() || m.Default == "" || types.Resolve(t) != types.Nil {
 		return
 	}
-	d := diag.NoAnswer.At(at, "this handler has no value, so the host gets no answer to its %s", typ)
+	d := diag.NoAnswer.At(at, "this handler has no value, so the host receives no answer to its %s", typ)
 	if s := b.lostValue(x); s != nil {
 		d.Cause = valueCause(s.X)
 		semi := source.Span{Start: s.X.Span().End, End: s.Sp.End}
-		d.Repair(diag.Offer(diag.Remove(semi), "Remove the `;`"), "remove the `;` after `%s`, which makes it the answer", b.text(s.X))
+		d.Repair(diag.Offer(diag.Remove(semi), "Remove the `;`"), "remove the `;` after `%s` to make it the answer", b.text(s.X))
 	} else {
-		d.Hint("end the handler with the answer, without a `;` after it")
+		d.Hint("end the handler with the answer, without `;`")
 	}
 	b.report(d)
 }
@@ -374,11 +374,11 @@ func (b *body) askHandler(h *ast.Handler, host *Host) {
 	switch {
 	case m.Terminal() || !m.Handled(): // reported by handlerType
 	case !m.ByPerson():
-		b.report(diag.AskNobody.At(h.Value.Span(), "`ask` is for questions and approvals; no person is asked about %q", h.Type.Value).
+		b.report(diag.AskNobody.At(h.Value.Span(), "`ask` is only allowed for questions and approvals, not for %q", h.Type.Value).
 			By(b.withoutHandler(h)).Hint("write `|message| …`"))
 	case host != nil && b.hasDefault(host, m.Default):
-		b.report(diag.AskNobody.At(h.Value.Span(), "`ask` never asks: the `%s` of host `%s` answers first", m.Default, host.Name).
-			By(b.withoutHandler(h)).Hint("remove `%s`, or this handler", m.Default))
+		b.report(diag.AskNobody.At(h.Value.Span(), "`ask` has no effect: `%s` of host `%s` is the answer", m.Default, host.Name).
+			By(b.withoutHandler(h)).Hint("remove `%s` or this handler", m.Default))
 	}
 }
 
@@ -389,9 +389,9 @@ func (b *body) namedHandler(h *ast.Handler, out *Handler) {
 	f, ok := t.(*types.Func)
 	if !ok {
 		if t != types.Bad {
-			d := diag.HandlerParams.At(h.Value.Span(), "a handler is a closure or a function, not `%s`", types.Full(t)).Hint("write `|message| …`")
+			d := diag.HandlerParams.At(h.Value.Span(), "a handler must be a closure or a function, not `%s`", types.Full(t)).Hint("write `|message| …`")
 			if b.text(h.Value) == askWord {
-				d.Hint("to ask the person, rename the `ask` that is in scope")
+				d.Hint("to ask a person, rename the `ask` in scope")
 			}
 			b.report(d)
 		}
@@ -426,7 +426,7 @@ func (b *body) listenCall(e *ast.ListenExpr, d *Listen) bool {
 	if !isHost(t) {
 		b.arguments(call.Args)
 		if t != types.Bad {
-			b.report(diag.ListenTarget.At(call.Recv.Span(), "`listen` needs a host, and this is `%s`", types.Full(t)).
+			b.report(diag.ListenTarget.At(call.Recv.Span(), "`listen` needs a host, not `%s`", types.Full(t)).
 				Hint("declare it with `host Name { connector: … }`"))
 		}
 		return false
@@ -435,13 +435,13 @@ func (b *body) listenCall(e *ast.ListenExpr, d *Listen) bool {
 	d.Builder = call.Recv
 	d.Host = hostOf(b.info, call.Recv)
 	if d.Host != nil && len(d.Host.Decorations) > 0 {
-		b.report(diag.ListenDecorated.At(call.Recv.Span(), "the decorators of host `%s` stand around `execute`, not around a listen", d.Host.Name).
-			Hint("put the listen into a function, and decorate that"))
+		b.report(diag.ListenDecorated.At(call.Recv.Span(), "decorators of host `%s` apply to `execute`, not to a `listen`", d.Host.Name).
+			Hint("move the `listen` into a function, and decorate the function"))
 	}
 	b.speaks(call.Recv, d.Host)
 	if len(call.Args) != 1 {
 		b.arguments(call.Args)
-		b.report(diag.ArgumentCount.At(call.Sp, "`%s` takes 1 argument, not %d", call.Name.Name, len(call.Args)).Hint("give the prompt"))
+		b.report(diag.ArgumentCount.At(call.Sp, "`%s` takes 1 argument, but got %d", call.Name.Name, len(call.Args)).Hint("pass the prompt"))
 		return false
 	}
 	b.checkAs(call.Args[0].Value, types.String, reason{})
@@ -449,8 +449,8 @@ func (b *body) listenCall(e *ast.ListenExpr, d *Listen) bool {
 	d.Dispatch = b.libraryHelper("__host_tool")
 	if call.Name.Name == "execute_with_schema" {
 		if len(call.TypeArgs) != 1 {
-			b.report(diag.TypeArguments.At(call.Sp, "`execute_with_schema` takes 1 type argument, not %d", len(call.TypeArgs)).
-				Hint("name the type of the result: `execute_with_schema<T>(…)`"))
+			b.report(diag.TypeArguments.At(call.Sp, "`execute_with_schema` takes 1 type argument, but got %d", len(call.TypeArgs)).
+				Hint("write the type of the result: `execute_with_schema<T>(…)`"))
 			return false
 		}
 		d.Schema = b.c.resolve(b.ts, call.TypeArgs[0])
@@ -465,8 +465,8 @@ func (b *body) streams(e *ast.MethodCall) {
 	h := hostOf(b.info, e.Recv)
 	b.speaks(e.Recv, h)
 	if h != nil && len(h.Decorations) > 0 {
-		b.report(diag.ListenDecorated.At(e.Recv.Span(), "the decorators of host `%s` stand around `execute`, not around a stream", h.Name).
-			Hint("put the loop into a function, and decorate that"))
+		b.report(diag.ListenDecorated.At(e.Recv.Span(), "decorators of host `%s` apply to `execute`, not to a stream", h.Name).
+			Hint("move the loop into a function, and decorate the function"))
 	}
 }
 
@@ -486,14 +486,14 @@ func (b *body) speaks(at ast.Expr, h *Host) {
 	if format == "json" {
 		return
 	}
-	d := diag.ListenText.At(at.Span(), "host `%s` sends text, and no messages to listen to", h.Name)
+	d := diag.ListenText.At(at.Span(), "host `%s` sends text, not messages", h.Name)
 	b.because(d, reason{h.mod, h.Decl.Name.Sp, "declared here"})
 	if declared {
-		d.By(jsonFormat(h)...).Hint("write `output_format: \"json\"` in `host %s`, when it sends a JSON object a line", h.Name)
+		d.By(jsonFormat(h)...).Hint("if it sends one JSON object per line, write `output_format: \"json\"` in `host %s`", h.Name)
 	} else {
-		d.By(jsonFormat(h)...).Hint("add `output_format: \"json\"` to `host %s`, or `output_format = \"json\"` to [hosts.%s], when it sends a JSON object a line", h.Name, h.Connector)
+		d.By(jsonFormat(h)...).Hint("if it sends one JSON object per line, add `output_format: \"json\"` to `host %s`, or `output_format = \"json\"` to [hosts.%s]", h.Name, h.Connector)
 	}
-	b.report(d.Hint("a host of text is asked by `%s.execute(…)` alone", h.Name))
+	b.report(d.Hint("otherwise call `%s.execute(…)` without `listen`", h.Name))
 }
 
 // noListenCall reports a listen whose operand is not a call of execute.

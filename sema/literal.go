@@ -16,8 +16,8 @@ import (
 // one more value.
 func (b *body) intLit(e *ast.IntLit, negated bool) types.Type {
 	if e.Overflow || e.Value > math.MaxInt64 && !(negated && e.Value == 1<<63) {
-		b.report(diag.IntRange.At(e.Sp, "this number does not fit a 64-bit Int").
-			Repair(diag.Offer(diag.Insert(e.Sp.End, ".0"), "Write it as a Float"), "the largest Int is 9223372036854775807; write a Float such as 1e19 for more"))
+		b.report(diag.IntRange.At(e.Sp, "this number does not fit into a 64-bit Int").
+			Repair(diag.Offer(diag.Insert(e.Sp.End, ".0"), "Write it as a Float"), "the largest Int is 9223372036854775807; write a Float such as 1e19 for larger numbers"))
 	}
 	return types.Int
 }
@@ -49,7 +49,7 @@ func (b *body) interpolation(e *ast.InterpLit) types.Type {
 		if r := types.Resolve(t); r != types.Never && r != types.Bad {
 			b.info.conv[x.ID()] = types.Any
 		}
-		b.shown(x, "what the text shows")
+		b.shown(x, "text")
 	}
 	return types.String
 }
@@ -69,12 +69,12 @@ func (b *body) join(parts []part, what string) types.Type {
 	for _, p := range parts[1:] {
 		t, ok := types.Join(joined, p.t)
 		if !ok {
-			d := diag.NoJoin.At(p.x.Span(), "this is `%s`, but the %s before it `%s`", types.Full(p.t), what, types.Full(joined)).
-				Label(parts[0].x.Span(), "the first is `%s`", types.Full(parts[0].t))
+			d := diag.NoJoin.At(p.x.Span(), "this has type `%s`, but the %s before it has type `%s`", types.Full(p.t), what, types.Full(joined)).
+				Label(parts[0].x.Span(), "the first has type `%s`", types.Full(parts[0].t))
 			if a := b.agree(p.x, p.t, parts[0].x, parts[0].t); a.Is() {
 				d.Advise(a)
 			} else {
-				d.Hint("make them agree, or annotate a type that holds both, as in `let xs: Array<Any> = …`")
+				d.Hint("make the types agree, or annotate a common type, such as `let xs: Array<Any> = …`")
 			}
 			b.report(d)
 			return types.Bad
@@ -96,7 +96,7 @@ func (b *body) arrayLit(e *ast.ArrayLit, hint types.Type) types.Type {
 		return &types.Array{Elem: want}
 	}
 	if len(e.Elems) == 0 {
-		return &types.Array{Elem: b.freshVar(e.Sp, "the elements of this array are",
+		return &types.Array{Elem: b.freshVar(e.Sp, "the element type of this array",
 			"annotate it: `let xs: Array<Int> = [];`")}
 	}
 	return &types.Array{Elem: anyDeclared(b.join(b.parts(e.Elems), "elements"))}
@@ -168,7 +168,7 @@ func (b *body) mapLit(e *ast.MapLit, hint types.Type) types.Type {
 	}
 	if len(e.Entries) == 0 {
 		const help = "annotate it: `let m: Map<String, Int> = {};`"
-		return &types.Map{Key: b.freshVar(e.Sp, "the keys of this map are", help),
+		return &types.Map{Key: b.freshVar(e.Sp, "the key type of this map", help),
 			Value: b.c.newVar()} // report only one error
 	}
 	var keys, values []part
@@ -198,9 +198,9 @@ func (c *checker) keysTwice(m *module, e *ast.MapLit) {
 			continue
 		}
 		if first := seen[key]; first != nil {
-			c.report(m, diag.DuplicateField.At(en.Key.Span(), "key `%v` is given twice", key).
+			c.report(m, diag.DuplicateField.At(en.Key.Span(), "duplicate key `%v`", key).
 				Label(first.Span(), "first here").
-				Repair(edits.RemoveRow(m.info.File.Source, en.Sp, "Remove the second `%v`", key), "remove one: a map holds a key once"))
+				Repair(edits.RemoveRow(m.info.File.Source, en.Sp, "Remove the second `%v`", key), "remove one: a map contains each key once"))
 			continue
 		}
 		seen[key] = en.Key
@@ -210,7 +210,7 @@ func (c *checker) keysTwice(m *module, e *ast.MapLit) {
 func (b *body) mapKey(x ast.Expr) types.Type {
 	t := b.expr(x, nil)
 	if !types.IsHashable(t) {
-		b.report(diag.MapKey.At(x.Span(), "`%s` cannot be a map's key", types.Full(t)).Hint("keys are String, Int or Bool"))
+		b.report(diag.MapKey.At(x.Span(), "`%s` cannot be the key of a map", types.Full(t)).Hint("a key must be a String, Int or Bool"))
 		return types.Bad
 	}
 	return t
@@ -291,7 +291,7 @@ func (b *body) structPath(p *ast.PathExpr, lit *ast.StructLit) *structRef {
 		return nil
 	}
 	if e.typ == nil || e.typ.Kind == types.Enum {
-		b.report(diag.NotAStruct.At(p.Sp, "`%s` is no struct or schema", e.name).Hint("only these have fields to fill"))
+		b.report(diag.NotAStruct.At(p.Sp, "`%s` is not a struct or schema", e.name).Hint("only structs and schemas have named fields"))
 		return nil
 	}
 	return &structRef{named: generic(e.typ), fields: e.typ.Fields, what: e.typ.Kind.String() + " `" + e.name + "`"}
@@ -420,12 +420,12 @@ func (b *body) plainBraces(e *ast.StringLit) {
 		l.used = true // as intended
 		start := e.Sp.Start + source.Pos(at) - 1
 		if start > e.Sp.Start && f.Text[start-1] == '#' { // as in Ruby
-			b.report(diag.PlainBraces.At(source.Span{Start: start - 1, End: start + source.Pos(end) + 2}, "`#{%s}` is text here, and not the value of `%s`", name, name).
-				Repair(diag.Offer(diag.Replace(source.Span{Start: start - 1, End: start}, "$"), "Change `#` to `$`"), "put the value in by `${%s}`", name))
+			b.report(diag.PlainBraces.At(source.Span{Start: start - 1, End: start + source.Pos(end) + 2}, "`#{%s}` is plain text here, not the value of `%s`", name, name).
+				Repair(diag.Offer(diag.Replace(source.Span{Start: start - 1, End: start}, "$"), "Change `#` to `$`"), "write `${%s}` to insert the value", name))
 			return
 		}
-		b.report(diag.PlainBraces.At(source.Span{Start: start, End: start + source.Pos(end) + 2}, "`{%s}` is text here, and not the value of `%s`", name, name).
-			Repair(diag.Offer(diag.Insert(start, "$"), "Insert `$`"), "put the value in by `${%s}`", name))
+		b.report(diag.PlainBraces.At(source.Span{Start: start, End: start + source.Pos(end) + 2}, "`{%s}` is plain text here, not the value of `%s`", name, name).
+			Repair(diag.Offer(diag.Insert(start, "$"), "Insert `$`"), "write `${%s}` to insert the value", name))
 		return
 	}
 }
@@ -463,7 +463,7 @@ func (b *body) structRest(e *ast.StructLit, ref *structRef, in *instance) {
 	}
 	if types.Resolve(t) != types.Bad {
 		b.report(diag.Mismatch.At(e.Rest.Span(), "expected `%s` after `..`, found `%s`", ref.named.Decl.Name, types.Full(t)).
-			Hint("the rest of the fields comes from a value of the same type"))
+			Hint("the value after `..` must have the same type"))
 	}
 }
 
@@ -484,7 +484,7 @@ func (b *body) structFields(e *ast.StructLit, ref *structRef, lit *StructLit, in
 			continue
 		}
 		if lit.Fields[decl.Index].Index >= 0 {
-			b.report(diag.DuplicateField.At(f.Name.Sp, "field `%s` is given twice", f.Name.Name).
+			b.report(diag.DuplicateField.At(f.Name.Sp, "duplicate field `%s`", f.Name.Name).
 				Repair(edits.RemoveRow(b.info.File.Source, f.Sp, "Remove the second `%s`", f.Name.Name), "remove one"))
 		}
 		lit.Fields[decl.Index] = FieldSource{Index: i}

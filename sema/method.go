@@ -126,7 +126,7 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 			return types.Bad
 		}
 		b.report(unknownName(diag.UnknownMethod, e.Name, "no bound of type parameter `"+x.Name+"` has a method `%s`", b.c.conforms.boundNames(x)).
-			Hint("bound it by a trait that has: `%s: %s`", x.Name, b.c.conforms.traitWith(e.Name.Name)))
+			Hint("add the bound of a trait with this method: `%s: %s`", x.Name, b.c.conforms.traitWith(e.Name.Name)))
 		return types.Bad
 	}
 	fn := b.c.method(t, e.Name.Name)
@@ -182,7 +182,7 @@ func (b *body) invokeKnown(e *ast.MethodCall, fn *Function, known map[*types.Par
 	}
 	b.visible(fn, e.Name)
 	if fn.MutSelf && !isReference(t) {
-		b.mutated(e.Recv, "`"+e.Name.Name+"` changes what it is called on")
+		b.mutated(e.Recv, "`"+e.Name.Name+"` changes its receiver")
 		b.closuresOver(e)
 	}
 	out := b.callFunction(e, fn, nil, recv, nil, hint, e.Args, p)
@@ -203,8 +203,8 @@ func (b *body) closuresOver(e *ast.MethodCall) {
 		for _, a := range e.Args {
 			if cl, isClosure := unparen(a.Value).(*ast.Closure); isClosure {
 				if d := b.info.Closure(cl); d != nil && contains(d.Captures, l) {
-					b.report(diag.ReceiverCaptured.At(a.Value.Span(), "this closure uses `%s`, which `%s` is changing meanwhile", l.Name, e.Name.Name).
-						Label(e.Recv.Span(), "changed here").Hint("copy what it needs into another variable first"))
+					b.report(diag.ReceiverCaptured.At(a.Value.Span(), "this closure uses `%s` while `%s` changes it", l.Name, e.Name.Name).
+						Label(e.Recv.Span(), "changed here").Hint("copy the value into another variable first"))
 				}
 			}
 		}
@@ -238,7 +238,7 @@ func (b *body) anyMethod(e *ast.MethodCall, p *piped) types.Type {
 	}
 	for i, a := range e.Args {
 		if a.Name != nil {
-			b.report(diag.UnknownParameter.At(a.Name.Sp, "arguments of a call on Any have no names").Hint("give the value alone"))
+			b.report(diag.UnknownParameter.At(a.Name.Sp, "arguments of a call on Any cannot be named").Hint("write only the value"))
 		}
 		b.checkAs(a.Value, types.Any, reason{})
 		d.Args = append(d.Args, Arg{Kind: ArgWritten, Index: i})
@@ -248,9 +248,9 @@ func (b *body) anyMethod(e *ast.MethodCall, p *piped) types.Type {
 	switch {
 	case b.ambiguousAnywhere(e.Name):
 	case !found:
-		b.report(diag.UnknownMethod.At(e.Name.Sp, "no type has a method `%s`", e.Name.Name).Hint("check the spelling, or cast with `as`"))
+		b.report(diag.UnknownMethod.At(e.Name.Sp, "no type has a method `%s`", e.Name.Name).Hint("check the spelling, or convert the value with `as`"))
 	case mutates:
-		b.mutated(e.Recv, "`"+e.Name.Name+"` changes what it is called on")
+		b.mutated(e.Recv, "`"+e.Name.Name+"` changes its receiver")
 	}
 	return types.Any
 }
@@ -356,7 +356,7 @@ func (c *checker) gatherMethods(t types.Type) []string {
 func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 	ft := types.Full(t)
 	if fn != nil && fn.Recv == nil {
-		d := diag.UnknownMethod.At(e.Name.Sp, "`%s` is a function of the type `%s`, not of a value", e.Name.Name, ft)
+		d := diag.UnknownMethod.At(e.Name.Sp, "`%s` is a function of type `%s`, not a method", e.Name.Name, ft)
 		d.FollowsFrom = selfCause(fn)
 		owner := ft.String()
 		if n, ok := types.Resolve(t).(*types.Named); ok {
@@ -377,9 +377,9 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 	}
 	if isHost(t) && slices.Contains([]string{"listen", "supervise", "subscribe", "on"}, e.Name.Name) {
 		if e.Name.Name == "on" {
-			d.Hint("messages are taken where the host is listened to: `listen %s.execute(…) { %s => |m| … }`", b.text(e.Recv), b.prompt(e.Args))
+			d.Hint("handle messages in a `listen`: `listen %s.execute(…) { %s => |m| … }`", b.text(e.Recv), b.prompt(e.Args))
 		} else {
-			d.Hint("a host is listened to by a word before the call: `listen %s.execute(%s) { … }`", b.text(e.Recv), b.prompt(e.Args))
+			d.Hint("write `listen` before the call: `listen %s.execute(%s) { … }`", b.text(e.Recv), b.prompt(e.Args))
 		}
 		b.report(d)
 		return
@@ -390,8 +390,8 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 	}
 	if f := b.fieldOf(t, e.Name.Name); f != nil {
 		d.Hint("%s", map[bool]string{
-			true:  "it has a field of that name, which is called as `(x." + e.Name.Name + ")(…)`",
-			false: "it has a field of that name: read it without parentheses",
+			true:  "it is a field: call it as `(x." + e.Name.Name + ")(…)`",
+			false: "it is a field: remove the parentheses",
 		}[isFunc(f.Type)])
 	}
 	if len(d.Hints) == 0 {
@@ -399,10 +399,10 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 		if method != "" && hint == meant {
 			d.Repair(diag.Offer(diag.Replace(e.Name.Sp, method), "Change to `%s`", method), "%s", hint)
 		} else {
-			if rest, ok := strings.CutPrefix(hint, "leave it out"); ok {
-				hint = "leave out `." + e.Name.Name + "()`" + rest
+			if rest, ok := strings.CutPrefix(hint, "remove it"); ok {
+				hint = "remove `." + e.Name.Name + "()`" + rest
 			}
-			if strings.HasPrefix(hint, "leave out") && len(e.Args) == 0 {
+			if strings.HasPrefix(hint, "remove") && len(e.Args) == 0 {
 				at := source.Span{Start: e.Recv.Span().End, End: e.Sp.End}
 				d.By(diag.Offer(diag.Remove(at), "Remove `%s`", strings.TrimSpace(b.info.File.Source.Slice(at))))
 			}
@@ -433,7 +433,7 @@ func (b *body) methodWithin(e *ast.MethodCall, t types.Type) string {
 		}
 	case *types.Option:
 		if has(inner) {
-			return "it may be None: write `" + x + "?" + rest + "`, `??` for a default, or `.map(|x| x" + rest + ")`"
+			return "it may be None: write `" + x + "?" + rest + "`, `??` with a default, or `.map(|x| x" + rest + ")`"
 		}
 	case *types.Result:
 		if has(inner) {
@@ -447,10 +447,10 @@ func (b *body) methodWithin(e *ast.MethodCall, t types.Type) string {
 // other languages, or "".
 func (b *body) methodInstead(t types.Type, name, meant string) string {
 	if isOwnTool(t) && b.c.method(t, name) != nil {
-		return "only an MCP server has `" + name + "`: a declaration with `mcp`"
+		return "only an MCP server, declared with `mcp`, has `" + name + "`"
 	}
 	if tool := toolOf(t); tool != nil && tool.Server != "" {
-		return "declare it in `mcp " + tool.Name + "`, or end that with `..` for all of the server's functions"
+		return "declare it in `mcp " + tool.Name + "`, or end the block with `..` to declare all functions of the server"
 	} else if tool != nil {
 		return "declare it in `tool " + tool.Name + "`"
 	}
@@ -459,11 +459,11 @@ func (b *body) methodInstead(t types.Type, name, meant string) string {
 	}
 	if a, ok := t.(*types.Array); ok {
 		if _, tasks := types.Resolve(a.Elem).(*types.Task); tasks {
-			return "its elements are tasks: `parallel for x in … { … }` gives an array of values"
+			return "its elements are tasks: `parallel for x in … { … }` returns an array of values"
 		}
 	}
 	if t == types.Int && b.c.method(types.Float, name) != nil {
-		return "a Float has it: `(… as Float)." + name + "(…)`"
+		return "Float has this method: `(… as Float)." + name + "(…)`"
 	}
 	if n, ok := t.(*types.Named); ok && !n.Decl.Library {
 		return "declare it: `impl " + n.Decl.Name + " { fn " + name + "(self) { … } }`"

@@ -111,7 +111,7 @@ func (c *checker) openModule(m *module, d *ast.ModDecl) *ast.File {
 		c.diags.Append(list)
 		return file
 	}
-	c.report(m, diag.ModuleFile.At(d.Name.Sp, "no file for module `%s`", d.Name.Name).Repair(edits.CreateFile(names[0]), "make %s or %s", names[0], names[1]))
+	c.report(m, diag.ModuleFile.At(d.Name.Sp, "no file for module `%s`", d.Name.Name).Repair(edits.CreateFile(names[0]), "create %s or %s", names[0], names[1]))
 	return nil
 }
 
@@ -216,9 +216,9 @@ func (c *checker) member(m, in *module, segs []*ast.Ident, i int) *entity {
 		d := diag.Private.At(id.Sp, "`%s` is private to module `%s`", id.Name, in.shown()).
 			LabelIn(e.mod.info.File.Source, e.at, "declared here without `pub`")
 		if e.decl != nil {
-			d.Repair(edits.MakePublic(e.mod.info.File.Source, e.decl.Head(), id.Name), "declare it `pub`, or use what the module offers")
+			d.Repair(edits.MakePublic(e.mod.info.File.Source, e.decl.Head(), id.Name), "declare it with `pub`, or use a public item of the module")
 		} else {
-			d.Hint("declare it `pub`, or use what the module offers")
+			d.Hint("declare it with `pub`, or use a public item of the module")
 		}
 		c.report(m, d)
 	}
@@ -233,7 +233,7 @@ func (m *module) shown() string {
 		return "std::" + m.std
 	}
 	if m.name == "" {
-		return "the root"
+		return "the root module"
 	}
 	return m.name
 }
@@ -257,13 +257,13 @@ func (c *checker) unknownMember(m, in *module, id *ast.Ident) {
 				d.By(diag.Offer(diag.Remove(u.without), "Remove the import"))
 			}
 		}
-		c.report(m, d.Hint("`%s` is there without an import: remove it", id.Name))
+		c.report(m, d.Hint("`%s` needs no import: remove it", id.Name))
 		return
 	}
 	otherwise := "check the spelling, or declare it there"
 	if in.std != "" {
 		slices.Sort(names)
-		otherwise = "it has " + listed(names)
+		otherwise = "it contains " + listed(names)
 	}
 	if !suggestName(d, id, names) {
 		d.Hint("%s", otherwise)
@@ -286,10 +286,10 @@ func (c *checker) unknownModule(m *module, id *ast.Ident) {
 	if c.cfg.Library != nil {
 		known = append(known, c.cfg.Library.Modules()...)
 	}
-	what, otherwise := "no module `%s` here", "declare it with `mod "+id.Name+";`, which reads "+id.Name+".conc, or import it with `use`"
+	what, otherwise := "unknown module `%s`", "declare it with `mod "+id.Name+";`, which loads "+id.Name+".conc, or import it with `use`"
 	if isUpper(id.Name) {
-		what = "no type or module `%s` here"
-		otherwise = "declare the type, as `struct " + id.Name + " { … }` or `enum " + id.Name + " { … }`, or import it with `use`"
+		what = "unknown type or module `%s`"
+		otherwise = "declare it, such as `struct " + id.Name + " { … }` or `enum " + id.Name + " { … }`, or import it with `use`"
 	}
 	d := diag.UnknownPath.At(id.Sp, what, id.Name)
 	if c.cfg.Library != nil && slices.Contains(c.cfg.Library.Modules(), id.Name) {
@@ -297,7 +297,7 @@ func (c *checker) unknownModule(m *module, id *ast.Ident) {
 		return
 	}
 	if file := c.fileBeside(m, id.Name); file != "" {
-		c.report(m, d.Repair(diag.Offer(modEdit(m, id.Name), "Declare `mod %s;`", id.Name), "declare it with `mod %s;`, which reads %s", id.Name, file))
+		c.report(m, d.Repair(diag.Offer(modEdit(m, id.Name), "Declare `mod %s;`", id.Name), "declare it with `mod %s;`, which loads %s", id.Name, file))
 		return
 	}
 	if hint := foreign.Path.Hint(id.Name); hint != "" {
@@ -340,11 +340,11 @@ func (c *checker) stdModule(name string) *module {
 // other paths end at something in one.
 func (c *checker) stdPath(m *module, segs []*ast.Ident, imported bool) *entity {
 	if c.cfg.Library == nil {
-		c.report(m, diag.UnknownPath.At(segs[0].Sp, "there is no library here").Hint("remove the path"))
+		c.report(m, diag.UnknownPath.At(segs[0].Sp, "the standard library is not available").Hint("remove the path"))
 		return nil
 	}
 	if len(segs) == 1 {
-		c.report(m, diag.UnknownPath.At(segs[0].Sp, "`std` alone names nothing").Hint("name a module: `std::%s`", c.cfg.Library.Modules()[0]))
+		c.report(m, diag.UnknownPath.At(segs[0].Sp, "`std` is not an item").Hint("add the name of a module: `std::%s`", c.cfg.Library.Modules()[0]))
 		return nil
 	}
 	mod := c.stdModule(segs[1].Name)
@@ -358,7 +358,7 @@ func (c *checker) stdPath(m *module, segs []*ast.Ident, imported bool) *entity {
 	}
 	e := &entity{name: segs[1].Name, module: mod, pub: true}
 	if len(segs) == 2 && !imported {
-		c.report(m, diag.NotAValue.At(segs[1].Sp, "`std::%s` is a module, not a value", segs[1].Name).Hint("name something in it"))
+		c.report(m, diag.NotAValue.At(segs[1].Sp, "`std::%s` is a module, not a value", segs[1].Name).Hint("write the name of an item of the module"))
 		return nil
 	}
 	return c.walk(m, e, segs, 2)

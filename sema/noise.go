@@ -221,7 +221,7 @@ func (c *checker) allow(m *module, d *ast.Decorator, at source.Span) {
 	info.allows[d] = true
 	a := allowance{at: at}
 	if len(d.Args) == 0 {
-		c.report(m, diag.DecoratorArgument.At(d.Sp, "`@allow` needs the code of a warning").Hint("write `@allow(W0409)`"))
+		c.report(m, diag.DecoratorArgument.At(d.Sp, "`@allow` requires the code of a warning").Hint("write `@allow(W0409)`"))
 	}
 	for _, arg := range d.Args {
 		code := ""
@@ -234,7 +234,7 @@ func (c *checker) allow(m *module, d *ast.Decorator, at source.Span) {
 			code = x.Value
 		}
 		if code == "" || arg.Name != nil {
-			c.report(m, diag.DecoratorArgument.At(arg.Sp, "`@allow` takes the codes of warnings").Hint("write `@allow(W0409)`"))
+			c.report(m, diag.DecoratorArgument.At(arg.Sp, "`@allow` takes only codes of warnings").Hint("write `@allow(W0409)`"))
 			continue
 		}
 		if problem, hint, near := diag.Allowable(code); problem != "" {

@@ -24,7 +24,7 @@ func (b *body) unary(e *ast.Unary, hint types.Type) types.Type {
 	if types.IsNumeric(t) || types.IsAny(t) || t == types.Bad || t == types.Never {
 		return t
 	}
-	b.report(diag.Operand.At(e.X.Span(), "`-` takes a number, not `%s`", types.Full(t)).Hint("only Int and Float can be negated"))
+	b.report(diag.Operand.At(e.X.Span(), "`-` cannot be applied to `%s`", types.Full(t)).Hint("only Int and Float can be negated"))
 	return types.Bad
 }
 
@@ -201,9 +201,9 @@ func (b *body) neverNone(e *ast.Binary, x types.Type) types.Type {
 		b.known(e.X, x)
 		return types.Bad
 	}
-	d := diag.NotOptional.At(e.X.Span(), "`%s` is never None, so `??` has nothing to replace", types.Full(x))
+	d := diag.NotOptional.At(e.X.Span(), "`%s` is never None, so `??` has no effect", types.Full(x))
 	if _, ok := x.(*types.Result); ok {
-		b.report(d.Hint("for a Result write `.unwrap_or(…)`"))
+		b.report(d.Hint("use `.unwrap_or(…)` for a Result"))
 		return types.Bad
 	}
 	b.report(d.Repair(diag.Sure(diag.Remove(source.Span{Start: e.X.Span().End, End: e.Y.Span().End}), "Remove `?? …`"), "remove `?? …`"))
@@ -221,11 +221,11 @@ func (b *body) known(e ast.Expr, t types.Type) bool {
 	for i, p := range b.vars {
 		if p.v == v {
 			b.vars = append(b.vars[:i:i], b.vars[i+1:]...)
-			b.report(diag.CannotInfer.At(p.at, "nothing says what %s", p.what).Label(e.Span(), "and here it must be known").Hint("%s", p.hint))
+			b.report(diag.CannotInfer.At(p.at, "cannot infer %s", p.what).Label(e.Span(), "the type must be known here").Hint("%s", p.hint))
 			return false
 		}
 	}
-	b.report(diag.CannotInfer.At(e.Span(), "nothing says yet what this is").Hint("annotate it where it is declared"))
+	b.report(diag.CannotInfer.At(e.Span(), "cannot infer the type of this expression").Hint("annotate its declaration"))
 	return false
 }
 
@@ -263,7 +263,7 @@ func (b *body) cast(e *ast.Cast) types.Type {
 			func() diag.Advice { return b.textRepair(e.X, got, want) },
 			func() diag.Advice { return b.convertPlain(e.X, got, want) },
 			func() diag.Advice {
-				return diag.Say("`as` converts Int and Float, checks an Any, and a String against a union")
+				return diag.Say("`as` converts between Int and Float, checks an Any, and checks a String against a union")
 			},
 		)))
 	}
@@ -281,10 +281,10 @@ func (b *body) decodable(t types.Type, at source.Span) {
 		return // the library creates it itself
 	}
 	if _, ok := bad.(*types.Param); ok {
-		b.report(diag.Undecodable.At(at, "type parameter `%s` is not known at run time", bad).Hint("name a concrete type"))
+		b.report(diag.Undecodable.At(at, "the type argument of `%s` does not exist at run time", bad).Hint("use a concrete type"))
 		return
 	}
-	b.report(diag.Undecodable.At(at, "values of `%s` cannot be made from data", types.Full(bad)).
+	b.report(diag.Undecodable.At(at, "values of type `%s` cannot be decoded from data", types.Full(bad)).
 		Hint("use scalars, arrays, maps with String keys, options, tuples, unions, schemas, structs and enums"))
 }
 
@@ -358,7 +358,7 @@ func (b *body) equality(e *ast.Binary) {
 		return
 	}
 	d := diag.NeverEqual.At(e.OpSpan, "`%s` and `%s` are never equal", types.Full(x), types.Full(y)).
-		Label(e.X.Span(), "this is `%s`", types.Full(x)).Label(e.Y.Span(), "this is `%s`", types.Full(y))
+		Label(e.X.Span(), "this has type `%s`", types.Full(x)).Label(e.Y.Span(), "this has type `%s`", types.Full(y))
 	fits := func(other types.Type) func(types.Type) bool {
 		return func(t types.Type) bool { _, ok := comparable(t, other); return ok }
 	}
@@ -377,22 +377,22 @@ func (b *body) comparison(e *ast.Binary, x, y types.Type) string {
 	}{{e.X, e.Y, x, y}, {e.Y, e.X, y, x}} {
 		switch {
 		case side.t == types.Nil:
-			return "only an Option, or an Any, may be nil: `" + b.text(side.other) + "` always has a value"
+			return "only an Option or an Any can be nil: `" + b.text(side.other) + "` always has a value"
 		case types.IsString(side.t) && types.IsNumeric(side.want):
 			if lit, ok := unparen(side.e).(*ast.StringLit); ok && side.want == numberType(lit.Value) {
-				return "write the number without quotes: `" + lit.Value + "`"
+				return "remove the quotes of the number: `" + lit.Value + "`"
 			}
-			return "turn the number into text: `" + b.operand(side.other) + ".to_string()`"
+			return "convert the number to text: `" + b.operand(side.other) + ".to_string()`"
 		}
 		if n, ok := side.t.(*types.Named); ok && n.Decl.Kind != types.Enum {
 			for _, f := range n.Decl.Fields {
 				if _, ok := comparable(types.Resolve(f.Type), side.want); ok {
-					return "compare what it holds: `" + b.operand(side.e) + "." + f.Name + "`"
+					return "compare its field: `" + b.operand(side.e) + "." + f.Name + "`"
 				}
 			}
 		}
 	}
-	return "convert one of them, so that both have one type"
+	return "convert one of them to the type of the other"
 }
 
 // comparable returns the type in which x and y are compared.

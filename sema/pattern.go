@@ -52,7 +52,7 @@ func (b *body) pattern(p ast.Pattern, t types.Type, mut bool) {
 func (b *body) bindName(id ast.ID, name *ast.Ident, t types.Type, mut bool) {
 	for _, l := range b.scope.locals[b.names.start:] {
 		if l.Name == name.Name {
-			b.report(diag.DuplicateName.At(name.Sp, "`%s` is bound twice in one pattern", name.Name).Label(l.At, "first here").
+			b.report(diag.DuplicateName.At(name.Sp, "duplicate variable `%s` in a pattern", name.Name).Label(l.At, "first here").
 				Hint("rename one of them"))
 		}
 	}
@@ -82,11 +82,11 @@ func (b *body) namePattern(p *ast.NamePat, t types.Type, mut bool) {
 		}
 	}
 	if r, _ := utf8.DecodeRuneInString(name); unicode.IsUpper(r) {
-		d := diag.UpperCasePattern.At(p.Sp, "`%s` is no constant and no variant here", name)
+		d := diag.UpperCasePattern.At(p.Sp, "`%s` is not a constant or a variant", name)
 		if n, ok := t.(*types.Named); ok && n.Decl.Variant(name) != nil {
 			d.Repair(diag.Sure(diag.Insert(p.Sp.Start, n.Decl.Name+"::"), "Change to `%s::%s`", n.Decl.Name, name), "write `%s::%s`", n.Decl.Name, name)
 		} else {
-			d.Hint("variables begin with a lower-case letter; variants are written `Enum::%s`", name)
+			d.Hint("variables start with a lower-case letter; write variants as `Enum::%s`", name)
 		}
 		b.report(d)
 		return
@@ -185,14 +185,14 @@ func (b *body) patternHelp(t types.Type) diag.Advice { return diag.Say(b.pattern
 func (b *body) patternHint(t types.Type) string {
 	switch x := t.(type) {
 	case *types.Option:
-		return "an Option is `Some(…)` or `None`"
+		return "the patterns of an Option are `Some(…)` and `None`"
 	case *types.Result:
-		return "a Result is `Ok(…)` or `Err(…)`"
+		return "the patterns of a Result are `Ok(…)` and `Err(…)`"
 	case *types.Task:
 		if b.subject != nil {
-			return "it is a task, whose value comes later: write `match await " + b.text(b.subject) + " { … }`"
+			return "`await` the task first: `match await " + b.text(b.subject) + " { … }`"
 		}
-		return "it is a task, whose value comes later: `await` it"
+		return "`await` the task first"
 	case *types.Named:
 		if x.Decl.Kind == types.Enum {
 			var names []string
@@ -202,7 +202,7 @@ func (b *body) patternHint(t types.Type) string {
 			return "its patterns are " + listed(names)
 		}
 	}
-	return "a pattern for `" + types.Full(t).String() + "` is a value of it, a name that takes it, or `_`"
+	return "a pattern of type `" + types.Full(t).String() + "` is a value, a name or `_`"
 }
 
 // patternValue checks that a constant or literal of type v can equal a t.
@@ -219,7 +219,7 @@ func (b *body) literalPattern(x ast.Expr, t types.Type) {
 	v := types.Resolve(b.expr(x, t))
 	if u, ok := t.(*types.Union); ok {
 		if s, isString := x.(*ast.StringLit); isString && !u.Has(s.Value) {
-			b.report(diag.NotInUnion.At(x.Span(), "%q is none of `%s`", s.Value, u).By(oneOf(x.Span(), u)...).Hint("write one of them"))
+			b.report(diag.NotInUnion.At(x.Span(), "%q is not in the union `%s`", s.Value, u).By(oneOf(x.Span(), u)...).Hint("use one of the listed strings"))
 			return
 		}
 	}
@@ -227,7 +227,7 @@ func (b *body) literalPattern(x ast.Expr, t types.Type) {
 		return
 	}
 	if v == types.Float && t == types.Int {
-		b.report(diag.PatternType.At(x.Span(), "`Float` never matches `Int`").Hint("write a whole number"))
+		b.report(diag.PatternType.At(x.Span(), "`Float` never matches `Int`").Hint("write an integer"))
 		return
 	}
 	if _, ok := comparable(v, t); !ok {
@@ -276,18 +276,18 @@ func (b *body) sameNames(alt ast.Pattern, first, bound []*Local) {
 	for _, l := range bound {
 		same := findLocal(first, l.Name)
 		if same == nil {
-			b.report(diag.OrPatternNames.At(l.At, "`%s` is not bound in the other alternative", l.Name).Hint("bind the same names in each"))
+			b.report(diag.OrPatternNames.At(l.At, "`%s` is not declared in the other alternative", l.Name).Hint("declare the same names in each"))
 			continue
 		}
 		if t, ok := types.Join(same.Type, l.Type); !ok || !types.Identical(t, same.Type) {
-			b.report(diag.OrPatternNames.At(l.At, "`%s` is `%s` here and `%s` in the other alternative", l.Name, types.Full(l.Type), types.Full(same.Type)).
-				Hint("give them different arms"))
+			b.report(diag.OrPatternNames.At(l.At, "`%s` has type `%s` here, but `%s` in the other alternative", l.Name, types.Full(l.Type), types.Full(same.Type)).
+				Hint("use separate arms"))
 		}
 		b.replaceObject(alt, l, same)
 	}
 	for _, l := range first {
 		if findLocal(bound, l.Name) == nil {
-			b.report(diag.OrPatternNames.At(alt.Span(), "`%s` is not bound in this alternative", l.Name).Hint("bind the same names in each"))
+			b.report(diag.OrPatternNames.At(alt.Span(), "`%s` is not declared in this alternative", l.Name).Hint("declare the same names in each"))
 		}
 	}
 }
@@ -318,7 +318,7 @@ func (b *body) tuplePattern(p *ast.TuplePat, t types.Type, mut bool) {
 	}
 	if ok && len(tuple.Elems) != len(p.Elems) {
 		b.report(diag.PatternType.At(p.Sp, "a pattern of %s never matches `%s`", count(len(p.Elems), "element"), types.Full(t)).
-			Hint("%s", map[bool]string{true: "use `_` for what does not matter", false: "leave out what is too much"}[len(p.Elems) < len(tuple.Elems)]))
+			Hint("%s", map[bool]string{true: "add `_` for the other values", false: "remove the additional patterns"}[len(p.Elems) < len(tuple.Elems)]))
 		ok = false
 	}
 	for i, q := range p.Elems {
@@ -415,7 +415,7 @@ func (b *body) allFields(p *ast.StructPat, ref *structRef, seen map[string]bool)
 		}
 	}
 	if len(missing) > 0 {
-		b.report(diag.MissingField.At(p.Sp, "the pattern leaves out %s", listed(missing)).Hint("name them, or end the pattern with `..`"))
+		b.report(diag.MissingField.At(p.Sp, "the pattern does not mention %s", listed(missing)).Hint("add them, or end the pattern with `..`"))
 	}
 }
 
@@ -429,8 +429,8 @@ func (b *body) variantPattern(p *ast.VariantPat, t types.Type, mut bool) {
 	}
 	b.info.details[p.Id] = ref
 	if n := len(p.Elems); n > len(fields) || n < len(fields) && p.Rest < 0 {
-		b.report(diag.PatternType.At(p.Sp, "`%s` has %s, the pattern %d", ref.Name, count(len(fields), "part"), n).
-			Hint("use `_` for what does not matter, or `..` for all that is left"))
+		b.report(diag.PatternType.At(p.Sp, "`%s` has %s, but the pattern has %d", ref.Name, count(len(fields), "part"), n).
+			Hint("add `_` for one value, or `..` for all other values"))
 	}
 	for i, q := range p.Parts(len(fields)) {
 		if q == ast.Pattern(ast.Skipped) {
@@ -460,7 +460,7 @@ func (b *body) patternVariant(path *ast.PathExpr, p ast.Pattern, t types.Type) (
 	e := b.enumEntity(owner)
 	if e == nil {
 		if whole, i := b.c.prefix(b.m, owner, len(owner)); whole != nil && !whole.refused && i == len(owner) {
-			b.report(diag.UnknownType.At(owner[len(owner)-1].Sp, "`%s` is no enum", whole.name).Hint("only enums have variants"))
+			b.report(diag.UnknownType.At(owner[len(owner)-1].Sp, "`%s` is not an enum", whole.name).Hint("only enums have variants"))
 		}
 		return nil, nil
 	}
@@ -477,12 +477,12 @@ func (b *body) builtinPattern(name string, path *ast.PathExpr, p ast.Pattern, t 
 	ref := builtinVariant(name)
 	if ref == nil {
 		if n, ok := t.(*types.Named); ok && n.Decl.Variant(name) != nil {
-			b.report(diag.UpperCasePattern.At(path.Sp, "`%s` is no variant here", name).Hint("write `%s::%s`", n.Decl.Name, name))
+			b.report(diag.UpperCasePattern.At(path.Sp, "`%s` is not a variant", name).Hint("write `%s::%s`", n.Decl.Name, name))
 			return nil, nil
 		}
-		d := unknownName(diag.UpperCasePattern, path.Segments[0], "`%s` is no variant", []string{"Some", "Ok", "Err"})
+		d := unknownName(diag.UpperCasePattern, path.Segments[0], "`%s` is not a variant", []string{"Some", "Ok", "Err"})
 		if len(d.Hints) == 0 {
-			d.Hint("variants are written `Enum::%s(…)`", name)
+			d.Hint("write variants as `Enum::%s(…)`", name)
 		}
 		b.report(d)
 		return nil, nil

@@ -32,7 +32,7 @@ func (c *checker) definePipeline(m *module, p *Pipeline) {
 		p.Stages = append(p.Stages, s)
 	}
 	if len(p.Stages) == 0 {
-		c.report(m, diag.EmptyPipeline.At(p.Decl.Name.Sp, "pipeline `%s` has no stages", p.Name).Hint("add `stage name(input: T) -> U { … }`"))
+		c.report(m, diag.EmptyPipeline.At(p.Decl.Name.Sp, "pipeline `%s` has no stages", p.Name).Hint("add a stage, such as `stage first(text: String) -> String { … }`"))
 	}
 	if !p.Decl.HasParams {
 		p.Params = firstParams(p)
@@ -111,7 +111,7 @@ func (c *checker) checkPipeline(p *Pipeline) {
 	c.pipelineResult(m, p, before)
 	for _, q := range p.Params {
 		if bad := undecodable(q.Type, map[*types.Decl]bool{}); bad != nil && p.Withheld == "" {
-			p.Withheld = "its parameter `" + q.Name + "` takes a `" + types.Full(bad).String() + "`, which cannot be made from data"
+			p.Withheld = "its parameter `" + q.Name + "` has the type `" + types.Full(bad).String() + "`, which cannot be decoded from data"
 		}
 	}
 }
@@ -146,7 +146,7 @@ func (b *body) functionStage(s, before *Stage) {
 		f.home = f
 	}
 	if s.Decl.Result != nil {
-		f.because = reason{b.m, s.Decl.Result.Span(), "the stage's result type"}
+		f.because = reason{b.m, s.Decl.Result.Span(), "the result type of the stage"}
 	}
 	b.frame = f
 	b.enterScope()
@@ -163,8 +163,8 @@ func (b *body) functionStage(s, before *Stage) {
 func (b *body) noDefaults(s *Stage) {
 	for _, q := range s.Params {
 		if q.Default != nil {
-			b.report(diag.StageInput.At(q.Default.Span(), "parameter `%s` of stage `%s` always gets a value: its default is never used", q.Name, s.Name).
-				Hint("remove it, or give the pipeline's parameter a default"))
+			b.report(diag.StageInput.At(q.Default.Span(), "parameter `%s` of stage `%s` always receives a value, so its default is never used", q.Name, s.Name).
+				Hint("remove the default, or move it to the parameter of the pipeline"))
 		}
 	}
 }
@@ -186,13 +186,13 @@ func (b *body) takesAll(p *Pipeline, s, before *Stage) bool {
 	}
 	if len(s.Params) != len(p.Params) {
 		b.report(diag.StageInput.At(s.Decl.Name.Sp, "stage `%s` takes %s, but the pipeline has %d", s.Name, count(len(s.Params), "parameter"), len(p.Params)).
-			Label(p.Decl.Name.Sp, "the pipeline's parameters").Hint("the first function stage receives them all"))
+			Label(p.Decl.Name.Sp, "the parameters of the pipeline").Hint("the first function stage must have the same parameters as the pipeline"))
 		return true
 	}
 	for i, q := range s.Params {
 		if ok, _ := types.Conversion(p.Params[i].Type, q.Type); !ok {
-			b.report(diag.StageInput.At(q.At, "stage `%s` takes `%s`, but the pipeline's `%s` is `%s`", s.Name, types.Full(q.Type), p.Params[i].Name, types.Full(p.Params[i].Type)).
-				Label(p.Params[i].At, "declared here").Hint("make the two types agree"))
+			b.report(diag.StageInput.At(q.At, "stage `%s` expects `%s`, but `%s` of the pipeline is `%s`", s.Name, types.Full(q.Type), p.Params[i].Name, types.Full(p.Params[i].Type)).
+				Label(p.Params[i].At, "declared here").Hint("make the types agree"))
 		}
 	}
 	return true
@@ -200,15 +200,15 @@ func (b *body) takesAll(p *Pipeline, s, before *Stage) bool {
 
 func (b *body) takesPrevious(s, before *Stage) {
 	if len(s.Params) != 1 {
-		b.report(diag.StageInput.At(s.Decl.Name.Sp, "stage `%s` takes %s, but gets one value, the output of `%s`", s.Name, count(len(s.Params), "parameter"), before.Name).
-			Hint("take one parameter; earlier names are visible in the body"))
+		b.report(diag.StageInput.At(s.Decl.Name.Sp, "stage `%s` takes %s, but receives one value, the output of `%s`", s.Name, count(len(s.Params), "parameter"), before.Name).
+			Hint("use one parameter; the body can also use the names of earlier stages"))
 		return
 	}
 	q := s.Params[0]
 	ok, convert := types.Conversion(before.Output, q.Type)
 	if !ok {
-		b.report(diag.StageInput.At(q.At, "stage `%s` takes `%s`, but `%s` gives `%s`", s.Name, types.Full(q.Type), before.Name, types.Full(before.Output)).
-			Label(before.Decl.Name.Sp, "this stage gives `%s`", types.Full(before.Output)).Hint("make the two types agree, or put a stage between them"))
+		b.report(diag.StageInput.At(q.At, "stage `%s` expects `%s`, but `%s` returns `%s`", s.Name, types.Full(q.Type), before.Name, types.Full(before.Output)).
+			Label(before.Decl.Name.Sp, "this stage returns `%s`", types.Full(before.Output)).Hint("make the types agree, or add a stage between them"))
 	}
 	if convert {
 		s.InputConv = q.Type
@@ -229,8 +229,8 @@ func (c *checker) pipelineResult(m *module, p *Pipeline, last *Stage) {
 	}
 	ok, convert := types.Conversion(last.Output, p.Result)
 	if !ok {
-		c.report(m, diag.StageInput.At(last.Decl.Name.Sp, "the last stage gives `%s`, but the pipeline promises `%s`", types.Full(last.Output), types.Full(p.Result)).
-			Label(p.Decl.Result.Span(), "promised here").Hint("make the two types agree"))
+		c.report(m, diag.StageInput.At(last.Decl.Name.Sp, "the last stage returns `%s`, but the pipeline returns `%s`", types.Full(last.Output), types.Full(p.Result)).
+			Label(p.Decl.Result.Span(), "declared here").Hint("make the types agree"))
 	}
 	if convert {
 		p.ResultConv = p.Result
@@ -241,7 +241,7 @@ func (c *checker) pipelineResult(m *module, p *Pipeline, last *Stage) {
 func (b *body) pipelineCall(e *ast.MethodCall, p *Pipeline, pp *piped) types.Type {
 	if e.Name.Name != "run" {
 		b.arguments(e.Args)
-		b.report(unknownName(diag.UnknownMethod, e.Name, "pipeline `"+p.Name+"` has no method `%s`", []string{"run"}).Repair(diag.Change(e.Name.Sp, "run", "run", false), "start it with `%s.run(%s)`", p.Name, b.argumentText(e.Args)))
+		b.report(unknownName(diag.UnknownMethod, e.Name, "pipeline `"+p.Name+"` has no method `%s`", []string{"run"}).Repair(diag.Change(e.Name.Sp, "run", "run", false), "run it with `%s.run(%s)`", p.Name, b.argumentText(e.Args)))
 		return types.Bad
 	}
 	fn := &Function{Name: p.Name + ".run", Decl: &ast.FnDecl{}, Info: p.Info, mod: p.mod, Params: p.Params, Result: types.Nil}

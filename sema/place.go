@@ -45,7 +45,7 @@ func (b *body) assign(e *ast.Assign) types.Type {
 	if errors := b.errors; t != types.Bad {
 		b.notSlice(e.Target)
 		if b.errors == errors {
-			b.mutated(e.Target, "this assigns to it")
+			b.mutated(e.Target, "the assignment changes it")
 		}
 	}
 	b.assignValue(e, t, reason{})
@@ -60,8 +60,8 @@ func (b *body) notSlice(target ast.Expr) {
 	}
 	_, isRange := x.Index.(*ast.RangeExpr)
 	if isRange || types.IsString(b.info.types[x.X.ID()]) {
-		b.report(diag.NotAPlace.At(x.Sp, "part of a %s cannot be assigned to", map[bool]string{true: "slice", false: "String"}[isRange]).
-			Hint("build a new value and assign the whole"))
+		b.report(diag.NotAPlace.At(x.Sp, "cannot assign to a part of a %s", map[bool]string{true: "slice", false: "String"}[isRange]).
+			Hint("create a new value and assign it to the variable"))
 	}
 }
 
@@ -82,7 +82,7 @@ func (b *body) assignLocal(e *ast.Assign, path *ast.PathExpr, l *Local) {
 	case l.Late && !l.Mut:
 		b.assignLate(path, l, state)
 	case !l.Mut:
-		b.immutable(path.Sp, l, "this assigns to it")
+		b.immutable(path.Sp, l, "the assignment changes it")
 	}
 	if state != nil {
 		state.state = maySet
@@ -100,8 +100,8 @@ func (b *body) assignNil(e *ast.Assign, l *Local) {
 	if t == types.Nil || t == types.Bad || t == types.Never {
 		return
 	}
-	b.report(diag.Mismatch.At(e.Value.Span(), "`%s` holds nothing but nil, and this is `%s`", l.Name, types.Full(t)).
-		Label(l.At, "declared here without a type").Hint("say what it may hold: `let mut %s: %s = nil`", l.Name, types.NewOption(t)))
+	b.report(diag.Mismatch.At(e.Value.Span(), "`%s` can only hold nil, but this has type `%s`", l.Name, types.Full(t)).
+		Label(l.At, "declared here without a type").Hint("declare its type: `let mut %s: %s = nil`", l.Name, types.NewOption(t)))
 }
 
 // assignLate checks the only assignment of an immutable late variable.
@@ -115,8 +115,8 @@ func (b *body) assignLate(path *ast.PathExpr, l *Local, state *lateState) {
 	// Code in a closure or a handler may run several times.
 	again = again || l.frame != b.frame.home || b.frame.handler && l.depth <= b.frame.depth
 	if state == nil || state.state&maySet != 0 && b.comes() || again {
-		b.report(diag.AssignedTwice.At(path.Sp, "`%s` may already have a value here", l.Name).
-			Label(l.At, "declared here").Repair(diag.Offer(diag.Insert(l.let, " mut"), "Declare `%s` with `let mut`", l.Name), "declare it with `let mut`, or assign it once on every path"))
+		b.report(diag.AssignedTwice.At(path.Sp, "`%s` may already be assigned here", l.Name).
+			Label(l.At, "declared here").Repair(diag.Offer(diag.Insert(l.let, " mut"), "Declare `%s` with `let mut`", l.Name), "declare it with `let mut`, or assign it only once on every path"))
 	}
 }
 
@@ -135,9 +135,9 @@ func (b *body) immutable(at source.Span, l *Local, what string) {
 	case l.Param:
 		d.Repair(diag.Offer(diag.Insert(l.At.Start, "mut "), "Declare `%s` as `mut %[1]s`", l.Name), "declare the parameter as `mut %s`", l.Name)
 	case l.given == "for":
-		d.Hint("each turn gives it anew: change a copy, `let mut %s = %s;`, or count in a `while` loop", l.Name, l.Name)
+		d.Hint("the loop assigns it in each iteration: change a copy, `let mut %s = %s;`, or use a `while` loop", l.Name, l.Name)
 	case l.given != "":
-		d.Hint("%s gives it: change a copy, `let mut %s = %s;`", l.given, l.Name, l.Name)
+		d.Hint("%s assigns it: change a copy, `let mut %s = %s;`", l.given, l.Name, l.Name)
 	case l.let == 0:
 		d.Hint("declare it with `let mut %s`", l.Name)
 	default:
@@ -157,14 +157,14 @@ func (b *body) assignValue(e *ast.Assign, t types.Type, why reason) {
 		return
 	}
 	if opt, ok := target.(*types.Option); ok {
-		b.report(diag.Operand.At(e.OpSpan, "`%s=` does not take `%s`", e.Op, types.Full(opt)).
-			Hint("it may be None: say from where to count, as in `%s = (%s ?? 0) %s %s`", b.text(e.Target), b.text(e.Target), e.Op, b.text(e.Value)))
+		b.report(diag.Operand.At(e.OpSpan, "`%s=` cannot be applied to `%s`", e.Op, types.Full(opt)).
+			Hint("it may be None: use a default, such as `%s = (%s ?? 0) %s %s`", b.text(e.Target), b.text(e.Target), e.Op, b.text(e.Value)))
 		return
 	}
 	out := operated(e.Op, target, v)
 	if out == nil {
-		b.report(diag.Operand.At(e.OpSpan, "`%s=` does not take `%s` and `%s`", e.Op, types.Full(target), types.Full(v)).
-			Label(e.Target.Span(), "this is `%s`", types.Full(target)).Label(e.Value.Span(), "this is `%s`", types.Full(v)).
+		b.report(diag.Operand.At(e.OpSpan, "`%s=` cannot be applied to `%s` and `%s`", e.Op, types.Full(target), types.Full(v)).
+			Label(e.Target.Span(), "this has type `%s`", types.Full(target)).Label(e.Value.Span(), "this has type `%s`", types.Full(v)).
 			Advise(b.compound(e, target, v)))
 		return
 	}
@@ -185,19 +185,19 @@ func (b *body) compound(e *ast.Assign, target, v types.Type) diag.Advice {
 	}
 	switch a, isArray := target.(*types.Array); {
 	case text:
-		return diag.Say("turn it into text: `" + b.text(e.Target) + " += \"${" + b.text(e.Value) + "}\"`").
-			By(edits.Surround(e.Value, "\"${", "}\"", "Turn it into text"))
+		return diag.Say("convert it to text: `" + b.text(e.Target) + " += \"${" + b.text(e.Value) + "}\"`").
+			By(edits.Surround(e.Value, "\"${", "}\"", "Convert it to text"))
 	case isArray && e.Op == ast.OpAdd:
 		if ok, _ := types.Conversion(v, a.Elem); ok {
 			push := diag.Replace(source.Span{Start: e.Target.Span().End, End: e.Value.Span().Start}, ".push(")
-			return diag.Say("add one element by `" + b.text(e.Target) + ".push(" + b.text(e.Value) + ")`").
-				By(diag.Fix{Title: "Add it by `push`", Edits: []diag.Edit{push, diag.Insert(e.Value.Span().End, ")")}})
+			return diag.Say("add an element with `" + b.text(e.Target) + ".push(" + b.text(e.Value) + ")`").
+				By(diag.Fix{Title: "Change to `push`", Edits: []diag.Edit{push, diag.Insert(e.Value.Span().End, ")")}})
 		}
-		return diag.Say("`+=` joins two arrays of the same elements")
+		return diag.Say("`+=` needs two arrays with the same element type")
 	case e.Op == ast.OpAdd:
-		return diag.Say("numbers are added to numbers, text to text, arrays to arrays")
+		return diag.Say("`+=` needs two numbers, two Strings or two arrays")
 	}
-	return diag.Say("`" + e.Op.String() + "=` takes two numbers")
+	return diag.Say("`" + e.Op.String() + "=` needs two numbers")
 }
 
 // mutated checks that an expression can be changed: a variable declared mut, or a field, element or
@@ -213,8 +213,8 @@ func (b *body) mutated(place ast.Expr, what string) {
 	case *ast.IndexExpr:
 		b.mutated(x.X, what)
 	default:
-		b.report(diag.NotAPlace.At(place.Span(), "this is a value of its own, and %s", what).
-			By(b.intoVariable(place)...).Hint("put it into a `let mut` variable first"))
+		b.report(diag.NotAPlace.At(place.Span(), "this is a temporary value, but %s", what).
+			By(b.intoVariable(place)...).Hint("assign it to a `let mut` variable first"))
 	}
 }
 
@@ -225,9 +225,9 @@ func (b *body) mutatedField(x *ast.FieldExpr, what string) {
 	}
 	switch s.Kind {
 	case SelectMap:
-		b.report(diag.NotAPlace.At(x.Sp, "`.%s` on a Map gives a copy, and %s", x.Name.Name, what).Hint("write `[%q]`", x.Name.Name))
+		b.report(diag.NotAPlace.At(x.Sp, "`.%s` on a Map returns a copy, but %s", x.Name.Name, what).Hint("write `[%q]`", x.Name.Name))
 	case SelectError:
-		b.report(diag.NotAPlace.At(x.Sp, "an error's `%s` cannot be changed", x.Name.Name).Hint("make a new error"))
+		b.report(diag.NotAPlace.At(x.Sp, "an error's `%s` cannot be changed", x.Name.Name).Hint("create a new error"))
 	case SelectTool:
 		if root := rootName(x); root != nil && root.Segments[0].Name == "self" {
 			if l, ok := b.info.objects[root.Id].(*Local); ok && !l.Mut {
@@ -235,7 +235,7 @@ func (b *body) mutatedField(x *ast.FieldExpr, what string) {
 			}
 			return
 		}
-		b.report(diag.NotAPlace.At(x.Sp, "a tool's state is changed only by its own functions").Hint("add a function to the tool"))
+		b.report(diag.NotAPlace.At(x.Sp, "only the functions of a tool can change its state").Hint("add a function to the tool"))
 	default:
 		b.mutated(x.X, what)
 	}
@@ -246,7 +246,7 @@ func (b *body) mutatedName(x *ast.PathExpr, what string) {
 	if !ok {
 		if b.info.types[x.Id] != types.Bad {
 			b.report(diag.NotAPlace.At(x.Sp, "`%s` cannot be changed", x.Segments[len(x.Segments)-1].Name).
-				Hint("it stays as it is: change a copy, `let mut %s = %s;`", strings.ToLower(x.Segments[len(x.Segments)-1].Name), b.text(x)))
+				Hint("change a copy: `let mut %s = %s;`", strings.ToLower(x.Segments[len(x.Segments)-1].Name), b.text(x)))
 		}
 		return
 	}

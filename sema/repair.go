@@ -16,7 +16,7 @@ import (
 // repair returns the advice for e, of type got, if a want is expected.
 func (b *body) repair(e ast.Expr, got, want types.Type, why reason) diag.Advice {
 	if clash(got, want) {
-		return diag.Say("two types have this name: rename the one of the program")
+		return diag.Say("the two types have the same name: rename the one in the program")
 	}
 	fits := func(t types.Type) bool { ok, _ := types.Conversion(t, want); return ok }
 	if want == types.Bool && !isLiteral(e) {
@@ -34,11 +34,11 @@ func (b *body) repair(e ast.Expr, got, want types.Type, why reason) diag.Advice 
 		return a
 	}
 	if _, ok := want.(*types.Param); ok {
-		return diag.Say("whoever calls chooses `" + want.String() + "`: give a value that has this type, or declare the type that is meant")
+		return diag.Say("the caller chooses `" + want.String() + "`: return a value of this type, or use a concrete type")
 	}
 	hint := edits.Sample(want)
 	if why.text == functionResult && got != types.Nil {
-		hint += ", or declare the result as `" + got.String() + "`"
+		hint += ", or change the result type to `" + got.String() + "`"
 	}
 	return diag.Say(hint)
 }
@@ -51,30 +51,30 @@ func (b *body) literalRepair(e ast.Expr, want types.Type) diag.Advice {
 	switch x := unparen(e).(type) {
 	case *ast.StringLit:
 		if t := numberType(x.Value); t != nil && (want == t || want == types.Float) {
-			return instead(e, "write the number without quotes", x.Value)
+			return instead(e, "remove the quotes", x.Value)
 		}
 		if s := foreign.Seconds(x.Value); s != "" && want == types.Float && strings.Contains(b.configField, "timeout") {
-			return instead(e, "a time is a number of seconds", s)
+			return instead(e, "write the time as a number of seconds", s)
 		}
 		if n := strings.TrimRight(x.Value, "smhd "); (want == types.Int || want == types.Float) && numberType(n) != nil {
-			return instead(e, "write the number alone", n)
+			return instead(e, "write only the number", n)
 		}
 		if want == types.Bool && (x.Value == "true" || x.Value == "false") {
-			return instead(e, "write it without quotes", x.Value)
+			return instead(e, "remove the quotes", x.Value)
 		}
 	case *ast.IntLit, *ast.FloatLit, *ast.BoolLit:
 		if want == types.String {
-			return instead(e, "write it in quotes", `"`+b.text(e)+`"`)
+			return instead(e, "put it in quotes", `"`+b.text(e)+`"`)
 		}
 	case *ast.NilLit:
-		return diag.Say("only an Option may be nil: declare the type as `" + want.String() + "?`, or give a value")
+		return diag.Say("only an Option can be nil: declare the type as `" + want.String() + "?`, or use a value")
 	case *ast.PathExpr:
 		if b.text(e) == "None" && held(want) == nil {
-			return diag.Say("only an Option may be None: declare the type as `" + want.String() + "?`, or give a value")
+			return diag.Say("only an Option can be None: declare the type as `" + want.String() + "?`, or use a value")
 		}
 	case *ast.MapLit:
 		if n, ok := want.(*types.Named); ok && n.Decl.Kind != types.Enum && !n.Decl.Library {
-			return diag.Say("name the type before the braces: `" + n.Decl.Name + " { … }`").
+			return diag.Say("write the type before the braces: `" + n.Decl.Name + " { … }`").
 				By(diag.Offer(diag.Insert(x.Sp.Start, n.Decl.Name+" "), "Write `%s` before the braces", n.Decl.Name))
 		}
 	}
@@ -92,7 +92,7 @@ func (b *body) replyRepair(e ast.Expr, got, want types.Type) diag.Advice {
 	if !ok || n.Decl.Library || n.Decl.Kind == types.Enum || !b.hasText(heldOr(got)) {
 		return diag.Advice{}
 	}
-	return diag.Say("a model is asked for it by `execute_with_schema<" + n.String() + ">(…)`")
+	return diag.Say("request this type with `execute_with_schema<" + n.String() + ">(…)`")
 }
 
 // numberType returns Int or Float if a text is such a number, else nil.
@@ -113,13 +113,13 @@ func (b *body) textRepair(e ast.Expr, got, want types.Type) diag.Advice {
 		return diag.Advice{}
 	}
 	if b.hasText(got) {
-		return diag.Say("its text is meant: `" + b.operand(e) + ".text`").By(edits.Append(e, ".text"))
+		return diag.Say("use its text: `" + b.operand(e) + ".text`").By(edits.Append(e, ".text"))
 	}
 	inner := held(got)
 	switch got.(type) {
 	case *types.Task:
 		if inner = held(inner); inner != nil && b.hasText(inner) {
-			return diag.Say(b.quoted(e) + " is a task, whose value comes later: write `" + b.operand(e) + ".await?.text`").By(edits.Append(e, ".await?.text"))
+			return diag.Say(b.quoted(e) + " is a task: write `" + b.operand(e) + ".await?.text`").By(edits.Append(e, ".await?.text"))
 		}
 	case *types.Result:
 		if b.hasText(inner) {
@@ -129,7 +129,7 @@ func (b *body) textRepair(e ast.Expr, got, want types.Type) diag.Advice {
 	if inner != nil {
 		return b.takeOut(e, got, func(types.Type) bool { return true })
 	}
-	return diag.Say("turn it into text: `" + b.operand(e) + ".to_string()`, or `\"${…}\"` with what stands around it").By(edits.Append(e, ".to_string()"))
+	return diag.Say("convert it to text: `" + b.operand(e) + ".to_string()`, or insert it into a string with `\"${…}\"`").By(edits.Append(e, ".to_string()"))
 }
 
 // hasText reports whether a type is a library record with a String field `text`: a Response, a
@@ -152,11 +152,11 @@ func (b *body) conversion(e ast.Expr, got, want types.Type) diag.Advice {
 	}
 	if a, ok := want.(*types.Array); ok && a.Elem != types.Any {
 		if ok, _ := types.Conversion(got, a.Elem); ok {
-			return diag.Say("put it into brackets: `[" + b.text(e) + "]`").By(edits.Surround(e, "[", "]", "Put it into brackets"))
+			return diag.Say("put it in brackets: `[" + b.text(e) + "]`").By(edits.Surround(e, "[", "]", "Put it in brackets"))
 		}
 	}
 	if u, ok := want.(*types.Union); ok && got == types.String {
-		return diag.Say("a String may be anything; check it with `as` or `match`: it must be one of " + u.String())
+		return diag.Say("check the String with `as` or `match`, because it must be one of " + u.String())
 	}
 	return diag.Advice{}
 }
@@ -175,7 +175,7 @@ func (b *body) eachConverted(e ast.Expr, got, want types.Type) diag.Advice {
 	case *types.Result:
 		from, to = got.(*types.Result).Ok, w.Ok
 		if ok, _ := types.Conversion(from, to); ok {
-			return diag.Say("its error is `" + types.Full(got.(*types.Result).Err).String() + "`: convert it by `" + b.operand(e) + ".map_err(|e| …)`")
+			return diag.Say("the error type is `" + types.Full(got.(*types.Result).Err).String() + "`: convert it with `" + b.operand(e) + ".map_err(|e| …)`")
 		}
 	case *types.Map:
 		method, from, to = "map_values", got.(*types.Map).Value, w.Value
@@ -191,7 +191,7 @@ func (b *body) eachConverted(e ast.Expr, got, want types.Type) diag.Advice {
 		each = "x as " + to.String()
 	}
 	call := "." + method + "(|x| " + each + ")"
-	a := diag.Say("convert what it holds: `" + b.operand(e) + call + "`")
+	a := diag.Say("convert the values: `" + b.operand(e) + call + "`")
 	if each != "…" {
 		return a.By(edits.Append(e, call))
 	}
@@ -210,11 +210,11 @@ func isLiteral(e ast.Expr) bool {
 func (b *body) convertPlain(e ast.Expr, got, want types.Type) diag.Advice {
 	switch {
 	case got == types.Float && want == types.Int:
-		return diag.Say("`as Int` cuts off the fraction").By(edits.Append(e, " as Int"))
+		return diag.Say("write `as Int` to remove the fraction").By(edits.Append(e, " as Int"))
 	case got == types.String && want == types.Int:
-		return diag.Say("`.parse_int()?` reads a number").By(edits.Append(e, ".parse_int()?"))
+		return diag.Say("write `.parse_int()?` to read a number").By(edits.Append(e, ".parse_int()?"))
 	case got == types.String && want == types.Float:
-		return diag.Say("`.parse_float()?` reads a number").By(edits.Append(e, ".parse_float()?"))
+		return diag.Say("write `.parse_float()?` to read a number").By(edits.Append(e, ".parse_float()?"))
 	}
 	return diag.Advice{}
 }
@@ -268,7 +268,7 @@ func (b *body) shownType(t, other types.Type) string {
 	}
 	d := declaredIn(t)
 	if d == nil {
-		return s + " (the library's)"
+		return s + " (of the standard library)"
 	}
 	switch o := originOf(d); {
 	case o.mod.home() == b.m.home():
@@ -313,7 +313,7 @@ func (b *body) takeOut(e ast.Expr, t types.Type, fits func(types.Type) bool) dia
 	x := b.quoted(e)
 	switch types.Resolve(t).(type) {
 	case *types.Task:
-		later := x + " is a task, whose value comes later: write `await " + b.text(e)
+		later := x + " is a task: write `await " + b.text(e)
 		if fits(inner) {
 			return diag.Say(later + "`").By(edits.Await(e, ""))
 		}
@@ -337,7 +337,7 @@ func (b *body) takeOut(e ast.Expr, t types.Type, fits func(types.Type) bool) dia
 
 // putQuestion returns the advice to add `?` to a value that may be missing.
 func putQuestion(e ast.Expr, why string) diag.Advice {
-	a := diag.Say(why + ": put `?` after it, or use `.unwrap_or(…)` or `match`")
+	a := diag.Say(why + ": add `?` after it, or use `.unwrap_or(…)` or `match`")
 	if edits.IsPostfix(e) {
 		return a.By(diag.Offer(diag.Insert(e.Span().End, "?"), "Add `?`"))
 	}
@@ -430,8 +430,8 @@ func (b *body) interpolated(xs ...ast.Expr) string {
 }
 
 func (b *body) badOperands(e *ast.Binary, x, y types.Type) {
-	d := diag.Operand.At(e.OpSpan, "`%s` does not take `%s` and `%s`", e.Op, types.Full(x), types.Full(y)).
-		Label(e.X.Span(), "this is `%s`", types.Full(x)).Label(e.Y.Span(), "this is `%s`", types.Full(y))
+	d := diag.Operand.At(e.OpSpan, "`%s` cannot be applied to `%s` and `%s`", e.Op, types.Full(x), types.Full(y)).
+		Label(e.X.Span(), "this has type `%s`", types.Full(x)).Label(e.Y.Span(), "this has type `%s`", types.Full(y))
 	text := e.Op == ast.OpAdd && (types.IsString(x) || types.IsString(y))
 	fits := func(other types.Type) func(types.Type) bool {
 		return func(t types.Type) bool { return text || operated(e.Op, t, heldOr(other)) != nil }
@@ -441,13 +441,13 @@ func (b *body) badOperands(e *ast.Binary, x, y types.Type) {
 	case forX.Is() || forY.Is():
 		d.Advise(forX, forY)
 	case e.Op == ast.OpRem && types.IsString(x):
-		d.Hint("put values into text by `\"${x}\"`")
+		d.Hint("insert values into text with `\"${x}\"`")
 	case e.Op == ast.OpMul && types.IsString(x):
-		d.Hint("text is repeated by `%s.repeat(%s)`", b.operand(e.X), b.text(e.Y))
+		d.Hint("repeat text with `%s.repeat(%s)`", b.operand(e.X), b.text(e.Y))
 	case text:
-		d.By(b.joined(e)...).Hint("join text by interpolation: %s", b.interpolated(e.X, e.Y))
+		d.By(b.joined(e)...).Hint("use interpolation to join text: %s", b.interpolated(e.X, e.Y))
 	case e.Op.IsOrdering() && types.Resolve(x) == types.Bool && isOrdering(e.X):
-		d.Hint("compare twice: `a < b && b < c`")
+		d.Hint("write two comparisons: `a < b && b < c`")
 	case e.Op.IsOrdering():
 		d.Hint("both sides must be numbers or both Strings")
 	default:
@@ -470,14 +470,14 @@ func (b *body) shown(e ast.Expr, where string) {
 		what := ""
 		switch t.(type) {
 		case *types.Result:
-			what = "a Result: %s is `{\"ok\": …}` or `{\"err\": …}`"
+			what = "a Result: in %s it becomes `{\"ok\": …}` or `{\"err\": …}`"
 		case *types.Option:
 			if held(t) == types.Any {
 				return // a member of data, and nil is one of its values
 			}
-			what = "an Option: %s is nil where it has no value"
+			what = "an Option: in %s it becomes nil if it is None"
 		case *types.Task:
-			what = "a Task, not its value: %s is `<task …>`"
+			what = "a Task, not its value: in %s it becomes `<task …>`"
 		default:
 			return
 		}
@@ -493,13 +493,13 @@ func (b *body) showInstead(e ast.Expr, t types.Type) diag.Advice {
 	}
 	switch t.(type) {
 	case *types.Result:
-		a := diag.Say("take out what it holds: `" + x + "?" + text + "`, or use `.unwrap_or(…)` or `match`")
+		a := diag.Say("take the value out: `" + x + "?" + text + "`, or use `.unwrap_or(…)` or `match`")
 		return a.By(edits.Append(e, "?"+text))
 	case *types.Option:
-		return diag.Say("say what stands there without a value: `" + x + " ?? …`, or use `?` or `match`")
+		return diag.Say("add a default: `" + x + " ?? …`, or use `?` or `match`")
 	}
 	if held(held(t)) != nil {
-		return diag.Say("`await` it: `await " + b.text(e) + "?`").By(edits.Await(e, "?"))
+		return diag.Say("`await` the task: `await " + b.text(e) + "?`").By(edits.Await(e, "?"))
 	}
-	return diag.Say("`await` it: `await " + b.text(e) + "`").By(edits.Await(e, ""))
+	return diag.Say("`await` the task: `await " + b.text(e) + "`").By(edits.Await(e, ""))
 }

@@ -93,8 +93,8 @@ func (c *checker) optionMeant(ts *typeScope, t *ast.UnionType) bool {
 	if w := foreign.Type.Find(written); len(w.Ours) == 1 {
 		written = w.Ours[0]
 	}
-	c.report(ts.m, diag.UnionMember.At(t.Sp, "a union holds string literals, and no `%s`", ts.m.info.File.Source.Slice(t.Alts[1].Span())).
-		Repair(diag.Change(t.Sp, written+"?", written+"?", false), "what may be missing is an Option: `%s?`", written))
+	c.report(ts.m, diag.UnionMember.At(t.Sp, "a union can only contain string literals, not `%s`", ts.m.info.File.Source.Slice(t.Alts[1].Span())).
+		Repair(diag.Change(t.Sp, written+"?", written+"?", false), "write `%s?` for a value that can be missing", written))
 	return true
 }
 
@@ -118,7 +118,7 @@ func (c *checker) resolveUnion(ts *typeScope, t *ast.UnionType) types.Type {
 			}
 		default:
 			if a != types.Bad {
-				c.report(ts.m, diag.UnionMember.At(alt.Span(), "a union holds string literals, not `%s`", a).
+				c.report(ts.m, diag.UnionMember.At(alt.Span(), "a union can only contain string literals, not `%s`", a).
 					Hint("declare an enum for alternatives of different types"))
 			}
 			return types.Bad
@@ -136,7 +136,7 @@ func (c *checker) resolveNamed(ts *typeScope, t *ast.NamedType) types.Type {
 		if self := ts.selfType(); self != nil {
 			return self
 		}
-		c.report(ts.m, diag.UnknownType.At(t.Sp, "`Self` stands only within an impl").Hint("name the type"))
+		c.report(ts.m, diag.UnknownType.At(t.Sp, "`Self` is only allowed in an impl").Hint("write the name of the type"))
 		return types.Bad
 	}
 	if p := ts.param(name); p != nil {
@@ -169,7 +169,7 @@ func (c *checker) resolvePath(ts *typeScope, t *ast.NamedType) types.Type {
 		return types.Bad
 	}
 	if i < len(t.Segments) {
-		c.report(ts.m, diag.UnknownPath.At(t.Segments[i].Sp, "`%s` holds no types", t.Segments[i-1].Name).Hint("only modules do"))
+		c.report(ts.m, diag.UnknownPath.At(t.Segments[i].Sp, "`%s` is not a module, so it contains no types", t.Segments[i-1].Name).Hint("only modules contain types"))
 		return types.Bad
 	}
 	return c.entityType(ts, e, t)
@@ -178,13 +178,13 @@ func (c *checker) resolvePath(ts *typeScope, t *ast.NamedType) types.Type {
 func (c *checker) resolveConstructor(ts *typeScope, t *ast.NamedType, name string, least, most int) types.Type {
 	args := c.resolveAll(ts, t.Args)
 	if len(args) < least || len(args) > most {
-		c.report(ts.m, diag.TypeArguments.At(t.Sp, "`%s` takes %s, not %d", name, count(most, "type argument"), len(args)).
+		c.report(ts.m, diag.TypeArguments.At(t.Sp, "`%s` takes %s, but got %d", name, count(most, "type argument"), len(args)).
 			By(fewerTypes(t, most)...).Hint("write `%s`", exampleOf(name)))
 		return types.Bad
 	}
 	if (name == "Map" || name == "HashMap") && !types.IsHashable(args[0]) {
-		c.report(ts.m, diag.MapKey.At(t.Args[0].Span(), "`%s` cannot be a map's key", args[0]).
-			Hint("keys are String, Int or Bool"))
+		c.report(ts.m, diag.MapKey.At(t.Args[0].Span(), "`%s` cannot be the key of a map", args[0]).
+			Hint("a key must be a String, Int or Bool"))
 	}
 	return construct(name, args)
 }
@@ -218,9 +218,9 @@ func (c *checker) entityType(ts *typeScope, e *entity, t *ast.NamedType) types.T
 	what, hint := describe(e.obj), typeInstead(e.obj)
 	switch {
 	case e.module != nil:
-		what, hint = "a module", "name a type in it"
+		what, hint = "a module", "write the name of a type in the module"
 	case e.trait != nil:
-		what, hint = "a trait", "a trait is a bound: write `fn f<T: "+e.name+">(x: T)`"
+		what, hint = "a trait", "use a trait as a bound: `fn f<T: "+e.name+">(x: T)`"
 	}
 	d := diag.NotAType.At(t.Sp, "`%s` is %s, not a type", e.name, what)
 	if e.mod != nil && !e.at.IsZero() {
@@ -233,13 +233,13 @@ func (c *checker) entityType(ts *typeScope, e *entity, t *ast.NamedType) types.T
 func typeInstead(o Object) string {
 	switch o.(type) {
 	case *Agent:
-		return "the type of every agent is `Agent`"
+		return "every agent has the type `Agent`"
 	case *Host:
-		return "the type of every host is `Host`"
+		return "every host has the type `Host`"
 	case *Tool:
-		return "the type of every tool is `Tool`"
+		return "every tool has the type `Tool`"
 	}
-	return "declare a struct, schema, enum or type of that name"
+	return "declare a struct, schema, enum or type with this name"
 }
 
 func (c *checker) noTypeArgs(m *module, t *ast.NamedType, name string) {
@@ -253,8 +253,8 @@ func (c *checker) fits(m *module, t *ast.NamedType, name string, want int) bool 
 	if len(t.Args) == want {
 		return true
 	}
-	c.report(m, diag.TypeArguments.At(t.Sp, "`%s` takes %s, not %d", name, count(want, "type argument"), len(t.Args)).
-		Hint("give one for each type parameter of the declaration"))
+	c.report(m, diag.TypeArguments.At(t.Sp, "`%s` takes %s, but got %d", name, count(want, "type argument"), len(t.Args)).
+		Hint("write one for each type parameter of the declaration"))
 	return false
 }
 
@@ -264,8 +264,8 @@ func (c *checker) aliasType(m *module, a *aliasDecl) types.Type {
 		return a.typ
 	}
 	if a.pending {
-		c.report(m, diag.AliasCycle.At(a.decl.Name.Sp, "type `%s` stands for itself", a.decl.Name.Name).
-			Hint("declare a struct or enum, which may contain itself"))
+		c.report(m, diag.AliasCycle.At(a.decl.Name.Sp, "recursive type alias `%s`", a.decl.Name.Name).
+			Hint("declare a struct or enum, which can contain itself"))
 		a.typ = types.Bad
 		return a.typ
 	}

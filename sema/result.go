@@ -37,12 +37,12 @@ func (b *body) question(e *ast.Question, hint types.Type) types.Type {
 			return x
 		}
 	}
-	d := diag.QuestionOperand.At(e.Sp, "`?` takes a Result or an Option, not `%s`", types.Full(t))
+	d := diag.QuestionOperand.At(e.Sp, "`?` needs a Result or an Option, not `%s`", types.Full(t))
 	switch held(t).(type) {
 	case *types.Result, *types.Option:
 		d.Repair(diag.Offer(diag.Insert(e.X.Span().Start, "await "), "Write `await %s?`", b.text(e.X)), "`await` the task first: `await %s?`", b.text(e.X))
 	default:
-		d.Repair(diag.Sure(diag.Remove(source.Span{Start: e.X.Span().End, End: e.Sp.End}), "Remove the `?`"), "remove the `?`: there is always a value")
+		d.Repair(diag.Sure(diag.Remove(source.Span{Start: e.X.Span().End, End: e.Sp.End}), "Remove the `?`"), "remove the `?`: the value always exists")
 	}
 	b.report(d)
 	return types.Bad
@@ -52,7 +52,7 @@ func (b *body) question(e *ast.Question, hint types.Type) types.Type {
 func (b *body) throw(e *ast.ThrowExpr) types.Type {
 	t := types.Resolve(b.expr(e.X, nil))
 	if t != types.Bad && !types.IsAny(t) && !types.IsErrorLike(t) {
-		b.report(diag.ThrowValue.At(e.X.Span(), "a `%s` cannot be thrown", types.Full(t)).Hint("throw an error such as `ToolError::new(…)`, or any plain value"))
+		b.report(diag.ThrowValue.At(e.X.Span(), "a `%s` cannot be thrown", types.Full(t)).Hint("throw an error such as `ToolError::new(…)`, or plain data"))
 	}
 	if types.Resolve(t) != types.Bad {
 		b.info.conv[e.X.ID()] = types.Any
@@ -130,8 +130,8 @@ func (b *body) leaveFrame(err types.Type, none bool, at source.Span) *Leave {
 		if f.handler {
 			return raise
 		}
-		b.report(diag.QuestionKind.At(at, "the error has no place in `%s`, which the function returns", types.Full(r)).
-			Repair(diag.Offer(diag.Insert(at.End-1, ".ok()"), "Write `.ok()?`"), "drop the error with `.ok()?`, or return a Result"))
+		b.report(diag.QuestionKind.At(at, "the function returns `%s`, so `?` cannot return an error", types.Full(r)).
+			Repair(diag.Offer(diag.Insert(at.End-1, ".ok()"), "Write `.ok()?`"), "discard the error with `.ok()?`, or return a Result"))
 	}
 	return raise
 }
@@ -159,17 +159,17 @@ func (b *body) leaveResult(r *types.Result, err types.Type, none bool, at source
 		return l
 	}
 	if none {
-		b.report(diag.QuestionKind.At(at, "a None has no place in `%s`, which the function returns", types.Full(r)).
-			Hint("say what the error is: `.ok_or(…)?`"))
+		b.report(diag.QuestionKind.At(at, "the function returns `%s`, so `?` cannot return None", types.Full(r)).
+			Hint("convert None to an error: `.ok_or(…)?`"))
 		return l
 	}
-	d := diag.ErrorConversion.At(at, "`%s` does not become `%s`", types.Full(err), types.Full(r.Err))
+	d := diag.ErrorConversion.At(at, "no conversion from `%s` to `%s`", types.Full(err), types.Full(r.Err))
 	b.because(d, b.frame.because)
 	to := edits.Example(r.Err)
 	if b.throwing {
-		d.Hint("throw what the function promises: `throw %s`, or declare `impl From<%s> for %s`", to, types.Full(err), types.Full(r.Err))
+		d.Hint("throw the declared error type: `throw %s`, or add `impl From<%s> for %s`", to, types.Full(err), types.Full(r.Err))
 	} else {
-		d.By(mapError(at, err, r.Err)...).Hint("convert it by `.map_err(|e| %s)?`, or declare `impl From<%s> for %s`", to, types.Full(err), types.Full(r.Err))
+		d.By(mapError(at, err, r.Err)...).Hint("convert it with `.map_err(|e| %s)?`, or add `impl From<%s> for %s`", to, types.Full(err), types.Full(r.Err))
 	}
 	b.report(d)
 	return l
@@ -201,7 +201,7 @@ func (c *checker) defineFrom(m *module, d *ast.ImplDecl, im *impl, ts *typeScope
 	from := c.resolve(ts, d.Trait.(*ast.NamedType).Args[0])
 	fn := im.methods["from"]
 	if fn == nil || len(fn.Params) != 1 || !types.Identical(fn.Params[0].Type, from) || !types.Identical(fn.Gives(), im.target) {
-		c.report(m, diag.BadFrom.At(d.Trait.Span(), "`impl From<%s> for %s` needs exactly that function", from, im.target).
+		c.report(m, diag.BadFrom.At(d.Trait.Span(), "`impl From<%s> for %s` must contain exactly the function `from`", from, im.target).
 			By(renameToFrom(d, im, from)...).Hint("declare `fn from(e: %s) -> %s`", from, im.target))
 		return
 	}
@@ -305,8 +305,8 @@ func (b *body) unreachableCatches(e *ast.TryExpr, d *Try) {
 	for i, c := range e.Catches {
 		for j := range i {
 			if types.Resolve(d.Types[j]) == types.Error || types.Identical(d.Types[i], d.Types[j]) && d.Types[i] != types.Bad {
-				b.report(diag.UnreachableArm.At(c.Sp, "no error reaches this clause").
-					Label(e.Catches[j].Sp, "this one takes them").Hint("remove it, or move it forward"))
+				b.report(diag.UnreachableArm.At(c.Sp, "unreachable `catch`").
+					Label(e.Catches[j].Sp, "this clause already catches these errors").Hint("remove the clause, or move it before the other"))
 				break
 			}
 		}

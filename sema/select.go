@@ -81,10 +81,10 @@ func (b *body) methodAsKey(e *ast.FieldExpr, t *types.Map) {
 	if fn == nil || b.info.Library || len(fn.Params) != 1 {
 		return // a method with parameters is rarely intended
 	}
-	d := diag.MethodAsKey.At(e.Name.Sp, "`.%s` reads the key %q of the map, and calls no method", name, name)
-	key := diag.Offer(diag.Replace(source.Span{Start: e.X.Span().End, End: e.Name.Sp.End}, "["+strconv.Quote(name)+"]"), "Read the key by `[%q]`", name)
+	d := diag.MethodAsKey.At(e.Name.Sp, "`.%s` reads the key %q of the map; it does not call the method", name, name)
+	key := diag.Offer(diag.Replace(source.Span{Start: e.X.Span().End, End: e.Name.Sp.End}, "["+strconv.Quote(name)+"]"), "Read the key with `[%q]`", name)
 	d.By(diag.Offer(diag.Insert(e.Name.Sp.End, "()"), "Call the method"))
-	b.report(d.By(key).Hint("call the method: `%s.%s()`, or read the key by `[%q]`", b.operand(e.X), name, name))
+	b.report(d.By(key).Hint("write `%s.%s()` to call the method, or `[%q]` to read the key", b.operand(e.X), name, name))
 }
 
 // visibleField checks that a struct's field may be used here: fields are private to their module
@@ -94,11 +94,11 @@ func (b *body) visibleField(d *types.Decl, f *types.Field, at *ast.Ident) {
 		return
 	}
 	if d.Library {
-		b.report(diag.Private.At(at.Sp, "field `%s` of `%s` is the library's own", f.Name, d.Name).Hint("use the type's methods"))
+		b.report(diag.Private.At(at.Sp, "field `%s` of `%s` is internal to the standard library", f.Name, d.Name).Hint("use the methods of the type"))
 		return
 	}
 	b.report(diag.Private.At(at.Sp, "field `%s` of `%s` is private to module `%s`", f.Name, d.Name, originOf(d).mod.shown()).
-		Hint("declare the field `pub`, or use a method"))
+		Hint("declare the field with `pub`, or use a method"))
 }
 
 // errorField returns the type of a field that every error has, or nil.
@@ -137,7 +137,7 @@ func (b *body) noField(e *ast.FieldExpr, t types.Type) {
 		if fn := b.c.method(t, e.Name.Name); len(fn.Params) == 1 {
 			d.By(diag.Offer(diag.Insert(e.Name.Sp.End, "()"), "Call the method"))
 		}
-		d.Hint("it has a method of that name: write `.%s(…)`", e.Name.Name)
+		d.Hint("it is a method: write `.%s(…)`", e.Name.Name)
 	case len(d.Hints) > 0:
 	default:
 		d.By(b.fieldFix(e, t)...).Hint("%s", b.fieldInstead(e, t, names))
@@ -233,13 +233,13 @@ func (b *body) fieldInstead(e *ast.FieldExpr, t types.Type, names []string) stri
 		return hint
 	}
 	if near := meantText(name, names); near != "" {
-		return "here it is called `" + near + "`"
+		return "did you mean `" + near + "`?"
 	}
 	if len(names) > 0 {
 		return "its fields are " + listed(names)
 	}
 	if types.IsString(t) && textFields[name] {
-		return "leave out `." + name + "`: " + b.quoted(e.X) + " is the text itself"
+		return "remove `." + name + "`: " + b.quoted(e.X) + " is already the text"
 	}
 	return b.noFields(e, t)
 }
@@ -248,22 +248,22 @@ func (b *body) fieldInstead(e *ast.FieldExpr, t types.Type, names []string) stri
 func (b *body) noFields(e *ast.FieldExpr, t types.Type) string {
 	switch x := t.(type) {
 	case *types.Result:
-		taken := "take out what it holds first: `" + b.operand(e.X) + "?`"
+		taken := "take the value out first: `" + b.operand(e.X) + "?`"
 		if n, ok := held(t).(*types.Named); ok && n.Decl.Kind != types.Enum && len(n.Decl.Fields) > 0 {
 			return taken + " has the fields " + listed(fieldNames(n.Decl))
 		}
 		return taken
 	case *types.HashMap:
-		return "an entry is read by `" + b.operand(e.X) + ".get(\"" + e.Name.Name + "\")`"
+		return "read an entry with `" + b.operand(e.X) + ".get(\"" + e.Name.Name + "\")`"
 	case *types.Named:
 		if x.Decl.Kind == types.Enum {
-			return "what a variant holds is taken out by `match`"
+			return "read the values of a variant with `match`"
 		}
 	}
 	if isDeclared(t) {
-		return "its settings stand in its declaration; for one call `.with_…(…)` changes some"
+		return "its settings are in its declaration; `.with_…(…)` changes some of them for one call"
 	}
-	return "it has no fields, only methods"
+	return "it has methods, but no fields"
 }
 
 func fieldNames(d *types.Decl) (names []string) {
@@ -303,18 +303,18 @@ func (b *body) tupleIndex(e *ast.TupleIndex) types.Type {
 			return types.Any
 		}
 		if t != types.Bad {
-			b.report(diag.UnknownField.At(e.At, "`%s` is no tuple", t).Hint("only tuples have numbered elements"))
+			b.report(diag.UnknownField.At(e.At, "`%s` is not a tuple", t).Hint("only tuples have numbered elements"))
 		}
 	case *types.Var:
 		b.known(e.X, t)
 	default:
-		b.report(diag.UnknownField.At(e.At, "`%s` is no tuple", types.Full(t)).Hint("array elements are read as `[%d]`", e.Index))
+		b.report(diag.UnknownField.At(e.At, "`%s` is not a tuple", types.Full(t)).Hint("write `[%d]` to read an element of an array", e.Index))
 	}
 	return types.Bad
 }
 
 func (b *body) noElement(t *types.Tuple, i int, at source.Span) {
-	b.report(diag.UnknownField.At(at, "`%s` has no element %d", types.Full(t), i).Hint("its last is `.%d`", len(t.Elems)-1))
+	b.report(diag.UnknownField.At(at, "`%s` has no element %d", types.Full(t), i).Hint("the last element is `.%d`", len(t.Elems)-1))
 }
 
 // tupleElement is the detail of `t[n]` on a tuple, which is `t.n`.
@@ -339,10 +339,10 @@ func (b *body) elementAt(e *ast.IndexExpr, t *types.Tuple) types.Type {
 	switch {
 	case b.errors > errors:
 	case !ok:
-		b.report(diag.NotIndexable.At(e.Index.Span(), "the elements of `%s` have types of their own, so only a number that is written out chooses one", types.Full(t)).
-			Hint("write `.0`, `[1]` …, or take it apart: `let (a, b) = …;`"))
+		b.report(diag.NotIndexable.At(e.Index.Span(), "the index of a tuple `%s` must be an integer literal", types.Full(t)).
+			Hint("write `.0` or `[1]`, or destructure the tuple: `let (a, b) = …;`"))
 	case negative && lit.Value > 0:
-		b.report(diag.UnknownField.At(e.Index.Span(), "elements are counted from 0").Hint("the last is `.%d`", len(t.Elems)-1))
+		b.report(diag.UnknownField.At(e.Index.Span(), "a tuple index starts at 0").Hint("the last element is `.%d`", len(t.Elems)-1))
 	case lit.Value >= uint64(len(t.Elems)):
 		b.noElement(t, int(min(lit.Value, math.MaxInt)), e.Index.Span())
 	default:
@@ -392,15 +392,15 @@ func (b *body) index(e *ast.IndexExpr) types.Type {
 	d := diag.NotIndexable.At(e.X.Span(), "`%s` cannot be indexed", types.Full(recv))
 	switch recv.(type) {
 	case *types.HashMap:
-		d.Hint("read it with `%s.get(%s)`, write it with `.set(key, value)`", b.text(e.X), b.text(e.Index))
+		d.Hint("read it with `%s.get(%s)`, and write it with `.set(key, value)`", b.text(e.X), b.text(e.Index))
 	case *types.Named:
 		if lit, ok := e.Index.(*ast.StringLit); ok && b.fieldOf(recv, lit.Value) != nil {
-			d.Hint("a field is read by `.`: `%s.%s`", b.operand(e.X), lit.Value)
+			d.Hint("read a field with `.`: `%s.%s`", b.operand(e.X), lit.Value)
 		} else {
-			d.Hint("its fields are read by `.`; only arrays, maps and strings are indexed")
+			d.Hint("read its fields with `.`; only arrays, maps and strings can be indexed")
 		}
 	default:
-		d.Hint("only arrays, maps and strings can")
+		d.Hint("only arrays, maps and strings can be indexed")
 	}
 	b.report(d)
 	return types.Bad
@@ -421,12 +421,12 @@ func (b *body) negativeIndex(e *ast.IndexExpr) {
 		return
 	}
 	x, at := b.operand(e.X), b.text(e.Index)
-	d := diag.NegativeIndex.At(e.Index.Span(), "no element has the index `%s`: they are numbered from 0", at)
+	d := diag.NegativeIndex.At(e.Index.Span(), "index `%s` does not exist, because indices start at 0", at)
 	if _, plain := unparen(e.X).(*ast.PathExpr); plain {
 		fromEnd := x + ".len() - " + b.text(lit)
 		d.Repair(diag.Offer(diag.Replace(e.Index.Span(), fromEnd), "Count from the end"), "count from the end: `%s[%s]`", x, fromEnd)
 	} else {
-		d.Hint("the last element is `.last()`, an Option; others are counted by `.len() - n`")
+		d.Hint("`.last()` returns the last element as an Option; use `.len() - n` for others")
 	}
 	b.report(d)
 }
@@ -449,6 +449,6 @@ func (b *body) slice(e *ast.IndexExpr, r *ast.RangeExpr, recv types.Type) types.
 	case types.String, types.Any, types.Bad:
 		return recv
 	}
-	b.report(diag.NotIndexable.At(e.X.Span(), "`%s` cannot be sliced", types.Full(recv)).Hint("only arrays and strings can"))
+	b.report(diag.NotIndexable.At(e.X.Span(), "`%s` cannot be sliced", types.Full(recv)).Hint("only arrays and strings can be sliced"))
 	return types.Bad
 }

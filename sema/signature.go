@@ -29,8 +29,8 @@ func (c *checker) signature(fn *Function, outer *typeScope, recv types.Type) {
 	c.parameterCount(outer.m, d.Name.Sp, len(d.Params))
 	fn.Result = c.resolve(ts, d.Result)
 	if fn.Async && fn.MutSelf && !isReference(recv) {
-		c.report(outer.m, diag.AsyncMutSelf.At(d.Params[0].Sp, "an async method cannot change `self`").
-			Hint("take `self`, and return the changed value"))
+		c.report(outer.m, diag.AsyncMutSelf.At(d.Params[0].Sp, "an async method cannot have `mut self`").
+			Hint("take `self` instead, and return the changed value"))
 	}
 	if fn.Info.Library {
 		c.libraryMarks(fn)
@@ -45,8 +45,8 @@ const maxParams = 96
 
 func (c *checker) parameterCount(m *module, at source.Span, n int) {
 	if n > maxParams {
-		c.report(m, diag.TooManyRegisters.At(at, "this takes %d parameters, and can take %d", n, maxParams).
-			Hint("put them into a struct"))
+		c.report(m, diag.TooManyRegisters.At(at, "too many parameters: %d, but at most %d are allowed", n, maxParams).
+			Hint("combine them in a struct"))
 	}
 }
 
@@ -54,8 +54,8 @@ func (c *checker) parameter(fn *Function, ts *typeScope, p *ast.Param, i int, re
 	if p.IsSelf {
 		switch {
 		case recv == nil:
-			c.report(ts.m, diag.SelfOutside.At(p.Sp, "`self` stands only in methods of an impl, trait or tool").
-				Hint("give the parameter a name and a type"))
+			c.report(ts.m, diag.SelfOutside.At(p.Sp, "`self` is only allowed in methods of an impl, trait or tool").
+				Hint("write a name and a type for the parameter"))
 			return
 		case i > 0:
 			c.report(ts.m, diag.SelfOutside.At(p.Sp, "`self` must be the first parameter").Hint("move it to the front"))
@@ -77,8 +77,8 @@ func (c *checker) parameter(fn *Function, ts *typeScope, p *ast.Param, i int, re
 		}
 	}
 	if n := len(fn.Params); p.Default == nil && n > 0 && fn.Params[n-1].Default != nil && t != types.Shape && !fn.optional(&Param{Type: t}) {
-		c.report(ts.m, diag.DefaultOrder.At(p.Sp, "parameter `%s` follows one with a default, and has none", p.Name.Name).
-			By(edits.MoveForward(ts.m.info.File.Source, fn.Decl, p)...).Hint("give it a default, or move it forward"))
+		c.report(ts.m, diag.DefaultOrder.At(p.Sp, "required parameter `%s` after an optional parameter", p.Name.Name).
+			By(edits.MoveForward(ts.m.info.File.Source, fn.Decl, p)...).Hint("add a default value, or move it forward"))
 	}
 	l := &Local{Name: p.Name.Name, Type: t, Mut: p.Mut, Param: true, At: p.Name.Sp, used: fn.Info.Library || t == types.Bad}
 	param := &Param{Name: p.Name.Name, Type: t, Local: l, Default: p.Default, At: p.Sp}
@@ -176,12 +176,12 @@ func (c *checker) functionDecorators(m *module, fn *Function) {
 			c.testDecorator(m, fn, d)
 		case name == "describe" || name == "param":
 			if fn.Tool == nil {
-				c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` stands only on tool functions", name).
-					Hint("write a `///` comment instead"))
+				c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` is only allowed on tool functions", name).
+					Hint("use a `///` comment instead"))
 			}
 		case fn.Tool != nil && (name == "sequential" || name == "approve"):
 			if decorator(fn.Decl.Decorators, "describe") == nil {
-				c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` stands on functions that models may call", name).Hint("add `@describe(\"…\")`, or remove it"))
+				c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` is only allowed on functions that models can call", name).Hint("add `@describe(\"…\")`, or remove it"))
 			}
 			c.noArguments(m, d)
 		case wrapping[name] != "", policies[name]:
@@ -191,7 +191,7 @@ func (c *checker) functionDecorators(m *module, fn *Function) {
 	}
 	if fn.OnUnknown = c.onUnknown(m, fn.Decl.Decorators); fn.OnUnknown != "" && fn.Decl.Body == nil && !fn.Remote() {
 		d := policyOf(fn.Decl.Decorators)
-		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` stands on functions that have a body", d.Name.Name).Hint("put it before the function that does the work"))
+		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` is only allowed on functions with a body", d.Name.Name).Hint("put it on the function that does the work"))
 	}
 }
 
@@ -217,7 +217,7 @@ func (c *checker) otherDecorator(m *module, d *ast.Decorator) {
 		return
 	}
 	if place := decoratorPlaces[d.Name.Name]; place != "" {
-		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` cannot stand here", d.Name.Name).Hint("it stands on %s", place))
+		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` is not allowed here", d.Name.Name).Hint("`@%s` is only allowed on %s", d.Name.Name, place))
 		return
 	}
 	known := keys(decoratorPlaces)
@@ -236,7 +236,7 @@ func (c *checker) otherDecorator(m *module, d *ast.Decorator) {
 	}
 	unknown := diag.UnknownDecorator.At(d.Name.Sp, "unknown decorator `@%s`", d.Name.Name)
 	if !suggestAs(unknown, d.Name.Sp, d.Name.Name, known, "%s", "did you mean `@%s`?") {
-		unknown.Hint("decorators are %s", listed(known))
+		unknown.Hint("the decorators are %s", listed(known))
 	}
 	c.report(m, unknown)
 }

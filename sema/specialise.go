@@ -183,8 +183,8 @@ func (c *checker) instance(s *site, fn *Function, env map[*types.Param]types.Typ
 	made := *fn
 	made.instance = true
 	if len(sp.instances[fn]) >= maxInstances {
-		c.report(s.mod, diag.BoundNotMet.At(s.at, "`%s` calls itself with ever further types", fn.Name).
-			Hint("give it a bound whose arguments are no type parameters"))
+		c.report(s.mod, diag.BoundNotMet.At(s.at, "`%s` calls itself with infinitely many types", fn.Name).
+			Hint("use a bound whose type arguments contain no type parameters"))
 		return &made
 	}
 	sp.instances[fn] = append(sp.instances[fn], &specialised{env, &made})
@@ -267,9 +267,9 @@ func (c *checker) onlyOne(s *site, td *traitDecl) {
 			if implKey(im.target) != implKey(other.target) {
 				continue
 			}
-			c.report(s.mod, diag.AmbiguousMethod.At(s.at, "which `%s` is meant does not show when the program runs", s.fn.Decl.Name.Name).
-				LabelIn(s.fn.Info.File.Source, s.fn.Decl.Name.Sp, "`%s` has that of `%s` and of `%s`", types.Full(im.target), other.bound(), im.bound()).
-				Hint("bind by a trait whose arguments are types: `%s`", im.bound()))
+			c.report(s.mod, diag.AmbiguousMethod.At(s.at, "ambiguous method `%s`: the type is not known at run time", s.fn.Decl.Name.Name).
+				LabelIn(s.fn.Info.File.Source, s.fn.Decl.Name.Sp, "`%s` has it from `%s` and from `%s`", types.Full(im.target), other.bound(), im.bound()).
+				Hint("use a trait with concrete type arguments as the bound: `%s`", im.bound()))
 			return
 		}
 	}

@@ -52,8 +52,8 @@ func (b *body) statements(blk *ast.Block, valued bool) {
 
 func (b *body) warnUnreachable(at source.Span, warned bool) bool {
 	if b.flow.dead && !warned {
-		b.report(diag.Unreachable.At(at, "this is never reached").
-			Repair(diag.Offer(diag.Remove(edits.WithItsLines(b.info.File.Source, at)), "Remove what is never reached"), "remove it, or what leaves before it"))
+		b.report(diag.Unreachable.At(at, "unreachable code").
+			Repair(diag.Offer(diag.Remove(edits.WithItsLines(b.info.File.Source, at)), "Remove the unreachable code"), "remove it, or the statement before it that always leaves"))
 		return true
 	}
 	return warned
@@ -88,7 +88,7 @@ func (b *body) emptyTail(blk *ast.Block, want types.Type, why reason) {
 		return
 	}
 	at := source.Span{Start: blk.Sp.End - 1, End: blk.Sp.End}
-	d := diag.MissingValue.At(at, "expected `%s`, but the block ends without a value (Nil)", want)
+	d := diag.MissingValue.At(at, "expected `%s`, but the block has no value (Nil)", want)
 	if n := len(blk.Stmts); n > 0 {
 		if s, ok := blk.Stmts[n-1].(*ast.ExprStmt); ok {
 			if t := b.info.types[s.X.ID()]; t != nil && s.Semi {
@@ -101,7 +101,7 @@ func (b *body) emptyTail(blk *ast.Block, want types.Type, why reason) {
 		}
 	}
 	b.because(d, why)
-	b.report(d.Hint("end it with a value, or leave it by `return`, `throw` or `panic`"))
+	b.report(d.Hint("end the block with a value, or leave it with `return`, `throw` or `panic`"))
 }
 
 // because adds a label that explains the expected type.
@@ -202,7 +202,7 @@ func (b *body) let(s *ast.LetStmt) {
 		b.letElse(s, t)
 		return
 	}
-	b.irrefutable(s.Pattern, t, s.Mut, "`let`", diag.Say("add `else { … }` that leaves, or use `match`").
+	b.irrefutable(s.Pattern, t, s.Mut, "`let`", diag.Say("add `else { … }` that leaves the block, or use `match`").
 		By(diag.Offer(diag.Insert(s.Value.Span().End, " else { "+edits.NotWritten+" }"), "Add an `else`")))
 }
 
@@ -215,8 +215,8 @@ func (b *body) namedEmit(s *ast.LetStmt) bool {
 		return false
 	}
 	b.expr(e, nil)
-	b.report(diag.EmitType.At(e.Sp, "an emit that nobody awaits has no answer to name").
-		Repair(diag.Offer(diag.Insert(e.Sp.Start, "await "), "Await it"), "write `let %s = await %s`, which gives a Result", p.Name.Name, b.text(e)))
+	b.report(diag.EmitType.At(e.Sp, "an `emit` without `await` has no answer").
+		Repair(diag.Offer(diag.Insert(e.Sp.Start, "await "), "Await it"), "write `let %s = await %s`, which returns a Result", p.Name.Name, b.text(e)))
 	l := &Local{Name: p.Name.Name, Type: types.Bad, Mut: s.Mut, At: p.Name.Sp, used: true}
 	b.info.types[p.Id], b.info.objects[p.Id] = types.Bad, l
 	b.bind(l)
@@ -227,8 +227,8 @@ func (b *body) letElse(s *ast.LetStmt, t types.Type) {
 	before := b.flow.clone()
 	got := b.blockValue(s.Else, nil, reason{})
 	if got != types.Never {
-		b.report(diag.LetElseFalls.At(s.Else.Sp, "the `else` of a `let` must not go on").
-			Hint("leave it by `return`, `throw`, `break`, `continue` or `panic`"))
+		b.report(diag.LetElseFalls.At(s.Else.Sp, "the `else` of a `let` must not reach its end").
+			Hint("end it with `return`, `throw`, `break`, `continue` or `panic`"))
 	}
 	b.flow = before
 	b.pattern(s.Pattern, t, s.Mut)
@@ -238,14 +238,14 @@ func (b *body) letElse(s *ast.LetStmt, t types.Type) {
 func (b *body) lateLet(s *ast.LetStmt) {
 	p, ok := s.Pattern.(*ast.NamePat)
 	if !ok {
-		b.report(diag.LetWithoutValue.At(s.Pattern.Span(), "a pattern needs a value to take apart").Hint("add `= value`"))
+		b.report(diag.LetWithoutValue.At(s.Pattern.Span(), "a pattern needs a value").Hint("add `= value`"))
 		return
 	}
 	var t types.Type
 	if s.Type != nil {
 		t = b.c.resolve(b.ts, s.Type)
 	} else {
-		t = b.freshVar(p.Sp, "the type of `"+p.Name.Name+"` is", "write `let "+p.Name.Name+": Type;`")
+		t = b.freshVar(p.Sp, "the type of `"+p.Name.Name+"`", "write `let "+p.Name.Name+": Type;`")
 	}
 	l := &Local{Name: p.Name.Name, Type: t, Mut: s.Mut, Late: true, At: p.Name.Sp}
 	b.info.types[p.Id], b.info.objects[p.Id] = t, l
@@ -267,12 +267,12 @@ func (b *body) warnUnused(e ast.Expr, t types.Type) {
 	switch t := t.(type) {
 	case *types.Named:
 		if t.Decl.Library && slices.Contains([]string{"Stream", "TypedStream", "HostStream"}, t.Decl.Name) {
-			b.report(diag.UnusedResult.At(e.Span(), "this stream is discarded, and nobody hears its request").
-				Hint("go over it with `for`, or ask with `execute`"))
+			b.report(diag.UnusedResult.At(e.Span(), "this stream is never read, so the request has no effect").
+				Hint("read it with `for`, or call `execute`"))
 			return
 		}
 	case *types.Result:
-		b.report(diag.UnusedResult.At(e.Span(), "this Result is discarded, and an error in it with it").
+		b.report(diag.UnusedResult.At(e.Span(), "this Result is discarded, together with any error in it").
 			By(b.handled(e)...).Hint("handle it with `?` or `match`, or write `let _ = …`"))
 		return
 	case *types.Task:
@@ -286,8 +286,8 @@ func (b *body) warnUnused(e ast.Expr, t types.Type) {
 	}
 	d := b.info.Call(call)
 	if d != nil && d.Fn != nil && d.Fn.pure() {
-		b.report(diag.UnusedResult.At(e.Span(), "`%s` gives a new value, which is discarded", call.Name.Name).
-			By(b.assigned(call, t)...).Hint("it does not change what it is called on; assign the result"))
+		b.report(diag.UnusedResult.At(e.Span(), "the result of `%s` is discarded", call.Name.Name).
+			By(b.assigned(call, t)...).Hint("it does not change its receiver; assign the result"))
 	}
 }
 

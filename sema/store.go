@@ -36,7 +36,7 @@ func (c *checker) defineStore(m *module, s *Store) {
 	k := storeKinds[s.Kind]
 	s.Type = c.resolve(&typeScope{m: m}, s.Decl.Type)
 	if s.Type != types.Bad && !k.fits(s.Type) {
-		c.report(m, diag.Mismatch.At(s.Decl.Type.Span(), "a %s's type is `%s`, not `%s`", s.Kind, k.typ, s.Type).
+		c.report(m, diag.Mismatch.At(s.Decl.Type.Span(), "the type of a %s must be `%s`, not `%s`", s.Kind, k.typ, s.Type).
 			Hint("write `%s %s: %s`", s.Kind, s.Name, k.example))
 		s.Type = types.Bad
 		return
@@ -48,7 +48,7 @@ func (c *checker) defineStore(m *module, s *Store) {
 	}
 	call, ok := x.(*ast.Call)
 	if !ok || !isPath(call.Fn, k.typ, "new") || len(call.Args) > k.takes {
-		c.report(m, diag.StoreValue.At(s.Decl.Value.Span(), "a %s is made by %s", s.Kind, k.forms).
+		c.report(m, diag.StoreValue.At(s.Decl.Value.Span(), "a %s must be created with %s", s.Kind, k.forms).
 			By(diag.Offer(diag.Replace(s.Decl.Value.Span(), k.typ+"::new()"), "Write `%s::new()`", k.typ)).Hint("write `%s %s: %s`", s.Kind, s.Name, k.example))
 		return
 	}
@@ -70,7 +70,7 @@ func (c *checker) storeWindow(m *module, e ast.Expr) int64 {
 	b.finish()
 	n, isInt := c.evaluate(m, e, types.Int).(int64)
 	if isInt && n <= 0 {
-		c.report(m, diag.ConfigValue.At(e.Span(), "a memory keeps at least 1 message").Hint("leave the number out to keep all"))
+		c.report(m, diag.ConfigValue.At(e.Span(), "a memory must hold at least 1 message").Hint("remove the number to keep all messages"))
 	}
 	return n
 }
@@ -87,7 +87,7 @@ type storePlace struct {
 // persistence checks `.with_persistence("file")` of a store's declaration.
 func (c *checker) persistence(m *module, s *Store, call *ast.MethodCall) {
 	if len(call.Args) > 1 || len(call.TypeArgs) > 0 || len(call.Args) == 1 && call.Args[0].Name != nil {
-		c.report(m, diag.StoreValue.At(call.Span(), "`with_persistence` takes the name of a file, or nothing for `%s`", defaultFile).
+		c.report(m, diag.StoreValue.At(call.Span(), "`with_persistence` takes a file name, or no argument for `%s`", defaultFile).
 			Hint("write `.with_persistence(\"%s\")`", defaultFile))
 		return
 	}
@@ -103,7 +103,7 @@ func (c *checker) persistence(m *module, s *Store, call *ast.MethodCall) {
 			return
 		}
 		if s.File = file; strings.Trim(file, " /\\") == "" || strings.ContainsRune(file, 0) {
-			c.report(m, diag.ConfigValue.At(e.Span(), "a store's file needs a name").Hint("name a file, or leave the argument out for `%s`", defaultFile))
+			c.report(m, diag.ConfigValue.At(e.Span(), "the file name of a store must not be empty").Hint("write a file name, or remove the argument to use `%s`", defaultFile))
 			return
 		}
 	}
@@ -116,8 +116,8 @@ func (c *checker) persistence(m *module, s *Store, call *ast.MethodCall) {
 func (c *checker) onlyStore(m *module, s *Store, call *ast.MethodCall) {
 	place := storePlace{path.Clean(strings.ReplaceAll(s.File, "\\", "/")), s.Name, s.Kind}
 	if _, ok := c.places[place]; ok {
-		c.report(m, diag.StorePlace.At(call.Name.Sp, "the file `%s` keeps another %s `%s`", s.File, s.Kind, s.Name).
-			Hint("rename one of them, or name another file"))
+		c.report(m, diag.StorePlace.At(call.Name.Sp, "file `%s` already contains another %s `%s`", s.File, s.Kind, s.Name).
+			Hint("rename one of them, or use another file"))
 		return
 	}
 	if c.places == nil {
@@ -133,8 +133,8 @@ func (c *checker) keptTypes(m *module, s *Store) {
 		return
 	}
 	if part := unkept(h.Value, map[*types.Decl]bool{}); part != nil {
-		c.report(m, diag.StoreType.At(s.Decl.Type.Span(), "a hashmap in a file cannot keep values of type `%s`", part).
-			By(inMemory(s)...).Hint("keep data, from which what it describes can be made again; or keep the hashmap in memory, without `with_persistence`"))
+		c.report(m, diag.StoreType.At(s.Decl.Type.Span(), "a hashmap with a file cannot store values of type `%s`", part).
+			By(inMemory(s)...).Hint("store data instead, or remove `with_persistence` to keep the hashmap in memory"))
 	}
 }
 

@@ -19,22 +19,22 @@ func (c *checker) testDecorator(m *module, fn *Function, d *ast.Decorator) {
 	name := d.Name.Name
 	switch {
 	case name == "expect_fail" && !isTest(fn):
-		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@expect_fail` stands only with `@test`").
+		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@expect_fail` is only allowed together with `@test`").
 			Repair(diag.Sure(diag.Insert(d.Sp.Start, "@test "), "Add `@test`"), "add `@test` before it"))
 		return
 	case name == "test" && (fn.assoc != nil || fn.Tool != nil || fn.Recv != nil || m.around != nil):
-		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@test` stands only on functions of a module").
-			Hint("move the test out of what is around it"))
+		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@test` is only allowed on functions of a module").
+			Hint("move the test to module level"))
 		return
 	case name == "test" && m == c.entry && fn.Name == "main":
-		c.report(m, diag.DecoratorPlace.At(d.Sp, "`main` is the program, not a test of it").Hint("remove `@test`, or name the function otherwise"))
+		c.report(m, diag.DecoratorPlace.At(d.Sp, "`main` cannot be a test").Hint("remove `@test`, or rename the function"))
 		return
 	}
 	if len(d.Args) == 0 {
 		return
 	}
 	if _, ok := decoratorText(d, 0); !ok || len(d.Args) > 1 || d.Args[0].Name != nil {
-		c.report(m, diag.TestText.At(d.Sp, "`@%s` takes at most one text", name).
+		c.report(m, diag.TestText.At(d.Sp, "`@%s` takes at most one string", name).
 			By(diag.Offer(diag.Replace(d.Sp, "@"+name), "Write `@%s` alone", name)).Hint("write `@%s(\"…\")`, or `@%s` alone", name, name))
 	}
 }
@@ -54,7 +54,7 @@ func (c *checker) collectTest(m *module, fn *Function) bool {
 		t.Expect, _ = decoratorText(e, 0)
 	}
 	if len(fn.Params) > 0 {
-		c.report(m, diag.MainSignature.At(fn.Decl.Signature, "a test takes no parameters").Hint("make the values inside it"))
+		c.report(m, diag.MainSignature.At(fn.Decl.Signature, "a test cannot have parameters").Hint("declare the values inside it"))
 	}
 	c.prog.Tests = append(c.prog.Tests, t)
 	return true
@@ -114,7 +114,7 @@ var mockedBy = &types.Func{Params: []types.Type{types.String}, Result: types.Any
 // mock checks a mock statement.
 func (b *body) mock(s *ast.MockStmt) {
 	if !b.inTest() {
-		b.report(diag.MockPlace.At(s.Sp, "`mock` stands only in a test").Hint("write it in an `@test` function, before the calls it answers"))
+		b.report(diag.MockPlace.At(s.Sp, "`mock` is only allowed in a test").Hint("move it into an `@test` function, before the calls that it answers"))
 	}
 	d := &Mock{}
 	known := b.mockTarget(s, d)
@@ -139,11 +139,11 @@ func (b *body) mock(s *ast.MockStmt) {
 			b.checkAs(f.Value, types.Any, reason{})
 			continue
 		case seen[f.Name.Name] != nil:
-			b.report(diag.DuplicateField.At(f.Name.Sp, "`%s` is given twice", f.Name.Name).Label(seen[f.Name.Name].Name.Sp, "first here").
+			b.report(diag.DuplicateField.At(f.Name.Sp, "`%s` is set twice", f.Name.Name).Label(seen[f.Name.Name].Name.Sp, "first here").
 				Repair(edits.RemoveRow(b.info.File.Source, f.Sp, "Remove the second `%s`", f.Name.Name), "remove one"))
 		case first != nil:
-			b.report(diag.MockAnswers.At(f.Name.Sp, "a mock answers in one way, and this is a second one").Label(first.Name.Sp, "the first").
-				By(edits.RemoveRow(b.info.File.Source, f.Sp, "Remove `%s`", f.Name.Name)).Hint("keep one of them; `responses` may hold answers and errors in turn: `responses: [\"yes\", { error: \"down\" }]`"))
+			b.report(diag.MockAnswers.At(f.Name.Sp, "a mock can only have one kind of answer").Label(first.Name.Sp, "the first answer").
+				By(edits.RemoveRow(b.info.File.Source, f.Sp, "Remove `%s`", f.Name.Name)).Hint("keep one of them; `responses` can contain answers and errors: `responses: [\"yes\", { error: \"down\" }]`"))
 		}
 		seen[f.Name.Name] = f
 		if first == nil {
@@ -159,7 +159,7 @@ func (b *body) mock(s *ast.MockStmt) {
 		b.checkAs(f.Value, want, reason{b.m, f.Name.Sp, "the field `" + f.Name.Name + "`"})
 	}
 	if len(s.Fields) == 0 {
-		b.report(diag.MockAnswers.At(s.Sp, "this mock of `%s` has no answers", s.Name.Name).Hint("give it one: `response: \"…\"`"))
+		b.report(diag.MockAnswers.At(s.Sp, "this mock of `%s` has no answers", s.Name.Name).Hint("add one: `response: \"…\"`"))
 	}
 	b.info.mocks[s] = d
 }
@@ -174,7 +174,7 @@ func (b *body) mockTarget(s *ast.MockStmt, d *Mock) map[string]fieldType {
 	if e == nil {
 		d := diag.UnknownName.At(s.Name.Sp, "unknown name `%s`", s.Name.Name)
 		if !suggestName(d, s.Name, b.partyNames()) {
-			d.Hint("a mock names an agent, a host or an MCP server of the program; import it with `use` when another module declares it")
+			d.Hint("a mock needs the name of an agent, a host or an MCP server; import it with `use` if another module declares it")
 		}
 		b.report(d)
 		return nil
@@ -194,8 +194,8 @@ func (b *body) mockTarget(s *ast.MockStmt, d *Mock) map[string]fieldType {
 	}
 	b.errors++
 	if !e.refused {
-		b.report(diag.MockTarget.At(s.Name.Sp, "`%s` is no agent, host or MCP server", s.Name.Name).
-			By(diag.Offer(diag.Remove(edits.WithItsLines(b.info.File.Source, s.Sp)), "Remove the mock")).Hint("what is not the outside world needs no mock: it runs in tests as it is"))
+		b.report(diag.MockTarget.At(s.Name.Sp, "`%s` is not an agent, host or MCP server", s.Name.Name).
+			By(diag.Offer(diag.Remove(edits.WithItsLines(b.info.File.Source, s.Sp)), "Remove the mock")).Hint("remove it: other code runs unchanged in tests"))
 	}
 	return nil
 }
@@ -252,7 +252,7 @@ func (b *body) mockServer(s *ast.MockStmt, d *Mock) {
 		}
 		switch {
 		case seen[name] != nil:
-			b.report(diag.DuplicateField.At(f.Name.Sp, "`%s` is given twice", name).Label(seen[name].Name.Sp, "first here").
+			b.report(diag.DuplicateField.At(f.Name.Sp, "`%s` is set twice", name).Label(seen[name].Name.Sp, "first here").
 				Repair(edits.RemoveRow(b.info.File.Source, f.Sp, "Remove the second `%s`", name), "remove one"))
 		case fn != nil:
 			result = fn.Result
@@ -263,7 +263,7 @@ func (b *body) mockServer(s *ast.MockStmt, d *Mock) {
 		b.checkAs(f.Value, mockedAnswer(f.Value, result), reason{b.m, f.Name.Sp, "the answer of `" + d.Server.Name + "." + name + "`"})
 	}
 	if len(s.Fields) == 0 {
-		b.report(diag.MockAnswers.At(s.Sp, "this mock of `%s` has no answers", s.Name.Name).Hint("give it one of a function: `name: value`"))
+		b.report(diag.MockAnswers.At(s.Sp, "this mock of `%s` has no answers", s.Name.Name).Hint("add the answer of a function: `name: value`"))
 	}
 	b.info.mocks[s] = d
 }

@@ -42,11 +42,11 @@ func (c *checker) defineTool(m *module, t *Tool) {
 			continue
 		}
 		if len(decl.Generics) > 0 {
-			c.report(m, diag.ToolGeneric.At(decl.Name.Sp, "a tool function has no type parameters").Hint("name concrete types; models see them as a JSON Schema"))
+			c.report(m, diag.ToolGeneric.At(decl.Name.Sp, "a tool function cannot have type parameters").Hint("use concrete types; models see them as a JSON Schema"))
 		}
 		c.signature(fn, ts, t.Type)
 		if fn.Recv == nil {
-			c.report(m, diag.ToolSelf.At(decl.Name.Sp, "a tool function's first parameter is `self`").
+			c.report(m, diag.ToolSelf.At(decl.Name.Sp, "the first parameter of a tool function must be `self`").
 				By(edits.InsertSelf(m.info.File.Source, decl)...).Hint("write `fn %s(self, …)`", decl.Name.Name))
 			fn.Recv = t.Type
 			fn.Params = append([]*Param{{Name: "self", Type: t.Type, Local: &Local{Name: "self", Type: t.Type, Param: true, used: true}}}, fn.Params...)
@@ -67,15 +67,15 @@ func meansDescribe(x *ast.Decorator) bool {
 func (c *checker) describedAbove(m *module, t *Tool, x *ast.Decorator, text string) {
 	t.Description = text
 	f, row := m.info.File.Source, "description: "+strconv.Quote(text)
-	info, what := diag.DecoratorPlace, "`@%s` cannot stand on a tool"
+	info, what := diag.DecoratorPlace, "`@%s` is not allowed on a tool"
 	if x.Name.Name != "describe" {
 		info, what = diag.UnknownDecorator, "unknown decorator `@%s`"
 	}
-	d := info.At(x.Sp, what, x.Name.Name).Hint("a tool's description is its first row: `%s,`", row)
+	d := info.At(x.Sp, what, x.Name.Name).Hint("set the description in the tool: `%s,`", row)
 	name := t.Decl.Name.Sp.End
 	if open := strings.IndexByte(f.String()[name:], '{'); open >= 0 {
 		at := name + source.Pos(open) + 1
-		d.By(diag.Fix{Title: "Make it the row `description`", Safe: true, Edits: []diag.Edit{
+		d.By(diag.Fix{Title: "Change to the field `description`", Safe: true, Edits: []diag.Edit{
 			diag.Remove(edits.WithItsLines(f, x.Sp)), diag.Insert(at, "\n"+edits.Indent(f, x.Sp.Start)+edits.Indentation+row+",\n")}})
 	}
 	c.report(m, d)
@@ -113,7 +113,7 @@ func (c *checker) toolMethod(m *module, t *Tool, fn *Function) string {
 	}
 	if !described {
 		if d.Pub {
-			c.report(m, diag.ToolUndescribed.At(d.Name.Sp, "`%s` is offered to models, but nothing describes it", fn.Name).
+			c.report(m, diag.ToolUndescribed.At(d.Name.Sp, "public tool function `%s` has no description", fn.Name).
 				By(edits.RemovePub(m.info.File.Source, d)...).Hint("add `@describe(\"…\")`, or remove `pub`"))
 		}
 		return ""
@@ -176,7 +176,7 @@ func (c *checker) wrongParam(m *module, fn *Function, x *ast.Decorator, name str
 	case len(names) > 0:
 		d.By(edits.RemoveDecorator(m.info.File.Source, x)).Hint("its parameters are %s", listed(names))
 	default:
-		d.Repair(edits.RemoveDecorator(m.info.File.Source, x), "remove it: the function takes none")
+		d.Repair(edits.RemoveDecorator(m.info.File.Source, x), "remove it: the function has no parameters")
 	}
 	c.report(m, d)
 }
@@ -242,7 +242,7 @@ func (c *checker) defineMcp(m *module, t *Tool) {
 		d := diag.UnknownServer.At(t.Decl.Name.Sp, "no MCP server `%s` in %s", t.Name, file)
 		if near := suggest.Nearest(t.Name, known); near != "" {
 			d.Meant(t.Decl.Name.Sp, near, false)
-		} else if hint := "add a section [mcp." + t.Name + "] with its command or url"; c.cfg.Manifest != nil {
+		} else if hint := "add a section [mcp." + t.Name + "] with a command or url"; c.cfg.Manifest != nil {
 			c.addSection(d, hint, "mcp."+t.Name, "command = \""+strings.ToLower(t.Name)+"\"")
 		} else {
 			d.Hint("%s", hint)
@@ -305,19 +305,19 @@ func (b *body) undeclaredCall(e *ast.MethodCall, t *Tool, p *piped) types.Type {
 	for _, a := range e.Args {
 		if a.Name == nil || p != nil {
 			b.arguments(e.Args)
-			b.report(diag.NamelessArgument.At(a.Value.Span(), "`%s.%s` is not declared: its arguments need names", t.Name, e.Name.Name).
+			b.report(diag.NamelessArgument.At(a.Value.Span(), "`%s.%s` is not declared, so its arguments must be named", t.Name, e.Name.Name).
 				Hint("write `name: value`, or declare the function in `mcp %s`", t.Name))
 			return types.Bad
 		}
 		if given[a.Name.Name] {
 			b.arguments(e.Args)
-			b.report(diag.ArgumentTwice.At(a.Name.Sp, "parameter `%s` is given twice", a.Name.Name).Hint("remove one"))
+			b.report(diag.ArgumentTwice.At(a.Name.Sp, "parameter `%s` is passed twice", a.Name.Name).Hint("remove one"))
 			return types.Bad
 		}
 		given[a.Name.Name] = true
 	}
 	if p != nil {
-		b.report(diag.NamelessArgument.At(e.Name.Sp, "`%s.%s` is not declared: nothing says which parameter a piped value is", t.Name, e.Name.Name).
+		b.report(diag.NamelessArgument.At(e.Name.Sp, "`%s.%s` is not declared, so the parameter for a piped value is unknown", t.Name, e.Name.Name).
 			Hint("write `name: value`, or declare the function in `mcp %s`", t.Name))
 		return types.Bad
 	}

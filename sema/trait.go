@@ -101,7 +101,7 @@ func (c *checker) bounds(ts *typeScope, generics []*ast.TypeParam, params []*typ
 
 // traitArguments reports a trait with too few or too many arguments.
 func (c *checker) traitArguments(m *module, n *ast.NamedType, td *traitDecl, before string) {
-	d := diag.TypeArguments.At(n.Sp, "trait `%s` takes %s, not %d", td.trait.Name, count(len(td.params), "type argument"), len(n.Args)).
+	d := diag.TypeArguments.At(n.Sp, "trait `%s` takes %s, but got %d", td.trait.Name, count(len(td.params), "type argument"), len(n.Args)).
 		LabelIn(td.mod.info.File.Source, td.decl.Name.Sp, "the trait")
 	if len(td.params) == 0 {
 		c.report(m, d.Hint("write `%s%s`", before, td.trait.Name))
@@ -162,7 +162,7 @@ func (c *checker) traitNamed(m *module, path []*ast.Ident) *traitDecl {
 	case e.refused:
 		return nil
 	case e.trait == nil:
-		c.report(m, diag.UnknownTrait.At(last.Sp, "`%s` is no trait", last.Name).Hint("only traits bound type parameters and are implemented"))
+		c.report(m, diag.UnknownTrait.At(last.Sp, "`%s` is not a trait", last.Name).Hint("only traits can be bounds or be implemented"))
 		return nil
 	}
 	return e.trait
@@ -172,7 +172,7 @@ func (c *checker) traitNamed(m *module, path []*ast.Ident) *traitDecl {
 func (c *checker) implement(m *module, d *ast.ImplDecl, im *impl, ts *typeScope) {
 	n, ok := d.Trait.(*ast.NamedType)
 	if !ok {
-		c.report(m, diag.UnknownTrait.At(d.Trait.Span(), "this is no trait").Hint("name one"))
+		c.report(m, diag.UnknownTrait.At(d.Trait.Span(), "not a trait").Hint("write the name of a trait"))
 		return
 	}
 	td := c.traitNamed(m, n.Segments)
@@ -203,7 +203,7 @@ func (c *checker) implement(m *module, d *ast.ImplDecl, im *impl, ts *typeScope)
 			if near := suggest.Nearest(fn.Decl.Name.Name, names); near != "" && im.methods[near] == nil {
 				im.methods[near] = fn // as intended: it is not reported as missing
 			} else {
-				extra.Repair(edits.MoveMethod(m.info.File.Source, d, fn.Decl, im.name()), "declare it in an impl of the type alone: `impl %s { … }`", im.name())
+				extra.Repair(edits.MoveMethod(m.info.File.Source, d, fn.Decl, im.name()), "declare it in an impl of the type itself: `impl %s { … }`", im.name())
 			}
 			c.report(m, extra)
 			continue
@@ -246,7 +246,7 @@ func (c *checker) matchesTrait(m *module, fn, want *Function, im *impl) {
 	if same || fn.Result == types.Bad {
 		return
 	}
-	c.report(m, diag.MethodSignature.At(fn.Decl.Name.Sp, "`%s` is not as trait `%s` declares it", fn.Decl.Name.Name, im.trait.trait.Name).
+	c.report(m, diag.MethodSignature.At(fn.Decl.Name.Sp, "`%s` does not match its declaration in trait `%s`", fn.Decl.Name.Name, im.trait.trait.Name).
 		LabelIn(im.trait.mod.info.File.Source, want.Decl.Signature, "declared here").
 		Repair(diag.Offer(diag.Replace(fn.Decl.Signature, asDeclared(want, subst)), "Write `%s`", asDeclared(want, subst)), "its type must be `%s`", asDeclared(want, subst)))
 }
@@ -296,7 +296,7 @@ func (c *checker) missingMethods(m *module, d *ast.ImplDecl, im *impl) {
 	if len(missing) > 0 {
 		c.report(m, diag.MissingMethod.At(d.Trait.Span(), "`%s` does not implement %s of trait `%s`", im.name(), listed(missing), im.trait.trait.Name).
 			LabelIn(im.trait.mod.info.File.Source, im.trait.decl.Name.Sp, "the trait").
-			Advise(edits.AddMethods(diag.Say("add to this impl: "+strings.Join(signatures, ", ")), m.info.File.Source, d, heads)))
+			Advise(edits.AddMethods(diag.Say("add this method: "+strings.Join(signatures, ", ")), m.info.File.Source, d, heads)))
 	}
 }
 
@@ -311,7 +311,7 @@ func (c *checker) overlapping(m *module, impl *ast.ImplDecl, im *impl) bool {
 		if types.Identical(other.target, im.target) {
 			d.Repair(diag.Offer(diag.Remove(edits.WithItsLines(m.info.File.Source, impl.Sp)), "Remove this impl"), "keep one of the two")
 		} else {
-			d.Hint("one impl serves a type with all its arguments: `impl<T> %s for …`", im.bound())
+			d.Hint("one impl applies to all type arguments: `impl<T> %s for …`", im.bound())
 		}
 		c.report(m, d)
 		return true
@@ -384,7 +384,7 @@ func (b *body) callBound(e *ast.MethodCall, m candidate, p *types.Param, hint ty
 		recv.typeArgs = b.c.resolveAll(b.ts, e.TypeArgs)
 	}
 	if fn.MutSelf {
-		b.mutated(e.Recv, "`"+e.Name.Name+"` changes what it is called on")
+		b.mutated(e.Recv, "`"+e.Name.Name+"` changes its receiver")
 		b.closuresOver(e)
 	}
 	t := b.callFunction(e, fn, nil, recv, nil, hint, e.Args, pp)

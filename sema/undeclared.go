@@ -47,7 +47,7 @@ func (b *body) unknownValue(e *ast.PathExpr, u use) {
 	switch {
 	case outer != nil:
 		outer.used = true // as intended
-		d.Label(outer.At, "declared here").Hint("a function in a block sees no variables: pass it, or write a closure `|…| …`")
+		d.Label(outer.At, "declared here").Hint("a function in a block cannot use outer variables: pass it as a parameter, or write a closure `|…| …`")
 	case id.Name == "self":
 		if fn := b.owner(); fn != nil && fn.assoc != nil && fn.Recv == nil {
 			d.Cause = selfCause(fn)
@@ -79,7 +79,7 @@ func (b *body) meantInstead(d *diag.Diagnostic, id *ast.Ident, u use) {
 	default:
 		hint := b.nameInstead(id.Name, u)
 		if value := b.startValue(id); value != "" {
-			hint = "declare it before: `let mut " + id.Name + " = " + value + ";`"
+			hint = "declare it first: `let mut " + id.Name + " = " + value + ";`"
 		}
 		d.By(std.Fixes...).By(b.declaring(id, u)...).Hint("%s", hint)
 	}
@@ -112,7 +112,7 @@ func (b *body) selfInstead() string {
 		}
 		return "declare it as the first parameter: `fn " + fn.Decl.Name.Name + "(" + params + ")`"
 	}
-	return "`self` stands only in methods that declare it as their first parameter"
+	return "`self` is only allowed in methods that declare it as their first parameter"
 }
 
 // nearName returns the name that was probably misspelled, or "", and the names it was selected
@@ -146,20 +146,20 @@ func (b *body) own(name string) bool { return b.ownNames().Has(name) }
 // replacement for a name of another language, else a declaration.
 func (b *body) nameInstead(name string, u use) string {
 	if declarations := b.declaration(name, u); len(declarations) > 0 {
-		return "declare it outside of functions: " + strings.Join(declarations, ", or ")
+		return "declare it outside functions: " + strings.Join(declarations, ", or ")
 	}
 	if hint := foreign.Value.Hint(name); hint != "" {
 		return hint
 	}
 	switch {
 	case u.method != "" && isUpper(name):
-		return "declare it outside of functions: " + b.declare(types.Tool, name, u.method) + ", or import it: `use module::" + name + ";`"
+		return "declare it outside functions: " + b.declare(types.Tool, name, u.method) + ", or import it: `use module::" + name + ";`"
 	case u.called && !isUpper(name):
 		return "declare it: `fn " + name + "(…) { … }`, or import it with `use`"
 	case isUpper(name):
 		return "declare it, or import it: `use module::" + name + ";`"
 	}
-	return "declare it before: `let " + name + " = …;`"
+	return "declare it first: `let " + name + " = …;`"
 }
 
 func isUpper(name string) bool {
@@ -302,7 +302,7 @@ func (b *body) meant(t types.Type, name string) (method, hint string) {
 	plain := foreign.Plain(name)
 	for _, m := range has {
 		if foreign.Plain(m) == plain && m != name {
-			return m, "here it is called `" + m + "`"
+			return m, "did you mean `" + m + "`?"
 		}
 	}
 	w := foreign.FindMember(methodFile(t), name)
@@ -311,7 +311,7 @@ func (b *body) meant(t types.Type, name string) (method, hint string) {
 			if w.Hint != "" {
 				return m, w.Hint
 			}
-			return m, "here it is called `" + m + "`"
+			return m, "did you mean `" + m + "`?"
 		}
 	}
 	if len(w.Ours) == 0 {

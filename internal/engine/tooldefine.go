@@ -85,7 +85,7 @@ func (d *definer) tools(all []*manifest.Tool, dir string, perform effect.Perform
 	for _, t := range all {
 		var form toolForm
 		if err := json.Unmarshal(t.Config, &form); err != nil {
-			d.wrong(t, "", diag.ToolValue, "tool `%s` cannot be had: %v", t.Name, err).Hint("look at its keys")
+			d.wrong(t, "", diag.ToolValue, "could not read tool `%s`: %v", t.Name, err).Hint("`concerto doc manifest` lists the keys")
 			continue
 		}
 		if form.Name = t.Name; d.session {
@@ -114,11 +114,11 @@ func (d *definer) tool(t *manifest.Tool, form *toolForm, dir string, perform eff
 	case form.Concerto != nil:
 		return d.programTool(t, form, dir)
 	default:
-		d.wrong(t, "", diag.ToolHandler, "tool `%s` has no handler", t.Name).Hint("name one of `command`, `http`, `mcp` and `concerto`")
+		d.wrong(t, "", diag.ToolHandler, "tool `%s` has no handler", t.Name).Hint("add one of `command`, `http`, `mcp` and `concerto`")
 		return x, false
 	}
 	for _, e := range definitionErrors(err) {
-		d.wrong(t, strings.ReplaceAll(strings.TrimPrefix(e.Pointer, "/"), "/", "."), diag.ToolValue, "`%s%s` %s", t.Name, strings.ReplaceAll(e.Pointer, "/", "."), e.Why).Hint("`concerto doc manifest` says what it may be")
+		d.wrong(t, strings.ReplaceAll(strings.TrimPrefix(e.Pointer, "/"), "/", "."), diag.ToolValue, "`%s%s` %s", t.Name, strings.ReplaceAll(e.Pointer, "/", "."), e.Why).Hint("`concerto doc manifest` lists the allowed values")
 	}
 	return x, err == nil
 }
@@ -134,9 +134,9 @@ func (d *definer) there(t *manifest.Tool, c *tool.Command, dir string) bool {
 	}
 	switch info, err := os.Stat(path); {
 	case err != nil:
-		d.wrong(t, "command.run", diag.ToolSource, "the command `%s` cannot be had: %v", c.Run[0], cause(err)).Hint("a command with a slash is a file, seen from the file that names it")
+		d.wrong(t, "command.run", diag.ToolSource, "could not find command `%s`: %v", c.Run[0], cause(err)).Hint("a command with a slash is a path relative to the directory of this file")
 	case info.IsDir():
-		d.wrong(t, "command.run", diag.ToolSource, "the command `%s` is a directory", c.Run[0]).Hint("name the file")
+		d.wrong(t, "command.run", diag.ToolSource, "command `%s` is a directory", c.Run[0]).Hint("write the path of a file")
 	default:
 		return true
 	}
@@ -166,11 +166,11 @@ func definitionErrors(err error) []*tool.DefinitionError {
 func (d *definer) remote(t *manifest.Tool, form *toolForm, perform effect.Performer, servers []mcp.Config) (x tool.Definition, ok bool) {
 	at := slices.IndexFunc(servers, func(c mcp.Config) bool { return c.Name == form.MCP.Server })
 	if at < 0 {
-		h := d.wrong(t, "mcp.server", diag.ToolSource, "there is no MCP server `%s`", form.MCP.Server)
+		h := d.wrong(t, "mcp.server", diag.ToolSource, "unknown MCP server `%s`", form.MCP.Server)
 		if near := nearest(form.MCP.Server, servers); near != "" {
 			h.Hint("did you mean `%s`?", near)
 		} else {
-			h.Hint("describe it below `mcp` in this file, or as [mcp.%s] in Concerto.toml", form.MCP.Server)
+			h.Hint("declare it below `mcp` in this file, or as [mcp.%s] in Concerto.toml", form.MCP.Server)
 		}
 		return x, false
 	}
@@ -182,7 +182,7 @@ func (d *definer) remote(t *manifest.Tool, form *toolForm, perform effect.Perfor
 	}
 	offered, err := listRemote(d.ctx, perform, form.MCP.Server)
 	if err != nil {
-		d.wrong(t, "mcp.server", diag.ToolSource, "the MCP server `%s` does not say what it has: %v", form.MCP.Server, err).Hint("run its command by itself, to see what it says")
+		d.wrong(t, "mcp.server", diag.ToolSource, "could not list the tools of MCP server `%s`: %v", form.MCP.Server, err).Hint("run its command in a terminal to see its output")
 		return x, false
 	}
 	at = slices.IndexFunc(offered, func(o offeredTool) bool { return o.Name == form.MCP.Tool })
@@ -191,7 +191,7 @@ func (d *definer) remote(t *manifest.Tool, form *toolForm, perform effect.Perfor
 		for _, o := range offered {
 			names = append(names, o.Name)
 		}
-		d.wrong(t, "mcp.tool", diag.ToolSource, "the MCP server `%s` has no tool `%s`", form.MCP.Server, form.MCP.Tool).Hint("it has %s", strings.Join(names, ", "))
+		d.wrong(t, "mcp.tool", diag.ToolSource, "MCP server `%s` has no tool `%s`", form.MCP.Server, form.MCP.Tool).Hint("its tools are %s", strings.Join(names, ", "))
 		return x, false
 	}
 	if form.Parameters = offered[at].Parameters; form.Description == "" {

@@ -103,7 +103,7 @@ func (d *definer) programTool(t *manifest.Tool, form *toolForm, dir string) (x t
 		return x, false
 	}
 	m := d.moduleOf(path, form.Concerto.File, func(format string, args ...any) {
-		d.wrong(t, "concerto.file", diag.ToolSource, format, args...).Hint("the path starts at the file that names it")
+		d.wrong(t, "concerto.file", diag.ToolSource, format, args...).Hint("the path is relative to the directory of this file")
 	})
 	if m == nil {
 		return x, false
@@ -114,7 +114,7 @@ func (d *definer) programTool(t *manifest.Tool, form *toolForm, dir string) (x t
 		d.wrong(t, "concerto.function", diag.ToolSource, "`%s` has no function `%s`", form.Concerto.File, form.Concerto.Function).Hint("%s", problem)
 		return x, false
 	case problem != "":
-		d.wrong(t, "concerto.function", diag.ToolSource, "`%s` cannot be called from outside: %s", form.Concerto.Function, problem).Hint("let it take what JSON can be")
+		d.wrong(t, "concerto.function", diag.ToolSource, "function `%s` cannot be a tool: %s", form.Concerto.Function, problem).Hint("use parameter types that JSON can represent")
 		return x, false
 	}
 	spec := form.Spec
@@ -122,7 +122,7 @@ func (d *definer) programTool(t *manifest.Tool, form *toolForm, dir string) (x t
 		spec.Description = o.Description
 	}
 	if spec.Description == "" {
-		d.wrong(t, "concerto.function", diag.ToolMissing, "nothing describes `%s`", form.Concerto.Function).Hint("write `@describe(\"…\")` or a doc comment before the function, or `description` here")
+		d.wrong(t, "concerto.function", diag.ToolMissing, "function `%s` has no description", form.Concerto.Function).Hint("add `@describe(\"…\")` or a doc comment to the function, or `description` here")
 		return x, false
 	}
 	spec.Parameters = o.Parameters

@@ -55,7 +55,7 @@ func ReadArguments(d *ast.FnDecl) []diag.Fix {
 		return nil
 	}
 	first := d.Body.Stmts[0].Span().Start
-	return []diag.Fix{{Title: "Read the arguments by `std::env::args()`", Edits: []diag.Edit{
+	return []diag.Fix{{Title: "Read the arguments with `std::env::args()`", Edits: []diag.Edit{
 		diag.Remove(d.Params[0].Sp), diag.Insert(first, "let "+d.Params[0].Name.Name+" = std::env::args();"+gapBefore(d.Body.Sp, first, d.Signature)),
 	}}}
 }

@@ -83,39 +83,39 @@ func Sample(t types.Type) string {
 	case *types.Map:
 		return "write a map, such as `{\"key\": " + Example(x.Value) + "}`"
 	case *types.Tuple:
-		return "a tuple of " + strconv.Itoa(len(x.Elems)) + " values is written `(…, …)`"
+		return "write a tuple of " + strconv.Itoa(len(x.Elems)) + " values: `(…, …)`"
 	case *types.Func:
-		return "give a function or a closure: `|…| …`"
+		return "write a function or a closure: `|…| …`"
 	case *types.Result:
-		return "give `Ok(…)` or `Err(…)`"
+		return "write `Ok(…)` or `Err(…)`"
 	case *types.Option:
-		return "give `Some(…)` or `None`"
+		return "write `Some(…)` or `None`"
 	case *types.Union:
 		return "write one of " + x.String()
 	case *types.Named:
 		if x.Decl.Kind == types.Enum && len(x.Decl.Variants) > 0 {
-			return "write one of its variants, such as `" + VariantExample(x.Decl, x.Decl.Variants[0]) + "`"
+			return "use one of its variants, such as `" + VariantExample(x.Decl, x.Decl.Variants[0]) + "`"
 		}
 		if !x.Decl.Library {
-			return "make one: `" + StructExample(x.Decl) + "`"
+			return "create one: `" + StructExample(x.Decl) + "`"
 		}
 	}
-	return "give a value of type `" + types.Full(t).String() + "`"
+	return "use a value of type `" + types.Full(t).String() + "`"
 }
 
 // basicSamples say what values of the basic types look like.
 var basicSamples = map[*types.Basic]string{
-	types.Int:    "write a whole number, such as `1`",
+	types.Int:    "write an integer, such as `1`",
 	types.Float:  "write a number, such as `0.5`",
 	types.String: "write text in quotes: `\"…\"`",
 	types.Bool:   "write `true`, `false` or a comparison",
-	types.Agent:  "name an agent: one declared by `agent Name uses … { … }`",
-	types.Host:   "name a host: one declared by `host Name { connector: … }`",
-	types.Tool:   "name a tool: one declared by `tool Name { … }`",
-	types.Memory: "name a memory: one declared by `memory name: Memory = Memory::new();`",
-	types.Ledger: "name a ledger: one declared by `ledger name: Ledger = Ledger::new();`",
-	types.Range:  "a range is written `0..n`",
-	types.Error:  "make an error: `ToolError::new(\"…\")`",
+	types.Agent:  "use the name of an agent, declared with `agent Name uses … { … }`",
+	types.Host:   "use the name of a host, declared with `host Name { connector: … }`",
+	types.Tool:   "use the name of a tool, declared with `tool Name { … }`",
+	types.Memory: "use the name of a memory, declared with `memory name: Memory = Memory::new();`",
+	types.Ledger: "use the name of a ledger, declared with `ledger name: Ledger = Ledger::new();`",
+	types.Range:  "write a range: `0..n`",
+	types.Error:  "create an error: `ToolError::new(\"…\")`",
 }
 
 // Example is a value of a type as a hint writes it.

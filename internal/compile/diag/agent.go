@@ -4,26 +4,26 @@ package diag
 var (
 	UnknownConnection = &Info{
 		Code: "E0721", Title: `unknown connection`,
-		Explain: "An agent's provider names a section [connections.NAME] of Concerto.toml.",
+		Explain: "The provider of an agent is the NAME of a section [connections.NAME] in Concerto.toml.",
 		Bad:     `agent A uses dmeo { }`,
 		Good:    `agent A uses demo { }`,
 	}
 	NoProvider = &Info{
-		Code: "E0722", Title: `agent without provider`,
-		Explain: "An agent needs a connection: the section of Concerto.toml that says where its model is.",
+		Code: "E0722", Title: `agent without a connection`,
+		Explain: "An agent needs a connection, a section of Concerto.toml that describes where its model runs.",
 		Bad:     `agent A { system_prompt: "x" }`,
 		Good:    `agent A uses demo { system_prompt: "x" }`,
 	}
 	NoModel = &Info{
-		Code: "E0723", Title: `agent without model`,
-		NoFix:   "only its author knows the model that is meant",
-		Explain: "An agent's model is its own, or its connection's default_model.",
+		Code: "E0723", Title: `agent without a model`,
+		NoFix:   "the intended model is unknown",
+		Explain: "The model of an agent is its own `model`, or the default_model of its connection.",
 		Bad:     `agent A uses plain { }`,
 		Good:    `agent A uses plain { model: "m" }`,
 	}
 	UnknownConfig = &Info{
 		Code: "E0724", Title: `unknown field`,
-		Explain: "Agents and hosts have the fields that the language defines.",
+		Explain: "Agents and hosts have only the fields that the language defines.",
 		Bad:     `agent A uses demo { temprature: 0.5 }`,
 		Good:    `agent A uses demo { temperature: 0.5 }`,
 		More: []Pair{
@@ -33,34 +33,34 @@ var (
 	}
 	ConfigName = &Info{
 		Code: "E0725", Title: `not a name`,
-		NoFix:   "only its author knows the name that is meant",
-		Explain: "A provider or connector is named by a word or a string.",
+		NoFix:   "the intended name is unknown",
+		Explain: "The name of a provider or connector is a word or a string.",
 		Bad:     `host W { connector: 5 }`,
 		Good:    `host W { connector: "worker" }`,
 	}
 	ConfigValue = &Info{
-		Code: "E0726", Title: `value out of range`,
-		NoFix:   "only its author knows the value that is meant",
-		Explain: "The fields of declarations take the values that the language allows.",
+		Code: "E0726", Title: `invalid value of a field`,
+		NoFix:   "the intended value is unknown",
+		Explain: "The fields of declarations accept only certain values.",
 		Bad:     `agent A uses demo { temperature: 9.0 }`,
 		Good:    `agent A uses demo { temperature: 0.9 }`,
 	}
 	StoreValue = &Info{
 		Code: "E0727", Title: `not a store`,
-		Explain: "A store is made by its type: HashMap::new, Ledger::new or Memory::new.",
+		Explain: "A store is created by the function of its type: HashMap::new, Ledger::new or Memory::new.",
 		Bad:     `memory m: Memory = 5;`,
 		Good:    `memory m: Memory = Memory::new();`,
 	}
 	StoreType = &Info{
-		Code: "E0728", Title: `values that no file keeps`,
-		Explain: "A hashmap in a file keeps data: numbers, texts, and arrays, maps, tuples, structs and enums of them. Functions, tasks, errors, agents and the like exist in a run only.",
+		Code: "E0728", Title: `values cannot be stored in a file`,
+		Explain: "A hashmap with a file can store numbers, strings, and arrays, maps, tuples, structs and enums of them. Functions, tasks, errors and agents exist only while a program runs.",
 		Bad:     `hashmap h: HashMap<String, fn() -> Int> = HashMap::new().with_persistence("h.db");`,
 		Good:    `hashmap h: HashMap<String, Int> = HashMap::new().with_persistence("h.db");`,
 	}
 	StorePlace = &Info{
-		Code: "E0729", Title: `two stores in one place`,
-		NoFix:   "only its author knows whether they are to keep the same values",
-		Explain: "A file keeps any number of stores, each under its kind and name.",
+		Code: "E0729", Title: `duplicate store in a file`,
+		NoFix:   "whether the two should share their values is unknown",
+		Explain: "A file can hold several stores, but only one of the same kind and name.",
 		Bad: `mod a { pub memory m: Memory = Memory::new().with_persistence("m.db"); }
 memory m: Memory = Memory::new().with_persistence("m.db");`,
 		Good: `mod a { pub memory m: Memory = Memory::new().with_persistence("a.db"); }

@@ -19,7 +19,7 @@ func Allowable(code string) (problem, hint, near string) {
 		}
 		return fmt.Sprintf("no warning has the code `%s`", code), hint, near
 	case i.Severity() == Error:
-		return fmt.Sprintf("`%s` is an error, and only warnings can be allowed", code), "mend it: `concerto explain " + code + "` shows how", ""
+		return fmt.Sprintf("`%s` is an error, and only warnings can be allowed", code), "fix it instead: `concerto explain " + code + "` shows how", ""
 	}
 	return "", "", ""
 }

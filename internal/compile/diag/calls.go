@@ -4,7 +4,7 @@ package diag
 var (
 	ArgumentCount = &Info{
 		Code: "E0401", Title: `wrong number of arguments`,
-		Explain: "A call gives every parameter without a default, and no more than there are.",
+		Explain: "A call must pass every parameter that has no default, and no additional arguments.",
 		Bad: `fn f(a: Int, b: Int) -> Int { a + b }
 fn main() { emit("f", f(1)); }`,
 		Good: `fn f(a: Int, b: Int) -> Int { a + b }
@@ -27,16 +27,16 @@ fn main() { emit("p", A.execute_with_schema<Person>("who?").is_ok()); }`},
 		},
 	}
 	ArgumentTwice = &Info{
-		Code: "E0402", Title: `argument given twice`,
-		Explain: "Each parameter gets one value.",
+		Code: "E0402", Title: `duplicate argument`,
+		Explain: "A call passes each parameter at most once.",
 		Bad: `fn f(a: Int, b: Int = 0) -> Int { a + b }
 fn main() { emit("f", f(1, a: 2)); }`,
 		Good: `fn f(a: Int, b: Int = 0) -> Int { a + b }
 fn main() { emit("f", f(1, b: 2)); }`,
 	}
 	NotCallable = &Info{
-		Code: "E0403", Title: `cannot be called`,
-		Explain: "Functions and closures are called.",
+		Code: "E0403", Title: `value is not a function`,
+		Explain: "Only functions and closures can be called.",
 		Bad:     `fn main() { let n = 1; emit("n", n(2)); }`,
 		Good:    `fn main() { let n = |x: Int| x; emit("n", n(2)); }`,
 		More: []Pair{
@@ -46,35 +46,35 @@ fn main() { emit("r", A.execute("go")?.text); }`},
 		},
 	}
 	DefaultOrder = &Info{
-		Code: "E0404", Title: `parameter without default behind one with`,
-		Explain: "Positional arguments fill parameters from the left, so those with defaults come last.",
+		Code: "E0404", Title: `required parameter after an optional one`,
+		Explain: "Positional arguments fill parameters from left to right, so parameters with defaults must come last.",
 		Bad:     `fn f(a: Int = 1, b: Int) -> Int { a + b }`,
 		Good:    `fn f(b: Int, a: Int = 1) -> Int { a + b }`,
 	}
 	ClosureDefault = &Info{
-		Code: "E0405", Title: `default in a closure`,
-		Explain: "A closure is called through its type, which knows no defaults.",
+		Code: "E0405", Title: `default value in a closure`,
+		Explain: "The type of a closure does not contain default values, so its parameters cannot have any.",
 		Bad:     `fn main() { let f = fn(x: Int = 1) -> Int { x }; emit("f", f(1)); }`,
 		Good:    `fn main() { let f = fn(x: Int) -> Int { x }; emit("f", f(1)); }`,
 	}
 	SelfOutside = &Info{
-		Code: "E0406", Title: `self out of place`,
-		NoFix:   "only its author knows the parameter that is meant",
-		Explain: "`self` is the first parameter of a method.",
+		Code: "E0406", Title: "misplaced `self`",
+		NoFix:   "the intended parameter is unknown",
+		Explain: "`self` is only allowed as the first parameter of a method.",
 		Bad:     `fn f(self) -> Int { 1 }`,
 		Good: `struct P { x: Int }
 impl P { fn f(self) -> Int { self.x } }`,
 	}
 	MainSignature = &Info{
-		Code: "E0407", Title: `parameters of main`,
-		Explain: "`main` and tests are started by the runtime, which gives them no arguments.",
+		Code: "E0407", Title: "`main` with parameters",
+		Explain: "The runtime calls `main` and tests without arguments.",
 		Bad:     `fn main(n: Int) { emit("n", n); }`,
 		Good:    `fn main() { emit("n", 1); }`,
 	}
 	TestCalled = &Info{
-		Code: "E0408", Title: `test called`,
-		NoFix:   "what both need is moved out of the test by whoever knows what that is",
-		Explain: "Tests are started by `concerto test` only.",
+		Code: "E0408", Title: `call of a test function`,
+		NoFix:   "the programmer decides what the test and its caller share",
+		Explain: "Only `concerto test` calls test functions.",
 		Bad: `@test
 fn t() { }
 fn main() { t(); }`,
@@ -84,15 +84,15 @@ fn work() { }
 fn main() { work(); }`,
 	}
 	BadRegex = &Info{
-		Code: "E0410", Title: `not a regular expression`,
-		NoFix:   "only its author knows what the expression is to match",
-		Explain: "A regular expression that is written out is read when the program is compiled, so that none of its uses can fail. The syntax is RE2's.",
+		Code: "E0410", Title: `invalid regular expression`,
+		NoFix:   "the intended expression is unknown",
+		Explain: "A regular expression in a string literal is compiled at compile time, so it cannot fail at run time. The syntax is RE2's.",
 		Bad:     `fn main() { emit("x", "a1".matches("[0-9")); }`,
 		Good:    `fn main() { emit("x", "a1".matches("[0-9]")); }`,
 	}
 	DecoratorArgument = &Info{
-		Code: "E0411", Title: `decorator with other arguments`,
-		Explain: "Each decorator has arguments of its own, by position or by name: `@retry(max, backoff, delay_ms)`, `@timeout(seconds)`, `@cache(ttl_seconds)`, `@log(channel)`, `@allow(codes)`, `@on_unknown(policy)`. They are constants.",
+		Code: "E0411", Title: `invalid arguments of a decorator`,
+		Explain: "Each decorator has its own arguments, positional or named: `@retry(max, backoff, delay_ms)`, `@timeout(seconds)`, `@cache(ttl_seconds)`, `@log(channel)`, `@allow(codes)`, `@on_unknown(policy)`. They must be constants.",
 		Bad: `@timeout(0)
 fn f() -> Int { 1 }
 fn main() { emit("x", f()); }`,
@@ -108,9 +108,9 @@ fn f() -> Int { 1 }`, `fn f() -> Int { 1 }`},
 		},
 	}
 	AmbiguousMethod = &Info{
-		Code: "E0412", Title: `which method is meant does not show`,
-		NoFix:   "only its author knows which of them is meant",
-		Explain: "A type may implement a trait for several arguments. Which of its methods a call means shows by the arguments of the call, by what is wanted of it, or by a bound.",
+		Code: "E0412", Title: `ambiguous method call`,
+		NoFix:   "which of the methods is intended is unknown",
+		Explain: "A type can implement a trait for several type arguments. The arguments of the call, its expected type or a bound must select one of the methods.",
 		Bad: `trait Into<T> { fn into(self) -> T; }
 struct A { n: Int }
 impl Into<String> for A { fn into(self) -> String { "A ${self.n}" } }
@@ -124,7 +124,7 @@ fn main() { let a = A { n: 1 }; let x: Float = a.into(); println(x); }`,
 	}
 	NoEffect = &Info{
 		Code: "W0413", Title: `statement without effect`,
-		Explain: "A statement that only gives a value, which nobody takes, does nothing: an `==` for a `=`, a function that is named and not called, a value at the end of a function that declares no result.",
+		Explain: "A statement whose value is not used has no effect, such as `==` instead of `=`, a function without a call, or a value at the end of a function without a result type.",
 		Bad:     `fn main() { let mut n = 1; n == 2; emit("n", n); }`,
 		Good:    `fn main() { let mut n = 1; n = 2; emit("n", n); }`,
 		More: []Pair{
@@ -142,7 +142,7 @@ fn main() { emit("n", double(2)); }`},
 	}
 	UnusedResult = &Info{
 		Code: "W0409", Title: `unused result`,
-		Explain: "A discarded Result hides an error; a method that only gives a new value does nothing when it is discarded.",
+		Explain: "A discarded Result hides an error. A method that only returns a new value has no effect if the value is discarded.",
 		Bad:     `fn main() { let mut xs = [2, 1]; xs.push(3); xs.sort(); }`,
 		Good:    `fn main() { let mut xs = [2, 1]; xs.push(3); xs = xs.sort(); emit("xs", xs); }`,
 	}

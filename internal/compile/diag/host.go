@@ -4,19 +4,19 @@ package diag
 var (
 	UnknownConnector = &Info{
 		Code: "E0701", Title: `unknown connector`,
-		Explain: "A host's connector names a section [hosts.NAME] of Concerto.toml.",
+		Explain: "The connector of a host is the NAME of a section [hosts.NAME] in Concerto.toml.",
 		Bad:     `host W { connector: wroker }`,
 		Good:    `host W { connector: worker }`,
 	}
 	NoConnector = &Info{
-		Code: "E0702", Title: `host without connector`,
-		Explain: "A host needs a connector: the section of Concerto.toml that says what to run.",
+		Code: "E0702", Title: `host without a connector`,
+		Explain: "A host needs a connector, the section of Concerto.toml that describes which command to run.",
 		Bad:     `host W { timeout: 5 }`,
 		Good:    `host W { connector: worker, timeout: 5 }`,
 	}
 	ListenTarget = &Info{
-		Code: "E0703", Title: `listen to no host`,
-		Explain: "listen takes a call of a host's execute or execute_with_schema, builders before it.",
+		Code: "E0703", Title: "`listen` without a host",
+		Explain: "The operand of listen is a call of a host's execute or execute_with_schema, optionally with builder methods before it.",
 		Bad: `agent A uses demo { }
 fn main() { let _r = listen A.execute("go") { "progress" => |m| { emit("p", m); } }; }`,
 		Good: `host W { connector: worker, question_default: "" }
@@ -28,17 +28,17 @@ fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes" }; }`},
 		},
 	}
 	NoAnswer = &Info{
-		Code: "W0714", Title: `a handler that answers nothing`,
-		NoFix:   "only its author knows the answer",
-		Explain: "A host that asks waits for the answer, which is the value of the handler. A handler without a value sends none, and the host waits until its time is over.",
+		Code: "W0714", Title: `handler without an answer`,
+		NoFix:   "the intended answer is unknown",
+		Explain: "The value of the handler is the answer to the host. A handler without a value sends no answer, and the host waits until it times out.",
 		Bad: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| { emit("asked", a.description); } }; }`,
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| { emit("asked", a.description); "no" } }; }`,
 	}
 	AskNobody = &Info{
-		Code: "E0715", Title: "`ask` where no person is asked",
-		Explain: "`ask` as a handler leaves a question or an approval to the person at the terminal or on the relay. No person answers other messages, and a default that the program or the manifest declares answers before a person is asked.",
+		Code: "E0715", Title: "invalid `ask` handler",
+		Explain: "`ask` as a handler forwards a question or an approval to the person at the terminal or on the relay. It is not allowed for other messages, or if the program or the manifest declares a default answer.",
 		Bad: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => ask, "progress" => ask }; }`,
 		Good: `host W { connector: worker, question_default: "" }
@@ -50,8 +50,8 @@ fn main() { let _r = listen W.execute("go") { "approval" => ask, "question" => a
 		},
 	}
 	ListenText = &Info{
-		Code: "E0713", Title: `listen to a host of text`,
-		Explain: "listen answers, and stream gives, the messages of a host that sends a JSON object a line, which `output_format: \"json\"` says: in the host's declaration, or in its section of Concerto.toml. A host of text only has a result.",
+		Code: "E0713", Title: "`listen` on a text host",
+		Explain: "listen and stream need a host that sends one JSON object per line. Set `output_format: \"json\"` in the host's declaration, or in its section of Concerto.toml. A host with text output has only a result.",
 		Bad: `host W { connector: plain, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |m| "yes" }; }`,
 		Good: `host W { connector: plain, output_format: "json", question_default: "" }
@@ -66,48 +66,48 @@ fn main() { for m in W.stream("go") { println(m.type); } }`},
 		},
 	}
 	TerminalHandler = &Info{
-		Code: "E0704", Title: `handler for a terminal message`,
-		Explain: "result and error end the listen; its Result holds them.",
+		Code: "E0704", Title: `handler for a final message`,
+		Explain: "A result or error message ends the listen. Match the Result of the listen instead.",
 		Bad: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |m| "yes", "result" => |m| { emit("r", m); } }; }`,
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let r = listen W.execute("go") { "approval" => |m| "yes" }; emit("r", r?.text); }`,
 	}
 	DuplicateHandler = &Info{
-		Code: "E0705", Title: `second handler`,
-		Explain: "A message type has one handler.",
+		Code: "E0705", Title: `duplicate handler`,
+		Explain: "A message type can have only one handler.",
 		Bad: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |m| "yes", "approval" => |m| "no" }; }`,
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |m| "yes" }; }`,
 	}
 	HandlerParams = &Info{
-		Code: "E0706", Title: `handler's parameter`,
-		Explain: "A handler is a closure or function of one parameter: the message.",
+		Code: "E0706", Title: `invalid parameter of a handler`,
+		Explain: "A handler is a closure or function with one parameter, the message.",
 		Bad: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a, b| "yes" }; }`,
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes" }; }`,
 	}
 	NotSerialisable = &Info{
-		Code: "E0707", Title: `handler's value has no JSON form`,
-		Explain: "What a handler gives is sent to the host as JSON.",
+		Code: "E0707", Title: `handler value cannot be encoded as JSON`,
+		Explain: "The value of a handler is sent to the host as JSON.",
 		Bad: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| { |x: Int| x } }; }`,
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| { "yes" } }; }`,
 	}
 	NeverSent = &Info{
-		Code: "E0708", Title: `host never sends this`,
-		Explain: "The manifest lists what the host sends; a handler for anything else never runs.",
+		Code: "E0708", Title: `message type that the host does not send`,
+		Explain: "The host's `message_types` in Concerto.toml do not contain this type, so the handler would never run.",
 		Bad: `host Q { connector: quiet }
 fn main() { let _r = listen Q.execute("go") { "progres" => |p| { emit("p", p); } }; }`,
 		Good: `host Q { connector: quiet }
 fn main() { let _r = listen Q.execute("go") { "progress" => |p| { emit("p", p); } }; }`,
 	}
 	Unanswered = &Info{
-		Code: "W0709", Title: `question without an answer`,
-		Explain: "A host that asks waits for an answer. Without a handler or default the person at the terminal is asked, and where there is none the host gets an error. `ask` as the handler declares that a person answers.",
+		Code: "W0709", Title: `question without a handler`,
+		Explain: "The host waits for an answer. Without a handler or a default, the person at the terminal is asked; without a terminal, the host receives an error. Use the handler `ask` to ask a person explicitly.",
 		Bad: `host W { connector: worker }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes" }; }`,
 		Good: `host W { connector: worker, question_default: "skip" }
@@ -120,24 +120,24 @@ fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes", "question
 	}
 	MisspeltType = &Info{
 		Code: "W0710", Title: `unusual message type`,
-		Explain: "Hosts may send any type, but one so near to a type of the protocol is likely misspelt.",
+		Explain: "A host can send any message type, but this one is so similar to a type of the protocol that it is probably misspelled.",
 		Bad: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes", "progres" => |p| { emit("p", p); } }; }`,
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes", "progress" => |p| { emit("p", p); } }; }`,
 	}
 	WrongMessage = &Info{
-		Code: "E0711", Title: `schema of another message`,
-		Explain: "Each message type of the protocol has its built-in schema; a handler that takes another's would refuse every message.",
+		Code: "E0711", Title: `handler has the schema of another message`,
+		Explain: "Each message type of the protocol has a built-in schema. A handler with the schema of another type would reject every message.",
 		Bad: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a: HostQuestion| a.question }; }`,
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a: HostApproval| a.description }; }`,
 	}
 	ListenDecorated = &Info{
-		Code: "W0712", Title: `listen to a decorated host`,
-		NoFix:   "the listen has to move into a function of its own, whose parameters its author chooses",
-		Explain: "A host's decorators stand around its `execute`. A listen runs handlers of the function it is in, a stream is gone over there, so it is that function which can be tried again or ended.",
+		Code: "W0712", Title: "`listen` on a decorated host",
+		NoFix:   "the programmer chooses the parameters of the new function",
+		Explain: "The decorators of a host apply to `execute`. They cannot repeat or stop the handlers of a `listen`, or the loop over a stream, in the calling function. Put these into a function and decorate that function.",
 		Bad: `@timeout(60)
 host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes" }; }`,

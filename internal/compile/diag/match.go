@@ -3,14 +3,14 @@ package diag
 // Patterns and matches.
 var (
 	MissingArm = &Info{
-		Code: "E0601", Title: `match is not exhaustive`,
-		Explain: "Every value of the subject needs an arm, so that no run can fall through.",
+		Code: "E0601", Title: `non-exhaustive match`,
+		Explain: "Every possible value needs a matching arm.",
 		Bad:     `fn f(b: Bool) -> Int { match b { true => 1 } }`,
 		Good:    `fn f(b: Bool) -> Int { match b { true => 1, false => 0 } }`,
 	}
 	Refutable = &Info{
-		Code: "E0602", Title: `pattern may not match`,
-		Explain: "let, for and parameters have no other way when a pattern does not match, so theirs always must.",
+		Code: "E0602", Title: `refutable pattern`,
+		Explain: "The pattern of a let, for or parameter must match every value.",
 		Bad:     `fn f(o: Option<Int>) -> Int { let Some(n) = o; n }`,
 		Good:    `fn f(o: Option<Int>) -> Int { let Some(n) = o else { return 0; }; n }`,
 	}
@@ -32,23 +32,23 @@ fn f(p: P?) -> Int { match p { Some(P { x }) => x, None => 0 } }`},
 	}
 	UpperCasePattern = &Info{
 		Code: "E0604", Title: `upper-case name in a pattern`,
-		Explain: "A name in a pattern binds a variable. One that looks like a variant or constant but is none is refused, so that a misspelt variant never matches everything.",
+		Explain: "A name in a pattern declares a variable. An upper-case name is rejected unless it is a variant or constant, because a misspelled variant would otherwise match every value.",
 		Bad: `enum L { Low, High }
 fn f(l: L) -> Int { match l { Low => 1, _ => 2 } }`,
 		Good: `enum L { Low, High }
 fn f(l: L) -> Int { match l { L::Low => 1, _ => 2 } }`,
 	}
 	OrPatternNames = &Info{
-		Code: "E0605", Title: `alternatives bind different names`,
-		NoFix:   "only its author knows what the name is to stand for there",
-		Explain: "Alternatives of a pattern bind the same names, of the same types.",
+		Code: "E0605", Title: `alternatives with different variables`,
+		NoFix:   "the intended value of the variable is unknown",
+		Explain: "All alternatives of a pattern must declare the same variables with the same types.",
 		Bad:     `fn f(p: (Int, Int)) -> Int { match p { (0, x) | (_, _) => x } }`,
 		Good:    `fn f(p: (Int, Int)) -> Int { match p { (0, x) | (x, _) => x } }`,
 	}
 	UnreachableArm = &Info{
 		Unnecessary: true,
 		Code:        "W0606", Title: `unreachable arm`,
-		Explain: "An arm behind others that take everything it would is never taken.",
+		Explain: "The arms before this one match all its values, so it is never selected.",
 		Bad:     `fn f(n: Int) -> Int { match n { _ => 1, 2 => 3 } }`,
 		Good:    `fn f(n: Int) -> Int { match n { 2 => 3, _ => 1 } }`,
 	}

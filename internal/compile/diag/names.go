@@ -4,7 +4,7 @@ package diag
 var (
 	UnknownName = &Info{
 		Code: "E0201", Title: `unknown name`,
-		Explain: "A name must be declared before it can be read: a variable, parameter, function, constant or other declaration in reach.",
+		Explain: "A name must be declared before it is used, as a variable, parameter, function, constant or other declaration in scope.",
 		Bad:     `fn main() { emit("n", cuont); }`,
 		Good:    `fn main() { let count = 1; emit("n", count); }`,
 		More: []Pair{
@@ -26,7 +26,7 @@ fn main() { emit("found", notes.query().from_key("x").len()); }`},
 	}
 	UnknownType = &Info{
 		Code: "E0202", Title: `unknown type`,
-		Explain: "A type is one of the built-in ones, or declared by struct, schema, enum or type.",
+		Explain: "A type is either built in or declared with struct, schema, enum or type.",
 		Bad:     `fn f(n: Integer) -> Bool { n == 1 }`,
 		Good:    `fn f(n: Int) -> Bool { n == 1 }`,
 		More: []Pair{
@@ -37,7 +37,7 @@ fn main() { emit("found", notes.query().from_key("x").len()); }`},
 	}
 	UnknownPath = &Info{
 		Code: "E0203", Title: `unknown path`,
-		Explain: "A path leads through a type, or through `std`, to something declared there.",
+		Explain: "A path names a declaration inside a type, or inside a module of `std`.",
 		Bad:     `fn main() { emit("x", Shape::Circle); }`,
 		Good: `enum Shape { Circle }
 fn main() { emit("x", Shape::Circle); }`,
@@ -48,7 +48,7 @@ fn main() { emit("x", Shape::Circle); }`,
 	}
 	UnknownField = &Info{
 		Code: "E0204", Title: `unknown field`,
-		Explain: "A struct, schema or error has the fields that its declaration lists.",
+		Explain: "A struct, schema or error has only the fields that its declaration lists.",
 		Bad: `struct P { name: String }
 fn f(p: P) -> String { p.nmae }`,
 		Good: `struct P { name: String }
@@ -67,7 +67,7 @@ fn main() { emit("text", A.execute("go")?.text); }`},
 	}
 	UnknownVariant = &Info{
 		Code: "E0205", Title: `unknown variant`,
-		Explain: "An enum has the variants that its declaration lists.",
+		Explain: "An enum has only the variants that its declaration lists.",
 		Bad: `enum Level { Low, High }
 fn main() { emit("l", Level::Hihg); }`,
 		Good: `enum Level { Low, High }
@@ -75,7 +75,7 @@ fn main() { emit("l", Level::High); }`,
 	}
 	UnknownMethod = &Info{
 		Code: "E0206", Title: `unknown method`,
-		Explain: "A method belongs to the type it is called on: from an impl, or from the library.",
+		Explain: "The type of the value does not have this method. Methods are declared in an `impl` block or in the standard library.",
 		Bad:     `fn f(s: String) -> String { s.upper_case() }`,
 		Good:    `fn f(s: String) -> String { s.to_upper() }`,
 		More: []Pair{
@@ -93,7 +93,7 @@ fn main() { emit("n", load().await.abs()); }`},
 	}
 	UnknownParameter = &Info{
 		Code: "E0207", Title: `unknown parameter`,
-		Explain: "A named argument names a parameter of the function.",
+		Explain: "A named argument must use the name of one of the function's parameters.",
 		Bad: `fn box(w: Int, h: Int = 1) -> Int { w * h }
 fn main() { emit("b", box(2, hight: 3)); }`,
 		Good: `fn box(w: Int, h: Int = 1) -> Int { w * h }
@@ -101,22 +101,22 @@ fn main() { emit("b", box(2, h: 3)); }`,
 	}
 	UnknownLabel = &Info{
 		Code: "E0208", Title: `unknown label`,
-		Explain: "A label after break or continue names a loop around it.",
+		Explain: "A label after break or continue must be the label of an enclosing loop.",
 		Bad:     `fn main() { for i in 0..3 { if i == 1 { break 'outer; } } }`,
 		Good:    `fn main() { 'outer: for i in 0..3 { if i == 1 { break 'outer; } } }`,
 	}
 	UnknownDecorator = &Info{
 		Code: "E0209", Title: `unknown decorator`,
-		Explain: "Decorators are the ones of the language; there are no others.",
+		Explain: "Only the decorators of the language exist. A program cannot declare its own.",
 		Bad: `@tset
 fn t() { }`,
 		Good: `@test
 fn t() { }`,
 	}
 	DuplicateName = &Info{
-		Code: "E0210", Title: `declared twice`,
-		NoFix:   "only its author knows which of the two is meant where the name stands",
-		Explain: "One name stands for one thing in its scope.",
+		Code: "E0210", Title: `duplicate declaration`,
+		NoFix:   "which of the declarations is intended is unknown",
+		Explain: "A name can be declared only once in its scope.",
 		Bad: `fn a() -> Int { 1 }
 fn a() -> Int { 2 }`,
 		Good: `fn a() -> Int { 1 }
@@ -126,16 +126,16 @@ impl Shape { fn Dot() -> Int { 1 } }`, `enum Shape { Dot, Circle(Int) }
 impl Shape { fn dots() -> Int { 1 } }`}},
 	}
 	DuplicateField = &Info{
-		Code: "E0211", Title: `field twice`,
-		Explain: "A field is declared, or given, once.",
+		Code: "E0211", Title: `duplicate field`,
+		Explain: "A field can be declared only once in its type, and given only once in a value.",
 		Bad:     `struct P { x: Int, x: Int }`,
 		Good:    `struct P { x: Int, y: Int }`,
 		More:    []Pair{{`const SIZES = { small: 1, small: 2 };`, `const SIZES = { small: 1, large: 2 };`}},
 	}
 	NotAType = &Info{
 		Code: "E0212", Title: `not a type`,
-		NoFix:   "only its author knows the type that is meant",
-		Explain: "Only a type can stand where a type is wanted.",
+		NoFix:   "the intended type is unknown",
+		Explain: "A type is required here, but the name refers to something else.",
 		Bad: `fn area() -> Int { 1 }
 fn f(x: area) -> Int { 1 }`,
 		Good: `fn area() -> Int { 1 }
@@ -143,25 +143,25 @@ fn f(_x: Int) -> Int { area() }`,
 	}
 	NotAValue = &Info{
 		Code: "E0213", Title: `not a value`,
-		Explain: "A type or a library function of a special form is no value to pass around.",
+		Explain: "A type, a module or a special library function cannot be used as a value.",
 		Bad: `struct P { x: Int }
 fn main() { emit("p", P); }`,
 		Good: `struct P { x: Int }
 fn main() { emit("p", P { x: 1 }); }`,
 	}
 	AliasCycle = &Info{
-		Code: "E0214", Title: `type stands for itself`,
-		NoFix:   "only its author knows what the type is made of",
-		Explain: "A type alias names another type; it cannot name itself.",
+		Code: "E0214", Title: `recursive type alias`,
+		NoFix:   "the intended type is unknown",
+		Explain: "A type alias cannot refer to itself, directly or through other aliases.",
 		Bad: `type A = B;
 type B = A;`,
 		Good: `type A = Array<Int>;
 type B = A;`,
 	}
 	ConstCycle = &Info{
-		Code: "E0215", Title: `constant defined by itself`,
-		NoFix:   "only its author knows the value",
-		Explain: "A constant is computed from literals and other constants, not from itself.",
+		Code: "E0215", Title: `constant depends on itself`,
+		NoFix:   "the intended value is unknown",
+		Explain: "A constant is computed from literals and other constants. It cannot depend on itself.",
 		Bad: `const A: Int = B + 1;
 const B: Int = A;`,
 		Good: `const A: Int = B + 1;
@@ -169,22 +169,22 @@ const B: Int = 1;`,
 	}
 	NotConstant = &Info{
 		Code: "E0216", Title: `not a constant`,
-		NoFix:   "a value that is known only at run time needs another place, which its author chooses",
-		Explain: "A constant expression is made of literals, operators, constants and names of declarations.",
+		NoFix:   "a value that is only known at run time must be computed elsewhere",
+		Explain: "A constant expression can contain only literals, operators, constants and names of declarations.",
 		Bad: `fn f() -> Int { 1 }
 const A: Int = f();`,
 		Good: `const A: Int = 1;`,
 	}
 	ConstZero = &Info{
 		Code: "E0217", Title: `division by zero in a constant`,
-		NoFix:   "only its author knows what is to be divided by",
-		Explain: "A constant is computed when compiling, so dividing by zero is found there.",
+		NoFix:   "the intended divisor is unknown",
+		Explain: "Constants are computed at compile time, so a division by zero is a compile-time error.",
 		Bad:     `const A: Int = 1 / 0;`,
 		Good:    `const A: Int = 1 / 2;`,
 	}
 	DecoratorPlace = &Info{
-		Code: "E0218", Title: `decorator out of place`,
-		Explain: "Each decorator belongs to certain declarations.",
+		Code: "E0218", Title: `decorator not allowed here`,
+		Explain: "Each decorator is allowed only on certain kinds of declarations.",
 		Bad: `@expect_fail
 fn t() { }`,
 		Good: `@test
@@ -194,20 +194,20 @@ fn t() { panic("x"); }`,
 	UnusedVariable = &Info{
 		Unnecessary: true,
 		Code:        "W0220", Title: `unused variable`,
-		Explain: "A variable that nothing reads is often a slip. A name that begins with `_` says that it is meant.",
+		Explain: "A variable that is never read is often a bug. Start its name with `_` if this is intended.",
 		Bad:     `fn main() { let n = 1; }`,
 		Good:    `fn main() { let _n = 1; }`,
 	}
 	UnknownTrait = &Info{
 		Code: "E0221", Title: `unknown trait`,
-		Explain: "A bound, or what an impl implements, is a trait that is declared.",
+		Explain: "A bound, and the trait of an `impl`, must be a declared trait.",
 		Bad:     `fn f<T: Shwo>(x: T) -> T { x }`,
 		Good: `trait Show { fn show(self) -> String; }
 fn f<T: Show>(x: T) -> T { x }`,
 	}
 	MissingMethod = &Info{
-		Code: "E0222", Title: `trait not implemented in full`,
-		Explain: "An impl of a trait declares every method that the trait has no default for.",
+		Code: "E0222", Title: `missing method of a trait`,
+		Explain: "An `impl` of a trait must implement every method that has no default body in the trait.",
 		Bad: `trait Show { fn show(self) -> String; }
 struct P { x: Int }
 impl Show for P { }`,
@@ -216,8 +216,8 @@ struct P { x: Int }
 impl Show for P { fn show(self) -> String { "${self.x}" } }`,
 	}
 	ExtraMethod = &Info{
-		Code: "E0223", Title: `method that the trait does not have`,
-		Explain: "An impl of a trait declares the methods of the trait; others go into an impl of the type alone.",
+		Code: "E0223", Title: `method is not part of the trait`,
+		Explain: "An `impl` of a trait can contain only the trait's methods. Put other methods into an `impl` block of the type itself.",
 		Bad: `trait Show { fn show(self) -> String { "" } }
 struct P { x: Int }
 impl Show for P { fn print(self) -> String { "${self.x}" } }`,
@@ -226,8 +226,8 @@ struct P { x: Int }
 impl Show for P { fn show(self) -> String { "${self.x}" } }`,
 	}
 	MethodSignature = &Info{
-		Code: "E0224", Title: `method unlike its trait's`,
-		Explain: "A method of a trait has the parameters and the result that the trait declares.",
+		Code: "E0224", Title: `method does not match its trait`,
+		Explain: "The parameters and the result type of a method must be the same as in the trait.",
 		Bad: `trait Show { fn show(self) -> String; }
 struct P { x: Int }
 impl Show for P { fn show(self) -> Int { self.x } }`,
@@ -236,8 +236,8 @@ struct P { x: Int }
 impl Show for P { fn show(self) -> String { "${self.x}" } }`,
 	}
 	DuplicateImpl = &Info{
-		Code: "E0225", Title: `trait implemented twice`,
-		Explain: "A trait has one impl for a type, whatever the type's arguments: they are gone at run time.",
+		Code: "E0225", Title: `duplicate trait implementation`,
+		Explain: "A type can implement a trait only once, whatever its type arguments are, because they do not exist at run time.",
 		Bad: `trait Show { fn show(self) -> String; }
 struct P { x: Int }
 impl Show for P { fn show(self) -> String { "a" } }
@@ -248,22 +248,22 @@ impl Show for P { fn show(self) -> String { "a" } }`,
 	}
 	Private = &Info{
 		Code: "E0226", Title: `private`,
-		Explain: "What is not `pub` is seen only in its module and the modules within.",
+		Explain: "A declaration without `pub` is visible only in its own module and the modules inside it.",
 		Bad: `mod vault { fn secret() -> Int { 42 } }
 fn main() { emit("s", vault::secret()); }`,
 		Good: `mod vault { pub fn secret() -> Int { 42 } }
 fn main() { emit("s", vault::secret()); }`,
 	}
 	ModuleFile = &Info{
-		Code: "E0227", Title: `no file for the module`,
-		Explain: "`mod x;` reads x.conc or x/mod.conc beside the module that declares it.",
+		Code: "E0227", Title: `module file not found`,
+		Explain: "`mod x;` loads x.conc or x/mod.conc from the directory of the module that declares it.",
 		Bad:     `mod nowhere;`,
 		Good:    `mod somewhere { }`,
 	}
 	ImportCycle = &Info{
-		Code: "E0228", Title: `import of itself`,
-		NoFix:   "only its author knows where the name is to come from",
-		Explain: "An import names something that is declared; it cannot lead back to itself.",
+		Code: "E0228", Title: `import cycle`,
+		NoFix:   "the intended source of the name is unknown",
+		Explain: "An import must refer to a declaration. It cannot refer to itself through other imports.",
 		Bad: `mod a { pub use b::x; }
 mod b { pub use a::x; }
 fn main() { a::x(); }`,
@@ -272,9 +272,9 @@ mod b { pub fn x() { } }
 fn main() { a::x(); }`,
 	}
 	HidesLibrary = &Info{
-		Code: "W0231", Title: `name of the library hidden`,
-		NoFix:   "a new name goes to every use, which is a rename and no repair",
-		Explain: "A declaration, or a `let`, may take a name of the library. The library's own cannot be used then, and messages that show the name leave open which is meant.",
+		Code: "W0231", Title: `name shadows the standard library`,
+		NoFix:   "the fix is to rename the declaration and all its uses",
+		Explain: "A declaration or `let` with the name of a library item hides that item. The item cannot be used in this scope, and messages with the name are ambiguous.",
 		Bad: `struct Response { code: Int }
 fn main() { emit("r", Response { code: 1 }); }`,
 		Good: `struct Reply { code: Int }
@@ -286,15 +286,15 @@ fn main() { emit("r", Reply { code: 1 }); }`,
 	UnusedImport = &Info{
 		Unnecessary: true,
 		Code:        "W0230", Title: `unused import`,
-		Explain: "An import that nothing uses is noise.",
+		Explain: "Nothing uses this import.",
 		Bad: `use std::json;
 fn main() { emit("x", 1); }`,
 		Good: `use std::json;
 fn main() { emit("x", json::stringify(1)); }`,
 	}
 	FileCycle = &Info{
-		Code: "E0229", Title: `files use each other`,
-		NoFix:   "only its author knows in which of the files what both use belongs",
-		Explain: "Each file is read before those that use it, so files do not use each other in a circle.",
+		Code: "E0229", Title: `cyclic dependency between files`,
+		NoFix:   "the programmer decides which file declares the shared parts",
+		Explain: "Each file is initialised before the files that use it, so files cannot depend on each other in a cycle.",
 	}
 )

@@ -12,18 +12,18 @@ import (
 
 // areas are the parts of the catalogue by the first digits of codes, in the order of the manual.
 var areas = []struct{ prefixes, title, doc string }{
-	{"00", "Characters", "What is no word of the language."},
-	{"01", "Grammar", "What does not follow the grammar."},
-	{"02", "Names", "What a name stands for, and who sees it."},
-	{"03", "Types", "What a value is, and what is wanted of it."},
+	{"00", "Characters", "Invalid characters, literals and names."},
+	{"01", "Grammar", "Programs that the grammar does not allow."},
+	{"02", "Names", "Declaration and visibility of names."},
+	{"03", "Types", "Types of values, and the types that are expected."},
 	{"04", "Calls", "Functions, methods and their arguments."},
-	{"05", "Variables and flow", "What may be changed, and what runs when."},
-	{"06", "Patterns", "Taking values apart."},
-	{"07", "Agents, hosts, tools, pipelines", "Declarations of what has an effect, and `listen`."},
+	{"05", "Variables and flow", "Mutability, assignment and the order of execution."},
+	{"06", "Patterns", "Patterns of `match`, `let`, `for` and parameters."},
+	{"07", "Agents, hosts, tools, pipelines", "Declarations with effects, and `listen`."},
 	{"08", "Manifest", "`Concerto.toml`."},
-	{"090", "Limits", "What no program written by hand comes near."},
-	{"091 092", "Tools of an application", "Files of tools, and the sections [tools.X] of `Concerto.toml`."},
-	{"10", "The compiler itself", "What is our mistake, not the program's."},
+	{"090", "Limits", "Limits that only generated programs reach."},
+	{"091 092", "Tools of an application", "Tool files, and the sections [tools.X] of `Concerto.toml`."},
+	{"10", "The compiler itself", "Bugs of the compiler."},
 }
 
 // referenceManifest is the Concerto.toml that the catalogue's programs are compiled with.
@@ -62,9 +62,9 @@ func Reference() string {
 
 <!-- written from the catalogue in diag/ by "make gen"; do not edit -->
 
-Every error and warning has a code. ` + "`concerto explain CODE`" + ` shows its entry in the terminal. Errors (E) keep a program from
-running, warnings (W) do not. Each entry has a program that gives this diagnostic and no other, and the same one repaired.
-Programs that name a connection or a host find this manifest beside them:
+Every error and warning has a code. ` + "`concerto explain CODE`" + ` shows its entry in the terminal. A program with errors (E) does not
+run; one with warnings (W) does. Each entry has a program that causes only this diagnostic, and a corrected program.
+Programs that use a connection or a host are compiled with this manifest:
 
 ` + "```toml page\n" + referenceManifest + "```\n")
 	all := slices.Clone(catalogue)

@@ -36,7 +36,7 @@ func TestTextLayout(t *testing.T) {
 	const text = "struct P { x: Int }\n\n\n\nfn f(x Int) {\n}\n"
 	f := source.NewFile("main.conc", []byte(text))
 	d := sample.At(spanOf(t, text, "Int", 1), "expected `:`, found `Int`").In(f).
-		Label(spanOf(t, text, "P", 0), "declared here").Hint("write `:` before `Int`\nand go on")
+		Label(spanOf(t, text, "P", 0), "declared here").Hint("add `:` before `Int`\nand go on")
 	want := "main.conc:5:8: error[E9999]: expected `:`, found `Int`\n" +
 		"  |\n" +
 		"1 | struct P { x: Int }\n" +
@@ -44,7 +44,7 @@ func TestTextLayout(t *testing.T) {
 		"...\n" +
 		"5 | fn f(x Int) {\n" +
 		"  |        ^^^\n" +
-		"  = hint: write `:` before `Int`\n" +
+		"  = hint: add `:` before `Int`\n" +
 		"          and go on\n"
 	if got := render(t, d); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

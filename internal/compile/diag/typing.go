@@ -3,8 +3,8 @@ package diag
 // Types and conversions.
 var (
 	Mismatch = &Info{
-		Code: "E0301", Title: `wrong type`,
-		Explain: "A value must be of the type wanted where it stands, or convert to it: an Int where a Float is wanted, a T where an Option<T> is.",
+		Code: "E0301", Title: `mismatched types`,
+		Explain: "A value must have the expected type or convert to it. An Int converts to Float, and a T to Option<T>.",
 		Bad:     `fn f() -> Int { "one" }`,
 		Good:    `fn f() -> Int { 1 }`,
 		More: []Pair{
@@ -35,8 +35,8 @@ fn main() { let p: Person = A.execute_with_schema<Person>("who?")?; emit("p", p)
 		},
 	}
 	NoJoin = &Info{
-		Code: "E0302", Title: `no common type`,
-		Explain: "The elements of a literal and the branches of an if or match have one type: the join of theirs.",
+		Code: "E0302", Title: `incompatible types`,
+		Explain: "The elements of a literal, and the branches of an if or match, must have a common type.",
 		Bad:     `fn main() { let xs = [1, "two"]; emit("xs", xs); }`,
 		Good:    `fn main() { let xs: Array<Any> = [1, "two"]; emit("xs", xs); }`,
 		More: []Pair{
@@ -44,27 +44,27 @@ fn main() { let p: Person = A.execute_with_schema<Person>("who?")?; emit("p", p)
 		},
 	}
 	CannotInfer = &Info{
-		Code: "E0303", Title: `type cannot be inferred`,
-		NoFix:   "only its author knows the type that is meant",
-		Explain: "An empty literal, or a generic call whose arguments say nothing, needs an annotation or a later use that fixes its type.",
+		Code: "E0303", Title: `cannot infer the type`,
+		NoFix:   "the intended type is unknown",
+		Explain: "The type of an empty literal, or of a generic call whose arguments do not determine it, must follow from an annotation or from a later use.",
 		Bad:     `fn main() { let xs = []; emit("n", xs.len()); }`,
 		Good:    `fn main() { let xs: Array<Int> = []; emit("n", xs.len()); }`,
 	}
 	MissingValue = &Info{
-		Code: "E0304", Title: `block without value`,
-		Explain: "A block that must give a value ends with an expression, or never reaches its end.",
+		Code: "E0304", Title: `block without a value`,
+		Explain: "A block whose value is used must end with an expression, or leave with return, throw or a similar statement.",
 		Bad:     `fn f(n: Int) -> Int { n + 1; }`,
 		Good:    `fn f(n: Int) -> Int { n + 1 }`,
 	}
 	MissingElse = &Info{
-		Code: "E0305", Title: `if without else`,
-		Explain: "An if that must give a value needs an else.",
+		Code: "E0305", Title: "`if` without `else`",
+		Explain: "An `if` whose value is used needs an `else`.",
 		Bad:     `fn f(n: Int) -> Int { if n > 0 { 1 } }`,
 		Good:    `fn f(n: Int) -> Int { if n > 0 { 1 } else { 0 } }`,
 	}
 	Operand = &Info{
-		Code: "E0306", Title: `operator does not take these`,
-		Explain: "Arithmetic takes numbers, `+` also two Strings or two arrays, `<` and its like numbers or Strings.",
+		Code: "E0306", Title: `invalid operand types`,
+		Explain: "Arithmetic operators take numbers. `+` also takes two Strings or two arrays. `<`, `<=`, `>` and `>=` take numbers or Strings.",
 		Bad:     `fn f() -> String { "n" + 1 }`,
 		Good:    `fn f() -> String { "n${1}" }`,
 		More: []Pair{
@@ -79,8 +79,8 @@ fn main() { emit("n", await load() * 2); }`},
 		},
 	}
 	NeverEqual = &Info{
-		Code: "E0307", Title: `never equal`,
-		Explain: "Values of types that share no value are never equal, so the comparison is a mistake.",
+		Code: "E0307", Title: `comparison is always false or always true`,
+		Explain: "Values of these two types are never equal, so the comparison has no purpose.",
 		Bad:     `fn f(n: Int) -> Bool { n == "1" }`,
 		Good:    `fn f(n: Int) -> Bool { n == 1 }`,
 		More: []Pair{
@@ -94,66 +94,66 @@ fn main() { if await load() == 1 { emit("n", 1); } }`},
 		},
 	}
 	NotOptional = &Info{
-		Code: "E0308", Title: `never None`,
-		Explain: "`??` replaces a None; on the left stands an Option.",
+		Code: "E0308", Title: "left side of `??` is never None",
+		Explain: "`??` replaces None by another value, so its left side must be an Option.",
 		Bad:     `fn f(n: Int) -> Int { n ?? 0 }`,
 		Good:    `fn f(n: Option<Int>) -> Int { n ?? 0 }`,
 	}
 	NotInUnion = &Info{
-		Code: "E0309", Title: `not in the union`,
-		Explain: "A string-literal union holds the strings it lists.",
+		Code: "E0309", Title: `string is not in the union`,
+		Explain: "A value of a string-literal union must be one of the listed strings.",
 		Bad:     `fn f() -> "low" | "high" { "medium" }`,
 		Good:    `fn f() -> "low" | "high" { "low" }`,
 	}
 	UnionMember = &Info{
-		Code: "E0310", Title: `not a string literal`,
-		NoFix:   "an enum in its place has names that its author chooses",
-		Explain: "Unions are unions of string literals.",
+		Code: "E0310", Title: `union member is not a string literal`,
+		NoFix:   "an enum needs names for its variants",
+		Explain: "A union can contain only string literals.",
 		Bad:     `type T = "low" | Int;`,
 		Good:    `type T = "low" | "high";`,
 	}
 	IntRange = &Info{
-		Code: "E0311", Title: `number out of range`,
+		Code: "E0311", Title: `integer out of range`,
 		Explain: "An Int has 64 bits.",
 		Bad:     `fn f() -> Int { 9223372036854775808 }`,
 		Good:    `fn f() -> Int { 9223372036854775807 }`,
 	}
 	BadCast = &Info{
-		Code: "E0312", Title: `impossible cast`,
-		Explain: "`as` converts Int to Float and back, checks an Any against a type, and a String against a union.",
+		Code: "E0312", Title: `invalid cast`,
+		Explain: "`as` converts between Int and Float, checks an Any against a type, and checks a String against a union.",
 		Bad:     `fn f(s: String) -> Int { s as Int }`,
 		Good:    `fn f(s: String) -> Int { s.parse_int().unwrap_or(0) }`,
 	}
 	Undecodable = &Info{
-		Code: "E0313", Title: `type cannot be made from data`,
-		NoFix:   "only its author knows from which data the value is to be made",
-		Explain: "What is decoded from JSON consists of scalars, arrays, maps with String keys, options, tuples, unions, schemas, structs and enums.",
+		Code: "E0313", Title: `type cannot be decoded`,
+		NoFix:   "which data describes the value is unknown",
+		Explain: "Values decoded from JSON consist of scalars, arrays, maps with String keys, options, tuples, unions, schemas, structs and enums.",
 		Bad:     `fn f(x: Any) -> fn(Int) -> Int { x as fn(Int) -> Int }`,
 		Good:    `fn f(x: Any) -> Array<Int> { x as Array<Int> }`,
 	}
 	TypeArguments = &Info{
 		Code: "E0314", Title: `wrong number of type arguments`,
-		Explain: "A type takes as many arguments as its declaration has parameters.",
+		Explain: "The number of type arguments must match the type parameters of the declaration.",
 		Bad:     `fn f(xs: Array<Int, Int>) -> Int { 1 }`,
 		Good:    `fn f(_xs: Array<Int>) -> Int { 1 }`,
 	}
 	MapKey = &Info{
-		Code: "E0315", Title: `not a map key`,
-		NoFix:   "only its author knows by what the values are to be found",
-		Explain: "Keys of a map are String, Int or Bool.",
+		Code: "E0315", Title: `invalid map key type`,
+		NoFix:   "the intended key is unknown",
+		Explain: "The keys of a map must be String, Int or Bool.",
 		Bad:     `fn f(m: Map<Float, Int>) -> Int { m.len() }`,
 		Good:    `fn f(m: Map<Int, Int>) -> Int { m.len() }`,
 	}
 	NotIndexable = &Info{
-		Code: "E0316", Title: `cannot be indexed`,
-		NoFix:   "only its author knows what was to be read",
-		Explain: "Arrays, maps and Strings are indexed; arrays and Strings sliced.",
+		Code: "E0316", Title: `value cannot be indexed`,
+		NoFix:   "the intended element is unknown",
+		Explain: "Arrays, maps and Strings can be indexed. Arrays and Strings can be sliced.",
 		Bad:     `fn f(n: Int) -> Int { n[0] }`,
 		Good:    `fn f(n: Array<Int>) -> Int { n[0] }`,
 	}
 	NotIterable = &Info{
-		Code: "E0317", Title: `cannot be gone over`,
-		Explain: "`for` goes over arrays, maps and ranges.",
+		Code: "E0317", Title: `value is not iterable`,
+		Explain: "`for` iterates over arrays, maps, ranges and other collections.",
 		Bad:     `fn main() { for i in 3 { emit("i", i); } }`,
 		Good:    `fn main() { for i in 0..3 { emit("i", i); } }`,
 		More: []Pair{
@@ -164,8 +164,8 @@ fn main() { for n in list()? { emit("n", n); } }`},
 		},
 	}
 	NotAStruct = &Info{
-		Code: "E0319", Title: `no named fields`,
-		Explain: "Braces with fields make structs, schema values and variants with named fields.",
+		Code: "E0319", Title: `type without named fields`,
+		Explain: "`Name { field: value }` creates structs, schema values and enum variants with named fields.",
 		Bad: `enum E { A(Int) }
 fn main() { emit("e", E::A { x: 1 }); }`,
 		Good: `enum E { A(Int) }
@@ -173,15 +173,15 @@ fn main() { emit("e", E::A(1)); }`,
 	}
 	MissingField = &Info{
 		Code: "E0320", Title: `missing field`,
-		Explain: "A struct literal gives every field without a default; a struct pattern names all fields or ends with `..`.",
+		Explain: "A struct literal must contain every field that has no default. A struct pattern must name all fields or end with `..`.",
 		Bad: `struct P { x: Int, y: Int }
 fn f() -> P { P { x: 1 } }`,
 		Good: `struct P { x: Int, y: Int }
 fn f() -> P { P { x: 1, y: 2 } }`,
 	}
 	QuestionOperand = &Info{
-		Code: "E0322", Title: "`?` on neither Result nor Option",
-		Explain: "`?` takes the value out of an Ok or Some and lets an Err or None leave.",
+		Code: "E0322", Title: "`?` on a value that is neither Result nor Option",
+		Explain: "`?` takes the value out of an Ok or Some, and returns an Err or None from the function.",
 		Bad:     `fn f(n: Int) -> Int { n? }`,
 		Good:    `fn f(n: Option<Int>) -> Int { n? }`,
 		More: []Pair{
@@ -191,45 +191,45 @@ fn main() { emit("n", await load()?); }`},
 		},
 	}
 	QuestionKind = &Info{
-		Code: "E0323", Title: "`?` has no place for this error",
-		Explain: "An Err has no place in an Option, a None none in a Result whose error cannot say so.",
+		Code: "E0323", Title: "`?` is incompatible with the result type",
+		Explain: "`?` on a Result needs a function that can return the error, and `?` on an Option one that can return None.",
 		Bad:     `fn f(r: Result<Int, String>) -> Option<Int> { Some(r? + 1) }`,
 		Good:    `fn f(r: Result<Int, String>) -> Option<Int> { Some(r.ok()? + 1) }`,
 	}
 	ErrorConversion = &Info{
-		Code: "E0324", Title: `error does not convert`,
-		Explain: "`?` passes an error on when it is of the function's error type, or when an `impl From` converts it.",
+		Code: "E0324", Title: `no conversion between error types`,
+		Explain: "`?` can return an error of the function's error type, or one that an `impl From` converts to it.",
 		Bad: `fn a() -> Result<Int, String> { Err("x") }
 fn b() -> Result<Int, ToolError> { Ok(a()? + 1) }`,
 		Good: `fn a() -> Result<Int, String> { Err("x") }
 fn b() -> Result<Int, String> { Ok(a()? + 1) }`,
 	}
 	BadFrom = &Info{
-		Code: "E0325", Title: `incomplete From`,
-		Explain: "An `impl From<A> for B` holds the one function that converts.",
+		Code: "E0325", Title: "incomplete `impl From`",
+		Explain: "An `impl From<A> for B` contains exactly one function, `from`.",
 		Bad: `struct B { s: String }
 impl From<String> for B { fn make(s: String) -> B { B { s: s } } }`,
 		Good: `struct B { s: String }
 impl From<String> for B { fn from(s: String) -> B { B { s: s } } }`,
 	}
 	ThrowValue = &Info{
-		Code: "E0326", Title: `cannot be thrown`,
-		NoFix:   "only its author knows which error is meant",
-		Explain: "An error is a value that says what went wrong.",
+		Code: "E0326", Title: `value cannot be thrown`,
+		NoFix:   "the intended error is unknown",
+		Explain: "The operand of `throw` must be an error, or plain data that describes one.",
 		Bad:     `fn main() { throw nil; }`,
 		Good:    `fn main() { throw ToolError::new("broken"); }`,
 	}
 	VariantValue = &Info{
-		Code: "E0327", Title: `variant without its values`,
-		Explain: "A variant with a payload is made by giving it.",
+		Code: "E0327", Title: `missing values of a variant`,
+		Explain: "A variant with a payload must be created with its values.",
 		Bad: `enum E { A(Int) }
 fn main() { emit("e", E::A); }`,
 		Good: `enum E { A(Int) }
 fn main() { emit("e", E::A(1)); }`,
 	}
 	EmitType = &Info{
-		Code: "E0328", Title: `emit without answer`,
-		Explain: "Only an awaited emit has an answer, so only it has a type for it.",
+		Code: "E0328", Title: "`emit` without an answer",
+		Explain: "Only an awaited `emit` returns an answer, so only it can have a type argument.",
 		Bad:     `fn main() { emit<Int>("n", 1); }`,
 		Good:    `fn main() { let _n = await emit<Int>("n", 1); }`,
 		More: []Pair{
@@ -237,8 +237,8 @@ fn main() { emit("e", E::A(1)); }`,
 		},
 	}
 	BoundNotMet = &Info{
-		Code: "E0329", Title: `bound not met`,
-		Explain: "A type argument implements the traits that its parameter is bound by.",
+		Code: "E0329", Title: `trait bound not satisfied`,
+		Explain: "A type argument must implement the traits that bound its type parameter.",
 		Bad: `trait Show { fn show(self) -> String; }
 fn f<T: Show>(x: T) -> String { x.show() }
 fn main() { emit("x", f(1)); }`,
@@ -248,16 +248,16 @@ fn f<T: Show>(x: T) -> String { x.show() }
 fn main() { emit("x", f(1)); }`,
 	}
 	AwaitedTasks = &Info{
-		Code: "W0332", Title: `await of what holds tasks`,
-		Explain: "`await` waits for one task. A collection of tasks is a value already: its tasks are awaited one by one, which takes no longer, since all of them have been started.",
+		Code: "W0332", Title: "`await` on a collection of tasks",
+		Explain: "`await` waits for one task. To wait for a collection of tasks, await each of them. They all run already, so this takes no longer.",
 		Bad: `async fn area(n: Int) -> Int { n * n }
 fn main() { let tasks = [1, 2].map(|n| area(n)); emit("areas", (await tasks).len()); }`,
 		Good: `async fn area(n: Int) -> Int { n * n }
 fn main() { let tasks = [1, 2].map(|n| area(n)); emit("areas", tasks.map(|t| await t)); }`,
 	}
 	MethodAsKey = &Info{
-		Code: "W0333", Title: `a map's method without its call`,
-		Explain: "`m.name` reads the key `name` of a map. A method is called with parentheses; a key that is named like one is read by `m[\"len\"]`.",
+		Code: "W0333", Title: `method of a map used as a key`,
+		Explain: "`m.name` reads the key `name` of a map. Add parentheses to call a method. Write `m[\"len\"]` to read a key that has the name of a method.",
 		Bad:     `fn main() { let m = {"a": 1}; emit("n", m.len ?? 0); }`,
 		Good:    `fn main() { let m = {"a": 1}; emit("n", m.len()); }`,
 		More: []Pair{
@@ -265,20 +265,20 @@ fn main() { let tasks = [1, 2].map(|n| area(n)); emit("areas", tasks.map(|t| awa
 		},
 	}
 	NegativeIndex = &Info{
-		Code: "W0334", Title: `an index below 0`,
-		Explain: "Elements are numbered from 0, and none has a number below that: the run would end with an error here.",
+		Code: "W0334", Title: `negative index`,
+		Explain: "Indices start at 0. A negative index always fails at run time.",
 		Bad:     `fn main() { let xs = [1, 2]; emit("last", xs[-1]); }`,
 		Good:    `fn main() { let xs = [1, 2]; emit("last", xs[xs.len() - 1]); }`,
 	}
 	PlainBraces = &Info{
-		Code: "W0335", Title: "a variable's name in braces without `$`",
-		Explain: "A value is put into text by `${name}`. Braces alone are characters like others.",
+		Code: "W0335", Title: "name in braces without `$`",
+		Explain: "`${name}` inserts a value into a string. Braces without `$` are ordinary characters.",
 		Bad:     `fn main() { let name = "Ann"; emit("greeting", "Hello {name}"); }`,
 		Good:    `fn main() { let name = "Ann"; emit("greeting", "Hello ${name}"); }`,
 	}
 	ShownWrapped = &Info{
-		Code: "W0331", Title: `Result, Option or Task shown as it is`,
-		Explain: "What is put into text, printed or emitted should be what a Result, Option or Task holds. A model that is handed a Result reads `{\"ok\": …}`, one that is handed a Task its number. An `Option<Any>`, as any member of JSON is, may be shown: nil is one of its values.",
+		Code: "W0331", Title: `Result, Option or Task used as text`,
+		Explain: "Text, output and emitted values should contain the value inside a Result, Option or Task. Otherwise a model reads `{\"ok\": …}` for a Result, or the number of a Task. `Option<Any>`, such as a member of a JSON object, is accepted because nil is one of its values.",
 		Bad: `agent Writer uses demo { }
 agent Critic uses demo { }
 fn main() { let text = Writer.execute("a line"); let _ = Critic.execute("judge: ${text}"); }`,
@@ -293,8 +293,8 @@ fn main() { emit("sum", await sum()); }`},
 		},
 	}
 	EndlessType = &Info{
-		Code: "E0330", Title: `type without a finite value`,
-		Explain: "A type whose every value holds another value of the type can never be made. Somewhere it has to end: an Option, an Array, a Map or a variant without one.",
+		Code: "E0330", Title: `recursive type of infinite size`,
+		Explain: "A value of this type would contain another value of the same type without end. Use an Option, an Array, a Map or a variant without such a value to end the recursion.",
 		Bad: `struct Node { value: Int, next: Node }
 fn main() { }`,
 		Good: `struct Node { value: Int, next: Option<Node> }

@@ -28,7 +28,7 @@ func (r *reader) toml() (*node, map[string]any, bool) {
 		skipped = len(bom)
 	}
 	if at := invalidUTF8(text); at >= 0 {
-		r.add(diag.ManifestSyntax.At(source.Span{Start: source.Pos(at), End: source.Pos(at + 1)}, "byte 0x%02x is not UTF-8", text[at]).
+		r.add(diag.ManifestSyntax.At(source.Span{Start: source.Pos(at), End: source.Pos(at + 1)}, "invalid UTF-8: byte 0x%02x", text[at]).
 			Hint("save the file as UTF-8"))
 		return nil, nil, false
 	}
@@ -42,7 +42,7 @@ func (r *reader) toml() (*node, map[string]any, bool) {
 	clean := append(bytes.Repeat([]byte{' '}, skipped), text[skipped:]...)
 	root, twice := scan(clean)
 	if twice != nil {
-		r.add(diag.ManifestSyntax.At(twice.key, "`%s` is defined twice", twice.name).Hint("keep one of them"))
+		r.add(diag.ManifestSyntax.At(twice.key, "duplicate key `%s`", twice.name).Hint("keep one of them"))
 		return nil, nil, false
 	}
 	return root, values, true
@@ -65,14 +65,14 @@ func invalidUTF8(text []byte) int {
 var rewordings = []struct {
 	pattern, message, hint string
 }{
-	{`^Key '(.*)' has already been defined`, "`$1` is defined twice", "keep one of them"},
-	{`(?s)^expected value but found "(.*)" instead`, "`$1` is not a value", "put text in quotes: \"$1\""},
-	{`^strings cannot contain newlines`, "this string does not end on its line", "close it with a quote, or use \"\"\" for several lines"},
+	{`^Key '(.*)' has already been defined`, "duplicate key `$1`", "keep one of them"},
+	{`(?s)^expected value but found "(.*)" instead`, "invalid value `$1`", "put text in quotes: \"$1\""},
+	{`^strings cannot contain newlines`, "unterminated string", "close it with a quote, or use \"\"\" for several lines"},
 	{`^files cannot contain NULL bytes`, "the file is not UTF-8 text", "save it as UTF-8"},
-	{`^unexpected EOF; expected key separator '='`, "the line is no `key = value`", "write `key = value`, or [name] to open a table"},
-	{`^(\S+) is out of range for int64`, "$1 does not fit into 64 bits", "write the number in quotes"},
-	{`(?s)^expected a top-level item to end with a newline, comment, or EOF, but got (.*) instead`, "expected the end of the line, found $1", "one key stands on one line; put text in quotes"},
-	{`(?s)^expected '\.' or '\]' to end table name, but got (.*) instead`, "expected `]` after the table's name, found $1", "write the header as [name]"},
+	{`^unexpected EOF; expected key separator '='`, "expected `key = value`", "write `key = value`, or [name] to open a table"},
+	{`^(\S+) is out of range for int64`, "$1 does not fit into a 64-bit integer", "write the number in quotes"},
+	{`(?s)^expected a top-level item to end with a newline, comment, or EOF, but got (.*) instead`, "expected end of line, found $1", "write one key per line, and put text in quotes"},
+	{`(?s)^expected '\.' or '\]' to end table name, but got (.*) instead`, "expected `]` after the name of the table, found $1", "write the header as [name]"},
 	{`(?s)^expected a comma \(','\) or array terminator \('\]'\), but got (.*)`, "expected `,` or `]`, found $1", "separate elements with commas and close the array with ]"},
 }
 
@@ -80,7 +80,7 @@ var rewordings = []struct {
 func (r *reader) syntax(err error, skipped int) {
 	var pe toml.ParseError
 	if !errors.As(err, &pe) {
-		r.add(diag.ManifestSyntax.At(source.Span{}, "%v", err).Hint("see https://toml.io for the form"))
+		r.add(diag.ManifestSyntax.At(source.Span{}, "%v", err).Hint("see https://toml.io for the syntax"))
 		return
 	}
 	start := min(pe.Position.Start+skipped, len(r.file.Text))
@@ -95,7 +95,7 @@ func (r *reader) syntax(err error, skipped int) {
 		if len(m) > 1 {
 			group = m[1]
 		}
-		if strings.HasSuffix(w.message, "is not a value") {
+		if strings.HasPrefix(w.message, "invalid value") {
 			// The decoder stops at the first digit of a word.
 			span.End = span.Start + source.Pos(bareWord(r.file.Text[start:]))
 			group = r.file.Slice(span)
@@ -126,10 +126,10 @@ func (r *reader) json() (*node, any, bool) {
 		at++
 	}
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err, at = errors.New("the text ends too early"), len(r.file.Text)
+		err, at = errors.New("unexpected end of file"), len(r.file.Text)
 	}
 	r.add(diag.ManifestSyntax.At(source.Span{Start: source.Pos(at), End: source.Pos(at)}, "the script is not JSON: %v", err).
-		Hint("a script is a JSON array of replies: [{\"text\": \"yes\"}]"))
+		Hint("write a JSON array of replies: [{\"text\": \"yes\"}]"))
 	return nil, nil, false
 }
 
@@ -141,14 +141,14 @@ func (r *reader) jsonValue() (n *node, v any, at int, err error) {
 	}
 	if r.form == inYAML {
 		d.twice = func(first, second *node) {
-			r.add(diag.ToolKeyTwice.At(second.key, "`%s` stands twice here", second.name).Label(first.key, "the first one").Hint("keep one of them"))
+			r.add(diag.ToolKeyTwice.At(second.key, "duplicate key `%s`", second.name).Label(first.key, "the first one").Hint("keep one of them"))
 		}
 	}
 	d.dec.UseNumber()
 	n, v, err = d.value(0)
 	if err == nil {
 		if _, extra := d.dec.Token(); extra != io.EOF {
-			err = errors.New("text after the value")
+			err = errors.New("unexpected text after the value")
 		}
 	}
 	return n, v, min(int(d.dec.InputOffset())+d.skipped, len(r.file.Text)), err
@@ -183,7 +183,7 @@ func (d *jsonReader) value(depth int) (*node, any, error) {
 	case err != nil:
 		return nil, nil, err
 	case depth > deepest:
-		return nil, nil, fmt.Errorf("values are nested deeper than %d", deepest)
+		return nil, nil, fmt.Errorf("values nested more than %d levels deep", deepest)
 	}
 	n := &node{value: source.Span{Start: start, End: source.Pos(int(d.dec.InputOffset()) + d.skipped)}}
 	var v any = t
@@ -230,7 +230,7 @@ func (d *jsonReader) object(n *node, depth int) (any, error) {
 		c.name, c.key = name, source.Span{Start: start, End: end}
 		switch first := n.child(name); {
 		case first != nil && d.twice == nil:
-			return nil, errors.New("member " + strconv.Quote(name) + " stands twice in one object")
+			return nil, errors.New("duplicate key " + strconv.Quote(name) + " in an object")
 		case first != nil:
 			d.twice(first, c)
 			continue

@@ -73,7 +73,7 @@ func (e *encoder) float(n *node, f float64) {
 	if math.IsInf(f, 0) || math.IsNaN(f) {
 		e.ok = false
 		e.r.add(e.r.kinds.param.At(n.value, "%s cannot be sent as JSON", e.r.file.Slice(n.value)).
-			Hint("write a finite number, or the text in quotes"))
+			Hint("write a finite number, or text in quotes"))
 		return
 	}
 	format := byte('f')

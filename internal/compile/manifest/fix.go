@@ -117,7 +117,7 @@ func (r *reader) withoutName(n *node, values map[string]any, read func(n *node, 
 		}
 	}
 	section := n.name + "." + text
-	d := r.kinds.typ.At(key.key, "`%s` belongs to a section with a name, not to [%s]", key.name, n.name)
+	d := r.kinds.typ.At(key.key, "`%s` must be in a section with a name, not in [%s]", key.name, n.name)
 	r.add(d.Hint("write `[%s]` instead of `[%s]`", section, n.name))
 	if text == "NAME" {
 		r.m.Nameless = true

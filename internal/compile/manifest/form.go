@@ -82,8 +82,8 @@ func (r *reader) schema(n *node, v any, shown string) (json.RawMessage, bool) {
 	before := r.list.Errors()
 	_, mistakes := jsonschema.Compile(text)
 	for _, m := range mistakes {
-		r.add(diag.ToolSchema.At(n.find(m.Pointer), "`%s` is no JSON Schema: /%s%s: %s", shown, n.name, m.Pointer, m.Why).
-			Hint("%s", r.inForm("a schema is like `{ type = \"object\", properties = { sql = { type = \"string\" } } }`")))
+		r.add(diag.ToolSchema.At(n.find(m.Pointer), "`%s` is not a valid JSON Schema: /%s%s: %s", shown, n.name, m.Pointer, m.Why).
+			Hint("%s", r.inForm("write a schema such as `{ type = \"object\", properties = { sql = { type = \"string\" } } }`")))
 	}
 	if n.name == "parameters" && len(mistakes) == 0 && values["type"] != "object" {
 		at := n.value
@@ -92,7 +92,7 @@ func (r *reader) schema(n *node, v any, shown string) (json.RawMessage, bool) {
 		} else {
 			at = firstLine(r.file, at)
 		}
-		r.add(diag.ToolSchema.At(at, "`%s` must be the schema of an object: /%s/type: must be \"object\"", shown, n.name).Hint("%s", r.inForm("write `type = \"object\"` into it, and what it takes into `properties`")))
+		r.add(diag.ToolSchema.At(at, "`%s` must be the schema of an object: /%s/type: must be \"object\"", shown, n.name).Hint("%s", r.inForm("add `type = \"object\"`, and put the arguments into `properties`")))
 	}
 	if r.list.Errors() > before {
 		return nil, true

@@ -46,7 +46,7 @@ func unknownKey(kind, doc string) Key {
 // checkSecret says why a text does not name one variable.
 func checkSecret(text string) error {
 	if !variable().MatchString(text) || strings.Contains(text, "*") {
-		return errors.New("a variable of the environment is named here, in full")
+		return errors.New("write the full name of an environment variable")
 	}
 	return nil
 }
@@ -56,9 +56,9 @@ func checkRedact(text string) error {
 	re, err := regexp.Compile(text)
 	switch {
 	case err != nil:
-		return fmt.Errorf("it is no regular expression: %w", err)
+		return fmt.Errorf("not a valid regular expression: %w", err)
 	case re.MatchString(""):
-		return errors.New("it matches an empty text, and so everywhere")
+		return errors.New("it matches an empty text, and therefore every position")
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func checkRedact(text string) error {
 // does: in TOML a name with dots stands in quotes.
 func (r *reader) networkHost(n *node, v any, section string) bool {
 	if _, dotted := v.(map[string]any); dotted {
-		r.wrong(n, v, section+"."+n.name, "a string").Hint("put the host's name in quotes: `\"api.example.com\" = \"retry\"`")
+		r.wrong(n, v, section+"."+n.name, "a string").Hint("put the name of the network host in quotes: `\"api.example.com\" = \"retry\"`")
 		return false
 	}
 	if near := suggest.Nearest(n.name, unknownKinds); near != "" && !strings.Contains(n.name, ".") {

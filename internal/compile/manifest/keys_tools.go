@@ -77,7 +77,7 @@ var toolKeys = []Key{
 // checkNeed says why a text is nothing that a tool may require.
 func checkNeed(text string) error {
 	if what, ok := strings.CutPrefix(text, "render:"); !ok || what == "" {
-		return fmt.Errorf("what can be required is \"render:TYPE\", such as \"render:image/png\"")
+		return fmt.Errorf("a requirement must have the form \"render:TYPE\", such as \"render:image/png\"")
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func checkNeed(text string) error {
 // checkVariable says why a text does not name one variable.
 func checkVariable(text string) error {
 	if strings.Contains(text, "*") {
-		return fmt.Errorf("a tool gets variables by their whole names")
+		return fmt.Errorf("a tool needs the full names of its variables")
 	}
 	return nil
 }

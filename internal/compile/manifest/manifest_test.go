@@ -426,20 +426,20 @@ func TestParams(t *testing.T) {
 
 func TestDiagnostics(t *testing.T) {
 	for _, c := range []struct{ name, toml, want string }{
-		{"bare text", "[hosts.w]\ncommand = python3\n", "2:11: E0801: `python3` is not a value (put text in quotes: \"python3\")\n"},
-		{"key twice", "a = 1\na = 2\n", "2:1: E0801: `a` is defined twice (keep one of them)\n"},
-		{"dotted key twice", "hosts.w.command = \"a\"\nhosts = 2\n", "2:1: E0801: `hosts` is defined twice (keep one of them)\n"},
-		{"open string", "[project]\nname = \"x\n", "2:10: E0801: this string does not end on its line (close it with a quote, or use \"\"\" for several lines)\n"},
-		{"not utf-8", "a = \"\xff\"\n", "1:6: E0801: byte 0xff is not UTF-8 (save the file as UTF-8)\n"},
-		{"open header", "[project\nname = 1\n", "1:9: E0801: expected `]` after the table's name, found '\\n' (write the header as [name])\n"},
+		{"bare text", "[hosts.w]\ncommand = python3\n", "2:11: E0801: invalid value `python3` (put text in quotes: \"python3\")\n"},
+		{"key twice", "a = 1\na = 2\n", "2:1: E0801: duplicate key `a` (keep one of them)\n"},
+		{"dotted key twice", "hosts.w.command = \"a\"\nhosts = 2\n", "2:1: E0801: duplicate key `hosts` (keep one of them)\n"},
+		{"open string", "[project]\nname = \"x\n", "2:10: E0801: unterminated string (close it with a quote, or use \"\"\" for several lines)\n"},
+		{"not utf-8", "a = \"\xff\"\n", "1:6: E0801: invalid UTF-8: byte 0xff (save the file as UTF-8)\n"},
+		{"open header", "[project\nname = 1\n", "1:9: E0801: expected `]` after the name of the table, found '\\n' (write the header as [name])\n"},
 		{"vendors", "[hosts.a]\ntransport = \"claude-code\"\nmode = \"acceptEdits\"\nsettings = [\"user\"]\n[hosts.b]\ntransport = \"codex\"\nsandbox = \"read-only\"\n" +
 			"[hosts.c]\ntransport = \"acp\"\ncommand = \"gemini\"\nmode = \"yolo\"\nunsafe_mode = true\n", ""},
-		{"acp without a command", "[hosts.a]\ntransport = \"acp\"\n", "1:8: E0804: [hosts.a] has no `command` (add `command = \"…\"`: the program that plays this host)\n"},
-		{"key of another transport", "[hosts.a]\ncommand = \"c\"\nmodel = \"m\"\n", "3:1: E0806: [hosts.a] has the transport `stdio`, which does not heed `model` (leave it out: it is for claude-code, codex, acp)\n"},
+		{"acp without a command", "[hosts.a]\ntransport = \"acp\"\n", "1:8: E0804: [hosts.a] has no `command` (add `command = \"…\"`, the program to start for this host)\n"},
+		{"key of another transport", "[hosts.a]\ncommand = \"c\"\nmodel = \"m\"\n", "3:1: E0806: [hosts.a] has transport `stdio`, which does not support `model` (remove it: only these transports support it: claude-code, codex, acp)\n"},
 		{"modes", "[hosts.a]\ntransport = \"claude-code\"\nmode = \"bypassPermissions\"\n[hosts.b]\ntransport = \"claude-code\"\nmode = \"fast\"\nsettings = [\"mine\"]\n",
-			"3:8: E0803: mode `bypassPermissions` lets the agent act without asking (add `unsafe_mode = true` if that is what you want)\n" +
+			"3:8: E0803: mode `bypassPermissions` lets the agent act without approval (add `unsafe_mode = true` if this is intended)\n" +
 				"6:8: E0803: unknown mode \"fast\" (the modes are default, acceptEdits, plan)\n" +
-				"7:12: E0803: unknown settings \"mine\" (there are user, project, local)\n"},
+				"7:12: E0803: unknown settings \"mine\" (the settings are user, project, local)\n"},
 		{"what a host may do", "[hosts.a]\ncommand = \"c\"\n[hosts.a.permissions]\nread = [\"~bob\"]\nwrite = [\"\"]\ndeny = [\"a[\", \"../x\"]\ncommands = { allow = [\" \"], dney = [] }\ndefault = \"no\"\n",
 			"4:9: E0803: \"~bob\" in `hosts.a.permissions.read`: `~bob` is nobody's home here (write `read = [\".\"]`)\n" +
 				"5:10: E0803: \"\" in `hosts.a.permissions.write`: it names nothing: `.` is the manifest's directory (write `write = [\"src\"]`)\n" +
@@ -447,64 +447,64 @@ func TestDiagnostics(t *testing.T) {
 				"6:15: E0803: \"../x\" in `hosts.a.permissions.deny`: `..` in a glob matches nothing (write `deny = [\".env\", \"secrets/**\"]`)\n" +
 				"7:23: E0803: \" \" in `hosts.a.permissions.commands.allow`: it names nothing (write `allow = [\"go test *\"]`)\n" +
 				"7:29: W0801: unknown key `dney` in [hosts.a.permissions.commands] (did you mean `deny`?)\n" +
-				"8:11: E0803: unknown default \"no\" (`default` is \"ask\", \"allow\" or \"deny\")\n"},
+				"8:11: E0803: unknown default \"no\" (`default` must be \"ask\", \"allow\" or \"deny\")\n"},
 		{"unknown top level", "[host.w]\ncommand = \"x\"\n", "1:2: W0801: unknown key `host` in the manifest (did you mean `hosts`?)\n"},
 		{"unknown key", "[project]\nnmae = \"x\"\n", "2:1: W0801: unknown key `nmae` in [project] (did you mean `name`?)\n"},
-		{"unknown key far off", "[project]\nzzzzzz = \"x\"\n", "2:1: W0801: unknown key `zzzzzz` in [project] (known keys here: name, version, entry)\n"},
+		{"unknown key far off", "[project]\nzzzzzz = \"x\"\n", "2:1: W0801: unknown key `zzzzzz` in [project] (the keys of this section are name, version, entry)\n"},
 		{"unknown nested", "[connections.c]\nprovider = \"openai\"\nretry = { max_atempts = 2 }\n", "3:11: W0801: unknown key `max_atempts` in [connections.c.retry] (did you mean `max_attempts`?)\n"},
-		{"a key written down", "[connections.c]\nprovider = \"openai\"\napi_key = \"sk\"\n", "3:1: W0801: unknown key `api_key` in [connections.c] (name the environment variable that holds the key: `api_key_env = \"…\"`)\n"},
-		{"section is no table", "hosts = 3\n", "1:9: E0802: `hosts` takes a table, not an integer\n"},
+		{"a key written down", "[connections.c]\nprovider = \"openai\"\napi_key = \"sk\"\n", "3:1: W0801: unknown key `api_key` in [connections.c] (set the name of the environment variable with the key: `api_key_env = \"…\"`)\n"},
+		{"section is no table", "hosts = 3\n", "1:9: E0802: `hosts` must be a table, not an integer\n"},
 		{"a connection without a name", "[connections]\nname = \"main\"\nprovider = \"scripted\"\nreplies = [{ text = \"ok\" }]\n",
-			"3:1: E0802: `provider` belongs to a section with a name, not to [connections] (write `[connections.main]` instead of `[connections]`)\n"},
+			"3:1: E0802: `provider` must be in a section with a name, not in [connections] (write `[connections.main]` instead of `[connections]`)\n"},
 		{"a host without a name, beside one", "[hosts]\ncommand = \"x\"\n[hosts.w]\ncommand = \"x\"\n",
-			"2:1: E0802: `command` belongs to a section with a name, not to [hosts] (write `[hosts.NAME]` instead of `[hosts]`)\n"},
-		{"host is no table", "[hosts]\nw = \"x\"\n", "2:5: E0802: `hosts.w` takes a table, not a string\n"},
+			"2:1: E0802: `command` must be in a section with a name, not in [hosts] (write `[hosts.NAME]` instead of `[hosts]`)\n"},
+		{"host is no table", "[hosts]\nw = \"x\"\n", "2:5: E0802: `hosts.w` must be a table, not a string\n"},
 		{"wrong types", "[hosts.w]\ncommand = 1\nargs = \"x\"\ntimeout = true\ninstances = 1.5\nenv = []\nparams = 3\n",
-			"2:11: E0802: `hosts.w.command` takes a string, not an integer (write `command = \"1\"`)\n" +
-				"3:8: E0802: `hosts.w.args` takes an array of strings, not a string (write `args = [\"hosts/worker.py\"]`)\n" +
-				"4:11: E0802: `hosts.w.timeout` takes a number (seconds), not a boolean (write `timeout = 120`)\n" +
-				"5:13: E0802: `hosts.w.instances` takes an integer, not a float (write `instances = 2`)\n" +
-				"6:7: E0802: `hosts.w.env` takes a table of strings, not an array (write `env = { MODE = \"fast\" }`)\n" +
-				"7:10: E0802: `hosts.w.params` takes a table, not an integer (write `params = { model = \"opus\" }`)\n"},
+			"2:11: E0802: `hosts.w.command` must be a string, not an integer (write `command = \"1\"`)\n" +
+				"3:8: E0802: `hosts.w.args` must be an array of strings, not a string (write `args = [\"hosts/worker.py\"]`)\n" +
+				"4:11: E0802: `hosts.w.timeout` must be a number (seconds), not a boolean (write `timeout = 120`)\n" +
+				"5:13: E0802: `hosts.w.instances` must be an integer, not a float (write `instances = 2`)\n" +
+				"6:7: E0802: `hosts.w.env` must be a table of strings, not an array (write `env = { MODE = \"fast\" }`)\n" +
+				"7:10: E0802: `hosts.w.params` must be a table, not an integer (write `params = { model = \"opus\" }`)\n"},
 		{"wrong elements", "[hosts.w]\ncommand = \"c\"\nargs = [\"a\", 2]\nenv = { A = 1979-05-27 07:32:00, B = \"b\" }\n",
-			"3:14: E0802: `hosts.w.args` takes strings, not an integer (put the element in quotes)\n" +
-				"4:13: E0802: `hosts.w.env.A` takes a string, not a date or time (put the value in quotes)\n"},
+			"3:14: E0802: `hosts.w.args` must be strings, not an integer (put the element in quotes)\n" +
+				"4:13: E0802: `hosts.w.env.A` must be a string, not a date or time (put the value in quotes)\n"},
 		{"unknown provider", "[connections.c]\nprovider = \"antropic\"\n", "2:12: E0803: unknown provider \"antropic\" (did you mean \"anthropic\"?)\n"},
-		{"unknown provider far off", "[connections.c]\nprovider = \"x\"\n", "2:12: E0803: unknown provider \"x\" (`provider` is \"openai\", \"anthropic\", \"gemini\", \"ollama\", \"azure\", \"vertex\", \"bedrock\" or \"scripted\")\n"},
-		{"bad transport", "[hosts.w]\ntransport = \"carrier pigeon\"\ncommand = \"c\"\n", "2:13: E0803: unknown transport \"carrier pigeon\" (`transport` is \"stdio\", \"claude-code\", \"codex\" or \"acp\")\n"},
+		{"unknown provider far off", "[connections.c]\nprovider = \"x\"\n", "2:12: E0803: unknown provider \"x\" (`provider` must be \"openai\", \"anthropic\", \"gemini\", \"ollama\", \"azure\", \"vertex\", \"bedrock\" or \"scripted\")\n"},
+		{"bad transport", "[hosts.w]\ntransport = \"carrier pigeon\"\ncommand = \"c\"\n", "2:13: E0803: unknown transport \"carrier pigeon\" (`transport` must be \"stdio\", \"claude-code\", \"codex\" or \"acp\")\n"},
 		{"no time", "[hosts.w]\ncommand = \"c\"\ntimeout = 0\nquestion_timeout = nan\ninstances = 0\n",
-			"3:11: E0803: `hosts.w.timeout` must be more than 0 and at most 1000000000 (write `timeout = 120`, or leave the key out)\n" +
-				"4:20: E0803: `hosts.w.question_timeout` must be more than 0 and at most 1000000000 (write `question_timeout = 30`, or leave the key out)\n" +
+			"3:11: E0803: `hosts.w.timeout` must be more than 0 and at most 1000000000 (write `timeout = 120`, or remove the key)\n" +
+				"4:20: E0803: `hosts.w.question_timeout` must be more than 0 and at most 1000000000 (write `question_timeout = 30`, or remove the key)\n" +
 				"5:13: E0803: `hosts.w.instances` is 0, which is less than 1 (write `instances = 2`)\n"},
-		{"address without scheme", "[connections.c]\nprovider = \"openai\"\nbase_url = \"localhost:8080\"\n", "3:12: E0803: `connections.c.base_url` is not an http or https address (write `base_url = \"https://api.openai.com/v1\"`)\n"},
+		{"address without scheme", "[connections.c]\nprovider = \"openai\"\nbase_url = \"localhost:8080\"\n", "3:12: E0803: `connections.c.base_url` is not an http or https URL (write `base_url = \"https://api.openai.com/v1\"`)\n"},
 		{"empty command", "[hosts.w]\ncommand = \"\"\n", "2:11: E0803: `hosts.w.command` is empty (write `command = \"python3\"`)\n"},
 		{"missing keys", "[hosts.w]\n[connections.c]\n[mcp.m]\n",
-			"1:8: E0804: [hosts.w] has no `command` (add `command = \"…\"`: the program that plays this host)\n" +
-				"2:14: E0804: [connections.c] has no `provider` (add `provider = \"openai\"`, or another of \"openai\", \"anthropic\", \"gemini\", \"ollama\", \"azure\", \"vertex\", \"bedrock\" or \"scripted\")\n" +
-				"3:6: E0804: [mcp.m] has no `command` (add `command = \"…\"` for a server to start, or `url = \"…\"` for one that runs)\n"},
+			"1:8: E0804: [hosts.w] has no `command` (add `command = \"…\"`, the program to start for this host)\n" +
+				"2:14: E0804: [connections.c] has no `provider` (add `provider = \"openai\"` or another of \"openai\", \"anthropic\", \"gemini\", \"ollama\", \"azure\", \"vertex\", \"bedrock\" or \"scripted\")\n" +
+				"3:6: E0804: [mcp.m] has no `command` (add `command = \"…\"` to start a server, or `url = \"…\"` to use a running one)\n"},
 		{"params that JSON lacks", "[hosts.w]\ncommand = \"c\"\n[hosts.w.params]\na = inf\nb = [1.0, nan]\n",
-			"4:5: E0805: inf cannot be sent as JSON (write a finite number, or the text in quotes)\n" +
-				"5:11: E0805: nan cannot be sent as JSON (write a finite number, or the text in quotes)\n"},
+			"4:5: E0805: inf cannot be sent as JSON (write a finite number, or text in quotes)\n" +
+				"5:11: E0805: nan cannot be sent as JSON (write a finite number, or text in quotes)\n"},
 		{"fallbacks", "[connections.a]\nprovider = \"openai\"\nfallback = [\"a\"]\n[connections.ab]\nprovider = \"openai\"\nfallback = [\"abc\"]\n[connections.c]\nprovider = \"openai\"\nfallback = [\"zzzzz\"]\n",
-			"3:12: E0803: [connections.a] is its own fallback (name another connection, or leave it out)\n" +
-				"6:12: E0803: no connection `abc` in Concerto.toml (did you mean `ab`?)\n" +
-				"9:12: E0803: no connection `zzzzz` in Concerto.toml (add [connections.zzzzz] with a provider)\n"},
+			"3:12: E0803: [connections.a] is its own fallback (use another connection, or remove it)\n" +
+				"6:12: E0803: unknown connection `abc` in Concerto.toml (did you mean `ab`?)\n" +
+				"9:12: E0803: unknown connection `zzzzz` in Concerto.toml (add [connections.zzzzz] with a provider)\n"},
 		{"prices", "[connections.a]\nprovider = \"openai\"\nprices = { m = { input = 0 }, n = 3, o = { input = -1, output = 1, outptu = 2 } }\n[connections.b]\nprovider = \"openai\"\nprices = 1\n",
 			"3:12: E0804: the price of `m` has no `output` (add `output = 10.0`: US dollars for a million tokens)\n" +
-				"3:35: E0802: `connections.a.prices.n` takes a table, not an integer\n" +
-				"3:52: E0803: `connections.a.prices.o.input` must be at least 0 and at most 1000000000 (write `input = 2.5`, or leave the key out)\n" +
+				"3:35: E0802: `connections.a.prices.n` must be a table, not an integer\n" +
+				"3:52: E0803: `connections.a.prices.o.input` must be at least 0 and at most 1000000000 (write `input = 2.5`, or remove the key)\n" +
 				"3:68: W0801: unknown key `outptu` in [connections.a.prices.o] (did you mean `output`?)\n" +
-				"6:10: E0802: `connections.b.prices` takes a table of models, not an integer (write `prices = { \"gpt-4o\" = { input = 2.5, output = 10.0 } }`)\n"},
-		{"parameter twice", "[hosts.w]\ncommand = \"c\"\nparams = { t = 1 }\nparams_env.t = \"T\"\n", "4:12: E0806: parameter `t` of [hosts.w] is in `params` and in `params_env` (keep one of them)\n"},
+				"6:10: E0802: `connections.b.prices` must be a table of models, not an integer (write `prices = { \"gpt-4o\" = { input = 2.5, output = 10.0 } }`)\n"},
+		{"parameter twice", "[hosts.w]\ncommand = \"c\"\nparams = { t = 1 }\nparams_env.t = \"T\"\n", "4:12: E0806: parameter `t` of [hosts.w] is in both `params` and `params_env` (keep one of them)\n"},
 		{"script and replies", "[connections.c]\nprovider = \"scripted\"\nscript = \"x.json\"\nreplies = []\n", "3:1: E0806: [connections.c] has both `script` and `replies` (keep one of them)\n"},
-		{"reply's expression", "[connections.c]\nprovider = \"scripted\"\nreplies = [{ match = \"(\", text = \"x\" }]\n", "3:22: E0803: `match` is not a regular expression: error parsing regexp: missing closing ): `(` (escape what is meant literally, as in 'a\\.b')\n"},
+		{"reply's expression", "[connections.c]\nprovider = \"scripted\"\nreplies = [{ match = \"(\", text = \"x\" }]\n", "3:22: E0803: `match` is not a valid regular expression: error parsing regexp: missing closing ): `(` (escape special characters, such as 'a\\.b')\n"},
 		{"reply's keys", "[connections.c]\nprovider = \"scripted\"\n[[connections.c.replies]]\ntxt = \"x\"\nerror = { status = 200 }\ntool_calls = [{ args = {} }]\n",
 			"4:1: W0801: unknown key `txt` in [connections.c.replies] (did you mean `text`?)\n" +
 				"5:20: E0803: `connections.c.replies.error.status` is 200, which is less than 400 (write `status = 429`)\n" +
 				"6:15: E0804: this element of `connections.c.replies.tool_calls` has no `name` (add `name = \"add\"`)\n"},
-		{"replies are no tables", "[connections.c]\nprovider = \"scripted\"\nreplies = [\"x\"]\n", "3:12: E0802: `connections.c.replies` takes a table, not a string\n"},
-		{"behind a byte order mark", "\xef\xbb\xbf[project]\nname = 1\n", "2:8: E0802: `project.name` takes a string, not an integer (write `name = \"1\"`)\n"},
-		{"columns count characters", "[project]\nname = \"é\"\n[hosts.\"é\"]\nenv = { A = 1 }\ncommand = \"c\"\n", "4:13: E0802: `hosts.é.env.A` takes a string, not an integer (put the value in quotes)\n"},
+		{"replies are no tables", "[connections.c]\nprovider = \"scripted\"\nreplies = [\"x\"]\n", "3:12: E0802: `connections.c.replies` must be a table, not a string\n"},
+		{"behind a byte order mark", "\xef\xbb\xbf[project]\nname = 1\n", "2:8: E0802: `project.name` must be a string, not an integer (write `name = \"1\"`)\n"},
+		{"columns count characters", "[project]\nname = \"é\"\n[hosts.\"é\"]\nenv = { A = 1 }\ncommand = \"c\"\n", "4:13: E0802: `hosts.é.env.A` must be a string, not an integer (put the value in quotes)\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, l := parse(c.toml)
@@ -521,14 +521,14 @@ func TestParseScript(t *testing.T) {
 		{"r.json", `{"replies": [{"json": null}]}`, `[{"json":null}]`, ""},
 		{"r.toml", "[[replies]]\ntext = \"a\"\n", `[{"text":"a"}]`, ""},
 		{"r.json", "[{\"text\": \"a\",\n  \"mach\": \"x\"}]", `[{"text":"a","mach":"x"}]`, "2:3: W0801: unknown key `mach` in [replies] (did you mean `match`?)\n"},
-		{"r.json", "[{\"text\":\n 5}]", "", "2:2: E0802: `replies.text` takes a string, not an integer (write `text = \"5\"`)\n"},
-		{"r.json", "[{\"text\" 5}]", "", "1:10: E0801: the script is not JSON: invalid character '5' after object key (a script is a JSON array of replies: [{\"text\": \"yes\"}])\n"},
-		{"r.json", "[", "", "1:2: E0801: the script is not JSON: the text ends too early (a script is a JSON array of replies: [{\"text\": \"yes\"}])\n"},
-		{"r.json", "[] x", "", "1:4: E0801: the script is not JSON: text after the value (a script is a JSON array of replies: [{\"text\": \"yes\"}])\n"},
-		{"r.json", "[{\"a\":1,\"a\":2}]", "", "1:14: E0801: the script is not JSON: member \"a\" stands twice in one object (a script is a JSON array of replies: [{\"text\": \"yes\"}])\n"},
+		{"r.json", "[{\"text\":\n 5}]", "", "2:2: E0802: `replies.text` must be a string, not an integer (write `text = \"5\"`)\n"},
+		{"r.json", "[{\"text\" 5}]", "", "1:10: E0801: the script is not JSON: invalid character '5' after object key (write a JSON array of replies: [{\"text\": \"yes\"}])\n"},
+		{"r.json", "[", "", "1:2: E0801: the script is not JSON: unexpected end of file (write a JSON array of replies: [{\"text\": \"yes\"}])\n"},
+		{"r.json", "[] x", "", "1:4: E0801: the script is not JSON: unexpected text after the value (write a JSON array of replies: [{\"text\": \"yes\"}])\n"},
+		{"r.json", "[{\"a\":1,\"a\":2}]", "", "1:14: E0801: the script is not JSON: duplicate key \"a\" in an object (write a JSON array of replies: [{\"text\": \"yes\"}])\n"},
 		{"r.json", "{}", "", "1:1: E0804: the script has no `replies` (write one `[[replies]]` table for each reply)\n"},
-		{"r.json", "3", "", "1:1: E0802: `replies` takes an array of tables, not an integer\n"},
-		{"r.toml", "x", "", "1:1: E0801: the line is no `key = value` (write `key = value`, or [name] to open a table)\n"},
+		{"r.json", "3", "", "1:1: E0802: `replies` must be an array of tables, not an integer\n"},
+		{"r.toml", "x", "", "1:1: E0801: expected `key = value` (write `key = value`, or [name] to open a table)\n"},
 	} {
 		got, l := ParseScript(source.NewFile(c.name, []byte(c.text)))
 		if string(got) != c.want || lines(l) != c.diags {

@@ -180,7 +180,7 @@ func (r *reader) connection(n *node, v any) {
 	c.At = r.section("connections.*", n, v, &target{connection: c}, shown)
 	if n.child("provider") == nil {
 		r.add(diag.ManifestMissing.At(n.key, "[%s] has no `provider`", shown).
-			By(r.addLine(n, `provider = "openai"`)...).Hint("add `provider = \"openai\"`, or another of %s", list(providers)))
+			By(r.addLine(n, `provider = "openai"`)...).Hint("add `provider = \"openai\"` or another of %s", list(providers)))
 	}
 	if c.Script != "" && n.child("replies") != nil {
 		r.add(diag.ManifestConflict.At(c.At["script"].Key, "[%s] has both `script` and `replies`", shown).
@@ -222,9 +222,9 @@ func (r *reader) fallbacks() {
 			at := c.At["fallback"].Value
 			switch {
 			case name == c.Name:
-				r.add(diag.ManifestValue.At(at, "[connections.%s] is its own fallback", c.Name).Hint("name another connection, or leave it out"))
+				r.add(diag.ManifestValue.At(at, "[connections.%s] is its own fallback", c.Name).Hint("use another connection, or remove it"))
 			case !slices.Contains(known, name):
-				d := diag.ManifestValue.At(at, "no connection `%s` in Concerto.toml", name)
+				d := diag.ManifestValue.At(at, "unknown connection `%s` in Concerto.toml", name)
 				if near := suggest.Nearest(name, known); near != "" {
 					d.Hint("did you mean `%s`?", near)
 				} else {
@@ -251,7 +251,7 @@ func (r *reader) host(n *node, v any) {
 	transport := r.vendor(h, n, v, shown)
 	if (transport == "stdio" || transport == acp) && n.child("command") == nil && !slices.ContainsFunc(n.children, meansCommand) {
 		r.add(diag.ManifestMissing.At(n.key, "[%s] has no `command`", shown).
-			By(r.addLine(n, "command = "+strconv.Quote(n.name))...).Hint("add `command = \"…\"`: the program that plays this host"))
+			By(r.addLine(n, "command = "+strconv.Quote(n.name))...).Hint("add `command = \"…\"`, the program to start for this host"))
 	}
 	params, env := n.child("params"), n.child("params_env")
 	if params == nil || env == nil {
@@ -259,7 +259,7 @@ func (r *reader) host(n *node, v any) {
 	}
 	for _, c := range env.children {
 		if first := params.child(c.name); first != nil {
-			r.add(diag.ManifestConflict.At(c.key, "parameter `%s` of [%s] is in `params` and in `params_env`", c.name, shown).
+			r.add(diag.ManifestConflict.At(c.key, "parameter `%s` of [%s] is in both `params` and `params_env`", c.name, shown).
 				Label(first.key, "the other one").
 				Hint("keep one of them"))
 		}
@@ -280,7 +280,7 @@ func (r *reader) mcp(n *node, v any) {
 	switch need := map[string]string{"stdio": "command", "http": "url"}[transport]; {
 	case need != "" && n.child(need) == nil && (r.form == inTOML || !r.misspelt(n, need, namesIn("mcp.*"))):
 		r.add(r.kinds.missing.At(n.key, "%s has no `%s`", r.place(shown), need).
-			Hint("%s", r.inForm("add `command = \"…\"` for a server to start, or `url = \"…\"` for one that runs")))
+			Hint("%s", r.inForm("add `command = \"…\"` to start a server, or `url = \"…\"` to use a running one")))
 	}
 }
 
@@ -390,13 +390,13 @@ func (r *reader) unknown(n *node, where string, known []string) {
 	}
 	switch near := suggest.Nearest(n.name, known); {
 	case slices.Contains([]string{"api_key", "key", "token", "secret"}, n.name) && slices.Contains(known, "api_key_env"):
-		d.Hint("name the environment variable that holds the key: `api_key_env = \"…\"`")
+		d.Hint("set the name of the environment variable with the key: `api_key_env = \"…\"`")
 	case r.elsewhere(d, n.name, known):
 	case near != "":
 		d.Cause = diag.KeyCause(where, near)
 		r.meantKey(d, n, near, known)
 	default:
-		d.Hint("known keys here: %s", strings.Join(known, ", "))
+		d.Hint("the keys of this section are %s", strings.Join(known, ", "))
 	}
 	r.add(d)
 }
@@ -414,7 +414,7 @@ func (r *reader) elsewhere(d *diag.Diagnostic, name string, known []string) bool
 
 // wrong reports a value of another type than wanted.
 func (r *reader) wrong(n *node, v any, shown, want string) *diag.Diagnostic {
-	d := r.kinds.typ.At(n.value, "`%s` takes %s, not %s", shown, r.inForm(want), r.typeOf(v))
+	d := r.kinds.typ.At(n.value, "`%s` must be %s, not %s", shown, r.inForm(want), r.typeOf(v))
 	if _, told := v.(broken); !told {
 		r.add(d)
 	}

@@ -34,18 +34,18 @@ billing = "fail"
 		`journal = ""`:         "2:11: E0803: `run.journal` is empty (write `journal = \"runs\"`)\n",
 		`sync = "evry"`:        "2:8: E0803: unknown sync \"evry\" (did you mean \"every\"?)\n",
 		`max_journal_mb = 0`:   "2:18: E0803: `run.max_journal_mb` is 0, which is less than 1 (write `max_journal_mb = 512`)\n",
-		`park = "yes"`:         "2:8: E0802: `run.park` takes true or false, not a string (write `park = true`)\n",
+		`park = "yes"`:         "2:8: E0802: `run.park` must be true or false, not a string (write `park = true`)\n",
 		`jurnal = "runs"`:      "2:1: W0801: unknown key `jurnal` in [run] (did you mean `journal`?)\n",
 		`unknown.htp = "fail"`: "2:9: W0801: unknown key `htp` in [run.unknown] (did you mean `http`?)\n",
-		`unknown = "retry"`:    "2:11: E0802: `run.unknown` takes a table, not a string\n",
-		`unknown.mcp = "no"`:   "2:15: E0803: unknown mcp \"no\" (`mcp` is \"retry\", \"fail\" or \"ask\")\n",
-		`unknown.api.example.com = "retry"`: "2:9: E0802: `run.unknown.api` takes a string, not a table " +
-			"(put the host's name in quotes: `\"api.example.com\" = \"retry\"`)\n",
-		`secrets = ["A_*"]`: "2:12: E0803: \"A_*\" in `run.secrets`: a variable of the environment is named here, in full (write `secrets = [\"CUSTOMER_DB\"]`)\n",
-		`secrets = ["sk-0123456789abcdef0123"]`: "2:12: E0807: `run.secrets` names an environment variable, and this looks like what one holds " +
-			"(put it into an environment variable and name that: `secrets = [\"CUSTOMER_DB\"]`)\n",
-		`redact = ["a(", "b*"]`: "2:11: E0803: \"a(\" in `run.redact`: it is no regular expression: error parsing regexp: missing closing ): `a(` (write `redact = [\"cust_[0-9]+\"]`)\n" +
-			"2:17: E0803: \"b*\" in `run.redact`: it matches an empty text, and so everywhere (write `redact = [\"cust_[0-9]+\"]`)\n",
+		`unknown = "retry"`:    "2:11: E0802: `run.unknown` must be a table, not a string\n",
+		`unknown.mcp = "no"`:   "2:15: E0803: unknown mcp \"no\" (`mcp` must be \"retry\", \"fail\" or \"ask\")\n",
+		`unknown.api.example.com = "retry"`: "2:9: E0802: `run.unknown.api` must be a string, not a table " +
+			"(put the name of the network host in quotes: `\"api.example.com\" = \"retry\"`)\n",
+		`secrets = ["A_*"]`: "2:12: E0803: \"A_*\" in `run.secrets`: write the full name of an environment variable (write `secrets = [\"CUSTOMER_DB\"]`)\n",
+		`secrets = ["sk-0123456789abcdef0123"]`: "2:12: E0807: `run.secrets` must be the name of an environment variable, but this looks like a secret " +
+			"(put the secret into an environment variable, and use its name: `secrets = [\"CUSTOMER_DB\"]`)\n",
+		`redact = ["a(", "b*"]`: "2:11: E0803: \"a(\" in `run.redact`: not a valid regular expression: error parsing regexp: missing closing ): `a(` (write `redact = [\"cust_[0-9]+\"]`)\n" +
+			"2:17: E0803: \"b*\" in `run.redact`: it matches an empty text, and therefore every position (write `redact = [\"cust_[0-9]+\"]`)\n",
 	} {
 		if _, l := parse("[run]\n" + text + "\n"); lines(l) != want {
 			t.Errorf("%s:\n got %q\nwant %q", text, lines(l), want)

@@ -53,12 +53,12 @@ func (r *reader) secrets(k *Key, n *node, v any, shown string) bool {
 	texts(n, v, shown, func(n *node, text, shown string) {
 		switch {
 		case k.holds == variables && looksLikeKey(text):
-			r.pasted(n, text, "`%s` names an environment variable, and this looks like what one holds", shown).
-				Hint("put it into an environment variable and name that: `%s = %s`", k.Name(), k.Example)
+			r.pasted(n, text, "`%s` must be the name of an environment variable, but this looks like a secret", shown).
+				Hint("put the secret into an environment variable, and use its name: `%s = %s`", k.Name(), k.Example)
 		case k.holds == address && credentials(text) != "":
-			r.pasted(n, credentials(text), "the address `%s` holds a secret", shown).Hint("%s", k.nameInstead("Authorization"))
+			r.pasted(n, credentials(text), "the URL `%s` contains a secret", shown).Hint("%s", k.nameInstead("Authorization"))
 		case k.holds != anything && secret.IsToken(text), k.holds == named && saysSecret(n.name) && isValue(text):
-			r.pasted(n, text, "`%s` holds a secret", shown).Hint("%s", k.nameInstead(n.name))
+			r.pasted(n, text, "`%s` contains a secret", shown).Hint("%s", k.nameInstead(n.name))
 		}
 	})
 	return r.list.Errors() > before
@@ -98,17 +98,17 @@ func (k *Key) nameInstead(name string) string {
 	row := row(section + "." + instead)
 	switch {
 	case row == nil && instead == "pass_env":
-		return put + " where concerto is started: the process gets it, too"
+		return put + " where concerto starts: the process inherits it"
 	case row == nil:
 		return put + ", which the program reads with `env(\"NAME\")`"
 	case row.Type == Table:
-		return put + " and name that: `" + fmt.Sprintf("%s = { %s = \"VARIABLE\" }", instead, name) + "`"
+		return put + " and use its name: `" + fmt.Sprintf("%s = { %s = \"VARIABLE\" }", instead, name) + "`"
 	case row.Type == Strings && name == "": // an argument
-		return put + " where concerto is started, hand that on (`" + instead + " = " + row.Example + "`), and have the process read it"
+		return put + " where concerto starts, pass it on (`" + instead + " = " + row.Example + "`), and read it in the process"
 	case row.Type == Strings:
-		return put + " where concerto is started, and hand it on: `" + fmt.Sprintf("%s = [%q]", instead, name) + "`"
+		return put + " where concerto starts, and pass it on: `" + fmt.Sprintf("%s = [%q]", instead, name) + "`"
 	}
-	return put + " and name that: `" + instead + " = " + row.Example + "`"
+	return put + " and use its name: `" + instead + " = " + row.Example + "`"
 }
 
 // looksLikeKey says whether a text that should be the name of a variable looks

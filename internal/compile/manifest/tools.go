@@ -44,7 +44,7 @@ type ToolFile struct {
 func ParseTools(file *source.File) (*ToolFile, diag.List) {
 	r := &reader{file: file, m: &Manifest{File: file}, kinds: &toolKinds, form: inYAML, read: true}
 	if size := len(file.Text); size > MaxToolFile {
-		r.add(diag.ToolSyntax.At(source.Span{}, "%s", tooLong(size)).Hint("write several files, and give `--host-tools` for each"))
+		r.add(diag.ToolSyntax.At(source.Span{}, "%s", tooLong(size)).Hint("write separate files, and pass each with `--host-tools`"))
 		return &ToolFile{File: file}, r.list
 	}
 	if n, values, ok := r.document(); ok {
@@ -85,14 +85,14 @@ func (r *reader) toolFile(root *node, values map[string]any) {
 		}
 	}
 	if root.child("tools") == nil && !r.misspelt(root, "tools", []string{"tools", "mcp"}) {
-		r.add(diag.ToolMissing.At(source.Span{Start: root.value.Start, End: root.value.Start}, "the file has no `tools`").Hint("write `tools:` and a list below it"))
+		r.add(diag.ToolMissing.At(source.Span{Start: root.value.Start, End: root.value.Start}, "the file has no `tools`").Hint("start with `tools:`, and write a list below it"))
 	}
 }
 
 func (r *reader) toolList(n *node, v any) {
 	list, ok := v.([]any)
 	if !ok {
-		r.wrong(n, v, "tools", "an array of tables").Hint("write each tool behind `- `")
+		r.wrong(n, v, "tools", "an array of tables").Hint("start each tool with `- `")
 		return
 	}
 	for i, x := range list {
@@ -108,14 +108,14 @@ func (r *reader) toolList(n *node, v any) {
 		if c.child("name") == nil {
 			shown = fmt.Sprintf("tools[%d]", i)
 			if !r.misspelt(c, "name", namesIn("tools.*")) {
-				r.add(diag.ToolMissing.At(at, "this tool has no `name`").Hint("add `name: query`, or whatever models are to call it"))
+				r.add(diag.ToolMissing.At(at, "this tool has no `name`").Hint("add `name: query`, or another name for models to call"))
 			}
 		} else if !isText || name == "" {
 			shown = fmt.Sprintf("tools[%d]", i)
 		}
 		if isText {
 			if err := toolname.Check(name); err != nil {
-				r.add(diag.ToolValue.At(c.child("name").value, "%v", err).Hint("letters, digits, `_` and `-` are taken by every model's provider"))
+				r.add(diag.ToolValue.At(c.child("name").value, "%v", err).Hint("use only letters, digits, `_` and `-`"))
 			}
 		}
 		r.tool(&Tool{Name: name, Place: at}, c, values, shown)
@@ -134,7 +134,7 @@ func firstLine(f *source.File, s source.Span) source.Span {
 func (r *reader) toolSection(n *node, v any) {
 	values, _ := v.(map[string]any)
 	if err := toolname.Check(n.name); err != nil {
-		r.add(diag.ToolValue.At(n.key, "%v", err).Hint("letters, digits, `_` and `-` are taken by every model's provider"))
+		r.add(diag.ToolValue.At(n.key, "%v", err).Hint("use only letters, digits, `_` and `-`"))
 	}
 	r.tool(&Tool{Name: n.name, Place: n.key}, n, values, "tools."+n.name)
 }
@@ -168,7 +168,7 @@ func (r *reader) tool(t *Tool, n *node, values map[string]any, shown string) {
 	}
 	described := func(key string) bool { return n.child(key) != nil || r.misspelt(n, key, namesIn("tools.*")) }
 	if !described("description") && !slices.ContainsFunc(selfDescribed, described) {
-		r.add(diag.ToolMissing.At(t.Place, "tool `%s` has no `description`", shown).Hint("%s", r.inForm("add `description = \"…\"`: a model knows by it when to call the tool")))
+		r.add(diag.ToolMissing.At(t.Place, "tool `%s` has no `description`", shown).Hint("%s", r.inForm("add `description = \"…\"`: models use it to decide when to call the tool")))
 	}
 }
 
@@ -187,8 +187,8 @@ func (r *reader) handler(t *Tool, n *node, values map[string]any, shown string) 
 		}
 		return
 	case len(given) > 1:
-		r.add(diag.ToolHandler.At(given[1].key, "tool `%s` has `%s` and `%s`: one handler answers its calls", shown, given[0].name, given[1].name).
-			Label(given[0].key, "the other one").Hint("keep one of them, or write two tools"))
+		r.add(diag.ToolHandler.At(given[1].key, "tool `%s` has both `%s` and `%s`, but only one can handle its calls", shown, given[0].name, given[1].name).
+			Label(given[0].key, "the other one").Hint("keep one of them, or declare two tools"))
 		return
 	}
 	t.Handler = given[0].name
@@ -198,7 +198,7 @@ func (r *reader) handler(t *Tool, n *node, values map[string]any, shown string) 
 	}
 	if p := n.child("parameters"); p != nil {
 		whose := map[string]string{handledByMCP: "the server's tool", handledByConcerto: "the function"}[t.Handler]
-		r.add(diag.ToolValue.At(p.key, "tool `%s` takes the parameters of %s", shown, whose).Hint("leave `parameters` out"))
+		r.add(diag.ToolValue.At(p.key, "tool `%s` must not declare the parameters of %s", shown, whose).Hint("remove `parameters`"))
 	}
 }
 
@@ -235,7 +235,7 @@ func (r *reader) pythonHandler(n *node, values map[string]any) bool {
 		}
 		return other
 	}
-	d := diag.ToolUnknown.At(module.key, "`module` names no handler: a tool's calls are answered by `command`, `http`, `mcp` or `concerto`")
+	d := diag.ToolUnknown.At(module.key, "`module` is not a handler: use one of `command`, `http`, `mcp` and `concerto`")
 	if r.form == inYAML {
 		d.Hint("command: [python3, concerto.py, tool, \"%s:%s\"]", part("module", "MODULE"), part("function", "FUNCTION"))
 	} else {
@@ -264,8 +264,8 @@ func clashes(tools []*Tool, may func(a, b *Tool) bool) diag.List {
 		k := key{t.Name, t.Version, t.Session}
 		for _, other := range first[k] {
 			if t.Name != "" && may(other, t) {
-				l.Add(diag.ToolTwice.At(t.named(), "tool `%s@%d` is defined twice", t.Name, t.Version).In(t.File).LabelIn(other.File, other.named(), "the first one").
-					Hint("give one of them another name, or a `version` of its own"))
+				l.Add(diag.ToolTwice.At(t.named(), "duplicate tool `%s@%d`", t.Name, t.Version).In(t.File).LabelIn(other.File, other.named(), "the first one").
+					Hint("use another name or another `version` for one of them"))
 				break
 			}
 		}

@@ -80,19 +80,19 @@ command = { run = ["a"], env = { API_TOKEN = "abcdefgh" } }
 [tools]
 y = 3
 `)
-	const want = "2:1: E0913: unknown key `name` in [tools.query] (known keys here: "
+	const want = "2:1: E0913: unknown key `name` in [tools.query] (the keys of this section are "
 	got := lines(l)
 	for _, part := range []string{want,
 		"3:1: E0913: unknown key `requires_aproval` in [tools.query] (did you mean `requires_approval`?)",
-		"4:11: E0915: `tools.query.timeout` takes a number (seconds), not a string (write `timeout = 3`)",
-		"5:1: E0913: `module` names no handler: a tool's calls are answered by `command`, `http`, `mcp` or `concerto` (command = [\"python3\", \"concerto.py\", \"tool\", \"myapp.tools:f\"])",
-		"7:8: E0916: \"two words\" is no name of a tool",
-		"12:16: E0807: the address `tools.price.http.url` holds a secret",
-		"13:1: E0918: tool `tools.price` has `http` and `command`",
-		"13:46: E0807: `tools.price.command.env.API_TOKEN` holds a secret",
+		"4:11: E0915: `tools.query.timeout` must be a number (seconds), not a string (write `timeout = 3`)",
+		"5:1: E0913: `module` is not a handler: use one of `command`, `http`, `mcp` and `concerto` (command = [\"python3\", \"concerto.py\", \"tool\", \"myapp.tools:f\"])",
+		"7:8: E0916: \"two words\" is not a valid tool name",
+		"12:16: E0807: the URL `tools.price.http.url` contains a secret",
+		"13:1: E0918: tool `tools.price` has both `http` and `command`",
+		"13:46: E0807: `tools.price.command.env.API_TOKEN` contains a secret",
 		"14:8: E0918: tool `tools.x` has no handler",
 		"14:8: E0917: tool `tools.x` has no `description`",
-		"16:5: E0915: `tools.y` takes a table, not an integer",
+		"16:5: E0915: `tools.y` must be a table, not an integer",
 	} {
 		if !strings.Contains(got, part) {
 			t.Errorf("not said: %s\n%s", part, got)
@@ -110,19 +110,19 @@ func TestFilesThatAreNone(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                         "1:1: E0911: the file is empty",
 		"# nothing\n":              "1:1: E0911: the file is empty",
-		"- a\n":                    "1:1: E0911: the file is a list, not a mapping",
-		"a text":                   "1:1: E0911: the file is a text, not a mapping",
+		"- a\n":                    "1:1: E0911: expected a mapping, found a list",
+		"a text":                   "1:1: E0911: expected a mapping, found a text",
 		"tools:\n\t- a\n":          "2:1: E0911: ",
-		"tools: []\n---\na: 1\n":   "2:1: E0911: a second document begins here",
+		"tools: []\n---\na: 1\n":   "2:1: E0911: a tool file can contain only one document",
 		"tools: [\n":               "2:1: E0911: ",
-		"tools:\n  - \xff\n":       "2:5: E0911: byte 0xff is not UTF-8",
-		"tools: 3":                 "1:8: E0915: `tools` takes a list of mappings, not an integer",
+		"tools:\n  - \xff\n":       "2:5: E0911: invalid UTF-8: byte 0xff",
+		"tools: 3":                 "1:8: E0915: `tools` must be a list of mappings, not an integer",
 		"mcp: {}\n":                "1:1: E0917: the file has no `tools`",
 		"tolos: []\n":              "1:1: E0913: unknown key `tolos` in a file of tools (did you mean `tools`?)",
-		"? [a]\n: 1\ntools: []\n":  "1:3: E0915: a key is a text, not a list",
-		`{"tools": [], "tools":1}`: "1:15: E0914: `tools` stands twice here",
+		"? [a]\n: 1\ntools: []\n":  "1:3: E0915: expected a string as a key, found a list",
+		`{"tools": [], "tools":1}`: "1:15: E0914: duplicate key `tools`",
 		`{"tools": [}`:             "1:12: E0911: ",
-		"# " + strings.Repeat("x", MaxToolFile) + "\ntools: []\n": "1:1: E0911: the file has 1048589 bytes, and one of tools has at most 1048576",
+		"# " + strings.Repeat("x", MaxToolFile) + "\ntools: []\n": "1:1: E0911: the file has 1048589 bytes, but a tool file can have at most 1048576",
 	} {
 		f, l := parseTools(text)
 		if got := lines(l); !strings.HasPrefix(got, want) || strings.Count(got, "\n") != 1 {
@@ -149,7 +149,7 @@ func TestClashes(t *testing.T) {
 	for _, d := range l.Sorted() {
 		fmt.Fprintf(&got, "%s:%s %s, %s:%s\n", d.File.Name, d.File.Position(d.Span.Start), d.Message, d.Labels[0].File.Name, d.Labels[0].File.Position(d.Labels[0].Span.Start))
 	}
-	if want := "y.yaml:2:12 tool `a@1` is defined twice, x.yaml:2:12\ny.yaml:4:12 tool `c@2` is defined twice, x.yaml:4:12\n"; got.String() != want {
+	if want := "y.yaml:2:12 duplicate tool `a@1`, x.yaml:2:12\ny.yaml:4:12 duplicate tool `c@2`, x.yaml:4:12\n"; got.String() != want {
 		t.Errorf("got  %s\nwant %s", got.String(), want)
 	}
 }

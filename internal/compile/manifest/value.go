@@ -121,11 +121,11 @@ func (r *reader) passable(n *node, names []string) bool {
 			if isValue(value) { // perhaps a secret
 				r.hide(c, value)
 			}
-			r.add(r.kinds.value.At(c.value, "`pass_env` names variables, and this gives `%s` a value", name).
-				Hint("%s", r.inForm(fmt.Sprintf("write `pass_env = [%q]` to pass it as it is, or set it with `env`", name))))
+			r.add(r.kinds.value.At(c.value, "`pass_env` contains names of variables, not a value for `%s`", name).
+				Hint("%s", r.inForm(fmt.Sprintf("write `pass_env = [%q]` to pass the variable unchanged, or set its value in `env`", name))))
 		} else {
-			r.add(r.kinds.value.At(c.value, "%q is no name of an environment variable", text).
-				Hint("%s", r.inForm("write it without `$` and blanks; `*` stands for any characters: `pass_env = [\"AWS_*\"]`")))
+			r.add(r.kinds.value.At(c.value, "%q is not a valid name of an environment variable", text).
+				Hint("%s", r.inForm("write the name without `$` and spaces; `*` matches any characters: `pass_env = [\"AWS_*\"]`")))
 		}
 		ok = false
 	}
@@ -148,7 +148,7 @@ func (r *reader) usable(k *Key, n *node, s *setting, shown string) bool {
 		if near := suggest.Nearest(s.text, k.Values); near != "" {
 			r.meantWord(d, n, s.text, near, k.Values)
 		} else {
-			d.Hint("`%s` is %s", k.Name(), list(k.Values))
+			d.Hint("`%s` must be %s", k.Name(), list(k.Values))
 		}
 		r.add(d)
 	case k.Type == Integer && s.integer < k.Min:
@@ -156,25 +156,25 @@ func (r *reader) usable(k *Key, n *node, s *setting, shown string) bool {
 	case k.Type == Integer && k.Most > 0 && float64(s.integer) > k.Most:
 		r.add(r.kinds.value.At(n.value, "`%s` is %d, which is more than %.0f", shown, s.integer, k.Most).Hint("%s", r.writing(k)))
 	case k.Type == Number && k.Most > 0 && !(s.number >= k.Least && s.number <= k.Most):
-		r.add(r.kinds.value.At(n.value, "`%s` must be %v to %v %s, not %v", shown, k.Least, k.Most, k.Unit, s.number).Hint("%s", r.inForm("write `"+k.Name()+" = "+k.Example+"`, or leave the key out")))
+		r.add(r.kinds.value.At(n.value, "`%s` must be %v to %v %s, not %v", shown, k.Least, k.Most, k.Unit, s.number).Hint("%s", r.inForm("write `"+k.Name()+" = "+k.Example+"`, or remove the key")))
 	case k.Type == Number && !finite(s.number) && !(k.Zero && s.number == 0):
 		least := "more than 0"
 		if k.Zero {
 			least = "at least 0"
 		}
 		r.add(r.kinds.value.At(n.value, "`%s` must be %s and at most 1000000000", shown, least).
-			Hint("%s", r.inForm("write `"+k.Name()+" = "+k.Example+"`, or leave the key out")))
+			Hint("%s", r.inForm("write `"+k.Name()+" = "+k.Example+"`, or remove the key")))
 	case k.Path == "connections.*.replies[].match":
 		if _, err := regexp.Compile(s.text); err != nil {
-			r.add(diag.ManifestValue.At(n.value, "`match` is not a regular expression: %v", err).
-				Hint("escape what is meant literally, as in 'a\\.b'"))
+			r.add(diag.ManifestValue.At(n.value, "`match` is not a valid regular expression: %v", err).
+				Hint("escape special characters, such as 'a\\.b'"))
 			return false
 		}
 		return true
 	case (k.Name() == "base_url" || k.Path == "tools.*.http.url") && !strings.HasPrefix(s.text, "http://") && !strings.HasPrefix(s.text, "https://"):
-		r.add(r.kinds.value.At(n.value, "`%s` is not an http or https address", shown).Hint("%s", r.writing(k)))
+		r.add(r.kinds.value.At(n.value, "`%s` is not an http or https URL", shown).Hint("%s", r.writing(k)))
 	case k.nonempty && k.Type == Strings && (len(s.texts) == 0 || s.texts[0] == ""):
-		r.add(r.kinds.value.At(n.value, "`%s` names no command", shown).Hint("%s", r.writing(k)))
+		r.add(r.kinds.value.At(n.value, "`%s` contains no command", shown).Hint("%s", r.writing(k)))
 	case k.Name() == "pass_env":
 		return r.passable(n, s.texts)
 	case s.text == "" && (k.nonempty && k.Type == String || k.Name() == "command" || k.Name() == "api_key_env"):

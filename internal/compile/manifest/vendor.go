@@ -51,8 +51,8 @@ func (r *reader) vendor(h *Host, n *node, v any, shown string) (transport string
 	for _, c := range n.children {
 		k := row("hosts.*." + c.name)
 		if k != nil && k.Transports != nil && !slices.Contains(k.Transports, transport) {
-			r.add(diag.ManifestConflict.At(c.key, "[%s] has the transport `%s`, which does not heed `%s`", shown, transport, c.name).
-				Hint("leave it out: it is for %s", strings.Join(k.Transports, ", ")))
+			r.add(diag.ManifestConflict.At(c.key, "[%s] has transport `%s`, which does not support `%s`", shown, transport, c.name).
+				Hint("remove it: only these transports support it: %s", strings.Join(k.Transports, ", ")))
 		}
 	}
 	if !slices.Contains(vendors, transport) {
@@ -64,14 +64,14 @@ func (r *reader) vendor(h *Host, n *node, v any, shown string) (transport string
 	switch mode := n.child("mode"); {
 	case mode == nil:
 	case slices.Contains(unsafeModes, keys.Mode) && !keys.Unsafe:
-		r.add(diag.ManifestValue.At(mode.value, "mode `%s` lets the agent act without asking", keys.Mode).
-			Hint("add `unsafe_mode = true` if that is what you want"))
+		r.add(diag.ManifestValue.At(mode.value, "mode `%s` lets the agent act without approval", keys.Mode).
+			Hint("add `unsafe_mode = true` if this is intended"))
 	case transport == claudeCode && keys.Mode != "" && !slices.Contains(claudeModes, keys.Mode) && !slices.Contains(unsafeModes, keys.Mode):
 		r.add(diag.ManifestValue.At(mode.value, "unknown mode \"%s\"", keys.Mode).Hint("the modes are %s", strings.Join(claudeModes, ", ")))
 	}
 	for _, s := range keys.Settings {
 		if transport == claudeCode && !slices.Contains(claudeSettings, s) {
-			r.add(diag.ManifestValue.At(n.child("settings").value, "unknown settings \"%s\"", s).Hint("there are %s", strings.Join(claudeSettings, ", ")))
+			r.add(diag.ManifestValue.At(n.child("settings").value, "unknown settings \"%s\"", s).Hint("the settings are %s", strings.Join(claudeSettings, ", ")))
 		}
 	}
 	r.complete(h, n, vendorDefaults[:])

@@ -24,7 +24,7 @@ type broken struct{}
 func (r *reader) yaml() (*node, map[string]any, bool) {
 	text := r.file.Text
 	if at := invalidUTF8(text); at >= 0 {
-		r.add(diag.ToolSyntax.At(source.Span{Start: source.Pos(at), End: source.Pos(at + 1)}, "byte 0x%02x is not UTF-8", text[at]).Hint("save the file as UTF-8"))
+		r.add(diag.ToolSyntax.At(source.Span{Start: source.Pos(at), End: source.Pos(at + 1)}, "invalid UTF-8: byte 0x%02x", text[at]).Hint("save the file as UTF-8"))
 		return nil, nil, false
 	}
 	skipped := 0
@@ -39,7 +39,7 @@ func (r *reader) yaml() (*node, map[string]any, bool) {
 	n, v := y.value(doc)
 	values, ok := v.(map[string]any)
 	if _, told := v.(broken); !ok && !told {
-		r.add(diag.ToolSyntax.At(n.value, "the file is %s, not a mapping", r.typeOf(v)).Hint("begin with `tools:` and write a list below it"))
+		r.add(diag.ToolSyntax.At(n.value, "expected a mapping, found %s", r.typeOf(v)).Hint("start with `tools:`, and write a list below it"))
 	}
 	return n, values, ok
 }
@@ -92,7 +92,7 @@ func (y *yamlReader) document(d *yaml.Decoder) (*yaml.Node, bool) {
 	var doc, more yaml.Node
 	switch err := d.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		y.r.add(diag.ToolSyntax.At(source.Span{}, "the file is empty").Hint("begin with `tools:` and write a list below it"))
+		y.r.add(diag.ToolSyntax.At(source.Span{}, "the file is empty").Hint("start with `tools:`, and write a list below it"))
 		return nil, false
 	case err != nil:
 		y.syntax(err)
@@ -101,7 +101,7 @@ func (y *yamlReader) document(d *yaml.Decoder) (*yaml.Node, bool) {
 	switch err := d.Decode(&more); {
 	case err == nil:
 		at := source.Pos(y.offset(more.Line, more.Column))
-		y.r.add(diag.ToolSyntax.At(source.Span{Start: at, End: at}, "a second document begins here").Hint("write one file for each, and give `--host-tools` for each"))
+		y.r.add(diag.ToolSyntax.At(source.Span{Start: at, End: at}, "a tool file can contain only one document").Hint("write separate files, and pass each with `--host-tools`"))
 	case !errors.Is(err, io.EOF):
 		y.syntax(err)
 	}
@@ -122,9 +122,9 @@ func (y *yamlReader) syntax(err error) {
 	d := diag.ToolSyntax.At(source.Span{Start: at, End: at}, "%s", e.Message)
 	switch {
 	case strings.Contains(e.Message, "mapping values are not allowed"):
-		d.Hint("indent the keys of one mapping alike, and put a text with `: ` into quotes")
+		d.Hint("indent the keys of a mapping equally, and put text that contains `: ` in quotes")
 	case strings.Contains(e.Message, "cannot start any token"):
-		d.Hint("indent with blanks, not tabs, and put a text that begins with %%, @ or ` into quotes")
+		d.Hint("indent with spaces instead of tabs, and put text that starts with %%, @ or ` in quotes")
 	default:
 		d.Hint("the file must be YAML 1.2")
 	}
@@ -178,8 +178,8 @@ func (y *yamlReader) hidden(n *yaml.Node, at *node) bool {
 	default:
 		return false
 	}
-	y.r.add(diag.ToolHidden.At(y.word(at.value.Start), "%s is not allowed: the file means what it shows", what).
-		Hint("write the value itself here, or put the text into quotes"))
+	y.r.add(diag.ToolHidden.At(y.word(at.value.Start), "%s is not allowed in a tool file", what).
+		Hint("write the value itself here, or put the text in quotes"))
 	return n.Kind == yaml.AliasNode || n.Style&yaml.TaggedStyle != 0
 }
 
@@ -204,11 +204,11 @@ func (y *yamlReader) mapping(n *yaml.Node, out *node) any {
 		switch first := out.child(c.name); {
 		case told:
 		case k.Kind != yaml.ScalarNode:
-			y.r.add(diag.ToolType.At(c.key, "a key is a text, not %s", y.r.typeOf(name)).Hint("write `key: value`"))
+			y.r.add(diag.ToolType.At(c.key, "expected a string as a key, found %s", y.r.typeOf(name)).Hint("write `key: value`"))
 		case k.Value == "<<" && k.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0:
-			y.r.add(diag.ToolHidden.At(c.key, "a merge key (`<<`) is not allowed: the file means what it shows").Hint("write its keys here"))
+			y.r.add(diag.ToolHidden.At(c.key, "a merge key (`<<`) is not allowed in a tool file").Hint("write its keys here"))
 		case first != nil:
-			y.r.add(diag.ToolKeyTwice.At(c.key, "`%s` stands twice here", c.name).Label(first.key, "the first one").
+			y.r.add(diag.ToolKeyTwice.At(c.key, "duplicate key `%s`", c.name).Label(first.key, "the first one").
 				By(withoutLines(y.r.file, c)...).Hint("keep one of them"))
 		default:
 			out.add(c)
@@ -257,5 +257,5 @@ func lineLength(text []byte) int {
 
 // tooLong says that a file of tools is longer than one may be.
 func tooLong(size int) string {
-	return fmt.Sprintf("the file has %d bytes, and one of tools has at most %d", size, MaxToolFile)
+	return fmt.Sprintf("the file has %d bytes, but a tool file can have at most %d", size, MaxToolFile)
 }

@@ -26,7 +26,7 @@ func Check(name string) error {
 		c := name[i]
 		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 		if !letter && (i == 0 || c != '-' && (c < '0' || c > '9')) {
-			return fmt.Errorf("%q is no name of a tool: it must match [A-Za-z_][A-Za-z0-9_-]{0,%d}", name, MaxLength-1)
+			return fmt.Errorf("%q is not a valid tool name: it must match [A-Za-z_][A-Za-z0-9_-]{0,%d}", name, MaxLength-1)
 		}
 	}
 	return nil

@@ -13,10 +13,10 @@ func TestCheck(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"":                      "a tool's name is empty",
-		"2x":                    `"2x" is no name of a tool: it must match [A-Za-z_][A-Za-z0-9_-]{0,63}`,
-		"-x":                    `"-x" is no name of a tool: it must match [A-Za-z_][A-Za-z0-9_-]{0,63}`,
-		"a.b":                   `"a.b" is no name of a tool: it must match [A-Za-z_][A-Za-z0-9_-]{0,63}`,
-		"é":                     `"é" is no name of a tool: it must match [A-Za-z_][A-Za-z0-9_-]{0,63}`,
+		"2x":                    `"2x" is not a valid tool name: it must match [A-Za-z_][A-Za-z0-9_-]{0,63}`,
+		"-x":                    `"-x" is not a valid tool name: it must match [A-Za-z_][A-Za-z0-9_-]{0,63}`,
+		"a.b":                   `"a.b" is not a valid tool name: it must match [A-Za-z_][A-Za-z0-9_-]{0,63}`,
+		"é":                     `"é" is not a valid tool name: it must match [A-Za-z_][A-Za-z0-9_-]{0,63}`,
 		strings.Repeat("a", 65): `the name "aaaaaaaaaaaaaaaa"… has 65 characters, and a tool's name has at most 64`,
 	} {
 		if err := Check(name); err == nil || err.Error() != want {

@@ -137,7 +137,7 @@ func TestStages(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"tokens": "1:1 `fn` \"fn\"\n1:4 a name \"f\"\n1:5 `(` \"(\"\n1:6 `)` \")\"\n1:8 `{` \"{\"\n1:10 an integer \"1\"\n1:12 `}` \"}\"\n2:1 the end of the file \"\"\n",
+		"tokens": "1:1 `fn` \"fn\"\n1:4 a name \"f\"\n1:5 `(` \"(\"\n1:6 `)` \")\"\n1:8 `{` \"{\"\n1:10 an integer \"1\"\n1:12 `}` \"}\"\n2:1 end of file \"\"\n",
 		"ast":    "FnDecl Name=f",
 		"ir":     "{\"version\":",
 		"asm":    "f0 f() -> Full",

@@ -190,8 +190,8 @@ func (in *Input) keys(p *sema.Program, l *diag.List) {
 			continue
 		}
 		told[c.Name] = true
-		l.Add(diag.ManifestMissing.At(c.At[""].Key, "[connections.%s], which agent `%s` uses, has no `api_key_env`", c.Name, a.Name).In(in.Manifest.File).
-			Hint("add `api_key_env = \"…\"` with the name of the environment variable that holds the key, or a `base_url` of a server that wants none"))
+		l.Add(diag.ManifestMissing.At(c.At[""].Key, "[connections.%s], used by agent `%s`, has no `api_key_env`", c.Name, a.Name).In(in.Manifest.File).
+			Hint("add `api_key_env = \"…\"` with the name of the environment variable that contains the key, or a `base_url` of a server without keys"))
 	}
 }
 

@@ -153,7 +153,7 @@ func Load(r Request) (*Input, error) {
 func load(r Request) (*Input, error) {
 	dir, err := filepath.Abs(r.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("find the directory %s: %w", r.Dir, err)
+		return nil, fmt.Errorf("cannot determine the directory %s: %w", r.Dir, err)
 	}
 	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, chosen: codegen.ManifestData{Called: r.Called, Debugged: r.Plain}, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen, overlay: r.Overlay, sources: r.Sources, kept: r.Kept}
 	if in.seen == nil {
@@ -169,8 +169,8 @@ func load(r Request) (*Input, error) {
 	if r.Path == "" {
 		path, ok := manifest.Locate(dir, in.isFile)
 		if !ok {
-			return nil, &PathError{Message: "there is no " + manifest.FileName + " here or above",
-				Hint: "name a file, as in `concerto run main.conc`, or a directory with a " + manifest.FileName}
+			return nil, &PathError{Message: "no " + manifest.FileName + " in this directory or its parents",
+				Hint: "pass a file, such as `concerto run main.conc`, or a directory with a " + manifest.FileName}
 		}
 		return in, in.project(path)
 	}
@@ -192,9 +192,9 @@ func load(r Request) (*Input, error) {
 
 // unnamed is the error for a directory without a manifest.
 func unnamed(shown, path string) error {
-	hint := "name a file in it, or write a " + manifest.FileName + " with [project]"
+	hint := "pass a file in it, or create a " + manifest.FileName + " with [project]"
 	if isFile(filepath.Join(path, "main"+SourceExt)) {
-		hint = "name the file: " + filepath.ToSlash(filepath.Join(shown, "main"+SourceExt))
+		hint = "pass the file: " + filepath.ToSlash(filepath.Join(shown, "main"+SourceExt))
 	}
 	return &PathError{Path: shown, Message: "the directory has no " + manifest.FileName, Hint: hint}
 }
@@ -202,7 +202,7 @@ func unnamed(shown, path string) error {
 // file loads one source file with the manifest above it, if there is one.
 func (in *Input) file(shown, path string) error {
 	if filepath.Ext(path) != SourceExt {
-		return &PathError{Path: shown, Message: "not a Concerto program", Hint: "programs are files whose names end in " + SourceExt}
+		return &PathError{Path: shown, Message: "not a Concerto program", Hint: "the name of a program ends with " + SourceExt}
 	}
 	in.Root = filepath.Dir(path)
 	if m, ok := manifest.Locate(in.Root, in.isFile); ok {
@@ -234,7 +234,7 @@ func (in *Input) project(path string) error {
 	if written {
 		d.Hint("create it, or correct the path, which is relative to the manifest")
 	} else {
-		d.Hint("create it, or name another with `entry = \"…\"` in [project]")
+		d.Hint("create it, or set another with `entry = \"…\"` in [project]")
 	}
 	in.Diagnostics.Add(d)
 	return nil
@@ -265,7 +265,7 @@ func (in *Input) script(c *manifest.Connection) {
 	}
 	f, err := in.read(path)
 	if err != nil {
-		in.Diagnostics.Add(diag.ManifestValue.At(c.At["script"].Value, "the script `%s` cannot be read: %v", c.Script, errors.Unwrap(err)).
+		in.Diagnostics.Add(diag.ManifestValue.At(c.At["script"].Value, "could not read script `%s`: %v", c.Script, errors.Unwrap(err)).
 			In(in.Manifest.File).Hint("the path is relative to the manifest"))
 		return
 	}
@@ -359,7 +359,7 @@ func (in *Input) abs(path string) string {
 
 // missing is the error for a path that is not there, with the nearest one.
 func missing(shown, path string) error {
-	e := &PathError{Path: shown, Message: "no such file or directory", Hint: "check the path; it is seen from the working directory"}
+	e := &PathError{Path: shown, Message: "no such file or directory", Hint: "check the path, which is relative to the working directory"}
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
 		return e

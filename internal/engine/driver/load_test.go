@@ -75,15 +75,15 @@ func TestLoad(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	dir := tree(t, project)
 	for _, c := range []struct{ path, dir, message, hint string }{
-		{"", "bare", "there is no Concerto.toml here or above", "name a file, as in `concerto run main.conc`, or a directory with a Concerto.toml"},
-		{"nowhere.conc", ".", "nowhere.conc: no such file or directory", "check the path; it is seen from the working directory"},
+		{"", "bare", "no Concerto.toml in this directory or its parents", "pass a file, such as `concerto run main.conc`, or a directory with a Concerto.toml"},
+		{"nowhere.conc", ".", "nowhere.conc: no such file or directory", "check the path, which is relative to the working directory"},
 		{"plain/mian.conc", ".", "plain/mian.conc: no such file or directory", "did you mean plain/main.conc?"},
-		{"plain/none/x.conc", ".", "plain/none/x.conc: no such file or directory", "check the path; it is seen from the working directory"},
+		{"plain/none/x.conc", ".", "plain/none/x.conc: no such file or directory", "check the path, which is relative to the working directory"},
 		{"plian", ".", "plian: no such file or directory", "did you mean plain?"},
-		{"plain", ".", "plain: the directory has no Concerto.toml", "name the file: plain/main.conc"},
-		{"bare", ".", "bare: the directory has no Concerto.toml", "name a file in it, or write a Concerto.toml with [project]"},
-		{"plain/notes.txt", ".", "plain/notes.txt: not a Concerto program", "programs are files whose names end in .conc"},
-		{"bare/main.conc-ir", ".", "bare/main.conc-ir: not a Concerto program", "programs are files whose names end in .conc"},
+		{"plain", ".", "plain: the directory has no Concerto.toml", "pass the file: plain/main.conc"},
+		{"bare", ".", "bare: the directory has no Concerto.toml", "pass a file in it, or create a Concerto.toml with [project]"},
+		{"plain/notes.txt", ".", "plain/notes.txt: not a Concerto program", "the name of a program ends with .conc"},
+		{"bare/main.conc-ir", ".", "bare/main.conc-ir: not a Concerto program", "the name of a program ends with .conc"},
 	} {
 		_, err := Load(Request{Path: c.path, Dir: filepath.Join(dir, c.dir)})
 		var pe *PathError
@@ -97,8 +97,8 @@ func TestLoadFindsMistakes(t *testing.T) {
 	for archive, want := range map[string]string{
 		"-- Concerto.toml --\n[project]\nentry = \"gone.conc\"\n":                                                                      "Concerto.toml:2:9: E0803 the entry file `gone.conc` does not exist",
 		"-- Concerto.toml --\n[project]\nname = \"x\"\n":                                                                               "Concerto.toml:1:1: E0803 the entry file `main.conc` does not exist",
-		"-- Concerto.toml --\n[project\n":                                                                                              "Concerto.toml:1:9: E0801 expected `]` after the table's name, found '\\n'",
-		"-- main.conc --\n-- Concerto.toml --\n[connections.c]\nprovider = \"scripted\"\nscript = \"r.json\"\n":                        "Concerto.toml:3:10: E0803 the script `r.json` cannot be read: no such file or directory",
+		"-- Concerto.toml --\n[project\n":                                                                                              "Concerto.toml:1:9: E0801 expected `]` after the name of the table, found '\\n'",
+		"-- main.conc --\n-- Concerto.toml --\n[connections.c]\nprovider = \"scripted\"\nscript = \"r.json\"\n":                        "Concerto.toml:3:10: E0803 could not read script `r.json`: no such file or directory",
 		"-- main.conc --\n-- s/r.json --\n[{]\n-- Concerto.toml --\n[connections.c]\nprovider = \"scripted\"\nscript = \"s/r.json\"\n": "s/r.json:1:3: E0801 the script is not JSON: invalid character ']'",
 	} {
 		dir := tree(t, archive)

@@ -30,12 +30,12 @@ func (in *Input) generate(checked *sema.Program) (*ir.Program, diag.List) {
 		return p, l
 	}
 	if Strict {
-		panic("the passes have broken the program: " + broken.Error())
+		panic("optimisation produced invalid code: " + broken.Error())
 	}
 	p, _ = codegen.Generate(checked, in.embedded())
 	in.verify(p)
-	l.Add(diag.Unoptimised.At(source.Span{}, "the program runs without its optimisations, which have broken it: %v", broken).
-		Hint("this is our mistake, not yours: please report it with the program; it does the same, only slower"))
+	l.Add(diag.Unoptimised.At(source.Span{}, "compiled without optimisations, because they produced invalid code: %v", broken).
+		Hint("this is a bug in the compiler: please report it together with the program, which works but runs more slowly"))
 	return p, l
 }
 
@@ -46,7 +46,7 @@ func (in *Input) verify(p *ir.Program) {
 		in.generated(p)
 	}
 	if err := ir.Verify(p); err != nil {
-		panic("the compiler made what the machine cannot run: " + err.Error())
+		panic("the compiler produced invalid code: " + err.Error())
 	}
 }
 
@@ -55,7 +55,7 @@ func (in *Input) verify(p *ir.Program) {
 func (in *Input) optimise(p *ir.Program) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("a pass failed: %v", r)
+			err = fmt.Errorf("an optimisation pass failed: %v", r)
 		}
 	}()
 	apply := in.passes

@@ -21,7 +21,7 @@ func TestBrokenPasses(t *testing.T) {
 			optimize.Program(p, on)
 			p.Functions[p.Entry].Code[0] = ir.Instr{Op: ir.OpMove, A: 2, B: 1}
 		}, "function 0 (main), @0 Move r2 r1: "},
-		"panic": {func(*ir.Program, optimize.Set) { panic("no such register") }, "a pass failed: no such register"},
+		"panic": {func(*ir.Program, optimize.Set) { panic("no such register") }, "an optimisation pass failed: no such register"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, err := Load(Request{Path: "main.conc", Dir: tree(t, looped)})
