@@ -8,9 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Dump writes tokens and comments, in the order of the text, one on a line:
-// place, kind, and text as a Go string. `build --emit tokens` shows it, and
-// goldens contain it.
+// Dump writes tokens and comments in the order of the text, one per line: position, kind, and text
+// as a Go string. It is the output of `build --emit tokens`.
 func Dump(w io.Writer, f *source.File, toks []Token, comments []Comment) error {
 	b := bufio.NewWriter(w)
 	line := func(kind string, start, end source.Pos) {

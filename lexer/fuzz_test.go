@@ -2,7 +2,7 @@ package lexer
 
 import "testing"
 
-// Any text gives tokens that tile it, and decoding any string token is safe.
+// FuzzLex checks that the tokens of any text tile it, and that any string token can be decoded.
 func FuzzLex(f *testing.F) {
 	for _, text := range []string{
 		"", "fn main() { emit(\"a\", \"b ${c}\"); }", `"${"${"`, "\"\"\"\n a ${b}\n \"\"\"", "'a: for", "r#\"", "/* /*",

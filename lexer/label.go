@@ -2,10 +2,9 @@ package lexer
 
 import "strings"
 
-// labelAhead is the length of the label at the current `'`; 0 when a string
-// starts there. A label stands directly after break and continue; at the start
-// of a statement before `:` and the word of a loop; and anywhere before `: loop
-// {`, as a `loop` is a value.
+// labelAhead returns the length of the label at the current `'`, or 0 if a string starts there. A
+// label is directly after break and continue; at the start of a statement before `:` and a loop
+// keyword; and anywhere before `: loop {`, because a `loop` is a value.
 func (l *lexer) labelAhead() int {
 	n := 1
 	for classes[l.at(n)]&(isStart|isDigit) != 0 {
@@ -29,9 +28,8 @@ func (l *lexer) labelAhead() int {
 	return 0
 }
 
-// loopAhead looks for `:` and the word of a loop (for, while, loop) at the start
-// of text. It gives the word and the text after it; both are "" when text begins
-// with anything else.
+// loopAhead checks for `:` and a loop keyword (for, while, loop) at the start of text. It returns
+// the keyword and the text after it, or "".
 func loopAhead(text string) (word, rest string) {
 	text = strings.TrimLeft(text, blanks)
 	if !strings.HasPrefix(text, ":") || strings.HasPrefix(text, "::") {

@@ -1,10 +1,10 @@
-// Package lexer turns source text into tokens and comments; its API promises
-// nothing. It is the first stage: the parser works on its slice of tokens, the
-// formatter merges tokens and comments again by offset.
+// Package lexer splits source text into tokens and comments. Its API is not covered by the
+// compatibility promise. The parser reads its slice of tokens; the formatter merges tokens and
+// comments by offset.
 //
-// Invariants. Tokens and comments are in order, do not overlap, and together
-// with white space cover the text. The last token is EOF at the end of the text.
-// Any text gives tokens and, where it is wrong, diagnostics.
+// Invariants: Tokens and comments are ordered, do not overlap, and together with white space cover
+// the text. The last token is EOF at the end of the text. Any text results in tokens and, if it has
+// errors, diagnostics.
 package lexer
 
 import (
@@ -17,13 +17,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// space is what long stretches of a text consist of: in a library file, blanks
-// replace the declarations that are not used.
+// space is the byte in long runs of white space: in a library file, spaces replace unused
+// declarations.
 var space = []byte{' '}
 
-// Lex splits a file into tokens and comments. It never fails. What cannot be
-// read is reported, and becomes a Bad token or a token of the kind that was
-// meant.
+// Lex splits a file into tokens and comments. It never fails. Invalid text is reported, and becomes
+// a Bad token or a token of the probable kind.
 func Lex(f *source.File) ([]Token, []Comment, diag.List) {
 	l := &lexer{
 		file: f, src: f.String(), plainAt: -1,
@@ -46,21 +45,21 @@ type lexer struct {
 	toks     []Token
 	comments []Comment
 	errs     []*diag.Diagnostic
-	mode     *mode           // the innermost interpolation that is open, nil outside
-	braces   int             // braces open within its code
-	badNames map[string]bool // reported ones: each is one mistake, however often used
+	mode     *mode           // the innermost open interpolation, or nil
+	braces   int             // open braces in its code
+	badNames map[string]bool // reported names: each is reported once
 
-	// Recovery of strings that are never closed (recover.go).
-	suspect  *snapshot // the first string that looks as if it ended too late
-	plainAt  int       // a string here is read without interpolation
+	// For the recovery from unterminated strings (recover.go).
+	suspect  *snapshot // the first string that appears to have ended too late
+	plainAt  int       // the string here is read without interpolation
 	restarts int
 }
 
-// mode is an open interpolation: the lexer is in the code between `${` and its
-// `}`. It is immutable, so that a snapshot may keep it.
+// mode is an open interpolation: the lexer is in the code between `${` and its `}`. It is
+// immutable, so that a snapshot can share it.
 type mode struct {
 	multi bool        // the string is a """ one
-	from  snapshot    // at the string's first quote: holds what was open around it
+	from  snapshot    // at the string's first quote: contains the outer mode
 	open  source.Span // of the `${`
 }
 
@@ -83,7 +82,7 @@ func (l *lexer) add(k Kind, start int) {
 	l.toks = append(l.toks, Token{k, source.Pos(start), source.Pos(l.pos)})
 }
 
-// last is the kind of the token before, EOF at the start.
+// last returns the kind of the previous token, or EOF at the start.
 func (l *lexer) last() Kind {
 	if len(l.toks) == 0 {
 		return EOF
@@ -101,7 +100,7 @@ func span(start, end int) source.Span {
 	return source.Span{Start: source.Pos(start), End: source.Pos(end)}
 }
 
-// at is the byte n places on, 0 past the end.
+// at returns the byte at the current position plus n, or 0 after the end.
 func (l *lexer) at(n int) byte {
 	if l.pos+n < len(l.src) {
 		return l.src[l.pos+n]
@@ -130,7 +129,7 @@ var classes = func() (t [256]uint8) {
 	return t
 }()
 
-// skipSpace passes white space and, at the very start, a byte order mark.
+// skipSpace skips white space and, at the very start, a byte order mark.
 func (l *lexer) skipSpace() {
 	if l.pos == 0 && len(l.src) >= 3 && l.src[:3] == "\ufeff" {
 		l.pos = 3
@@ -140,7 +139,7 @@ func (l *lexer) skipSpace() {
 	}
 }
 
-// token reads one token or comment; the position is at its first byte.
+// token reads one token or comment at the current position.
 func (l *lexer) token() {
 	c := l.src[l.pos]
 	switch cl := classes[c]; {
@@ -192,7 +191,7 @@ func (l *lexer) op(k Kind, n int) {
 	l.add(k, start)
 }
 
-// single-byte operators that start no longer one.
+// singles are single-byte operators that do not start a longer one.
 var singles = [256]Kind{
 	'(': LParen, ')': RParen, '[': LBracket, ']': RBracket, ',': Comma, ';': Semi, '@': At, '>': Greater,
 }
@@ -219,8 +218,8 @@ func (l *lexer) operator(c byte) {
 	l.stray()
 }
 
-// word reads a name or reserved word. It includes letters that names cannot have
-// and reports them, so that one bad name is one token and one error.
+// word reads a name or reserved word. It includes and reports letters that names cannot contain, so
+// that an invalid name is one token and one error.
 func (l *lexer) word() {
 	start := l.pos
 	for l.pos < len(l.src) && classes[l.src[l.pos]]&(isStart|isDigit) != 0 {
@@ -233,8 +232,8 @@ func (l *lexer) word() {
 	l.add(wordKind(l.src[start:l.pos]), start)
 }
 
-// letters reads the rest of a word with letters beyond ASCII and reports it;
-// false when no such letter comes next.
+// letters reads the rest of a word with letters beyond ASCII and reports it. It returns false if no
+// such letter follows.
 func (l *lexer) letters(start int) bool {
 	from := l.pos
 	for l.pos < len(l.src) {
@@ -258,7 +257,7 @@ func (l *lexer) letters(start int) bool {
 	return true
 }
 
-// lookalikes maps characters that people type or paste to what they meant.
+// lookalikes maps characters that people type or paste to the intended ones.
 var lookalikes = map[rune]string{
 	'“': `"`, '”': `"`, '„': `"`, '‘': `'`, '’': `'`, '`': `"`, '；': ";", '：': ":", '，': ",", '（': "(", '）': ")",
 	'｛': "{", '｝': "}", '–': "-", '—': "-", '−': "-", '×': "*", '÷': "/", '≠': "!=", '≤': "<=", '≥': ">=",
@@ -313,7 +312,8 @@ func (l *lexer) stray() {
 	}
 }
 
-// hash is what to do about a run of `#`: first on its line it begins a comment.
+// hash returns the advice for a run of `#`. At the start of a line it is a comment in other
+// languages.
 func (l *lexer) hash(start int, text string) diag.Advice {
 	a := diag.Say("comments start with `//`, and decorators with `@`")
 	if before := l.src[:start]; strings.TrimRight(before[strings.LastIndexByte(before, '\n')+1:], " \t") == "" {
@@ -322,11 +322,11 @@ func (l *lexer) hash(start int, text string) diag.Advice {
 	return a
 }
 
-// lookalike is what to do about a character that looks like what is meant.
+// lookalike returns the advice for a character that looks like another.
 func lookalike(at source.Span, text string, r rune) diag.Advice {
 	meant := lookalikes[r]
 	a := diag.Say("did you mean " + quoteLookalike(meant) + "?")
-	if r == '\u037e' { // nobody can see the difference
+	if r == '\u037e' { // the difference is invisible
 		a = diag.Say("this is the character U+037E, which looks like `;`: replace it with `;`")
 	}
 	switch {
@@ -338,8 +338,8 @@ func lookalike(at source.Span, text string, r rune) diag.Advice {
 	return a.By(diag.Change(at, meant, meant, meant != `"` && meant != "'"))
 }
 
-// otherQuotes reads a string in quotes that Concerto does not have, such as “…”,
-// up to the closing quote on the line. It is reported as one mistake.
+// otherQuotes reads a string in quotes that Concerto does not support, such as “…”, up to the
+// closing quote on the line, and reports it as one error.
 func (l *lexer) otherQuotes(first rune) bool {
 	closing := closingQuotes[first]
 	line := l.src[l.pos:]
@@ -368,11 +368,11 @@ func (l *lexer) otherQuotes(first rune) bool {
 	return true
 }
 
-// closingQuotes are the characters that end what one of them begins.
+// closingQuotes maps opening quotes to their closing quotes.
 var closingQuotes = map[rune]string{'“': "”“", '„': "“”", '‘': "’‘", '’': "’", '`': "`"}
 
-// refers says whether the `&` here would take a reference in another language:
-// it is directly before an operand.
+// refers reports whether the `&` here would create a reference in another language: it is directly
+// before an operand.
 func (l *lexer) refers() bool {
 	if len(l.toks) < 2 {
 		return true
@@ -391,7 +391,7 @@ func quoteLookalike(s string) string {
 	return "`" + s + "`"
 }
 
-// startsToken says whether an ASCII byte may start a token or white space.
+// startsToken reports whether an ASCII byte may start a token or white space.
 func (l *lexer) startsToken(c byte) bool {
 	if classes[c] != 0 || singles[c] != EOF {
 		return true
@@ -405,7 +405,7 @@ func (l *lexer) startsToken(c byte) bool {
 	return len(pairs[c]) > 0
 }
 
-// checkUTF8 reports the first byte that belongs to no character.
+// checkUTF8 reports the first byte that is not part of a character.
 func (l *lexer) checkUTF8() {
 	if utf8.ValidString(l.src) {
 		return

@@ -18,8 +18,8 @@ func lex(t testing.TB, text string) ([]Token, []Comment, diag.List) {
 	return toks, comments, list
 }
 
-// checkTiling checks that tokens and comments are in order, do not overlap, and
-// leave out only white space.
+// checkTiling checks that tokens and comments are ordered, do not overlap, and omit only white
+// space.
 func checkTiling(t testing.TB, text string, toks []Token, comments []Comment) {
 	t.Helper()
 	at := 0
@@ -65,8 +65,8 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-// TestTable: the table has a row for every kind, and each fixed text is one
-// token of its kind.
+// TestTable checks that the table has a row for every kind, and that each fixed text is one token
+// of its kind.
 func TestTable(t *testing.T) {
 	names := map[string]Kind{}
 	for k := range NumKinds {
@@ -121,15 +121,15 @@ func TestNotUTF8(t *testing.T) {
 	}
 }
 
-// Tokens are 12 bytes: a file's tokens are read several times over.
+// Tokens have 12 bytes, because a file's tokens are read several times.
 func TestTokenSize(t *testing.T) {
 	if n := unsafe.Sizeof(Token{}); n != 12 {
 		t.Errorf("a token has %d bytes", n)
 	}
 }
 
-// TestManyOpenStrings: the time grows in proportion to the text also when
-// strings are never closed, as the number of restarts is bounded.
+// TestManyOpenStrings checks that the time is proportional to the text also with unterminated
+// strings, because the number of restarts is limited.
 func TestManyOpenStrings(t *testing.T) {
 	for _, line := range []string{"f(\"a, 1);\n", "f(\"a ${b, 1);\n", "f('a, 1);\n", "f(\"\"\"a ${ \n", "f(r#\"a\n"} {
 		toks, _, list := lex(t, strings.Repeat(line, 2000))
@@ -139,7 +139,7 @@ func TestManyOpenStrings(t *testing.T) {
 	}
 }
 
-// TestAmpersand: what a single & was meant to be shows in what stands before it.
+// TestAmpersand checks the hint for a single &, which depends on the text before it.
 func TestAmpersand(t *testing.T) {
 	const refers, joins = "remove it: Concerto has no references, values are copied", "write `&&` for a logical and"
 	for text, want := range map[string]string{"&b": refers, "a & b": joins, "f(&b)": refers, "= & b": refers, "1 & b": joins, "x() & b": joins} {

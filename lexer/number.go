@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 )
 
-// number reads an integer or a float. Directly after `.` it reads digits only:
-// `t.0.1` is two indices, not a float.
+// number reads an integer or a float. Directly after `.` it reads only digits: `t.0.1` is two
+// indices, not a float.
 func (l *lexer) number() {
 	start := l.pos
 	if l.last() == Dot {
@@ -38,7 +38,7 @@ func (l *lexer) number() {
 	l.finishNumber(kind, start)
 }
 
-// baseOf is the base that the letter after a leading 0 stands for.
+// baseOf returns the base for the letter after a leading 0.
 func baseOf(c byte) int {
 	switch c {
 	case 'x', 'X':
@@ -69,7 +69,7 @@ func digitOf(c byte) int {
 	return 99
 }
 
-// exponent reads `e10`, `E-3`; false when what comes is none.
+// exponent reads `e10`, `E-3`. It returns false if there is no exponent.
 func (l *lexer) exponent() bool {
 	if c := l.at(0); c != 'e' && c != 'E' {
 		return false
@@ -86,8 +86,8 @@ func (l *lexer) exponent() bool {
 	return true
 }
 
-// finishNumber adds the token and reports what is wrong with the number. Letters
-// and digits that follow belong to the same mistake.
+// finishNumber adds the token and reports errors in the number. Letters and digits that follow
+// belong to the same error.
 func (l *lexer) finishNumber(k Kind, start int) {
 	body := l.src[start:l.pos]
 	rest := l.pos
@@ -113,8 +113,7 @@ func (l *lexer) finishNumber(k Kind, start int) {
 	}
 }
 
-// cleanUnderscores says whether each `_` stands between two digits (or after
-// the base's letter).
+// cleanUnderscores reports whether each `_` is between two digits (or after the base's letter).
 func cleanUnderscores(text string) bool {
 	for i := range len(text) {
 		if text[i] == '_' && (i+1 == len(text) || text[i+1] != '_' && digitOf(text[i+1]) > 15) {
@@ -127,8 +126,8 @@ func cleanUnderscores(text string) bool {
 	return true
 }
 
-// IntValue is the value of the text of an Int token. overflow says that it does
-// not fit into 64 bits; the value is then 0, as it is for a malformed text.
+// IntValue returns the value of an Int token's text. overflow reports that it does not fit into 64
+// bits. The value is then 0, as for an invalid text.
 func IntValue(text string) (v uint64, overflow bool) {
 	base := 10
 	if len(text) > 2 && text[0] == '0' {
@@ -153,8 +152,8 @@ func IntValue(text string) (v uint64, overflow bool) {
 	return v, false
 }
 
-// FloatValue is the value of the text of a Float token: +Inf when it is out of
-// range, 0 when the text is malformed.
+// FloatValue returns the value of a Float token's text: +Inf if it is out of range, 0 if the text
+// is invalid.
 func FloatValue(text string) float64 {
 	if strings.Contains(text, "_") {
 		text = strings.ReplaceAll(text, "_", "")

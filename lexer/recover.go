@@ -7,21 +7,20 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// A string without its closing quote extends to the next quote; from there on,
-// code and strings have changed places. This is noticed when a word follows
-// directly after a closing quote, or at the end of the file. The lexer then goes
-// back to the string that is most likely unclosed, ends it on its own line and
-// continues from there. So there is one diagnostic for one mistake, and the rest
-// of the file is read as it was meant.
+// A string without its closing quote extends to the next quote. From there on, code and strings are
+// exchanged. The lexer notices this when a word directly follows a closing quote, or at the end of
+// the file. It then returns to the string that is most likely unterminated, ends it on its own line
+// and continues from there. Therefore one error causes one diagnostic, and the rest of the file is
+// read correctly.
 
-// snapshot is a state to go back to.
+// snapshot is a state to return to.
 type snapshot struct {
 	pos, toks, comments, errs int
 	mode                      *mode
 	braces                    int
 }
 
-// maxRestarts bounds how often a file is read again, and so the time it takes.
+// maxRestarts is the maximum number of restarts in a file, which limits the time.
 const maxRestarts = 64
 
 func (l *lexer) snapshot() snapshot {
@@ -35,11 +34,10 @@ func (l *lexer) restore(s snapshot) {
 	l.restarts++
 }
 
-// endsLate looks at what follows the closing quote of a string of several lines.
-// A word cannot follow a string. When one does, the quote was meant to open the
-// next string, and this one is never closed: endsLate calls openString and gives
-// true. A few other characters make the string a suspect, for the case that a
-// quote turns out to be missing at the end of the file.
+// endsLate checks the text after the closing quote of a string with several lines. A word cannot
+// follow a string. If one does, the quote should have started the next string, and this one is
+// unterminated: endsLate calls openString and returns true. After some other characters the string
+// becomes a suspect, in case a quote is missing at the end of the file.
 func (l *lexer) endsLate(from snapshot, start int, whole Kind) bool {
 	c := l.at(0)
 	if (classes[c]&(isStart|isDigit) != 0 || c == '"') && l.restarts < maxRestarts {
@@ -52,8 +50,8 @@ func (l *lexer) endsLate(from snapshot, start int, whole Kind) bool {
 	return false
 }
 
-// openString handles a string that is never closed. It goes back to the string
-// that is to blame: this one or an earlier suspect.
+// openString handles an unterminated string. It returns to the string with the error: this one or
+// an earlier suspect.
 func (l *lexer) openString(from snapshot, start int, whole Kind) {
 	if l.restarts >= maxRestarts {
 		l.add(whole, start)
@@ -81,7 +79,7 @@ func (l *lexer) openString(from snapshot, start int, whole Kind) {
 	}
 }
 
-// labelled says whether text reads as the name of a label and its colon.
+// labelled reports whether text looks like the name of a label and its colon.
 func labelled(text string) bool {
 	n := 0
 	for n < len(text) && classes[text[n]]&(isStart|isDigit) != 0 {
@@ -90,16 +88,15 @@ func labelled(text string) bool {
 	return n > 0 && strings.HasPrefix(text[n:], ":")
 }
 
-// blameInterpolation goes back to an interpolation that was opened before the
-// unclosed string on the same line and is still open: in `"${a"` the second
-// quote opens no string.
+// blameInterpolation returns to an interpolation that was opened before the unterminated string on
+// the same line and is still open: in `"${a"` the second quote starts no string.
 func (l *lexer) blameInterpolation(from snapshot) bool {
 	m := l.mode
 	for m != nil && m != from.mode {
 		m = m.from.mode
 	}
 	if m == nil {
-		return false // the string stands in none, or in one that is closed by now
+		return false // the string is in none, or in one that is closed by now
 	}
 	if strings.IndexByte(l.src[m.open.Start:from.pos], '\n') >= 0 {
 		return false
@@ -108,9 +105,8 @@ func (l *lexer) blameInterpolation(from snapshot) bool {
 	return true
 }
 
-// reopen handles interpolations that are open at the end of the file: the string
-// of the outermost one is read again, with `${` as text. It gives false when
-// none is open.
+// reopen handles interpolations that are open at the end of the file: it reads the string of the
+// outermost one again, with `${` as text. It returns false if none is open.
 func (l *lexer) reopen() bool {
 	if l.mode == nil {
 		return false
@@ -137,8 +133,8 @@ func (l *lexer) reopenPlain(m *mode) {
 			By(diag.Offer(diag.Insert(m.open.Start, `\`), "Write `\\${`")))
 }
 
-// holeEnd is where an interpolation without its end is taken to end: before the string's next quote,
-// else at its line's end.
+// holeEnd returns the assumed end of an unterminated interpolation: before the string's next quote,
+// else at the end of its line.
 func (l *lexer) holeEnd(m *mode) int {
 	end := l.firstLineEnd(int(m.open.End))
 	quote := `"`
@@ -151,8 +147,8 @@ func (l *lexer) holeEnd(m *mode) int {
 	return end
 }
 
-// firstLineEnd is the offset where an unclosed string is taken to end: on its
-// first line, before brackets and separators at the line's end.
+// firstLineEnd returns the assumed end of an unterminated string: on its first line, before
+// brackets and separators at the end of the line.
 func (l *lexer) firstLineEnd(from int) int {
 	end := len(l.src)
 	if n := strings.IndexByte(l.src[from:], '\n'); n >= 0 {

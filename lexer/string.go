@@ -10,8 +10,7 @@ import (
 
 const tripleQuote = `"""`
 
-// quoted reads a string in double quotes, `"…"` or `"""…"""`, up to its end or
-// its first `${`.
+// quoted reads a string in double quotes, `"…"` or `"""…"""`, up to its end or its first `${`.
 func (l *lexer) quoted() {
 	from := l.snapshot()
 	multi := strings.HasPrefix(l.src[l.pos:], tripleQuote)
@@ -23,7 +22,7 @@ func (l *lexer) quoted() {
 	l.text(from, multi, String, StringHead)
 }
 
-// resume goes on with a string after the `}` of an interpolation.
+// resume continues a string after the `}` of an interpolation.
 func (l *lexer) resume() {
 	m := l.mode
 	l.mode, l.braces = m.from.mode, m.from.braces
@@ -36,9 +35,9 @@ func (l *lexer) text(from snapshot, multi bool, whole, part Kind) {
 	l.textFrom(from, from.pos, multi, whole, part)
 }
 
-// textFrom reads string text from the current position. It adds a token of kind
-// whole when the string ends, of kind part when an interpolation opens. from is
-// the state at the string's first quote, start the token's first byte.
+// textFrom reads string text from the current position. It adds a token of kind whole if the string
+// ends, or of kind part if an interpolation opens. from is the state at the string's first quote,
+// start the token's first byte.
 func (l *lexer) textFrom(from snapshot, start int, multi bool, whole, part Kind) {
 	lines := false
 	for l.pos < len(l.src) {
@@ -77,8 +76,8 @@ func (l *lexer) textFrom(from snapshot, start int, multi bool, whole, part Kind)
 	l.openString(from, start, whole)
 }
 
-// single reads what starts with `'`: a label where there may be one, else a
-// string without interpolation.
+// single reads a token that starts with `'`: a label if one is allowed here, else a string without
+// interpolation.
 func (l *lexer) single() {
 	if n := l.labelAhead(); n > 0 {
 		start := l.pos
@@ -118,9 +117,9 @@ func (l *lexer) single() {
 	l.openString(from, from.pos, String)
 }
 
-// isApostrophe says whether the `'` here is a character of the string, as in
-// `'it's'`, and does not end it. It is one when a word continues after it, as no
-// word can follow a string, and another `'` is on the same line.
+// isApostrophe reports whether the `'` here is a character of the string, as in `'it's'`, and does
+// not end it: a word continues after it, which cannot follow a string, and another `'` is on the
+// same line.
 func (l *lexer) isApostrophe() bool {
 	rest := l.src[l.pos+1:]
 	letter := func(c byte) bool { return classes[c]&isStart != 0 || c >= utf8.RuneSelf }
@@ -148,7 +147,7 @@ func (l *lexer) tellApostrophe(start int, at []int) {
 	}
 }
 
-// rawAhead says whether a raw string, `r"` or `r#"`, comes next.
+// rawAhead reports whether a raw string, `r"` or `r#"`, follows.
 func (l *lexer) rawAhead() bool {
 	n := 1
 	for l.at(n) == '#' {
@@ -175,7 +174,7 @@ func (l *lexer) raw() {
 	l.add(String, start)
 }
 
-// checkEscape passes one escape and reports one that means nothing.
+// checkEscape skips one escape sequence and reports an unknown one.
 func (l *lexer) checkEscape() {
 	_, n, ok := unescape(l.src[l.pos:])
 	if !ok {
@@ -189,8 +188,8 @@ func (l *lexer) checkEscape() {
 	l.pos += n
 }
 
-// unescape reads the escape with which s starts: its character and its length,
-// at least 1. ok is false for an escape that does not exist.
+// unescape decodes the escape sequence at the start of s: its character and its length, at least 1.
+// ok is false for an unknown one.
 func unescape(s string) (r rune, n int, ok bool) {
 	if len(s) < 2 {
 		return '\\', 1, false
@@ -215,7 +214,7 @@ func unescape(s string) (r rune, n int, ok bool) {
 	return '\\', 1 + n, false
 }
 
-// unescapeUnicode reads \u{…}.
+// unescapeUnicode decodes \u{…}.
 func unescapeUnicode(s string) (r rune, n int, ok bool) {
 	if len(s) < 3 || s[2] != '{' {
 		return '\\', 2, false
@@ -237,10 +236,9 @@ func unescapeUnicode(s string) (r rune, n int, ok bool) {
 	return r, n, true
 }
 
-// Strings decodes a string literal, given its tokens: one String, or StringHead,
-// StringMid…, StringTail. It gives the text of each token. Malformed escapes,
-// which Lex has reported, stay as they are written. A line end in a string is a
-// line feed, also in a file with CRLF.
+// Strings decodes a string literal from its tokens: one String, or StringHead, StringMid…,
+// StringTail. It returns the text of each token. Invalid escapes, which Lex has reported, are not
+// changed. A line end in a string is a line feed, also in a file with CRLF.
 func Strings(src string, toks ...Token) []string {
 	texts := make([]string, len(toks))
 	first := src[toks[0].Start:]
@@ -272,7 +270,7 @@ func StringValue(text string) string {
 	return decode(body(text, String, false))
 }
 
-// body takes a token's delimiters off.
+// body removes a token's delimiters.
 func body(text string, k Kind, multi bool) string {
 	quote := text[:1]
 	if multi || k != String {
@@ -293,15 +291,14 @@ func body(text string, k Kind, multi bool) string {
 	return strings.TrimSuffix(text, quote)
 }
 
-// dedent removes the layout from the parts of a """ string. It removes the line
-// end after the opening quotes. When the closing quotes are alone on their line,
-// it also removes the line end before them, and their indentation from every
-// line.
+// dedent removes the layout from the parts of a """ string. It removes the line end after the
+// opening quotes. If the closing quotes are alone on their line, it also removes the line end
+// before them, and their indentation from every line.
 func dedent(parts []string) {
 	parts[0] = strings.TrimPrefix(strings.TrimPrefix(parts[0], "\r"), "\n")
 	last := &parts[len(parts)-1]
 	cut := strings.LastIndexByte(*last, '\n')
-	alone := cut >= 0 || len(parts) == 1 // an opener's own line end is gone already
+	alone := cut >= 0 || len(parts) == 1 // an opener's own line end is already removed
 	indent := (*last)[cut+1:]
 	if !alone || strings.Trim(indent, " \t") != "" {
 		return
@@ -315,9 +312,8 @@ func dedent(parts []string) {
 	}
 }
 
-// stripLines removes indent from the lines that begin in text, and from the
-// first one when atStart. A line that is indented by less loses the indentation
-// it has.
+// stripLines removes indent from the lines that start in text, and from the first one if atStart. A
+// line with less indentation loses only that.
 func stripLines(text, indent string, atStart bool) string {
 	if !atStart && !strings.Contains(text, "\n") {
 		return text

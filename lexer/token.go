@@ -2,13 +2,13 @@ package lexer
 
 import "github.com/concerto-lang/concerto/internal/text/source"
 
-// Kind tells what a token is.
+// Kind is the kind of a token.
 type Kind uint8
 
-// The kinds. The literals come first, then operators, then reserved words.
+// The kinds: first the literals, then operators, then reserved words.
 const (
 	EOF Kind = iota
-	Bad      // characters that are no token; they have been reported
+	Bad      // invalid characters, which have been reported
 	Ident
 	Int
 	Float
@@ -50,7 +50,7 @@ const (
 	Coalesce
 	Less
 	LessEq
-	Greater // always single: `>=` is Greater and Assign side by side
+	Greater // always single: `>=` is Greater followed by Assign
 	EqEq
 	NotEq
 	AndAnd
@@ -108,28 +108,28 @@ const (
 	NumKinds
 )
 
-// Class sorts the kinds.
+// Class is a group of kinds.
 type Class uint8
 
 // The classes.
 const (
-	Special  Class = iota // end of file, stray characters
+	Special  Class = iota // end of file, invalid characters
 	Name                  // identifiers and labels
 	Literal               // numbers and strings
-	Operator              // operators and brackets: the text says it all
-	Keyword               // reserved words: the text says it all
+	Operator              // operators and brackets with a fixed text
+	Keyword               // reserved words with a fixed text
 )
 
-// Info is a row of the table of kinds. Text is the token's text when it is
-// fixed, else a word for the kind.
+// Info is a row of the table of kinds. Text is the token's text if it is fixed, else a word for the
+// kind.
 type Info struct {
 	Name  string
 	Text  string
 	Class Class
 }
 
-// kinds is the one table of kinds. The lexer's keywords, the parser's messages
-// and the names in generated code are read from it.
+// kinds is the table of kinds. The lexer's keywords, the parser's messages and the names in
+// generated code use it.
 var kinds = [NumKinds]Info{
 	EOF:        {"EOF", "end of file", Special},
 	Bad:        {"Bad", "an unexpected character", Special},
@@ -177,17 +177,17 @@ var kinds = [NumKinds]Info{
 	SelfType: {"SelfType", "Self", Keyword},
 }
 
-// Info gives the kind's row.
+// Info returns the kind's row.
 func (k Kind) Info() *Info { return &kinds[k] }
 
-// IsKeyword says whether k is a reserved word.
+// IsKeyword reports whether k is a reserved word.
 func (k Kind) IsKeyword() bool { return k >= Let && k < NumKinds }
 
-// IsWord says whether k is a name or a reserved word. Either may follow `.`, and
-// stand before `:` in fields, keys and named arguments.
+// IsWord reports whether k is a name or a reserved word. Either may follow `.`, and precede `:` in
+// fields, keys and named arguments.
 func (k Kind) IsWord() bool { return k == Ident || k.IsKeyword() }
 
-// String is the kind as messages name it: fixed texts in backquotes.
+// String returns the kind's name in messages: fixed texts in backquotes.
 func (k Kind) String() string {
 	i := &kinds[k]
 	if i.Class == Operator || i.Class == Keyword {
@@ -196,14 +196,14 @@ func (k Kind) String() string {
 	return i.Text
 }
 
-// Token is one token: its kind, and its span as byte offsets. Tokens do not
-// overlap; between them there are only white space and comments.
+// Token is one token: its kind, and its span as byte offsets. Tokens do not overlap. Between them
+// there are only white space and comments.
 type Token struct {
 	Kind       Kind
 	Start, End source.Pos
 }
 
-// Span is the token's place.
+// Span returns the token's span.
 func (t Token) Span() source.Span { return source.Span{Start: t.Start, End: t.End} }
 
 // Comment is one comment with its delimiters. Doc comments start with `///`.
@@ -212,8 +212,8 @@ type Comment struct {
 	Doc        bool
 }
 
-// keywordSlots is a hash table of the reserved words: open addressing with
-// wordHash, filled once from the table of kinds.
+// keywordSlots is a hash table of the reserved words with open addressing and wordHash, filled once
+// from the table of kinds.
 var keywordSlots = func() (slots [256]Kind) {
 	for k := Let; k < NumKinds; k++ {
 		h := wordHash(kinds[k].Text)
@@ -229,7 +229,7 @@ func wordHash(s string) uint8 {
 	return uint8(len(s))*7 + s[0]*31 + s[len(s)-1]*13 + s[len(s)/2]*3
 }
 
-// wordKind finds a reserved word, or gives Ident.
+// wordKind returns the kind of a reserved word, or Ident.
 func wordKind(s string) Kind {
 	if len(s) < 2 || len(s) > len("pipeline") {
 		return Ident
@@ -245,7 +245,7 @@ func wordKind(s string) Kind {
 	}
 }
 
-// Lookup finds the kind with a fixed text, such as "fn" or "=>".
+// Lookup returns the kind with a fixed text, such as "fn" or "=>".
 func Lookup(text string) (Kind, bool) {
 	for k := range kinds {
 		if c := kinds[k].Class; (c == Operator || c == Keyword) && kinds[k].Text == text {

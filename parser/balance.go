@@ -7,31 +7,29 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// When a file has more `{` than `}`, or fewer, the place where that shows is
-// seldom the place of the mistake. Indentation tells: a `{` whose line is
-// indented more than the first `}` that would close it lacks its own; a `}`
-// that does not stand under the line of its `{` is one too many. Files whose
-// braces balance never come here.
+// If a file has more `{` than `}`, or fewer, the parser usually notices that far away from the
+// error. It uses the indentation to find the error: a `{` has no `}` if its line is indented more
+// than the first `}` that would close it, and a `}` is superfluous if it is not below the start of
+// the line of its `{`. This code is not used for files whose braces balance.
 
-// balance is how the brackets of a file match.
+// balance describes how the brackets of a file match.
 type balance struct {
-	matches []int32 // partner of each bracket token; nil until wanted
-	excess  int     // how many `}` there are more than `{`
-	culprit int     // token of the `{` to blame when there are fewer; -1 none, -2 not looked for
-	blamed  []int   // the `{` that have been told of
-	closed  bool    // the braces that were read last end at their `}`
+	matches []int32 // partner of each bracket token; nil until needed
+	excess  int     // number of `}` minus number of `{`
+	culprit int     // token of the unclosed `{`; -1 none, -2 not searched
+	blamed  []int   // the `{` that have been reported
+	closed  bool    // the last braces that were read end at their `}`
 }
 
 // braces is a pair of braces that is being read as a list or a block.
 type braces struct {
 	open int // token of the `{`; of the token before a missing one
-	errs int // how many diagnostics there were
+	errs int // number of diagnostics at the start
 }
 
-// openBraces passes a `{`. A missing one is reported as missing says and, in
-// a file with a `}` too many, counts as read.
-// In another file there is nothing within: ok is false. Should braces open later on
-// the line, these are meant.
+// openBraces consumes a `{`. It reports a missing one with missing and, in a file with a
+// superfluous `}`, continues as if it were there. In other files ok is then false. If braces open
+// later on the line, it uses these.
 func (p *parser) openBraces(missing func() *diag.Diagnostic) (b braces, ok bool) {
 	b = braces{p.i, p.reports.diags.Len()}
 	if p.k == lexer.LBrace {
@@ -62,8 +60,8 @@ func (p *parser) openBraces(missing func() *diag.Diagnostic) (b braces, ok bool)
 	return b, true
 }
 
-// braceOnLine is the next `{` of the line when it ends the line and no statement
-// begins before it; else -1.
+// braceOnLine returns the next `{` of the line if it ends the line and no statement starts before
+// it, else -1.
 func (p *parser) braceOnLine() int {
 	for i := p.i; i < len(p.toks) && !p.startsLine(i); i++ {
 		switch k := p.toks[i].Kind; {
@@ -79,8 +77,8 @@ func (p *parser) braceOnLine() int {
 	return -1
 }
 
-// within says whether the braces hold something more. At their end it passes
-// the `}`; where that is missing it says so, and passes nothing.
+// within reports whether the braces contain another element. At their end it consumes the `}`. If
+// the `}` is missing, it reports that and consumes nothing.
 func (p *parser) within(b braces) bool {
 	for {
 		switch {
@@ -101,9 +99,9 @@ func (p *parser) within(b braces) bool {
 	}
 }
 
-// left says whether the text has left braces that lack their `}`: at the end
-// of the file; where braces do not balance, also at a line indented no more
-// than that of the `{` to blame, or at a declaration in column 0.
+// left reports whether braces without `}` end before the current token: at the end of the file, and
+// in a file with unbalanced braces also at a line that is not indented more than that of the
+// unclosed `{`, or at a declaration in column 0.
 func (p *parser) left(b braces) bool {
 	if p.k == lexer.EOF {
 		return true
@@ -118,9 +116,8 @@ func (p *parser) left(b braces) bool {
 	return b.open == p.balance.culprit && (here < open || here == open && p.k != lexer.RBrace)
 }
 
-// strayClosing says whether the `}` here is the one too many: it stands neither
-// on the line of its `{` nor, as the first of its line, below that line's
-// beginning.
+// strayClosing reports whether the `}` here is the superfluous one: it is neither on the line of
+// its `{` nor, as the first token of its line, below the start of that line.
 func (p *parser) strayClosing(b braces) bool {
 	open := max(b.open, 0)
 	sameLine := true
@@ -130,15 +127,14 @@ func (p *parser) strayClosing(b braces) bool {
 	return !sameLine && !(p.newLine() && p.indent(p.i) == p.indent(open))
 }
 
-// unclosed reports the `{` that is never closed, once for the file: the one that
-// indentation gives away. It is silent when an error within these braces has
-// told of it.
+// unclosed reports the unclosed `{`, which the indentation determines, once for the file. It
+// reports nothing if an error inside these braces has reported it.
 func (p *parser) unclosed(b braces) {
 	at := p.findCulprit()
 	if at < 0 {
 		return
 	}
-	if at > p.i { // that one is still to come: these are another's
+	if at > p.i { // a later one: these braces are closed by another
 		at = b.open
 	}
 	p.settle(at)
@@ -154,14 +150,13 @@ func (p *parser) unclosed(b braces) {
 	p.reports.diags.Add(d.In(p.file).Repair(p.closeBlock(at), "add the missing `}`"))
 }
 
-// failUnclosed is tellUnclosed that leaves the construct.
+// failUnclosed is tellUnclosed, and aborts the construct.
 func (p *parser) failUnclosed(open int) {
 	p.tellUnclosed(open)
 	panic(bailout{})
 }
 
-// tellUnclosed reports a bracket within an expression that the end of the
-// file leaves open.
+// tellUnclosed reports a bracket in an expression that is open at the end of the file.
 func (p *parser) tellUnclosed(open int) {
 	o := p.toks[open]
 	if at := p.findCulprit(); at >= 0 && at != open {
@@ -173,12 +168,12 @@ func (p *parser) tellUnclosed(open int) {
 	p.lost()
 }
 
-// maxCulprits bounds how many braces of a file are blamed, and so the time
-// that takes: each is looked for in the whole file.
+// maxCulprits is the maximum number of reported braces in a file. It limits the time, because the
+// search for each one reads the whole file.
 const maxCulprits = 20
 
-// settle notes that the `{` at token at has been reported. At the end of the
-// file nothing more is to be reported.
+// settle records that the `{` at token at has been reported. At the end of the file no further
+// errors are reported.
 func (p *parser) settle(at int) {
 	p.balance.blamed = append(p.balance.blamed, at)
 	p.balance.culprit = -2
@@ -188,8 +183,8 @@ func (p *parser) settle(at int) {
 	}
 }
 
-// unopened reports a closing brace too many and passes it, with the closing
-// brackets and separators of the same mistake behind it.
+// unopened reports a superfluous closing brace and consumes it, with the closing brackets and
+// separators after it.
 func (p *parser) unopened() {
 	p.report(diag.Unopened.At(p.span(), "unmatched `}`").
 		Repair(diag.Offer(diag.Remove(p.span()), "Remove the `}`"), "remove it"))
@@ -214,9 +209,9 @@ func balanceOf(toks []lexer.Token) balance {
 	return b
 }
 
-// findCulprit finds the `{` to blame when there are too many, else -1: the
-// innermost one open at the first `}` that is indented less than the line of
-// the `{` it would close; without one, the last left open.
+// findCulprit returns the unclosed `{`: the innermost one that is open at the first `}` with less
+// indentation than the line of the `{` it would close, else the last open one. It returns -1 if
+// there is none.
 func (p *parser) findCulprit() int {
 	if p.balance.excess >= 0 {
 		return -1

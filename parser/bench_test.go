@@ -8,9 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// mixed makes a program of at least n lines of mixed code: functions, structs,
-// schemas, enums, agents, hosts, listens, pipelines, tools, strings with
-// interpolation.
+// mixed returns a program with at least n lines of mixed code: functions, structs, schemas, enums,
+// agents, hosts, listens, pipelines, tools, strings with interpolation.
 func mixed(n int) string {
 	var b strings.Builder
 	for i, lines := 0, 0; lines < n; i++ {
@@ -21,7 +20,7 @@ func mixed(n int) string {
 	return b.String()
 }
 
-// mixedUnit is the code that mixed repeats; %[1]d tells the copies apart.
+// mixedUnit is the code that mixed repeats. %[1]d is the number of the copy.
 const mixedUnit = `/// Point %[1]d of the plan.
 struct Point%[1]d { x: Int, y: Int }
 

@@ -4,8 +4,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// The pieces of an interpolated string are brackets, too: the code between
-// them nests.
+// The tokens of an interpolated string are brackets, too, because the code between them nests.
 
 func isOpening(k lexer.Kind) bool {
 	return k == lexer.LParen || k == lexer.LBracket || k == lexer.LBrace || k == lexer.StringHead
@@ -15,7 +14,7 @@ func isClosing(k lexer.Kind) bool {
 	return k == lexer.RParen || k == lexer.RBracket || k == lexer.RBrace || k == lexer.StringTail
 }
 
-// closes says whether closing closes opening.
+// closes reports whether closing closes opening.
 func closes(opening, closing lexer.Kind) bool {
 	switch opening {
 	case lexer.LParen:
@@ -28,8 +27,8 @@ func closes(opening, closing lexer.Kind) bool {
 	return closing == lexer.StringTail
 }
 
-// partner is the token that closes the bracket at token open; the end of the
-// file when none does. All partners are found in one pass, on first use.
+// partner returns the token that closes the bracket at token open, or the end of the file. All
+// partners are found in one pass, at the first call.
 func (p *parser) partner(open int) int {
 	if p.balance.matches == nil {
 		p.matchBrackets()
@@ -50,8 +49,7 @@ func (p *parser) matchBrackets() {
 		if !isClosing(t.Kind) {
 			continue
 		}
-		// A closing bracket reaches past unclosed ones of other kinds, but
-		// never out of a `{`.
+		// A closing bracket closes unclosed ones of other kinds inside it, but never a `{`.
 		for n := len(stack) - 1; n >= 0; n-- {
 			open := p.toks[stack[n]].Kind
 			if closes(open, t.Kind) {
@@ -66,8 +64,8 @@ func (p *parser) matchBrackets() {
 	}
 }
 
-// mapAhead says whether the `{` here is a map's: a key and `:` follow. What a
-// bare `{}` is depends on where it stands and is for the caller to say.
+// mapAhead reports whether the `{` here starts a map: a key and `:` follow. The caller decides
+// about `{}`.
 func (p *parser) mapAhead() bool {
 	switch k := p.peek(1); {
 	case k == lexer.String, k == lexer.Int, k.IsWord():

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// parseText parses a text as a file of its own.
+// parseText parses a text as a file.
 func parseText(text string) ([]*diag.Diagnostic, *source.File) {
 	f := source.NewFile("main.conc", []byte(text))
 	_, list := Parse(f)
@@ -23,8 +23,7 @@ func render(ds []*diag.Diagnostic) string {
 	return b.String()
 }
 
-// Each syntax diagnostic's bad example gives it and nothing else, its good
-// one gives nothing.
+// The bad example of each syntax diagnostic causes only this diagnostic, and the good one none.
 func TestCatalogueExamples(t *testing.T) {
 	n := 0
 	for _, info := range diag.Catalogue() {

@@ -7,8 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// closure reads `|a, (b, c): T| body`; its body extends as far right as it
-// can.
+// closure reads `|a, (b, c): T| body`. Its body extends as far right as possible.
 func (p *parser) closure() ast.Expr {
 	start, open := p.here(), p.i
 	n := &ast.Closure{}
@@ -49,13 +48,14 @@ func (p *parser) closureBlock() ast.Expr {
 	})
 }
 
-// leavesBars says whether the current token starts a line on which no parameter of the closure whose bar is token
-// open stands: it is indented no more than the one of that bar, and no other bar follows in the statement.
+// leavesBars reports whether the current token starts a line that contains no parameter of the
+// closure whose bar is token open: the line is not indented more than the bar's line, and no other
+// bar follows in the statement.
 func (p *parser) leavesBars(open int) bool {
 	if !p.newLine() || p.indent(p.i) > p.indent(open) {
 		return false
 	}
-	fields := 0 // open braces of structs' patterns
+	fields := 0 // open braces of struct patterns
 	for i := p.i; i < len(p.toks); i++ {
 		switch p.toks[i].Kind {
 		case lexer.Bar:
@@ -76,8 +76,7 @@ func (p *parser) leavesBars(open int) bool {
 	return true
 }
 
-// closeBar passes the bar behind a closure's parameters, and says whether it is
-// there.
+// closeBar consumes the bar after a closure's parameters, and reports whether it is there.
 func (p *parser) closeBar(open int) bool {
 	switch {
 	case p.k == lexer.Bar:
@@ -98,8 +97,8 @@ func (p *parser) closeBar(open int) bool {
 	return false
 }
 
-// closureParam reads `pattern [: type]`. Unions stand in parentheses here,
-// since a bar ends the parameters.
+// closureParam reads `pattern [: type]`. A union type needs parentheses here, because a bar ends
+// the parameters.
 func (p *parser) closureParam() *ast.Param {
 	start := p.here()
 	n := &ast.Param{Mut: p.eat(lexer.Mut)}
@@ -156,7 +155,7 @@ func (p *parser) listenExpr() ast.Expr {
 	return p.listenRest(n, start)
 }
 
-// listenRest reads the handlers of n, which begins at start.
+// listenRest reads the handlers of n, which starts at start.
 func (p *parser) listenRest(n *ast.ListenExpr, start source.Pos) ast.Expr {
 	var h *ast.Handler
 	whole := p.rows(func(b braces) {
@@ -175,8 +174,8 @@ func (p *parser) listenRest(n *ast.ListenExpr, start source.Pos) ast.Expr {
 	return n
 }
 
-// brokenHandler completes a handler of which a part could not be read, from token
-// start, and says whether it has a type: else there is none.
+// brokenHandler completes a handler with syntax errors, from token start. It reports whether the
+// handler has a type; otherwise it is dropped.
 func (p *parser) brokenHandler(h *ast.Handler, start int) bool {
 	h.Sp = p.from(p.toks[start].Start)
 	if h.Type == nil {
@@ -242,7 +241,7 @@ func (p *parser) handler(b braces, h *ast.Handler) {
 			Repair(diag.Offer(diag.Insert(h.Value.Span().Start, "|_message| "), "Insert `|_message|`"), "write `|message| …`")
 		if p.k == lexer.FatArrow {
 			h.Value = nil
-			p.fail(d) // an arrow of another language, which follows from it
+			p.fail(d) // an arrow of another language
 		}
 		p.report(d)
 		p.flaws = append(p.flaws, ast.Flaw{Node: h.Value, Span: h.Value.Span()})

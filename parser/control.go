@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// inHeadOf reads an expression in the head of a match, a listen and the like,
-// where a bare `{` opens the body.
+// inHeadOf reads an expression in the head of a match, a listen or similar, where a bare `{` starts
+// the body.
 func (p *parser) inHeadOf(read func() ast.Expr) ast.Expr {
 	head := p.setting.inHead
 	p.setting.inHead = true
@@ -29,8 +29,8 @@ func (p *parser) headExpr() ast.Expr {
 	return x
 }
 
-// headSince is what was read as the head since, x, unless that is the next
-// statement and the head is missing.
+// headSince returns the head x, which was read since since, unless it is the next statement and the
+// head is missing.
 func (p *parser) headSince(since progress, x ast.Expr) ast.Expr {
 	if p.k != lexer.LBrace && p.i > since.at && p.later(since) {
 		p.tell(p.noValue())
@@ -39,8 +39,8 @@ func (p *parser) headSince(since progress, x ast.Expr) ast.Expr {
 	return x
 }
 
-// headStruct says what is wrong where the path before the `{` here was meant, with the fields in its braces, as a
-// struct literal; else nil.
+// headStruct returns the diagnostic for a struct literal in a head if the path before the `{` here
+// starts one, else nil.
 func (p *parser) headStruct() *diag.Diagnostic {
 	if p.k != lexer.LBrace || p.prev(1) != lexer.Ident || p.peek(1) != lexer.Ident || p.peek(2) != lexer.Colon {
 		return nil
@@ -68,7 +68,7 @@ func (p *parser) body() *ast.Block {
 	})
 }
 
-// condition reads what if and while ask: an expression or `let p = e`.
+// condition reads the condition of if and while: an expression or `let p = e`.
 func (p *parser) condition() ast.Expr {
 	since := p.progress()
 	switch {
@@ -99,7 +99,7 @@ func (p *parser) condition() ast.Expr {
 	return n
 }
 
-// oneCondition reports a condition that follows a pattern by `&&`, which belongs to the value there.
+// oneCondition reports a condition with `&&` after the value of `if let`.
 func (p *parser) oneCondition(n *ast.LetCond) {
 	and, ok := n.X.(*ast.Binary)
 	if !ok || and.Op != ast.OpAnd {
@@ -167,10 +167,9 @@ func (p *parser) matchExpr() ast.Expr {
 	return n
 }
 
-// rows reads the braces of match and listen: rows that are guarded one by one,
-// as members are, and are no part of a head or slice around. broken completes a
-// row, from token start, that could not be read. whole says that they ended at
-// their `}`.
+// rows reads the braces of match and listen. Each row is guarded by itself, as members are, and is
+// not part of an enclosing head or slice. broken completes a row with syntax errors, from token
+// start. whole reports that the rows ended at their `}`.
 func (p *parser) rows(one func(b braces), broken func(start int)) (whole bool) {
 	outer := p.setting.apart()
 	b, ok := p.openBraces(nil)
@@ -190,7 +189,7 @@ func (p *parser) rows(one func(b braces), broken func(start int)) (whole bool) {
 	return p.balance.closed
 }
 
-// brokenArm completes an arm of which a part could not be read, from token start.
+// brokenArm completes an arm with syntax errors, from token start.
 func (p *parser) brokenArm(a *ast.Arm, start int) {
 	a.Sp = p.from(p.toks[start].Start)
 	if a.Pattern == nil {
@@ -255,8 +254,8 @@ func (p *parser) arm(b braces, a *ast.Arm) {
 	p.armEnd(b)
 }
 
-// armEnd wants the comma after an arm or handler. One missing at a line's end
-// is reported there, and the list goes on.
+// armEnd requires a comma after an arm or handler. If it is missing at the end of a line, it is
+// reported there, and the list continues.
 func (p *parser) armEnd(b braces) {
 	if p.eat(lexer.Comma) || p.k == lexer.RBrace {
 		return
@@ -278,7 +277,7 @@ func (p *parser) armEnd(b braces) {
 	p.fail(d)
 }
 
-// loopExpr reads for, while and loop with the label that may stand before.
+// loopExpr reads for, while and loop with an optional label.
 func (p *parser) loopExpr() ast.Expr {
 	start := p.here()
 	var label *ast.Ident
@@ -314,8 +313,8 @@ func (p *parser) loopExpr() ast.Expr {
 	return nil
 }
 
-// foreignHeader passes, and reports, the headers that a `for` has in other
-// languages: `(let i = 0; …)`, `(const x of xs)`.
+// foreignHeader reports and consumes the header of a `for` in other languages: `(let i = 0; …)`,
+// `(const x of xs)`.
 func (p *parser) foreignHeader() bool {
 	if p.k != lexer.LParen {
 		return false
@@ -365,7 +364,7 @@ func (p *parser) iterated() ast.Expr {
 	return p.headSince(since, p.headExpr())
 }
 
-// stmtEnds says whether the `;` here is the last of its line.
+// stmtEnds reports whether the `;` here is the last token of its line.
 func (p *parser) stmtEnds() bool { return p.i+1 >= len(p.toks) || p.startsLine(p.i+1) }
 
 // loopPattern reads the pattern of a `for`.
@@ -378,14 +377,14 @@ func (p *parser) loopPattern() ast.Pattern {
 	return pat
 }
 
-// label reads a label; its name keeps the quote off.
+// label reads a label. Its name does not include the quote.
 func (p *parser) label() *ast.Ident {
 	n := p.ident()
 	n.Name = n.Name[1:]
 	return n
 }
 
-// limitAhead says whether `@limit(n) parallel for` starts here.
+// limitAhead reports whether `@limit(n) parallel for` starts here.
 func (p *parser) limitAhead() bool {
 	if p.peek(1) != lexer.Ident || p.textAt(p.i+1) != "limit" || p.peek(2) != lexer.LParen {
 		return false
@@ -501,19 +500,20 @@ func (p *parser) jump() ast.Expr {
 	return n
 }
 
-// stmtMissesEnd says whether the next statement stands here, and the `;` before it is missing.
+// stmtMissesEnd reports whether the current token starts the next statement, and the `;` before it
+// is missing.
 func (p *parser) stmtMissesEnd() bool {
 	return !ends[p.k] && p.mayBeNext(p.i)
 }
 
-// unendedJump notes a jump without its `;`: it may have been meant to go on, and not to end what it stands in.
+// unendedJump records a jump without its `;`, which may be incomplete.
 func (p *parser) unendedJump(n ast.Expr) {
 	if p.stmtMissesEnd() {
 		p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: p.behind()})
 	}
 }
 
-// valueOfJump reads the value that a return or break may have.
+// valueOfJump reads the optional value of a return or break.
 func (p *parser) valueOfJump() ast.Expr {
 	if !startsExpr[p.k] || p.setting.inHead && p.k == lexer.LBrace {
 		return nil

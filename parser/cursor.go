@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// cursor is a place among the tokens of a file.
+// cursor is a position among the tokens of a file.
 type cursor struct {
 	file     *source.File
 	src      string
@@ -21,7 +21,7 @@ type cursor struct {
 
 func (c *cursor) tok() lexer.Token { return c.toks[c.i] }
 
-// next passes the current token; the end of the file stays.
+// next consumes the current token, except the end of the file.
 func (c *cursor) next() {
 	if c.k != lexer.EOF {
 		c.i++
@@ -29,13 +29,13 @@ func (c *cursor) next() {
 	}
 }
 
-// seek goes to token i.
+// seek moves to token i.
 func (c *cursor) seek(i int) {
 	c.i = min(i, len(c.toks)-1)
 	c.k = c.toks[c.i].Kind
 }
 
-// peek is the kind n tokens on.
+// peek returns the kind of the n-th token after the current one.
 func (c *cursor) peek(n int) lexer.Kind {
 	if c.i+n < len(c.toks) {
 		return c.toks[c.i+n].Kind
@@ -43,7 +43,7 @@ func (c *cursor) peek(n int) lexer.Kind {
 	return lexer.EOF
 }
 
-// eat passes a token of kind k, if one is there.
+// eat consumes a token of kind k, if it is the current one.
 func (c *cursor) eat(k lexer.Kind) bool {
 	if c.k != k {
 		return false
@@ -52,7 +52,7 @@ func (c *cursor) eat(k lexer.Kind) bool {
 	return true
 }
 
-// text is the current token's text.
+// text returns the current token's text.
 func (c *cursor) text() string { return c.textAt(c.i) }
 
 func (c *cursor) textAt(i int) string {
@@ -60,13 +60,13 @@ func (c *cursor) textAt(i int) string {
 	return c.src[t.Start:t.End]
 }
 
-// isWord says whether the current token is the contextual word w.
+// isWord reports whether the current token is the contextual word w.
 func (c *cursor) isWord(w string) bool { return c.k == lexer.Ident && c.text() == w }
 
-// here is the current token's start.
+// here returns the current token's start.
 func (c *cursor) here() source.Pos { return c.toks[c.i].Start }
 
-// prevEnd is the end of the token before the current one.
+// prevEnd returns the end of the token before the current one.
 func (c *cursor) prevEnd() source.Pos {
 	if c.i == 0 {
 		return 0
@@ -74,12 +74,12 @@ func (c *cursor) prevEnd() source.Pos {
 	return c.toks[c.i-1].End
 }
 
-// from is the span from start to the token before the current one.
+// from returns the span from start to the end of the previous token.
 func (c *cursor) from(start source.Pos) source.Span {
 	return source.Span{Start: start, End: max(start, c.prevEnd())}
 }
 
-// newLine says whether the current token is the first of its line.
+// newLine reports whether the current token is the first of its line.
 func (c *cursor) newLine() bool { return c.startsLine(c.i) }
 
 func (c *cursor) startsLine(i int) bool {
@@ -94,7 +94,7 @@ func (c *cursor) startsLine(i int) bool {
 	return false
 }
 
-// column0 says whether token i stands at the very start of a line.
+// column0 reports whether token i is at the very start of a line.
 func (c *cursor) column0(i int) bool {
 	s := c.toks[i].Start
 	return s == 0 || c.src[s-1] == '\n'
@@ -107,14 +107,13 @@ func (c *cursor) kindAt(i int) lexer.Kind {
 	return lexer.EOF
 }
 
-// prev is the kind of the token n before the current one.
+// prev returns the kind of the n-th token before the current one.
 func (c *cursor) prev(n int) lexer.Kind { return c.kindAt(max(c.i-n, 0)) }
 
-// prevText is the text of the token before.
+// prevText returns the text of the previous token.
 func (c *cursor) prevText() string { return c.textAt(max(c.i-1, 0)) }
 
-// adjoins says whether nothing stands between the current token and the one
-// before.
+// adjoins reports whether nothing is between the current token and the previous one.
 func (c *cursor) adjoins() bool { return c.i > 0 && c.prevEnd() == c.here() }
 
 func (c *cursor) after(kinds ...lexer.Kind) bool {
@@ -126,7 +125,7 @@ func (c *cursor) after(kinds ...lexer.Kind) bool {
 	return true
 }
 
-// lineStart is the first token of the current line.
+// lineStart returns the first token of the current line.
 func (c *cursor) lineStart() int {
 	i := c.i
 	for i > 0 && !c.startsLine(i) {
@@ -135,7 +134,7 @@ func (c *cursor) lineStart() int {
 	return i
 }
 
-// indent is the width of the white space that token i's line starts with.
+// indent returns the width of the white space at the start of token i's line.
 func (c *cursor) indent(i int) int {
 	start := int(c.toks[max(i, 0)].Start)
 	for start > 0 && c.src[start-1] != '\n' {
@@ -159,8 +158,8 @@ func (c *cursor) astComments() []ast.Comment {
 	return out
 }
 
-// docBefore is the text of the doc comments whose next token starts at pos:
-// the lines without their slashes and the blank after them.
+// docBefore returns the text of the doc comments before the token at pos: their lines without the
+// slashes and the following space.
 func (c *cursor) docBefore(pos source.Pos) string {
 	n := sort.Search(len(c.comments), func(i int) bool { return c.comments[i].Start >= pos })
 	first := n

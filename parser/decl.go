@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// startsDecl holds the words that declarations start with.
+// startsDecl holds the words that start a declaration.
 var startsDecl = [lexer.NumKinds]bool{
 	lexer.Const: true, lexer.Fn: true, lexer.Agent: true, lexer.Host: true, lexer.Tool: true, lexer.Mcp: true,
 	lexer.Schema: true, lexer.Struct: true, lexer.Enum: true, lexer.Trait: true, lexer.Impl: true, lexer.Type: true,
@@ -18,14 +18,13 @@ var startsDecl = [lexer.NumKinds]bool{
 	lexer.Ledger: true, lexer.Memory: true,
 }
 
-// inBlocks holds the words of the declarations that blocks take, too.
+// inBlocks holds the words of declarations that are allowed in blocks.
 var inBlocks = [lexer.NumKinds]bool{
 	lexer.Fn: true, lexer.Async: true, lexer.Const: true, lexer.Struct: true, lexer.Enum: true, lexer.Schema: true,
 	lexer.Type: true, lexer.Use: true,
 }
 
-// head is what stands before a declaration or member: where it starts, its
-// decorators and `pub`.
+// head is the part before a declaration or member: its start, its decorators and `pub`.
 type head struct {
 	start      source.Pos
 	decorators []*ast.Decorator
@@ -50,7 +49,7 @@ func (p *parser) prefix() head {
 	return h
 }
 
-// decorators reads those that stand before a parameter or a schema's field.
+// decorators reads the decorators of a parameter or a schema's field.
 func (p *parser) decorators() (list []*ast.Decorator) {
 	for p.k == lexer.At {
 		var f decorator
@@ -76,8 +75,8 @@ func (p *parser) module() (decls []ast.Decl) {
 	return decls
 }
 
-// moduleItem reads one declaration of a module. wrong says that the item
-// before was none: a run of statements and stray tokens is one mistake.
+// moduleItem reads one declaration of a module. wrong reports that the previous item was not one: a
+// run of statements and unexpected tokens is reported once.
 func (p *parser) moduleItem(decls []ast.Decl, wrong bool) ([]ast.Decl, bool) {
 	start := p.i
 	p.reports.going = false
@@ -96,7 +95,7 @@ func (p *parser) moduleItem(decls []ast.Decl, wrong bool) ([]ast.Decl, bool) {
 	}
 	var d ast.Decl
 	var h head
-	read := start // up to there it is in the tree
+	read := start // the tree contains the text up to there
 	if !p.guard(func() {
 		h = p.prefix()
 		read = p.i
@@ -111,7 +110,7 @@ func (p *parser) moduleItem(decls []ast.Decl, wrong bool) ([]ast.Decl, bool) {
 	return append(decls, d), false
 }
 
-// badDecl stands for a declaration of which only the head was read, up to token
+// badDecl returns a placeholder for a declaration of which only the head was read, up to token
 // start.
 func (p *parser) badDecl(h head, start int) *ast.BadDecl {
 	n := &ast.BadDecl{}
@@ -121,9 +120,9 @@ func (p *parser) badDecl(h head, start int) *ast.BadDecl {
 	return n
 }
 
-// header reads a form that is the header of a declaration, and says whether its
-// body follows. Where the header is wrong, what could be read of it stays, if it
-// has a name, at least that; the body that can be found behind it is read, too.
+// header reads the form of a declaration's header, and reports whether its body follows. In a
+// header with syntax errors, the parts before the error stay in the tree if there is a name. The
+// body after it is read, too, if it can be found.
 func (p *parser) header(read func(), n **captured) (body bool) {
 	start := p.i
 	if p.inHeader(read) {
@@ -141,8 +140,8 @@ func (p *parser) header(read func(), n **captured) (body bool) {
 	return false
 }
 
-// named makes the token at i the name of a declaration that could not be read to
-// its end. One without a name is given up.
+// named makes the token at i the name of a declaration with syntax errors. A declaration without a
+// name is dropped.
 func (p *parser) named(i int, n **captured) {
 	if p.kindAt(i) != lexer.Ident || i >= p.i {
 		panic(bailout{})
@@ -152,8 +151,8 @@ func (p *parser) named(i int, n **captured) {
 	}
 }
 
-// whole reads a form that is a declaration up to its `;`. Where it is wrong, what
-// could be read of it stays, if it has a name or n says that it needs none.
+// whole reads the form of a declaration up to its `;`. If it has syntax errors, the parts before
+// the error stay in the tree if there is a name, or n is nil because it needs none.
 func (p *parser) whole(read func(), n **captured) (ok bool) {
 	start := p.i
 	if p.guard(read) {
@@ -168,7 +167,7 @@ func (p *parser) whole(read func(), n **captured) (ok bool) {
 	return false
 }
 
-// looseStatement says whether a statement stands where a declaration should.
+// looseStatement reports whether a statement is here instead of a declaration.
 func (p *parser) looseStatement() bool {
 	switch {
 	case p.k == lexer.Let, p.k == lexer.Label:
@@ -180,13 +179,13 @@ func (p *parser) looseStatement() bool {
 		case next == lexer.Ident && p.isWord("mock"), next == lexer.For && p.isWord("parallel"):
 			return true
 		case next.IsWord() && next != lexer.As, next == lexer.LBrace, next == lexer.String:
-			return false // a declaration with a misspelt word
+			return false // a declaration with a misspelled word
 		}
 	}
 	return startsExpr[p.k]
 }
 
-// loose makes the diagnostic for a statement at module level.
+// loose returns the diagnostic for a statement at module level.
 func (p *parser) loose() *diag.Diagnostic {
 	d := diag.LooseStatement.At(p.statementSpan(), "statements are not allowed at module level")
 	if p.k == lexer.Let && p.peek(1) == lexer.Ident && p.peek(2) == lexer.Assign {
@@ -202,7 +201,7 @@ func (p *parser) loose() *diag.Diagnostic {
 	return d.Hint("put it into a function: `fn main() { … }`")
 }
 
-// statementSpan is the place of a statement for a message: its first line.
+// statementSpan returns the first line of a statement, for a message.
 func (p *parser) statementSpan() source.Span {
 	s := p.span()
 	for i := p.i; i < len(p.toks)-1 && (i == p.i || !p.startsLine(i)); i++ {
@@ -211,7 +210,7 @@ func (p *parser) statementSpan() source.Span {
 	return s
 }
 
-// declAfter reads one declaration behind its decorators and `pub`.
+// declAfter reads one declaration after its decorators and `pub`.
 func (p *parser) declAfter(h head) ast.Decl {
 	switch p.k {
 	case lexer.Fn, lexer.Async:
@@ -260,7 +259,7 @@ func (p *parser) declAfter(h head) ast.Decl {
 	return nil
 }
 
-// finish fills in what all declarations share, once the last token is read.
+// finish sets the common fields of declarations, after the last token is read.
 func (p *parser) finish(d *ast.DeclHead, h head) {
 	d.Sp = p.from(h.start)
 	d.Doc = p.docBefore(h.start)
@@ -288,8 +287,7 @@ func (p *parser) fnDecl(h head) *ast.FnDecl {
 	return n
 }
 
-// isNative says whether a function's body lies outside of the program, as the
-// library's natives do.
+// isNative reports whether a function's body is outside the program, as for the library's natives.
 func isNative(ds []*ast.Decorator) bool {
 	for _, d := range ds {
 		if d.Name.Name == "native" {
@@ -299,7 +297,7 @@ func isNative(ds []*ast.Decorator) bool {
 	return false
 }
 
-// fnBody reads the block after a header, with the words for a missing one.
+// fnBody reads the block after a header, and reports a missing one.
 func (p *parser) fnBody() *ast.Block {
 	return p.blockOr(func() *diag.Diagnostic {
 		d := p.expected("`{`")
@@ -310,10 +308,9 @@ func (p *parser) fnBody() *ast.Block {
 	})
 }
 
-// fnHead reads a signature, and says whether what follows a signature follows.
-// When it is wrong, what there is of it stays, the result being what could not be
-// read. Without a name the body is read for mistakes of its own before the
-// declaration is given up.
+// fnHead reads a signature, and reports whether a valid token follows. If the signature has syntax
+// errors, its parts stay in the tree, and the unparsed text is recorded for the result. If there is
+// no name, the body is still read to report its errors, and the declaration is dropped.
 func (p *parser) fnHead(start int) (*ast.FnDecl, bool) {
 	var f fnHeader
 	if p.inHeader(func() { read(p, &f) }) {
@@ -408,8 +405,8 @@ func (p *parser) useDecl(h head) *ast.UseDecl {
 	return n
 }
 
-// brokenUse makes of the tokens of a `use` from token i on the path so far, or the
-// list that is open in it.
+// brokenUse converts the tokens of a `use` from token i to the path so far, or to the list that is
+// open in it.
 func (p *parser) brokenUse(i int) *ast.UseTree {
 	n := &ast.UseTree{}
 	start := p.toks[i-1].End

@@ -10,21 +10,21 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// reports is what has been said about the text.
+// reports is the state of error reporting.
 type reports struct {
 	diags   diag.List
 	lastAt  source.Pos          // where the last error was reported, -1 at first
-	lastTok int                 // the current token then
-	lexed   map[source.Pos]bool // where the lexer reported errors
-	open    []source.Pos        // the strings without an end: of their lines nothing else is said
-	mute    bool                // the lexer gave up on the file's end: say nothing about it
-	going   bool                // the construct of the last error is gone on with
+	lastTok int                 // the current token at that time
+	lexed   map[source.Pos]bool // positions of the lexer's errors
+	open    []source.Pos        // unterminated strings: nothing else is reported for their lines
+	mute    bool                // the lexer could not read the end of the file: report nothing about it
+	going   bool                // the construct of the last error continues
 	heading bool                // the header of a declaration is being read
-	headed  bool                // something in it has been told
+	headed  bool                // an error in it has been reported
 	tooDeep bool                // a bailout about depth is on its way to the outermost construct
 }
 
-// lexerReports begins with what the lexer had to say.
+// lexerReports returns the initial state, with the lexer's diagnostics.
 func lexerReports(list diag.List) reports {
 	r := reports{diags: list, lastAt: -1, lastTok: -1}
 	for _, d := range list.Sorted() {
@@ -40,8 +40,8 @@ func lexerReports(list diag.List) reports {
 	return r
 }
 
-// bailout is what a parsing function panics with once its error is reported;
-// guard and stmtOrSync catch it.
+// bailout is the panic value of a parsing function after it has reported an error. guard and
+// stmtOrSync recover it.
 type bailout struct{}
 
 // report adds a diagnostic unless it is a consequence of an earlier one.
@@ -54,19 +54,19 @@ func (p *parser) report(d *diag.Diagnostic) {
 	p.reports.diags.Add(d.In(p.file))
 }
 
-// lost notes that the parser is out of step with the text here.
+// lost records that the parser does not understand the text here.
 func (p *parser) lost() {
 	p.reports.lastTok = p.i
 	p.reports.headed = p.reports.heading
 }
 
-// settled is how many tokens must have been read after an error before
-// another one on the same line counts as a mistake of its own.
+// settled is the number of tokens that must have been read after an error before another error on
+// the same line is reported.
 const settled = 3
 
-// consequence says whether an error at a place follows from one before: it
-// stands where that stood or right behind it, at characters that the lexer
-// has reported, or at the end of a file that the lexer could not read.
+// consequence reports whether an error at a position follows from an earlier one: it is at the same
+// position or directly after it, at characters that the lexer has reported, or at the end of a file
+// that the lexer could not read.
 func (p *parser) consequence(at source.Pos) bool {
 	if at == p.reports.lastAt || p.reports.lexed[at] || p.reports.mute && p.k == lexer.EOF {
 		return true
@@ -92,25 +92,24 @@ func (p *parser) consequence(at source.Pos) bool {
 	}
 }
 
-// tell reports d, after which the construct is gone on with: what else is wrong on
-// the line would be right without it.
+// tell reports d and continues the construct. Other errors on the line would not exist without d.
 func (p *parser) tell(d *diag.Diagnostic) {
 	p.report(d)
 	p.lost()
 	p.reports.going = true
 }
 
-// fail reports d and leaves the construct.
+// fail reports d and aborts the construct.
 func (p *parser) fail(d *diag.Diagnostic) {
 	p.report(d)
 	p.lost()
 	if !startsDecl[p.k] && !startsStmt[p.k] {
-		p.reports.lastAt = max(p.reports.lastAt, p.here()) // told at the end of a line, it stands here
+		p.reports.lastAt = max(p.reports.lastAt, p.here()) // reported at the end of a line, but detected here
 	}
 	panic(bailout{})
 }
 
-// inHeader is guard for the header of a declaration, of which one mistake is told.
+// inHeader is guard for the header of a declaration, in which only one error is reported.
 func (p *parser) inHeader(f func()) (ok bool) {
 	outer := p.reports.heading
 	p.reports.heading, p.reports.headed = true, false
@@ -119,7 +118,7 @@ func (p *parser) inHeader(f func()) (ok bool) {
 	return ok
 }
 
-// guard runs f and says whether it went through; an error within ends it.
+// guard runs f and reports whether it returned. An error in f ends it.
 func (p *parser) guard(f func()) (ok bool) {
 	outer := p.setting
 	defer func() {
@@ -132,12 +131,12 @@ func (p *parser) guard(f func()) (ok bool) {
 	return true
 }
 
-// recovers says whether a construct in a setting may recover from an error:
-// one about depth itself goes all the way to the outermost. Asking instead of
-// catching and panicking again keeps that linear.
+// recovers reports whether a construct in a setting may recover from an error. An error about depth
+// aborts everything up to the outermost construct. This check, instead of recovering and panicking
+// again, keeps that linear.
 func (r *reports) recovers(s setting) bool { return !r.tooDeep || s.depth == 0 }
 
-// caught handles what ended a construct; all but a bailout is a bug of ours.
+// caught handles a recovered panic. Anything but a bailout is a bug in the parser.
 func (r *reports) caught(e any) {
 	if _, ok := e.(bailout); !ok {
 		panic(e)
@@ -145,15 +144,14 @@ func (r *reports) caught(e any) {
 	r.tooDeep, r.going = false, false
 }
 
-// atEnd wants the end of the text.
+// atEnd requires the end of the file.
 func (p *parser) atEnd() {
 	if p.k != lexer.EOF {
 		p.failExpected("end of file")
 	}
 }
 
-// span is the current token's place; at the end of the file, that of the
-// last token's end.
+// span returns the current token's span. At the end of the file it is the end of the last token.
 func (p *parser) span() source.Span {
 	if p.k == lexer.EOF && p.i > 0 {
 		e := p.prevEnd()
@@ -162,7 +160,7 @@ func (p *parser) span() source.Span {
 	return p.tok().Span()
 }
 
-// found names the current token in a message.
+// found returns the current token in words, for a message.
 func (p *parser) found() string { return p.foundAt(p.i) }
 
 func (p *parser) foundAt(i int) string {
@@ -186,7 +184,7 @@ func shorten(s string) string {
 	return s
 }
 
-// expected makes the diagnostic "expected X, found Y" for the current token.
+// expected returns the diagnostic "expected X, found Y" for the current token.
 func (p *parser) expected(what string) *diag.Diagnostic {
 	if hint := p.foreignHint(); hint != "" {
 		d := diag.Unexpected.At(p.span(), "expected %s, found %s", what, p.found()).By(p.foreignFix(hint)...).Hint("%s", hint)
@@ -203,7 +201,7 @@ func (p *parser) expected(what string) *diag.Diagnostic {
 
 func (p *parser) failExpected(what string) { p.fail(p.expected(what)) }
 
-// want passes a token of kind k or fails.
+// want consumes a token of kind k or fails.
 func (p *parser) want(k lexer.Kind) {
 	if p.k != k {
 		p.failExpected(k.String())
@@ -211,10 +209,9 @@ func (p *parser) want(k lexer.Kind) {
 	p.next()
 }
 
-// closeBracket passes the bracket that closes the one at token open. what
-// names the alternatives, such as "`,` or `)`".
-// Where it is missing it says so, and goes to where what follows the list may
-// stand.
+// closeBracket consumes the bracket that closes the one at token open. what describes the
+// alternatives, such as "`,` or `)`". If the bracket is missing, it reports that, and moves to a
+// token that may follow the list.
 func (p *parser) closeBracket(k lexer.Kind, open int, what string) listEnd {
 	if p.k == k && !p.othersBrace(open) {
 		p.next()
@@ -223,8 +220,7 @@ func (p *parser) closeBracket(k lexer.Kind, open int, what string) listEnd {
 	return p.endList(k, open, what)
 }
 
-// commentedOut says whether a comment follows the token before the current one on
-// its line.
+// commentedOut reports whether a comment follows the previous token on its line.
 func (p *parser) commentedOut() bool {
 	rest := p.src[p.prevEnd():]
 	if n := strings.IndexByte(rest, '\n'); n >= 0 {
@@ -233,12 +229,11 @@ func (p *parser) commentedOut() bool {
 	return p.newLine() && strings.HasPrefix(strings.TrimSpace(rest), "//")
 }
 
-// failName reports that no name stands here.
+// failName reports a missing name.
 func (p *parser) failName() { p.fail(p.noName(p.i)) }
 
-// shortField refuses `{ name }`, which is short for `{ name: name }`, where the
-// name is a reserved word: a field may be called so, a variable may not. what is
-// what the hint has behind the `:`.
+// shortField reports `{ name }`, which is short for `{ name: name }`, if the name is a reserved
+// word: a field may have that name, but not a variable. what is the text after `:` in the hint.
 func (p *parser) shortField(what string) {
 	if p.k.IsKeyword() {
 		word := p.textAt(p.i)
@@ -283,7 +278,7 @@ func (p *parser) failDeep() {
 	panic(bailout{})
 }
 
-// declWords are the words that declarations start with.
+// declWords are the words that start declarations.
 var declWords = func() (words []string) {
 	for k := range lexer.NumKinds {
 		if startsDecl[k] {
@@ -293,7 +288,7 @@ var declWords = func() (words []string) {
 	return words
 }()
 
-// failDeclaration reports a word that starts no declaration.
+// failDeclaration reports a word that does not start a declaration.
 func (p *parser) failDeclaration() {
 	w := p.text()
 	d := diag.NoDeclaration.At(p.span(), "expected a declaration, found `%s`", shorten(w))

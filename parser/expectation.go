@@ -8,11 +8,10 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// unexpectedInForm makes the diagnostic for the current token where a form
-// wants one of words.
+// unexpectedInForm returns the diagnostic for the current token if a form requires one of words.
 func (p *parser) unexpectedInForm(words []string) *diag.Diagnostic {
 	if words[0] == "<word>" && p.k.IsWord() {
-		p.next() // a word that would name a field with `:` behind it
+		p.next() // a word that names a field if `:` follows
 		return p.colonExpected()
 	}
 	for i, w := range words {
@@ -54,8 +53,7 @@ func (p *parser) unexpectedInForm(words []string) *diag.Diagnostic {
 	return p.expected(words[0])
 }
 
-// colonExpected makes the diagnostic for the current token where a name's `:`
-// should stand.
+// colonExpected returns the diagnostic for the current token if a `:` after a name is required.
 func (p *parser) colonExpected() *diag.Diagnostic {
 	d := p.expected("`:`")
 	switch {
@@ -75,7 +73,7 @@ func (p *parser) colonExpected() *diag.Diagnostic {
 	return d
 }
 
-// orList is "a, b or c".
+// orList returns "a, b or c".
 func orList(words []string) string {
 	switch n := len(words); n {
 	case 1:

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// binaryOps gives the operator of each token kind, from ast's table.
-// Comparison with `>` is two kinds: see binaryOp.
+// binaryOps maps each token kind to its operator, from ast's table. Comparison with `>` is two
+// kinds: see binaryOp.
 var binaryOps = func() (t [lexer.NumKinds]ast.Op) {
 	for op := ast.OpMul; op <= ast.OpPipe; op++ {
 		if k, ok := lexer.Lookup(op.String()); ok {
@@ -18,7 +18,7 @@ var binaryOps = func() (t [lexer.NumKinds]ast.Op) {
 	return t
 }()
 
-// assignOps gives the operator of each assignment; OpNone for plain `=`.
+// assignOps maps each assignment to its operator, OpNone for plain `=`.
 var assignOps = map[lexer.Kind]ast.Op{
 	lexer.Assign: ast.OpNone, lexer.PlusEq: ast.OpAdd, lexer.MinusEq: ast.OpSub,
 	lexer.StarEq: ast.OpMul, lexer.SlashEq: ast.OpDiv, lexer.PercentEq: ast.OpRem,
@@ -37,13 +37,12 @@ var startsExpr = func() (t [lexer.NumKinds]bool) {
 	return t
 }()
 
-// expr reads any expression, assignments included.
+// expr reads any expression, including assignments.
 func (p *parser) expr() ast.Expr {
 	return p.assignRest(p.binary(ast.PrecPipe))
 }
 
-// assignRest reads `= value` and the like after x. Assignment groups to the
-// right.
+// assignRest reads `= value` and similar after x. Assignment is right-associative.
 func (p *parser) assignRest(x ast.Expr) ast.Expr {
 	if p.k < lexer.Assign || p.k > lexer.PercentEq {
 		return x
@@ -58,14 +57,12 @@ func (p *parser) assignRest(x ast.Expr) ast.Expr {
 	return n
 }
 
-// binary reads an expression of operators that bind at least as tightly as
-// min.
+// binary reads an expression with operators of precedence min or higher.
 func (p *parser) binary(min int) ast.Expr {
 	return p.binaryRest(p.unary(), min)
 }
 
-// binaryOp is the operator here and how many tokens it takes; `>=` is two
-// that touch.
+// binaryOp returns the operator here and its number of tokens; `>=` is two adjacent tokens.
 func (p *parser) binaryOp() (op ast.Op, width int) {
 	if p.k == lexer.Greater && p.peek(1) == lexer.Assign && p.toks[p.i].End == p.toks[p.i+1].Start {
 		return ast.OpGe, 2
@@ -73,8 +70,8 @@ func (p *parser) binaryOp() (op ast.Op, width int) {
 	return binaryOps[p.k], 1
 }
 
-// binaryRest reads the operators after x that bind at least as tightly as
-// min, their right sides, casts and ranges among them.
+// binaryRest reads the operators of precedence min or higher after x, with their right sides, casts
+// and ranges.
 func (p *parser) binaryRest(x ast.Expr, min int) ast.Expr {
 	for chain := 0; ; chain++ {
 		switch p.k {
@@ -133,7 +130,7 @@ func (p *parser) cast(x ast.Expr) ast.Expr {
 	return &ast.Cast{IDBase: p.base(x.Span().Start), X: x, Type: t}
 }
 
-// castType reads a named type after `as`, where `<` may compare.
+// castType reads a named type after `as`, where `<` may be a comparison.
 func (p *parser) castType() ast.Type {
 	start := p.here()
 	var t ast.Type = p.namedType(false)
@@ -143,7 +140,7 @@ func (p *parser) castType() ast.Type {
 	return t
 }
 
-// rangeRest reads `..hi` after lo, which is nil where a slice leaves it out.
+// rangeRest reads `..hi` after lo, which is nil if a slice omits it.
 func (p *parser) rangeRest(lo ast.Expr) ast.Expr {
 	start := p.here()
 	if lo != nil {
@@ -167,8 +164,8 @@ func (p *parser) rangeRest(lo ast.Expr) ast.Expr {
 	return n
 }
 
-// pipe reads the right side of `|>`: one postfix expression, whose last call
-// gets x. What follows applies to the result.
+// pipe reads the right side of `|>`: one postfix expression, whose last call receives x. The rest
+// applies to the result.
 func (p *parser) pipe(x ast.Expr) ast.Expr {
 	p.deeper()
 	right := p.postfix(p.primary(), false)
@@ -176,8 +173,8 @@ func (p *parser) pipe(x ast.Expr) ast.Expr {
 	return &ast.Pipe{IDBase: p.base(x.Span().Start), X: x, Right: right, Call: lastCall(right)}
 }
 
-// lastCall is the call of a postfix chain that stands last, or, without one,
-// the callee: the chain without its `?` and `.await`.
+// lastCall returns the last call of a postfix chain, or, if there is none, the callee: the chain
+// without its `?` and `.await`.
 func lastCall(right ast.Expr) ast.Expr {
 	callee := right
 	bare := true // only `?` and `.await` so far
@@ -207,7 +204,7 @@ func lastCall(right ast.Expr) ast.Expr {
 	}
 }
 
-// unary reads prefix operators and what they apply to.
+// unary reads prefix operators and their operand.
 func (p *parser) unary() ast.Expr {
 	var op ast.Op
 	switch p.k {
@@ -229,8 +226,8 @@ func (p *parser) unary() ast.Expr {
 	return &ast.Unary{IDBase: p.base(start), Op: op, X: x}
 }
 
-// await reads `await x`, which takes the postfix chain of x up to its first
-// `?`; the rest applies to the result.
+// await reads `await x`. It applies to the postfix chain of x up to its first `?`; the rest applies
+// to the result.
 func (p *parser) await() ast.Expr {
 	start := p.here()
 	p.next()

@@ -12,9 +12,10 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// What is to be written in the place of what the grammar does not allow, as far as the tokens tell.
+// Fixes of syntax errors, as far as the tokens determine them.
 
-// ourWord is a hint about the token at hand, a word of another language, with ours that replaces it.
+// ourWord returns a hint about the current token, a word of another language, with the fix that
+// replaces it.
 func (p *parser) ourWord(hint string, w foreign.Word) diag.Advice {
 	a := diag.Say(hint)
 	if len(w.Ours) == 1 {
@@ -23,8 +24,8 @@ func (p *parser) ourWord(hint string, w foreign.Word) diag.Advice {
 	return a
 }
 
-// foreignFix replaces the word of another language that a hint of foreignHint is about, when one of
-// ours takes its place as it stands.
+// foreignFix returns the fix that replaces the word that a hint of foreignHint is about, if
+// Concerto's word can replace it directly.
 func (p *parser) foreignFix(hint string) []diag.Fix {
 	if m := p.misfit(); m != nil && m.hint(p) == hint {
 		if m.fix == nil {
@@ -58,13 +59,13 @@ func (p *parser) foreignFix(hint string) []diag.Fix {
 	return nil
 }
 
-// inPlace are the words of ours after which the rest is written as elsewhere.
+// inPlace are words of Concerto that can replace a word of another language directly.
 var inPlace = map[string]bool{
 	"let": true, "fn": true, "throw": true, "struct": true, "use": true, "for": true, "catch": true,
 	"&&": true, "||": true, "==": true, "/": true, "%": true, "in": true,
 }
 
-// giveType is what to do about a parameter without a type: a plain default says which.
+// giveType returns the advice for a parameter without a type. A simple default determines the type.
 func (p *parser) giveType(name *ast.Ident) diag.Advice {
 	typed := name.Name + ": " + p.likelyType()
 	a := diag.Say("add a type: `" + typed + "`")
@@ -74,7 +75,7 @@ func (p *parser) giveType(name *ast.Ident) diag.Advice {
 	return a
 }
 
-// moveForward puts an argument before the named ones that it stands behind.
+// moveForward returns the fix that moves an argument before the named ones.
 func (p *parser) moveForward(before []*ast.Arg, a *ast.Arg) diag.Fix {
 	i := slices.IndexFunc(before, func(x *ast.Arg) bool { return x.Name != nil })
 	return diag.Fix{Title: "Move it before the named arguments", Edits: []diag.Edit{
@@ -83,7 +84,7 @@ func (p *parser) moveForward(before []*ast.Arg, a *ast.Arg) diag.Fix {
 	}}
 }
 
-// onePayload is what to do about an emit of no or several values.
+// onePayload returns the advice for an emit with no or several values.
 func onePayload(args []*ast.Arg) diag.Advice {
 	a := diag.Say("put several values into an array: `emit(channel, [a, b])`")
 	if len(args) < 3 {
@@ -94,7 +95,8 @@ func onePayload(args []*ast.Arg) diag.Advice {
 	}})
 }
 
-// completeStore is what to do about a store without type, and maybe without value, whose word is at hand.
+// completeStore returns the advice for a store without a type, and maybe without a value. The
+// current token is its keyword.
 func (p *parser) completeStore(word, name string) diag.Advice {
 	typ, constructor := "HashMap<String, Any>", "HashMap::new()"
 	switch p.k {
@@ -111,7 +113,8 @@ func (p *parser) completeStore(word, name string) diag.Advice {
 		By(diag.Fix{Title: "Insert `" + missing + "`", Safe: p.k != lexer.HashMap, Edits: []diag.Edit{diag.Insert(p.toks[p.i+1].End, missing)}})
 }
 
-// onlyOneRest removes the `..` at hand; a name behind it takes one element then.
+// onlyOneRest returns the fix that removes the current `..`. A name after it then binds one
+// element.
 func (p *parser) onlyOneRest() diag.Fix {
 	at := p.span()
 	switch {
@@ -124,7 +127,7 @@ func (p *parser) onlyOneRest() diag.Fix {
 	return diag.Offer(diag.Remove(at), "Remove the `..`")
 }
 
-// asCharacters writes each `${` of the string at hand so that it stands for itself.
+// asCharacters returns the fix that escapes each `${` in the current string.
 func (p *parser) asCharacters() diag.Fix {
 	fix := diag.Fix{Title: "Write `\\${`"}
 	end := p.partner(p.i)
@@ -136,13 +139,15 @@ func (p *parser) asCharacters() diag.Fix {
 	return fix
 }
 
-// withoutDecorator removes a decorator, which ends where the token at hand starts at the latest.
+// withoutDecorator returns the fix that removes a decorator, which ends at the current token at the
+// latest.
 func (p *parser) withoutDecorator(d *ast.Decorator) diag.Fix {
 	end := d.Sp.End + source.Pos(blanks(p.src[d.Sp.End:]))
 	return diag.Offer(diag.Remove(source.Span{Start: d.Sp.Start, End: end}), "Remove `%s`", p.src[d.Sp.Start:d.Sp.End])
 }
 
-// closeBlock closes the `{` at token open where indentation says that its block ends.
+// closeBlock returns the fix that closes the `{` at token open where its block ends, according to
+// the indentation.
 func (p *parser) closeBlock(open int) diag.Fix {
 	i := open + 1
 	for i < len(p.toks)-1 && !(p.startsLine(i) && p.indent(i) <= p.indent(open)) {
@@ -160,13 +165,13 @@ func (p *parser) closeBlock(open int) diag.Fix {
 	return diag.Offer(diag.Insert(at, text), "Insert `}`")
 }
 
-// lineBegin is where the line of token i begins.
+// lineBegin returns the start of token i's line.
 func (p *parser) lineBegin(i int) int {
 	return strings.LastIndexByte(p.src[:p.toks[i].Start], '\n') + 1
 }
 
-// closeLine adds that the bracket at token open, which the end of the file leaves open, is closed at
-// the end of its line.
+// closeLine adds the fix that closes the bracket at token open, which is unclosed, at the end of
+// its line.
 func (p *parser) closeLine(d *diag.Diagnostic, open int) *diag.Diagnostic {
 	closing := map[lexer.Kind]string{lexer.LParen: ")", lexer.LBracket: "]", lexer.LBrace: "}"}[p.toks[open].Kind]
 	if closing == "" {
@@ -180,7 +185,8 @@ func (p *parser) closeLine(d *diag.Diagnostic, open int) *diag.Diagnostic {
 	return d
 }
 
-// moveOut is what to do about a declaration in a block, whose word is at hand: it moves to the end of the file.
+// moveOut returns the advice for a declaration in a block, which starts at the current token: the
+// fix moves it to the end of the file.
 func (p *parser) moveOut(start source.Pos) diag.Advice {
 	a := diag.Say("move the declaration to module level")
 	open := p.i
@@ -200,7 +206,7 @@ func (p *parser) moveOut(start source.Pos) diag.Advice {
 	}
 	at := source.Span{Start: start, End: p.toks[last].End}
 	gone, end := wholeLines(p.src, at), p.toks[len(p.toks)-2].End
-	if gone.End > end { // it is the last that there is: nothing closes the block
+	if gone.End > end { // it is the last declaration: nothing closes the block
 		return a
 	}
 	indent := "\n" + p.src[p.lineBegin(p.i):][:p.indent(p.i)]
@@ -210,14 +216,15 @@ func (p *parser) moveOut(start source.Pos) diag.Advice {
 	}})
 }
 
-// pathBefore is the first token of the path that ends before token i.
+// pathBefore returns the first token of the path that ends before token i.
 func (p *parser) pathBefore(i int) int {
 	for i--; i >= 2 && p.toks[i-1].Kind == lexer.PathSep && p.toks[i-2].Kind == lexer.Ident; i -= 2 {
 	}
 	return i
 }
 
-// inParens puts the struct literal whose `{` is at hand into parentheses, and those behind it in the same head.
+// inParens returns the fix that puts the struct literal whose `{` is the current token, and those
+// after it in the same head, in parentheses.
 func (p *parser) inParens() diag.Fix {
 	fix := diag.Fix{Title: "Put it in parentheses", Safe: true}
 	for i := p.i; p.kindAt(i) == lexer.LBrace; {
@@ -233,8 +240,8 @@ func (p *parser) inParens() diag.Fix {
 	return fix
 }
 
-// row is the row of a list that starts at a place and ends before the token at hand: with the comma
-// that parts it from others, and with its line where it has one of its own.
+// row returns the row of a list that starts at start and ends before the current token, with its
+// comma, and with its line if it has its own.
 func (p *parser) row(start source.Pos) source.Span {
 	s := p.from(start)
 	if p.k == lexer.Comma {
@@ -248,8 +255,8 @@ func (p *parser) row(start source.Pos) source.Span {
 	return s
 }
 
-// wholeLines is a span with the white space before it and the line end behind it, if nothing else
-// stands in its lines; else with the white space behind it.
+// wholeLines returns a span with the white space before it and the line end after it, if nothing
+// else is on its lines; else with the white space after it.
 func wholeLines(src string, s source.Span) source.Span {
 	before := strings.TrimRight(src[:s.Start], " \t")
 	behind := src[s.End:]
@@ -264,11 +271,11 @@ func wholeLines(src string, s source.Span) source.Span {
 	return source.Span{Start: source.Pos(len(before)), End: source.Pos(end)}
 }
 
-// blanks is how many blanks and tabs a text starts with.
+// blanks returns the number of spaces and tabs at the start of a text.
 func blanks(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
 
-// declarationInstead is what to do about the word at hand, which begins a declaration in other languages, where
-// what follows it says more than the word alone.
+// declarationInstead returns the advice for the current word, which starts a declaration in other
+// languages, if the following text determines more than the word alone.
 func (p *parser) declarationInstead(word string) diag.Advice {
 	line := p.src[p.here():]
 	line = strings.TrimRight(line[:strings.IndexByte(line+"\n", '\n')], " \t\r;")
@@ -299,7 +306,7 @@ func (p *parser) declarationInstead(word string) diag.Advice {
 	return diag.Advice{}
 }
 
-// stepFix is for `x++`, whose second `+` is at hand.
+// stepFix returns the fix for `x++`. The current token is the second `+`.
 func (p *parser) stepFix(op string) []diag.Fix {
 	if !p.after(p.k) || p.prev(2) != lexer.Ident {
 		return nil
@@ -308,7 +315,8 @@ func (p *parser) stepFix(op string) []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Replace(at, " "+op+" 1"), "Write `%s %s 1`", p.textAt(p.i-2), op)}
 }
 
-// declareFix makes a `let` of `x := value` and of `a, b = value`, whose `:` or `,` is at hand.
+// declareFix returns the fix for `x := value` and `a, b = value`. The current token is the `:` or
+// `,`.
 func (p *parser) declareFix() []diag.Fix {
 	first := p.toks[p.i-1]
 	switch {
@@ -321,13 +329,14 @@ func (p *parser) declareFix() []diag.Fix {
 	return nil
 }
 
-// leaveOut removes the word before the token at hand.
+// leaveOut returns the fix that removes the previous word.
 func (p *parser) leaveOut() []diag.Fix {
 	word := p.toks[p.i-1]
 	return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: word.Start, End: p.here()}), "Remove `%s`", p.prevText())}
 }
 
-// pairFix is for `for i, x in xs` and `for i, x := range xs`, whose `,` is at hand.
+// pairFix returns the fix for `for i, x in xs` and `for i, x := range xs`. The current token is the
+// `,`.
 func (p *parser) pairFix() []diag.Fix {
 	fix := diag.Fix{Title: "Put the pair in parentheses", Edits: []diag.Edit{diag.Insert(p.toks[p.i-1].Start, "("), diag.Insert(p.toks[p.i+1].End, ")")}}
 	switch {
@@ -345,7 +354,7 @@ func (p *parser) pairFix() []diag.Fix {
 	return []diag.Fix{fix}
 }
 
-// withoutCollect removes `.collect::<T>()`, whose `::` is at hand.
+// withoutCollect returns the fix that removes `.collect::<T>()`. The current token is the `::`.
 func (p *parser) withoutCollect() []diag.Fix {
 	for i := p.i + 1; i < len(p.toks)-1 && !p.startsLine(i); i++ {
 		if p.kindAt(i) == lexer.LParen && p.kindAt(i-1) == lexer.Greater && p.partner(i) == i+1 {

@@ -10,23 +10,22 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// misfit is a token that the grammar does not allow where it stands, but which
-// people write there from habit, with the hint that says how it is written here.
-// Words are found in the tables of package foreign; these rows look at the
-// tokens around the one at hand.
+// misfit is a syntax error that people make out of habit from another language, with the hint that
+// shows Concerto's syntax. Words are in the tables of package foreign; the rows here depend on the
+// surrounding tokens.
 type misfit struct {
 	k    lexer.Kind
 	when func(p *parser) bool
 	hint func(p *parser) string
-	// fix is what does that; nil for none.
+	// fix returns the fixes that apply the hint; nil for none.
 	fix func(p *parser) []diag.Fix
-	// word says that the word before the token is what does not belong there.
+	// word reports that the error is the word before the token.
 	word bool
 }
 
 func says(hint string) func(*parser) string { return func(*parser) string { return hint } }
 
-// misfits are looked through in order; the first that holds is told.
+// misfits are tried in order. The first that applies is reported.
 var misfits = []misfit{
 	{lexer.FatArrow, func(p *parser) bool { return p.after(lexer.Ident) || p.after(lexer.RParen) },
 		says("write a closure as `|x| …`"), func(p *parser) []diag.Fix {
@@ -166,8 +165,8 @@ var misfits = []misfit{
 		says("write `async fn`"), nil, false},
 }
 
-// foreignHint is the hint for the current token, which the grammar does not
-// allow, if it or the one before comes from another language; else "".
+// foreignHint returns the hint for the current token, which the grammar does not allow, if it or
+// the previous token comes from another language; else "".
 func (p *parser) foreignHint() string {
 	if p.k == lexer.Ident && !p.after(lexer.Async) && !p.after(lexer.String) && p.misfit() == nil {
 		if hint := foreign.Between.Hint(p.text()); hint != "" {
@@ -200,7 +199,7 @@ func (p *parser) foreignHint() string {
 	return ""
 }
 
-// choiceFix makes an `if` of `c ? a : b`, whose a is at hand.
+// choiceFix returns the fix that converts `c ? a : b` to an `if`. The current token is a.
 func (p *parser) choiceFix() []diag.Fix {
 	start := p.i - 2
 	for start > 0 && !p.startsLine(start) {
@@ -229,8 +228,8 @@ func (p *parser) choiceFix() []diag.Fix {
 	return nil
 }
 
-// foreignWord is the token of the word that a hint of foreignHint is about, where that is one before
-// the current token; else -1.
+// foreignWord returns the token of the word that a hint of foreignHint is about if it is before the
+// current token, else -1.
 func (p *parser) foreignWord(hint string) int {
 	if m := p.misfit(); m != nil && m.hint(p) == hint {
 		if m.word {
@@ -256,7 +255,7 @@ func (p *parser) foreignWord(hint string) int {
 	return -1
 }
 
-// misfit is the row for the token at hand, or nil.
+// misfit returns the row for the current token, or nil.
 func (p *parser) misfit() *misfit {
 	for i := range misfits {
 		if m := &misfits[i]; m.k == p.k && m.when(p) {
@@ -266,7 +265,7 @@ func (p *parser) misfit() *misfit {
 	return nil
 }
 
-// enumAround reports whether the token at hand is directly in the braces of an enum.
+// enumAround reports whether the current token is directly in the braces of an enum.
 func (p *parser) enumAround() bool {
 	for i := p.i - 1; i > 1; i-- {
 		if k := p.kindAt(i); k == lexer.RBrace || k == lexer.Semi {
@@ -278,10 +277,10 @@ func (p *parser) enumAround() bool {
 	return false
 }
 
-// functionTypes are what the types of functions are called in other languages.
+// functionTypes are names of function types in other languages.
 var functionTypes = map[string]bool{"Fn": true, "FnMut": true, "FnOnce": true, "Function": true, "Callable": true, "func": true, "Func": true}
 
-// nameFields gives names to the fields of a struct that has only their types.
+// nameFields returns the fix that adds names to the fields of a struct that has only their types.
 func (p *parser) nameFields() []diag.Fix {
 	end := p.partner(p.i)
 	if end >= len(p.toks)-1 || end == p.i+1 || end-p.i > 2*26 {
@@ -309,7 +308,7 @@ func (p *parser) nameFields() []diag.Fix {
 	return []diag.Fix{fix}
 }
 
-// statementWords are the words that begin a statement.
+// statementWords are the words that start a statement.
 var statementWords = func() (words []string) {
 	for k := range lexer.NumKinds {
 		if startsStmt[k] && k.IsKeyword() {
@@ -319,8 +318,8 @@ var statementWords = func() (words []string) {
 	return words
 }()
 
-// misspeltWord is the word that the name before the token at hand was probably meant to be, when it begins a
-// statement; "" for none.
+// misspeltWord returns the statement word that the previous name is probably a misspelling of, or
+// "".
 func (p *parser) misspeltWord() string {
 	i := p.i - 1
 	if i > 0 && !p.startsLine(i) {
@@ -337,7 +336,7 @@ func (p *parser) misspeltWord() string {
 	return near
 }
 
-// wordBefore is the word before the parenthesis that is closed before the token at hand; "" for none.
+// wordBefore returns the word before the parentheses that end before the current token, or "".
 func (p *parser) wordBefore() string {
 	for i := p.i - 2; i > 0; i-- {
 		if p.kindAt(i) == lexer.LParen && p.partner(i) == p.i-1 {
@@ -350,7 +349,7 @@ func (p *parser) wordBefore() string {
 	return ""
 }
 
-// macroHint is for `name!(…)`.
+// macroHint returns the hint for `name!(…)`.
 func (p *parser) macroHint() string {
 	name := p.prevText()
 	switch name {
@@ -364,8 +363,8 @@ func (p *parser) macroHint() string {
 	return "Concerto has no macros: remove the `!`"
 }
 
-// prefixed says whether a string stands right behind a letter or two, as f"…"
-// and b"…" do in other languages.
+// prefixed reports whether a string directly follows one or two letters, such as f"…" and b"…" in
+// other languages.
 func (p *parser) prefixed() bool {
 	return p.after(lexer.Ident) && p.adjoins() && len(p.prevText()) <= 2
 }
@@ -374,7 +373,7 @@ func (p *parser) prefixHint() string {
 	return "remove the `" + p.prevText() + "`: every string in double quotes can contain values, `\"${x}\"`"
 }
 
-// bracketHint is for `[` behind a type's or function's name.
+// bracketHint returns the hint for `[` after the name of a type or function.
 func (p *parser) bracketHint() string {
 	if p.peek(1) == lexer.RBracket {
 		return "write an array type as `" + p.arrayType() + "`"
@@ -382,7 +381,7 @@ func (p *parser) bracketHint() string {
 	return "write type parameters and type arguments in `<…>`: `" + p.prevText() + "<…>`"
 }
 
-// arrayType is the type of an array of what the name before the token at hand means.
+// arrayType returns the type of an array of the type that the previous name refers to.
 func (p *parser) arrayType() string {
 	elem := p.prevText()
 	if w := foreign.Type.Find(elem); len(w.Ours) == 1 {
@@ -391,7 +390,7 @@ func (p *parser) arrayType() string {
 	return "Array<" + elem + ">"
 }
 
-// arrayFix is for `T[]`.
+// arrayFix returns the fix for `T[]`.
 func (p *parser) arrayFix() []diag.Fix {
 	if p.peek(1) != lexer.RBracket {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// agentHeader is an agent up to its fields; `uses` is a word here only.
+// agentHeader is an agent up to its fields. `uses` is a word only here.
 type agentHeader struct {
 	Name *captured `parser:"'agent' @Name"`
 	Uses *captured `parser:"( 'uses' @Name )?"`
@@ -51,7 +51,7 @@ func (f *toolHeader) node(p *parser) *ast.ToolDecl {
 	return n
 }
 
-// toolField is `name: T = value`, state that lives for the run.
+// toolField is `name: T = value`, a state field.
 type toolField struct {
 	Name    *captured `parser:"@Word ':'"`
 	Type    ast.Type  `parser:"@@"`
@@ -99,7 +99,7 @@ func (f *stageHeader) node(p *parser) *ast.Stage {
 	return &ast.Stage{Name: p.captured(f.Name), Params: f.Params.list, Result: f.Result, Value: f.Value}
 }
 
-// store is `memory name: T = value`, hashmap and ledger alike.
+// store is `memory name: T = value`, and similarly hashmap and ledger.
 type store struct {
 	Name  *captured `parser:"( 'hashmap' | 'ledger' | 'memory' ) @Name"`
 	Type  ast.Type  `parser:"':' @@"`

@@ -5,20 +5,19 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// The forms: a struct for each header and member, whose tags are its grammar
-// in participle's notation. @Name and @Word capture a token: a name, or any word before `:` or `?:`, @@ what the
-// field's type says: a form, or a leaf, which the parser reads by hand. Lists
-// are right-recursive: one token ahead, that is how a trailing comma is told
-// from a further element.
+// The forms: a struct for each header and member, whose tags are its grammar in participle's
+// notation. @Name and @Word capture a token: a name, or any word before `:` or `?:`. @@ captures
+// what the field's type is: a form, or a leaf, which is parsed by hand. Lists are right-recursive,
+// so that one token of lookahead can distinguish a trailing comma from a further element.
 
-// The leaves apart from ast.Type and ast.Expr.
+// The leaves except ast.Type and ast.Expr.
 type (
 	paramList struct{ list []*ast.Param }
 	arguments struct{ list []*ast.Arg }
 	bound     ast.NamedType
 )
 
-// prefix stands before declarations and members.
+// prefix is before declarations and members.
 type prefix struct {
 	Decorators []decorator `parser:"@@*"`
 	Pub        bool        `parser:"@'pub'?"`

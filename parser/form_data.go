@@ -14,8 +14,8 @@ func (f *structHeader) node(p *parser) *ast.StructDecl {
 	return n
 }
 
-// structField is `name: T = default`. Its `pub` is read before it: any word
-// may name a field, `pub` too.
+// structField is `name: T = default`. Its `pub` is read separately, because any word may name a
+// field, including `pub`.
 type structField struct {
 	Name    *captured `parser:"@Word ':'"`
 	Type    ast.Type  `parser:"@@"`
@@ -38,7 +38,7 @@ func (f *enumHeader) node(p *parser) *ast.EnumDecl {
 	return n
 }
 
-// variant is a case of an enum, with a payload or without.
+// variant is a variant of an enum, with or without a payload.
 type variant struct {
 	Name    *captured `parser:"@Name"`
 	Payload payload   `parser:"@@?"`

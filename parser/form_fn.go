@@ -2,8 +2,7 @@ package parser
 
 import "github.com/concerto-lang/concerto/ast"
 
-// fnHeader is a function up to its body: also a method, a trait's or an MCP
-// server's signature.
+// fnHeader is a function up to its body: also a method, or a signature of a trait or MCP server.
 type fnHeader struct {
 	Async    bool      `parser:"@'async'?"`
 	Name     *captured `parser:"'fn' @Name"`
@@ -18,7 +17,7 @@ func (f *fnHeader) node(p *parser) *ast.FnDecl {
 	return n
 }
 
-// mockHeader is a mock up to its fields; the word itself is contextual.
+// mockHeader is a mock up to its fields. The word itself is contextual.
 type mockHeader struct {
 	Name *captured `parser:"'mock' @Name"`
 }

@@ -48,8 +48,7 @@ type useItem struct {
 	Tree useTree `parser:"'use' @@"`
 }
 
-// useTree is one branch: a name, then further ones, a glob, a list, or an
-// alias.
+// useTree is one branch: a name, then further ones, a glob, a list, or an alias.
 type useTree struct {
 	Name  *captured `parser:"@( Name | 'self' | 'Self' )"`
 	Next  *useNext  `parser:"( '::' @@"`

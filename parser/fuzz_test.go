@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Any text parses to a tree whose nodes nest, with diagnostics fit to show,
-// and without a panic; a text without diagnostics has no holes in its ids.
+// FuzzParse checks that any text parses, without a panic, to a tree whose nodes nest, with
+// diagnostics that can be printed. A text without diagnostics uses all ids.
 func FuzzParse(f *testing.F) {
 	for _, pattern := range []string{"testdata/ok/*.txtar", "testdata/errors/*.txtar"} {
 		paths, err := filepath.Glob(pattern)

@@ -2,13 +2,13 @@ package parser
 
 import "github.com/concerto-lang/concerto/lexer"
 
-// argScan is what the last failed search for type arguments saw: the last `>`,
-// at token greater, and where it gave up, at token until. A search that starts
-// between the two fails as well; knowing that keeps `a < b, c < d, …` linear.
+// argScan is the result of the last failed search for type arguments: the last `>`, at token
+// greater, and where it gave up, at token until. A search that starts between the two fails as
+// well. This keeps `a < b, c < d, …` linear.
 type argScan struct{ greater, until int }
 
-// typeArgsAhead says whether the `<` here starts type arguments: its matching
-// `>` is followed by `(`, `::` or, where that cannot open a body, `{`.
+// typeArgsAhead reports whether the `<` here starts type arguments: its matching `>` is followed by
+// `(`, `::` or, if that cannot start a body, `{`.
 func (p *parser) typeArgsAhead() bool {
 	end := p.matchingGreater()
 	if end < 0 {
@@ -23,12 +23,12 @@ func (p *parser) typeArgsAhead() bool {
 	return false
 }
 
-// closedTypeArgs says whether the `<` here, after `as T`, starts type arguments:
-// a matching `>` with nothing but types between. `x as Int < 3` compares.
+// closedTypeArgs reports whether the `<` here, after `as T`, starts type arguments: there is a
+// matching `>` with only types between. `x as Int < 3` is a comparison.
 func (p *parser) closedTypeArgs() bool { return p.matchingGreater() >= 0 }
 
-// matchingGreater finds the `>` that closes the `<` here if only what types
-// are made of stands between, else gives -1.
+// matchingGreater returns the `>` that closes the `<` here if only tokens of types are between
+// them, else -1.
 func (p *parser) matchingGreater() int {
 	if p.i > p.noArgs.greater && p.i < p.noArgs.until {
 		return -1

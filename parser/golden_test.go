@@ -9,8 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Archives of valid programs hold the tree, those of wrong ones the rendered
-// diagnostics.
+// Archives of valid programs contain the tree, those of wrong ones the rendered diagnostics.
 func TestTrees(t *testing.T) {
 	golden.Run(t, "testdata/ok/*.txtar", func(t *testing.T, a *golden.Archive) {
 		f := source.NewFile("main.conc", []byte(a.Input("main.conc")))
@@ -43,8 +42,7 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// Archives of half-written programs hold what the tree keeps of them, and what
-// is said.
+// Archives of incomplete programs contain the resulting tree and the diagnostics.
 func TestBroken(t *testing.T) {
 	golden.Run(t, "testdata/broken/*.txtar", func(t *testing.T, a *golden.Archive) {
 		f := source.NewFile("main.conc", []byte(a.Input("main.conc")))

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// formGrammar gives the productions of all forms by name, as participle
-// prints them but for the leaves' names.
+// formGrammar returns the productions of all forms by name, as participle prints them, except for
+// the names of leaves.
 func formGrammar() map[string]string {
 	all := map[string]string{}
 	for _, p := range productions {
@@ -31,7 +31,7 @@ func formGrammar() map[string]string {
 
 var ebnfName = regexp.MustCompile(`"[^"]+"|<[a-z]+>|\w+`)
 
-// specGrammar gives the productions and the tokens of spec/grammar.md.
+// specGrammar returns the productions and the tokens of spec/grammar.md.
 func specGrammar(t *testing.T) (productions map[string]string, tokens []string) {
 	t.Helper()
 	text, err := os.ReadFile("../spec/grammar.md")
@@ -62,8 +62,7 @@ func specGrammar(t *testing.T) (productions map[string]string, tokens []string) 
 	return productions, append(tokens, "<text>")
 }
 
-// The manual's grammar of headers and members is that of the forms,
-// production by production.
+// The manual's grammar of headers and members is the same as that of the forms.
 func TestGrammarOfForms(t *testing.T) {
 	spec, _ := specGrammar(t)
 	for name, body := range formGrammar() {
@@ -77,8 +76,8 @@ func TestGrammarOfForms(t *testing.T) {
 
 var ebnfSymbol = regexp.MustCompile(`"[^"]+"|<[a-z]+>|[A-Z]\w*`)
 
-// The manual's grammar is whole: names are defined and used, texts are
-// tokens, and all tokens occur.
+// The manual's grammar is complete: names are defined and used, texts are tokens, and all tokens
+// occur.
 func TestGrammarIsWhole(t *testing.T) {
 	spec, tokens := specGrammar(t)
 	used := map[string]bool{"Program": true}
@@ -104,7 +103,7 @@ func TestGrammarIsWhole(t *testing.T) {
 			t.Errorf("%s is never used", name)
 		}
 	}
-	// `>=` is two tokens that touch; the others are words and texts of forms.
+	// `>=` is two adjacent tokens; the others are words and texts of forms.
 	contextual := []string{"on", "uses", "mock", "parallel", "race", "limit", "description", "_", "${"}
 	for text := range texts {
 		if _, ok := lexer.Lookup(text); !ok && text != ">=" && !slices.Contains(contextual, text) {

@@ -10,13 +10,13 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// Constructs of other languages whose meaning is certain are reported once and read as what they
-// mean, so that nothing follows from them.
+// Constructs of other languages whose meaning is certain are reported once and parsed with that
+// meaning, so that they cause no further errors.
 
-// hintLength is how much of the source a hint repeats.
+// hintLength is the maximum length of source text in a hint.
 const hintLength = 60
 
-// textOf is the source of a span for a hint, or instead where it is long or has several lines.
+// textOf returns the source of a span for a hint, or instead if it is long or has several lines.
 func (p *parser) textOf(s source.Span, instead string) string {
 	if t := p.src[s.Start:s.End]; len(t) <= hintLength && !strings.ContainsAny(t, "\n`") {
 		return t
@@ -24,8 +24,8 @@ func (p *parser) textOf(s source.Span, instead string) string {
 	return instead
 }
 
-// arrayOf is the type of an array of elem, which was written with brackets from start to the token
-// before the current one. It is reported with the sentence that says what was found.
+// arrayOf returns the type of an array of elem, which was written with brackets from start to the
+// previous token, and reports d with the fix.
 func (p *parser) arrayOf(elem ast.Type, start source.Pos, d *diag.Diagnostic) ast.Type {
 	at := p.from(start)
 	text := "Array<" + p.ourType(elem) + ">"
@@ -35,7 +35,7 @@ func (p *parser) arrayOf(elem ast.Type, start source.Pos, d *diag.Diagnostic) as
 	return &ast.NamedType{IDBase: p.baseAt(at), Segments: []*ast.Ident{name}, Args: []ast.Type{elem}}
 }
 
-// ourType is the text of a type, with the name that it has in Concerto.
+// ourType returns the text of a type, with its name in Concerto.
 func (p *parser) ourType(t ast.Type) string {
 	text := p.src[t.Span().Start:t.Span().End]
 	if w := foreign.Type.Find(text); len(w.Ours) == 1 {
@@ -62,7 +62,7 @@ func (p *parser) bracketType() ast.Type {
 	return p.arrayOf(elem, start, d)
 }
 
-// bracketTypeAhead reports whether the `[` at hand begins a type of other languages.
+// bracketTypeAhead reports whether the current `[` starts a type of other languages.
 func (p *parser) bracketTypeAhead() bool {
 	switch p.peek(1) {
 	case lexer.RBracket:
@@ -74,13 +74,13 @@ func (p *parser) bracketTypeAhead() bool {
 	return false
 }
 
-// startsType are the tokens that a type begins with.
+// startsType are the tokens that start a type.
 var startsType = [lexer.NumKinds]bool{
 	lexer.Ident: true, lexer.SelfType: true, lexer.String: true, lexer.LParen: true, lexer.Fn: true, lexer.LBracket: true,
 }
 
-// foreignResult reads the result type of a function that stands after another sign than `->`, or
-// after none: `fn f(): T`, `fn f() => T`, `fn f() T {`.
+// foreignResult reads the result type of a function after another sign than `->`, or after none:
+// `fn f(): T`, `fn f() => T`, `fn f() T {`.
 func (p *parser) foreignResult() ast.Type {
 	if p.newLine() || !p.after(lexer.RParen) {
 		return nil
@@ -112,7 +112,7 @@ func (p *parser) foreignResult() ast.Type {
 	return nil
 }
 
-// typeText reports whether token i reads as the beginning of a type.
+// typeText reports whether token i looks like the start of a type.
 func (p *parser) typeText(i int) bool {
 	switch p.kindAt(i) {
 	case lexer.Ident:
@@ -124,8 +124,8 @@ func (p *parser) typeText(i int) bool {
 	return false
 }
 
-// arrowAhead is the token of the arrow of a closure of other languages that begins at the current
-// token, `x => …`, `(x, y) => …` or `x -> …`; -1 when none does.
+// arrowAhead returns the arrow of a closure of other languages that starts at the current token, `x
+// => …`, `(x, y) => …` or `x -> …`, or -1.
 func (p *parser) arrowAhead() int {
 	switch p.prev(1) {
 	case lexer.LParen, lexer.Comma, lexer.Assign, lexer.Return, lexer.Colon:
@@ -148,7 +148,7 @@ func (p *parser) arrowAhead() int {
 	return arrow
 }
 
-// arrowClosure reads a closure of other languages, whose arrow is that token.
+// arrowClosure reads a closure of other languages with the given arrow.
 func (p *parser) arrowClosure(arrow int) ast.Expr {
 	start := p.here()
 	params := strings.TrimSuffix(strings.TrimPrefix(p.src[start:p.toks[arrow-1].End], "("), ")")
@@ -175,24 +175,24 @@ func (p *parser) arrowClosure(arrow int) ast.Expr {
 	return n
 }
 
-// errorTypes are what errors are made of in other languages.
+// errorTypes are names of error types in other languages.
 var errorTypes = map[string]bool{
 	"Error": true, "Exception": true, "ValueError": true, "TypeError": true, "RuntimeError": true, "RuntimeException": true,
 	"KeyError": true, "IndexError": true, "IllegalArgumentException": true, "IllegalStateException": true,
 }
 
-// makesError reports whether token i makes an error as in other languages: `Error("…")`.
+// makesError reports whether token i creates an error as in other languages: `Error("…")`.
 func (p *parser) makesError(i int) bool {
 	return p.kindAt(i) == lexer.Ident && errorTypes[p.textAt(i)] && p.kindAt(i+1) == lexer.LParen
 }
 
-// argumentsAt are the arguments after the `(` at token i, as text.
+// argumentsAt returns the text of the arguments after the `(` at token i.
 func (p *parser) argumentsAt(i int) string {
 	end := p.partner(i)
 	return p.textOf(source.Span{Start: p.toks[i].End, End: p.toks[end].Start}, "…")
 }
 
-// newHint is for `new P(…)`, whose name is at hand.
+// newHint returns the hint for `new P(…)`. The current token is the name.
 func (p *parser) newHint() string {
 	switch {
 	case p.makesError(p.i):
@@ -211,16 +211,17 @@ func (p *parser) newFix() []diag.Fix {
 	return p.leaveOut()
 }
 
-// errorNames are what the second of two results is called where functions return an error beside a value.
+// errorNames are common names of the second result in languages whose functions return a value and
+// an error.
 var errorNames = map[string]bool{"err": true, "error": true, "e": true, "ok": true, "_": true}
 
-// errorPairHint is for `let n, err = f();`, whose comma is at hand.
+// errorPairHint returns the hint for `let n, err = f();`. The current token is the comma.
 func (p *parser) errorPairHint() string {
 	value, _ := p.valueAfter(p.i + 2)
 	return "a function returns one value: `let " + p.prevText() + " = " + value + "?;` takes the value out of a Result and returns the error to the caller; `match " + value + " { Ok(" + p.prevText() + ") => …, Err(e) => … }` handles it"
 }
 
-// errorPairFix takes the value out of the Result, where the error is passed on or not looked at.
+// errorPairFix returns the fix that adds `?`, if the error is returned or ignored.
 func (p *parser) errorPairFix() []diag.Fix {
 	_, end := p.valueAfter(p.i + 2)
 	if end >= len(p.toks)-1 {
@@ -241,7 +242,7 @@ func (p *parser) errorPairFix() []diag.Fix {
 	return []diag.Fix{fix}
 }
 
-// valueAfter is the text of what follows the `=` at token i, and the token of the `;` after it.
+// valueAfter returns the text after the `=` at token i, and the token of the `;` after it.
 func (p *parser) valueAfter(i int) (string, int) {
 	end := i + 1
 	for end < len(p.toks)-1 && p.kindAt(end) != lexer.Semi && !p.startsLine(end) {
@@ -253,8 +254,8 @@ func (p *parser) valueAfter(i int) (string, int) {
 	return p.textOf(source.Span{Start: p.toks[i+1].Start, End: p.toks[end-1].End}, "…"), end
 }
 
-// methodInStruct reads a function between the fields of a struct, which is reported with the edits
-// that move it, and those after it, to an `impl`.
+// methodInStruct reads a function between the fields of a struct. It is reported with a fix that
+// moves it, and those after it, to an `impl`.
 func (p *parser) methodInStruct(n *ast.StructDecl, h head) {
 	first := p.mixed != n
 	p.mixed = n
@@ -267,10 +268,11 @@ func (p *parser) methodInStruct(n *ast.StructDecl, h head) {
 		p.report(diag.Unexpected.At(m.Name.Sp, "a struct can contain only fields, not methods").By(p.toImpl(n, h.start)...).
 			Hint("declare the method in an `impl`: `impl %s { %s { … } }`", n.Name.Name, signature))
 	}
-	p.reports.lastAt = p.prevEnd() // a comma that is missing here follows from it
+	p.reports.lastAt = p.prevEnd() // a missing comma here follows from it
 }
 
-// toImpl moves the function at a place of a struct, which has been read, and those that follow it, to an impl.
+// toImpl returns the fix that moves a function in a struct, which has been read, and those after
+// it, to an impl.
 func (p *parser) toImpl(n *ast.StructDecl, start source.Pos) []diag.Fix {
 	end := p.prevEnd()
 	close := p.i
@@ -299,8 +301,8 @@ func (p *parser) toImpl(n *ast.StructDecl, start source.Pos) []diag.Fix {
 	}}}
 }
 
-// renameReserved makes a name of the reserved word at token i, which stands where a name is
-// declared: the word and all its uses as a name get a `_`. What is wrong with the uses follows from it.
+// renameReserved returns the fix that appends `_` to the reserved word at token i, which is
+// declared as a name, and to all its uses. Errors at the uses follow from it.
 func (p *parser) renameReserved(i int) diag.Fix {
 	word := p.textAt(i)
 	fix := diag.Fix{Title: "Rename to `" + word + "_`", Edits: []diag.Edit{diag.Insert(p.toks[i].End, "_")}}
@@ -320,7 +322,8 @@ func (p *parser) renameReserved(i int) diag.Fix {
 	return fix
 }
 
-// usedAsName reports whether the reserved word at token j stands where the name of a variable may.
+// usedAsName reports whether the reserved word at token j is at a position where the name of a
+// variable is allowed.
 func (p *parser) usedAsName(j int) bool {
 	if p.kindAt(j-1) == lexer.Dot || p.kindAt(j-1) == lexer.PathSep {
 		return false
@@ -334,7 +337,7 @@ func (p *parser) usedAsName(j int) bool {
 	return true
 }
 
-// readsOn reports whether what follows the reserved word at hand could follow a name that is declared.
+// readsOn reports whether the token after the current reserved word could follow a declared name.
 func (p *parser) readsOn() bool {
 	switch p.peek(1) {
 	case lexer.Colon, lexer.Assign, lexer.Comma, lexer.RParen, lexer.In, lexer.LParen, lexer.Semi, lexer.Arrow, lexer.Bar:
@@ -343,7 +346,7 @@ func (p *parser) readsOn() bool {
 	return false
 }
 
-// reservedName reads the reserved word at hand, which has been reported, as the name that it was meant to be.
+// reservedName reads the current reserved word, which has been reported, as a name.
 func (p *parser) reservedName() *ast.Ident {
 	if p.reserved == nil {
 		p.reserved = map[lexer.Kind]bool{}
@@ -354,17 +357,19 @@ func (p *parser) reservedName() *ast.Ident {
 	return id
 }
 
-// isReservedUse reports whether a name was declared with the reserved word at hand, which is used as one here.
+// isReservedUse reports whether a name was declared with the current reserved word, which is used
+// as a name here.
 func (p *parser) isReservedUse() bool {
 	return p.reserved != nil && p.reserved[p.k] && p.usedAsName(p.i)
 }
 
-// dottedPath reports whether a variant is named by `.` at the current token, as in other languages.
+// dottedPath reports whether a variant is accessed with `.` at the current token, as in other
+// languages.
 func (p *parser) dottedPath() bool {
 	return p.k == lexer.Ident && p.peek(1) == lexer.Dot && p.peek(2) == lexer.Ident && p.text()[0] >= 'A' && p.text()[0] <= 'Z'
 }
 
-// suffixed reads the `[]` after a type, each of which makes an array.
+// suffixed reads the `[]` after a type, each of which makes an array type.
 func (p *parser) suffixed(t ast.Type, start source.Pos) ast.Type {
 	at, text := p.span(), p.ourType(t)
 	for p.k == lexer.LBracket && p.peek(1) == lexer.RBracket {
@@ -379,7 +384,8 @@ func (p *parser) suffixed(t ast.Type, start source.Pos) ast.Type {
 	return t
 }
 
-// toolFix makes of `@tool fn name(…) { … }`, whose word is token i, a tool with the function.
+// toolFix returns the fix that converts `@tool fn name(…) { … }`, whose word is token i, to a tool
+// with the function.
 func (p *parser) toolFix(i int) []diag.Fix {
 	if p.kindAt(i+1) != lexer.Fn || p.kindAt(i+2) != lexer.Ident || p.kindAt(i+3) != lexer.LParen {
 		return nil
@@ -416,7 +422,7 @@ func (p *parser) toolFix(i int) []diag.Fix {
 	return []diag.Fix{fix}
 }
 
-// handlersAhead reports whether the `{` at hand begins the handlers of a `listen`.
+// handlersAhead reports whether the current `{` starts the handlers of a `listen`.
 func (p *parser) handlersAhead() bool {
 	if p.k != lexer.LBrace {
 		return false
@@ -442,7 +448,8 @@ func (p *parser) listenMethod(call *ast.MethodCall) ast.Expr {
 	return p.listenRest(n, call.Sp.Start)
 }
 
-// handlerBlockAhead reports whether a handler of other languages follows its message type: `(q) { … }`.
+// handlerBlockAhead reports whether a handler in the syntax of other languages follows its message
+// type: `(q) { … }`.
 func (p *parser) handlerBlockAhead() bool {
 	if p.k != lexer.LParen {
 		return false
@@ -486,12 +493,12 @@ func (p *parser) handlerBlock() ast.Expr {
 	return n
 }
 
-// firstValues are what the fields of a tool begin with, by the name of their type.
+// firstValues are initial values of a tool's fields, by the name of their type.
 var firstValues = map[string]string{
 	"Int": "0", "Float": "0.0", "String": `""`, "Bool": "false", "Array": "[]", "Map": "{}",
 }
 
-// isValueMissing reports whether the field of a tool at hand, `name: T`, ends after its type.
+// isValueMissing reports whether the current field of a tool, `name: T`, ends after its type.
 func (p *parser) isValueMissing() bool {
 	depth := 0
 	for i := p.i + 2; i < len(p.toks)-1; i++ {
@@ -517,7 +524,7 @@ func (p *parser) isValueMissing() bool {
 	return false
 }
 
-// fieldWithoutValue reads `name: T` in a tool. Its fix adds a `,` that is missing as well.
+// fieldWithoutValue reads `name: T` in a tool. Its fix also adds a missing `,`.
 func (p *parser) fieldWithoutValue() *ast.FieldDecl {
 	f := &ast.FieldDecl{Name: p.word()}
 	p.next()
@@ -575,7 +582,7 @@ func (p *parser) namedInParens() payload {
 	return payload{fields: kept(p, fields, closed), named: true}
 }
 
-// prefixFix is for `f"…{x}"`, whose text is at hand.
+// prefixFix returns the fix for `f"…{x}"`. The current token is the string.
 func (p *parser) prefixFix() []diag.Fix {
 	prefix, text := p.toks[p.i-1], p.text()
 	if p.prevText() != "f" || !strings.HasPrefix(text, `"`) || strings.Contains(text, "{{") || strings.Contains(text, "}}") {
@@ -587,7 +594,7 @@ func (p *parser) prefixFix() []diag.Fix {
 			continue
 		}
 		end := strings.IndexByte(text[i:], '}')
-		if end < 0 || strings.ContainsAny(text[i:i+end], `:!=\'`) { // a format, which has no counterpart
+		if end < 0 || strings.ContainsAny(text[i:i+end], `:!=\'`) { // a format, which Concerto does not have
 			return nil
 		}
 		fix.Edits = append(fix.Edits, diag.Insert(p.here()+source.Pos(i), "$"))
@@ -598,7 +605,8 @@ func (p *parser) prefixFix() []diag.Fix {
 	return []diag.Fix{fix}
 }
 
-// containsFix is for `x in xs`, whose `in` is at hand, where both are short.
+// containsFix returns the fix for `x in xs`. The current token is `in`. It returns none if an
+// operand is long.
 func (p *parser) containsFix() []diag.Fix {
 	x := p.i - 1
 	if k := p.prev(1); k != lexer.Ident && k != lexer.Int && k != lexer.String {
@@ -630,7 +638,8 @@ func (p *parser) containsFix() []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Replace(at, text), "Change to `%s`", text)}
 }
 
-// isMapName reports whether a variable of that name is declared as a map before the token at hand.
+// isMapName reports whether a variable with that name is declared as a map before the current
+// token.
 func (p *parser) isMapName(name string) bool {
 	for i := p.i - 1; i > 0; i-- {
 		if p.kindAt(i) != lexer.Ident || p.textAt(i) != name {
@@ -646,7 +655,7 @@ func (p *parser) isMapName(name string) bool {
 	return false
 }
 
-// switchAhead reports whether a `switch x {` with the arms of a `match` is at hand.
+// switchAhead reports whether `switch x {` with the arms of a `match` starts here.
 func (p *parser) switchAhead() bool {
 	w := foreign.Start.Find(p.text())
 	if p.k != lexer.Ident || len(w.Ours) != 1 || w.Ours[0] != "match" || !startsExpr[p.peek(1)] || p.peek(1) == lexer.LBrace {
@@ -672,7 +681,7 @@ func (p *parser) switchAhead() bool {
 	return false
 }
 
-// switchExpr reads a `match` that is begun by the word of another language.
+// switchExpr reads a `match` that starts with the word of another language.
 func (p *parser) switchExpr() ast.Expr {
 	p.report(diag.Unexpected.At(p.span(), "unexpected `%s`", p.text()).
 		Repair(diag.Change(p.span(), "match", "match", true), "write `match x { pattern => value, … }`"))

@@ -12,20 +12,19 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// A text that breaks the grammar keeps its tree as far as it goes. Where a part
-// is missing, a hole stands for it: BadExpr, BadType, BadPat, or a name that is
-// "". Text that fits nowhere is passed over; its names are kept with the flaw.
+// The parser keeps the tree of a text with syntax errors as far as possible. A hole replaces a
+// missing part: BadExpr, BadType, BadPat, or a name that is "". The parser skips text that fits
+// nowhere, and records its names in the flaw.
 
-// ends holds the tokens that end what stands before them, so that what is wanted
-// before them is missing.
+// ends holds the tokens that end the text before them, so that a required part before them is
+// missing.
 var ends = [lexer.NumKinds]bool{
 	lexer.RParen: true, lexer.RBracket: true, lexer.RBrace: true, lexer.StringMid: true, lexer.StringTail: true,
 	lexer.Semi: true, lexer.Comma: true, lexer.EOF: true, lexer.FatArrow: true, lexer.Else: true, lexer.Catch: true,
 }
 
-// stops says whether what is wanted here is missing: the current token ends what
-// stands before it, begins a statement or declaration on a later line, or is one
-// of those that may follow.
+// stops reports whether the required part here is missing: the current token ends the text before
+// it, starts a statement or declaration on a later line, or is one of follow.
 func (p *parser) stops(follow ...lexer.Kind) bool {
 	if ends[p.k] || p.k == lexer.LBrace && p.setting.inHead && !p.mapAhead() {
 		return true
@@ -38,15 +37,14 @@ func (p *parser) stops(follow ...lexer.Kind) bool {
 	return (startsStmt[p.k] || startsDecl[p.k]) && p.newLine() && !(p.k == lexer.Fn && p.peek(1) == lexer.LParen)
 }
 
-// behind is the place right behind the token before the current one.
+// behind returns the position directly after the previous token.
 func (p *parser) behind() source.Span {
 	e := p.prevEnd()
 	return source.Span{Start: e, End: e}
 }
 
-// incomplete says whether what is wanted here is missing at the end of a line
-// before: the token before asks for something, and the current one is the first
-// of its line.
+// incomplete reports whether a required part is missing at the end of a previous line: the previous
+// token needs one, and the current token is the first of its line.
 func (p *parser) incomplete() bool {
 	switch p.prev(1) {
 	case lexer.LBrace, lexer.RBrace, lexer.Semi, lexer.Comma:
@@ -55,12 +53,12 @@ func (p *parser) incomplete() bool {
 	return p.i > 0 && p.k != lexer.EOF && p.newLine()
 }
 
-// endOfLine is what messages call it.
+// endOfLine is the end of a line in messages.
 const endOfLine = "end of line"
 
-// wanted gives the place and the words for what was found where something is
-// wanted: what is missing at the end of a line is told there, never on a line
-// behind, which may be right.
+// wanted returns the position and the description of the token instead of a required part. A part
+// that is missing at the end of a line is reported there, and not on a following line, which may be
+// correct.
 func (p *parser) wanted() (at source.Span, found string) {
 	if p.k != lexer.EOF && p.i > 0 && p.newLine() && p.stops() && (!isOpening(p.prev(1)) || p.prev(1) != lexer.LBrace && (!ends[p.k] || p.k == lexer.RBrace)) && p.prev(1) != lexer.RBrace && p.prev(1) != lexer.Semi {
 		return p.behind(), endOfLine
@@ -68,16 +66,15 @@ func (p *parser) wanted() (at source.Span, found string) {
 	return p.span(), p.found()
 }
 
-// missing reports that something is missing, which d says, and gives the id of what
-// stands for it. Where the current token is none that could stand behind it, it
-// leaves the construct.
+// missing reports d about a missing part, and returns the id of its hole. If the current token
+// cannot follow the part, it aborts the construct.
 func (p *parser) missing(d *diag.Diagnostic, follow ...lexer.Kind) ast.IDBase {
 	p.tell(d)
 	if p.stops(follow...) {
 		return p.baseAt(p.behind())
 	}
 	start := p.i
-	if p.next(); p.stops(follow...) && p.k != lexer.EOF && !p.startsLine(start) && !isOpening(p.prev(1)) { // that one token is wrong
+	if p.next(); p.stops(follow...) && p.k != lexer.EOF && !p.startsLine(start) && !isOpening(p.prev(1)) { // only that token is wrong
 		p.lostText(nil, start, p.i)
 		return p.baseAt(p.toks[start].Span())
 	}
@@ -85,7 +82,7 @@ func (p *parser) missing(d *diag.Diagnostic, follow ...lexer.Kind) ast.IDBase {
 	panic(bailout{})
 }
 
-// badExpr is the expression that is missing here.
+// badExpr returns a hole for a missing expression.
 func (p *parser) badExpr(at ast.IDBase) *ast.BadExpr {
 	n := &ast.BadExpr{IDBase: at}
 	p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: n.Sp})
@@ -104,7 +101,7 @@ func (p *parser) badPat(at ast.IDBase) *ast.BadPat {
 	return n
 }
 
-// noIdent is the name that is missing here.
+// noIdent returns a hole for a missing name.
 func (p *parser) noIdent() *ast.Ident {
 	n := p.newIdent()
 	n.Sp, n.Name = p.behind(), ""
@@ -112,8 +109,8 @@ func (p *parser) noIdent() *ast.Ident {
 	return n
 }
 
-// lostText notes that the text of the tokens from start up to end, that one
-// excluded, is not in the tree, but in n as a hole. It gives the names in it.
+// lostText records that the tree does not contain the tokens from start up to, but not including,
+// end: they are a hole of n. It returns the names in them.
 func (p *parser) lostText(n ast.Node, start, end int) []*ast.Ident {
 	at := p.behind()
 	if start < end {
@@ -124,7 +121,7 @@ func (p *parser) lostText(n ast.Node, start, end int) []*ast.Ident {
 	return names
 }
 
-// namesIn are the names in the tokens from start up to end.
+// namesIn returns the names in the tokens from start up to end.
 func (p *parser) namesIn(start, end int) (names []*ast.Ident) {
 	for i := start; i < end; i++ {
 		switch t := p.toks[i]; {
@@ -137,8 +134,7 @@ func (p *parser) namesIn(start, end int) (names []*ast.Ident) {
 	return names
 }
 
-// wordsIn are the names in a text of which it is not known what was meant to be
-// in it: that of a string without its end.
+// wordsIn returns the names in a text of unknown content, such as an unterminated string.
 func (p *parser) wordsIn(s source.Span) (names []*ast.Ident) {
 	letter := func(c byte) bool {
 		return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
@@ -155,7 +151,7 @@ func (p *parser) wordsIn(s source.Span) (names []*ast.Ident) {
 	return names
 }
 
-// lexerFlaws are the flaws of a text that the lexer could not read.
+// lexerFlaws records the text that the lexer could not read.
 func (p *parser) lexerFlaws() {
 	if len(p.reports.lexed) == 0 {
 		return
@@ -174,7 +170,7 @@ func (p *parser) lexerFlaws() {
 	if inTokens == len(p.reports.lexed) {
 		return
 	}
-	for _, at := range slices.Sorted(maps.Keys(p.reports.lexed)) { // in a string, or a comment without an end
+	for _, at := range slices.Sorted(maps.Keys(p.reports.lexed)) { // in a string, or an unterminated comment
 		i := sort.Search(len(p.toks), func(i int) bool { return p.toks[i].Start > at }) - 1
 		s := source.Span{Start: at, End: source.Pos(len(p.src))}
 		if i >= 0 && p.toks[i].Start == at && p.toks[i].Kind != lexer.EOF {
@@ -187,18 +183,17 @@ func (p *parser) lexerFlaws() {
 	}
 }
 
-// A listEnd says how a list has ended: 0 at its bracket, else one more than the
-// index of the flaw that says what is wrong.
+// listEnd describes how a list ended: 0 at its bracket, else one more than the index of its flaw.
 type listEnd int
 
-// mark says which node's list has ended so.
+// mark sets the node of a list's flaw.
 func (p *parser) mark(e listEnd, n ast.Node) {
 	if e > 0 {
 		p.flaws[e-1].Node = n
 	}
 }
 
-// kept are the elements of a list that stand before its end.
+// kept returns the elements of a list before its end.
 func kept[N ast.Node](p *parser, list []N, e listEnd) []N {
 	if e == 0 || p.flaws[e-1].Kind != ast.Open {
 		return list
@@ -209,8 +204,8 @@ func kept[N ast.Node](p *parser, list []N, e listEnd) []N {
 	return list
 }
 
-// comma says whether another element follows in the list opened at token open:
-// there is a comma, or one is missing between two lines.
+// comma reports whether another element follows in the list opened at token open: there is a comma,
+// or one is missing between two lines.
 func (p *parser) comma(k lexer.Kind, open int, what string) bool {
 	if p.k == lexer.Comma {
 		p.next()
@@ -229,15 +224,13 @@ func (p *parser) comma(k lexer.Kind, open int, what string) bool {
 	return true
 }
 
-// leavesList says whether the current token starts a line on which no element of
-// the list opened at token open stands: the list is never closed, and the line
-// is indented no more than the one that it begins on.
+// leavesList reports whether the current token starts a line outside the list opened at token open:
+// the list is never closed, and the line is not indented more than the list's first line.
 func (p *parser) leavesList(open int) bool {
 	return p.closer(open) < 0 && p.newLine() && p.indent(p.i) <= p.indent(open)
 }
 
-// unended makes the diagnostic for a list, opened at token open, that is not gone
-// on with here.
+// unended returns the diagnostic for a list, opened at token open, that does not continue here.
 func (p *parser) unended(open int, what string) *diag.Diagnostic {
 	o := p.toks[open]
 	var d *diag.Diagnostic
@@ -249,7 +242,7 @@ func (p *parser) unended(open int, what string) *diag.Diagnostic {
 	return d.Label(o.Span(), "to close this `%s`", p.src[o.Start:o.End])
 }
 
-// endList is closeBracket for a list whose bracket does not stand here.
+// endList is closeBracket for a list whose bracket is missing.
 func (p *parser) endList(k lexer.Kind, open int, what string) listEnd {
 	if p.k != lexer.EOF {
 		p.backToLine(open)
@@ -291,8 +284,8 @@ func (p *parser) endList(k lexer.Kind, open int, what string) listEnd {
 	return p.listFlaw(ast.Open, start, p.i)
 }
 
-// angle is the `>` that closes the type arguments which are not gone on with here,
-// on this line and before anything but types; -1 when there is none.
+// angle returns the `>` that closes the unfinished type arguments, on this line and with only types
+// before it, or -1.
 func (p *parser) angle() int {
 	depth := 1
 	for i := p.i; i < len(p.toks) && (i == p.i || !p.startsLine(i)); i++ {
@@ -317,9 +310,8 @@ func (p *parser) listFlaw(kind ast.FlawKind, start, end int) listEnd {
 	return listEnd(len(p.flaws))
 }
 
-// backToLine goes back to the first line, behind the beginning of a list that is
-// never closed, that is indented no more than the one it begins on: what stands
-// there is no element but the next statement.
+// backToLine moves back to the first line after the start of an unclosed list that is not indented
+// more than the line of that start: it is not an element but the next statement.
 func (p *parser) backToLine(open int) {
 	if p.closer(open) >= 0 {
 		return
@@ -338,9 +330,9 @@ func (p *parser) backToLine(open int) {
 	}
 }
 
-// closer is the token that closes the bracket at token open; -1 when none does.
-// No round or square bracket reaches beyond a `;` or a line that begins with a
-// word of statements alone. All are found in one pass, on first use.
+// closer returns the token that closes the bracket at token open, or -1. A round or square bracket
+// ends at a `;`, or at a line that starts with a statement keyword. All are found in one pass, at
+// the first call.
 func (p *parser) closer(open int) int {
 	if p.closers == nil {
 		p.findClosers()
@@ -351,8 +343,8 @@ func (p *parser) closer(open int) int {
 	return int(p.closers[open])
 }
 
-// closeLiteral looks whether the `{` of a struct literal or a map, at token open,
-// is closed before the `;` of a statement, and notes when it is not.
+// closeLiteral checks whether the `{` of a struct literal or a map, at token open, is closed before
+// the `;` of a statement, and records if it is not.
 func (p *parser) closeLiteral(open int) {
 	if p.literals == nil {
 		p.literals = map[int]bool{}
@@ -411,7 +403,7 @@ func (p *parser) findClosers() {
 	}
 }
 
-// progress is how far the parser has come, and what it has told.
+// progress is the position of the parser and the number of diagnostics.
 type progress struct {
 	at, flaws     int
 	diags         diag.List
@@ -424,15 +416,16 @@ func (p *parser) progress() progress {
 	return progress{p.i, len(p.flaws), p.reports.diags, p.reports.lastAt, p.reports.lastTok, p.reports.going, p.reports.headed}
 }
 
-// othersBrace says whether the `}` here closes a block around the literal whose `{`, at token open, is never closed.
+// othersBrace reports whether the `}` here closes a block around the unclosed literal whose `{` is
+// at token open.
 func (p *parser) othersBrace(open int) bool {
 	return p.k == lexer.RBrace && p.balance.excess < 0 && p.newLine() && p.indent(p.i) < p.indent(open) && p.findCulprit() == open
 }
 
-// later goes back to where the parser had come, at what was read since as the rest
-// of a construct, when that stands on a line of its own, indented no more than the
-// one before: it is the next statement, and what was wanted is missing. It says
-// whether it went; what was told since is forgotten then.
+// later moves back to since if the text that was read since as the rest of a construct is on its
+// own line, and is not indented more than the previous line: it is the next statement, and the
+// required part is missing. It also removes the diagnostics since then, and reports whether it
+// moved.
 func (p *parser) later(since progress) bool {
 	if !p.mayBeNext(since.at) {
 		return false
@@ -444,20 +437,20 @@ func (p *parser) later(since progress) bool {
 	return true
 }
 
-// mayBeNext says whether token at may begin the statement behind the one that is
-// being read: it is the first of a line that is indented no more than the one before.
+// mayBeNext reports whether token at may start the next statement: it is the first of a line that
+// is not indented more than the previous one.
 func (p *parser) mayBeNext(at int) bool {
 	return at > 0 && p.startsLine(at) && p.indent(at) <= p.indent(at-1) && strings.TrimSpace(p.src[:p.toks[at].Start]) != ""
 }
 
-// goesOn says whether the current token has an operand before it.
+// goesOn reports whether an operand precedes the current token.
 func (p *parser) goesOn() bool {
 	op, _ := p.binaryOp()
 	return op != ast.OpNone || p.k == lexer.DotDot || p.k == lexer.DotDotEq || p.k == lexer.As
 }
 
-// lateOperand is an operand that was read since, x, or a hole, where that is the
-// next statement: what stands behind it could not follow an operand.
+// lateOperand returns the operand x that was read since since, or a hole if it is the next
+// statement, because the token after it could not follow an operand.
 func (p *parser) lateOperand(since progress, x ast.Expr) ast.Expr {
 	word := startsStmt[p.toks[since.at].Kind]
 	next := p.newLine() && p.k != lexer.LBrace && !ends[p.k] && !p.goesOn()
@@ -473,8 +466,7 @@ func (p *parser) lateOperand(since progress, x ast.Expr) ast.Expr {
 	return p.badExpr(p.baseAt(p.behind()))
 }
 
-// endsList says whether, behind a comma in round or square brackets, no element
-// follows.
+// endsList reports whether no element follows a comma in round or square brackets.
 func (p *parser) endsList() bool {
 	switch p.k {
 	case lexer.RParen, lexer.RBracket:
@@ -485,8 +477,8 @@ func (p *parser) endsList() bool {
 	return false
 }
 
-// endsRows says whether a statement or declaration stands on a later line where
-// a row `word: …` should.
+// endsRows reports whether a statement or declaration is on a later line instead of a row `word:
+// …`.
 func (p *parser) endsRows() bool {
 	return (startsStmt[p.k] || startsDecl[p.k]) && p.peek(1) != lexer.Colon && p.newLine()
 }

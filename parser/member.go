@@ -9,9 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// members reads `{ one, one, … }`: each member is guarded by itself, so that
-// a wrong one does not hide the others. broken keeps what there is of a member,
-// from token start, that could not be read.
+// members reads `{ one, one, … }`. Each member is guarded by itself, so that an invalid one does
+// not hide the others. broken keeps the parts of a member with syntax errors, from token start.
 func (p *parser) members(n ast.Node, one func(), broken func(start int)) {
 	b, ok := p.openBraces(nil)
 	if !ok {
@@ -30,9 +29,8 @@ func (p *parser) members(n ast.Node, one func(), broken func(start int)) {
 	p.guessed(n)
 }
 
-// brokenField is the field that begins at token start and could not be read to its
-// end; nil when it has no name. last is the one before: the mistake may stand
-// behind it.
+// brokenField returns the field that starts at token start and has syntax errors, or nil if it has
+// no name. last is the previous field: the error may be after it.
 func (p *parser) brokenField(start int, last *ast.FieldDecl) *ast.FieldDecl {
 	for p.kindAt(start) == lexer.Pub && p.kindAt(start+1).IsWord() {
 		start++
@@ -48,7 +46,7 @@ func (p *parser) brokenField(start int, last *ast.FieldDecl) *ast.FieldDecl {
 	return f
 }
 
-// lastOf is the last of a list, nil when it is empty.
+// lastOf returns the last element of a list, or nil.
 func lastOf[N any](list []*N) *N {
 	if len(list) == 0 {
 		return nil
@@ -56,8 +54,8 @@ func lastOf[N any](list []*N) *N {
 	return list[len(list)-1]
 }
 
-// separator wants `,` or the end of the list. A comma missing at a line's end
-// is reported there, and the list goes on.
+// separator requires `,` or the end of the list. If a comma is missing at the end of a line, it is
+// reported there, and the list continues.
 func (p *parser) separator(b braces) {
 	if p.eat(lexer.Comma) || p.k == lexer.RBrace || p.k == lexer.EOF {
 		return
@@ -179,7 +177,7 @@ func (p *parser) enumDecl(h head) *ast.EnumDecl {
 	return n
 }
 
-// namesField says whether token i is a word before `:` or `?:`.
+// namesField reports whether token i is a word before `:` or `?:`.
 func (p *parser) namesField(i int) bool {
 	if !p.kindAt(i).IsWord() {
 		return false
@@ -232,8 +230,8 @@ func (p *parser) hostDecl(h head) *ast.HostDecl {
 	return n
 }
 
-// methods reads `{ fn … fn … }`; other handles what starts with no `fn`, if
-// given. It reports whether it did, and whether the `,` after it is still to be read.
+// methods reads `{ fn … fn … }`. other, if given, handles members that do not start with `fn`. It
+// reports whether it did, and whether the `,` after it must still be read.
 func (p *parser) methods(n ast.Node, one func(h head), other func(start source.Pos) (is, comma bool), broken func(start int)) {
 	b, ok := p.openBraces(nil)
 	if !ok {
@@ -282,7 +280,7 @@ func (p *parser) failMethod() {
 	p.fail(d)
 }
 
-// traitDecl reads a trait; its methods have a `;` or a default body.
+// traitDecl reads a trait. Its methods have a `;` or a default body.
 func (p *parser) traitDecl(h head) *ast.TraitDecl {
 	var f traitHeader
 	body := p.header(func() { read(p, &f) }, &f.Name)
@@ -309,7 +307,7 @@ func (p *parser) traitDecl(h head) *ast.TraitDecl {
 	return n
 }
 
-// signatureSemi wants the `;` after a signature.
+// signatureSemi requires the `;` after a signature.
 func (p *parser) signatureSemi() {
 	if p.k == lexer.LBrace {
 		p.fail(p.expected("`;`").Hint("remove the body: this declares only the signature"))

@@ -2,19 +2,18 @@ package parser
 
 import "github.com/concerto-lang/concerto/ast"
 
-// nodes makes nodes: their ids, and the small and frequent ones, which are
-// allocated many at a time.
+// nodes allocates nodes: their ids, and small and frequent nodes, many at a time.
 type nodes struct {
 	ids      ast.ID
-	idents   []ast.Ident // for later, of this file or the next
+	idents   []ast.Ident // for later nodes of this file or the next
 	paths    []ast.PathExpr
 	segments []*ast.Ident
 }
 
-// chunk is how many small nodes are allocated at a time.
+// chunk is the number of small nodes that are allocated at a time.
 const chunk = 64
 
-// remaining is what the next file makes its nodes with.
+// remaining returns the unused nodes, for the next file.
 func (n *nodes) remaining() nodes {
 	return nodes{idents: n.idents, paths: n.paths, segments: n.segments}
 }
@@ -43,8 +42,7 @@ func (n *nodes) newPath() *ast.PathExpr {
 	return p
 }
 
-// one makes a slice of one, cut from a larger one: most paths are a single
-// name.
+// one returns a slice with one element, cut from a larger slice: most paths are a single name.
 func (n *nodes) one(id *ast.Ident) []*ast.Ident {
 	if len(n.segments) == 0 {
 		n.segments = make([]*ast.Ident, chunk)

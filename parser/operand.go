@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// primary reads an operand without what follows it.
+// primary reads an operand without the operators after it.
 func (p *parser) primary() ast.Expr {
 	if p.isReservedUse() {
 		return p.nameOrContext()
@@ -67,8 +67,7 @@ func (p *parser) primary() ast.Expr {
 	return p.keywordExpr()
 }
 
-// keywordExpr reads the operands that start with a reserved word of their
-// own, a label or a decorator.
+// keywordExpr reads the operands that start with a reserved word, a label or a decorator.
 func (p *parser) keywordExpr() ast.Expr {
 	switch p.k {
 	case lexer.If:
@@ -100,8 +99,8 @@ func (p *parser) keywordExpr() ast.Expr {
 	return p.noExpression()
 }
 
-// noExpression reports that no expression starts here, with the repair for
-// what people write instead. One that is missing is a hole.
+// noExpression reports that no expression starts here, with a fix for common errors. A missing
+// expression becomes a hole.
 func (p *parser) noExpression() ast.Expr {
 	at, found := p.wanted()
 	d := diag.NoExpression.At(at, "expected an expression, found %s", found)
@@ -154,8 +153,8 @@ func (p *parser) noExpression() ast.Expr {
 	return p.badExpr(p.missing(d))
 }
 
-// nameOrContext reads what starts with a name: a path, a struct literal, or
-// one of the contextual words' forms.
+// nameOrContext reads an operand that starts with a name: a path, a struct literal, or one of the
+// contextual words' forms.
 func (p *parser) nameOrContext() ast.Expr {
 	switch p.peek(1) {
 	case lexer.LParen:
@@ -212,8 +211,9 @@ func (p *parser) path() *ast.PathExpr {
 	}
 }
 
-// nameHere is the name behind a `::`. It is missing where the next statement stands on a later line: a word that is
-// indented no more, and with which something is done there. A comment between the two says that it is being read on.
+// nameHere reads the name after a `::`. The name is missing if the next statement is on a later
+// line: a word that is not indented more, and that starts a statement. A comment between the two
+// means that the path continues.
 func (p *parser) nameHere() *ast.Ident {
 	if next := p.peek(1); p.k != lexer.Ident || ends[next] || !p.mayBeNext(p.i) || strings.TrimSpace(p.src[p.prevEnd():p.here()]) != "" {
 		return p.name()
@@ -284,8 +284,8 @@ func (p *parser) paren() ast.Expr {
 	return &ast.ParenExpr{IDBase: p.base(start), X: elems[0]}
 }
 
-// parenList reads `(a, b)`: at least one element. comma says whether one
-// stands in it, which makes `(a,)` a tuple.
+// parenList reads `(a, b)`: at least one element. comma reports whether there is one, which makes
+// `(a,)` a tuple.
 func (p *parser) parenList() (elems []ast.Expr, comma bool) {
 	open := p.i
 	p.next()
@@ -332,7 +332,7 @@ func (p *parser) array() ast.Expr {
 	return n
 }
 
-// brace reads what a `{` opens where an operand stands: a map or a block.
+// brace reads an operand that starts with `{`: a map or a block.
 func (p *parser) brace() ast.Expr {
 	if p.setting.inHead {
 		return p.noExpression()
@@ -351,7 +351,7 @@ func (p *parser) bodyExpr() ast.Expr {
 	return p.expr()
 }
 
-// bodyBlock reads the block that is a body.
+// bodyBlock reads a block that is a body.
 func (p *parser) bodyBlock() *ast.BlockExpr {
 	return p.blockExprOr(func() *diag.Diagnostic {
 		return p.expected("`{`").Hint("put several statements into a block: `{ … }`")
@@ -412,8 +412,8 @@ func (p *parser) mapEntry() *ast.MapEntry {
 	return e
 }
 
-// rowValue reads the value of a field or key. It is missing where the next
-// statement stands on a later line.
+// rowValue reads the value of a field or key. It is missing if the next statement is on a later
+// line.
 func (p *parser) rowValue() ast.Expr {
 	since := p.progress()
 	x := p.expr()
@@ -424,7 +424,7 @@ func (p *parser) rowValue() ast.Expr {
 	return x
 }
 
-// noValue says that an expression is missing at the end of the line before.
+// noValue returns the diagnostic for a missing expression at the end of the previous line.
 func (p *parser) noValue() *diag.Diagnostic {
 	return diag.NoExpression.At(p.behind(), "expected an expression, found %s", endOfLine)
 }

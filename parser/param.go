@@ -8,11 +8,10 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// Parameters are a leaf of the forms: declarations and `fn` closures share
-// them.
+// Parameters are a leaf of the forms, because declarations and `fn` closures share them.
 
-// params reads parameters up to the `)`, or to where none follows. typed says
-// that each but self needs a type.
+// params reads parameters up to the `)`, or to a token that is not one. typed requires a type for
+// each but self.
 func (p *parser) params(typed bool) (list []*ast.Param) {
 	for p.k != lexer.RParen {
 		if len(list) > 0 && p.stops(lexer.LBrace) || len(list) == 0 && p.newLine() && p.stops() {
@@ -30,7 +29,7 @@ func (p *parser) params(typed bool) (list []*ast.Param) {
 	return list
 }
 
-// unendedParams makes the diagnostic for parameters that are not gone on with here.
+// unendedParams returns the diagnostic for parameters that do not continue here.
 func (p *parser) unendedParams() *diag.Diagnostic {
 	if p.newLine() && p.k != lexer.EOF {
 		return diag.Unexpected.At(p.behind(), "expected a parameter or `)`, found %s", endOfLine)
@@ -38,7 +37,7 @@ func (p *parser) unendedParams() *diag.Diagnostic {
 	return p.expected("a parameter or `)`")
 }
 
-// tellParams reports what stands where `,` or `)` should.
+// tellParams reports the token instead of `,` or `)`.
 func (p *parser) tellParams() {
 	d := p.expected("`,` or `)`")
 	if prev := p.toks[p.i-1].Kind; prev == lexer.Ident && p.kindAt(p.i-2) != lexer.Colon && (p.k == lexer.Ident || p.k == lexer.LParen) {
@@ -47,8 +46,7 @@ func (p *parser) tellParams() {
 	p.tell(d)
 }
 
-// typeFirst adds the hint for a name with a type and no colon between them,
-// whichever stands first.
+// typeFirst adds the hint for a name and a type without a colon between them, in either order.
 func (p *parser) typeFirst(d *diag.Diagnostic) *diag.Diagnostic {
 	first := p.prevText()
 	isType := first[0] >= 'A' && first[0] <= 'Z'
@@ -73,7 +71,7 @@ func (p *parser) typeFirst(d *diag.Diagnostic) *diag.Diagnostic {
 	return d.Repair(colon, "add `:` before %s", p.found())
 }
 
-// likelyType is a type for a parameter that lacks one: that of its default.
+// likelyType returns a type for a parameter without one: that of its default.
 func (p *parser) likelyType() string {
 	if p.k != lexer.Assign {
 		return "String"

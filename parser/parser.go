@@ -1,20 +1,18 @@
-// Package parser makes the tree of a source file; its API promises nothing. It
-// stands between the lexer and the checker.
+// Package parser builds the syntax tree of a source file from the lexer's tokens, for the checker.
+// Its API is not covered by the compatibility promise.
 //
-// Headers and members of declarations are forms (form_*.go): structs whose tags
-// are their grammar in participle's notation, each with a node method that
-// creates the ast node. participle reads them (participle.go). Types, patterns,
-// parameters, statements and expressions are read by hand. The whole grammar
-// is in spec/grammar.md.
+// Headers and members of declarations are forms (form_*.go): structs whose tags are their grammar
+// in participle's notation, each with a node method that creates the ast node. participle parses
+// them (participle.go). Types, patterns, parameters, statements and expressions are parsed by hand.
+// The whole grammar is in spec/grammar.md.
 //
-// Errors leave a construct by a bailout that its statement, member, arm or
-// declaration catches (errors.go); reading goes on at the next one
-// (recover.go). Braces that do not balance are told by indentation
-// (balance.go).
+// An error aborts a construct with a bailout that the enclosing statement, member, arm or
+// declaration recovers (errors.go). Parsing continues at the next one (recover.go). In files with
+// unbalanced braces, the indentation determines the errors (balance.go).
 //
-// Invariants: Parse never panics, whatever the text; each mistake gives one
-// diagnostic; spans run from a node's first token to its last, so children
-// lie within their parents; ids are dense in parse order.
+// Invariants: Parse never panics, for any text. Each error causes one diagnostic. Spans extend from
+// a node's first token to its last, so children are within their parents. Ids are dense, in the
+// order of parsing.
 package parser
 
 import (
@@ -26,8 +24,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// Parse reads a source file. The File is never nil: where the text is wrong
-// it has holes (BadDecl, BadStmt, BadExpr), and the list says why.
+// Parse parses a source file. It never returns a nil File: a text with syntax errors has holes
+// (BadDecl, BadStmt, BadExpr), and the list contains the errors.
 func Parse(f *source.File) (*ast.File, diag.List) {
 	p := open(f)
 	defer p.close()
@@ -37,8 +35,8 @@ func Parse(f *source.File) (*ast.File, diag.List) {
 	return file, p.reports.diags
 }
 
-// ParseExpr reads a text that is one expression. It gives nil when the text
-// is no expression; the list says why. ids is how many ids its nodes use.
+// ParseExpr parses a text that is one expression. It returns nil, and the errors, if the text is
+// not an expression. ids is the number of ids that its nodes use.
 func ParseExpr(f *source.File) (x ast.Expr, ids int, list diag.List) {
 	p := open(f)
 	defer p.close()
@@ -52,9 +50,9 @@ func ParseExpr(f *source.File) (x ast.Expr, ids int, list diag.List) {
 	return x, int(p.ids), p.reports.diags
 }
 
-// ParseSignature reads a text that is one function signature, with decorators
-// and doc comment, without a body and with or without a closing `;`:
-// `async fn f<T>(a: Int) -> T`. It gives nil when the text is none.
+// ParseSignature parses a text that is one function signature, with decorators and doc comment,
+// without a body and with or without a closing `;`: `async fn f<T>(a: Int) -> T`. It returns nil if
+// the text is not a signature.
 func ParseSignature(f *source.File) (fn *ast.FnDecl, ids int, list diag.List) {
 	p := open(f)
 	defer p.close()
@@ -69,7 +67,7 @@ func ParseSignature(f *source.File) (fn *ast.FnDecl, ids int, list diag.List) {
 	return fn, int(p.ids), p.reports.diags
 }
 
-// parser is the state of one parse: the session that the pool holds.
+// parser is the state of one parse. Parsers are pooled.
 type parser struct {
 	cursor
 	nodes
@@ -77,17 +75,17 @@ type parser struct {
 	balance  balance
 	setting  setting
 	flaws    []ast.Flaw
-	closers  []int32             // by opening bracket, see closer; nil until wanted
-	literals map[int]bool        // those of them that closeLiteral has looked at
-	mixed    *ast.StructDecl     // the last struct that was reported to have methods between its fields
-	reserved map[lexer.Kind]bool // the reserved words that a name was declared with; nil for none
-	noArgs   argScan             // what the last search for type arguments saw
+	closers  []int32             // by opening bracket, see closer; nil until needed
+	literals map[int]bool        // those of them that closeLiteral has checked
+	mixed    *ast.StructDecl     // the last struct that was reported for methods between its fields
+	reserved map[lexer.Kind]bool // reserved words that a name was declared with; nil for none
+	noArgs   argScan             // the result of the last search for type arguments
 	windows  *window             // the unused ones, linked by below
 }
 
 var pool = sync.Pool{New: func() any { return new(parser) }}
 
-// open lexes f and takes a session for it.
+// open lexes f and takes a parser from the pool for it.
 func open(f *source.File) *parser {
 	p := pool.Get().(*parser)
 	toks, comments, list := lexer.Lex(f)
@@ -102,24 +100,23 @@ func open(f *source.File) *parser {
 	return p
 }
 
-// close gives the session back.
+// close returns the parser to the pool.
 func (p *parser) close() {
 	*p = parser{nodes: p.nodes.remaining(), windows: p.windows}
 	pool.Put(p)
 }
 
-// base is an IDBase with the next id that spans from start to the token
-// before the current one.
+// base returns an IDBase with the next id that spans from start to the previous token.
 func (p *parser) base(start source.Pos) ast.IDBase {
 	return ast.IDBase{Base: ast.Base{Sp: p.from(start)}, Id: p.id()}
 }
 
-// baseAt is an IDBase with the next id.
+// baseAt returns an IDBase with the next id.
 func (p *parser) baseAt(s source.Span) ast.IDBase {
 	return ast.IDBase{Base: ast.Base{Sp: s}, Id: p.id()}
 }
 
-// ident makes an Ident of the current token and passes it.
+// ident converts the current token to an Ident and consumes it.
 func (p *parser) ident() *ast.Ident {
 	n := p.newIdent()
 	t := p.toks[p.i]
@@ -128,8 +125,7 @@ func (p *parser) ident() *ast.Ident {
 	return n
 }
 
-// name wants a name and says so where a reserved word stands. One that is missing
-// is "".
+// name requires a name, and reports a reserved word. A missing name is "".
 func (p *parser) name() *ast.Ident {
 	if p.k != lexer.Ident {
 		d := p.noName(p.i)
@@ -146,7 +142,7 @@ func (p *parser) name() *ast.Ident {
 	return p.ident()
 }
 
-// word wants a name or any reserved word.
+// word requires a name or any reserved word.
 func (p *parser) word() *ast.Ident {
 	if !p.k.IsWord() {
 		p.failName()
@@ -154,24 +150,24 @@ func (p *parser) word() *ast.Ident {
 	return p.ident()
 }
 
-// setting is what stands around the text at hand, as far as it changes how that
-// is read. Who changes it puts back the one before; so does who catches an
-// error.
+// setting is the context of the current token, as far as parsing depends on it. A function that
+// changes it restores it, also when it recovers from an error.
 type setting struct {
 	depth  int  // nesting of brackets, blocks, operators
-	inHead bool // a bare `{` opens the body
-	slice  int  // the `[` whose range may be open: index of its token, or -1
+	inHead bool // a bare `{` starts the body
+	slice  int  // token of the `[` whose range may have no end, or -1
 }
 
-// apart begins what is no part of a head or a slice and gives the setting before.
+// apart starts a text that is not part of an enclosing head or slice, and returns the previous
+// setting.
 func (s *setting) apart() setting {
 	outer := *s
 	s.inHead, s.slice = false, -1
 	return outer
 }
 
-// nest begins the inside of brackets, a level deeper, and gives the setting
-// before. slice is their `[`, if its range may be open, else -1.
+// nest starts the inside of brackets, one level deeper, and returns the previous setting. slice is
+// their `[`, if its range may have no end, else -1.
 func (p *parser) nest(slice int) setting {
 	outer := p.setting
 	p.setting.inHead, p.setting.slice = false, slice
@@ -179,7 +175,7 @@ func (p *parser) nest(slice int) setting {
 	return outer
 }
 
-// deeper counts one level of nesting; shallower takes it back.
+// deeper increases the nesting by one; shallower decreases it.
 func (p *parser) deeper() {
 	p.setting.depth++
 	if p.setting.depth > maxNesting {
@@ -189,6 +185,6 @@ func (p *parser) deeper() {
 
 func (s *setting) shallower() { s.depth-- }
 
-// maxNesting is how deep brackets, blocks, types, patterns and chains of
-// operators may be nested: beyond any program, within the stack.
+// maxNesting is the maximum nesting of brackets, blocks, types, patterns and chains of operators.
+// No program written by hand exceeds it, and it does not overflow the stack.
 const maxNesting = 10_000

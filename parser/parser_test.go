@@ -75,7 +75,7 @@ func TestParseSignature(t *testing.T) {
 	}
 }
 
-// Sessions are pooled; parses at the same time must not meet.
+// Parsers are pooled, so concurrent parses must not interfere.
 func TestConcurrentParses(t *testing.T) {
 	texts := []string{mixed(300), "fn f() -> Int { |x: Int| { fn g(y: Int = 1) -> Int { y } g(x) } }", "struct S { a Int }"}
 	want := make([]int, len(texts))
@@ -97,7 +97,7 @@ func TestConcurrentParses(t *testing.T) {
 	wg.Wait()
 }
 
-// A form within a hook of a form: values may hold closures with declarations.
+// Forms nest: values may contain closures with declarations.
 func TestNestedForms(t *testing.T) {
 	text := `const f = |x: Int| { struct P { a: Int = 1 } fn g(y: Int = { fn h() {} 2 }) -> Int { y } g(x) };
 agent A { model: { @log("x") fn k() {} "m" }, tools: [|| { const C: Int = 1; C }] }
@@ -121,7 +121,7 @@ fn after(@a({ fn z() {} 1 }) p: Int) {}`
 	}
 }
 
-// Lists in headers may be of any length; only what nests has a limit.
+// Lists in headers may have any length; only nesting is limited.
 func TestLongHeaders(t *testing.T) {
 	for _, text := range []string{
 		"use a::{" + strings.Repeat("b, ", maxNesting+1) + "};",

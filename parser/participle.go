@@ -17,9 +17,9 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// read reads a form with participle, starting at the current token. A leaf within the form may
-// contain further forms, so reads nest. If a token does not fit, read reports it and bails out;
-// to then has what was read before that token.
+// read parses a form with participle, starting at the current token. A leaf in the form may contain
+// further forms, so reads nest. If a token does not fit, read reports it and bails out; to then
+// contains the parts that were read before that token.
 func read[F any](p *parser, to *F) {
 	production := productions[reflect.TypeFor[F]()]
 	production.build()
@@ -29,7 +29,7 @@ func read[F any](p *parser, to *F) {
 	v, err := production.parser.(*participle.Parser[F]).ParseFromLexer(w.lex, participle.AllowTrailing(true))
 	*to = *v
 	if w.failed {
-		panic(bailout{}) // a leaf has reported the error, which participle takes for a part that is left out
+		panic(bailout{}) // a leaf has reported the error, which participle treats as an omitted part
 	}
 	if err == nil {
 		p.seek(w.lex.Peek().Pos.Line)
@@ -51,7 +51,7 @@ func read[F any](p *parser, to *F) {
 // among the file's tokens.
 type captured = plex.Token
 
-// span returns the bytes of a captured token, or an empty span if t is nil.
+// span returns the span of a captured token, or an empty span if t is nil.
 func span(t *captured) source.Span {
 	if t == nil {
 		return source.Span{}
@@ -71,8 +71,8 @@ func (p *parser) captured(t *captured) *ast.Ident {
 }
 
 // window is the part of the file's tokens that participle sees. Participle copies a lexer and reads
-// tokens only by index, so a leaf counts as one token, however long it is, and the tokens after it
-// are written into the window when it has been read.
+// tokens only by index, so a leaf counts as one token, however long it is. The tokens after it are
+// written into the window when it has been read.
 type window struct {
 	p      *parser
 	form   *production
@@ -82,11 +82,11 @@ type window struct {
 	below  *window      // the next unused window of the parser
 }
 
-// windows maps the first token of each open window to it. A leaf finds its parser this way, because
-// participle passes it only a copy of the lexer, which shares the tokens.
+// windows maps the first token of each open window to the window. A leaf finds its parser this way,
+// because participle passes it only a copy of the lexer, which shares the tokens.
 var windows sync.Map // *plex.Token → *window
 
-// blankTokens is a plex.Lexer that returns n-1 tokens of no meaning, then the end of the file.
+// blankTokens is a plex.Lexer that returns n-1 meaningless tokens, then the end of the file.
 type blankTokens int
 
 func (n *blankTokens) Next() (plex.Token, error) {
@@ -96,7 +96,7 @@ func (n *blankTokens) Next() (plex.Token, error) {
 	return plex.Token{Type: typeOther}, nil
 }
 
-// room is how many tokens a window holds at first, more than nearly all forms need.
+// room is the initial number of tokens in a window, more than nearly all forms need.
 const room = 48
 
 // openWindow returns an empty window for a form; fill writes its tokens.
@@ -114,7 +114,7 @@ func (p *parser) openWindow(form *production) *window {
 	return w
 }
 
-// close gives the window back to the parser.
+// close returns the window to the parser.
 func (w *window) close() {
 	windows.Delete(&w.toks[0])
 	w.below, w.p.windows = w.p.windows, w
@@ -132,13 +132,13 @@ func (w *window) resize(n int) {
 	if w.lex == nil {
 		w.lex = lex
 	} else {
-		*w.lex = *lex // participle writes its place to this one in the end
+		*w.lex = *lex // participle stores its position in this one at the end
 	}
 	w.toks = toks
 }
 
-// fill writes the tokens from the parser's current one to where lex is: as many as the form can
-// read before its next leaf.
+// fill writes the tokens from the parser's current one to the position of lex: as many as the form
+// can read before its next leaf.
 func (w *window) fill(lex *plex.PeekingLexer) {
 	p, at, depth := w.p, int(lex.RawCursor()), 0
 	for i := p.i; ; i++ {
@@ -177,7 +177,7 @@ func (w *window) grow(lex *plex.PeekingLexer) {
 	lex.LoadCheckpoint(at)
 }
 
-// The types of tokens that forms name. Fixed texts are matched as such.
+// The types of tokens that forms refer to. Fixed texts are matched directly.
 const (
 	typeName plex.TokenType = iota + 1
 	typeWord
@@ -194,7 +194,7 @@ func typeOf(k lexer.Kind) plex.TokenType {
 	return typeOther
 }
 
-// definition tells participle the names of the types.
+// definition provides the names of the token types to participle.
 type definition struct{}
 
 func (definition) Symbols() map[string]plex.TokenType {
@@ -205,27 +205,27 @@ func (definition) Lex(string, io.Reader) (plex.Lexer, error) {
 	return nil, errors.New("tokens come from package lexer")
 }
 
-// production is what participle makes of a form, at its first use.
+// production is participle's parser for a form, created at its first use.
 type production struct {
 	once   sync.Once
 	make   func(*production)
 	parser any // a *participle.Parser of the form
 	ebnf   string
-	fields bool // it names a field: a word before `:` is one token to it
+	fields bool // it names a field: a word before `:` is one token in it
 	lists  bool // it may have any number of tokens before its next leaf
 	braces bool // it has braces of its own
 }
 
-// productions has the forms that are no part of others.
+// productions contains the forms that are not parts of others.
 var productions = map[reflect.Type]*production{}
 
 func (x *production) build() { x.once.Do(func() { x.make(x) }) }
 
-// most is how many tokens a form without lists reads at most before its next leaf.
+// most is the maximum number of tokens that a form without lists reads before its next leaf.
 const most = 8
 
-// ends reports whether the form reads nothing after a token of kind k, the nth of a window, unless a
-// leaf reads that token.
+// ends reports whether the form reads nothing after a token of kind k, the nth of a window, unless
+// a leaf reads that token.
 func (x *production) ends(k lexer.Kind, n int) bool {
 	if !x.lists {
 		return n == most
@@ -237,7 +237,7 @@ func add[F any]() {
 	productions[reflect.TypeFor[F]()] = &production{make: func(x *production) {
 		parser := participle.MustBuild[F](
 			participle.Lexer(definition{}),
-			participle.UseLookahead(0), // the first token decides, so errors stay where they happened
+			participle.UseLookahead(0), // the first token decides, so errors keep their position
 			participle.ParseTypeWith(func(lex *plex.PeekingLexer) (t ast.Type, err error) {
 				err = leaf(lex, func(p *parser) { t = p.typ() })
 				return t, err
@@ -281,11 +281,11 @@ func init() {
 	add[store]()
 }
 
-// errLeaf is the error of a leaf that has reported what is wrong.
+// errLeaf is the error of a leaf that has reported an error.
 var errLeaf = errors.New("reported by a leaf")
 
-// leaf runs what is written by hand within a form: it sees the token that participle is at, and
-// participle continues after what it has read.
+// leaf runs a hand-written parsing function in a form: it starts at participle's token, and
+// participle continues after the tokens that it has read.
 func leaf(lex *plex.PeekingLexer, read func(*parser)) error {
 	found, _ := windows.Load(&lex.Range(0, 1)[0])
 	w := found.(*window)
@@ -303,8 +303,8 @@ func leaf(lex *plex.PeekingLexer, read func(*parser)) error {
 	return nil
 }
 
-// completes runs read and reports whether it returned; if not, it has bailed out. An error about depth goes on to the
-// outermost construct.
+// completes runs read and reports whether it returned; if not, it has bailed out. An error about
+// depth continues to the outermost construct.
 func (p *parser) completes(read func()) (ok bool) {
 	defer func() {
 		if !ok && !p.reports.tooDeep {
@@ -336,16 +336,16 @@ func (c *payload) Parse(lex *plex.PeekingLexer) error {
 	return leaf(lex, func(p *parser) { *c = p.payload() })
 }
 
-// leafNames are the manual's names for the leaves' types.
+// leafNames are the manual's names of the leaves' types.
 var leafNames = map[string]string{
 	"Type": "TypeExpr", "Expr": "Expression", "paramList": "ParamList", "arguments": "Arguments", "payload": "Payload", "bound": "Bound",
 }
 
-// leafWords are what messages call the leaves.
+// leafWords are the leaves' names in messages.
 var leafWords = map[string]string{"Type": "a type", "Expr": "an expression", "paramList": "a parameter", "arguments": "an argument"}
 
-// expectation returns what participle's message says to be missing. The message ends in the EBNF of
-// the rest of a sequence: `unexpected token "x" (expected (":" Type)? ")")`.
+// expectation returns the missing parts from participle's message. The message ends with the EBNF
+// of the rest of a sequence: `unexpected token "x" (expected (":" Type)? ")")`.
 func expectation(message string) []string {
 	const mark = " (expected "
 	i := strings.LastIndex(message, mark)
@@ -357,9 +357,9 @@ func expectation(message string) []string {
 	return r.words
 }
 
-// rule reads a rule in participle's EBNF and collects what it can start with. Package ebnf would do
-// it, but builds its own parser whenever a program that has it starts, which takes longer than
-// checking a small program.
+// rule parses a rule in participle's EBNF and collects its possible first tokens. Package ebnf
+// would do the same, but it creates its own parser whenever a program that contains it starts,
+// which takes longer than checking a small program.
 type rule struct {
 	rest  string
 	words []string
@@ -385,7 +385,7 @@ func (r *rule) token() string {
 
 // alternatives reads `a b | c` up to its end or a `)`, and reports whether it may be empty.
 func (r *rule) alternatives() (empty bool) {
-	collected, start := r.words, true // whether what has been read of this alternative may be empty
+	collected, start := r.words, true // whether this alternative may be empty so far
 	for {
 		switch t := r.token(); t {
 		case "", ")":
@@ -415,7 +415,7 @@ func (r *rule) alternatives() (empty bool) {
 	}
 }
 
-// expected is what messages call a literal or name of a rule.
+// expected returns a literal or name of a rule in words.
 func expected(t string) string {
 	if text, err := strconv.Unquote(t); err == nil {
 		return "`" + text + "`"
@@ -426,5 +426,5 @@ func expected(t string) string {
 	if w := leafWords[t]; w != "" {
 		return w
 	}
-	return "a name" // with which the other parts of forms start
+	return "a name" // the other parts of forms start with it
 }

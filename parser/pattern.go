@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// pattern reads a pattern, alternatives included.
+// pattern reads a pattern, including alternatives.
 func (p *parser) pattern() ast.Pattern {
 	start := p.here()
 	p.eat(lexer.Bar) // a bar before the first alternative
@@ -22,8 +22,7 @@ func (p *parser) pattern() ast.Pattern {
 	return &ast.OrPat{IDBase: p.base(start), Alts: alts}
 }
 
-// patternAtom reads a pattern that is no list of alternatives: what closure
-// parameters take.
+// patternAtom reads a pattern without alternatives, such as a closure parameter.
 func (p *parser) patternAtom() ast.Pattern {
 	p.deeper()
 	pat := p.patternForm()
@@ -64,12 +63,12 @@ func (p *parser) patternForm() ast.Pattern {
 	return p.noPattern()
 }
 
-// wantsPattern holds the tokens behind which a pattern stands, whatever it is.
+// wantsPattern holds the tokens that are always followed by a pattern.
 var wantsPattern = [lexer.NumKinds]bool{
 	lexer.Let: true, lexer.Mut: true, lexer.For: true, lexer.Bar: true, lexer.Colon: true, lexer.At: true,
 }
 
-// noPattern reports that no pattern stands here. One that is missing is a hole.
+// noPattern reports that no pattern starts here. A missing pattern becomes a hole.
 func (p *parser) noPattern() ast.Pattern {
 	at, found := p.wanted()
 	if p.incomplete() && wantsPattern[p.prev(1)] {
@@ -102,14 +101,14 @@ func (p *parser) noPattern() ast.Pattern {
 	return p.badPat(p.missing(d, lexer.Assign, lexer.In, lexer.Colon, lexer.If, lexer.Bar))
 }
 
-// missingPattern is the pattern that is missing at the end of the line before.
+// missingPattern returns a hole for a missing pattern at the end of the previous line.
 func (p *parser) missingPattern() ast.Pattern {
 	p.tell(diag.NoPattern.At(p.behind(), "expected a pattern, found %s", endOfLine))
 	return p.badPat(p.baseAt(p.behind()))
 }
 
-// namedPattern reads what starts with a name: a binding, a path, a variant, a
-// struct, a range between consts.
+// namedPattern reads a pattern that starts with a name: a binding, a path, a variant, a struct, a
+// range between consts.
 func (p *parser) namedPattern() ast.Pattern {
 	start := p.here()
 	if p.k == lexer.Ident {
@@ -173,8 +172,8 @@ func (p *parser) patternNumber() ast.Expr {
 	return p.number()
 }
 
-// rangeFrom reads the rest of a range pattern whose lower end is lo, nil when
-// it is open. Without `..` it is lo itself.
+// rangeFrom reads the rest of a range pattern whose lower end is lo, or nil if it has none. Without
+// `..` it returns lo itself.
 func (p *parser) rangeFrom(start source.Pos, lo ast.Expr) ast.Pattern {
 	if p.k != lexer.DotDot && p.k != lexer.DotDotEq {
 		return &ast.LitPat{IDBase: p.base(start), Value: lo}
@@ -218,8 +217,8 @@ func (p *parser) tuplePattern() ast.Pattern {
 	return &ast.TuplePat{IDBase: p.base(start), Elems: elems}
 }
 
-// arrayPattern reads `[a, ..rest, b]`. A `..` in it stands for the rest, but
-// right before a number it begins a range.
+// arrayPattern reads `[a, ..rest, b]`. A `..` stands for the rest, except directly before a number,
+// where it starts a range.
 func (p *parser) arrayPattern() ast.Pattern {
 	start, open := p.here(), p.i
 	p.next()
@@ -252,7 +251,7 @@ func (p *parser) restPattern(n *ast.ArrayPat) {
 	}
 }
 
-// oneRest refuses a second `..`; rest is where the first stands, -1 without.
+// oneRest reports a second `..`; rest is the index of the first, or -1.
 func (p *parser) oneRest(rest int) {
 	if rest >= 0 {
 		d := diag.TwoRests.At(p.span(), "duplicate `..` in this pattern")

@@ -5,8 +5,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// payload is what a variant carries: `(A, B)` or `{ a: A, b: B }`. It is made
-// of types and read by hand as they are.
+// payload is the payload of a variant: `(A, B)` or `{ a: A, b: B }`. It consists of types and is
+// parsed by hand, as they are.
 type payload struct {
 	types  []ast.Type
 	fields []*ast.FieldDecl

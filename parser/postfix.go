@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// postfix reads what follows an operand: fields, calls, indices, `?` and
-// `.await`. With untilQuestion it leaves off before the first `?`.
+// postfix reads the operators after an operand: fields, calls, indices, `?` and `.await`. With
+// untilQuestion it stops before the first `?`.
 func (p *parser) postfix(x ast.Expr, untilQuestion bool) ast.Expr {
 	start := x.Span().Start
 	for chain := 0; ; chain++ {
@@ -90,7 +90,7 @@ func (p *parser) member(x ast.Expr) ast.Expr {
 	return call
 }
 
-// index reads `[i]`, where the ends of a range may be left out.
+// index reads `[i]`, where the ends of a range are optional.
 func (p *parser) index() (ast.Expr, listEnd) {
 	open := p.i
 	p.next()
@@ -116,10 +116,10 @@ func (p *parser) args() ([]*ast.Arg, listEnd) {
 	return kept(p, list, end), end
 }
 
-// argsUntilParen reads arguments up to the `)`, or to where none follows.
+// argsUntilParen reads arguments up to the `)`, or to a token that is not one.
 func (p *parser) argsUntilParen() []*ast.Arg { return p.argsIn(p.i - 1) }
 
-// argsIn reads the arguments behind the `(` at token open.
+// argsIn reads the arguments after the `(` at token open.
 func (p *parser) argsIn(open int) (list []*ast.Arg) {
 	named := false
 	for p.k != lexer.RParen {
@@ -133,7 +133,7 @@ func (p *parser) argsIn(open int) (list []*ast.Arg) {
 		} else if named {
 			late = diag.PositionalAfterNamed.At(p.span(), "positional argument after a named argument").
 				Hint("add a name, or move it before the named arguments")
-			if !p.mayBeNext(p.i) { // else it may be the next statement
+			if !p.mayBeNext(p.i) { // otherwise it may be the next statement
 				p.report(late)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// syncMode says what a construct that could not be read stands among.
+// syncMode is the kind of list that contains a construct with syntax errors.
 type syncMode uint8
 
 const (
@@ -16,8 +16,8 @@ const (
 	inStages
 )
 
-// startsStmt holds the words that, where they stand first on a line, begin a
-// statement or declaration and nothing else.
+// startsStmt holds the words that, as the first word of a line, always start a statement or
+// declaration.
 var startsStmt = [lexer.NumKinds]bool{
 	lexer.Let: true, lexer.For: true, lexer.While: true, lexer.Loop: true, lexer.Return: true, lexer.Break: true,
 	lexer.Continue: true, lexer.Throw: true, lexer.If: true, lexer.Match: true, lexer.Emit: true, lexer.Try: true,
@@ -25,9 +25,8 @@ var startsStmt = [lexer.NumKinds]bool{
 	lexer.Use: true, lexer.Listen: true, lexer.Await: true,
 }
 
-// sync goes from where an error was found to where the next construct may
-// start: start is the token that the broken one began with. At least one
-// token is passed.
+// sync moves from the position of an error to the possible start of the next construct. start is
+// the first token of the broken one. It consumes at least one token.
 func (p *parser) sync(start int, mode syncMode) {
 	stack := p.openBrackets(start)
 	angles := 0
@@ -71,8 +70,8 @@ func (p *parser) sync(start int, mode syncMode) {
 	}
 }
 
-// endsConstruct says whether the `}` here, back at the level where the broken
-// construct began, ends it: what follows starts a line and is no operator.
+// endsConstruct reports whether the `}` here, at the nesting level of the broken construct, ends
+// it: the next token starts a line and is not an operator.
 func (p *parser) endsConstruct(mode syncMode) bool {
 	if p.i+1 >= len(p.toks) || !p.startsLine(p.i+1) && p.peek(1) != lexer.RBrace {
 		return false
@@ -85,8 +84,7 @@ func (p *parser) endsConstruct(mode syncMode) bool {
 	}
 }
 
-// mayStart says whether the current token, first on its line, starts the next
-// construct.
+// mayStart reports whether the current token, the first of its line, starts the next construct.
 func (p *parser) mayStart(mode syncMode) bool {
 	switch mode {
 	case inBlock:
@@ -101,8 +99,8 @@ func (p *parser) mayStart(mode syncMode) bool {
 	}
 }
 
-// openBrackets are the brackets opened and not closed between token start and
-// the current one.
+// openBrackets returns the brackets that are opened and not closed between token start and the
+// current one.
 func (p *parser) openBrackets(start int) (stack []lexer.Kind) {
 	for i := start; i < p.i; i++ {
 		k := p.toks[i].Kind
@@ -119,9 +117,8 @@ func (p *parser) openBrackets(start int) (stack []lexer.Kind) {
 	return stack
 }
 
-// passCulprit says whether token i is the `{` that is never closed: recovery
-// must not look for its `}`. It then counts as reported, by the error that led
-// here.
+// passCulprit reports whether token i is the unclosed `{`, so that recovery must not search its
+// `}`. The `{` then counts as reported by the current error.
 func (p *parser) passCulprit(i int) bool {
 	if p.toks[i].Kind != lexer.LBrace || p.findCulprit() != i {
 		return false
@@ -130,7 +127,7 @@ func (p *parser) passCulprit(i int) bool {
 	return true
 }
 
-// mayFollowComma says whether the next row of a list may start with k.
+// mayFollowComma reports whether the next row of a list may start with k.
 func mayFollowComma(k lexer.Kind) bool {
 	switch k {
 	case lexer.Colon, lexer.FatArrow, lexer.Assign, lexer.RParen, lexer.RBracket, lexer.Greater, lexer.Comma, lexer.Question:
@@ -139,8 +136,8 @@ func mayFollowComma(k lexer.Kind) bool {
 	return true
 }
 
-// matching is the index of the opening bracket that k closes, or -1. Round
-// and square ones do not reach out of braces.
+// matching returns the index of the opening bracket that k closes, or -1. Round and square brackets
+// do not extend beyond braces.
 func matching(stack []lexer.Kind, k lexer.Kind) int {
 	for i := len(stack) - 1; i >= 0; i-- {
 		if closes(stack[i], k) {
@@ -162,8 +159,8 @@ func holdsBrace(stack []lexer.Kind) bool {
 	return false
 }
 
-// syncDecl goes to the next declaration of a module: one in column 0, one
-// that starts a line outside of all braces, or the `}` of an inline module.
+// syncDecl moves to the next declaration of a module: one in column 0, one that starts a line
+// outside all braces, or the `}` of an inline module.
 func (p *parser) syncDecl(start int) {
 	depth := 0
 	for _, k := range p.openBrackets(start) {
@@ -197,8 +194,8 @@ func (p *parser) syncDecl(start int) {
 	}
 }
 
-// bodyAfter finds the body of a function whose header, from token start, is
-// wrong: the `{` before the next construct. 0 when there is none.
+// bodyAfter returns the token that starts the body of a function with an invalid header, from token
+// start: the `{` before the next construct, or 0.
 func (p *parser) bodyAfter(start int) int {
 	depth := 0
 	for i := start + 1; i < len(p.toks)-1; i++ {
@@ -216,8 +213,8 @@ func (p *parser) bodyAfter(start int) int {
 	return 0
 }
 
-// semi wants the `;` of a statement. A missing one is reported at the end of
-// the token before, and the statement counts as read.
+// semi requires the `;` of a statement. A missing one is reported at the end of the previous token,
+// and the statement counts as read.
 func (p *parser) semi() {
 	if p.eat(lexer.Semi) {
 		return
@@ -252,7 +249,7 @@ func (p *parser) missingSemi() {
 	p.lost()
 }
 
-// declSemi wants the `;` of a declaration.
+// declSemi requires the `;` of a declaration.
 func (p *parser) declSemi() {
 	if p.eat(lexer.Semi) {
 		return

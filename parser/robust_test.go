@@ -16,9 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// Texts that nest or repeat without end: each must be read in time that grows
-// with its length, without overflowing the stack, and with an error that says
-// so where the nesting is beyond the limit.
+// TestEndlessTexts parses texts that nest or repeat without end. The time must be linear in their
+// length, without a stack overflow, and nesting beyond the limit must be reported.
 func TestEndlessTexts(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	const n = 100_000
@@ -87,8 +86,8 @@ func TestEndlessTexts(t *testing.T) {
 	}
 }
 
-// mutations gives the texts that differ from text by one token: left out,
-// doubled, or swapped with the next.
+// mutations calls each for the texts that differ from text by one token: removed, doubled, or
+// swapped with the next.
 func mutations(text string, each func(what string, tok lexer.Token, mutant string)) {
 	toks, _, _ := lexer.Lex(source.NewFile("", []byte(text)))
 	for i, t := range toks[:len(toks)-1] {
@@ -102,17 +101,17 @@ func mutations(text string, each func(what string, tok lexer.Token, mutant strin
 	}
 }
 
-// slips counts what the broken texts of a program are told.
+// slips counts the diagnostics of a program's mutations.
 type slips struct {
 	texts, broken int
-	told          [6]int // broken texts by how many diagnostics they get; those with more are the last
-	at, near      int    // whose first diagnostic is at the slip, and on its line
+	told          [6]int // mutations by their number of diagnostics; the last counts those with more
+	at, near      int    // with the first diagnostic at the mutation, and on its line
 	hints, labels int
 	codes         map[string]int
 	marked        int // bytes of the spans
 }
 
-// add counts one text: at is where it was broken.
+// add counts one text. at is the position of the mutation.
 func (s *slips) add(f *source.File, at source.Pos, ds []*diag.Diagnostic) {
 	s.texts++
 	if len(ds) == 0 {
@@ -148,9 +147,9 @@ func (s *slips) String() string {
 	return b.String()
 }
 
-// One slip gives diagnostics that are few, well placed and complete, and
-// never a panic or an endless loop. testdata/slips.txtar holds how many they are
-// for each program, so that a change of what is told after a slip is seen.
+// TestMutations checks that one error causes few, well placed and complete diagnostics, and never a
+// panic or an endless loop. testdata/slips.txtar contains the numbers for each program, so that
+// changes are visible.
 func TestMutations(t *testing.T) {
 	programs := map[string]string{}
 	seeds, err := filepath.Glob("testdata/seeds/*.conc")
@@ -202,7 +201,7 @@ func TestMutations(t *testing.T) {
 	table.Close()
 }
 
-// checkDiagnostic checks that a diagnostic is fit to be shown.
+// checkDiagnostic checks that a diagnostic can be printed.
 func checkDiagnostic(t *testing.T, f *source.File, d *diag.Diagnostic) {
 	t.Helper()
 	switch s := d.Span; {
@@ -222,7 +221,7 @@ func checkDiagnostic(t *testing.T, f *source.File, d *diag.Diagnostic) {
 	}
 }
 
-// A list of imports that begins with a word, and goes wrong behind it, is no reason to stop.
+// A list of imports that starts with a word and has an error after it must not stop the parser.
 func TestBrokenUse(t *testing.T) {
 	for _, text := range []string{"use a::{self", "use a::{self b", "use a::{self, b c", "use a::{Self::", "use {self x}"} {
 		if found, _ := parseText(text + "\nfn main() {}\n"); len(found) == 0 {

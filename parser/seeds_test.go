@@ -13,9 +13,9 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// The language's founding documents hold programs and fragments of programs;
-// each stands in testdata/seeds as it is printed there, named after document
-// and place. All of them parse but these.
+// The language's founding documents contain programs and fragments of programs. Each is in
+// testdata/seeds as printed there, named after its document and position. All of them parse except
+// these.
 var refusedDesigns = map[string]string{
 	"004_00.conc": "option A, handlers in a block after the call: refused in favour of option D, `listen`",
 	"004_01.conc": "option B, handlers as a map of functions: refused in favour of option D",
@@ -51,7 +51,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// The copies are what the documents hold, where those lie at hand.
+// The copies are the same as in the documents, if those are available.
 func TestSeedCopies(t *testing.T) {
 	docs, err := filepath.Glob("../../shared/seeds/*.txt")
 	if err != nil {
@@ -81,8 +81,8 @@ func TestSeedCopies(t *testing.T) {
 	}
 }
 
-// asProgram makes a program of a fragment: paragraphs that declare stay as
-// they are, handlers go into a listen, all else goes into a function.
+// asProgram converts a fragment to a program: paragraphs with declarations stay as they are,
+// handlers are put into a listen, and everything else into a function.
 func asProgram(text string) string {
 	var decls, stmts, handlers []string
 	for _, part := range paragraphs(text) {
@@ -104,7 +104,7 @@ func asProgram(text string) string {
 	return strings.Join(decls, "\n\n")
 }
 
-// paragraphs splits a text at blank lines that stand outside of all brackets.
+// paragraphs splits a text at blank lines outside all brackets.
 func paragraphs(text string) (parts []string) {
 	f := source.NewFile("", []byte(text))
 	toks, _, _ := lexer.Lex(f)
@@ -124,8 +124,8 @@ func paragraphs(text string) (parts []string) {
 	return append(parts, strings.TrimSpace(text[start:]))
 }
 
-// checkTree checks what holds for every tree: nodes lie within their parents
-// and come in the order of the text, ids are used once.
+// checkTree checks every tree: nodes are within their parents and in the order of the text, and ids
+// are unique.
 func checkTree(t *testing.T, file *ast.File) {
 	t.Helper()
 	text := len(file.Source.Text)

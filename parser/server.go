@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// serverFields refuses fields that say how an MCP server is reached, which stands in
-// the manifest: all that follow each other at once, with what to write there.
+// serverFields reports fields that describe the connection to an MCP server, which the manifest
+// configures: all consecutive ones together, with their keys in the manifest.
 func (p *parser) serverFields(server *ast.Ident) bool {
 	start, at, first := p.here(), p.span(), p.i
 	var keys []string
@@ -37,8 +37,8 @@ func (p *parser) serverFields(server *ast.Ident) bool {
 	return true
 }
 
-// manifestKeys are the lines of a manifest for a field that was written in the
-// program. A command with blanks is a program and its arguments.
+// manifestKeys returns the lines of a manifest for a field in the program. A command with spaces is
+// a program and its arguments.
 func manifestKeys(key string, x ast.Expr) []string {
 	text := "…"
 	if s, ok := x.(*ast.StringLit); ok {

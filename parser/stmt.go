@@ -26,7 +26,7 @@ func (p *parser) blockOr(missing func() *diag.Diagnostic) *ast.Block {
 		p.stmtOrSync(b)
 	}
 	if !p.balance.closed {
-		p.flushTail(b) // more may follow: it is no value yet
+		p.flushTail(b) // more may follow: it is not a value yet
 	}
 	p.setting = outer
 	b.Sp = p.from(start)
@@ -34,14 +34,14 @@ func (p *parser) blockOr(missing func() *diag.Diagnostic) *ast.Block {
 	return b
 }
 
-// guessed notes a block that does not end at a `}`.
+// guessed records a block that does not end at a `}`.
 func (p *parser) guessed(n ast.Node) {
 	if !p.balance.closed {
 		p.flaws = append(p.flaws, ast.Flaw{Kind: ast.Guessed, Node: n, Span: p.behind()})
 	}
 }
 
-// stmtOrSync reads one statement into b. A broken one is passed over.
+// stmtOrSync reads one statement into b. A broken one is skipped.
 func (p *parser) stmtOrSync(b *ast.Block) {
 	start, outer := p.i, p.setting
 	p.reports.going = false
@@ -58,14 +58,14 @@ func (p *parser) stmtOrSync(b *ast.Block) {
 	}()
 	p.stmt(b)
 	done = true
-	if p.i == start { // nothing was there but what is missing
+	if p.i == start { // only the missing part
 		b.Tail = nil
 		p.brokenStmt(b, start, read)
 	}
 }
 
-// brokenStmt goes behind a statement that could not be read, from token start, and
-// keeps what there is of it: b had so many statements before.
+// brokenStmt skips a statement with syntax errors, from token start, and keeps its parts. read is
+// the number of statements that b had before.
 func (p *parser) brokenStmt(b *ast.Block, start, read int) {
 	p.sync(start, inBlock)
 	if len(b.Stmts) > read {
@@ -80,7 +80,7 @@ func (p *parser) brokenStmt(b *ast.Block, start, read int) {
 	b.Stmts = append(b.Stmts[:read], bad)
 }
 
-// brokenLet completes a `let` of which a part could not be read.
+// brokenLet completes a `let` with syntax errors.
 func (p *parser) brokenLet(s *ast.LetStmt, start int) {
 	at := p.toks[start].End
 	if s.Pattern == nil {
@@ -103,7 +103,7 @@ func (p *parser) brokenLet(s *ast.LetStmt, start int) {
 	s.Sp = p.from(s.Sp.Start)
 }
 
-// flushTail makes a statement of the tail when another statement follows it.
+// flushTail converts the tail to a statement if another statement follows it.
 func (p *parser) flushTail(b *ast.Block) {
 	if b.Tail == nil {
 		return
@@ -157,7 +157,7 @@ func (p *parser) stmt(b *ast.Block) {
 	}
 }
 
-// declStmt reads a declaration within a block.
+// declStmt reads a declaration in a block.
 func (p *parser) declStmt(h head) *ast.DeclStmt {
 	if h.pub {
 		p.report(diag.MisplacedDecl.At(p.toks[p.i-1].Span(), "`pub` is not allowed in a block").
@@ -173,7 +173,7 @@ func (p *parser) declStmt(h head) *ast.DeclStmt {
 	return s
 }
 
-// letStmt reads a `let` into b: what there is of it stays, should it be broken.
+// letStmt reads a `let` into b. If it has syntax errors, its parts stay in the tree.
 func (p *parser) letStmt(b *ast.Block) {
 	start := p.here()
 	s := &ast.LetStmt{}
@@ -212,7 +212,7 @@ func (p *parser) letStmt(b *ast.Block) {
 		p.next()
 		s.Else = p.block()
 	}
-	if s.Value == nil && broken { // what could not be read may have had one
+	if s.Value == nil && broken { // the unparsed text may have contained one
 		s.Value = p.badExpr(p.baseAt(s.Pattern.Span()))
 	}
 	if p.k != lexer.Semi {
@@ -222,8 +222,8 @@ func (p *parser) letStmt(b *ast.Block) {
 	s.Sp = p.from(start)
 }
 
-// unfinished notes a value without the `;` behind it that ends in a name or a call:
-// it may have been meant to go on, with `.` or `?`.
+// unfinished records a value without a `;` that ends with a name or a call: it may be incomplete,
+// before `.` or `?`.
 func (p *parser) unfinished(x ast.Expr) {
 	if x == nil {
 		return
@@ -245,8 +245,8 @@ func (p *parser) mockStmt() *ast.MockStmt {
 	return s
 }
 
-// endsInBlock says whether the statement here starts with an expression that
-// ends at its `}` and needs no `;`.
+// endsInBlock reports whether the statement here starts with an expression that ends at its `}` and
+// needs no `;`.
 func (p *parser) endsInBlock() bool {
 	switch p.k {
 	case lexer.If, lexer.Match, lexer.Loop, lexer.For, lexer.While, lexer.Try, lexer.Listen, lexer.Label, lexer.At:
@@ -269,7 +269,7 @@ func (p *parser) exprStmt(b *ast.Block) {
 		} else {
 			x = p.primary()
 		}
-		// A statement cannot start with `.` or `?`: these go on with it.
+		// A statement cannot start with `.` or `?`: they continue this one.
 		if p.k != lexer.Dot && p.k != lexer.Question {
 			if p.eat(lexer.Semi) {
 				p.addExpr(b, x, start, true)

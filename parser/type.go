@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// typ reads a type, unions included.
+// typ reads a type, including unions.
 func (p *parser) typ() ast.Type {
 	start := p.here()
 	first := p.plainType()
@@ -22,7 +22,7 @@ func (p *parser) typ() ast.Type {
 	return &ast.UnionType{IDBase: p.base(start), Alts: alts}
 }
 
-// plainType reads a type that is no union: `T?` and what stands in it.
+// plainType reads a type that is not a union: `T?` and its parts.
 func (p *parser) plainType() ast.Type {
 	p.deeper()
 	start := p.here()
@@ -86,7 +86,7 @@ func (p *parser) typeAtom() ast.Type {
 	return p.noType()
 }
 
-// noType reports that no type stands here. One that is missing is a hole.
+// noType reports that no type starts here. A missing type becomes a hole.
 func (p *parser) noType() ast.Type {
 	at, found := p.wanted()
 	if p.newLine() && p.k != lexer.EOF && p.prev(1) != lexer.LBrace {
@@ -121,8 +121,8 @@ func (p *parser) noType() ast.Type {
 	return p.badType(p.missing(d, lexer.Assign, lexer.LBrace, lexer.Greater, lexer.Bar, lexer.Arrow))
 }
 
-// namedType reads `a::Name<T>`. With args a `<` always starts type arguments,
-// without only where what follows can be read as such.
+// namedType reads `a::Name<T>`. With args, a `<` always starts type arguments; without, only if the
+// following tokens are type arguments.
 func (p *parser) namedType(args bool) *ast.NamedType {
 	start := p.here()
 	n := &ast.NamedType{Segments: []*ast.Ident{p.ident()}}
@@ -137,7 +137,7 @@ func (p *parser) namedType(args bool) *ast.NamedType {
 	return n
 }
 
-// bound reads the trait that a type parameter is bound by.
+// bound reads the trait of a type parameter's bound.
 func (p *parser) bound() *ast.NamedType {
 	if p.k != lexer.Ident {
 		p.fail(diag.Unexpected.At(p.span(), "expected the name of a trait, found %s", p.found()))
@@ -212,8 +212,7 @@ func (p *parser) fnType() ast.Type {
 	return n
 }
 
-// plainString reads a string without interpolation; what names where it
-// stands.
+// plainString reads a string without interpolation. what describes it in messages.
 func (p *parser) plainString(what string) *ast.StringLit {
 	start := p.here()
 	switch p.k {
