@@ -2,13 +2,13 @@ package ast
 
 import "github.com/concerto-lang/concerto/internal/text/source"
 
-// Decl is a declaration of a module, or of a block where the grammar allows.
+// Decl is a declaration of a module, or of a block if the grammar allows it.
 type Decl interface {
 	Node
 	Head() *DeclHead
 }
 
-// DeclHead is what all declarations share. Name is nil for impl and use.
+// DeclHead contains the common fields of declarations. Name is nil for impl and use.
 type DeclHead struct {
 	Base
 	Name       *Ident
@@ -17,7 +17,7 @@ type DeclHead struct {
 	Pub        bool
 }
 
-// Head gives the shared part.
+// Head returns the common fields.
 func (h *DeclHead) Head() *DeclHead { return h }
 
 // TypeParam is `T: A + B` in a generics list.
@@ -27,9 +27,9 @@ type TypeParam struct {
 	Bounds []*NamedType
 }
 
-// Param is a parameter of a function, method, closure or pipeline. Pattern is
-// set for closure parameters that are not a plain name; then Name is nil.
-// Type is nil where the closure leaves it out. IsSelf marks the receiver.
+// Param is a parameter of a function, method, closure or pipeline. Pattern is set, and Name is nil,
+// for closure parameters that are not a plain name. Type is nil if a closure omits it. IsSelf marks
+// the receiver.
 type Param struct {
 	Base
 	Decorators []*Decorator
@@ -80,8 +80,7 @@ type SchemaDecl struct {
 	Fields   []*FieldDecl
 }
 
-// Variant is one case of an enum: a unit, a tuple payload (Types) or a named
-// payload (Fields).
+// Variant is a variant of an enum: a unit, a tuple payload (Types) or a named payload (Fields).
 type Variant struct {
 	Base
 	Doc    string
@@ -105,7 +104,7 @@ type TraitDecl struct {
 	Methods  []*FnDecl
 }
 
-// ImplDecl is `impl<T> Trait for Type { … }`; Trait is nil in an inherent impl.
+// ImplDecl is `impl<T> Trait for Type { … }`. Trait is nil in an inherent impl.
 type ImplDecl struct {
 	DeclHead
 	Generics []*TypeParam
@@ -124,7 +123,7 @@ type TypeDecl struct {
 // ConstDecl is `const NAME: T = e;`.
 type ConstDecl struct {
 	DeclHead
-	Type  Type // nil when inferred
+	Type  Type // nil if inferred
 	Value Expr
 }
 
@@ -135,13 +134,13 @@ type ModDecl struct {
 	Decls  []Decl
 }
 
-// UseTree is one branch of a use declaration: a path, then one of a glob, a
-// list of further branches, or a name with an optional alias.
+// UseTree is one branch of a use declaration: a path, followed by a glob, a list of further
+// branches, or a name with an optional alias.
 type UseTree struct {
 	Base
 	Path  []*Ident
 	Glob  bool
-	List  []*UseTree // non-nil for `{ … }`
+	List  []*UseTree // not nil for `{ … }`
 	Alias *Ident
 }
 
@@ -171,7 +170,7 @@ type HostDecl struct {
 	Fields []*ConfigField
 }
 
-// ToolDecl is `tool Name { … }`. Description is nil when absent.
+// ToolDecl is `tool Name { … }`. Description is nil if it is absent.
 type ToolDecl struct {
 	DeclHead
 	Description *StringLit
@@ -179,8 +178,8 @@ type ToolDecl struct {
 	Methods     []*FnDecl
 }
 
-// McpDecl is `mcp Name { fn …; }`. Rest says that `..` ends it, which stands for
-// the server's other functions.
+// McpDecl is `mcp Name { fn …; }`. Rest reports that it ends with `..`, which stands for the
+// server's other functions.
 type McpDecl struct {
 	DeclHead
 	Methods []*FnDecl
@@ -192,12 +191,11 @@ type PipelineDecl struct {
 	DeclHead
 	HasParams bool
 	Params    []*Param
-	Result    Type // nil when not written
+	Result    Type // nil if not written
 	Stages    []*Stage
 }
 
-// Stage is one stage: a function stage has Params, Result and Body, a binding
-// stage only Value.
+// Stage is one stage: a function stage has Params, Result and Body, a binding stage only Value.
 type Stage struct {
 	Base
 	Doc        string
@@ -209,13 +207,13 @@ type Stage struct {
 	Value      Expr
 }
 
-// IsBinding says whether the stage is `stage name = expr;`.
+// IsBinding reports whether the stage is `stage name = expr;`.
 func (s *Stage) IsBinding() bool { return s.Value != nil }
 
-// StoreKind tells the three stores apart.
+// StoreKind is the kind of a store.
 type StoreKind uint8
 
-// The stores.
+// The kinds of stores.
 const (
 	HashMapStore StoreKind = iota
 	LedgerStore
@@ -224,7 +222,7 @@ const (
 
 func (k StoreKind) String() string { return [...]string{"hashmap", "ledger", "memory"}[k] }
 
-// StoreDecl is `memory name: Type = expr;`, hashmap and ledger alike.
+// StoreDecl is `memory name: Type = expr;`, and similarly hashmap and ledger.
 type StoreDecl struct {
 	DeclHead
 	Kind  StoreKind
@@ -232,8 +230,7 @@ type StoreDecl struct {
 	Value Expr
 }
 
-// BadDecl stands where a declaration could not be parsed; Names are those in its
-// text.
+// BadDecl replaces a declaration with syntax errors. Names are the names in its text.
 type BadDecl struct {
 	DeclHead
 	Names []*Ident

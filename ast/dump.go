@@ -10,10 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Dump writes a file's tree as text: a node on each line, with its children
-// indented below it. `build --emit ast` shows it, and goldens contain it. A line
-// has the field that the node is in, its kind, its own data, and its span as
-// lines and columns. The text depends on the tree only.
+// Dump writes a file's tree as text: one node per line, with its children indented below it. It is
+// the output of `build --emit ast`. A line contains the field that holds the node, its kind, its
+// own data, and its span as lines and columns. The text depends only on the tree.
 func Dump(w io.Writer, file *File) error {
 	d := dumper{w: bufio.NewWriter(w), file: file.Source}
 	for _, decl := range file.Decls {
@@ -56,8 +55,8 @@ var (
 	stringer  = reflect.TypeFor[fmt.Stringer]()
 )
 
-// node writes the node that v points to: a line with its data, then its
-// children. The types of the fields tell which is which.
+// node writes the node that v points to: a line with its data, then its children. The types of the
+// fields distinguish the two.
 func (d *dumper) node(label string, v reflect.Value, depth int) {
 	for v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -75,8 +74,8 @@ func (d *dumper) node(label string, v reflect.Value, depth int) {
 	d.below(s, n, depth+1)
 }
 
-// data writes the fields that are no nodes and not zero: flags by their name,
-// others as name=value. Names (Ident) count as data here.
+// data writes the fields that are not nodes and not zero: flags by their name, others as
+// name=value. Names (Ident) count as data here.
 func (d *dumper) data(s reflect.Value, n Node) {
 	for i := range s.NumField() {
 		f, v := s.Type().Field(i), s.Field(i)
@@ -107,8 +106,8 @@ func (d *dumper) data(s reflect.Value, n Node) {
 	}
 }
 
-// isDefault says whether a field is left out because it is zero, or -1 where
-// that means none. Literals show their value in any case.
+// isDefault reports whether a field is omitted because it is zero, or -1 if that means none.
+// Literals always show their value.
 func isDefault(n Node, name string, v reflect.Value) bool {
 	switch n := n.(type) {
 	case *IntLit, *FloatLit, *StringLit, *LitType, *TupleIndex:
@@ -151,8 +150,7 @@ func (d *dumper) below(s reflect.Value, n Node, depth int) {
 	}
 }
 
-// isSecond says whether a field refers to a node that is already shown by
-// another field.
+// isSecond reports whether a field refers to a node that another field already shows.
 func isSecond(n Node, field string) bool {
 	_, pipe := n.(*Pipe)
 	return pipe && field == "Call"

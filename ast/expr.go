@@ -9,8 +9,8 @@ type Expr interface {
 	expr()
 }
 
-// IntLit is an integer literal; Value is its magnitude. A literal beyond 64
-// bits has Overflow set. -9223372036854775808 is Unary{-, IntLit{1<<63}}.
+// IntLit is an integer literal. Value is its magnitude. A literal beyond 64 bits has Overflow set.
+// -9223372036854775808 is Unary{-, IntLit{1<<63}}.
 type IntLit struct {
 	IDBase
 	Value    uint64
@@ -38,21 +38,21 @@ type StringLit struct {
 	Value string
 }
 
-// InterpLit is a string with `${ }` parts: Texts has one element more than
-// Exprs and stands around them.
+// InterpLit is a string with `${ }` parts. Texts has one element more than Exprs and surrounds
+// them.
 type InterpLit struct {
 	IDBase
 	Texts []string
 	Exprs []Expr
 }
 
-// PathExpr is a name or `a::b::c`, with type arguments on its last segment
-// or, for `Name<T>::f`, on the one before. `self` and `Self` are names here.
+// PathExpr is a name or `a::b::c`, with type arguments on its last segment or, for `Name<T>::f`, on
+// the previous one. `self` and `Self` are names here.
 type PathExpr struct {
 	IDBase
 	Segments []*Ident
 	TypeArgs []Type
-	// ArgsAt is the index of the segment that TypeArgs follow; -1 without.
+	// ArgsAt is the index of the segment that TypeArgs follow, or -1.
 	ArgsAt int
 }
 
@@ -68,8 +68,8 @@ type ArrayLit struct {
 	Elems []Expr
 }
 
-// MapEntry is one `key: value`. A key written as a word or string is a
-// StringLit, one in brackets any expression (Computed).
+// MapEntry is one `key: value`. A key written as a word or string is a StringLit. A key in brackets
+// is any expression (Computed).
 type MapEntry struct {
 	Base
 	Key      Expr
@@ -112,7 +112,7 @@ type Unary struct {
 	X  Expr
 }
 
-// Binary is `x op y`. OpSpan is the operator's place.
+// Binary is `x op y`. OpSpan is the operator's span.
 type Binary struct {
 	IDBase
 	Op     Op
@@ -129,9 +129,8 @@ type Assign struct {
 	Value  Expr
 }
 
-// Pipe is `x |> f(a)`: Right is the right side as written; Call is the call in
-// it that gets X first (a *Call, *MethodCall, or, for `x |> f`, the callee
-// itself).
+// Pipe is `x |> f(a)`. Right is the right side as written. Call is the call in it that receives X
+// as the first argument (a *Call, *MethodCall, or, for `x |> f`, the callee itself).
 type Pipe struct {
 	IDBase
 	X     Expr
@@ -160,8 +159,8 @@ type Arg struct {
 	Value Expr
 }
 
-// Call is `f(args)`, also enum constructors and `(x.f)(args)`. Type arguments
-// of `f<T>(…)` stand on the PathExpr.
+// Call is `f(args)`, including enum constructors and `(x.f)(args)`. Type arguments of `f<T>(…)` are
+// in the PathExpr.
 type Call struct {
 	IDBase
 	Fn   Expr
@@ -192,7 +191,7 @@ type TupleIndex struct {
 	At    source.Span // of the digits
 }
 
-// IndexExpr is `x[i]`; slices have a RangeExpr as index.
+// IndexExpr is `x[i]`. A slice has a RangeExpr as its index.
 type IndexExpr struct {
 	IDBase
 	X, Index Expr
@@ -223,7 +222,7 @@ type Race struct {
 	Elems []Expr
 }
 
-// ParallelFor is `parallel for p in xs { }`; Limit is @limit's argument.
+// ParallelFor is `parallel for p in xs { }`. Limit is the argument of @limit.
 type ParallelFor struct {
 	IDBase
 	Limit   Expr
@@ -293,8 +292,7 @@ type BlockExpr struct {
 	Block *Block
 }
 
-// Catch is `catch T(e) { }`; Type is nil in a bare catch, Name where the
-// error is not bound.
+// Catch is `catch T(e) { }`. Type is nil in a bare catch, Name if the error is not bound.
 type Catch struct {
 	Base
 	Type Type
@@ -309,7 +307,7 @@ type TryExpr struct {
 	Catches []*Catch
 }
 
-// Closure is `|p| e` or `fn(p) { }` (Fn). Body is a *BlockExpr when braced.
+// Closure is `|p| e` or `fn(p) { }` (Fn). Body is a *BlockExpr if it is in braces.
 type Closure struct {
 	IDBase
 	Fn     bool
@@ -324,7 +322,7 @@ type EmitExpr struct {
 	Await   bool
 	Type    Type // T, or nil
 	Channel Expr
-	Payload Expr // nil when left out
+	Payload Expr // nil if omitted
 }
 
 // Handler is `"type" => closure` or `on "type" => path` in a listen.
@@ -349,7 +347,7 @@ type ReturnExpr struct {
 	X Expr
 }
 
-// BreakExpr is `break ['label] [x]`; x is the value of the loop that it leaves.
+// BreakExpr is `break ['label] [x]`. x is the value of the loop.
 type BreakExpr struct {
 	IDBase
 	Label *Ident
@@ -368,8 +366,8 @@ type ThrowExpr struct {
 	X Expr
 }
 
-// BadExpr stands where an expression is missing or could not be parsed; Names
-// are those in its text.
+// BadExpr replaces an expression that is missing or has syntax errors. Names are the names in its
+// text.
 type BadExpr struct {
 	IDBase
 	Names []*Ident

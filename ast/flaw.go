@@ -2,34 +2,33 @@ package ast
 
 import "github.com/concerto-lang/concerto/internal/text/source"
 
-// Flaw is a place where a file breaks the grammar so that its tree lacks
-// something there. A mistake that has one repair, such as a missing `;`, is none.
+// Flaw is a syntax error that makes a part of the tree incomplete. An error with a single fix, such
+// as a missing `;`, is not a Flaw.
 type Flaw struct {
 	Kind FlawKind
-	Node Node        // that is broken, open, or ends where it was guessed; nil where none was made
-	Span source.Span // of the text that is not in the tree, or of the place where it is missing
-	// Names are the names in that text: what they declare is unknown, and what
-	// they use is used.
+	Node Node        // that is broken, open, or has a guessed end; nil if there is none
+	Span source.Span // of the text that is not in the tree, or of the position where it is missing
+	// Names are the names in that text: they may be declared there, and count as used.
 	Names []*Ident
 }
 
-// FlawKind says what is wrong with a node.
+// FlawKind is the kind of a Flaw.
 type FlawKind uint8
 
-// The kinds of Flaw.
+// The kinds of flaws.
 const (
-	Broken  FlawKind = iota // a part could not be read
-	Open                    // a list whose bracket is never closed
-	Guessed                 // a block whose `}` is missing: it ends where the indentation says
+	Broken  FlawKind = iota // a part has syntax errors
+	Open                    // a list without its closing bracket
+	Guessed                 // a block without its `}`: the indentation determines its end
 )
 
 func (k FlawKind) String() string { return [...]string{"Broken", "Open", "Guessed"}[k] }
 
-// Missing says that the name is missing in the text: it is "", and stands where
-// the name would.
+// Missing reports whether the name is missing in the text. It is then "", at the position of the
+// missing name.
 func (n *Ident) Missing() bool { return n.Name == "" }
 
-// IsFlawed says whether a part of the very node n could not be read, or its end.
+// IsFlawed reports whether a part of node n, or its end, has syntax errors.
 func (f *File) IsFlawed(n Node) bool {
 	for i := range f.Flaws {
 		if f.Flaws[i].Node == n {
@@ -39,7 +38,7 @@ func (f *File) IsFlawed(n Node) bool {
 	return false
 }
 
-// Flawed says whether the text in a span breaks the grammar.
+// Flawed reports whether the text in a span has syntax errors.
 func (f *File) Flawed(s source.Span) bool {
 	for i := range f.Flaws {
 		if at := f.Flaws[i].Span; at.Start >= s.Start && at.End <= s.End {

@@ -1,10 +1,10 @@
 package ast
 
-// Inspect calls f with the node n and the nodes below it, parents first. When f
-// gives false, the node's children are left out.
+// Inspect calls f with the node n and all nodes below it, parents first. If f returns false,
+// Inspect skips the node's children.
 func Inspect(n Node, f func(Node) bool) { Walk(inspector(f), n) }
 
-// InspectFile is Inspect over all declarations of a file.
+// InspectFile is Inspect for all declarations of a file.
 func InspectFile(file *File, f func(Node) bool) {
 	for _, d := range file.Decls {
 		Inspect(d, f)

@@ -1,26 +1,24 @@
-// Package ast is the syntax tree of Concerto: what the parser makes, the checker
-// reads and the formatter writes; its API promises nothing. It does not depend
-// on the parser. Nodes are immutable once parsed. What later stages find out is
-// in tables of their own, indexed by the dense ids of expressions, patterns and
-// types.
+// Package ast defines Concerto's syntax tree, which the parser creates and the checker and the
+// formatter read. Its API is not covered by the compatibility promise. It does not depend on the
+// parser. Nodes are immutable after parsing. The results of later stages are in separate tables,
+// indexed by the dense ids of expressions, patterns and types.
 package ast
 
 import "github.com/concerto-lang/concerto/internal/text/source"
 
-// Node is anything with a place in the text: the span from its first token
-// to its last.
+// Node is anything with a position in the text: the span from its first token to its last.
 type Node interface {
 	Span() source.Span
 }
 
-// ID numbers the expressions, patterns and types of one File densely from 0,
-// so that tables over them are slices of length File.IDs.
+// ID numbers the expressions, patterns and types of one File densely from 0, so that tables over
+// them are slices of length File.IDs.
 type ID int32
 
 // Base holds a node's span. Embed it.
 type Base struct{ Sp source.Span }
 
-// Span gives the node's place.
+// Span returns the node's span.
 func (b *Base) Span() source.Span { return b.Sp }
 
 // IDBase is Base with a dense id.
@@ -29,7 +27,7 @@ type IDBase struct {
 	Id ID
 }
 
-// ID gives the node's dense id.
+// ID returns the node's dense id.
 func (b *IDBase) ID() ID { return b.Id }
 
 // Ident is a name as written.
@@ -42,9 +40,9 @@ type Ident struct {
 type File struct {
 	Source   *source.File
 	Decls    []Decl
-	Comments []Comment // in order of appearance, doc comments included
-	IDs      int       // how many ids the file's nodes use
-	Flaws    []Flaw    // of a text that breaks the grammar, in order of discovery
+	Comments []Comment // in order of appearance, including doc comments
+	IDs      int       // the number of ids that the file's nodes use
+	Flaws    []Flaw    // of a text with syntax errors, in order of discovery
 }
 
 // Comment is one comment with its delimiters.

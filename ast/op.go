@@ -25,10 +25,10 @@ const (
 	OpNeg
 )
 
-// IsOrdering says whether o is <, <=, > or >=.
+// IsOrdering reports whether o is <, <=, > or >=.
 func (o Op) IsOrdering() bool { return o >= OpLt && o <= OpGe }
 
-// Assoc is how an operator groups with its like.
+// Assoc is the associativity of an operator.
 type Assoc uint8
 
 // The associativities.
@@ -38,16 +38,16 @@ const (
 	None
 )
 
-// OpInfo is one row of the operator table: text, binding strength (a larger
-// one binds tighter) and associativity (spec/04-expressions.md).
+// OpInfo is one row of the operator table: text, precedence (a larger one binds tighter) and
+// associativity (spec/04-expressions.md).
 type OpInfo struct {
 	Text       string
 	Precedence int
 	Assoc      Assoc
 }
 
-// Precedences of forms that are no Binary but compete with binary operators:
-// `as`, ranges and assignment.
+// Precedences of forms that are not a Binary but compete with binary operators: `as`, ranges and
+// assignment.
 const (
 	PrecAssign = 1
 	PrecPipe   = 2

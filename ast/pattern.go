@@ -1,6 +1,6 @@
 package ast
 
-// Pattern is what a value is taken apart with.
+// Pattern is a pattern.
 type Pattern interface {
 	Node
 	ID() ID
@@ -31,7 +31,7 @@ type LitPat struct {
 	Value Expr
 }
 
-// RangePat is `lo..hi` or `lo..=hi` over literals or consts; an open end is nil.
+// RangePat is `lo..hi` or `lo..=hi` over literals or consts. An open end is nil.
 type RangePat struct {
 	IDBase
 	Lo, Hi    Expr
@@ -50,8 +50,8 @@ type TuplePat struct {
 	Elems []Pattern
 }
 
-// ArrayPat is `[a, b, ..rest, c]`. Rest is the index in Elems before which the
-// rest stands, -1 without one; RestName is nil for a bare `..`.
+// ArrayPat is `[a, b, ..rest, c]`. Rest is the index in Elems before which the rest is, or -1.
+// RestName is nil for a bare `..`.
 type ArrayPat struct {
 	IDBase
 	Elems    []Pattern
@@ -67,7 +67,7 @@ type FieldPat struct {
 	Short   bool
 }
 
-// StructPat is `Path { x, y: p, .. }`, also of named enum variants.
+// StructPat is `Path { x, y: p, .. }`, also for named enum variants.
 type StructPat struct {
 	IDBase
 	Path   *PathExpr
@@ -75,8 +75,8 @@ type StructPat struct {
 	Rest   bool
 }
 
-// VariantPat is `Path(a, .., b)`; Ok, Err and Some are such paths too. Rest is
-// the index of `..` among the elements, -1 without one.
+// VariantPat is `Path(a, .., b)`; Ok, Err and Some are such paths, too. Rest is the index of `..`
+// among the elements, or -1.
 type VariantPat struct {
 	IDBase
 	Path  *PathExpr
@@ -84,9 +84,8 @@ type VariantPat struct {
 	Rest  int
 }
 
-// Parts gives a pattern for each of the count parts of a variant's payload:
-// Skipped for those that a `..` stands for. Without a `..` it gives the
-// elements, whatever count is.
+// Parts returns a pattern for each of the count values of a variant's payload: Skipped for those
+// that a `..` stands for. Without a `..` it returns the elements, whatever count is.
 func (n *VariantPat) Parts(count int) []Pattern {
 	if n.Rest < 0 || len(n.Elems) > count {
 		return n.Elems
@@ -99,16 +98,16 @@ func (n *VariantPat) Parts(count int) []Pattern {
 	return append(parts, n.Elems[n.Rest:]...)
 }
 
-// Skipped stands in Parts for what a `..` passes over.
+// Skipped is the pattern in Parts for a value that a `..` skips.
 var Skipped = new(WildPat)
 
-// PathPat is a path of two or more segments: a unit variant or a const.
+// PathPat is a path with two or more segments: a unit variant or a const.
 type PathPat struct {
 	IDBase
 	Path *PathExpr
 }
 
-// BadPat stands where a pattern is missing or could not be parsed.
+// BadPat replaces a pattern that is missing or has syntax errors.
 type BadPat struct{ IDBase }
 
 func (*WildPat) pattern()    {}

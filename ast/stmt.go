@@ -6,16 +6,16 @@ type Stmt interface {
 	stmt()
 }
 
-// Block is `{ stmts tail }`. Tail is the expression at the end without a `;`,
-// which may also be an if, match, try, loop or block; nil when there is none.
+// Block is `{ stmts tail }`. Tail is the expression at the end without a `;`, which may also be an
+// if, match, try, loop or block, or nil.
 type Block struct {
 	Base
 	Stmts []Stmt
 	Tail  Expr
 }
 
-// LetStmt is `let [mut] pattern [: T] [= e] [else { … }];`. Mut applies to all
-// names that the pattern binds.
+// LetStmt is `let [mut] pattern [: T] [= e] [else { … }];`. Mut applies to all names that the
+// pattern binds.
 type LetStmt struct {
 	Base
 	Mut     bool
@@ -25,15 +25,14 @@ type LetStmt struct {
 	Else    *Block
 }
 
-// ExprStmt is an expression whose value is discarded. Semi says whether it was
-// written with `;`.
+// ExprStmt is an expression whose value is discarded. Semi reports whether it was written with `;`.
 type ExprStmt struct {
 	Base
 	X    Expr
 	Semi bool
 }
 
-// DeclStmt is a declaration within a block.
+// DeclStmt is a declaration in a block.
 type DeclStmt struct {
 	Base
 	Decl Decl
@@ -46,8 +45,7 @@ type MockStmt struct {
 	Fields []*ConfigField
 }
 
-// BadStmt stands where a statement could not be parsed; Names are those in its
-// text.
+// BadStmt replaces a statement with syntax errors. Names are the names in its text.
 type BadStmt struct {
 	Base
 	Names []*Ident

@@ -26,7 +26,7 @@ type TupleType struct {
 	Elems []Type
 }
 
-// FnType is `fn(A) -> B`; Result is nil for Nil.
+// FnType is `fn(A) -> B`. Result is nil for Nil.
 type FnType struct {
 	IDBase
 	Params []Type
@@ -45,7 +45,7 @@ type UnionType struct {
 	Alts []Type
 }
 
-// BadType stands where a type is missing or could not be parsed.
+// BadType replaces a type that is missing or has syntax errors.
 type BadType struct{ IDBase }
 
 func (*NamedType) typ()  {}

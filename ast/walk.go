@@ -2,29 +2,29 @@ package ast
 
 import "slices"
 
-// Visitor visits the nodes of a tree. Visit gives the visitor for n's children,
-// or nil to leave them out.
+// Visitor visits the nodes of a tree. Visit returns the visitor for n's children, or nil to skip
+// them.
 type Visitor interface {
 	Visit(n Node) (w Visitor)
 }
 
-// Walk calls v with the node n, and the visitors that it gives with all nodes
-// below: parents before children, children in the order of the text.
+// Walk calls v with the node n, and the returned visitors with all nodes below it: parents before
+// children, children in the order of the text.
 func Walk(v Visitor, n Node) {
 	if v = v.Visit(n); v != nil {
 		Children(n, func(c Node) { Walk(v, c) })
 	}
 }
 
-// Children calls visit with the nodes directly below n, in the order of the
-// text, without nil ones. Names (Ident) count as nodes.
+// Children calls visit with the nodes directly below n, in the order of the text, without nil ones.
+// Names (Ident) count as nodes.
 func Children(n Node, visit func(Node)) {
 	if p, ok := n.(interface{ children(func(Node)) }); ok {
 		p.children(visit)
 	}
 }
 
-// one shows a node that may be nil.
+// one visits a node that may be nil.
 func one[N interface {
 	Node
 	comparable

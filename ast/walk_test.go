@@ -12,7 +12,7 @@ func name(s string) *Ident    { return &Ident{Name: s} }
 func path(s string) *PathExpr { return &PathExpr{Segments: []*Ident{name(s)}, ArgsAt: -1} }
 func span(a, b int) Base      { return Base{Sp: source.Span{Start: source.Pos(a), End: source.Pos(b)}} }
 
-// order gives what Inspect shows, names by themselves.
+// order returns the nodes that Inspect visits; names are shown as text.
 func order(n Node, deeper func(Node) bool) string {
 	var seen []string
 	Inspect(n, func(n Node) bool {
@@ -40,8 +40,8 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestChildrenInTextOrder: nodes whose fields are not in the order of the text,
-// or two of whose fields refer to the same node.
+// TestChildrenInTextOrder checks nodes whose fields are not in the order of the text, or two of
+// whose fields refer to the same node.
 func TestChildrenInTextOrder(t *testing.T) {
 	short, call := path("x"), &Call{Fn: path("f")}
 	for want, n := range map[string]Node{
@@ -59,8 +59,8 @@ func TestChildrenInTextOrder(t *testing.T) {
 	}
 }
 
-// TestChildrenAreComplete: Children visits every field that holds nodes, of
-// every kind of node. Each field is set alone and must be visited.
+// TestChildrenAreComplete checks that Children visits every field that holds nodes, of every kind
+// of node. It sets each field alone.
 func TestChildrenAreComplete(t *testing.T) {
 	fill := map[reflect.Type]Node{
 		reflect.TypeFor[Expr](): path("e"), reflect.TypeFor[Type](): &LitType{}, reflect.TypeFor[Pattern](): &WildPat{},
@@ -104,11 +104,12 @@ func TestChildrenAreComplete(t *testing.T) {
 	}
 }
 
-// elsewhere are the fields that refer to a node of another field, or that are
-// visited only together with others; TestChildrenInTextOrder tests them.
+// elsewhere are the fields that refer to a node of another field, or that are visited only together
+// with others. TestChildrenInTextOrder tests them.
 var elsewhere = map[string]bool{"Pipe.Call": true, "PathExpr.TypeArgs": true}
 
-// every is one of each node, with what it takes not to hide a field.
+// every contains one node of each kind, with the values that are necessary for all fields to be
+// visited.
 var every = []Node{
 	&Decorator{}, &TypeParam{}, &Param{}, &FnDecl{}, &FieldDecl{}, &StructDecl{}, &SchemaDecl{}, &Variant{}, &EnumDecl{},
 	&TraitDecl{}, &ImplDecl{}, &TypeDecl{}, &ConstDecl{}, &ModDecl{}, &UseTree{}, &UseDecl{}, &ConfigField{}, &AgentDecl{},
@@ -137,7 +138,7 @@ func TestDump(t *testing.T) {
 	}
 }
 
-// Each node can be dumped and says its own data.
+// Each kind of node can be dumped with its own data.
 func TestDumpEveryNode(t *testing.T) {
 	f := source.NewFile("m", []byte("text"))
 	for _, n := range every {

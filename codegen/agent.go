@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// declarations fills the tables of everything that is declared besides
-// functions. Their fields have been evaluated to constants by now.
+// declarations fills the tables of all declarations except functions. Their fields are already
+// constants.
 func (g *generator) declarations() {
 	for i, s := range g.p.Stores {
 		g.numbers.stores[s] = i
@@ -88,7 +88,7 @@ func (g *generator) agent(a *sema.Agent) ir.Agent {
 	return out
 }
 
-// retryPolicy is a retry_policy; what it leaves out takes its default.
+// retryPolicy returns a retry_policy, with defaults for missing keys.
 func retryPolicy(m *sema.ConstMap) *ir.Retry {
 	r := &ir.Retry{MaxAttempts: 3, Backoff: "exponential", InitialDelay: 1000, MaxDelay: 30000}
 	for i, k := range m.Keys {
@@ -106,9 +106,8 @@ func retryPolicy(m *sema.ConstMap) *ir.Retry {
 	return r
 }
 
-// decoratorsOf gives the function that wraps calls of an agent or host in its
-// decorators; nil without decorators. onUnknown is what they say of effects that may have been
-// done.
+// decoratorsOf returns the function that wraps calls of an agent or host in its decorators, or nil.
+// onUnknown is the policy for effects with an unknown outcome.
 func (g *generator) decoratorsOf(info *sema.Info, name string, at source.Pos, ds []*sema.Decoration, onUnknown string) *int {
 	if len(ds) == 0 && onUnknown == "" {
 		return nil
@@ -117,8 +116,8 @@ func (g *generator) decoratorsOf(info *sema.Info, name string, at source.Pos, ds
 	return &n
 }
 
-// streamDecorations gives the decorations that apply to streams; there are none
-// in a program without streams.
+// streamDecorations returns the decorations that apply to streams. A program without streams has
+// none.
 func streamDecorations(ds []*sema.Decoration) []*sema.Decoration {
 	var out []*sema.Decoration
 	for _, d := range ds {
@@ -139,7 +138,7 @@ func (g *generator) toolList(v any) []int {
 	return out
 }
 
-// appTools are the filters of `app_tools`; nil where all are chosen.
+// appTools returns the filters of `app_tools`, or nil for all tools.
 func appTools(v any) *[]string {
 	if v == nil || v == true {
 		return nil
@@ -151,7 +150,7 @@ func appTools(v any) *[]string {
 	return &out
 }
 
-// Constant fields, each with its zero when it is not given.
+// Constant fields, each with its zero value if it is missing.
 
 func list(v any) []any {
 	xs, _ := v.([]any)

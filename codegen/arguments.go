@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// arguments is where a call's parameters come from.
+// arguments is the source of a call's parameters.
 type arguments struct {
 	call    *sema.Call
 	written []*ast.Arg
@@ -15,7 +15,7 @@ type arguments struct {
 	piped   *piped
 }
 
-// arguments puts a call's arguments into the window w in evaluation order.
+// arguments generates a call's arguments into the window w in evaluation order.
 func (f *builder) arguments(in arguments, w int, params []ir.Class, how func(param int) passing) {
 	for range params {
 		f.alloc()
@@ -29,9 +29,9 @@ func (f *builder) arguments(in arguments, w int, params []ir.Class, how func(par
 	for _, s := range list {
 		exprs = append(exprs, s.expr)
 	}
-	// When the arguments are out of order, a call in a later one could
-	// overwrite an argument's register: only the registers below the call are
-	// safe. So all are allocated first.
+	// If the arguments are out of order, a call in a later one could overwrite an argument's
+	// register, because only the registers below a call are safe. Therefore all registers are
+	// allocated first.
 	for i, s := range list {
 		dst := w + 1 + s.param
 		if ordered {
@@ -45,15 +45,15 @@ func (f *builder) arguments(in arguments, w int, params []ir.Class, how func(par
 	f.top = w + 1 + len(params)
 }
 
-// argSource is one parameter's value: an expression, or what is made for it.
+// argSource is one parameter's value: an expression, or a value generated for it.
 type argSource struct {
 	param int
 	expr  ast.Expr
 	arg   sema.Arg
 }
 
-// sources lists what has to be evaluated, in order: the receiver and the
-// written arguments, then the defaults.
+// sources returns the values to evaluate, in order: the receiver and the written arguments, then
+// the defaults.
 func (in arguments) sources() []argSource {
 	var first, rest []argSource
 	written := make([]argSource, len(in.written))
@@ -80,16 +80,16 @@ func (in arguments) sources() []argSource {
 	return append(first, rest...)
 }
 
-// passing is how a callee takes an argument.
+// passing is how a callee uses an argument.
 type passing uint8
 
 const (
-	kept     passing = iota // it is the callee's own: marked, or moved
+	kept     passing = iota // the callee owns it: marked, or moved
 	borrowed                // only read, by code that runs other code
 	looked                  // only read, by a leaf
 )
 
-// passing says how a function takes each of its arguments.
+// passing returns how a function uses each of its arguments.
 func (g *generator) passing(fn *sema.Function) func(param int) passing {
 	leaf := fn.Native != "" || fn.Effect != ""
 	return func(param int) passing {
@@ -105,7 +105,7 @@ func (g *generator) passing(fn *sema.Function) func(param int) passing {
 
 func allKept(int) passing { return kept }
 
-// argument puts one argument into its register.
+// argument generates one argument into its register.
 func (f *builder) argument(in arguments, s argSource, dst int, c ir.Class, how passing, later []ast.Expr) {
 	switch s.arg.Kind {
 	case sema.ArgReceiver, sema.ArgWritten:
@@ -139,8 +139,7 @@ func (f *builder) argument(in arguments, s argSource, dst int, c ir.Class, how p
 	}
 }
 
-// restArguments collects the arguments of a variadic function, a piped value
-// first.
+// restArguments collects the arguments of a variadic function, a piped value first.
 func (f *builder) restArguments(in arguments, args []*ast.Arg, dst int) {
 	top := f.top
 	defer f.free(top)
@@ -169,9 +168,8 @@ func (f *builder) restArguments(in arguments, args []*ast.Arg, dst int) {
 	}
 }
 
-// defaultArgument evaluates a parameter's default in the callee's file: in
-// place when the default consists of literals and names, else by a hidden
-// function.
+// defaultArgument evaluates a parameter's default in the callee's file: inline if the default
+// consists of literals and names, else by a hidden function.
 func (f *builder) defaultArgument(p *sema.Param, info *sema.Info, owner string, dst int, c ir.Class) {
 	if p.Default == nil { // of an Option
 		f.emit(ir.OpLoadNil, dst, 0, 0, 0)
@@ -188,7 +186,7 @@ func (f *builder) defaultArgument(p *sema.Param, info *sema.Info, owner string, 
 	f.free(top)
 }
 
-// plain says whether an expression is made of literals and names only.
+// plain reports whether an expression consists only of literals and names.
 func plain(e ast.Expr) bool {
 	ok := true
 	inspect(e, func(n ast.Node) bool {
@@ -203,7 +201,7 @@ func plain(e ast.Expr) bool {
 	return ok
 }
 
-// defaultFunction gives the function that evaluates a parameter's default.
+// defaultFunction returns the function that evaluates a parameter's default.
 func (g *generator) defaultFunction(p *sema.Param, info *sema.Info, owner string) int {
 	if n, ok := g.adapters[p]; ok {
 		return n

@@ -9,17 +9,16 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// A call of an async function is a Spawn of its code, which takes and returns
-// Full registers. `await (…)`, `race (…)` and `parallel for` run body
-// functions. These are closures over copies of the surrounding variables, taken
-// when the body starts.
+// A call of an async function is a Spawn of its code, which receives and returns Full registers.
+// `await (…)`, `race (…)` and `parallel for` run body functions. These are closures over copies of
+// the surrounding variables, made when the body starts.
 
-// await generates `await x`. What cannot be a task stays as it is.
+// await generates `await x`. A value that cannot be a task is unchanged.
 func (f *builder) await(e *ast.Await, hint int) val {
 	return f.awaited(f.value(e.X, hint), f.resultType(e.X), hint)
 }
 
-// awaited gives what awaiting a value of type t gives.
+// awaited returns the result of awaiting a value of type t.
 func (f *builder) awaited(v val, t types.Type, hint int) val {
 	switch x := types.Loose(t).(type) {
 	case *types.Task:
@@ -37,9 +36,8 @@ func (f *builder) awaited(v val, t types.Type, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// joined unwraps the result in d of an operation that runs bodies. It is an Ok,
-// or the error of a body together with the site where it left; that error is
-// then raised as if it occurred here.
+// joined unwraps the result in d of an operation that runs bodies. It is an Ok, or the error of a
+// body together with the site where it left. That error is then raised as if it occurred here.
 func (f *builder) joined(d int, c *sema.Concurrent) {
 	if len(c.Leaves) == 0 {
 		f.emit(ir.OpField, d, d, 0, 0)
@@ -73,8 +71,8 @@ func (f *builder) joined(d int, c *sema.Concurrent) {
 	f.emit(ir.OpField, d, d, 0, 0)
 }
 
-// bodyClosure makes the closure of a body over the values and cells that it
-// captures. gen generates the body's code.
+// bodyClosure creates the closure of a body over its captured values and cells. gen generates the
+// body's code.
 func (f *builder) bodyClosure(d int, captures []*sema.Local, params int, gen func(*builder)) {
 	base := f.capture(captures)
 	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.taskName(), f.pos
@@ -96,14 +94,14 @@ func (f *builder) bodyClosure(d int, captures []*sema.Local, params int, gen fun
 	f.free(base)
 }
 
-// taskName numbers the bodies of a function, for traces.
+// taskName returns a numbered name for a body, for traces.
 func (f *builder) taskName() string {
 	f.inner.bodies++
 	return fmt.Sprintf("%s task %d", f.out.Name, f.inner.bodies)
 }
 
-// takeCapture gives a body its own copy of a surrounding variable, with the
-// value at the body's start. Closures within the body share that copy.
+// takeCapture gives a body its own copy of a surrounding variable, with the value at the body's
+// start. Closures inside the body share that copy.
 func (f *builder) takeCapture(l *sema.Local, i int) {
 	r := f.alloc()
 	f.isVar[r] = true
@@ -118,8 +116,8 @@ func (f *builder) takeCapture(l *sema.Local, i int) {
 	f.hasValue(v)
 }
 
-// element makes an element of `await (…)` or `race (…)`: a value to be awaited,
-// or the closure of its body. to is the type of its result.
+// element generates an element of `await (…)` or `race (…)`: a value to await, or the closure of
+// its body. to is the type of its result.
 func (f *builder) element(b *sema.Body, d int, to types.Type) {
 	if b.Plain && sameValue(awaitedType(b.Result), to) {
 		f.into(b.X, d, ir.Full, true)
@@ -134,8 +132,7 @@ func (f *builder) element(b *sema.Body, d int, to types.Type) {
 	})
 }
 
-// convertedTask makes a body that awaits the task in a variable and converts
-// its value.
+// convertedTask generates a body that awaits the task in a variable and converts its value.
 func (f *builder) convertedTask(b *sema.Body, d int, to types.Type) {
 	f.into(b.X, d, ir.Full, true)
 	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.taskName(), f.pos
@@ -154,14 +151,14 @@ func (f *builder) convertedTask(b *sema.Body, d int, to types.Type) {
 	f.emit(ir.OpNewClosure, d, d, 1, int32(n))
 }
 
-// giveAwaited ends a body with a value, once it is there.
+// giveAwaited ends a body with the awaited value.
 func (f *builder) giveAwaited(v val, t, to types.Type) {
 	v = f.awaited(v, t, -1)
 	v = f.boxed(f.convert(v, awaitedType(t), to, -1), -1)
 	f.emit(ir.OpReturn, v.reg, 0, 0, 0)
 }
 
-// awaitedType is the type that awaiting a value of type t gives.
+// awaitedType returns the type of awaiting a value of type t.
 func awaitedType(t types.Type) types.Type {
 	if task, ok := types.Resolve(t).(*types.Task); ok {
 		return types.Resolve(task.Elem)
@@ -169,7 +166,7 @@ func awaitedType(t types.Type) types.Type {
 	return types.Resolve(t)
 }
 
-// sameValue says that a value of one type is one of the other as it is.
+// sameValue reports whether a value of one type has the same representation in the other.
 func sameValue(from, to types.Type) bool {
 	_, convert := types.Conversion(from, to)
 	return !convert

@@ -5,17 +5,16 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Borrowing parameters. A parameter that a function only reads is lent: the
-// caller neither marks nor gives away what it passes, so that `more(xs)` in a
-// loop that pushes to xs costs no copy. Any other parameter is owned by the
-// function: the caller marks the argument as shared, or moves it when nobody
-// else holds it.
+// Borrowed parameters. A parameter that a function only reads is borrowed: the caller neither marks
+// nor moves the argument, so that `more(xs)` in a loop that pushes to xs costs no copy. The
+// function owns any other parameter: the caller marks the argument as shared, or moves it if it is
+// the only holder.
 //
-// This analysis only affects the cost. A function marks what it keeps of a
-// borrowed parameter as it does for any variable that is not its own.
+// This analysis only affects the cost. A function marks the parts of a borrowed parameter that it
+// stores, as it does for any variable that is not its own.
 
-// borrow finds the parameters that are only read, both by the function itself
-// and by the functions that it passes them to.
+// borrow finds the parameters that are only read, both by the function itself and by the functions
+// that it passes them to.
 func (g *generator) borrow() {
 	var all []*reading
 	r := &readings{}
@@ -57,22 +56,21 @@ func (g *generator) borrow() {
 	}
 }
 
-// reading is what a function does with one of its parameters.
+// reading describes a function's use of one of its parameters.
 type reading struct {
 	param  *sema.Param
 	keeps  bool
-	handed []*sema.Param // parameters of other functions that get it
+	handed []*sema.Param // parameters of other functions that receive it
 }
 
-// readings searches a function for uses of its parameters that keep their
-// values.
+// readings searches a function for uses of its parameters that retain their values.
 type readings struct {
 	info *sema.Info
 	of   []*reading
 	in   *inspector
 }
 
-// is gives the parameter that e is, if it is one.
+// is returns the parameter that e refers to, or nil.
 func (r *readings) is(e ast.Expr) *reading {
 	for {
 		switch x := e.(type) {
@@ -92,7 +90,7 @@ func (r *readings) is(e ast.Expr) *reading {
 	}
 }
 
-// look passes over a use that only reads; whatever else e is is walked.
+// look skips a use that only reads, and walks other expressions.
 func (r *readings) look(es ...ast.Expr) {
 	for _, e := range es {
 		if e != nil && r.is(e) == nil {
@@ -114,8 +112,8 @@ func (r *readings) block(b *ast.Block) {
 	}
 }
 
-// walk visits a node and its children. A use of a parameter keeps the value
-// unless a case below says otherwise.
+// walk visits a node and its children. A use of a parameter retains the value unless a case below
+// says otherwise.
 func (r *readings) walk(n ast.Node) { r.in.look(n) }
 
 func (r *readings) visit(n ast.Node) bool {
@@ -175,8 +173,8 @@ func (r *readings) match(x *ast.MatchExpr) {
 	}
 }
 
-// call looks at the arguments of a call; it says whether they must still be
-// walked like any expression.
+// call handles the arguments of a call. It reports whether they must still be walked like any
+// expression.
 func (r *readings) call(e ast.Expr, recv ast.Expr, args []*ast.Arg) bool {
 	c := r.info.Call(e)
 	if c == nil || c.Fn == nil || c.Kind != sema.CallFunction && c.Kind != sema.CallTool || c.Fn.MutSelf {

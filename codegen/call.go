@@ -7,9 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// call generates a Call or MethodCall as sema has resolved it. recv is the
-// receiver's expression and p the value piped into the call; each is nil when
-// there is none.
+// call generates a Call or MethodCall as resolved by sema. recv is the receiver's expression and p
+// the value piped into the call. Each may be nil.
 func (f *builder) call(e ast.Expr, args []*ast.Arg, recv ast.Expr, p *piped, hint int) val {
 	c := f.info.Call(e)
 	if c == nil {
@@ -47,8 +46,7 @@ func (f *builder) methodCall(e *ast.MethodCall, hint int) val {
 	return f.call(e, e.Args, e.Recv, f.takePiped(e), hint)
 }
 
-// window gives the first register of a call's window: the register where the
-// result is wanted, if that is the top of the stack.
+// window returns the first register of a call's window: hint, if it is the top of the stack.
 func (f *builder) window(hint int) int {
 	if hint >= 0 && hint == f.top-1 && !f.isVar[hint] {
 		return hint
@@ -56,14 +54,14 @@ func (f *builder) window(hint int) int {
 	return f.alloc()
 }
 
-// result frees a window but for its result.
+// result frees a window except its result.
 func (f *builder) result(w int, c ir.Class) val {
 	f.free(w + 1)
 	return val{reg: w, class: c, owned: true}
 }
 
-// callFunction calls a declared function, native or effect. A mutating method
-// works on the receiver's place (place.go).
+// callFunction calls a declared function, native or effect. A mutating method works on the
+// receiver's place (place.go).
 func (f *builder) callFunction(in arguments, t types.Type, hint int) val {
 	fn := in.call.Fn
 	if fn.MutSelf && in.recv != nil && !isReference(f.resultType(in.recv)) {
@@ -82,8 +80,8 @@ func (f *builder) callFunction(in arguments, t types.Type, hint int) val {
 	return v
 }
 
-// givesOption says whether the callee may return an Option that it has made
-// without knowing the type of its value.
+// givesOption reports whether the callee may return an Option that it created without knowing the
+// type of its value.
 func (f *builder) givesOption(in arguments) bool {
 	if in.call.Kind == sema.CallAnyMethod {
 		return f.g.dynamic.optional[in.call.Name]
@@ -93,7 +91,7 @@ func (f *builder) givesOption(in arguments) bool {
 
 func isOption(t types.Type) bool { _, ok := types.Resolve(t).(*types.Option); return ok }
 
-// windowClasses are the classes in which a function takes its arguments.
+// windowClasses returns the classes of a function's arguments.
 func (g *generator) windowClasses(fn *sema.Function) []ir.Class {
 	if fn.Native == "" && fn.Effect == "" {
 		return g.signatureOf(fn).params
@@ -148,7 +146,7 @@ func (f *builder) invoke(fn *sema.Function, w int) val {
 	return f.result(w, f.g.signatureOf(fn).result)
 }
 
-// allFull are the classes of a call whose callee is found at run time.
+// allFull returns the classes of a call whose callee is found at run time.
 func allFull(n int) []ir.Class {
 	cs := make([]ir.Class, n)
 	for i := range cs {
@@ -171,8 +169,8 @@ func (f *builder) callValue(callee ast.Expr, in arguments, hint int) val {
 	return f.result(w, ir.Full)
 }
 
-// callAnyMethod calls a method that is found at run time. A method that may
-// change its receiver works on the receiver's place, if it has one.
+// callAnyMethod calls a method that is found at run time. A method that may change its receiver
+// works on the receiver's place, if it has one.
 func (f *builder) callAnyMethod(in arguments, hint int) val {
 	if f.g.dynamic.mutating[in.call.Name] && f.isPlace(in.recv) {
 		return f.callMutating(in, types.Any, hint)
@@ -186,7 +184,7 @@ func (f *builder) callAnyMethod(in arguments, hint int) val {
 	return v
 }
 
-// invokeNamed emits the call of a method found at run time.
+// invokeNamed emits the call of a method that is found at run time.
 func (f *builder) invokeNamed(in arguments, w int) val {
 	f.emit(ir.OpCallMethod, w, len(in.call.Args), 0, f.g.stringConst(in.call.Name))
 	return f.result(w, ir.Full)

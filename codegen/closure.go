@@ -9,10 +9,10 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// closure makes a closure value: a function over copies of the immutable
-// variables and over the cells of the mutable ones that it uses.
+// closure creates a closure value: a function over copies of the immutable variables and over the
+// cells of the mutable variables that it uses.
 func (f *builder) closure(e *ast.Closure, hint int) val {
-	if f.dead { // nobody makes it
+	if f.dead { // unreachable
 		return val{reg: f.target(hint), class: ir.Full, owned: true}
 	}
 	c := f.info.Closure(e)
@@ -25,9 +25,8 @@ func (f *builder) closure(e *ast.Closure, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// capture puts the captures of a closure into the next registers, copies of the
-// immutable variables and the cells of the mutable ones, and gives the first
-// register.
+// capture puts the captures of a closure into the next registers, copies of the immutable variables
+// and the cells of the mutable ones, and returns the first register.
 func (f *builder) capture(captures []*sema.Local) (base int) {
 	base = f.top
 	for _, l := range captures {
@@ -44,7 +43,7 @@ func (f *builder) capture(captures []*sema.Local) (base int) {
 	return base
 }
 
-// closureOver makes the closure of function n over count registers from base.
+// closureOver creates the closure of function n over count registers from base.
 func (f *builder) closureOver(d, base, count, n int) {
 	if count == 0 {
 		f.emit(ir.OpLoadFunction, d, 0, 0, int32(n))
@@ -53,7 +52,7 @@ func (f *builder) closureOver(d, base, count, n int) {
 	f.emit(ir.OpNewClosure, d, base, count, int32(n))
 }
 
-// closureName numbers the closures of a function, for traces.
+// closureName returns a numbered name for a closure, for traces.
 func (f *builder) closureName() string {
 	f.inner.closures++
 	return fmt.Sprintf("%s closure %d", f.out.Name, f.inner.closures)
@@ -101,22 +100,21 @@ func (g *generator) closureCode(n int, info *sema.Info, name string, e *ast.Clos
 	})
 }
 
-// checkParam checks against t the value in a parameter's register, which may be
-// of any type.
+// checkParam checks that the value in a parameter's register, which may have any type, is a t.
 func (f *builder) checkParam(r int, t types.Type) {
 	if t = types.Resolve(t); relies(t) {
 		f.move(r, ir.Full, f.boxed(f.fromAny(val{reg: r, class: ir.Full}, t, r), r))
 	}
 }
 
-// relies says that code takes values of a type as what they are, unlooked at.
+// relies reports whether code uses values of a type without checking them.
 func relies(t types.Type) bool {
 	_, erased := t.(*types.Param)
 	return !erased && !types.IsAny(t)
 }
 
-// adapter gives a function of abi full that does what fn does, for use as a
-// value: fn itself when its abi is full.
+// adapter returns a function with the ABI full that does the same as fn, for use as a value. It is
+// fn itself if its ABI is full.
 func (g *generator) adapter(fn *sema.Function) int {
 	if g.p.CallsUntyped && !fn.Info.Library && g.unchecked(fn) {
 		return g.partAdapter(part{fn: fn, params: len(fn.Params), mutself: fn.MutSelf, checked: true})
@@ -134,9 +132,9 @@ func (g *generator) adapter(fn *sema.Function) int {
 	return n
 }
 
-// part names an adapter that takes only the first parameters, and may give its
-// receiver back as a mutating method does. A checked adapter accepts values of
-// any type, and checks those behind the receiver.
+// part identifies an adapter that accepts only the first parameters, and may return its receiver as
+// a mutating method does. A checked adapter accepts values of any type, and checks those after the
+// receiver.
 type part struct {
 	fn      *sema.Function
 	params  int
@@ -144,8 +142,8 @@ type part struct {
 	checked bool
 }
 
-// partAdapter gives an adapter that takes the first arguments and fills in the
-// defaults of the others.
+// partAdapter returns an adapter that accepts the first arguments and fills in the defaults of the
+// others.
 func (g *generator) partAdapter(key part) int {
 	if i, ok := g.adapters[key]; ok {
 		return i
@@ -156,9 +154,8 @@ func (g *generator) partAdapter(key part) int {
 	return i
 }
 
-// adapt generates function i: it calls p's function with its own arguments and
-// the defaults of the rest. A receiver that the call may change is given back,
-// also when the call ends by an error.
+// adapt generates function i: it calls p's function with its own arguments and the defaults of the
+// rest. A receiver that the call may change is returned, also after an error.
 func (g *generator) adapt(i int, p part) {
 	fn, count := p.fn, p.params
 	s := signature{result: ir.Full, abi: ir.FullABI}

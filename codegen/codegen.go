@@ -1,13 +1,12 @@
-// Package codegen turns a checked program into IR; its API promises nothing. It
-// comes after sema and before the VM (or the file that holds the IR), performs
-// no IO, and gives the same bytes for the same program.
+// Package codegen generates IR from a checked program. Its API is not covered by the compatibility
+// promise. It runs after sema and before the VM (or the file that stores the IR), performs no IO,
+// and generates the same bytes for the same program.
 //
-// Invariants. Every variable has one register, one cell, or one place in the
-// function's spill block, of one class for its whole life. Temporaries are a
-// stack above the variables. When a use of a variable copies its value, the
-// value is marked as shared; every mutation walks from the variable through
-// Own. Sema has refused everything that cannot be generated: meeting such code
-// here is our bug and panics.
+// Invariants: Every variable has one register, one cell, or one slot in the function's spill block,
+// with one class for its whole life. Temporaries are a stack above the variables. If a use of a
+// variable copies its value, the value is marked as shared; every mutation walks from the variable
+// through Own. Sema has rejected everything that cannot be generated: such code here is a bug, and
+// panics.
 package codegen
 
 import (
@@ -21,28 +20,28 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// ManifestData is the part of the manifest that a program carries with it, as
-// plain data. Hosts and connections are found by the name of their section.
+// ManifestData is the part of the manifest that a program contains, as plain data. Hosts and
+// connections are found by the name of their section.
 type ManifestData struct {
 	Connections []ir.Connection
 	Hosts       []ManifestHost
 	Servers     []ir.Server
 	AppTools    []ir.AppTool
-	Called      bool // tools are made of the program's functions: see ir.Application
-	Debugged    bool // for a debugger, which wants to know of errors that do not leave their function
+	Called      bool // the program's functions are used as tools: see ir.Application
+	Debugged    bool // for a debugger, which reports errors that do not leave their function
 	Limits      ir.Limits
 }
 
-// ManifestHost is a [hosts.X] section in the form of an ir.Host; values in the
-// host's declaration override it.
+// ManifestHost is a [hosts.X] section in the form of an ir.Host. Values in the host's declaration
+// override it.
 type ManifestHost struct {
 	Section        string
 	Params, Config json.RawMessage
 }
 
-// Generate makes the IR of a program that sema has checked without errors. The
-// IR passes ir.Verify. The only diagnostics are about limits of the machine: a
-// function that needs too many registers at once.
+// Generate generates the IR of a program that sema has checked without errors. The IR passes
+// ir.Verify. The only diagnostics are about limits of the machine: a function that needs too many
+// registers at a time.
 func Generate(p *sema.Program, m ManifestData) (*ir.Program, diag.List) {
 	out := &ir.Program{Version: ir.Version, Name: p.Name, Connections: m.Connections, Servers: m.Servers, Application: ir.Application{AppTools: m.AppTools}, Limits: m.Limits, Entry: -1}
 	g := &generator{
@@ -56,8 +55,8 @@ func Generate(p *sema.Program, m ManifestData) (*ir.Program, diag.List) {
 	return g.out, g.diags
 }
 
-// generator is the state that the whole program shares: the tables under
-// construction, and the index of each thing in them.
+// generator is the state of the whole program: the tables under construction, and the index of each
+// element in them.
 type generator struct {
 	p        *sema.Program
 	manifest ManifestData
@@ -67,23 +66,22 @@ type generator struct {
 	pool
 	types   typeTable
 	numbers numbers
-	files   map[string]int // by name: a library file can come in parts
+	files   map[string]int // by name: a library file can have several parts
 
 	dynamic dynamic
-	// borrowed says which parameters are only read (borrow.go).
+	// borrowed reports which parameters are only read (borrow.go).
 	borrowed map[*sema.Param]bool
 	adapters map[any]int
 
-	// code and positions are memory for the next function; they are copied when
-	// its size is known.
+	// code and positions are memory for the next function. They are copied when its size is known.
 	code      []ir.Instr
 	positions []ir.Position
 
-	// queue holds what has an index and waits for its code.
+	// queue holds functions that generate the code of reserved indices.
 	queue []func()
 }
 
-// numbers say where each declaration stands in its table.
+// numbers holds the index of each declaration in its table.
 type numbers struct {
 	functions map[*sema.Function]int
 	pipelines map[*sema.Pipeline]int // among the functions
@@ -98,11 +96,11 @@ func newNumbers() numbers {
 		map[*sema.Tool]int{}, map[*sema.Store]int{}}
 }
 
-// dynamic gives the properties that at least one method of a name has, for
-// names that calls look up at run time.
+// dynamic holds properties that at least one method with a name has, for names that calls look up
+// at run time.
 type dynamic struct {
-	mutating map[string]bool // it changes what it is called on
-	optional map[string]bool // it gives an Option
+	mutating map[string]bool // it changes its receiver
+	optional map[string]bool // it returns an Option
 }
 
 func (g *generator) program() {
@@ -128,7 +126,7 @@ func (g *generator) program() {
 		}
 	}
 	g.tests()
-	for n := -1; n != len(g.out.Types); { // what calls a method may need further types
+	for n := -1; n != len(g.out.Types); { // a call of a method may need further types
 		n = len(g.out.Types)
 		g.methods()
 		g.drain()
@@ -138,7 +136,7 @@ func (g *generator) program() {
 	}
 }
 
-// reserve makes room for a function whose code follows.
+// reserve reserves an index for a function whose code is generated later.
 func (g *generator) reserve() int {
 	g.out.Functions = append(g.out.Functions, ir.Function{})
 	return len(g.out.Functions) - 1
@@ -147,7 +145,7 @@ func (g *generator) reserve() int {
 // later queues the code of a reserved function.
 func (g *generator) later(f func()) { g.queue = append(g.queue, f) }
 
-// drain generates what is queued, and what that queues in turn.
+// drain runs the queue until it is empty.
 func (g *generator) drain() {
 	for len(g.queue) > 0 {
 		f := g.queue[0]
@@ -171,7 +169,7 @@ func (g *generator) file(info *sema.Info) int {
 	return n
 }
 
-// bug stops on a tree that sema should not have let through.
+// bug panics because of a tree that sema should have rejected.
 func bug(info *sema.Info, at source.Span, format string, args ...any) {
 	place := ""
 	if info != nil {
@@ -180,7 +178,7 @@ func bug(info *sema.Info, at source.Span, format string, args ...any) {
 	panic("codegen: " + place + fmt.Sprintf(format, args...))
 }
 
-// unparen looks through parentheses that convert nothing.
+// unparen removes parentheses without a conversion.
 func unparen(info *sema.Info, e ast.Expr) ast.Expr {
 	for {
 		p, ok := e.(*ast.ParenExpr)

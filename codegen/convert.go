@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// convert takes the steps from one type to another that Info.Conv names.
+// convert generates the conversion steps from one type to another, as listed at Info.Conv.
 func (f *builder) convert(v val, from, to types.Type, hint int) val {
 	from, to = types.Resolve(from), types.Resolve(to)
 	switch {
@@ -37,7 +37,7 @@ func optionDepth(t types.Type) int {
 	}
 }
 
-// some makes Some(v) of a v of type t: v itself where it cannot be nil.
+// some returns Some(v) of a v of type t: v itself if it cannot be nil.
 func (f *builder) some(v val, t types.Type, hint int) val {
 	v = f.boxed(v, hint)
 	if !boxable(t) {
@@ -49,7 +49,7 @@ func (f *builder) some(v val, t types.Type, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// toAny takes the boxes of nested Options off: Any never shows one.
+// toAny removes the boxes of nested Options, because an Any never contains one.
 func (f *builder) toAny(v val, from types.Type) val {
 	o, ok := from.(*types.Option)
 	if !ok {
@@ -87,8 +87,8 @@ func (f *builder) fromAny(v val, to types.Type, hint int) val {
 	return v.in(d)
 }
 
-// flat removes the box of a Some from a value whose user sees it as an Any or
-// an Option<Any>, while its maker saw it as an Option of a certain type.
+// flat removes the box of a Some from a value that the caller uses as an Any or an Option<Any>,
+// while the callee created it as an Option of a specific type.
 func (f *builder) flat(v val, t types.Type) val {
 	if !types.IsAny(t) || v.class != ir.Full {
 		return v

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 )
 
-// TestCopies bounds how often a program copies a container: one that is only
-// read, moved or built up in place is never copied, however long the loop.
+// TestCopies checks how often a program copies a container: one that is only read, moved or built
+// up in place is never copied, however long the loop.
 func TestCopies(t *testing.T) {
 	for _, c := range []struct {
 		name, code string

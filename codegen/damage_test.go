@@ -17,10 +17,9 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestDamagedPrograms changes instructions of the archives' programs, as
-// generated and as optimised. A changed program that the verifier does not
-// refuse may run, fail as programs do, or be found broken while it runs; it
-// must not damage the machine.
+// TestDamagedPrograms changes instructions of the archives' programs, as generated and as
+// optimised. A changed program that the verifier accepts may run, fail like other programs, or be
+// detected as broken at run time; it must not damage the machine.
 func TestDamagedPrograms(t *testing.T) {
 	ran := 0
 	for n, encoded := range encodedPrograms(t) {
@@ -34,7 +33,7 @@ func TestDamagedPrograms(t *testing.T) {
 	}
 }
 
-// FuzzDamagedPrograms does so with new seeds.
+// FuzzDamagedPrograms is TestDamagedPrograms with new seeds.
 func FuzzDamagedPrograms(f *testing.F) {
 	all := encodedPrograms(f)
 	f.Add(uint64(1))
@@ -43,8 +42,7 @@ func FuzzDamagedPrograms(f *testing.F) {
 	})
 }
 
-// encodedPrograms gives the archives' programs that have a main, each as
-// generated and as optimised.
+// encodedPrograms returns the archives' programs with a main, each as generated and as optimised.
 func encodedPrograms(t testing.TB) (all [][]byte) {
 	paths, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(paths) == 0 {
@@ -69,7 +67,7 @@ func encodedPrograms(t testing.TB) (all [][]byte) {
 	return all
 }
 
-// damaged damages a program and runs it; it gives 1 when the verifier let it pass.
+// damaged damages a program and runs it. It returns 1 if the verifier accepted it.
 func damaged(t *testing.T, encoded []byte, r *rand.Rand) (ran int) {
 	t.Helper()
 	p, err := ir.Decode(encoded)
@@ -86,7 +84,7 @@ func damaged(t *testing.T, encoded []byte, r *rand.Rand) (ran int) {
 	return 1
 }
 
-// damage changes some instructions and says which.
+// damage changes some instructions and returns which.
 func damage(p *ir.Program, r *rand.Rand) (what string) {
 	for range 1 + r.IntN(2) {
 		f := &p.Functions[r.IntN(len(p.Functions))]
@@ -115,7 +113,7 @@ func damage(p *ir.Program, r *rand.Rand) (what string) {
 	return what
 }
 
-// runDamaged gives how the machine broke, nil when it did not.
+// runDamaged returns how the machine broke, or nil.
 func runDamaged(p *ir.Program) (broken error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -126,7 +124,7 @@ func runDamaged(p *ir.Program) (broken error) {
 	c.MaxStack = 1 << 14
 	m, err := vm.New(c)
 	if err != nil {
-		return nil // it is refused
+		return nil // the verifier rejected it
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
 	defer cancel()
@@ -136,7 +134,7 @@ func runDamaged(p *ir.Program) (broken error) {
 	switch {
 	case err == nil, errors.As(err, &uncaught), errors.As(err, &missing), ctx.Err() != nil:
 		return nil
-	case errors.Is(err, errTestRefused): // an effect that no program of the archives asks for
+	case errors.Is(err, errTestRefused): // an effect that no program of the archives uses
 		return nil
 	}
 	return err

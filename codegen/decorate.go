@@ -7,15 +7,14 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Decorators. The own code of a decorated function is a separate function,
-// inner. Callers call an outer function: it passes a closure that calls inner
-// to the decorators, each of which is a library function around the next
-// (stdlib/decorate.conc). Agents and hosts name a function that wraps a call in
-// their decorators; the library calls it.
+// Decorators. The code of a decorated function is a separate function, inner. Callers call an outer
+// function: it passes a closure that calls inner to the decorators, each of which is a library
+// function around the next (stdlib/decorate.conc). Agents and hosts refer to a function that wraps
+// a call in their decorators, which the library calls.
 
-// decorators gives a function of abi full that runs its first parameter, call,
-// within the decorators; shown and key describe the call to them. The call itself is within a
-// function that says onUnknown, if that is anything.
+// decorators returns a function with the ABI full that runs its first parameter, call, inside the
+// decorators; shown and key describe the call to them. If onUnknown is set, the call is in a
+// function with that policy.
 func (g *generator) decorators(info *sema.Info, name string, at source.Pos, ds []*sema.Decoration, onUnknown string) int {
 	n := g.reserve()
 	g.later(func() {
@@ -34,10 +33,10 @@ func (g *generator) decorators(info *sema.Info, name string, at source.Pos, ds [
 	return n
 }
 
-// around are the registers of what decorators get.
+// around are the registers of the decorators' arguments.
 type around struct{ call, shown, key int }
 
-// marked makes a closure that makes the call, in a function that says onUnknown.
+// marked creates a closure that makes the call in a function with the policy onUnknown.
 func (f *builder) marked(name, onUnknown string, call int) int {
 	g, n, info, pos := f.g, f.g.reserve(), f.info, f.pos
 	g.later(func() {
@@ -56,7 +55,7 @@ func (f *builder) marked(name, onUnknown string, call int) int {
 	return c
 }
 
-// called calls the closure in a register, and gives the register of what it gives.
+// called calls the closure in a register, and returns the register of its result.
 func (f *builder) called(closure int) int {
 	w := f.alloc()
 	f.emit(ir.OpMove, w, closure, 0, 0)
@@ -64,7 +63,7 @@ func (f *builder) called(closure int) int {
 	return w
 }
 
-// decorated makes the call within all decorators, and returns what they give.
+// decorated makes the call inside all decorators, and returns their result.
 func (f *builder) decorated(name string, ds []*sema.Decoration, x around) {
 	if len(ds) == 0 {
 		f.emit(ir.OpReturn, f.called(x.call), 0, 0, 0)
@@ -76,7 +75,7 @@ func (f *builder) decorated(name string, ds []*sema.Decoration, x around) {
 	f.emit(ir.OpReturn, f.decorate(name, ds[0], x), 0, 0, 0)
 }
 
-// wrapped makes a closure that makes the call within one decorator.
+// wrapped creates a closure that makes the call inside one decorator.
 func (f *builder) wrapped(name string, d *sema.Decoration, x around) int {
 	g, n, info, pos := f.g, f.g.reserve(), f.info, f.pos
 	g.later(func() {
@@ -98,14 +97,14 @@ func (f *builder) wrapped(name string, d *sema.Decoration, x around) int {
 	return c
 }
 
-// captured puts captured value i into a register.
+// captured loads captured value i into a register.
 func (f *builder) captured(i int) int {
 	r := f.alloc()
 	f.emit(ir.OpCaptured, r, i, 0, 0)
 	return r
 }
 
-// decorate calls one decorator's function and gives the register of its result.
+// decorate calls one decorator's function and returns the register of its result.
 func (f *builder) decorate(name string, d *sema.Decoration, x around) int {
 	w := f.alloc()
 	classes := f.g.windowClasses(d.Fn)
@@ -121,13 +120,13 @@ func (f *builder) decorate(name string, d *sema.Decoration, x around) int {
 		f.move(r, classes[sema.OwnParam+i], f.constant(v, d.Fn.Params[sema.OwnParam+i].Type, -1))
 		f.free(r + 1)
 	}
-	if own := d.Fn.Params[sema.OwnParam:]; len(own) > len(d.Args) { // the type of what is kept
+	if own := d.Fn.Params[sema.OwnParam:]; len(own) > len(d.Args) { // the type of the stored values
 		f.kept(d.Kept, f.alloc())
 	}
 	return f.boxed(f.invoke(d.Fn, w), -1).reg
 }
 
-// kept puts a type into register r, nil for none.
+// kept loads a type into register r, or nil.
 func (f *builder) kept(t types.Type, r int) {
 	if t == nil {
 		f.emit(ir.OpLoadNil, r, 0, 0, 0)
@@ -136,8 +135,8 @@ func (f *builder) kept(t types.Type, r int) {
 	f.emit(ir.OpLoadType, r, 0, 0, int32(f.g.typeIndex(t)))
 }
 
-// decoratedFunction generates the function that callers of a decorated function
-// call. The decorated function's own code is function inner.
+// decoratedFunction generates the function that callers of a decorated function call. The decorated
+// function's own code is function inner.
 func (g *generator) decoratedFunction(n, inner int, fn *sema.Function) {
 	s := g.signatureOf(fn)
 	ds := fn.Decorations
@@ -161,8 +160,8 @@ func (g *generator) decoratedFunction(n, inner int, fn *sema.Function) {
 	})
 }
 
-// innerCall gives the function of a closure that calls function n, of signature
-// s, with the captured values.
+// innerCall returns the function of a closure that calls function n, with signature s, with the
+// captured values.
 func (g *generator) innerCall(info *sema.Info, name string, at source.Pos, n int, s signature) int {
 	i := g.reserve()
 	g.later(func() {
@@ -183,9 +182,8 @@ func (g *generator) innerCall(info *sema.Info, name string, at source.Pos, n int
 	return i
 }
 
-// shown makes a map of a function's arguments by name, for the decorators that
-// look at them. The arguments are in the registers from base on. The receiver
-// of a tool's function is left out.
+// shown creates a map of a function's arguments by name, for the decorators that use them. The
+// arguments are in the registers from base on. The receiver of a tool's function is omitted.
 func (f *builder) shown(ds []*sema.Decoration, fn *sema.Function, base int) int {
 	needed := false
 	for _, d := range ds {
@@ -211,8 +209,8 @@ func (f *builder) shown(ds []*sema.Decoration, fn *sema.Function, base int) int 
 	return m
 }
 
-// decoratedStage gives the value of a decorated stage. The stage's body is a
-// closure over its surroundings that takes the stage's parameters.
+// decoratedStage returns the value of a decorated stage. The stage's body is a closure that has the
+// stage's parameters.
 func (f *builder) decoratedStage(x *pipe, s, before *sema.Stage) val {
 	in := f.top
 	for i, q := range s.Params {
@@ -243,8 +241,8 @@ func (f *builder) decoratedStage(x *pipe, s, before *sema.Stage) val {
 	return val{reg: f.decorate(name, s.Decorations[0], a), class: ir.Full, owned: true}
 }
 
-// stageKey makes the key that distinguishes runs of a stage: its inputs, from
-// register in on, and the surrounding variables that it uses.
+// stageKey creates the key that distinguishes runs of a stage: its inputs, from register in on, and
+// the surrounding variables that it uses.
 func (f *builder) stageKey(s *sema.Stage, in int) int {
 	d := f.alloc()
 	base := f.top
@@ -264,8 +262,8 @@ func (f *builder) stageKey(s *sema.Stage, in int) int {
 	return d
 }
 
-// stageCall gives the function of a closure that calls the last captured value
-// with the n captured before it.
+// stageCall returns the function of a closure that calls the last captured value with the n
+// captured before it.
 func (g *generator) stageCall(info *sema.Info, name string, at source.Pos, n int) int {
 	i := g.reserve()
 	g.later(func() {
@@ -284,8 +282,8 @@ func (g *generator) stageCall(info *sema.Info, name string, at source.Pos, n int
 	return i
 }
 
-// stageClosure makes the closure of a stage's body. It captures the values that
-// the surrounding variables have when the stage starts.
+// stageClosure creates the closure of a stage's body. It captures the values that the surrounding
+// variables have when the stage starts.
 func (f *builder) stageClosure(d int, s *sema.Stage) {
 	base := f.capture(s.Body.Captures)
 	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.out.Name, f.pos

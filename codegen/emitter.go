@@ -5,33 +5,34 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// emitter is where instructions go: a function's own block, or a handler's.
+// emitter appends instructions to a function's own block, or to a handler's.
 type emitter struct {
 	blk *ir.Block
-	// dead says that control does not reach the next instruction; nothing is
-	// emitted until a label is.
+	// dead reports that the next instruction is unreachable. Nothing is emitted until a label
+	// lands.
 	dead bool
-	// landed is where the last label was put.
+	// landed is the index of the last label.
 	landed int
 
-	// pos is the source position of what is being generated; placed is the
-	// position of the last instruction, in the block placedIn.
+	// pos is the source position of the code being generated. placed is the position of the last
+	// instruction, in the block placedIn.
 	pos, placed source.Pos
 	placedIn    *ir.Block
 	places      source.Cursor
-	// foreign counts the enclosing expressions that belong to other files;
-	// meanwhile the position stays that of the expression which needs them.
+	// foreign counts the enclosing expressions that belong to other files. While it is not 0, the
+	// position is that of the expression that needs them.
 	foreign int
 }
 
-// redirect lets instructions go to another block, and gives the way back.
+// redirect directs instructions to another block, and returns a function that restores the previous
+// one.
 func (f *emitter) redirect(b *ir.Block) (back func()) {
 	blk, dead, landed := f.blk, f.dead, f.landed
 	f.blk, f.dead, f.landed = b, false, -1
 	return func() { f.blk, f.dead, f.landed = blk, dead, landed }
 }
 
-// label is a place further on in the block that jumps lead to.
+// label is the target of forward jumps.
 type label struct{ from []int }
 
 // jump emits a jump op to l.
@@ -51,8 +52,8 @@ func (f *emitter) jumpK(op ir.Op, a int, n int16, l *label) {
 	f.emitBC(op, a, n, 0)
 }
 
-// land puts l here: the next instruction is reachable if anything jumps to l. A
-// jump that would only lead to the next instruction is removed.
+// land sets l to the next instruction, which is reachable if anything jumps to l. A jump that would
+// only lead to the next instruction is removed.
 func (f *emitter) land(l *label) {
 	if n := len(l.from) - 1; n >= 0 && l.from[n] == f.next()-1 && f.blk.Code[l.from[n]].Op == ir.OpJump && f.landed != f.next() {
 		l.from = l.from[:n]
@@ -67,7 +68,7 @@ func (f *emitter) land(l *label) {
 	}
 }
 
-// emit appends an instruction unless control cannot reach it.
+// emit appends an instruction unless it is unreachable.
 func (f *emitter) emit(op ir.Op, a, b, c int, imm int32) {
 	if f.dead {
 		return
@@ -88,7 +89,7 @@ func (f *emitter) emitBC(op ir.Op, a int, bc int16, imm int32) {
 	f.blk.Code = append(f.blk.Code, i)
 }
 
-// place notes the source position of the next instruction when it changes.
+// place records the source position of the next instruction if it changes.
 func (f *emitter) place() {
 	if f.pos == f.placed && f.blk == f.placedIn {
 		return
@@ -102,7 +103,7 @@ func (f *emitter) place() {
 	f.blk.Positions = append(ps, ir.Position{PC: len(f.blk.Code), Line: p.Line, Column: p.Column})
 }
 
-// at sets the place for what f generates and gives the way back.
+// at sets the position of the next instructions and returns a function that restores it.
 func (f *emitter) at(p source.Pos) func() {
 	old := f.pos
 	if f.foreign == 0 {
@@ -111,10 +112,10 @@ func (f *emitter) at(p source.Pos) func() {
 	return func() { f.pos = old }
 }
 
-// next is the index of the next instruction.
+// next returns the index of the next instruction.
 func (f *emitter) next() int { return len(f.blk.Code) }
 
-// here moves the place on within the expression under way.
+// here updates the position in the current expression.
 func (f *emitter) here(p source.Pos) {
 	if f.foreign == 0 {
 		f.pos = p
@@ -130,8 +131,8 @@ func (f *emitter) takeBack() {
 	}
 }
 
-// catch makes the instructions from `from` to `to` a region whose errors come
-// here, in register r; it says whether the region has any instructions.
+// catch makes the instructions from `from` to `to` a region whose errors are handled here, in
+// register r. It reports whether the region has any instructions.
 func (f *emitter) catch(from, to, r int) bool {
 	if from == to {
 		return false

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// expr generates e without its conversion. The result is in hint when that was
-// convenient. Control forms without a value give nil.
+// expr generates e without its conversion. The result is in hint if that was convenient. Control
+// forms without a value return nil.
 func (f *builder) expr(e ast.Expr, hint int) val {
 	defer f.at(e.Span().Start)()
 	switch e := e.(type) {
@@ -66,7 +66,7 @@ func (f *builder) expr(e ast.Expr, hint int) val {
 	return f.control(e, hint)
 }
 
-// control generates what steers the program or has effects.
+// control generates expressions with control flow or effects.
 func (f *builder) control(e ast.Expr, hint int) val {
 	switch e := e.(type) {
 	case *ast.IfExpr:
@@ -96,13 +96,13 @@ func (f *builder) control(e ast.Expr, hint int) val {
 		return f.nilValue(hint)
 	case *ast.ReturnExpr, *ast.BreakExpr, *ast.ContinueExpr, *ast.ThrowExpr:
 		f.discard(e)
-		return val{reg: f.target(hint), class: ir.Full, owned: true} // never reached
+		return val{reg: f.target(hint), class: ir.Full, owned: true} // unreachable
 	}
 	bug(f.info, e.Span(), "%T cannot be generated", e)
 	return val{}
 }
 
-// discard generates e for its effects alone.
+// discard generates e for its effects.
 func (f *builder) discard(e ast.Expr) {
 	defer f.at(e.Span().Start)()
 	defer f.free(f.top)
@@ -138,8 +138,8 @@ func (f *builder) discard(e ast.Expr) {
 	}
 }
 
-// dropNil removes the nil that stands for the value of what has just been
-// generated, when nothing uses it and nothing jumps behind it.
+// dropNil removes the nil that was just generated as a value, if nothing uses it and nothing jumps
+// to the next instruction.
 func (f *builder) dropNil(v val) {
 	last := f.next() - 1
 	if f.dead || last < 0 || f.landed == f.next() || f.isVar[v.reg] {
@@ -151,7 +151,7 @@ func (f *builder) dropNil(v val) {
 	f.takeBack()
 }
 
-// path generates what a name stands for.
+// path generates the value that a name refers to.
 func (f *builder) path(e *ast.PathExpr, hint int) val {
 	switch o := f.info.Object(e).(type) {
 	case *sema.Local:
@@ -198,7 +198,7 @@ func (f *builder) isNone(e *ast.PathExpr) bool {
 	return ok && v.Variant == nil && v.Name == "None"
 }
 
-// rangeExpr makes a Range value.
+// rangeExpr creates a Range value.
 func (f *builder) rangeExpr(e *ast.RangeExpr, hint int) val {
 	lo := f.operand(e.Lo, e.Hi)
 	hi := f.operand(e.Hi)
@@ -243,7 +243,7 @@ func (f *builder) cast(e *ast.Cast, hint int) val {
 
 var fieldOps = map[ir.Class]ir.Op{ir.Full: ir.OpField, ir.Int: ir.OpFieldInt, ir.Float: ir.OpFieldFloat, ir.Bool: ir.OpFieldBool}
 
-// readField reads slot n of a block in class c; what it gives is the block's.
+// readField reads slot n of a block in class c. The block still holds the value.
 func (f *builder) readField(o val, n int, c ir.Class, hint int) val {
 	d := f.target(hint)
 	f.emit(fieldOps[c], d, o.reg, n, 0)

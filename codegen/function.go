@@ -14,7 +14,7 @@ import (
 // builder is one function under construction.
 type builder struct {
 	g *generator
-	// info describes the expressions under way, home the function's own file.
+	// info describes the current expressions, home is the function's own file.
 	info, home *sema.Info
 	out        ir.Function
 	emitter
@@ -26,7 +26,7 @@ type builder struct {
 	names names
 
 	leave leave
-	// depth counts the regions and handlers around.
+	// depth is the number of enclosing regions and handlers.
 	depth int
 	// moving is the use of a variable that an assignment of it consumes.
 	moving *ast.PathExpr
@@ -37,28 +37,28 @@ type builder struct {
 	tries map[*ast.TryExpr]*try
 	seen  seen
 	inner inner
-	// keepsSelf says that the frame's first register is given back.
+	// keepsSelf reports that the frame's first register is returned.
 	keepsSelf bool
 }
 
-// seen is what has been found of the tree, since it is asked for again.
+// seen caches results of analyses of the tree.
 type seen struct {
 	touched map[ast.Node]*touch  // what nodes change (touch.go)
 	uses    map[*ast.Block]*uses // lastuse.go
 }
 
-// inner counts the functions that are named after the one around them.
+// inner counts the functions that are named after the enclosing one.
 type inner struct{ closures, bodies int }
 
-// signature is how a function is called.
+// signature is the calling convention of a function.
 type signature struct {
 	params []ir.Class
 	result ir.Class
 	abi    ir.ABI
 }
 
-// signatureOf gives a function's calling convention. A function that the VM
-// itself calls, or that has only Full registers anyway, is full.
+// signatureOf returns a function's calling convention. A function that the VM itself calls, or that
+// has only Full registers anyway, is full.
 func (g *generator) signatureOf(fn *sema.Function) signature {
 	s := signature{result: class(fn.Result), abi: ir.Typed}
 	full := fn.Tool != nil || fn == g.p.Main || fn.Async || fn.IsTest()
@@ -87,7 +87,7 @@ func (s signature) isFull() bool {
 	return s.result == ir.Full
 }
 
-// newFn starts a function. Its parameters take the registers from 1 on.
+// newFn starts a function. Its parameters are in the registers from 1 on.
 func (g *generator) newFn(info *sema.Info, name string, at source.Pos, s signature) *builder {
 	f := &builder{g: g, info: info, home: info, top: 1 + len(s.params), vars: map[*sema.Local]*variable{},
 		emitter: emitter{pos: at, places: source.Cursor{File: info.File.Source}}}
@@ -99,9 +99,8 @@ func (g *generator) newFn(info *sema.Info, name string, at source.Pos, s signatu
 	return f
 }
 
-// build generates a function into its reserved index. When its variables and
-// temporaries need more registers than there are, it is generated again with
-// its later variables in a spill block.
+// build generates a function into its reserved index. If its variables and temporaries need more
+// registers than there are, it is generated again with its later variables in a spill block.
 func (g *generator) build(n int, body func(spilled bool) *builder) {
 	mark := g.mark()
 	f := body(false)
@@ -118,13 +117,13 @@ func (g *generator) build(n int, body func(spilled bool) *builder) {
 	g.out.Functions[n] = f.out
 }
 
-// mark is where the functions and the queue stood, to generate one again.
+// mark holds the sizes of functions and queue, to generate a function again.
 type mark struct{ functions, queue int }
 
 func (g *generator) mark() mark { return mark{len(g.out.Functions), len(g.queue)} }
 
-// reset drops the functions reserved since m. Constants and types may stay:
-// each is in its table only once.
+// reset drops the functions reserved since m. Constants and types may stay: each is in its table
+// only once.
 func (g *generator) reset(m mark) {
 	g.out.Functions = g.out.Functions[:m.functions]
 	g.queue = g.queue[:m.queue]
@@ -135,8 +134,8 @@ func (g *generator) reset(m mark) {
 	}
 }
 
-// function generates a declared function. A function with decorators becomes
-// two: the one that callers call, and its own code behind it.
+// function generates a declared function. A function with decorators becomes two: the one that
+// callers call, and its own code.
 func (g *generator) function(n int, fn *sema.Function) {
 	s := g.signatureOf(fn)
 	if len(fn.Decorations) > 0 {
@@ -178,8 +177,8 @@ func (f *builder) body(b *ast.Block, result types.Type) {
 	f.giveBack(v, result)
 }
 
-// end returns where a body leaves with its value: at its closing brace or, where the value is a
-// variable, for which nothing is computed, at that.
+// end returns the position where a body returns its value: its closing brace or, if the value is a
+// variable, which needs no computation, that variable.
 func (f *builder) end(b *ast.Block) source.Pos {
 	if f.endsInVariable(b) {
 		return b.Tail.Span().Start
@@ -206,8 +205,7 @@ func (f *builder) finish() *builder {
 	return f
 }
 
-// param binds a parameter's register to its variable. A nil Local means an
-// unused parameter.
+// param binds a parameter's register to its variable. A nil Local means an unused parameter.
 func (f *builder) param(l *sema.Local, reg int, c ir.Class) {
 	f.isVar[reg] = true
 	if l == nil {

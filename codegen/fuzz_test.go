@@ -12,9 +12,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// FuzzGenerate compiles every text that the checker accepts: generation never
-// panics, and its output passes the verifier and survives its JSON, before and
-// after the passes.
+// FuzzGenerate compiles every text that the checker accepts. Generation never panics, and its
+// output passes the verifier and is the same after encoding and decoding, before and after the
+// passes.
 func FuzzGenerate(f *testing.F) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// host joins a host declaration with its manifest section: where both give a
-// value, that of the declaration wins.
+// host merges a host declaration with its manifest section. Values of the declaration override
+// those of the section.
 func (g *generator) host(h *sema.Host) ir.Host {
 	out := ir.Host{Name: h.Name, Connector: h.Connector, AppTools: appTools(h.Fields["app_tools"])}
 	for _, m := range g.manifest.Hosts {
@@ -35,7 +35,7 @@ func (g *generator) host(h *sema.Host) ir.Host {
 	return out
 }
 
-// constJSON is a constant as JSON.
+// constJSON returns a constant as JSON.
 func constJSON(v any) json.RawMessage {
 	switch v := v.(type) {
 	case []any:
@@ -74,7 +74,7 @@ func constJSON(v any) json.RawMessage {
 	return plainJSON(v)
 }
 
-// plainJSON is the JSON of a scalar or nil.
+// plainJSON returns the JSON of a scalar or nil.
 func plainJSON(v any) json.RawMessage {
 	if s, ok := v.(string); ok {
 		return ir.StringJSON(s)

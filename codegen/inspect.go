@@ -2,16 +2,15 @@ package codegen
 
 import "github.com/concerto-lang/concerto/ast"
 
-// inspect calls visit for n and, where visit returns true, for the statements
-// and expressions that run when n does, in source order. It leaves out names,
-// types, patterns and functions declared in n. Of a handler it visits not the
-// closure but its body, which runs within the listen.
+// inspect calls visit for n and, if visit returns true, for the statements and expressions that run
+// when n does, in source order. It skips names, types, patterns and functions declared in n. For a
+// handler it visits the body of the closure, which runs in the listen, instead of the closure.
 func inspect(n ast.Node, visit func(ast.Node) bool) { newInspector(visit).look(n) }
 
-// inspector calls visit as inspect does; it can be used any number of times.
+// inspector calls visit as inspect does. It can be reused.
 type inspector struct {
 	visit func(ast.Node) bool
-	next  func(ast.Node) // below, made once
+	next  func(ast.Node) // below, created once
 }
 
 func newInspector(visit func(ast.Node) bool) *inspector {
@@ -29,7 +28,7 @@ func (i *inspector) look(n ast.Node) {
 		ast.Children(n, i.next)
 		return
 	}
-	for _, f := range s.Fields { // not its path: a type's name
+	for _, f := range s.Fields { // without its path: a type's name
 		i.below(f)
 	}
 	if s.Rest != nil {

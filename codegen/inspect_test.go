@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// TestInspect: the code that runs is visited in order, handlers' bodies
-// included; names of types, patterns and nested functions are not.
+// TestInspect checks that running code is visited in order, including handlers' bodies, and names
+// of types, patterns and nested functions are not.
 func TestInspect(t *testing.T) {
 	const text = `fn main() {
     fn nested() { hidden; }

@@ -6,8 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Library functions for which the machine has an instruction. Each also exists
-// as a native with the same behaviour, so that it can be used as a value.
+// Library functions for which the machine has an instruction. Each also exists as a native with the
+// same behaviour, so that it can be used as a value.
 
 // reader is a native that reads its one argument into a register.
 type reader struct {
@@ -26,8 +26,8 @@ var readers = map[string]reader{
 	"math.sqrt":      {ir.OpSqrtFloat, ir.Float},
 }
 
-// intrinsic generates the call of a function that has an instruction; ok is
-// false for any other.
+// intrinsic generates the call of a function that has an instruction. ok is false for other
+// functions.
 func (f *builder) intrinsic(in arguments, t types.Type, hint int) (v val, ok bool) {
 	fn := in.call.Fn
 	if fn.Native == "" || in.piped != nil {
@@ -67,9 +67,8 @@ func (f *builder) intrinsic(in arguments, t types.Type, hint int) (v val, ok boo
 	return val{}, false
 }
 
-// getOr generates `m.get_or(k, d)` as `m.get(k) ?? d`, which needs no call,
-// when d is a literal and no entry can be nil or a container. Counting words
-// with it takes 20 % less time.
+// getOr generates `m.get_or(k, d)` as `m.get(k) ?? d`, which needs no call, if d is a literal and
+// no entry can be nil or a container. Counting words with it takes 20 % less time.
 func (f *builder) getOr(in arguments, t types.Type, hint int) (v val, ok bool) {
 	c := class(t)
 	if c == ir.Full && types.Resolve(t) != types.String || len(in.written) != 2 || in.written[0].Name != nil || in.written[1].Name != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// cond jumps to l when e is `when`, and else goes on.
+// cond jumps to l if e equals `when`, and otherwise continues.
 func (f *builder) cond(e ast.Expr, l *label, when bool) {
 	if let, ok := unparen(f.info, e).(*ast.LetCond); ok {
 		f.condLet(let, l, when) // its variables stay
@@ -44,8 +44,7 @@ func (f *builder) cond(e ast.Expr, l *label, when bool) {
 	}
 }
 
-// condBinary is cond for an operator that has jumps of its own; it says whether
-// e is one.
+// condBinary is cond for an operator that has its own jumps. It reports whether e is one.
 func (f *builder) condBinary(e *ast.Binary, l *label, when bool) bool {
 	switch e.Op {
 	case ast.OpAnd, ast.OpOr:
@@ -98,7 +97,7 @@ var mirrored = map[ast.Op]ast.Op{ast.OpEq: ast.OpEq, ast.OpNe: ast.OpNe, ast.OpL
 var jumpIntK = map[ast.Op]ir.Op{ast.OpEq: ir.OpJumpEqIntK, ast.OpNe: ir.OpJumpNeIntK, ast.OpLt: ir.OpJumpLtIntK,
 	ast.OpLe: ir.OpJumpLeIntK, ast.OpGt: ir.OpJumpGtIntK, ast.OpGe: ir.OpJumpGeIntK}
 
-// jumpInts jumps when `x op y` holds for two Ints.
+// jumpInts jumps if `x op y` holds for two Ints.
 func (f *builder) jumpInts(op ast.Op, e *ast.Binary, l *label) {
 	if n, ok := f.smallInt(e.Y, math.MinInt16, math.MaxInt16); ok {
 		f.jumpK(jumpIntK[op], f.operand(e.X).reg, int16(n), l)
@@ -126,8 +125,7 @@ func (f *builder) jumpInts(op ast.Op, e *ast.Binary, l *label) {
 	}
 }
 
-// jumpFloats jumps when `x op y` is equal to `when`, for two Floats. With a NaN
-// the comparison is false.
+// jumpFloats jumps if `x op y` equals `when`, for two Floats. With a NaN the comparison is false.
 func (f *builder) jumpFloats(op ast.Op, e *ast.Binary, l *label, when bool) {
 	x := f.operand(e.X, e.Y)
 	y := f.operand(e.Y)
@@ -142,7 +140,7 @@ func (f *builder) jumpFloats(op ast.Op, e *ast.Binary, l *label, when bool) {
 	}
 }
 
-// jumpEqual jumps when two values are equal, or when they are not.
+// jumpEqual jumps if two values are equal, or if they are not.
 func (f *builder) jumpEqual(e *ast.Binary, l *label, equal bool) {
 	if f.isNil(e.Y) {
 		f.jumpNil(f.full(e.X).reg, l, equal)
@@ -178,7 +176,7 @@ func (f *builder) jumpNil(reg int, l *label, isNil bool) {
 	}
 }
 
-// isNil says whether e is written as nil or None.
+// isNil reports whether e is written as nil or None.
 func (f *builder) isNil(e ast.Expr) bool {
 	switch x := unparen(f.info, e).(type) {
 	case *ast.NilLit:
@@ -189,13 +187,13 @@ func (f *builder) isNil(e ast.Expr) bool {
 	return false
 }
 
-// smallInt gives the value of e when it is an Int known now, between lo and hi.
+// smallInt returns the value of e if it is an Int that is known at compile time, between lo and hi.
 func (f *builder) smallInt(e ast.Expr, lo, hi int64) (int64, bool) {
 	n, ok := f.knownInt(e)
 	return n, ok && n >= lo && n <= hi
 }
 
-// condLet tests `let p = x`; its variables are declared in the scope around.
+// condLet tests `let p = x`. Its variables are declared in the enclosing scope.
 func (f *builder) condLet(e *ast.LetCond, l *label, when bool) {
 	if when {
 		bug(f.info, e.Sp, "let condition that jumps when it holds")

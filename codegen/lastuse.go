@@ -5,9 +5,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// scope is the code that runs while the variables of a pattern live: some
-// nodes, or the rest of a block behind a let. That rest is computed only when a
-// value could be lent, which is rare.
+// scope is the code that runs while the variables of a pattern live: some nodes, or the rest of a
+// block after a let. That rest is computed only if a value could be lent, which is rare.
 type scope struct {
 	nodes []ast.Node
 	let   *ast.LetStmt
@@ -15,9 +14,9 @@ type scope struct {
 	index int // of let in the block
 }
 
-// runs gives the nodes of a scope. Behind a let these are the nodes up to the
-// last one that names the let's variable, or a variable bound to a part of it.
-// Later nodes may change the variable that the value was lent from.
+// runs returns the nodes of a scope. After a let these are the nodes up to the last one that names
+// the let's variable, or a variable bound to a part of it. Later nodes may change the variable that
+// the value was lent from.
 func (f *builder) runs(s scope) []ast.Node {
 	if s.let == nil {
 		return s.nodes
@@ -55,13 +54,13 @@ func (f *builder) runs(s scope) []ast.Node {
 	return behind[:last-s.index]
 }
 
-// uses says which nodes of a block name each variable, in order.
+// uses records which nodes of a block name each variable, in order.
 type uses struct {
 	nodes []ast.Node // its statements, and its tail
 	at    map[*sema.Local][]int
 }
 
-// usesIn looks through a block once.
+// usesIn analyses a block once.
 func (f *builder) usesIn(b *ast.Block) *uses {
 	if u := f.seen.uses[b]; u != nil {
 		return u

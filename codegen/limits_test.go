@@ -9,9 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestManyVariables runs a function with more variables than registers. The
-// later variables live in the spill block, or in cells where closures share
-// them, and are mutated in place.
+// TestManyVariables runs a function with more variables than registers. The later variables are in
+// the spill block, or in cells if closures share them, and are mutated in place.
 func TestManyVariables(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("struct P { x: Int, xs: Array<Int> }\nfn many(seed: Int) -> Int {\n    let mut sum = seed;\n")
@@ -58,8 +57,8 @@ func TestManyVariables(t *testing.T) {
 	}
 }
 
-// TestLongLiterals makes arrays, maps, interpolations and argument lists
-// longer than there are registers.
+// TestLongLiterals creates arrays, maps, interpolations and argument lists longer than the number
+// of registers.
 func TestLongLiterals(t *testing.T) {
 	const n = 1000
 	part := func(format, sep string) string {
@@ -81,8 +80,8 @@ func TestLongLiterals(t *testing.T) {
 	}
 }
 
-// TestTooDeep nests an expression deeper than there are registers, which is a
-// diagnostic with a place.
+// TestTooDeep nests an expression deeper than the number of registers, which is a diagnostic with a
+// position.
 func TestTooDeep(t *testing.T) {
 	text := "fn f(n: Int) -> Array<Any> {\n    [n, " + strings.Repeat("[n + 1, ", 300) + "1" + strings.Repeat("]", 300) + "]\n}\nfn main() { emit(\"x\", f(1)); }\n"
 	_, diags := compiletest.Source(text)
@@ -92,8 +91,8 @@ func TestTooDeep(t *testing.T) {
 	}
 }
 
-// TestLongChain adds up more variables than there are registers, which works
-// because only two operands live at once.
+// TestLongChain adds more variables than registers, which works because only two operands live at a
+// time.
 func TestLongChain(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("fn main() {\n")
@@ -113,7 +112,7 @@ func TestLongChain(t *testing.T) {
 	}
 }
 
-// TestSize holds the code of small functions to what it should be.
+// TestSize checks the size of small functions' code.
 func TestSize(t *testing.T) {
 	p := compiletest.Compile(t, "fn fib(n: Int) -> Int { if n < 2 { return n; } fib(n - 1) + fib(n - 2) }\nfn main() { emit(\"x\", fib(5)); }\n")
 	var code []string

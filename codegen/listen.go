@@ -10,11 +10,11 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// listen generates a listen: the window with host, prompt and schema, and for
-// each handler a block of instructions that uses the registers of this
-// function. The window's first register is kept free for the result.
+// listen generates a listen: the window with host, prompt and schema, and for each handler a block
+// of instructions that uses the registers of this function. The window's first register is reserved
+// for the result.
 func (f *builder) listen(e *ast.ListenExpr, hint int) val {
-	if f.dead { // what is never begun has no handlers
+	if f.dead { // an unreachable listen has no handlers
 		return val{reg: f.target(hint), class: ir.Full, owned: true}
 	}
 	l := f.info.Listen(e)
@@ -38,7 +38,7 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	} else {
 		f.emit(ir.OpLoadNil, schema, 0, 0, 0)
 	}
-	if f.dead { // the host or the prompt never arrives
+	if f.dead { // the host or the prompt is unreachable
 		return val{reg: w, class: ir.Full, owned: true}
 	}
 	f.knowing(host)
@@ -70,8 +70,8 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	return val{reg: w, class: ir.Full, owned: true}
 }
 
-// asked tells the library which prompt a host is about to get, in programs with
-// a test that mocks a host by a closure.
+// asked passes the prompt of a host to the library, in programs with a test that mocks a host with
+// a closure.
 func (f *builder) asked(host, prompt int) {
 	if f.g.p.Asked == nil {
 		return
@@ -83,7 +83,7 @@ func (f *builder) asked(host, prompt int) {
 	f.invoke(f.g.p.Asked, w)
 }
 
-// knowing has the library ask for the tools that are not known yet.
+// knowing lets the library request the tools that are not known yet.
 func (f *builder) knowing(host int) {
 	if f.g.p.Knowing == nil {
 		return
@@ -94,8 +94,8 @@ func (f *builder) knowing(host int) {
 	f.emit(ir.OpMove, host, f.invoke(f.g.p.Knowing, w).reg, 0, 0)
 }
 
-// answeredByTools gives the types of messages that the host's tools answer:
-// those for which the listen has no handler.
+// answeredByTools returns the types of messages that the host's tools answer: those for which the
+// listen has no handler.
 func answeredByTools(l *sema.Listen) []string {
 	if l.Dispatch == nil {
 		return nil
@@ -109,8 +109,8 @@ func answeredByTools(l *sema.Listen) []string {
 	return out
 }
 
-// inHandler generates a handler's block; gen generates the block's code, given
-// the register of the message.
+// inHandler generates a handler's block. gen generates the block's code, with the register of the
+// message.
 func (f *builder) inHandler(typ string, gen func(param int)) ir.Handler {
 	defer f.free(f.top)
 	h := ir.Handler{Type: typ, Param: f.alloc(), Schema: -1}
@@ -152,8 +152,8 @@ func (f *builder) handler(h *sema.Handler) ir.Handler {
 	return out
 }
 
-// handlerBody generates a closure's body as a block. Its parameter is a
-// variable of the function's frame.
+// handlerBody generates a closure's body as a block. Its parameter is a variable of the function's
+// frame.
 func (f *builder) handlerBody(h *sema.Handler, param int) {
 	f.param(h.Param, param, ir.Full)
 	f.here(h.Body.Span().Start)
@@ -168,8 +168,8 @@ func (f *builder) handlerBody(h *sema.Handler, param int) {
 	f.giveBack(v, types.Any)
 }
 
-// byTools makes the handler that answers messages from the host's tools: it
-// runs when the host has tools and the program does not handle the message.
+// byTools creates the handler that answers messages from the host's tools: it runs if the host has
+// tools and the program does not handle the message.
 func (f *builder) byTools(typ string, l *sema.Listen, kept int) ir.Handler {
 	h := f.inHandler(typ, func(param int) {
 		w := f.alloc()
@@ -183,7 +183,7 @@ func (f *builder) byTools(typ string, l *sema.Listen, kept int) ir.Handler {
 	return h
 }
 
-// typedResult has the library turn the raw result into a Result<T, Error>.
+// typedResult lets the library convert the raw result to a Result<T, Error>.
 func (f *builder) typedResult(l *sema.Listen, w int) {
 	defer f.free(w + 1)
 	x := f.alloc()

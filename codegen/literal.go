@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// chunk is how many registers a literal takes at once. Longer arrays, maps and
-// interpolations are made in pieces, so that their length has no limit.
+// chunk is the number of registers that a literal uses at a time. Longer arrays, maps and
+// interpolations are created in pieces, so that their length is not limited.
 const chunk = 24
 
 // interpolation joins the texts of its parts, which are only read.
@@ -38,9 +38,9 @@ func (f *builder) interpolation(e *ast.InterpLit, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// lend puts e into register r, as a Full value that is only read. It is copied
-// when an expression of later could change it, or when it is read from a cell
-// and its reader may run code that changes the cell.
+// lend generates e into register r, as a Full value that is only read. It is copied if an
+// expression of later could change it, or if it is read from a cell and its reader may run code
+// that changes the cell.
 func (f *builder) lend(e ast.Expr, r int, how passing, later ...ast.Expr) {
 	if f.boxedLiteral(e, r) {
 		return
@@ -54,7 +54,7 @@ func (f *builder) lend(e ast.Expr, r int, how passing, later ...ast.Expr) {
 	f.free(top)
 }
 
-// keep puts e into register r as the receiver's own.
+// keep generates e into register r as a value that the receiver owns.
 func (f *builder) keep(e ast.Expr, r int) { f.into(e, r, ir.Full, true) }
 
 func (f *builder) arrayLit(e *ast.ArrayLit, hint int) val {
@@ -105,8 +105,8 @@ func (f *builder) tupleLit(e *ast.TupleLit, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true, fresh: true}
 }
 
-// structLit makes a struct, schema value or named variant: first the written
-// fields in written order, then the spread rest and the defaults.
+// structLit creates a struct, schema value or named variant: first the written fields in written
+// order, then the spread rest and the defaults.
 func (f *builder) structLit(e *ast.StructLit, hint int) val {
 	s := f.info.Struct(e)
 	base := f.top
@@ -144,7 +144,7 @@ func (f *builder) structLit(e *ast.StructLit, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true, fresh: true}
 }
 
-// within generates an expression that stands in another file.
+// within generates an expression of another file.
 func (f *builder) within(info *sema.Info, gen func()) {
 	if info == nil || info == f.info {
 		gen()
@@ -158,7 +158,7 @@ func (f *builder) within(info *sema.Info, gen func()) {
 	f.info = old
 }
 
-// constant makes a constant's value, known when compiling, as type t wants it.
+// constant generates a compile-time constant in the representation of type t.
 func (f *builder) constant(v any, t types.Type, hint int) val {
 	t = types.Resolve(t)
 	if o, ok := t.(*types.Option); ok && v != nil {

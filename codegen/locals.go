@@ -7,26 +7,25 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// The names of variables, for people who look at a run (ir.Local). The library's own code has
-// none.
+// The names of variables, for debuggers (ir.Local). The library's own code has none.
 
 // names are the variables in scope.
 type names struct {
 	scoped []named
-	since  [256]int // by register: the instruction before which it was taken
+	since  [256]int // by register: the instruction before which it was allocated
 }
 
-// named is a variable whose scope has not ended: its place among the locals of a block.
+// named is a variable whose scope has not ended: its index among the locals of a block.
 type named struct {
 	blk *ir.Block
 	n   int
-	top int // it ends when the registers from here on, or from one before, are free
+	top int // it ends when the registers from here on, or from a lower one, are free
 }
 
 // notYet is From of a variable that has no value yet.
 const notYet = -1
 
-// putVariable says where a local lives.
+// putVariable records the location of a local.
 func (f *builder) putVariable(l *sema.Local, v *variable) {
 	f.vars[l] = v
 	if f.home.Library || l.Name == "" {
@@ -43,7 +42,7 @@ func (f *builder) putVariable(l *sema.Local, v *variable) {
 	f.blk.Locals = append(f.blk.Locals, x)
 }
 
-// hasValue says that the variable has its first value from the next instruction on.
+// hasValue records that the variable has its first value from the next instruction on.
 func (f *builder) hasValue(v *variable) {
 	if v.named == 0 || v.named > len(f.names.scoped) {
 		return
@@ -68,7 +67,7 @@ func (f *builder) finishLocals() {
 	f.endLocals(0)
 	seen := func(b *ir.Block) {
 		for i := range b.Locals {
-			b.Locals[i].To = min(b.Locals[i].To, len(b.Code)) // the last instruction may have been taken back
+			b.Locals[i].To = min(b.Locals[i].To, len(b.Code)) // the last instruction may have been removed
 		}
 		b.Locals = slices.DeleteFunc(b.Locals, func(l ir.Local) bool { return l.From == notYet || l.From >= l.To })
 		if len(b.Locals) == 0 {

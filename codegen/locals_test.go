@@ -20,12 +20,12 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// onlooker notes where a run stands at each effect.
+// onlooker records the state of a run at each effect.
 type onlooker struct {
-	seen map[int64][]scene // by task: how tasks take turns is the performer's
+	seen map[int64][]scene // by task: the performer decides the order of tasks
 }
 
-// scene is an effect with the frames around it, each as text.
+// scene is an effect with its frames, each as text.
 type scene struct {
 	kind   string
 	frames []string
@@ -34,7 +34,7 @@ type scene struct {
 
 func (o *onlooker) Makes(_ int64, r effect.Request, at vm.Scene) {
 	if r.Kind() == effect.KindExchangeNext {
-		return // made when the message before it has come, wherever the task is by then
+		return // requested when the previous message has arrived, wherever the task is by then
 	}
 	s := scene{kind: string(r.Kind())}
 	for _, f := range at.Frames(false) {
@@ -55,7 +55,7 @@ func (o *onlooker) Looked(vm.Moment)                                            
 func (o *onlooker) Over(error, *vm.Moment)                                        {}
 func (o *onlooker) Waits()                                                        {}
 
-// look runs a program with a choice of passes, and gives where it stood.
+// look runs a program with a choice of passes, and returns its scenes.
 func look(t *testing.T, text, script string, on optimize.Set) map[int64][]scene {
 	t.Helper()
 	p := compiletest.Compile(t, text)
@@ -79,8 +79,8 @@ func look(t *testing.T, text, script string, on optimize.Set) map[int64][]scene 
 	return o.seen
 }
 
-// TestLocalsAreTrue: what is told of variables after the passes is what is told of them without,
-// and most of it is told.
+// TestLocalsAreTrue checks that the variables after the passes are the same as without, and that
+// most of them are known.
 func TestLocalsAreTrue(t *testing.T) {
 	told, all := 0, 0
 	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {
@@ -114,8 +114,8 @@ func TestLocalsAreTrue(t *testing.T) {
 
 func tasks(of map[int64][]scene) []int64 { return slices.Sorted(maps.Keys(of)) }
 
-// compare holds what is told of a place against what was told without passes. It gives how many
-// variables are told, and how many there are.
+// compare compares a scene with the one without passes. It returns how many variables are known,
+// and how many there are.
 func (s scene) compare(t *testing.T, where string, plain scene) (told, all int) {
 	t.Helper()
 	if d := cmp.Diff(plain.frames, s.frames); d != "" {
@@ -148,8 +148,8 @@ func mustParse(t *testing.T, name string) optimize.Set {
 	return s
 }
 
-// TestLocals: variables of all sorts have their names and values at an effect: parameters, the
-// bindings of patterns and loops, what closures hold, messages in handlers, calls that are inlined.
+// TestLocals checks the names and values of all kinds of variables at an effect: parameters,
+// bindings of patterns and loops, captures of closures, messages in handlers, inlined calls.
 func TestLocals(t *testing.T) {
 	const text = `host Worker { connector: "worker", output_format: "json" }
 struct Point { x: Int, y: Int }

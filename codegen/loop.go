@@ -9,15 +9,15 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// loop is a loop around the code under way.
+// loop is a loop around the current code.
 type loop struct {
 	label   string
-	out, on *label // where break and continue lead
+	out, on *label // the targets of break and continue
 
-	dst  int        // register of a `loop`'s value, -1 when nobody takes it
+	dst  int        // register of a `loop`'s value, or -1 if it is unused
 	give types.Type // its type
 
-	source *sema.Source // what elements are taken from one after the other; nil for others
+	source *sema.Source // the source that returns elements one by one, or nil
 	from   int          // its register
 }
 
@@ -54,8 +54,8 @@ func (f *builder) continueExpr(e *ast.ContinueExpr) {
 	f.jump(ir.OpJump, 0, 0, f.loops[i].on)
 }
 
-// loopNamed gives the index of the enclosing loop with this label, or of the
-// innermost loop without a label.
+// loopNamed returns the index of the enclosing loop with this label, or of the innermost loop
+// without a label.
 func (f *builder) loopNamed(name *ast.Ident) int {
 	for i := len(f.loops) - 1; i >= 0; i-- {
 		if name == nil || f.loops[i].label == name.Name {
@@ -82,7 +82,7 @@ func (f *builder) whileLoop(e *ast.WhileExpr) {
 	f.land(l.out)
 }
 
-// loopValue generates a loop for what its breaks give.
+// loopValue generates a loop with the value of its breaks.
 func (f *builder) loopValue(e *ast.LoopExpr, hint int) val {
 	t := f.info.TypeOf(e)
 	if r := types.Resolve(t); r == types.Nil || r == types.Never {
@@ -96,8 +96,8 @@ func (f *builder) loopValue(e *ast.LoopExpr, hint int) val {
 	return val{reg: d, class: class(t), owned: true}
 }
 
-// endlessLoop generates a loop; dst is the register of its value, of type t, or
-// -1 when nothing uses the value.
+// endlessLoop generates a loop. dst is the register of its value, of type t, or -1 if nothing uses
+// the value.
 func (f *builder) endlessLoop(e *ast.LoopExpr, dst int, t types.Type) {
 	l := f.enterLoop(e.Label)
 	l.dst, l.give = dst, t
@@ -134,9 +134,8 @@ func (f *builder) forLoop(e *ast.ForExpr) {
 	}
 }
 
-// rangeEnds puts the first Int and the one after the last into two registers.
-// When last is true the second register holds the last Int itself, since the
-// greatest Int has none after it.
+// rangeEnds puts the first Int and the one after the last into two registers. If last is true, the
+// second register holds the last Int itself, because the greatest Int has no successor.
 func (f *builder) rangeEnds(r *ast.RangeExpr) (lo, hi int, last bool) {
 	lo, hi = f.alloc(), f.alloc()
 	f.into(r.Lo, lo, ir.Int, true)
@@ -151,8 +150,8 @@ func (f *builder) rangeEnds(r *ast.RangeExpr) (lo, hi int, last bool) {
 	return lo, hi, r.Inclusive
 }
 
-// forInts counts over a range. The counter is the loop's variable itself when
-// nothing can change that variable or hold it as a cell.
+// forInts counts over a range. The counter is the loop's variable itself if nothing can change that
+// variable or hold it as a cell.
 func (f *builder) forInts(e *ast.ForExpr, ends func() (lo, hi int, last bool)) {
 	defer f.free(f.top)
 	i, hi, last := ends()
@@ -163,7 +162,7 @@ func (f *builder) forInts(e *ast.ForExpr, ends func() (lo, hi int, last bool)) {
 	f.rounds(e, i, hi, skip, step, func() { f.bindCounter(e.Pattern, i) })
 }
 
-// rounds runs the body with counter i up to hi. bind gives the pattern its value.
+// rounds runs the body with counter i up to hi. bind binds the pattern.
 func (f *builder) rounds(e *ast.ForExpr, i, hi int, skip, step ir.Op, bind func()) {
 	f.isVar[i], f.isVar[hi] = true, true
 	l := f.enterLoop(e.Label)
@@ -179,21 +178,20 @@ func (f *builder) rounds(e *ast.ForExpr, i, hi int, skip, step ir.Op, bind func(
 	f.land(l.out)
 }
 
-// rows counts the n rows of what a loop goes over.
+// rows counts the n rows that a loop iterates over.
 func (f *builder) rows(e *ast.ForExpr, n int, bind func(i int)) {
 	i := f.alloc()
 	f.emit(ir.OpLoadInt, i, 0, 0, 0)
 	f.rounds(e, i, n, ir.OpJumpLeInt, ir.OpForInt, func() { bind(i) })
 }
 
-// bindLoop gives the loop's pattern its value for one round.
+// bindLoop binds the loop's pattern for one iteration.
 func (f *builder) bindLoop(p ast.Pattern, v val, t types.Type) {
 	f.declarePattern(p)
 	f.take(p, v, t)
 }
 
-// forElements iterates over the elements of an array, or over a snapshot of any
-// other collection.
+// forElements iterates over the elements of an array, or over a snapshot of any other collection.
 func (f *builder) forElements(e *ast.ForExpr, t types.Type) {
 	defer f.free(f.top)
 	elem := types.Type(types.Any)
@@ -218,14 +216,14 @@ func (f *builder) forElements(e *ast.ForExpr, t types.Type) {
 	f.rows(e, f.length(xs), func(i int) { f.eachElement(e.Pattern, xs, i, elem) })
 }
 
-// length is a register with the length of an array.
+// length returns a register with the length of an array.
 func (f *builder) length(xs int) (n int) {
 	n = f.alloc()
 	f.emit(ir.OpArrayLen, n, xs, 0, 0)
 	return n
 }
 
-// collected puts the array that a collection's method gives into xs.
+// collected puts the array that a collection's method returns into xs.
 func (f *builder) collected(x ast.Expr, method *sema.Function, xs int) {
 	params := f.g.windowClasses(method)
 	w := f.alloc()
@@ -235,8 +233,8 @@ func (f *builder) collected(x ast.Expr, method *sema.Function, xs int) {
 	f.free(xs + 1)
 }
 
-// eachElement binds the loop's pattern to element i. The element is lent:
-// nobody changes in place the array that the loop goes over.
+// eachElement binds the loop's pattern to element i. The element is lent: nothing changes the array
+// of the loop in place.
 func (f *builder) eachElement(p ast.Pattern, xs, i int, elem types.Type) {
 	c := class(elem)
 	f.declarePattern(p)
@@ -258,8 +256,8 @@ func (f *builder) eachElement(p ast.Pattern, xs, i int, elem types.Type) {
 	f.free(top)
 }
 
-// iterated gives a register with the array that a loop goes over. A variable
-// that the body does not change is only lent to the loop.
+// iterated returns a register with the array that a loop iterates over. A variable that the body
+// does not change is only lent to the loop.
 func (f *builder) iterated(x ast.Expr, body *ast.Block, xs int) int {
 	v := f.value(x, xs)
 	if !v.owned {

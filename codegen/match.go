@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// matchStmt generates a match whose value nobody takes.
+// matchStmt generates a match whose value is not used.
 func (f *builder) matchStmt(e *ast.MatchExpr) {
 	f.arms(e, func(body ast.Expr) { f.discard(body) })
 }
@@ -27,7 +27,7 @@ func (f *builder) matchValue(e *ast.MatchExpr, hint int) val {
 	return val{reg: d, class: c, owned: true}
 }
 
-// arms tries each arm in turn. The checker has seen that one always matches.
+// arms tries each arm in turn. The checker guarantees that one always matches.
 func (f *builder) arms(e *ast.MatchExpr, body func(ast.Expr)) {
 	defer f.free(f.top)
 	var guards []ast.Expr
@@ -62,8 +62,7 @@ func (f *builder) arms(e *ast.MatchExpr, body func(ast.Expr)) {
 	f.land(end)
 }
 
-// subject generates the value that is matched, and gives a function that
-// matches a pattern against it.
+// subject generates the matched value, and returns a function that matches a pattern against it.
 func (f *builder) subject(e *ast.MatchExpr, guards []ast.Expr, scope scope) func(ast.Pattern, *label) {
 	var patterns []ast.Pattern
 	for _, a := range e.Arms {
@@ -76,17 +75,17 @@ func (f *builder) subject(e *ast.MatchExpr, guards []ast.Expr, scope scope) func
 	return func(p ast.Pattern, fail *label) { f.match(p, v, t, fail) }
 }
 
-// held is the value of x for patterns, after which later runs.
+// held returns the value of x for patterns, after which later runs.
 func (f *builder) held(x ast.Expr, later []ast.Expr, scope scope) val {
 	v := f.lendFor(x, f.operand(x, later...), scope)
 	if len(later) > 0 {
-		v.fresh = false // a guard may have kept what an arm has bound
+		v.fresh = false // a guard may have stored a variable of an arm
 	}
 	return v
 }
 
-// tupleFor gives the tuple literal x when no pattern wants it as a whole, so
-// that the tuple need not be made.
+// tupleFor returns the tuple literal x if no pattern needs it as a whole, so that the tuple need
+// not be created.
 func (f *builder) tupleFor(x ast.Expr, patterns ...ast.Pattern) *ast.TupleLit {
 	tuple, ok := unparen(f.info, x).(*ast.TupleLit)
 	if !ok || f.info.Conv(tuple) != nil || slices.ContainsFunc(patterns, whole) {
@@ -95,8 +94,8 @@ func (f *builder) tupleFor(x ast.Expr, patterns ...ast.Pattern) *ast.TupleLit {
 	return tuple
 }
 
-// parts generates the elements of a tuple, and gives a function that matches a
-// tuple pattern against them.
+// parts generates the elements of a tuple, and returns a function that matches a tuple pattern
+// against them.
 func (f *builder) parts(tuple *ast.TupleLit, guards []ast.Expr, scope scope) func(ast.Pattern, *label) {
 	var parts []val
 	for i, x := range tuple.Elems {
@@ -105,7 +104,7 @@ func (f *builder) parts(tuple *ast.TupleLit, guards []ast.Expr, scope scope) fun
 	return func(p ast.Pattern, fail *label) { f.matchParts(p, tuple.Elems, parts, fail) }
 }
 
-// whole says whether a pattern wants a tuple in one piece.
+// whole reports whether a pattern needs a tuple as a whole.
 func whole(p ast.Pattern) bool {
 	switch p := p.(type) {
 	case *ast.WildPat, *ast.TuplePat:
@@ -116,7 +115,7 @@ func whole(p ast.Pattern) bool {
 	return true
 }
 
-// matchParts is match for a tuple whose elements stand alone.
+// matchParts is match for a tuple whose elements are separate.
 func (f *builder) matchParts(p ast.Pattern, elems []ast.Expr, parts []val, fail *label) {
 	defer f.at(p.Span().Start)()
 	switch p := p.(type) {

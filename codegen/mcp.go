@@ -8,15 +8,15 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// remoteFunction generates a function of an MCP server: it calls the library's
-// function with the arguments by name and the type of the result.
+// remoteFunction generates a function of an MCP server: it calls the library's function with the
+// arguments by name and the type of the result.
 func (g *generator) remoteFunction(n int, fn *sema.Function) {
 	call, result := fn.Tool.Call, fn.Result
 	if r, ok := types.Resolve(result).(*types.Result); ok {
 		call, result = fn.Tool.Try, r.Ok
 	}
 	g.build(n, func(bool) *builder {
-		// As code of the library: an error's place is the call.
+		// It belongs to the library, so that an error's position is the call.
 		f := g.newFn(call.Info, fn.Name, call.Decl.Span().Start, g.signatureOf(fn))
 		f.out.OnUnknown = fn.OnUnknown
 		w := f.alloc()
@@ -38,7 +38,7 @@ func (g *generator) remoteFunction(n int, fn *sema.Function) {
 	})
 }
 
-// signatureText is a server's function as it is declared.
+// signatureText returns a server's function as declared.
 func signatureText(fn *sema.Function) string {
 	var params []string
 	for _, p := range fn.Params[1:] {

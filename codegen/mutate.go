@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// callMutating calls a `mut self` method. It evaluates the indices of the
-// receiver's place, then the arguments, and then reads the place. The receiver
-// is written back when the method ends, also when it ends by an error.
+// callMutating calls a `mut self` method. It evaluates the indices of the receiver's place, then
+// the arguments, and then reads the place. The receiver is written back when the method ends, also
+// after an error.
 func (f *builder) callMutating(in arguments, t types.Type, hint int) val {
 	fn := in.call.Fn
 	static := in.call.Kind != sema.CallAnyMethod
@@ -31,7 +31,7 @@ func (f *builder) callMutating(in arguments, t types.Type, hint int) val {
 	}
 	e, w := -1, result
 	if !native {
-		e = f.alloc() // holds an error on its way through
+		e = f.alloc() // holds an error temporarily
 	}
 	if f.top != result+1 {
 		w = f.alloc()
@@ -73,7 +73,7 @@ func (f *builder) callMutating(in arguments, t types.Type, hint int) val {
 	return val{reg: result, class: v.class, owned: true}
 }
 
-// classIn is the class of the register in which a place's own value comes.
+// classIn returns the class of the register that a place's value is read into.
 func (f *builder) classIn(p place) ir.Class {
 	if len(p.steps) == 0 && !p.v.cell && !p.v.spill {
 		return p.v.class
@@ -81,8 +81,8 @@ func (f *builder) classIn(p place) ir.Class {
 	return ir.Full
 }
 
-// behindReceiver fills the parameters of a method except its receiver, which is
-// put into the window separately.
+// behindReceiver fills the parameters of a method except its receiver, which is put into the window
+// separately.
 func (f *builder) behindReceiver(in arguments, w int, params []ir.Class) {
 	c := *in.call
 	c.Args = c.Args[1:]
@@ -95,8 +95,8 @@ func (f *builder) behindReceiver(in arguments, w int, params []ir.Class) {
 	f.arguments(in, w+1, params[1:], allKept)
 }
 
-// isReference says whether values of t are references: a mutating method
-// changes the object referred to, so nothing is written back.
+// isReference reports whether values of t are references: a mutating method changes the referenced
+// object, so nothing is written back.
 func isReference(t types.Type) bool {
 	switch t := types.Resolve(t).(type) {
 	case *types.Declared, *types.HashMap, *types.Task, *types.Func:
@@ -107,7 +107,7 @@ func isReference(t types.Type) bool {
 	return false
 }
 
-// isPlace says whether e is a mutable variable or a part of one.
+// isPlace reports whether e is a mutable variable or a part of one.
 func (f *builder) isPlace(e ast.Expr) bool {
 	for {
 		switch x := e.(type) {

@@ -9,8 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// knownInt gives an Int that is known at compile time: a literal, its negation,
-// or a constant.
+// knownInt returns an Int that is known at compile time: a literal, its negation, or a constant.
 func (f *builder) knownInt(e ast.Expr) (int64, bool) {
 	if f.info.Conv(e) != nil {
 		return 0, false
@@ -18,7 +17,7 @@ func (f *builder) knownInt(e ast.Expr) (int64, bool) {
 	return f.intBefore(e)
 }
 
-// intBefore is knownInt of what e is before its conversion.
+// intBefore is knownInt of e before its conversion.
 func (f *builder) intBefore(e ast.Expr) (int64, bool) {
 	switch x := e.(type) {
 	case *ast.ParenExpr:
@@ -89,9 +88,8 @@ func (f *builder) binary(e *ast.Binary, hint int) val {
 	return f.arith(e.Op, t, x, y, top, hint)
 }
 
-// over gives the register for an operator's result: hint, or else the first of
-// its operands' temporaries, which begin at top, so that a long chain needs few
-// registers.
+// over returns the register for an operator's result: hint, or else the first of its operands'
+// temporaries, which start at top, so that a long chain needs few registers.
 func (f *builder) over(top, hint int) int {
 	if hint >= 0 {
 		return hint
@@ -110,8 +108,8 @@ var arithmetic = map[ast.Op]arithOps{
 	ast.OpRem: {ir.OpRemInt, ir.OpRemIntK, ir.OpRemFloat},
 }
 
-// arithK uses the instruction with an immediate operand, when one operand is a
-// small known number; ok is false when there is no such instruction.
+// arithK uses the instruction with an immediate operand, if one operand is a small known number. ok
+// is false if there is no such instruction.
 func (f *builder) arithK(e *ast.Binary, hint int) (v val, ok bool) {
 	ops := arithmetic[e.Op]
 	n, ok := f.smallInt(e.Y, math.MinInt32, math.MaxInt32)
@@ -133,8 +131,7 @@ func (f *builder) arithK(e *ast.Binary, hint int) (v val, ok bool) {
 var anyOps = map[ast.Op]ir.AnyOp{ast.OpAdd: ir.AnyAdd, ast.OpSub: ir.AnySub, ast.OpMul: ir.AnyMul, ast.OpDiv: ir.AnyDiv,
 	ast.OpRem: ir.AnyRem, ast.OpLt: ir.AnyLt, ast.OpLe: ir.AnyLe, ast.OpGt: ir.AnyGt, ast.OpGe: ir.AnyGe}
 
-// arith applies an arithmetic operator to two values of type t, whose
-// temporaries begin at top.
+// arith applies an arithmetic operator to two values of type t, whose temporaries start at top.
 func (f *builder) arith(op ast.Op, t types.Type, x, y val, top, hint int) val {
 	if t != types.Int && t != types.Float && !types.IsString(t) {
 		x, y = f.boxed(x, -1), f.boxed(y, -1)
@@ -155,7 +152,7 @@ func (f *builder) arith(op ast.Op, t types.Type, x, y val, top, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// compare gives an ordering as a value.
+// compare returns the result of an ordering as a value.
 func (f *builder) compare(e *ast.Binary, hint int) val {
 	t := types.Resolve(f.resultType(e.X))
 	top := f.top
@@ -197,8 +194,8 @@ func (f *builder) equality(e *ast.Binary, hint int) val {
 	return val{reg: d, class: ir.Bool, owned: true}
 }
 
-// equal puts `x == y` into a register. The result is written last, so that its
-// register may be that of a variable in an operand.
+// equal puts `x == y` into a register. The result is written last, so that its register may be that
+// of a variable in an operand.
 func (f *builder) equal(e *ast.Binary, hint int) int {
 	t := types.Resolve(f.resultType(e.X))
 	switch {
@@ -226,7 +223,7 @@ func (f *builder) equal(e *ast.Binary, hint int) int {
 	return d
 }
 
-// logic gives `&&` or `||` as a value.
+// logic returns `&&` or `||` as a value.
 func (f *builder) logic(e *ast.Binary, hint int) val {
 	d := f.scratch(hint)
 	no, end := &label{}, &label{}
@@ -239,7 +236,7 @@ func (f *builder) logic(e *ast.Binary, hint int) val {
 	return val{reg: d, class: ir.Bool, owned: true}
 }
 
-// coalesce gives `x ?? y`; y runs only when x is None.
+// coalesce returns `x ?? y`. y runs only if x is None.
 func (f *builder) coalesce(e *ast.Binary, hint int) val {
 	t := f.info.TypeOf(e)
 	c := class(t)
@@ -263,7 +260,7 @@ func (f *builder) coalesce(e *ast.Binary, hint int) val {
 	return val{reg: d, class: c, owned: true}
 }
 
-// unwrapped is what an Option that is not None holds.
+// unwrapped returns the value in an Option that is not None.
 func (f *builder) unwrapped(v val, t types.Type) val {
 	o, ok := types.Resolve(t).(*types.Option)
 	if !ok || !boxable(o.Elem) {

@@ -15,9 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// choices are the sets of passes that programs are tried with: all passes; all
-// without the restriction to hot functions; each pass alone; and all but each,
-// again without the restriction.
+// choices are the sets of passes to test: all passes; all without the restriction to hot functions;
+// each pass alone; and all but each, again without the restriction.
 func choices() map[string]optimize.Set {
 	out := map[string]optimize.Set{"all": optimize.All}
 	for n, p := range optimize.Passes {
@@ -29,8 +28,8 @@ func choices() map[string]optimize.Set {
 	return out
 }
 
-// TestOptimized runs the archives' programs with every choice of passes, also
-// with each copy-on-write turned into a copy. The results must not differ.
+// TestOptimized runs the archives' programs with every choice of passes, also with each
+// copy-on-write turned into a copy. The results must be the same.
 func TestOptimized(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(paths) == 0 {
@@ -56,8 +55,7 @@ func TestOptimized(t *testing.T) {
 	}
 }
 
-// sameOptimized compares what a program does with some choices of passes with
-// what it does without passes.
+// sameOptimized compares the results of a program with some choices of passes and without passes.
 func sameOptimized(t *testing.T, p *ir.Program, script string, choices map[string]optimize.Set) {
 	t.Helper()
 	want := ""

@@ -7,12 +7,11 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Loops over pairs that their pattern takes apart at once: `for (i, x) in
-// xs.enumerate()`, `for (x, y) in xs.zip(ys)`, `for (k, v) in m`. The pairs are
-// never made, so that a loop of a million rounds takes a sixth of the time.
+// Loops over pairs that their pattern destructures: `for (i, x) in xs.enumerate()`, `for (x, y) in
+// xs.zip(ys)`, `for (k, v) in m`. The pairs are never created, so that a loop of a million
+// iterations takes a sixth of the time.
 
-// column is one part of the pairs: the elements of an array, or the loop's
-// counter.
+// column is one part of the pairs: the elements of an array, or the loop's counter.
 type column struct {
 	array int // -1 for the counter
 	elem  types.Type
@@ -20,7 +19,7 @@ type column struct {
 
 var counted = column{-1, types.Int}
 
-// forPairs generates such a loop; false when e is none.
+// forPairs generates such a loop. It returns false if e is not one.
 func (f *builder) forPairs(e *ast.ForExpr) bool {
 	p, ok := e.Pattern.(*ast.TuplePat)
 	if !ok || len(p.Elems) != 2 {
@@ -57,8 +56,8 @@ func (f *builder) fromColumn(p ast.Pattern, c column, i int) {
 	f.bindCounter(p, i)
 }
 
-// pairsOf gives the columns of a call that gives pairs, and the register that
-// holds the number of rows.
+// pairsOf returns the columns of a call that returns pairs, and the register that holds the number
+// of rows.
 func (f *builder) pairsOf(e *ast.ForExpr, iter ast.Expr, p *ast.TuplePat) (columns [2]column, n int, ok bool) {
 	call, ok := iter.(*ast.MethodCall)
 	if !ok {
@@ -91,14 +90,14 @@ func (f *builder) pairsOf(e *ast.ForExpr, iter ast.Expr, p *ast.TuplePat) (colum
 	return columns, 0, false
 }
 
-// column is the array of x, which stays as it is while the body runs.
+// column returns the array of x, which the body cannot change.
 func (f *builder) column(x ast.Expr, body *ast.Block) column {
 	xs := f.iterated(x, body, f.alloc())
 	f.isVar[xs] = true
 	return column{xs, types.Resolve(f.resultType(x)).(*types.Array).Elem}
 }
 
-// entries are the keys and the values of a map, those that p wants.
+// entries returns the keys and the values of a map, as far as p uses them.
 func (f *builder) entries(x ast.Expr, p *ast.TuplePat) (columns [2]column, n int) {
 	n = f.alloc()
 	arrays := [2]int{f.alloc(), f.alloc()}
@@ -114,7 +113,7 @@ func (f *builder) entries(x ast.Expr, p *ast.TuplePat) (columns [2]column, n int
 	return columns, n
 }
 
-// readWhole puts what a native reads from v into a register.
+// readWhole puts the result of a native for v into a register.
 func (f *builder) readWhole(native string, v val, d int) {
 	w := f.alloc()
 	f.emit(ir.OpMove, f.alloc(), v.reg, 0, 0)
@@ -124,8 +123,8 @@ func (f *builder) readWhole(native string, v val, d int) {
 	f.free(w)
 }
 
-// bindCounter binds a pattern to the loop's counter. The counter is the
-// variable itself when nothing can change that variable or hold it as a cell.
+// bindCounter binds a pattern to the loop's counter. The counter is the variable itself if nothing
+// can change that variable or hold it as a cell.
 func (f *builder) bindCounter(p ast.Pattern, i int) {
 	if name, ok := p.(*ast.NamePat); ok {
 		if v, ok := f.info.Object(name).(*sema.Local); ok && !v.Cell && !v.Mut {

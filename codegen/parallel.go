@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// parallelFor generates `parallel for p in xs { }`: the window with the
-// elements, the body and the limit.
+// parallelFor generates `parallel for p in xs { }`: the window with the elements, the body and the
+// limit.
 func (f *builder) parallelFor(e *ast.ParallelFor, hint int) val {
 	c := f.info.Concurrent(e)
 	d := f.scratch(hint)
@@ -29,8 +29,8 @@ func (f *builder) parallelFor(e *ast.ParallelFor, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// elements puts an array of the elements that the loop iterates over into
-// register r and gives their type.
+// elements puts an array of the elements that the loop iterates over into register r and returns
+// their type.
 func (f *builder) elements(e *ast.ParallelFor, r int) types.Type {
 	defer f.free(f.top)
 	switch t := types.Resolve(f.resultType(e.Iter)).(type) {
@@ -70,8 +70,8 @@ func (f *builder) race(e *ast.Race, hint int) val {
 	return f.group(ir.OpRace, f.info.Concurrent(e), hint, func(int) types.Type { return t })
 }
 
-// group generates the elements of an expression, whose types to returns, and the
-// operation that runs them.
+// group generates the elements of an expression, whose types to returns, and the operation that
+// runs them.
 func (f *builder) group(op ir.Op, c *sema.Concurrent, hint int, to func(i int) types.Type) val {
 	d := f.scratch(hint)
 	top := f.top

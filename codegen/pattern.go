@@ -7,8 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// declarePattern declares the variables that a pattern binds. All alternatives
-// bind the same variables.
+// declarePattern declares the variables of a pattern. All alternatives bind the same variables.
 func (f *builder) declarePattern(p ast.Pattern) {
 	switch p := p.(type) {
 	case *ast.NamePat:
@@ -42,8 +41,8 @@ func (f *builder) declarePatterns(ps []ast.Pattern) {
 	}
 }
 
-// take binds the variables of a pattern that the checker knows to match. Only a
-// value of type Any may fail to match; then it faults.
+// take binds the variables of an irrefutable pattern. Only a value of type Any may fail to match;
+// then it faults.
 func (f *builder) take(p ast.Pattern, v val, t types.Type) {
 	f.takeBy(p, func(p ast.Pattern, fail *label) { f.match(p, v, t, fail) })
 }
@@ -62,8 +61,8 @@ func (f *builder) takeBy(p ast.Pattern, match func(ast.Pattern, *label)) {
 	f.land(end)
 }
 
-// match matches p against v, of type t, and binds its variables; when p does
-// not match, control goes to fail.
+// match matches p against v, of type t, and binds its variables. If p does not match, it jumps to
+// fail.
 func (f *builder) match(p ast.Pattern, v val, t types.Type, fail *label) {
 	defer f.at(p.Span().Start)()
 	defer f.free(f.top)
@@ -98,8 +97,8 @@ func (f *builder) match(p ast.Pattern, v val, t types.Type, fail *label) {
 	}
 }
 
-// bind gives a variable of a pattern its value. When nothing can change the
-// value while the variable lives, it is only lent.
+// bind assigns a value to a variable of a pattern. If nothing can change the value while the
+// variable lives, it is only lent.
 func (f *builder) bind(l *sema.Local, v val, t types.Type) {
 	x := f.variable(l)
 	if x.borrows(l, v) {
@@ -133,7 +132,7 @@ func (f *builder) matchPath(p *ast.PathPat, v val, t types.Type, fail *label) {
 	f.matchConst(c.Value, c.Type, v, t, fail)
 }
 
-// alternatives tries each in turn by match.
+// alternatives tries each alternative with match.
 func (f *builder) alternatives(p *ast.OrPat, fail *label, match func(ast.Pattern, *label)) {
 	done := &label{}
 	last := len(p.Alts) - 1
@@ -147,8 +146,7 @@ func (f *builder) alternatives(p *ast.OrPat, fail *label, match func(ast.Pattern
 	f.land(done)
 }
 
-// only jumps to fail for values that are not of type t, where the static type
-// from leaves that open.
+// only jumps to fail for values that are not of type t, if the static type from allows them.
 func (f *builder) only(t, from types.Type, v val, fail *label) {
 	if !types.IsAny(from) && from != types.Error {
 		return
@@ -172,7 +170,7 @@ func (f *builder) matchTuple(p *ast.TuplePat, v val, t types.Type, fail *label) 
 	}
 }
 
-// matchField holds a pattern against slot n of a block.
+// matchField matches a pattern against slot n of a block.
 func (f *builder) matchField(q ast.Pattern, v val, n int, t types.Type, fail *label) {
 	if _, wild := q.(*ast.WildPat); wild {
 		return
@@ -216,7 +214,7 @@ func (f *builder) matchArray(p *ast.ArrayPat, v val, t types.Type, fail *label) 
 	}
 }
 
-// bindRest gives `..rest` the elements that no other pattern takes.
+// bindRest binds `..rest` to the elements that no other pattern matches.
 func (f *builder) bindRest(p *ast.ArrayPat, v val, n int, t types.Type) {
 	l, ok := f.info.Object(p.RestName).(*sema.Local)
 	if !ok {
@@ -269,7 +267,7 @@ func fieldNamed(fields []*types.Field, name string) *types.Field {
 	return nil
 }
 
-// jumpVariant leads other variants to fail.
+// jumpVariant jumps to fail for other variants.
 func (f *builder) jumpVariant(v val, n int, fail *label) {
 	f.jump(ir.OpJumpNotVariant, v.reg, n, fail)
 }
@@ -277,7 +275,7 @@ func (f *builder) jumpVariant(v val, n int, fail *label) {
 // noParts is the pattern of a variant without values.
 var noParts = &ast.VariantPat{Rest: -1}
 
-// matchVariant tests a variant and holds its payload against patterns.
+// matchVariant tests a variant and matches its payload against patterns.
 func (f *builder) matchVariant(ref *sema.VariantRef, p *ast.VariantPat, v val, t types.Type, fail *label) {
 	switch {
 	case ref.Variant == nil && ref.Name == "None":

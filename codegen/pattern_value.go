@@ -14,7 +14,7 @@ func (f *builder) matchLiteral(e ast.Expr, v val, t types.Type, fail *label) {
 	f.matchConst(x, lt, v, t, fail)
 }
 
-// literalValue is the value and type of a literal in a pattern.
+// literalValue returns the value and type of a literal in a pattern.
 func literalValue(e ast.Expr) (any, types.Type) {
 	switch e := e.(type) {
 	case *ast.IntLit:
@@ -38,7 +38,7 @@ func literalValue(e ast.Expr) (any, types.Type) {
 	return nil, types.Nil
 }
 
-// patternConst is the value of a literal or constant in a pattern.
+// patternConst returns the value of a literal or constant in a pattern.
 func (f *builder) patternConst(e ast.Expr) (any, types.Type) {
 	if p, ok := e.(*ast.PathExpr); ok {
 		if c, ok := f.info.Object(p).(*sema.Const); ok {
@@ -48,7 +48,7 @@ func (f *builder) patternConst(e ast.Expr) (any, types.Type) {
 	return literalValue(e)
 }
 
-// matchConst compares with a value known when compiling.
+// matchConst compares with a compile-time constant.
 func (f *builder) matchConst(x any, xt types.Type, v val, t types.Type, fail *label) {
 	if n, ok := x.(int64); ok && holdsFloat(t) {
 		x, xt = float64(n), types.Float
@@ -74,8 +74,8 @@ func (f *builder) matchConst(x any, xt types.Type, v val, t types.Type, fail *la
 	}
 }
 
-// holdsFloat says whether t is Float or an optional Float, so that an Int
-// literal stands for a Float.
+// holdsFloat reports whether t is Float or an optional Float, so that an Int literal represents a
+// Float.
 func holdsFloat(t types.Type) bool {
 	t = types.Resolve(t)
 	if o, ok := t.(*types.Option); ok {
@@ -84,8 +84,8 @@ func holdsFloat(t types.Type) bool {
 	return t == types.Float
 }
 
-// jumpText compares with a constant String; ok is false when the index of the
-// constant is too large for the instruction.
+// jumpText compares with a constant String. ok is false if the index of the constant is too large
+// for the instruction.
 func (f *builder) jumpText(op ir.Op, v val, s string, l *label) (ok bool) {
 	k := f.g.stringConst(s)
 	if k > math.MaxInt16 {
@@ -103,7 +103,7 @@ func (f *builder) jumpIntConst(small, large ir.Op, v val, n int64, fail *label) 
 	f.jump(large, v.reg, f.intValue(n, -1).reg, fail)
 }
 
-// matchRange tests both ends that are given.
+// matchRange tests the ends of a range.
 func (f *builder) matchRange(p *ast.RangePat, v val, t types.Type, fail *label) {
 	if types.IsAny(t) {
 		f.onlyComparable(p, v, fail)
@@ -157,8 +157,7 @@ func (f *builder) rangeEnd(lo, inclusive bool, t types.Type, v, k val, fail *lab
 	f.jump(ir.OpJumpIfNot, d, 0, fail)
 }
 
-// onlyComparable jumps to fail for an Any that cannot be compared with the ends
-// of the range.
+// onlyComparable jumps to fail for an Any that cannot be compared with the ends of the range.
 func (f *builder) onlyComparable(p *ast.RangePat, v val, fail *label) {
 	end := p.Lo
 	if end == nil {
@@ -167,7 +166,7 @@ func (f *builder) onlyComparable(p *ast.RangePat, v val, fail *label) {
 	ok := &label{}
 	_, t := f.patternConst(end)
 	kinds := []types.Type{t}
-	if t == types.Float { // takes an Int as well
+	if t == types.Float { // accepts an Int as well
 		kinds = append(kinds, types.Int)
 	}
 	for _, k := range kinds {

@@ -33,13 +33,13 @@ func (f *builder) pipe(e *ast.Pipe, hint int) val {
 	return f.value(e.Right, hint)
 }
 
-// pipedInto says which call within a pipe's right side takes the left one.
+// pipedInto identifies the call in a pipe's right side that receives the left side.
 type pipedInto struct {
 	call ast.Expr
 	p    *piped
 }
 
-// takePiped gives what is piped into e, if anything is.
+// takePiped returns the value piped into e, or nil.
 func (f *builder) takePiped(e ast.Expr) *piped {
 	if n := len(f.pipes); n > 0 && f.pipes[n-1].call == e {
 		return f.pipes[n-1].p

@@ -7,9 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// A pipeline is one function: its stages one after the other, each within a
-// region, with the lifecycle events emitted around them (spec/13-pipelines.md).
-// Its result is a Result<Out, Error>.
+// A pipeline is one function: its stages in sequence, each in a region, with the lifecycle events
+// emitted around them (spec/13-pipelines.md). Its result is a Result<Out, Error>.
 
 func (g *generator) pipelineSignature(p *sema.Pipeline) signature {
 	s := signature{result: ir.Full, abi: ir.Typed}
@@ -26,10 +25,10 @@ func (g *generator) pipelineSignature(p *sema.Pipeline) signature {
 type pipe struct {
 	p       *sema.Pipeline
 	result  int // of the whole pipeline
-	started int // when the pipeline began, in milliseconds
-	stage   int // when the stage began
-	error   int // the error on its way out
-	value   int // a stage's own value, a Result unwrapped
+	started int // when the pipeline started, in milliseconds
+	stage   int // when the stage started
+	error   int // the current error
+	value   int // a stage's own value, of a Result its Ok value
 }
 
 func (g *generator) pipeline(n int, p *sema.Pipeline) {
@@ -55,7 +54,7 @@ func (g *generator) pipeline(n int, p *sema.Pipeline) {
 	})
 }
 
-// stages generates all stages and the way out of each.
+// stages generates all stages and their exits.
 func (f *builder) stages(x *pipe) {
 	failed, end := &label{}, &label{}
 	f.now(x.started)
@@ -80,8 +79,8 @@ func (f *builder) stages(x *pipe) {
 	f.land(end)
 }
 
-// oneStage generates a stage. Its unwrapped value ends up in x.value and in the
-// variable of the stage's name; an error leads to failed.
+// oneStage generates a stage. Its unwrapped value is then in x.value and in the variable with the
+// stage's name. An error jumps to failed.
 func (f *builder) oneStage(x *pipe, s, before *sema.Stage, failed *label) {
 	v := f.declare(s.Local)
 	top := f.top
@@ -127,8 +126,7 @@ func (f *builder) bindingStage(s *sema.Stage) val {
 	return v
 }
 
-// functionStage generates a stage's body in the pipeline's frame; `return` ends
-// the stage.
+// functionStage generates a stage's body in the pipeline's frame. `return` ends the stage.
 func (f *builder) functionStage(x *pipe, s, before *sema.Stage) {
 	for i, q := range s.Params {
 		v := f.declare(q.Local)
@@ -148,9 +146,8 @@ func (f *builder) functionStage(x *pipe, s, before *sema.Stage) {
 	f.leave = leave{}
 }
 
-// stageInput gives parameter i of a function stage before its conversion, and
-// its type: it is a parameter of the pipeline, or the value of the stage
-// before.
+// stageInput returns parameter i of a function stage before its conversion, and its type: it is a
+// parameter of the pipeline, or the value of the previous stage.
 func (f *builder) stageInput(x *pipe, before, s *sema.Stage, i int) (val, types.Type) {
 	if before != nil && !s.TakesAll {
 		return val{reg: x.value, class: ir.Full}, before.Output
@@ -169,7 +166,7 @@ func (f *builder) stageBody(b *ast.Block) {
 	}
 }
 
-// stageResult is the written result of a function stage.
+// stageResult returns the written result type of a function stage.
 func stageResult(f *builder, s *sema.Stage) types.Type {
 	if s.Decl.Result == nil {
 		return types.Nil
@@ -185,9 +182,8 @@ func (f *builder) now(r int) {
 	f.free(w)
 }
 
-// lifecycle emits one of the pipeline's events. For an event that ends
-// something, since is the register with the time when that began; for one that
-// begins something it is -1.
+// lifecycle emits one of the pipeline's events. For an end event, since is the register with the
+// start time; for a start event it is -1.
 func (f *builder) lifecycle(channel string, x *pipe, s *sema.Stage, since int) {
 	if f.dead {
 		return
@@ -220,7 +216,7 @@ func (f *builder) lifecycle(channel string, x *pipe, s *sema.Stage, since int) {
 	f.free(top)
 }
 
-// publicPipeline describes a pipeline to those who run it from outside.
+// publicPipeline describes a pipeline for callers outside the program.
 func (g *generator) publicPipeline(p *sema.Pipeline) ir.Pipeline {
 	out := ir.Pipeline{Run: ir.ToolMethod{Name: p.Name, Description: p.Decl.Doc}, Stages: len(p.Stages), Withheld: p.Withheld}
 	if p.Withheld == "" {
@@ -231,8 +227,7 @@ func (g *generator) publicPipeline(p *sema.Pipeline) ir.Pipeline {
 	return out
 }
 
-// pipelineAdapter gives the pipeline's function in the form that is called from
-// outside.
+// pipelineAdapter returns the pipeline's function in the form for external calls.
 func (g *generator) pipelineAdapter(p *sema.Pipeline) int {
 	own := g.pipelineSignature(p)
 	if own.abi == ir.FullABI {

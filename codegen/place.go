@@ -7,22 +7,21 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// place is something that can be assigned or mutated: a variable and the path
-// from it. The indices in the path have been evaluated. The path itself is
-// walked again for each use, so that no code runs between the walk and the
-// change.
+// place is an expression that can be assigned or mutated: a variable and the path from it. The
+// indices in the path have been evaluated. The path itself is followed again for each use, so that
+// no code runs between that and the change.
 type place struct {
 	v     *variable
 	root  types.Type
 	steps []step
 }
 
-// step is one part of the way.
+// step is one step of the path.
 type step struct {
 	kind stepKind
 	n    int        // slot, or the register of an index
 	name int32      // constant, of a field of an Any
-	elem types.Type // type of what the step leads to
+	elem types.Type // type of the value after the step
 }
 
 type stepKind uint8
@@ -35,8 +34,7 @@ const (
 	stepAnyIndex // n holds the index, boxed
 )
 
-// placeOf evaluates the indices of e, such that the expressions in later cannot
-// change them.
+// placeOf evaluates the indices of e, such that the expressions in later cannot change them.
 func (f *builder) placeOf(e ast.Expr, later ...ast.Expr) place {
 	switch x := e.(type) {
 	case *ast.ParenExpr:
@@ -82,8 +80,8 @@ func (p place) to(s step) place {
 	return p
 }
 
-// own walks to a place's value, makes every container on the way the place's
-// own, and gives the register that holds the value.
+// own follows the path to a place's value, makes the place the owner of every container on the
+// path, and returns the register with the value.
 func (f *builder) own(p place, steps int) int {
 	var r int
 	switch {
@@ -123,8 +121,8 @@ func (f *builder) own(p place, steps int) int {
 var setFields = map[ir.Class]ir.Op{ir.Full: ir.OpSetField, ir.Int: ir.OpSetFieldInt, ir.Float: ir.OpSetFieldFloat, ir.Bool: ir.OpSetFieldBool}
 var arraySets = map[ir.Class]ir.Op{ir.Full: ir.OpArraySet, ir.Int: ir.OpArraySetInt, ir.Float: ir.OpArraySetFloat, ir.Bool: ir.OpArraySetBool}
 
-// beside keeps v apart from the variable that p starts at. When the variable is
-// stored into itself, the walk to the place may put a copy into its register.
+// beside protects v from changes of the variable at the start of p. If the variable is stored into
+// itself, following the path may put a copy into its register.
 func (f *builder) beside(p place, v val) val {
 	if v.class != ir.Full || p.v.cell || p.v.spill || v.reg != p.v.reg {
 		return v
@@ -134,7 +132,7 @@ func (f *builder) beside(p place, v val) val {
 	return v.in(d)
 }
 
-// set walks to the last container of a place and writes v into it.
+// set follows the path to the last container of a place and writes v into it.
 func (f *builder) set(p place, v val) {
 	if len(p.steps) == 0 {
 		f.store(p.v, v)
@@ -167,7 +165,7 @@ func (f *builder) put(last step, r int, v val, c ir.Class) {
 	}
 }
 
-// read gives a place's value, lent.
+// read returns a place's value, lent.
 func (f *builder) read(p place) val {
 	v := f.load(p.v, p.root, -1)
 	for _, s := range p.steps {
@@ -176,7 +174,7 @@ func (f *builder) read(p place) val {
 	return v
 }
 
-// follow reads what a step leads to.
+// follow reads the value after a step.
 func (f *builder) follow(s step, v val) val {
 	d, c := f.alloc(), class(s.elem)
 	switch s.kind {
@@ -195,7 +193,7 @@ func (f *builder) follow(s step, v val) val {
 	return val{reg: d, class: c, volatile: v.volatile}
 }
 
-// placeType is the type of a place's value.
+// typ returns the type of a place's value.
 func (p place) typ() types.Type {
 	if n := len(p.steps); n > 0 {
 		return p.steps[n-1].elem
@@ -256,8 +254,8 @@ func (f *builder) assignOp(e *ast.Assign) {
 	f.set(p, f.arith(e.Op, t, x, y, top, hint))
 }
 
-// quiet says whether computing e runs no code and shares nothing. Then the
-// place of a compound assignment can be walked to once, before e is computed.
+// quiet reports whether computing e runs no code and shares nothing. Then the path of a compound
+// assignment can be followed once, before e is computed.
 func (f *builder) quiet(e ast.Expr) bool {
 	quiet := true
 	inspect(e, func(n ast.Node) bool {

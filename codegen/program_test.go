@@ -15,12 +15,11 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestPrograms compiles and runs the archives of testdata. Section main.conc is
-// the program; asm, if present, the code of its own functions; out what it
-// emits, prints and sends, and how it ends. Section host holds the messages of
-// a host, one per line; a line `---` ends an exchange. Each program runs as
-// generated, after a round trip through its JSON, and with each copy-on-write
-// turned into a copy; the results must not differ.
+// TestPrograms compiles and runs the archives of testdata. Section main.conc is the program; asm,
+// if present, the code of its own functions; out its events, output and messages, and how it ends.
+// Section host contains the messages of a host, one per line; a line `---` ends an exchange. Each
+// program runs as generated, after encoding and decoding, and with each copy-on-write turned into a
+// copy. The results must be the same.
 func TestPrograms(t *testing.T) {
 	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {
 		p := compiletest.Compile(t, a.Input("main.conc"))
@@ -52,7 +51,7 @@ func TestPrograms(t *testing.T) {
 	})
 }
 
-// run gives what a program does, a line each.
+// run returns what a program does, one line for each action.
 func run(t *testing.T, p *ir.Program, script string, copies bool) string {
 	t.Helper()
 	w := &world{}
@@ -67,7 +66,7 @@ func run(t *testing.T, p *ir.Program, script string, copies bool) string {
 	return w.out.String()
 }
 
-// world notes what a program does and plays one host.
+// world records what a program does and plays one host.
 type world struct {
 	out    strings.Builder
 	script [][]string // by exchange
@@ -108,11 +107,11 @@ func (w *world) Perform(_ context.Context, r effect.Request) (effect.Result, err
 	return nil, nil
 }
 
-// errTestRefused says which effect the tests do not have.
+// errTestRefused is the error for an effect that the tests do not support.
 var errTestRefused = errors.New("the test performs no")
 
-// answer answers an awaited emit with the emit's own payload; nobody listens on
-// the channel "nobody".
+// answer answers an awaited emit with the emit's own payload. No handler listens on the channel
+// "nobody".
 func answer(r *effect.AwaitEmit) (effect.Result, error) {
 	if r.Channel == "nobody" {
 		return nil, effect.Errorf("EmitError", "nobody answers").With("channel", r.Channel).With("reason", "no_listener")
@@ -124,7 +123,7 @@ func answer(r *effect.AwaitEmit) (effect.Result, error) {
 	return &effect.Answer{Value: payload}, nil
 }
 
-// next hands out the next message of an exchange.
+// next returns the next message of an exchange.
 func (w *world) next(id int) (effect.Result, error) {
 	if id >= len(w.script) || len(w.script[id]) == 0 || w.script[id][0] == "" {
 		return nil, effect.Errorf("HostError", "host exited without result").With("host", "Worker")
@@ -138,8 +137,7 @@ func (w *world) next(id int) (effect.Result, error) {
 	return &effect.ExchangeMessages{Messages: []effect.HostMessage{{Type: typ, ID: string(mid), Payload: payload, Text: []byte(line)}}}, nil
 }
 
-// TestDeterminism generates a program twice from the beginning: the bytes must
-// agree.
+// TestDeterminism generates a program twice: the bytes must be equal.
 func TestDeterminism(t *testing.T) {
 	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {
 		text := a.Input("main.conc")

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// The types table: what the run time needs to know of types, each type once.
-// Type parameters are erased to any.
+// The types table: run-time information about types, each type once. Type parameters are erased to
+// any.
 
 var basicKinds = map[*types.Basic]string{
 	types.Int: "int", types.Float: "float", types.String: "string", types.Bool: "bool", types.Nil: "nil",
@@ -18,19 +18,19 @@ var basicKinds = map[*types.Basic]string{
 	types.Host: "host", types.Tool: "tool", types.Memory: "memory", types.Ledger: "ledger", types.Shape: "any",
 }
 
-// typeTable says where types stand.
+// typeTable holds the indices of types.
 type typeTable struct {
 	byKey map[string]int
-	decls map[*types.Decl]int   // numbered as met, to tell equal names apart
+	decls map[*types.Decl]int   // numbered in order of use, to distinguish equal names
 	forms map[*types.Decl][]int // a declaration's types, with all the arguments that the program uses
-	fault *types.Named          // RuntimeError, once needed
+	fault *types.Named          // RuntimeError, when needed
 }
 
 func newTypeTable() typeTable {
 	return typeTable{byKey: map[string]int{}, decls: map[*types.Decl]int{}, forms: map[*types.Decl][]int{}}
 }
 
-// typeIndex gives the place of t in the types table.
+// typeIndex returns the index of t in the types table.
 func (g *generator) typeIndex(t types.Type) int {
 	t = types.Resolve(t)
 	key := g.typeKey(t)
@@ -48,7 +48,7 @@ func (g *generator) typeIndex(t types.Type) int {
 	return n
 }
 
-// typeKey is a text that only identical types share.
+// typeKey returns a text that only identical types share.
 func (g *generator) typeKey(t types.Type) string {
 	switch t := types.Resolve(t).(type) {
 	case *types.Basic:
@@ -99,8 +99,8 @@ func (g *generator) typeKeys(ts []types.Type) string {
 	return "<" + strings.Join(parts, ",") + ">"
 }
 
-// declaredKind gives the general type that an agent's, host's or tool's own
-// type belongs to; for a pipeline that is any.
+// declaredKind returns the general type of an agent's, host's or tool's own type; for a pipeline
+// that is any.
 func declaredKind(d *types.Declared) types.Type {
 	if d.Kind == nil {
 		return types.Any
@@ -176,7 +176,7 @@ func (g *generator) fieldInfos(d *types.Decl, v *types.Variant, fields []*types.
 	return out
 }
 
-// fieldDefault is a field's constant default as JSON, nil without one.
+// fieldDefault returns a field's constant default as JSON, or nil.
 func (g *generator) fieldDefault(d *types.Decl, v *types.Variant, f *types.Field) json.RawMessage {
 	c := g.p.FieldDefault(d, v, f)
 	if c == nil {
@@ -185,7 +185,7 @@ func (g *generator) fieldDefault(d *types.Decl, v *types.Variant, f *types.Field
 	return constJSON(c.Value)
 }
 
-// class is what a register of a value of type t holds.
+// class returns the class of a register with a value of type t.
 func class(t types.Type) ir.Class {
 	switch types.Resolve(t) {
 	case types.Int:
@@ -198,8 +198,8 @@ func class(t types.Type) ir.Class {
 	return ir.Full
 }
 
-// mayShare says whether a value of type t can be a container, which must be
-// marked when it is copied.
+// mayShare reports whether a value of type t can be a container, which must be marked when it is
+// copied.
 func mayShare(t types.Type) bool {
 	switch t := types.Resolve(t).(type) {
 	case *types.Basic:
@@ -212,8 +212,8 @@ func mayShare(t types.Type) bool {
 	return false
 }
 
-// boxable says whether Some of a value of type t can need a box of its own,
-// because the value may be nil or itself such a box.
+// boxable reports whether Some of a value of type t can need its own box, because the value may be
+// nil or such a box.
 func boxable(t types.Type) bool {
 	switch t := types.Resolve(t).(type) {
 	case *types.Option, *types.Param:

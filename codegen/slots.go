@@ -7,28 +7,26 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Registers are a stack: a block's variables, and above them the temporaries of
-// the current expression. Variables beyond register spillFrom go to the spill
-// block, an array that one register holds.
+// Registers are a stack: a block's variables, and above them the temporaries of the current
+// expression. Variables beyond register spillFrom are in the spill block, an array in one register.
 
 const spillFrom = 150
 
-// variable is where a local lives: in a register, in a cell that the register
-// holds, or in the spill block.
+// variable is the location of a local: a register, a cell in the register, or the spill block.
 type variable struct {
 	reg   int
 	class ir.Class
 	cell  bool
-	slot  int // in the spill block, when spilled
+	slot  int // in the spill block, if spilled
 	spill bool
-	// captured says that the closure holds the value too.
+	// captured reports that the closure holds the value, too.
 	captured bool
-	// lent says that another variable holds the value too, and does not change
-	// it while this one lives.
+	// lent reports that another variable holds the value, too, and does not change it while this
+	// one lives.
 	lent bool
-	// depth counts the regions and handlers around the variable's scope.
+	// depth is the number of regions and handlers around the variable's scope.
 	depth int
-	named int // its place among names.scoped, from 1; 0 when it has none
+	named int // its index in names.scoped, from 1; 0 if it has none
 }
 
 // spill is the state of a function's spill block.
@@ -38,10 +36,10 @@ type spill struct {
 	slots    int
 	at       source.Pos // where the registers ran out
 	overflow bool
-	count    int // pc of the instruction that says how many slots there are
+	count    int // pc of the instruction with the number of slots
 }
 
-// alloc takes the next register.
+// alloc allocates the next register.
 func (f *builder) alloc() int {
 	r := f.top
 	f.names.since[min(r, len(f.names.since)-1)] = f.next()
@@ -56,7 +54,7 @@ func (f *builder) alloc() int {
 	return r
 }
 
-// free gives back all registers from r on, and the variables in them.
+// free frees all registers from r on, and the variables in them.
 func (f *builder) free(r int) {
 	if f.spill.overflow {
 		return
@@ -68,7 +66,7 @@ func (f *builder) free(r int) {
 	f.top = r
 }
 
-// startSpill makes the spill block, whose size is filled in at the end.
+// startSpill creates the spill block, whose size is set at the end.
 func (f *builder) startSpill(on bool) {
 	f.spill.on = on
 	if !on {
@@ -94,8 +92,8 @@ func (f *builder) finishSpill() {
 	}
 }
 
-// declare makes room for a variable: a register, or a slot of the spill block.
-// init gives a variable that lives in a cell the cell.
+// declare allocates a variable: a register, or a slot of the spill block. init creates the cell of
+// a variable in a cell.
 func (f *builder) declare(l *sema.Local) *variable {
 	v := &variable{class: class(l.Type), cell: l.Cell, depth: f.depth}
 	if v.cell {
@@ -112,8 +110,8 @@ func (f *builder) declare(l *sema.Local) *variable {
 	return v
 }
 
-// init gives a declared variable its first value. own says that nothing but the
-// variable holds x, or that x has been marked.
+// init assigns its first value to a declared variable. own reports that only the variable holds x,
+// or that x has been marked.
 func (f *builder) init(v *variable, x val) {
 	switch {
 	case v.cell && !v.spill:
@@ -147,7 +145,7 @@ func (f *builder) slot(v *variable) int {
 	return d
 }
 
-// cellOf gives a register that holds the cell of a variable.
+// cellOf returns a register that holds the cell of a variable.
 func (f *builder) cellOf(v *variable) int {
 	if v.spill {
 		return f.slot(v)
@@ -155,8 +153,8 @@ func (f *builder) cellOf(v *variable) int {
 	return v.reg
 }
 
-// load reads a variable. A plain variable is lent: the result is its own
-// register, so that nothing is copied.
+// load reads a variable. A plain variable is lent: the result is its own register, so that nothing
+// is copied.
 func (f *builder) load(v *variable, t types.Type, hint int) val {
 	switch {
 	case v.cell:
@@ -169,7 +167,7 @@ func (f *builder) load(v *variable, t types.Type, hint int) val {
 	return val{reg: v.reg, class: v.class}
 }
 
-// store assigns to a variable; x is owned or marked.
+// store assigns to a variable. x is owned or marked.
 func (f *builder) store(v *variable, x val) {
 	switch {
 	case v.cell:
@@ -182,7 +180,7 @@ func (f *builder) store(v *variable, x val) {
 	f.hasValue(v)
 }
 
-// variable finds where a local lives.
+// variable returns the location of a local.
 func (f *builder) variable(l *sema.Local) *variable {
 	v := f.vars[l]
 	if v == nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// forSource takes elements from a source one after the other. It closes the
-// source however the loop ends: at the end of the source, by break, by leaving
-// for an outer loop or the function, or by an error.
+// forSource reads elements from a source one by one. It closes the source however the loop ends: at
+// the end of the source, by break, by a jump to an outer loop or out of the function, or by an
+// error.
 func (f *builder) forSource(e *ast.ForExpr, s *sema.Source) {
 	defer f.free(f.top)
 	xs, failure := f.alloc(), f.alloc()
@@ -53,9 +53,8 @@ func (f *builder) onSource(method *sema.Function, xs int, args ...val) val {
 	return v
 }
 
-// closeSources closes the sources of the loops that are about to be left: the
-// loop of this index and those inside it. failure is the error that leaves them; nil
-// without one.
+// closeSources closes the sources of the loops that are about to be left: the loop with this index
+// and those inside it. failure is the error that leaves them, or nil.
 func (f *builder) closeSources(from int, failure *val) {
 	for i := len(f.loops) - 1; i >= from; i-- {
 		if l := f.loops[i]; l.source != nil {
@@ -66,7 +65,7 @@ func (f *builder) closeSources(from int, failure *val) {
 	}
 }
 
-// leaveIsHeard says whether the source of a loop wants to know of an error that leaves it.
+// leaveIsHeard reports whether the source of a loop has a method for errors that leave the loop.
 func (f *builder) leaveIsHeard() bool {
 	return slices.ContainsFunc(f.loops, func(l *loop) bool { return l.source != nil && l.source.Leave != nil })
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// block generates a block whose value nobody takes.
+// block generates a block whose value is not used.
 func (f *builder) block(b *ast.Block) {
 	defer f.free(f.top)
 	f.statements(b)
@@ -16,9 +16,8 @@ func (f *builder) block(b *ast.Block) {
 	}
 }
 
-// blockValue generates a block's value of type t. leaving says that the
-// function ends with it, so that a variable's value can be passed on without a
-// mark.
+// blockValue generates a block's value of type t. leaving reports that the function returns it, so
+// that a variable's value can be passed on without a mark.
 func (f *builder) blockValue(b *ast.Block, t types.Type, hint int, leaving bool) val {
 	if b.Tail == nil || types.Resolve(t) == types.Nil {
 		f.block(b)
@@ -61,7 +60,7 @@ func (f *builder) stmt(s ast.Stmt) {
 		f.discard(s.X)
 	case *ast.MockStmt:
 		f.mock(s)
-	case *ast.DeclStmt: // constants stand where they are used, functions by themselves
+	case *ast.DeclStmt: // constants are inlined, functions are generated separately
 	default:
 		bug(f.info, s.Span(), "%T cannot be generated", s)
 	}
@@ -98,8 +97,7 @@ func (f *builder) let(s *ast.LetStmt) {
 	f.land(end)
 }
 
-// letName declares one variable. An immutable one takes its value in the class
-// that the value has.
+// letName declares one variable. An immutable one has the class of its value.
 func (f *builder) letName(s *ast.LetStmt, l *sema.Local) {
 	if s.Value == nil {
 		v := f.declare(l)
@@ -119,7 +117,7 @@ func (f *builder) letName(s *ast.LetStmt, l *sema.Local) {
 		f.free(top)
 		return
 	}
-	f.isVar[v.reg] = false // its value may be made in place
+	f.isVar[v.reg] = false // its value may be created in place
 	top := f.top
 	scope := f.scope
 	x := f.lendFor(s.Value, f.value(s.Value, v.reg), scope)
@@ -137,7 +135,7 @@ func (f *builder) letName(s *ast.LetStmt, l *sema.Local) {
 	f.isVar[v.reg] = true
 }
 
-// ifStmt generates an if whose value nobody takes.
+// ifStmt generates an if whose value is not used.
 func (f *builder) ifStmt(e *ast.IfExpr) {
 	no, end := &label{}, &label{}
 	top := f.top

@@ -12,8 +12,8 @@ func (g *generator) tests() {
 	}
 }
 
-// mock installs a mock: it calls the library's function with the agent, the
-// host or the server's name, and with a map of the fields.
+// mock installs a mock: it calls the library's function with the agent, the host or the server's
+// name, and with a map of the fields.
 func (f *builder) mock(s *ast.MockStmt) {
 	defer f.free(f.top)
 	d := f.info.Mock(s)

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// tool lists a tool's functions with what models and hosts are told of them.
+// tool lists a tool's functions with their descriptions for models and hosts.
 func (g *generator) tool(t *sema.Tool) ir.Tool {
 	out := ir.Tool{Name: t.Name, Server: t.Server, Public: t.Decl.Pub && t.Server == "", Description: t.Description, State: g.toolState(t), Init: g.toolInit(t)}
 	if t.Rest {
@@ -37,7 +37,7 @@ func (g *generator) tool(t *sema.Tool) ir.Tool {
 	return out
 }
 
-// called lists the public functions of the main file that tools can be made of.
+// called lists the public functions of the main file that can be tools.
 func (g *generator) called() {
 	if !g.manifest.Called || len(g.p.Files) == 0 {
 		return
@@ -51,7 +51,7 @@ func (g *generator) called() {
 	}
 }
 
-// takesContext says whether the last parameter is the context of a call from outside.
+// takesContext reports whether the last parameter is the context of an external call.
 func takesContext(params []*sema.Param) bool {
 	if len(params) == 0 {
 		return false
@@ -60,7 +60,7 @@ func takesContext(params []*sema.Param) bool {
 	return ok && named.Decl.Library && named.Decl.Name == "ToolContext"
 }
 
-// toolParams lists parameters with what callers from outside are told of them.
+// toolParams lists parameters with their descriptions for external callers.
 func (g *generator) toolParams(params []*sema.Param, info *sema.Info, owner string) []ir.ToolParam {
 	var all []ir.ToolParam
 	for _, p := range params {
@@ -73,7 +73,7 @@ func (g *generator) toolParams(params []*sema.Param, info *sema.Info, owner stri
 	return all
 }
 
-// toolState is the type of a tool's fields.
+// toolState returns the type of a tool's fields.
 func (g *generator) toolState(t *sema.Tool) int {
 	info := ir.TypeInfo{Kind: "tool", Name: t.Name}
 	for _, f := range t.State {
@@ -83,7 +83,7 @@ func (g *generator) toolState(t *sema.Tool) int {
 	return len(g.out.Types) - 1
 }
 
-// toolInit gives the function that makes the first values of a tool's fields.
+// toolInit returns the function that computes the initial values of a tool's fields.
 func (g *generator) toolInit(t *sema.Tool) int {
 	n := g.reserve()
 	g.later(func() {
@@ -105,10 +105,9 @@ func (g *generator) toolInit(t *sema.Tool) int {
 	return n
 }
 
-// methods lists the methods that calls on Any may reach. A method with defaults
-// is listed once for each number of arguments that it takes, the largest number
-// first. A generic type is listed with each of its type arguments in use, since
-// its methods do not differ by them.
+// methods lists the methods that calls on Any may reach. A method with defaults is listed once for
+// each possible number of arguments, the largest number first. A generic type is listed with each
+// of its type arguments in use, because its methods do not depend on them.
 func (g *generator) methods() {
 	g.out.Methods = g.out.Methods[:0]
 	for _, d := range g.p.Dynamic {
@@ -133,8 +132,8 @@ func (g *generator) methods() {
 	}
 }
 
-// unchecked says that a method relies on its arguments' types, which a caller
-// through an Any does not know. Natives check their arguments themselves.
+// unchecked reports whether a method relies on its arguments' types, which a caller through an Any
+// does not know. Natives check their arguments themselves.
 func (g *generator) unchecked(fn *sema.Function) bool {
 	if fn.Native != "" || fn.Effect != "" {
 		return false
@@ -147,7 +146,7 @@ func (g *generator) unchecked(fn *sema.Function) bool {
 	return false
 }
 
-// runtimeError is the built-in error type of faults.
+// runtimeError returns the built-in error type of faults.
 func (g *generator) runtimeError() *types.Named {
 	if g.types.fault == nil {
 		g.types.fault = g.p.ErrorType("RuntimeError")

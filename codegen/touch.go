@@ -7,19 +7,18 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// touch says what running an expression can do to values that are lent
-// meanwhile.
+// touch describes what running an expression can do to values that are lent meanwhile.
 type touch struct {
 	locals []*sema.Local // variables that it assigns or mutates
-	calls  bool          // it runs code that is not seen here
+	calls  bool          // it runs unknown code
 }
 
-// nothing is what expressions without parts do.
+// nothing is the touch of expressions without parts.
 var nothing = &touch{}
 
 func (t *touch) changes(l *sema.Local) bool { return slices.Contains(t.locals, l) }
 
-// touches finds what a node, with all in it, can change.
+// touches returns what a node and its children can change.
 func (f *builder) touches(e ast.Node) *touch {
 	switch e.(type) {
 	case *ast.PathExpr, *ast.IntLit, *ast.FloatLit, *ast.StringLit, *ast.BoolLit, *ast.NilLit:
@@ -37,7 +36,7 @@ func (f *builder) touches(e ast.Node) *touch {
 	return t
 }
 
-// touchInto adds what runs within n.
+// touchInto adds the effects of the code in n.
 func (f *builder) touchInto(t *touch, n ast.Node) {
 	inspect(n, func(n ast.Node) bool {
 		switch e := n.(type) {
@@ -53,7 +52,7 @@ func (f *builder) touchInto(t *touch, n ast.Node) {
 		case *ast.EmitExpr:
 			t.calls = t.calls || e.Await
 		case *ast.Closure:
-			return false // its body runs when it is called; what it changes lives in cells
+			return false // its body runs when it is called; what it changes is in cells
 		}
 		return true
 	})
@@ -65,8 +64,7 @@ func (f *builder) touchRoot(t *touch, e ast.Expr) {
 	}
 }
 
-// rootOf gives the variable whose value, or a part of it, e is; nil for
-// anything else.
+// rootOf returns the variable whose value, or a part of it, e is, or nil.
 func (f *builder) rootOf(e ast.Expr) *sema.Local {
 	for {
 		switch x := e.(type) {

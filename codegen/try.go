@@ -7,12 +7,11 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// leave is what `return` leaves: a function or closure, a handler's block, or
-// a pipeline's stage.
+// leave is the target of `return`: a function or closure, a handler's block, or a pipeline's stage.
 type leave struct {
 	kind   leaveKind
 	result types.Type
-	out    *label // of a stage: where its value, in dst, is taken
+	out    *label // of a stage: where its value, in dst, is used
 	dst    int
 }
 
@@ -26,9 +25,9 @@ const (
 
 // try is a try whose body or clauses are being generated.
 type try struct {
-	loops   int      // loops around it
-	error   int      // register of the error on its way to a clause
-	clauses []*label // where each clause begins
+	loops   int      // the number of loops around it
+	error   int      // register of the error
+	clauses []*label // the start of each clause
 	bare    *label   // of a try without clauses: where an error becomes Err
 }
 
@@ -44,9 +43,8 @@ func (f *builder) returnExpr(e *ast.ReturnExpr) {
 	}
 }
 
-// lastUse generates a value that leaves the function. A variable of the
-// function passes its value on without a mark, since nothing can use the
-// variable afterwards.
+// lastUse generates a value that leaves the function. A variable of the function passes its value
+// on without a mark, because nothing can use the variable afterwards.
 func (f *builder) lastUse(e ast.Expr, hint int) val {
 	v := f.value(e, hint)
 	if p, ok := unparen(f.info, e).(*ast.PathExpr); ok && f.leave.kind == leaveFunction && f.info.Conv(e) == nil {
@@ -60,7 +58,7 @@ func (f *builder) lastUse(e ast.Expr, hint int) val {
 	return v
 }
 
-// giveNil leaves with nil.
+// giveNil returns nil.
 func (f *builder) giveNil() {
 	if f.leave.kind == leaveFunction && f.out.Result == ir.Full {
 		f.closeSources(0, nil)
@@ -72,13 +70,13 @@ func (f *builder) giveNil() {
 
 var returns = map[ir.Class]ir.Op{ir.Full: ir.OpReturn, ir.Int: ir.OpReturnInt, ir.Float: ir.OpReturnFloat, ir.Bool: ir.OpReturnBool}
 
-// giveBack leaves with a value.
+// giveBack returns a value.
 func (f *builder) giveBack(v val, t types.Type) {
 	f.closeSources(0, nil)
 	f.give(v)
 }
 
-// give is giveBack where all sources are closed.
+// give is giveBack after all sources are closed.
 func (f *builder) give(v val) {
 	switch f.leave.kind {
 	case leaveFunction:
@@ -124,8 +122,8 @@ func (f *builder) question(e *ast.Question, hint int) val {
 	return f.readField(v, 0, class(r.Ok), hint)
 }
 
-// leaveWith leaves with the Err that `?` has found. The Err itself is passed on
-// when it needs no conversion and the function returns it.
+// leaveWith leaves with the Err that `?` has found. The Err itself is passed on if it needs no
+// conversion and the function returns it.
 func (f *builder) leaveWith(l *sema.Leave, v val, t types.Type) {
 	if l.Kind == sema.LeaveReturn && l.Convert == nil {
 		f.emit(ir.OpLeave, v.reg, 0, 0, 0)
@@ -144,7 +142,7 @@ func (f *builder) leaveWith(l *sema.Leave, v val, t types.Type) {
 	f.leaveBy(l, err, v.reg)
 }
 
-// heldBy gives what an Any holds: of a Result its Ok, while an Err leaves by l.
+// heldBy returns the value in an Any: for a Result its Ok value, while an Err leaves by l.
 func (f *builder) heldBy(l *sema.Leave, v val, hint int) val {
 	d := f.scratch(hint)
 	top := f.top
@@ -168,8 +166,8 @@ func (f *builder) throw(e *ast.ThrowExpr) {
 	f.leaveBy(f.info.Throw(e), v, noErr)
 }
 
-// leaveNone leaves because of a None: with None where the function returns an
-// Option, else with an error.
+// leaveNone leaves because of a None: with None if the function returns an Option, else with an
+// error.
 func (f *builder) leaveNone(l *sema.Leave) {
 	switch {
 	case l.Kind == sema.LeaveReturn && !l.NoneError:
@@ -184,11 +182,11 @@ func (f *builder) leaveNone(l *sema.Leave) {
 	f.leaveBy(l, f.newError(f.g.runtimeError(), base, -1), noErr)
 }
 
-// noErr is the register of no Err.
+// noErr means that there is no register with an Err.
 const noErr = -1
 
-// leaveBy takes an error to the place that sema has determined. from is the
-// register of the Err that held it.
+// leaveBy leaves with an error, to the target that sema has determined. from is the register of the
+// Err that held it.
 func (f *builder) leaveBy(l *sema.Leave, err val, from int) {
 	switch l.Kind {
 	case sema.LeaveRaise:
@@ -228,7 +226,7 @@ func (f *builder) leaveBy(l *sema.Leave, err val, from int) {
 	}
 }
 
-// caught reports an error that a try of the function takes to a debugger. from is as in leaveBy.
+// caught reports an error that a try of the function catches to a debugger. from is as in leaveBy.
 func (f *builder) caught(err, from int) {
 	if !f.g.manifest.Debugged {
 		return
@@ -240,8 +238,8 @@ func (f *builder) caught(err, from int) {
 	f.emit(ir.OpCaught, err, 0, 0, inErr)
 }
 
-// dispatch leads the error of a try to the clause that takes it; when none
-// does, the error goes on.
+// dispatch jumps to the clause that matches an error of the try. If none does, the error leaves the
+// try.
 func (f *builder) dispatch(t *try, d *sema.Try) {
 	if d.Bare {
 		f.jump(ir.OpJump, 0, 0, t.bare)
@@ -259,7 +257,7 @@ func (f *builder) dispatch(t *try, d *sema.Try) {
 	}
 }
 
-// tryStmt generates a try whose value nobody takes.
+// tryStmt generates a try whose value is not used.
 func (f *builder) tryStmt(e *ast.TryExpr) {
 	if f.info.Try(e).Bare {
 		f.tryValue(e, -1)
@@ -289,8 +287,7 @@ func (f *builder) tryValue(e *ast.TryExpr, hint int) val {
 	return val{reg: d, class: c, owned: true}
 }
 
-// tryWith generates a try with clauses; gen generates its body and each
-// clause's.
+// tryWith generates a try with clauses. gen generates its body and each clause's.
 func (f *builder) tryWith(e *ast.TryExpr, gen func(*ast.Block)) {
 	defer f.free(f.top)
 	d := f.info.Try(e)
@@ -325,7 +322,7 @@ func (f *builder) tryWith(e *ast.TryExpr, gen func(*ast.Block)) {
 	f.land(end)
 }
 
-// around notes the state of a try for what leaves its body.
+// around records the state of a try for jumps out of its body.
 func (f *builder) around(e *ast.TryExpr, t *try) {
 	if f.tries == nil {
 		f.tries = map[*ast.TryExpr]*try{}
@@ -343,7 +340,7 @@ func (f *builder) bareTry(e *ast.TryExpr, rt types.Type, hint int) val {
 	ok := types.Type(types.Nil)
 	if r, isResult := types.Resolve(rt).(*types.Result); isResult {
 		ok = r.Ok
-	} else if e.Body.Tail != nil { // wanted as an Any
+	} else if e.Body.Tail != nil { // expected as an Any
 		ok = f.resultType(e.Body.Tail)
 	}
 	from := f.next()

@@ -10,39 +10,38 @@ import (
 type val struct {
 	reg   int
 	class ir.Class
-	// owned says that no variable or container holds the value as well, or that
-	// the value is marked, so that it may be passed on as it is.
+	// owned reports that no variable or container holds the value as well, or that the value is
+	// marked, so that it may be passed on unchanged.
 	owned bool
-	// fresh says that the value has just been built and is not marked, so that
-	// its parts count as owned too. The parts of a marked value do not: its
-	// other holders hold the parts without a mark.
+	// fresh reports that the value is new and not marked, so that its parts count as owned, too.
+	// The parts of a marked value do not: its other holders hold the parts without a mark.
 	fresh bool
-	// volatile says that any call could change the place that holds the value,
-	// which was read from a cell or from a tool's state.
+	// volatile reports that any call could change the holder of the value, which was read from a
+	// cell or from a tool's state.
 	volatile bool
-	// lent says that the holder of the value does not change it while the
-	// variables live that are now being bound to it or to its parts.
+	// lent reports that the holder of the value does not change it while the variables live that
+	// are now being bound to it or to its parts.
 	lent bool
 }
 
-// part gives a value read from v into register r as class c. When v is only a
-// temporary nobody changes it, so its parts can be lent.
+// part returns a value read from v into register r as class c. If v is only a temporary, nothing
+// changes it, so its parts can be lent.
 func (v val) part(r int, c ir.Class) val {
 	return val{reg: r, class: c, owned: v.fresh || c != ir.Full, volatile: v.volatile, lent: v.lent || v.owned}
 }
 
-// again is v for patterns of which several may bind it.
+// again returns v for several patterns that may bind it.
 func (v val) again() val {
 	v.owned, v.fresh, v.lent = false, false, v.lent || v.owned
 	return v
 }
 
-// in is v itself, perhaps in another form, in register r.
+// in returns v, perhaps in another representation, in register r.
 func (v val) in(r int) val {
 	return val{reg: r, class: ir.Full, owned: v.owned, volatile: v.volatile, lent: v.lent}
 }
 
-// target is hint, or a new register when there is none.
+// target returns hint, or a new register if there is none.
 func (f *builder) target(hint int) int {
 	if hint >= 0 {
 		return hint
@@ -50,8 +49,8 @@ func (f *builder) target(hint int) int {
 	return f.alloc()
 }
 
-// scratch is target for code that writes its result before it has read all its
-// operands, so that it never gives a variable's register.
+// scratch is target for code that writes its result before it has read all its operands, so it
+// never returns a variable's register.
 func (f *builder) scratch(hint int) int {
 	if hint >= 0 && !f.isVar[hint] {
 		return hint
@@ -59,8 +58,8 @@ func (f *builder) scratch(hint int) int {
 	return f.alloc()
 }
 
-// value generates e, with its conversion, into any register. hint, when not -1,
-// is the preferred register.
+// value generates e, with its conversion, into any register. hint, if not -1, is the preferred
+// register.
 func (f *builder) value(e ast.Expr, hint int) val {
 	from, to := f.info.TypeOf(e), f.info.Conv(e)
 	if to == nil {
@@ -78,8 +77,8 @@ func (f *builder) value(e ast.Expr, hint int) val {
 	return f.convert(v, from, to, hint)
 }
 
-// into generates e into register dst of class c. own says that the receiver
-// keeps the value: a value that is also held elsewhere is marked.
+// into generates e into register dst of class c. own reports that the receiver stores the value: a
+// value that is also held elsewhere is marked.
 func (f *builder) into(e ast.Expr, dst int, c ir.Class, own bool) {
 	if c == ir.Full && f.boxedLiteral(e, dst) {
 		return
@@ -97,13 +96,12 @@ func (f *builder) into(e ast.Expr, dst int, c ir.Class, own bool) {
 	f.free(top)
 }
 
-// ownClass says whether e's value is produced in class c itself, as are those
-// of its parts that use the result's register. Values read from a map or a cell
-// are boxed, a length is not: in a variable's register either could be of
-// another class for a moment, while the target of a region must find one class
-// there.
+// ownClass reports whether e's value is generated in class c, including the parts that use the
+// result's register. Values read from a map or a cell are boxed, a length is not: in a variable's
+// register either could temporarily have another class, while the target of a region must find one
+// class there.
 func (f *builder) ownClass(e ast.Expr, c ir.Class) bool {
-	e = unparen(f.info, e) // a conversion may stand within
+	e = unparen(f.info, e) // a conversion may be inside
 	if class(f.info.TypeOf(e)) != c {
 		return false
 	}
@@ -125,8 +123,8 @@ func (f *builder) ownClass(e ast.Expr, c ir.Class) bool {
 	return false
 }
 
-// boxedLiteral loads the boxed form of a number literal from the constants; it
-// says whether e is a number literal.
+// boxedLiteral loads the boxed form of a number literal from the constants. It reports whether e is
+// a number literal.
 func (f *builder) boxedLiteral(e ast.Expr, dst int) bool {
 	to := f.info.Conv(e)
 	if to == types.Nil {
@@ -149,7 +147,7 @@ func (f *builder) boxedLiteral(e ast.Expr, dst int) bool {
 	return k >= 0
 }
 
-// resultType is the type of e's value after its conversion.
+// resultType returns the type of e's value after its conversion.
 func (f *builder) resultType(e ast.Expr) types.Type {
 	if to := f.info.Conv(e); to != nil {
 		return to
@@ -157,7 +155,7 @@ func (f *builder) resultType(e ast.Expr) types.Type {
 	return f.info.TypeOf(e)
 }
 
-// share marks a value that is about to be held twice.
+// share marks a value that is about to have two holders.
 func (f *builder) share(v val, t types.Type) {
 	if !v.owned && v.class == ir.Full && mayShare(t) {
 		f.emit(ir.OpShare, v.reg, 0, 0, 0)
@@ -181,7 +179,7 @@ var boxes = map[ir.Class]ir.Op{ir.Int: ir.OpBoxInt, ir.Float: ir.OpBoxFloat, ir.
 
 func (f *builder) box(dst, src int, c ir.Class) { f.emit(boxes[c], dst, src, 0, 0) }
 
-// boxed gives v as a Full register.
+// boxed returns v as a Full register.
 func (f *builder) boxed(v val, hint int) val {
 	if v.class == ir.Full {
 		return v
@@ -191,8 +189,8 @@ func (f *builder) boxed(v val, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// operand generates e for an instruction that reads it after the expressions of
-// later have run. It is copied first when one of them could change it.
+// operand generates e for an instruction that reads it after the expressions of later have run. It
+// is copied first if one of them could change it.
 func (f *builder) operand(e ast.Expr, later ...ast.Expr) val {
 	return f.stable(e, f.value(e, -1), later)
 }
@@ -202,7 +200,7 @@ func (f *builder) full(e ast.Expr, later ...ast.Expr) val {
 	return f.boxed(f.operand(e, later...), -1)
 }
 
-// stable protects a value that is only lent from what runs before it is read.
+// stable protects a value that is only lent from code that runs before it is read.
 func (f *builder) stable(e ast.Expr, v val, later []ast.Expr) val {
 	if v.owned || len(later) == 0 || !f.disturbed(e, v, later) {
 		return v
@@ -217,8 +215,7 @@ func (f *builder) stable(e ast.Expr, v val, later []ast.Expr) val {
 	return v
 }
 
-// disturbed says whether running later could change the variable that e's
-// value is lent from.
+// disturbed reports whether running later could change the variable that e's value is lent from.
 func (f *builder) disturbed(e ast.Expr, v val, later []ast.Expr) bool {
 	root := f.rootOf(e)
 	for _, l := range later {
@@ -233,14 +230,14 @@ func (f *builder) disturbed(e ast.Expr, v val, later []ast.Expr) bool {
 	return false
 }
 
-// nilValue is nil in a register.
+// nilValue loads nil into a register.
 func (f *builder) nilValue(hint int) val {
 	d := f.target(hint)
 	f.emit(ir.OpLoadNil, d, 0, 0, 0)
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// intValue is a known Int in a register.
+// intValue loads a known Int into a register.
 func (f *builder) intValue(n int64, hint int) val {
 	d := f.target(hint)
 	if n == int64(int32(n)) {

@@ -8,32 +8,31 @@ import (
 	"unicode/utf8"
 )
 
-// codec writes or reads the format. One method per structure (format.go) states
-// its members for both directions. Members are written in the stated order;
-// where the statement says so, a member with the zero value is left out.
-// Members that are read may stand in any order.
+// codec writes or reads the format. One method per structure (format.go) lists its members for both
+// directions. Members are written in that order. An optional member with the zero value is omitted.
+// Members may be read in any order.
 type codec struct {
 	writing bool
 
 	out   []byte
-	first bool // nothing has been written into the current object or list
-	brk   bool // a line ends before what is written next
+	first bool // the current object or list is empty so far
+	brk   bool // a line break precedes the next element
 
 	in  []byte
 	pos int
-	key string // the member whose value comes next; noKey at an object's end
+	key string // the member whose value is next; noKey at an object's end
 }
 
 const noKey = "\x00"
 
-// failure is how a reader gives up, by panic; Decode recovers it.
+// failure is the panic value of a failed read, which Decode recovers.
 type failure struct{ err error }
 
 func (c *codec) fail(offset int, format string, args ...any) {
 	panic(failure{fmt.Errorf("%s at byte %d", fmt.Sprintf(format, args...), offset)})
 }
 
-// object writes or reads an object whose members are stated by members.
+// object writes or reads an object whose members the function members lists.
 func (c *codec) object(members func()) {
 	if c.writing {
 		outer := c.first
@@ -56,8 +55,8 @@ func (c *codec) object(members func()) {
 	c.key = outer
 }
 
-// member starts a member and says whether its value is to be written or read
-// now. If so, the caller handles the value and calls done.
+// member starts a member and reports whether its value must be written or read now. If so, the
+// caller handles the value and calls done.
 func (c *codec) member(name string) bool {
 	if !c.writing {
 		return c.key == name
@@ -81,7 +80,7 @@ func (c *codec) separate() {
 	c.breakLine()
 }
 
-// line says that what has been written ends a line of the file.
+// line ends a line of the file.
 func (c *codec) line() { c.brk = c.writing }
 
 func (c *codec) breakLine() {
@@ -91,7 +90,7 @@ func (c *codec) breakLine() {
 	c.brk = false
 }
 
-// nextKey reads on to the value of the object's next member, or past its end.
+// nextKey reads up to the value of the object's next member, or past the object's end.
 func (c *codec) nextKey(first bool) {
 	switch c.peek() {
 	case '}':
@@ -122,7 +121,7 @@ func (c *codec) str(name string, p *string) {
 	}
 }
 
-// optStr is str that leaves out an empty string.
+// optStr is str, but omits an empty string.
 func (c *codec) optStr(name string, p *string) {
 	if !c.writing || *p != "" {
 		c.str(name, p)
@@ -146,7 +145,7 @@ func (c *codec) int(name string, p *int) {
 	*p = int(n)
 }
 
-// optInt is int that leaves out a zero.
+// optInt is int, but omits a zero.
 func (c *codec) optInt(name string, p *int) {
 	if !c.writing || *p != 0 {
 		c.int(name, p)
@@ -176,7 +175,7 @@ func (c *codec) optFloat(name string, p *float64) {
 	}
 }
 
-// flag leaves out false.
+// flag is a boolean member that is omitted if false.
 func (c *codec) flag(name string, p *bool) {
 	if c.writing && !*p {
 		return
@@ -191,7 +190,7 @@ func (c *codec) flag(name string, p *bool) {
 	}
 }
 
-// raw is JSON as it is, left out when nil.
+// raw is a member with unchanged JSON, omitted if nil.
 func (c *codec) raw(name string, p *json.RawMessage) {
 	if c.writing && *p == nil {
 		return
@@ -210,7 +209,7 @@ func (c *codec) raw(name string, p *json.RawMessage) {
 	}
 }
 
-// pointer is a member that may be absent.
+// pointer is an optional member.
 func pointer[T any](c *codec, name string, p **T, member func(string, *T)) {
 	switch {
 	case c.writing && *p != nil:
@@ -221,15 +220,14 @@ func pointer[T any](c *codec, name string, p **T, member func(string, *T)) {
 	}
 }
 
-// list is a member that is a list, left out when empty. With lines, each
-// element is on a line of its own.
+// list is a list member that is omitted if empty. With lines, each element is on its own line.
 func list[T any](c *codec, name string, p *[]T, lines bool, element func(*T)) {
 	if !c.writing || len(*p) > 0 {
 		wholeList(c, name, p, lines, element)
 	}
 }
 
-// wholeList is a member that is a list, also when it is empty.
+// wholeList is a list member that is written even if it is empty.
 func wholeList[T any](c *codec, name string, p *[]T, lines bool, element func(*T)) {
 	if !c.member(name) {
 		return

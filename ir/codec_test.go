@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// everything is a program with each structure and each kind of value in it.
+// everything returns a program that contains each structure and each kind of value.
 func everything(t testing.TB) *Program {
 	p := sample(t, "LoadInt r1 -3\nLoadHost r3 d0\nLoadConst r4 k0\nLoadNil r5\nListenBegin r2 l0\nReturn r2")
 	tokens, half := int64(100), 0.5
@@ -50,7 +50,7 @@ func everything(t testing.TB) *Program {
 	return p
 }
 
-// TestRoundTrip reads what it has written, in any layout and order of members.
+// TestRoundTrip writes a program and reads it, with any layout and order of members.
 func TestRoundTrip(t *testing.T) {
 	p := everything(t)
 	data := Encode(p)
@@ -80,7 +80,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestLayout holds the format that the manual shows.
+// TestLayout checks the format against the manual.
 func TestLayout(t *testing.T) {
 	p := &Program{Version: Version, Name: "x", Files: []File{{Name: "x.conc", Text: "a\n"}}, Constants: []Const{text("k"), whole(2), real(2), real(math.NaN())},
 		Functions: []Function{{Name: "main", Line: 1, ABI: FullABI, Result: Full, Registers: 3, Block: Block{Code: code(t, "SubIntK r2 r1 -1\nJump @2\nReturnNil"),
@@ -107,8 +107,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestDecodeErrors reads input that is no program; each error says what is
-// wrong and where.
+// TestDecodeErrors reads invalid input. Each error says what is wrong and where.
 func TestDecodeErrors(t *testing.T) {
 	good := string(Encode(everything(t)))
 	replace := func(old, with string) string {
@@ -162,7 +161,7 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
-// TestTruncated cuts a file at every byte: each is an error, and never a panic.
+// TestTruncated cuts a file at every byte: each is an error, without a panic.
 func TestTruncated(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	data := bytes.TrimSpace(Encode(everything(t)))
@@ -173,9 +172,8 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestTampered changes each byte of a file. A changed file that still decodes
-// must be verified or refused without a panic; one that passes is written and
-// read again.
+// TestTampered changes each byte of a file. A changed file that still decodes must be verified or
+// rejected without a panic. One that passes is written and read again.
 func TestTampered(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	data := Encode(everything(t))
@@ -188,8 +186,8 @@ func TestTampered(t *testing.T) {
 	}
 }
 
-// tryProgram decodes and verifies data. Neither step may panic, and a program
-// that passes must be the same after it is written and read again.
+// tryProgram decodes and verifies data. Neither step may panic, and a program that passes must be
+// the same after it is written and read again.
 func tryProgram(t *testing.T, data []byte) {
 	p, err := Decode(data)
 	if err != nil || Verify(p) != nil {
@@ -233,8 +231,8 @@ func TestDisassemble(t *testing.T) {
 	}
 }
 
-// TestFlatSections: before 1.6 the keys of hosts and servers were members of
-// the hosts and servers themselves. Such a program is read like one of today.
+// TestFlatSections reads a program of a version before 1.6, in which the keys of hosts and servers
+// were members of the hosts and servers themselves.
 func TestFlatSections(t *testing.T) {
 	p := sample(t, "LoadNil r1\nReturn r1")
 	p.Version = "1.5"

@@ -13,9 +13,8 @@ type member struct {
 	Value json.RawMessage
 }
 
-// WithMember gives the JSON object with its member of this name set to v: in
-// the old member's place, or behind all others when there was none. A nil
-// object counts as one without members.
+// WithMember returns the JSON object with its member of this name set to v: in the old member's
+// position, or after all others if there was none. A nil object has no members.
 func WithMember(object json.RawMessage, name string, v json.RawMessage) (json.RawMessage, error) {
 	all, err := membersOf(object)
 	if err != nil {
@@ -65,8 +64,8 @@ func objectOf(all []member) json.RawMessage {
 	return append(out, '}')
 }
 
-// Before 1.6 these keys were members of hosts and servers themselves, and a
-// table of texts was a list of names and values.
+// Before 1.6 these keys were members of hosts and servers themselves, and a table of strings was a
+// list of names and values.
 var (
 	hostKeys = []string{"transport", "command", "args", "env", "working_dir", "input_format", "output_format", "timeout",
 		"question_timeout", "question_default", "approval_default", "params_env", "instances", "max_line"}
@@ -74,7 +73,7 @@ var (
 	tableKeys  = []string{"env", "params_env", "headers", "headers_env"}
 )
 
-// flat reads one of these keys into what is a config now.
+// flat reads one of these keys into the config.
 func (c *codec) flat(keys []string, config *json.RawMessage) {
 	if c.writing || !slices.Contains(keys, c.key) {
 		return

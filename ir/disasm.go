@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Disassemble gives the program's code as text: for each function its head, its
-// instructions with their places and the meaning of their indices, and its
-// regions; and the same for each handler. It serves `build --emit asm`.
-// Programs that do not pass Verify are shown as far as they make sense.
+// Disassemble returns the program's code as text: for each function its header, its instructions
+// with their positions and the meaning of their indices, and its regions, and the same for each
+// handler. It is the output of `build --emit asm`. For a program that does not pass Verify, the
+// output is as complete as possible.
 func Disassemble(p *Program) string {
 	d := &disassembler{p: p}
 	for i := range p.Functions {
@@ -21,7 +21,7 @@ func Disassemble(p *Program) string {
 	return d.b.String()
 }
 
-// DisassembleFunction is the text of function n alone.
+// DisassembleFunction returns the text of only function n.
 func DisassembleFunction(p *Program, n int) string {
 	d := &disassembler{p: p}
 	d.function(n)
@@ -108,7 +108,7 @@ func (d *disassembler) block(b *Block, indent string) {
 	}
 }
 
-// note says what an instruction's indices stand for.
+// note returns the meaning of an instruction's indices.
 func (d *disassembler) note(i Instr) string {
 	info := Describe(i.Op)
 	if info == nil {
@@ -138,7 +138,7 @@ func (d *disassembler) note(i Instr) string {
 	return ""
 }
 
-// declared is the name of a declaration that an operand of a role indexes.
+// declared returns the name of the declaration that an operand with a role indexes.
 func (d *disassembler) declared(role Role, n int) string {
 	p := d.p
 	switch {
@@ -180,7 +180,7 @@ func (d *disassembler) typeText(n, depth int) string {
 	return t.Kind
 }
 
-// text is a constant as a note shows it, on one line, shortened.
+// text returns a constant for a note: on one line, shortened.
 func (k Const) text() string {
 	switch {
 	case k.Int != nil:

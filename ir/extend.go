@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// Extend gives base, of whose functions the first own are not themselves such, with functions of
-// another program besides, which is the same but for those: added says which they are. Where says at what number each of them is in the extended program. base
-// stays as it is. The error says that the programs differ in more.
+// Extend returns base extended by functions of another program that differs from base only in its
+// functions. The first own functions of base are not such functions. added reports which functions
+// of the other program to add. where maps their numbers to those in the extended program. Extend
+// does not change base. It returns an error if the programs have other differences.
 func Extend(base *Program, own int, other *Program, added func(*Function) bool) (p *Program, where map[int]int, err error) {
 	x := &extension{base: base, own: own, other: other, types: map[int]int{}, functions: map[int]int{}}
 	copied := *base
@@ -34,7 +35,7 @@ func Extend(base *Program, own int, other *Program, added func(*Function) bool) 
 	return x.out, where, nil
 }
 
-// extension is a program that is being extended by functions of another.
+// extension is the state of Extend.
 type extension struct {
 	base, other, out *Program
 	own              int
@@ -44,8 +45,8 @@ type extension struct {
 	constants        map[string]int
 }
 
-// match finds which functions of the one are which of the other: those of a file that begin on the
-// same line come in the same order. What base has not is added.
+// match finds corresponding functions of the two programs: functions of a file that start on the
+// same line have the same order. Functions that base does not have are added.
 func (x *extension) match(added func(*Function) bool) error {
 	type line struct {
 		file string
@@ -82,7 +83,7 @@ func (x *extension) match(added func(*Function) bool) error {
 	return nil
 }
 
-// file is the extended program's number of a file.
+// file returns the number of a file in the extended program.
 func (x *extension) file(n int) int {
 	if n < 0 || n >= len(x.other.Files) {
 		return n
@@ -96,7 +97,7 @@ func (x *extension) file(n int) int {
 	return at
 }
 
-// function is one of the other program's with the numbers of the extended one.
+// function returns a function of the other program with the numbers of the extended one.
 func (x *extension) function(f *Function) (Function, error) {
 	g := *f
 	g.File = x.file(f.File)
@@ -155,7 +156,7 @@ func (x *extension) block(f *Function, b *Block) (Block, error) {
 	return out, nil
 }
 
-// index is the extended program's number of what the other numbers so.
+// index returns the number in the extended program for an index of the other.
 func (x *extension) index(role Role, n int) (int, error) {
 	switch role {
 	case RoleConstant:
@@ -172,7 +173,7 @@ func (x *extension) index(role Role, n int) (int, error) {
 		x.out.Natives = append(x.out.Natives, name)
 		return len(x.out.Natives) - 1, nil
 	}
-	return n, nil // declarations are the same
+	return n, nil // the declarations are the same
 }
 
 func (c Const) key() string {
@@ -203,7 +204,8 @@ func (x *extension) constant(c Const) int {
 	return n
 }
 
-// typ finds a type by its text, which names what has a name and spells out the rest.
+// typ finds a type by its text, which contains the names of named types and the structure of
+// others.
 func (x *extension) typ(n int) int {
 	if at, ok := x.types[n]; ok {
 		return at
@@ -226,7 +228,7 @@ func (x *extension) typ(n int) int {
 	return at
 }
 
-// info is a type with the numbers of the extended program.
+// info returns a type with the numbers of the extended program.
 func (x *extension) info(t TypeInfo) TypeInfo {
 	t.Args = slices.Clone(t.Args)
 	for i := range t.Args {
@@ -247,8 +249,7 @@ func (x *extension) info(t TypeInfo) TypeInfo {
 	return t
 }
 
-// typeText is what tells a type from others. A type refers to itself only by way of one with a
-// name.
+// typeText returns a text that identifies a type. A type refers to itself only through a named one.
 func typeText(p *Program, n int) string {
 	var b strings.Builder
 	writeType(&b, p, n, map[int]bool{})

@@ -1,26 +1,24 @@
 package ir
 
-// The dataflow: the class of each register before each instruction. Joins only
-// ever turn a class into Unset, so the iteration ends.
+// The dataflow: the class of each register before each instruction. Joins only turn a class into
+// Unset, so the iteration terminates.
 
-// flow is the dataflow over one function. Its memory is reused for one function
-// after the other.
+// flow is the dataflow of one function. Its memory is reused for further functions.
 type flow struct {
 	c *codeVerifier
-	// listens holds, for each listen, the state of the registers below its
-	// window in which its handlers start, and which it leaves behind.
+	// listens holds, for each listen, the state of the registers below its window at the start of
+	// its handlers and after it.
 	listens []Classes
 
-	depth int     // how many blocks are being walked, one in the other
+	depth int     // the number of nested blocks that are being visited
 	walks []*walk // by depth
-	slab  []Class // all of the memory for states
-	used  int     // how much of it this function has taken
+	slab  []Class // all memory for states
+	used  int     // how much of it this function uses
 
 	seen func(b *Block, pc int, s Classes) // of States
 }
 
-// run runs the dataflow over the function's own block; handlers are walked
-// where their listen begins.
+// run computes the dataflow of the function's own block. Handlers are visited at their listen.
 func (fl *flow) run(c *codeVerifier) {
 	fl.c, fl.listens, fl.depth, fl.used = c, nil, 0, 0
 	if n := len(c.f.Listens); n > 0 {
@@ -32,8 +30,7 @@ func (fl *flow) run(c *codeVerifier) {
 	fl.block(&c.f.Block, entry, nil)
 }
 
-// registers gives memory for a state of n registers. It is valid as long as the
-// function is checked.
+// registers allocates a state of n registers. It is valid until the next function is checked.
 func (fl *flow) registers(n int) Classes {
 	if fl.used+n > len(fl.slab) {
 		fl.slab, fl.used = make([]Class, max(4096, n)), 0
@@ -49,10 +46,9 @@ func (fl *flow) clone(s Classes) Classes {
 	return t
 }
 
-// block finds the states of b from its entry state and checks each instruction
-// against the state before it. In every round visit, if any, gets the state
-// before each instruction; since it may see a state more than once, what it
-// does must be a join.
+// block computes the states of b from its entry state and checks each instruction with the state
+// before it. In every iteration, visit, if not nil, receives the state before each instruction. It
+// may receive several states for an instruction, and must join them.
 func (fl *flow) block(b *Block, entry Classes, visit func(s Classes)) {
 	if fl.depth == len(fl.walks) {
 		fl.walks = append(fl.walks, &walk{fl: fl})
@@ -66,18 +62,18 @@ func (fl *flow) block(b *Block, entry Classes, visit func(s Classes)) {
 	fl.depth--
 }
 
-// walk is the dataflow over one block.
+// walk is the dataflow of one block.
 type walk struct {
 	fl    *flow
 	block *Block
 	code  []Instr
 	graph Graph
 	known Forward[Class]
-	lost  Classes // what the error of a call leaves
+	lost  Classes // the state after the error of a call
 	visit func(s Classes)
 }
 
-// Step checks one instruction against the state before it.
+// Step checks one instruction with the state before it.
 func (w *walk) Step(pc int, s, raised []Class) {
 	c, i := w.fl.c, w.code[pc]
 	if c.err != nil {
@@ -101,7 +97,7 @@ func (w *walk) Step(pc int, s, raised []Class) {
 	}
 }
 
-// raise meets what an instruction's error leaves of state s.
+// raise meets raised with the state s after an instruction's error.
 func (w *walk) raise(i Instr, s, raised Classes) {
 	if raised == nil {
 		return
@@ -114,15 +110,14 @@ func (w *walk) raise(i Instr, s, raised Classes) {
 	raised.Meet(s)
 }
 
-// Catch lets the target of a region read the error.
+// Catch makes the error readable at the target of a region.
 func (w *walk) Catch(s []Class, register int) { s[register] = Full }
 
-// Meet keeps what may be read on both ways.
+// Meet keeps the registers that are readable in both states.
 func (w *walk) Meet(s, t []Class) bool { return Classes(s).Meet(t) }
 
-// listen walks the handlers of a listen from state s and gives the state that
-// the listen leaves behind. That one must allow for a handler that has run up
-// to any instruction.
+// listen visits the handlers of a listen with state s and returns the state after the listen, which
+// includes the case that a handler was left at any instruction.
 func (fl *flow) listen(i Instr, s Classes) Classes {
 	n, base := int(i.Imm), int(i.A)
 	s = fl.clone(s)
@@ -154,7 +149,7 @@ func (fl *flow) listen(i Instr, s Classes) Classes {
 	return fl.clone(state)
 }
 
-// step checks what instruction i reads from state s and applies what it sets.
+// step checks the registers that instruction i reads from state s and applies those that it sets.
 func (c *codeVerifier) step(pc int, i Instr, s Classes) {
 	shape := &Shapes[i.Op]
 	for _, r := range shape.Reads {
@@ -181,7 +176,7 @@ func (c *codeVerifier) step(pc int, i Instr, s Classes) {
 	c.calls.Step(i, s)
 }
 
-// operandNamed is the name of the operand in a field.
+// operandNamed returns the name of the operand in a field.
 func (c *codeVerifier) operandNamed(op Op, f Field) string {
 	for _, o := range Table[op].Operands {
 		if o.Field == f {
@@ -191,7 +186,7 @@ func (c *codeVerifier) operandNamed(op Op, f Field) string {
 	panic("ir: " + op.String() + " reads what is no operand")
 }
 
-// misread says why register r may not be read as class.
+// misread reports why register r cannot be read as class.
 func (c *codeVerifier) misread(pc int, i Instr, name string, r int, class Class, s Classes) {
 	if s[r] == Unset {
 		c.check(false, "%s: %s, r%d, is not set on every way here", c.at(pc, i), name, r)

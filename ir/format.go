@@ -8,16 +8,15 @@ import (
 
 // The members of each structure, in written order, for both directions.
 
-// Encode writes p as JSON: the same program gives the same bytes.
+// Encode writes p as JSON. The same program always results in the same bytes.
 func Encode(p *Program) []byte {
 	c := &codec{writing: true}
 	c.program(p)
 	return append(c.out, '\n')
 }
 
-// Decode reads what Encode wrote. Errors wrap ErrNotIR or ErrVersion, or say
-// what is wrong at which byte. A decoded program must be verified before it
-// runs.
+// Decode reads the output of Encode. Its errors wrap ErrNotIR or ErrVersion, or describe the error
+// and its byte offset. A decoded program must be verified before it runs.
 func Decode(data []byte) (p *Program, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -40,8 +39,7 @@ func Decode(data []byte) (p *Program, err error) {
 	return p, nil
 }
 
-// header checks the version before anything is read that another version may
-// write differently.
+// header checks the version before it reads anything that another version may write differently.
 func (c *codec) header() {
 	const start = `{"version":`
 	seen := make([]byte, 0, len(start))
@@ -163,8 +161,8 @@ func (c *codec) variant(v *VariantInfo) {
 	})
 }
 
-// constant writes a String as a string, an Int as a number, and a Float as a
-// number with a point or exponent, or within {"float": …}.
+// constant writes a String as a string, an Int as a number, and a Float as a number with a point or
+// exponent, or as {"float": …}.
 func (c *codec) constant(k *Const) {
 	if c.writing {
 		switch {
@@ -252,7 +250,7 @@ func (c *codec) block(b *Block) {
 	list(c, "locals", &b.Locals, false, c.local)
 }
 
-// inlined is "from to fN line:column", and then its locals.
+// inlined is "from to fN line:column", followed by its locals.
 func (c *codec) inlined(i *Inlined) {
 	if c.writing {
 		c.out = appendString(c.out, i.text())

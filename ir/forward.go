@@ -1,35 +1,33 @@
 package ir
 
-// Forward is a forward dataflow over a graph, with its memory. It finds the
-// state at the beginning of each run of instructions. A state is a slice of
-// width elements; where several paths meet, it keeps what holds on all of them.
-// The verifier and the optimiser's analyses are such dataflows.
+// Forward is a forward dataflow over a graph, with its memory. It computes the state at the start
+// of each run of instructions. A state is a slice of width elements. Where several paths meet, the
+// state contains what holds on all of them. The verifier and the optimiser's analyses use it.
 type Forward[E any] struct {
-	Reached []bool // by run: control may come there
+	Reached []bool // by run: it is reachable
 	in      []E    // by run, one state after the other
 	width   int
-	now     []E // within the run under way
-	raised  []E // what the errors of its instructions leave
+	now     []E // in the current run
+	raised  []E // the state after errors of its instructions
 	landed  []E
 }
 
-// Lattice says what instructions do to states, which it changes in place.
+// Lattice describes how instructions change states, in place.
 type Lattice[E any] interface {
-	// Step changes the state before instruction pc into the state behind it.
-	// When the instruction is in a region, raised is not nil: Step meets raised
-	// with the state that an error of the instruction leaves.
+	// Step changes the state before instruction pc to the state after it. If the instruction is in
+	// a region, raised is not nil: Step meets raised with the state after an error of the
+	// instruction.
 	Step(pc int, state, raised []E)
-	// Catch changes the state that the errors of a region leave into the state
-	// at the region's target, where the register holds the error.
+	// Catch changes the state after the errors of a region to the state at the region's target,
+	// where the register holds the error.
 	Catch(state []E, register int)
-	// Meet keeps in s what also holds in t, and says whether that changed s. It
-	// only ever takes away, so every dataflow comes to an end.
+	// Meet keeps in s what also holds in t, and reports whether that changed s. It only removes
+	// information, so every dataflow terminates.
 	Meet(s, t []E) (changed bool)
 }
 
-// Start makes room for a dataflow over the first runs of a graph, with states
-// of width elements. It gives the state at the entry, which the caller fills
-// in.
+// Start allocates a dataflow for the first runs of a graph, with states of width elements. It
+// returns the state at the entry, which the caller sets.
 func (f *Forward[E]) Start(runs, width int) (entry []E) {
 	f.width = width
 	clear(resized(&f.Reached, runs))
@@ -41,11 +39,11 @@ func (f *Forward[E]) Start(runs, width int) (entry []E) {
 	return f.In(0)
 }
 
-// In is the state at the beginning of a run that is reached.
+// In returns the state at the start of a reachable run.
 func (f *Forward[E]) In(run int) []E { return f.in[run*f.width : (run+1)*f.width] }
 
-// Solve finds the states at the beginnings of the runs that Start made room
-// for. Control must not come back to them from later runs.
+// Solve computes the states at the starts of the runs that Start allocated. No later run may jump
+// back to them.
 func (f *Forward[E]) Solve(g *Graph, l Lattice[E]) {
 	for again := true; again; {
 		again = false
@@ -57,8 +55,7 @@ func (f *Forward[E]) Solve(g *Graph, l Lattice[E]) {
 	}
 }
 
-// run carries the states through run i and says whether an earlier run must be
-// visited again.
+// run propagates the states through run i and reports whether an earlier run must be visited again.
 func (f *Forward[E]) run(g *Graph, i int, l Lattice[E]) (again bool) {
 	b := &g.Runs[i]
 	copy(f.now, f.In(i))
@@ -77,7 +74,7 @@ func (f *Forward[E]) run(g *Graph, i int, l Lattice[E]) (again bool) {
 	for _, c := range around {
 		copy(f.landed, raised)
 		l.Catch(f.landed, c.Register)
-		f.arrive(int(c.To), f.landed, l) // it stands behind
+		f.arrive(int(c.To), f.landed, l) // it is later
 	}
 	return again
 }

@@ -1,14 +1,13 @@
 package ir
 
-// Nop marks an instruction that has been deleted while code is being changed.
-// It is a Jump to nowhere, which no program holds.
+// Nop marks a deleted instruction while code is being changed. It is a Jump without a target, which
+// no program contains.
 var Nop = Instr{Op: OpJump, Imm: -1}
 
-// Graph is the control flow through one list of instructions. Its nodes are
-// runs: instructions that are entered only at the first and left only behind
-// the last. Raised errors are edges too: from every instruction of a region to
-// the region's target. All edges lead forwards, except those of loops. The
-// memory of a Graph is reused for one list after the other.
+// Graph is the control flow graph of a list of instructions. Its nodes are runs: instructions that
+// are entered only at the first and left only after the last. Raised errors are edges, too: from
+// every instruction of a region to the region's target. All edges lead forwards, except those of
+// loops. The memory of a Graph is reused for further lists.
 type Graph struct {
 	Runs  []Run
 	At    []int32 // the run of each instruction
@@ -17,24 +16,23 @@ type Graph struct {
 	work  []int32
 }
 
-// Run is instructions [From, To) that run one after the other.
+// Run is the instructions [From, To), which are executed in sequence.
 type Run struct {
 	From, To        int
 	succ            [2]int32 // the first next of it
 	next            uint8
-	Reached         bool  // control may come here; filled in by Reach
-	Head            bool  // a loop leads back to it
+	Reached         bool  // reachable; set by Reach
+	Head            bool  // a loop jumps back to it
 	catches, caught int32 // its part of Graph.catch
 }
 
-// Catch is a region around a run: the run at its target, and the register that
-// gets the error.
+// Catch is a region around a run: the run at its target, and the register for the error.
 type Catch struct {
 	To       int32
 	Register int
 }
 
-// Succs are the runs that may come after one.
+// Succs returns the runs that may follow.
 func (r *Run) Succs() []int32 { return r.succ[:r.next] }
 
 func (r *Run) lead(to int) {
@@ -42,10 +40,10 @@ func (r *Run) lead(to int) {
 	r.next++
 }
 
-// Around are the regions around a run, the innermost first.
+// Around returns the regions around a run, the innermost first.
 func (g *Graph) Around(r *Run) []Catch { return g.catch[r.catches:r.caught] }
 
-// Until is how many runs there are before instruction end, where one ends.
+// Until returns the number of runs before instruction end, which must be the end of a run.
 func (g *Graph) Until(end int) int {
 	if end == 0 {
 		return 0
@@ -53,7 +51,7 @@ func (g *Graph) Until(end int) int {
 	return int(g.At[end-1]) + 1
 }
 
-// Build makes the graph of code, of one instruction at least, with its regions.
+// Build builds the graph of code, which has at least one instruction, with its regions.
 func (g *Graph) Build(code []Instr, regions []Region) {
 	n := len(code)
 	leads := resized(&g.leads, n+1)
@@ -92,7 +90,7 @@ func (g *Graph) Build(code []Instr, regions []Region) {
 	}
 }
 
-// link finds where control goes from run i.
+// link finds the successors of run i.
 func (g *Graph) link(code []Instr, regions []Region, i int) {
 	b := &g.Runs[i]
 	b.catches = int32(len(g.catch))
@@ -114,7 +112,7 @@ func (g *Graph) link(code []Instr, regions []Region, i int) {
 	}
 }
 
-// Reach marks the runs that control comes to from one.
+// Reach marks the runs that are reachable from one.
 func (g *Graph) Reach(from int32) {
 	work := append(g.work[:0], from)
 	g.Runs[from].Reached = true
@@ -137,7 +135,7 @@ func (g *Graph) Reach(from int32) {
 	g.work = work
 }
 
-// resized gives n elements in the memory of *s, whatever they hold.
+// resized returns n elements in the memory of *s, with any content.
 func resized[T any](s *[]T, n int) []T {
 	if cap(*s) < n {
 		*s = make([]T, n, n+n/2)

@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// Growth is a program to which what further programs have is added, as a session of lines typed
-// one by one needs it. What a further program has in common with it is found again, by name and
-// by what it does, so that agents, hosts, stores and tools that did not change stay the same.
+// Growth is a program to which parts of further programs are added, for the REPL. Parts that a
+// further program has in common with it are identified by name and content, so that unchanged
+// agents, hosts, stores and tools stay the same.
 type Growth struct {
 	Program *Program
-	known   [kinds]map[string]int // by key, the last of that key
+	known   [kinds]map[string]int // by key, the last with that key
 }
 
-// Grown says how far a program was before something was added.
+// Grown holds the sizes of a program's tables before an addition.
 type Grown struct{ Functions, Agents, Hosts, Tools, Stores, Methods int }
 
-// Grow begins with a program.
+// Grow returns a Growth that starts with a program.
 func Grow(p *Program) *Growth {
 	g := &Growth{Program: p}
 	for k := range kinds {
@@ -29,8 +29,8 @@ func Grow(p *Program) *Growth {
 	return g
 }
 
-// Add adds what function root of another program reaches. It gives the root's number in the grown
-// program, and what the program had before. On an error it stays as it was.
+// Add adds the parts that function root of another program reaches. It returns the root's number in
+// the grown program, and the sizes before. After an error the program is unchanged.
 func (g *Growth) Add(other *Program, root int) (n int, before Grown, err error) {
 	base := g.Program
 	copied := *base
@@ -56,7 +56,7 @@ func (g *Growth) Add(other *Program, root int) (n int, before Grown, err error) 
 	return x.to[kindFunction][root], before, nil
 }
 
-// kind is one of the tables that are looked through.
+// kind is one of the tables.
 type kind int
 
 const (
@@ -68,10 +68,10 @@ const (
 	kinds
 )
 
-// roleKinds are the tables that operands point into.
+// roleKinds maps roles of operands to tables.
 var roleKinds = map[Role]kind{RoleFunction: kindFunction, RoleAgent: kindAgent, RoleHost: kindHost, RoleTool: kindTool, RoleStore: kindStore}
 
-// keysOf are the names of what a table has, made different where they are equal.
+// keysOf returns the names of a table's elements, made unique.
 func keysOf(p *Program, k kind) []string {
 	var names []string
 	switch k {
@@ -109,16 +109,16 @@ func keysOf(p *Program, k kind) []string {
 	return names
 }
 
-// grower adds to a program.
+// grower is the state of one addition.
 type grower struct {
 	extension
 	g       *Growth
 	keys    [kinds][]string
 	reached [kinds][]int
-	to      [kinds]map[int]int // where what is reached is in out; -1: it is to be added
+	to      [kinds]map[int]int // the index in out of each reachable element; -1 if it must be added
 }
 
-// reach finds what the root reaches, and the methods that are found by name.
+// reach finds the elements that the root reaches, including the methods that are found by name.
 func (x *grower) reach(root int) {
 	for k := range kinds {
 		x.keys[k], x.to[k] = keysOf(x.other, k), map[int]int{}
@@ -153,7 +153,7 @@ func (x *grower) mark(k kind, n int) {
 	x.reached[k] = append(x.reached[k], n)
 }
 
-// within marks what something refers to.
+// within marks the elements that an element refers to.
 func (x *grower) within(k kind, n int) {
 	visit := func(to kind, n int) int {
 		x.mark(to, n)
@@ -195,7 +195,7 @@ func (x *grower) refer(f *Function, b *Block) {
 	}
 }
 
-// agentRefers gives an agent with what it refers to replaced.
+// agentRefers returns an agent with its references replaced.
 func agentRefers(a Agent, to func(kind, int) int) Agent {
 	a.Tools, a.Knowledge = replaced(a.Tools, kindTool, to), replaced(a.Knowledge, kindStore, to)
 	if a.Memory >= 0 {
@@ -256,7 +256,8 @@ func maybe(n *int, to func(kind, int) int) *int {
 	return &at
 }
 
-// settle finds what is as it was: all is taken to be so until something differs.
+// settle finds the unchanged elements: all elements are assumed to be unchanged until a difference
+// is found.
 func (x *grower) settle() error {
 	for changed := true; changed; {
 		changed = false
@@ -281,7 +282,7 @@ func (x *grower) settle() error {
 
 func (x *grower) number(k kind, n int) int { return x.to[k][n] }
 
-// same says whether what is number n in the other program is number at here.
+// same reports whether element n of the other program is the same as element at of this one.
 func (x *grower) same(k kind, n, at int) (bool, error) {
 	if k != kindFunction {
 		return reflect.DeepEqual(x.translated(k, n), entityOf(x.base, k, at)), nil
@@ -305,7 +306,7 @@ func entityOf(p *Program, k kind, n int) any {
 	return p.Stores[n]
 }
 
-// translated is a declaration with the numbers of the grown program.
+// translated returns a declaration with the numbers of the grown program.
 func (x *grower) translated(k kind, n int) any {
 	switch k {
 	case kindAgent:
@@ -318,7 +319,7 @@ func (x *grower) translated(k kind, n int) any {
 	return storeRefers(x.other.Stores[n], x.typ)
 }
 
-// bare is a function without where it stands in the source.
+// bare returns a function without its source positions.
 func bare(f Function) Function {
 	f.File, f.Line, f.Start = 0, 0, nil
 	f.Block = bareBlock(f.Block)
@@ -345,7 +346,7 @@ func bareBlock(b Block) Block {
 	return b
 }
 
-// function is one of the other program's with the numbers of the grown one.
+// function returns a function of the other program with the numbers of the grown one.
 func (x *grower) function(f *Function) (Function, error) {
 	x.functions = x.to[kindFunction]
 	g, err := x.extension.function(f)
@@ -366,7 +367,7 @@ func (x *grower) function(f *Function) (Function, error) {
 	return g, nil
 }
 
-// entities gives the operands that are declarations their numbers.
+// entities sets the numbers of operands that refer to declarations.
 func (x *grower) entities(b *Block) {
 	for i := range b.Code {
 		in := &b.Code[i]
@@ -378,7 +379,7 @@ func (x *grower) entities(b *Block) {
 	}
 }
 
-// add appends what is new.
+// add appends the new elements.
 func (x *grower) add() error {
 	room := [kinds]int{len(x.out.Functions), len(x.out.Agents), len(x.out.Hosts), len(x.out.Tools), len(x.out.Stores)}
 	fresh := [kinds][]int{}

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestInlined: the records of inlined calls, and of where a function began,
-// survive writing and reading. They must nest and be in bounds.
+// TestInlined checks that the records of inlined calls, and of the start of a function, are the
+// same after writing and reading. They must nest and be in bounds.
 func TestInlined(t *testing.T) {
 	program := func(inlined ...Inlined) *Program {
 		return &Program{Version: Version, Name: "x", Files: []File{{Name: "x.conc"}}, Entry: 0, Functions: []Function{{

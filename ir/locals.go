@@ -8,24 +8,23 @@ import (
 	"unicode"
 )
 
-// Local says that in the instructions [From, To) of its block a variable of the source is in
-// Register, as far as the register is set there: what it holds has the register's class. Slot is
-// the variable's place in the array that the register then holds, -1 for none. A register that
-// holds a cell stands for what is in the cell. Of several that have a name at an instruction the
-// last one counts.
+// Local reports that a variable of the source is in Register for the instructions [From, To) of its
+// block, if the register is set there. The value has the register's class. Slot is the variable's
+// index in the array in the register, or -1. If the register holds a cell, the value is in the
+// cell. If several Locals have the same name at an instruction, the last one applies.
 //
-// Locals are there for people who look at a run: the machine does not use them. A program's own
-// code has them, the library's has none.
+// Locals are only for debuggers: the machine does not use them. A program's own code has them, the
+// library's does not.
 type Local struct {
 	Name           string
 	Register, Slot int
 	From, To       int
-	// Reserved is from where on the register serves nothing but the variable, which is given its
-	// first value before From. Files do not have it.
+	// Reserved is the instruction from which the register is used only for the variable, which is
+	// initialised before From. Files do not contain it.
 	Reserved int
 }
 
-// String is the form in files: "name rN from to", or "name rN.slot from to".
+// String returns the form in files: "name rN from to", or "name rN.slot from to".
 func (l Local) String() string {
 	if l.Slot >= 0 {
 		return fmt.Sprintf("%s r%d.%d %d %d", l.Name, l.Register, l.Slot, l.From, l.To)
@@ -33,7 +32,7 @@ func (l Local) String() string {
 	return fmt.Sprintf("%s r%d %d %d", l.Name, l.Register, l.From, l.To)
 }
 
-// parseLocal reads what String writes.
+// parseLocal parses the result of String.
 func parseLocal(text string) (l Local, ok bool) {
 	words := strings.Split(text, " ")
 	if len(words) != 4 || words[0] == "" {
@@ -50,15 +49,15 @@ func parseLocal(text string) (l Local, ok bool) {
 	return l, ok
 }
 
-// plainNumber reads a number as it is written: without sign and leading zeros.
+// plainNumber parses a number without sign and leading zeros.
 func plainNumber(text string, to *int) bool {
 	n, err := strconv.Atoi(text)
 	*to = n
 	return err == nil && n >= 0 && (text[0] != '0' || text == "0") && text[0] != '+'
 }
 
-// LocalsAt gives those of some locals that are there at an instruction, by their names, in the
-// order of their declaration; of two of a name the last.
+// LocalsAt returns the locals that apply at an instruction, by name, in the order of their
+// declaration. Of two with the same name it returns the last.
 func LocalsAt(all []Local, pc int) []Local {
 	var out []Local
 	for _, l := range all {
@@ -87,7 +86,7 @@ func (c *codec) local(l *Local) {
 	*l = got
 }
 
-// text is an inlined call's text, with its locals behind it.
+// text returns an inlined call's text, followed by its locals.
 func (i *Inlined) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %d f%d %d:%d", i.From, i.To, i.Function, i.Line, i.Column)
@@ -97,7 +96,7 @@ func (i *Inlined) text() string {
 	return b.String()
 }
 
-// parseInlined reads what text writes.
+// parseInlined parses the result of text.
 func parseInlined(text string) (i Inlined, ok bool) {
 	parts := strings.Split(text, ", ")
 	if _, err := fmt.Sscanf(parts[0], "%d %d f%d %d:%d", &i.From, &i.To, &i.Function, &i.Line, &i.Column); err != nil {
@@ -113,7 +112,7 @@ func parseInlined(text string) (i Inlined, ok bool) {
 	return i, i.text() == text
 }
 
-// locals checks those of a block, or of a call inlined in it, whose instructions are [from, to).
+// locals checks those of a block, or of a call inlined in it, with the instructions [from, to).
 func (c *codeVerifier) locals(all []Local, from, to int) {
 	for _, l := range all {
 		named := l.Name != "" && !strings.ContainsFunc(l.Name, func(r rune) bool { return unicode.IsSpace(r) || r == ',' })

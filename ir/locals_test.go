@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLocals: the names of variables survive writing and reading, and must be in bounds.
+// TestLocals checks that the names of variables are the same after writing and reading, and must be
+// in bounds.
 func TestLocals(t *testing.T) {
 	program := func(own, inlined []Local) *Program {
 		return &Program{Version: Version, Name: "x", Files: []File{{Name: "x.conc"}}, Entry: 0, Functions: []Function{{

@@ -1,9 +1,8 @@
 package ir
 
-// An operation has one row here, one case in the machine (package vm) and a
-// test of that case. The row says all that the verifier, the optimiser and the
-// manual know of the operation; "make gen" writes the constants (opcodes.go)
-// from its name. Rows are never removed or moved, since files of an older minor
+// An operation has one row here, one case in the machine (package vm) and a test of that case. The
+// verifier, the optimiser and the manual use only the row. "make gen" writes the constants
+// (opcodes.go) from the names. Rows are never removed or moved, because files of an older minor
 // version must keep their meaning.
 
 type ops []Operand
@@ -27,9 +26,8 @@ func frame(n Count, k Keeps) Operand {
 }
 func (o Operand) must(rule rule) Operand { o.rule = rule; return o }
 
-// Table is the instruction set: one row per operation, indexed by Op. Operands
-// are listed in the order of the text form; spec/bytecode.md is generated from
-// the table.
+// Table is the instruction set: one row per operation, indexed by Op. Operands are listed in the
+// order of the text form. spec/bytecode.md is generated from the table.
 var Table = [...]Info{
 	// Moves and constants.
 	{"Move", ops{w("d", A, Full), r("s", B, Full)}, Fact | Cheap, 0, "d = s, both halves"},
@@ -241,7 +239,7 @@ var Table = [...]Info{
 // AnyOp is the operator of AnyBinary.
 type AnyOp int32
 
-// The operators on Any values; comparisons give a boxed Bool.
+// The operators on Any values. Comparisons return a boxed Bool.
 const (
 	AnyAdd AnyOp = iota
 	AnySub

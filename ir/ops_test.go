@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestRows checks that every row is complete, and that its text reads back.
+// TestRows checks that every row is complete, and that its text can be parsed.
 func TestRows(t *testing.T) {
 	for n := range Table {
 		info := &Table[n]
@@ -51,8 +51,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestRowsOfVersions compares the rows of each version with those that files of
-// that version were written with.
+// TestRowsOfVersions compares the rows of each version with those that files of that version were
+// written with.
 func TestRowsOfVersions(t *testing.T) {
 	_, minor, _ := splitVersion(Version)
 	sums := make([]uint32, minor+1)
@@ -83,7 +83,7 @@ func TestRowsOfVersions(t *testing.T) {
 	}
 }
 
-// TestGenerated holds the manual's list and the constants against the table.
+// TestGenerated compares the manual's list and the constants with the table.
 func TestGenerated(t *testing.T) {
 	for file, want := range map[string]string{"../spec/bytecode.md": Reference(), "opcodes.go": Opcodes()} {
 		written, err := os.ReadFile(file)
@@ -96,8 +96,7 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// TestVerifySince checks that a program has no operation that is newer than its
-// version.
+// TestVerifySince checks that a program has no operation that is newer than its version.
 func TestVerifySince(t *testing.T) {
 	p := sample(t, "LoadNil r1\nNewErr r1 r1\nLeave r1\nReturn r1")
 	wantError(t, Verify(p), "")

@@ -2,18 +2,18 @@ package ir
 
 import "fmt"
 
-// A rule is a condition on operand n beyond its role, which has been checked
-// already. It gives what is wrong, "" when nothing is.
+// rule is a condition on operand n in addition to its role, which has been checked already. It
+// returns what is wrong, or "".
 type rule func(s *site, i Instr, n int) (wrong string)
 
-// site is where an instruction stands.
+// site is the position of an instruction.
 type site struct {
 	p       *Program
 	f       *Function
 	handler bool // in a handler's block
 }
 
-// unless gives the complaint when ok does not hold.
+// unless returns the complaint if ok is false.
 func unless(ok bool, complaint string) string {
 	if ok {
 		return ""
@@ -112,7 +112,7 @@ func standInBody(s *site, _ Instr, _ int) string {
 	return unless(s.f.Body && !s.handler, "outside the body of a concurrent expression")
 }
 
-// back checks a return: a handler has none, a function's gives its result.
+// back checks a return: a handler has none, and a function's must return its result.
 func (s *site) back(class Class) string {
 	switch {
 	case s.handler:
@@ -123,8 +123,8 @@ func (s *site) back(class Class) string {
 	return ""
 }
 
-// Indexed gives the length of the table that an operand of this role indexes;
-// ok is false for a role that indexes none.
+// Indexed returns the length of the table that an operand with this role indexes. ok is false for a
+// role without a table.
 func (p *Program) Indexed(role Role, f *Function) (length int, ok bool) {
 	switch role {
 	case RoleConstant:

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// peek skips white space and gives the next byte.
+// peek skips white space and returns the next byte.
 func (c *codec) peek() byte {
 	for c.pos < len(c.in) {
 		switch b := c.in[c.pos]; b {
@@ -29,7 +29,7 @@ func (c *codec) expect(b byte) {
 	c.pos++
 }
 
-// token gives the run of bytes of a number or word.
+// token returns the bytes of a number or word.
 func (c *codec) token() string {
 	c.peek()
 	start := c.pos
@@ -62,8 +62,7 @@ func (c *codec) readBool() bool {
 	return false
 }
 
-// readFloat reads a number, or one of the texts that stand for values that JSON
-// cannot write.
+// readFloat reads a number, or one of the strings for values that are not JSON numbers.
 func (c *codec) readFloat() float64 {
 	if c.peek() == '"' {
 		start := c.pos
@@ -85,7 +84,7 @@ func (c *codec) readFloat() float64 {
 	return f
 }
 
-// readString reads a string; escapes are rare, so the common case copies once.
+// readString reads a string. Escapes are rare, so the common case copies once.
 func (c *codec) readString() string {
 	start := c.pos
 	b := c.scanString()
@@ -102,7 +101,7 @@ func (c *codec) readString() string {
 	return s
 }
 
-// scanString gives the bytes between a string's quotes, as written.
+// scanString returns the bytes between a string's quotes, as written.
 func (c *codec) scanString() []byte {
 	if found := c.peek(); found != '"' {
 		c.fail(c.pos, "expected a string, found %q", found)
@@ -124,7 +123,7 @@ func (c *codec) scanString() []byte {
 	panic(failure{fmt.Errorf("the file is truncated: it ends within a string at byte %d", len(c.in))})
 }
 
-// pairedSurrogates says whether every \u escape of a surrogate has its pair.
+// pairedSurrogates reports whether every \u escape of a surrogate has its pair.
 func pairedSurrogates(b []byte) bool {
 	for i := 0; i+5 < len(b); i++ {
 		if b[i] != '\\' {
@@ -150,7 +149,7 @@ func pairedSurrogates(b []byte) bool {
 	return true
 }
 
-// readRaw gives one JSON value as written.
+// readRaw returns one JSON value as written.
 func (c *codec) readRaw() []byte {
 	c.peek()
 	start, depth := c.pos, 0

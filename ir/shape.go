@@ -1,19 +1,19 @@
 package ir
 
-// What instructions do to registers: the verifier and the optimiser ask here.
+// What instructions do to registers, for the verifier and the optimiser.
 
-// Shape is what the row of an operation says of registers and control, in the
-// form that is used most.
+// Shape is the information of an operation's row about registers and control, in a form for fast
+// access.
 type Shape struct {
 	Reads   []Read
-	A, B, C bool  // which fields Reads has
-	Writes  Class // what it makes of register A, Unset when it sets none or has a frame
+	A, B, C bool  // the fields in Reads
+	Writes  Class // the new class of register A; Unset if it sets none or has a frame
 	Modify  bool  // it also reads A
 	Window  bool  // it reads a window or the arguments of a frame
-	Frame   bool  // it calls: it sets the first register of its frame, and leaves nothing behind in those that follow
-	Target  bool  // Imm is where control may go on
-	Back    bool  // and may lie before it: a loop
-	Ends    bool  // control never goes on to the next instruction
+	Frame   bool  // it calls: it sets the first register of its frame, and clears those that follow
+	Target  bool  // Imm is a possible next instruction
+	Back    bool  // and may be before this one: a loop
+	Ends    bool  // control never continues at the next instruction
 	window  Operand
 }
 
@@ -23,8 +23,8 @@ type Read struct {
 	Class Class
 }
 
-// Shapes are the shapes by Op. The array has an entry for every value of an Op,
-// so that indexing needs no bounds check.
+// Shapes contains the shapes by Op. The array has an entry for every value of an Op, so that
+// indexing needs no bounds check.
 var Shapes = func() (all [256]Shape) {
 	for op := range Table {
 		s := &all[op]
@@ -56,11 +56,11 @@ func (s *Shape) operand(o Operand) {
 	}
 }
 
-// ShapeOf is the shape of an instruction's operation.
+// ShapeOf returns the shape of an instruction's operation.
 func ShapeOf(i Instr) *Shape { return &Shapes[i.Op] }
 
-// Window gives the n registers that an instruction reads in a window or frame.
-// Their classes are those of params, or Full when params is nil.
+// Window returns the n registers that an instruction reads in a window or frame. Their classes are
+// those of params, or Full if params is nil.
 func (p *Program) Window(i Instr) (from, n int, params []Class) {
 	s := &Shapes[i.Op]
 	if !s.Window {
@@ -92,28 +92,27 @@ func (p *Program) Window(i Instr) (from, n int, params []Class) {
 	return from, n, params
 }
 
-// Nowhere is past all registers.
+// Nowhere is greater than all register numbers.
 const Nowhere = 256
 
-// Sets says what an instruction does to registers. It sets Register to Class;
-// Register is -1 when it sets none. A call also makes the registers from Lost
-// on unreadable, except Register and Kept. Kept is the receiver, which is Full
-// however the call ends, or -1. For an instruction that is no call, Lost is
-// Nowhere.
+// Sets describes how an instruction changes registers. It sets Register to Class; Register is -1 if
+// it sets none. A call also makes the registers from Lost on unreadable, except Register and Kept.
+// Kept is the receiver, which is Full also after an error, or -1. Lost is Nowhere for an
+// instruction that is not a call.
 type Sets struct {
 	Register   int
 	Class      Class
 	Kept, Lost int
 }
 
-// Calls knows of a program's calls what their instructions do not say.
+// Calls holds information about a program's calls that their instructions do not contain.
 type Calls struct {
 	p *Program
-	// givesBack says of a method's name that every method of it is mutself.
+	// givesBack reports, for a method's name, that every method with that name is mutself.
 	givesBack map[string]bool
 }
 
-// NewCalls looks at the program's methods.
+// NewCalls collects the information from the program's methods.
 func NewCalls(p *Program) *Calls {
 	c := &Calls{p: p, givesBack: make(map[string]bool, len(p.Methods))}
 	for _, m := range p.Methods {
@@ -123,9 +122,8 @@ func NewCalls(p *Program) *Calls {
 	return c
 }
 
-// Sets says what an instruction does to registers when it completes. An
-// instruction that raises has not set Register, but a call that raises has
-// still lost and kept registers as stated.
+// Sets returns how an instruction changes registers when it completes. An instruction that raises
+// has not set Register, but a call that raises has still lost and kept registers as described.
 func (c *Calls) Sets(i Instr) Sets {
 	s := &Shapes[i.Op]
 	switch {
@@ -156,12 +154,11 @@ func (c *Calls) keeps(k Keeps, i Instr) bool {
 	return false
 }
 
-// Classes says, for a point in the code, as what class each register may be
-// read. A register that has different classes on two paths to the point may not
-// be read.
+// Classes is, for a point in the code, the class that each register can be read as. A register that
+// has different classes on two paths to the point cannot be read.
 type Classes []Class
 
-// Meet keeps what holds in both c and d, and says whether that changed c.
+// Meet keeps what holds in both c and d, and reports whether that changed c.
 func (c Classes) Meet(d Classes) (changed bool) {
 	for r, class := range d {
 		if c[r] != class && c[r] != Unset {
@@ -171,10 +168,10 @@ func (c Classes) Meet(d Classes) (changed bool) {
 	return changed
 }
 
-// Fits says whether a register may be read as a class.
+// Fits reports whether a register can be read as a class.
 func (c Classes) Fits(r int, as Class) bool { return c[r] == as || c[r] == Full }
 
-// Step makes of the classes before an instruction those behind it.
+// Step changes the classes before an instruction to those after it.
 func (c *Calls) Step(i Instr, s Classes) {
 	shape := &Shapes[i.Op]
 	if shape.Writes != Unset {
@@ -184,8 +181,8 @@ func (c *Calls) Step(i Instr, s Classes) {
 	}
 }
 
-// after changes the classes before a call into those behind it. The register
-// that the call sets gets x.Class.
+// after changes the classes before a call to those after it. The register that the call sets gets
+// x.Class.
 func (c *Calls) after(x Sets, s Classes) {
 	clear(s[x.Lost:])
 	s[x.Register] = x.Class
@@ -194,9 +191,8 @@ func (c *Calls) after(x Sets, s Classes) {
 	}
 }
 
-// Raised changes the classes before a call into those that an error of the call
-// leaves. It is for calls alone: the errors of other instructions leave the
-// classes as they were.
+// Raised changes the classes before a call to those after an error of the call. It is only for
+// calls: the errors of other instructions do not change the classes.
 func (c *Calls) Raised(i Instr, s Classes) {
 	x := c.Sets(i)
 	x.Class = Unset

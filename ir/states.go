@@ -1,8 +1,8 @@
 package ir
 
-// States are the classes of a program's registers at its instructions, as the verifier finds
-// them. What keeps registers, such as a snapshot, learns from them which of a frame's registers
-// hold something, and which half of each. The program must have passed Verify.
+// States are the classes of a program's registers at its instructions, as computed by the verifier.
+// Code that stores registers, such as a snapshot, uses them to determine which of a frame's
+// registers are set, and which half of each. The program must have passed Verify.
 //
 // States are not safe for concurrent use.
 type States struct {
@@ -10,14 +10,14 @@ type States struct {
 	flow flow
 }
 
-// NewStates makes the states of a program.
+// NewStates returns the states of a program.
 func NewStates(p *Program) *States {
 	return &States{v: verifier{p: p, calls: NewCalls(p)}}
 }
 
-// Walk goes through function f. For each instruction that control comes to, at has the classes
-// before it, more than once where the dataflow does: those of the last time hold. For ListenBegin
-// they are those that hold between two handlers, below its window. at must not keep the classes.
+// Walk visits function f. For each reachable instruction, it calls at with the classes before it,
+// several times if the dataflow visits it several times: the last call is valid. For ListenBegin
+// they are the classes between two handlers, below its window. at must not retain the classes.
 func (s *States) Walk(f int, at func(b *Block, pc int, c Classes)) {
 	c := &codeVerifier{verifier: &s.v, index: f, f: &s.v.p.Functions[f]}
 	s.flow.seen = at

@@ -6,9 +6,8 @@ import (
 	"strconv"
 )
 
-// An instruction has one text form, in files and listings alike: the op's name
-// and its operands, separated by single spaces. The letter before an operand's
-// number tells which table it indexes.
+// An instruction has one text form, in files and in listings: the op's name and its operands,
+// separated by single spaces. The letter before an operand's number is the table that it indexes.
 var roleLetter = [...]string{
 	RoleRead: "r", RoleWrite: "r", RoleModify: "r", RoleWindow: "r", RoleFrame: "r",
 	RoleLiteral:  "",
@@ -16,7 +15,7 @@ var roleLetter = [...]string{
 	RoleAgent: "d", RoleHost: "d", RoleTool: "d", RoleStore: "d", RoleTarget: "@", RoleBack: "@",
 }
 
-// Get reads the field f of an instruction.
+// Get returns the field f of an instruction.
 func (i Instr) Get(f Field) int {
 	switch f {
 	case A:
@@ -31,7 +30,7 @@ func (i Instr) Get(f Field) int {
 	return int(i.Imm)
 }
 
-// Set writes the field f; ok is false when n does not fit into it.
+// Set sets the field f. ok is false if n does not fit.
 func (i *Instr) Set(f Field, n int64) (ok bool) {
 	switch f {
 	case A:
@@ -51,7 +50,7 @@ func (i *Instr) Set(f Field, n int64) (ok bool) {
 	return n == int64(i.Imm)
 }
 
-// String is the instruction's text.
+// String returns the instruction's text.
 func (i Instr) String() string { return string(i.appendText(nil)) }
 
 func (i Instr) appendText(b []byte) []byte {
@@ -68,7 +67,7 @@ func (i Instr) appendText(b []byte) []byte {
 	return b
 }
 
-// ParseInstr reads an instruction's text. It takes exactly what String gives.
+// ParseInstr parses an instruction's text. It accepts exactly the results of String.
 func ParseInstr(text string) (Instr, error) { return parseInstr([]byte(text)) }
 
 func parseInstr(text []byte) (Instr, error) {
@@ -98,7 +97,7 @@ func parseInstr(text []byte) (Instr, error) {
 	return in, nil
 }
 
-// word cuts off what stands before the first space, which stays.
+// word splits b at the first space, which stays in rest.
 func word(b []byte) (word, rest []byte) {
 	if i := bytes.IndexByte(b, ' '); i >= 0 {
 		return b[:i], b[i:]
@@ -106,7 +105,7 @@ func word(b []byte) (word, rest []byte) {
 	return b, nil
 }
 
-// number reads a number of at most ten digits in its one spelling.
+// number parses a number of at most ten digits in its canonical form.
 func number(b []byte) (n int64, ok bool) {
 	negative := b[0] == '-'
 	if negative {

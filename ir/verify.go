@@ -10,18 +10,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/parallel"
 )
 
-// MaxRegisters bounds the registers of a function. Variables beyond that live
-// in a block that one register holds.
+// MaxRegisters is the maximum number of a function's registers. Further variables are in a block
+// that one register holds.
 const MaxRegisters = 240
 
-// ErrInvalid says that a program breaks a rule of the format.
+// ErrInvalid reports that a program violates a rule of the format.
 var ErrInvalid = errors.New("invalid program")
 
-// Verify checks that p cannot break the VM: every index is in bounds, every
-// register is set, in a fitting class, before it is read, control stays within
-// its instruction list, calls fit their callees (spec/ir.md). The error says
-// which function and instruction break which rule and wraps ErrInvalid. Verify
-// does not change p.
+// Verify checks that p cannot break the VM: every index is in bounds, every register is set, in a
+// fitting class, before it is read, control stays within its instruction list, and calls fit their
+// callees (spec/ir.md). The error contains the function, the instruction and the violated rule, and
+// wraps ErrInvalid. Verify does not change p.
 func Verify(p *Program) error {
 	v := &verifier{p: p}
 	if err := checkVersion(p.Version); err != nil {
@@ -41,8 +40,8 @@ func Verify(p *Program) error {
 	return v.err
 }
 
-// functions checks the code of all functions, on all processors: the check of
-// one function needs only the headers of the others.
+// functions checks the code of all functions, on all processors: the check of one function needs
+// only the headers of the others.
 func (v *verifier) functions() {
 	const least = 64 // fewer are checked before another goroutine runs
 	errs := make([]error, len(v.p.Functions))
@@ -62,7 +61,7 @@ func (v *verifier) functions() {
 	}
 }
 
-// verifier keeps the first broken rule.
+// verifier records the first violated rule.
 type verifier struct {
 	p     *Program
 	minor int // of the program's version
@@ -70,7 +69,7 @@ type verifier struct {
 	err   error
 }
 
-// check records a broken rule unless ok, and gives ok.
+// check records a violated rule unless ok, and returns ok.
 func (v *verifier) check(ok bool, format string, args ...any) bool {
 	if !ok && v.err == nil {
 		v.err = fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
@@ -80,7 +79,7 @@ func (v *verifier) check(ok bool, format string, args ...any) bool {
 
 func in(n, length int) bool { return n >= 0 && n < length }
 
-// typeArgs says how many Args a kind of type takes; -1 means any number.
+// typeArgs is the number of Args of each kind of type; -1 means any number.
 var typeArgs = map[string]int{
 	"int": 0, "float": 0, "string": 0, "bool": 0, "nil": 0, "any": 0, "array": 1, "map": 2, "option": 1, "result": 2,
 	"tuple": -1, "struct": 0, "schema": 0, "enum": 0, "union": 0, "error": 0, "function": 0, "range": 0, "agent": 0,
@@ -118,8 +117,8 @@ func (v *verifier) fields(typ int, fields []FieldInfo) {
 	}
 }
 
-// finite refuses a type that contains itself without a named type in between.
-// Types may form cycles only through fields.
+// finite reports a type that contains itself without a named type in between. Types may form cycles
+// only through fields.
 func (v *verifier) finite() {
 	const visiting, done = 1, 2
 	state := make([]uint8, len(v.p.Types))
@@ -250,7 +249,7 @@ func (v *verifier) tool(t *Tool) {
 	}
 }
 
-// toolMethod checks a function with so many parameters before those listed.
+// toolMethod checks a function with before parameters before those listed.
 func (v *verifier) toolMethod(of string, m *ToolMethod, before int) {
 	v.check(in(m.Result, len(v.p.Types)), "%s: there is no type %d", of, m.Result)
 	if f := v.callable(of, m.Function); f != nil {
@@ -264,7 +263,7 @@ func (v *verifier) toolMethod(of string, m *ToolMethod, before int) {
 	}
 }
 
-// callable checks that function n can be called by the VM itself.
+// callable checks that the VM itself can call function n.
 func (v *verifier) callable(of string, n int) *Function {
 	if !v.check(in(n, len(v.p.Functions)), "%s: there is no function %d", of, n) {
 		return nil
@@ -281,7 +280,7 @@ func (v *verifier) entry(of string, n int) {
 	}
 }
 
-// header checks what other functions rely on.
+// header checks what other functions depend on.
 func (v *verifier) header(i int) {
 	f := &v.p.Functions[i]
 	fail := func(format string, args ...any) {

@@ -2,20 +2,19 @@ package ir
 
 import "fmt"
 
-// codeVerifier checks one function: first each instruction by itself, then
-// what flows between them.
+// codeVerifier checks one function: first each instruction by itself, then the dataflow.
 type codeVerifier struct {
 	*verifier
 	index int
 	f     *Function
-	// begun counts the ListenBegin instructions of each listen. There must be
-	// exactly one, since the handlers use the registers as they are there.
+	// begun counts the ListenBegin instructions of each listen. There must be exactly one, because
+	// the handlers use the registers as they are there.
 	begun []int
-	// handler names the handler whose block is checked, "" for the function.
+	// handler names the handler whose block is checked, or "".
 	handler string
 }
 
-// function checks the i-th function, using the memory of the flow before.
+// function checks the i-th function, using the memory of the previous flow.
 func (v *verifier) function(i int, fl *flow) {
 	c := &codeVerifier{verifier: v, index: i, f: &v.p.Functions[i], begun: make([]int, len(v.p.Functions[i].Listens))}
 	c.block(&c.f.Block, false)
@@ -39,8 +38,8 @@ func (v *verifier) function(i int, fl *flow) {
 	}
 }
 
-// where and at name a place for messages. The text is made only when a message
-// is shown, since a correct program passes thousands of checks.
+// where and at describe a position for messages. The text is built only for a message, because a
+// correct program passes thousands of checks.
 func (c *codeVerifier) where() fmt.Stringer              { return c }
 func (c *codeVerifier) at(pc int, in Instr) fmt.Stringer { return codePlace{c, pc, in} }
 
@@ -57,7 +56,7 @@ type codePlace struct {
 
 func (p codePlace) String() string { return fmt.Sprintf("%s, @%d %s", p.c, p.pc, p.in) }
 
-// block checks what can be seen of each instruction alone.
+// block checks each instruction by itself.
 func (c *codeVerifier) block(b *Block, handler bool) {
 	n := len(b.Code)
 	if !c.check(n > 0, "%s: no instructions", c.where()) {
@@ -88,7 +87,7 @@ func (c *codeVerifier) block(b *Block, handler bool) {
 	}
 }
 
-// inlined calls must nest, the inner ones listed first.
+// inlined checks that calls nest, with the inner ones first.
 func (c *codeVerifier) inlined(b *Block) {
 	for i, r := range b.Inlined {
 		ok := r.From >= 0 && r.From < r.To && r.To <= len(b.Code) && r.Line >= 0 && r.Column >= 0
@@ -127,7 +126,7 @@ func (c *codeVerifier) instruction(pc int, i Instr, info *Info, at site, length 
 	}
 }
 
-// operand says what is wrong with an operand.
+// operand returns what is wrong with an operand, or "".
 func (c *codeVerifier) operand(pc int, i Instr, o *Operand, at *site, length int) (wrong string) {
 	x := i.Get(o.Field)
 	ok := true
@@ -157,7 +156,7 @@ func (c *codeVerifier) operand(pc int, i Instr, o *Operand, at *site, length int
 	return ""
 }
 
-// regions must nest, be listed innermost first, and lead forwards.
+// regions checks that regions nest, are listed innermost first, and lead forwards.
 func (c *codeVerifier) regions(b *Block) {
 	for i, r := range b.Regions {
 		ok := r.From >= 0 && r.From < r.To && r.To <= len(b.Code) && r.Target >= r.To && r.Target < len(b.Code)

@@ -25,8 +25,8 @@ func code(t testing.TB, lines string) []Instr {
 	return out
 }
 
-// sample is a program that has one of everything. Function 0 is main, with
-// ten registers and the code given.
+// sample returns a program that contains one of everything. Function 0 is main, with ten registers
+// and the given code.
 func sample(t testing.TB, main string) *Program {
 	return &Program{
 		Version: Version, Name: "sample",
@@ -61,8 +61,8 @@ func sample(t testing.TB, main string) *Program {
 	}
 }
 
-// TestVerifyCode tests each rule about code with code that keeps it (want "")
-// and code that breaks it.
+// TestVerifyCode tests each rule about code with code that satisfies it (want "") and code that
+// violates it.
 func TestVerifyCode(t *testing.T) {
 	for _, c := range []struct{ name, code, want string }{
 		{"plain", "LoadInt r1 1\nBoxInt r2 r1\nReturn r2", ""},
@@ -161,7 +161,7 @@ func wantError(t *testing.T, err error, want string) {
 	}
 }
 
-// TestVerifyRegions holds the rules about regions.
+// TestVerifyRegions tests the rules about regions.
 func TestVerifyRegions(t *testing.T) {
 	const body = `LoadNil r1
 		LoadInt r2 1
@@ -198,7 +198,7 @@ func TestVerifyRegions(t *testing.T) {
 	}
 }
 
-// TestVerifyListens holds the rules about handlers.
+// TestVerifyListens tests the rules about handlers.
 func TestVerifyListens(t *testing.T) {
 	const body = "LoadInt r1 0\nLoadHost r3 d0\nLoadConst r4 k0\nLoadNil r5\nListenBegin r2 l0\nBoxInt r1 r1\nReturn r2"
 	handler := func(lines string) Handler {
@@ -243,7 +243,7 @@ func TestVerifyListens(t *testing.T) {
 	}
 }
 
-// TestVerifyTables holds the rules about everything besides code.
+// TestVerifyTables tests the rules about everything except code.
 func TestVerifyTables(t *testing.T) {
 	for _, c := range []struct {
 		name   string

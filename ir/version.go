@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// ErrNotIR says that a file holds something else than a compiled program.
+// ErrNotIR reports that a file is not a compiled program.
 var ErrNotIR = errors.New("not a compiled Concerto program")
 
-// ErrVersion says that a file was made for another version of the format.
+// ErrVersion reports that a file was written for an incompatible version of the format.
 var ErrVersion = errors.New("unsupported IR version")
 
-// checkVersion says whether a program of version v runs here: its major number
-// must be ours, its minor number at most ours.
+// checkVersion reports whether a program of version v can run: its major number must be the current
+// one, its minor number at most the current one.
 func checkVersion(v string) error {
 	major, minor, ok := splitVersion(v)
 	if !ok {
