@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
-// application is the layer that hands emits to the embedding application.
+// application returns the layer that passes emits to the embedding application.
 func (o *Options) application(next effect.Performer) effect.Performer {
 	return &application{Performer: next, o: o}
 }
@@ -20,7 +20,7 @@ func (o *Options) application(next effect.Performer) effect.Performer {
 type application struct {
 	effect.Performer
 	o    *Options
-	turn sync.Mutex // awaited emits come from goroutines of their own
+	turn sync.Mutex // serialises awaited emits, which come from several goroutines
 }
 
 func (a *application) receive(channel string, payload json.RawMessage) {
@@ -32,7 +32,7 @@ func (a *application) receive(channel string, payload json.RawMessage) {
 	a.o.OnEmit(channel, payload)
 }
 
-// Perform performs r; the application gets it when it is an emit.
+// Perform performs r, and passes emits to the application.
 func (a *application) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.Emit:
@@ -51,8 +51,8 @@ func (a *application) Perform(ctx context.Context, r effect.Request) (effect.Res
 	return a.Performer.Perform(ctx, r)
 }
 
-// Start passes an awaited emit to the application at once, so that emits come in the program's order.
-// It, and what a host asks, are answered while the program continues.
+// Start passes an awaited emit to the application immediately, so that emits arrive in the
+// program's order. It, and requests of hosts, are answered while the program continues.
 func (a *application) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	var answer func(context.Context) (effect.Result, error)
 	switch r := r.(type) {
@@ -88,19 +88,20 @@ func (o *Options) await(ctx context.Context, r *effect.AwaitEmit, next effect.Pe
 	return given(ctx, r.Channel, v, err)
 }
 
-// askHost has the application answer what a host asks.
+// askHost lets the application answer a host's request.
 func (o *Options) askHost(ctx context.Context, r *effect.AskHost) (effect.Result, error) {
 	v, err := o.Answers.OnAskHost(ctx, r.Asking, r.Message)
 	return given(ctx, hostmsg.Of(r.Type).Channel, v, err)
 }
 
-// asksHosts reports whether somebody answers what the program leaves unanswered of its hosts.
+// asksHosts reports whether requests of hosts that the program leaves unanswered have another
+// answerer.
 func (o *Options) asksHosts() bool {
 	_, prompts := o.Answers.Prompter.(emit.HostPrompter)
 	return prompts || o.Answers.OnAskHost != nil
 }
 
-// given makes what the application gave to an awaited emit the emit's result.
+// given converts the application's answer to an awaited emit to the emit's result.
 func given(ctx context.Context, channel string, v json.RawMessage, err error) (effect.Result, error) {
 	switch {
 	case ctx.Err() != nil:

@@ -15,18 +15,18 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// Ask is something outside of the run that a program may use. Name is what the
-// flag of its Kind would list; "" means everything of that kind. Detail says
-// what it is for, or what the name stands for.
+// Ask is a resource outside the run that a program may use. Name is the value for the flag of its
+// Kind; "" means every resource of that kind. Detail says what it is used for, or what the name
+// means.
 type Ask struct {
 	Kind   permit.Kind
 	Name   string
 	Detail string
 }
 
-// Asks lists the commands, hosts, files and network hosts that the program may
-// use, each once, by kind. It is read from the program's code and declarations:
-// a program cannot use what neither of them mentions.
+// Asks returns the commands, hosts, files and network hosts that the program may use, each once, by
+// kind. It derives them from the program's code and declarations: a program cannot use what neither
+// of them mentions.
 func (p *Program) Asks() []Ask {
 	a := &asking{ir: p.ir, performs: performed(p.ir)}
 	a.hosts()
@@ -39,7 +39,7 @@ func (p *Program) Asks() []Ask {
 	return a.list
 }
 
-// performed are the effects that a program's code names.
+// performed returns the effects in a program's code.
 func performed(p *ir.Program) map[effect.Kind]bool {
 	out := map[effect.Kind]bool{}
 	look := func(code []ir.Instr) {
@@ -63,7 +63,7 @@ func performed(p *ir.Program) map[effect.Kind]bool {
 	return out
 }
 
-// asking collects what a program asks for.
+// asking collects the resources that a program may use.
 type asking struct {
 	ir       *ir.Program
 	performs map[effect.Kind]bool
@@ -87,7 +87,7 @@ func (a *asking) hosts() {
 	}
 }
 
-// line is a command as it would be typed, but for quotes.
+// line returns a command as it would be typed, without quotes.
 func line(command string, args []string) string {
 	return strings.Join(append([]string{command}, args...), " ")
 }
@@ -100,7 +100,7 @@ func (a *asking) servers() {
 	}
 }
 
-// server adds what a server that is used needs.
+// server adds what a used server needs.
 func (a *asking) server(name string) {
 	for i := range a.ir.Servers {
 		x := &a.ir.Servers[i]
@@ -144,8 +144,7 @@ func hostname(address string) string {
 	return address
 }
 
-// models adds the addresses of the connections that agents use, directly or as a
-// fallback of another one.
+// models adds the addresses of the connections that agents use, directly or as fallbacks.
 func (a *asking) models() {
 	var next []string
 	for i := range a.ir.Agents {
@@ -188,14 +187,14 @@ func (a *asking) stores() {
 	}
 }
 
-// sources are the permissions whose targets are known only when the program
-// runs, with the part of the library that uses them.
+// sources maps the permissions whose targets are known only at run time to the part of the library
+// that uses them.
 var sources = map[permit.Kind]string{permit.Read: "std::fs", permit.Write: "std::fs", permit.Net: "std::http", permit.Run: "std::tools::RunCommand"}
 
-// declared are the effects whose targets the declarations have shown.
+// declared lists the effects whose targets are known from declarations.
 var declared = []effect.Kind{effect.KindAgentCall, effect.KindStreamOpen, effect.KindMCPOpen}
 
-// effects adds what the code may do, as far as [permissions] grant it.
+// effects adds what the code may do, as far as [permissions] grants it.
 func (a *asking) effects() {
 	for _, k := range slices.Sorted(maps.Keys(a.performs)) {
 		if slices.Contains(declared, k) {
@@ -209,12 +208,12 @@ func (a *asking) effects() {
 	}
 }
 
-// whole adds all that [permissions] grant of a kind; everything of the kind
-// without that section.
+// whole adds everything that [permissions] grants of a kind; without that section, everything of
+// the kind.
 func (a *asking) whole(k permit.Kind, why string) {
 	granted := a.ir.Permissions
 	if granted == nil || slices.Contains(granted.Open, permit.Kinds[k].Key) {
-		if k != permit.Run { // which nothing grants then
+		if k != permit.Run { // not granted in that case
 			a.add(Ask{k, "", why})
 		}
 		return

@@ -11,9 +11,9 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// OpenAudit opens the audit log that the program's manifest names, of which it takes
-// what says where a run is, and what it may write; nil without one. A run of
-// which Records.Audit is nil does the same; runs beside it in this process then share its log.
+// OpenAudit opens the audit log that the program's manifest names, or returns nil. It uses the
+// options for the run's directory and its permission to write. A run whose Records.Audit is nil
+// does the same; concurrent runs in this process then share the log.
 func (p *Program) OpenAudit(run *Options, o audit.Options) (*audit.Log, error) {
 	file, err := p.auditFile(run)
 	if file == "" || err != nil {
@@ -22,8 +22,7 @@ func (p *Program) OpenAudit(run *Options, o audit.Options) (*audit.Log, error) {
 	return audit.Open(file, o)
 }
 
-// auditFile is the log that the manifest names, "" for none. The error says that the run may
-// not write it.
+// auditFile returns the log that the manifest names, or "". It fails if the run may not write it.
 func (p *Program) auditFile(run *Options) (string, error) {
 	file := p.ir.Audit
 	if file == "" {
@@ -43,7 +42,7 @@ func (p *Program) auditFile(run *Options) (string, error) {
 	return file, nil
 }
 
-// audited opens the log that the manifest names, where the application has given none.
+// audited opens the log that the manifest names, unless the application has set one.
 func (p *Program) audited(o *Options) (end func(error) error, err error) {
 	unchanged := func(err error) error { return err }
 	if o.Records.Audit != nil {
@@ -61,13 +60,14 @@ func (p *Program) audited(o *Options) (end func(error) error, err error) {
 	return func(err error) error { return firstError(err, release()) }, nil
 }
 
-// SharedAudit opens an audit log for one run of this process, or returns it when other runs have it
-// open: a log has one writer. release must be called when the run has ended; the last one closes it.
+// SharedAudit opens an audit log for one run of this process, or returns the log that other runs
+// have opened, because a log has only one writer. release must be called when the run has ended;
+// the last call closes the log.
 func SharedAudit(file string) (log *audit.Log, release func() error, err error) {
 	return audits.acquire(file, func() (*audit.Log, error) { return audit.Open(file, audit.Options{}) })
 }
 
-// SharedLedger is SharedAudit for a ledger.
+// SharedLedger is like SharedAudit, for a ledger.
 func SharedLedger(file string) (l *ledger.Ledger, release func() error, err error) {
 	return ledgers.acquire(file, func() (*ledger.Ledger, error) { return ledger.Open(file, ledger.Options{}) })
 }
@@ -77,7 +77,7 @@ var (
 	ledgers = sharedLogs[*ledger.Ledger]{open: map[string]*sharedLog[*ledger.Ledger]{}}
 )
 
-// sharedLogs are the logs that several runs of this process write.
+// sharedLogs contains the logs that several runs of this process write.
 type sharedLogs[L io.Closer] struct {
 	mu   sync.Mutex
 	open map[string]*sharedLog[L] // by file
@@ -88,7 +88,7 @@ type sharedLog[L io.Closer] struct {
 	runs int
 }
 
-// acquire returns the log of a file for one more run. The last one that releases it closes it.
+// acquire returns the log of a file for one more run. The last release closes it.
 func (s *sharedLogs[L]) acquire(file string, open func() (L, error)) (log L, release func() error, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,34 +24,33 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Durable says how a run is kept so that it can be gone on with after its process has ended
-// (spec/26-durable.md). When the context of such a run ends, the run is suspended: Run gives a
-// *Suspended, and the program sees nothing of it.
+// Durable configures how a run is stored so that it can be resumed after its process has exited
+// (spec/26-durable.md). When the context of such a run ends, the run is suspended: Run returns a
+// *Suspended, and the program does not notice.
 type Durable struct {
-	Dir string // the run's directory: new, or empty
-	// Park has questions that nobody answers wait, and suspends the run when it waits for
-	// nothing else; Wait has them wait while the run stays.
+	Dir string // directory of the run: new, or empty
+	// Park makes unanswered questions wait, and suspends the run when it waits for nothing else.
+	// Wait makes them wait while the run stays in memory.
 	Park, Wait bool
-	// Sync is when records are put on the disk: "output", "every" or "never"; "" is what the
-	// program's [run] says.
+	// Sync says when records are synced: "output", "every" or "never"; "" uses the program's [run].
 	Sync string
-	// VerifySnapshots has the run go on, wherever it waits, from a snapshot of its state, and fail
-	// by an error when the next one is not the same.
+	// VerifySnapshots replaces the run's state by a snapshot of it wherever it waits, and fails if
+	// the next snapshot differs. It is for tests.
 	VerifySnapshots bool
-	// SnapshotEvery is after how many records a snapshot of the run is taken, from which it is gone on
-	// with; 0 is what the program's [run] says.
+	// SnapshotEvery is the number of records after which a snapshot of the run is taken, from which
+	// it can be resumed; 0 uses the program's [run].
 	SnapshotEvery int
-	// Given is kept with the run, for who goes on with it: any JSON.
+	// Given is stored with the run for the process that resumes it: any JSON.
 	Given json.RawMessage
-	// Remark is told what a person should know; nil drops it.
+	// Remark receives messages for people; nil drops them.
 	Remark func(text string)
 }
 
-// Suspended is the error of a durable run that was left where it is.
+// Suspended is the error of a durable run that was suspended.
 type Suspended struct {
 	Run, Dir string
-	Why      error              // an *Unwritable, or the cause of the context's end; nil when the run waits
-	Waiting  []durable.Question // for what it waits
+	Why      error              // an *Unwritable, or the cause of the context's end; nil if the run waits
+	Waiting  []durable.Question // what it waits for
 }
 
 func (e *Suspended) Error() string {
@@ -61,11 +60,10 @@ func (e *Suspended) Error() string {
 	return "the run is suspended: " + e.Why.Error()
 }
 
-// Unwrap gives why.
+// Unwrap returns the cause.
 func (e *Suspended) Unwrap() error { return e.Why }
 
-// JournalRoot is the directory below which the program's [run] has its runs kept; "" when it
-// does not.
+// JournalRoot returns the directory below which the program's [run] stores runs, or "".
 func (p *Program) JournalRoot(o *Options) (string, error) {
 	conf, err := runconf.Read(p.ir.Run)
 	if err != nil || conf.Journal == "" {
@@ -78,25 +76,26 @@ func (p *Program) JournalRoot(o *Options) (string, error) {
 	return conf.JournalRoot(root), nil
 }
 
-// durableRun is a durable run while it runs.
+// durableRun is a running durable run.
 type durableRun struct {
-	run      *durable.Run
-	writer   *journal.Writer
-	dir      string
-	id       string
-	begun    durable.Flags
-	cancel   context.CancelCauseFunc
-	snapshot []byte           // from which the run goes on; nil when it is played again from its beginning
-	since    map[string]int64 // the last records of its ledgers then
-	owner    int64            // the how-manieth process of the run this is
-	ran      time.Duration    // in the processes before
-	keeper   *keeper.Client   // of its hosts; nil: they end with it
+	run    *durable.Run
+	writer *journal.Writer
+	dir    string
+	id     string
+	begun  durable.Flags
+	cancel context.CancelCauseFunc
+	// the snapshot that the run continues from; nil means that it is replayed from its beginning
+	snapshot []byte
+	since    map[string]int64 // the last records of its ledgers at that point
+	owner    int64            // number of this process among those of the run
+	ran      time.Duration    // by earlier processes
+	keeper   *keeper.Client   // of its hosts; nil means that they end with the run's process
 	world    *runtime.Runtime
 	ledger   *ledger.Ledger
 }
 
-// makeDurable makes or opens the run's directory, and puts the run between the program and the
-// world.
+// makeDurable creates or opens the run's directory, and inserts the run between the program and the
+// runtime.
 func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error) {
 	if o.Records.Durable == nil {
 		return nil, nil
@@ -147,14 +146,14 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 	return d, nil
 }
 
-// secret is the value of a variable, as it was found.
+// secret returns the value of a variable.
 func (o *Options) secret(name string) (string, bool) {
 	v, _ := variable(o.Environ, name)
 	v = strings.TrimSpace(v)
 	return v, len(v) >= secret.MinLength
 }
 
-// begin is what is kept of how a run begins.
+// begin returns the stored beginning of a run.
 func (p *Program) begin(o *Options, c *runtime.Config, sync string) durable.Flags {
 	d := o.Records.Durable
 	b := durable.Flags{Audited: o.Records.Audit != nil, Mock: o.Models.Mock, Root: c.Root, Park: d.Park, Wait: d.Wait, Sync: sync,
@@ -165,7 +164,7 @@ func (p *Program) begin(o *Options, c *runtime.Config, sync string) durable.Flag
 	return b
 }
 
-// create makes the directory of a new run.
+// create creates the directory of a new run.
 func (p *Program) create(d *durableRun, o *Options, c *runtime.Config, config *durable.Config, options journal.Options) (err error) {
 	program := p.Encode()
 	start := journal.Start{Run: d.id, Program: p.mainFile(), IR: hexsum.SHA256(program), Engine: tape.Engine, Args: o.Args, Inputs: o.Inputs, Seed: config.Seed}
@@ -186,7 +185,7 @@ func (p *Program) create(d *durableRun, o *Options, c *runtime.Config, config *d
 	return err
 }
 
-// reopen takes the directory of a run up again.
+// reopen opens the directory of a run to resume it.
 func (d *durableRun) reopen(s *durable.Stored, config *durable.Config, options journal.Options) (err error) {
 	if d.writer, config.History, err = config.Dir.Reopen(s.History, options); err != nil {
 		return err
@@ -211,7 +210,7 @@ func (d *durableRun) reopen(s *durable.Stored, config *durable.Config, options j
 	return nil
 }
 
-// know gives the run its secrets.
+// know adds the run's secrets to the runtime.
 func (d *durableRun) know(world *runtime.Runtime) error {
 	if d == nil {
 		return nil
@@ -228,7 +227,7 @@ func (d *durableRun) know(world *runtime.Runtime) error {
 	return err
 }
 
-// before is how long processes before have run the run.
+// before returns how long earlier processes have run the run.
 func (d *durableRun) before() time.Duration {
 	if d == nil {
 		return 0
@@ -236,7 +235,7 @@ func (d *durableRun) before() time.Duration {
 	return d.ran
 }
 
-// fail lets go of a run that could not begin.
+// fail closes a run that could not begin.
 func (d *durableRun) fail(err error) error {
 	if d == nil {
 		return err
@@ -244,7 +243,7 @@ func (d *durableRun) fail(err error) error {
 	return errors.Join(err, d.closeLedger(), d.writer.Close())
 }
 
-// closeLedger gives the ledger free.
+// closeLedger closes the ledger.
 func (d *durableRun) closeLedger() error {
 	if d.ledger == nil {
 		return nil
@@ -254,7 +253,7 @@ func (d *durableRun) closeLedger() error {
 	return l.Close()
 }
 
-// around gives a run its journal: when ctx ends, it is suspended.
+// around sets the run's journal: when ctx ends, the run is suspended.
 func (d *durableRun) around(ctx context.Context, c *vm.Config) context.Context {
 	if d == nil {
 		return ctx
@@ -269,13 +268,13 @@ func (d *durableRun) around(ctx context.Context, c *vm.Config) context.Context {
 	return own
 }
 
-// ErrStopped is the cause of the end of a run that somebody has ended from elsewhere.
+// ErrStopped is the cause of the end of a run that another process has stopped.
 var ErrStopped = errors.New("the run was stopped by concerto runs stop")
 
-// stopLook is how often it is looked whether the run is to end.
+// stopLook is the interval of checks whether the run must stop.
 const stopLook = 200 * time.Millisecond
 
-// heedStop ends the run when another process asks for it.
+// heedStop stops the run when another process requests it.
 func (d *durableRun) heedStop(ctx context.Context) {
 	tick := time.NewTicker(stopLook)
 	defer tick.Stop()
@@ -291,7 +290,7 @@ func (d *durableRun) heedStop(ctx context.Context) {
 	}
 }
 
-// end writes how the run has ended, and gives its error.
+// end records how the run has ended, and returns its error.
 func (d *durableRun) end(err error) error {
 	if d == nil {
 		return err
@@ -315,7 +314,7 @@ func (d *durableRun) end(err error) error {
 	return out
 }
 
-// machine makes the VM of a run, and gives what has it run, or go on from its snapshot.
+// machine creates the VM of a run. start runs it, or continues from its snapshot.
 func (d *durableRun) machine(c vm.Config) (start func(context.Context) (*vm.Outcome, error), err error) {
 	if d == nil || d.snapshot == nil {
 		m, err := vm.New(c)

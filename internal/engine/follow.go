@@ -12,27 +12,26 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Steps is how much of its use of models a run logs.
+// Steps says how much of its use of models a run logs.
 type Steps uint8
 
-// The amounts.
+// The levels.
 const (
 	NoSteps    Steps = iota
 	ShortSteps       // a line for each request, reply, tool call, repair and retry, at level debug
-	WholeSteps       // and what was said
+	WholeSteps       // the same with the texts
 )
 
-// following is what observes a run for its records; nil when none is wanted.
+// following contains the observers of a run for its records, or is nil.
 type following struct {
-	models   bool                 // calls of models are followed
-	recorder *transcript.Recorder // nil when they are not
+	models   bool                 // calls of models are observed
+	recorder *transcript.Recorder // nil if they are not
 	out      io.WriteCloser       // nil without a transcript
-	activity *activity.Follower   // nil when nobody wants to hear of it
+	activity *activity.Follower   // nil if no listener is set
 }
 
-// follow says what of the run is followed, and makes the runtime that is about to
-// be made report its calls of models to the recorder. The recorder itself is made by with, which must be called
-// before the first request.
+// follow returns the observers of the run, and sets the runtime's listener for calls of models.
+// with creates the recorder and must be called before the first request.
 func (o *Options) follow(c *runtime.Config) *following {
 	models := o.Records.Transcript != nil || o.Records.Steps != NoSteps || o.Records.OnShares != nil
 	if !models && o.Records.OnActivity == nil {
@@ -47,7 +46,7 @@ func (o *Options) follow(c *runtime.Config) *following {
 	return f
 }
 
-// with makes the recorder, before the first request.
+// with creates the recorder, before the first request.
 func (f *following) with(world *runtime.Runtime, o *Options, name string) {
 	if f == nil {
 		return
@@ -70,7 +69,7 @@ func (f *following) with(world *runtime.Runtime, o *Options, name string) {
 	f.recorder = transcript.New(t)
 }
 
-// observers adds those who follow the run to the observers of the VM.
+// observers adds these observers to those of the VM.
 func (f *following) observers(others vm.Observers) vm.Observers {
 	if f != nil && f.activity != nil {
 		others = append(others, f.activity)
@@ -81,12 +80,14 @@ func (f *following) observers(others vm.Observers) vm.Observers {
 	return others
 }
 
-// end ends the transcript and reports the usage. err is the run's; its own error is that of writing.
+// end ends the transcript and reports the usage. err is the run's error; end returns that of
+// writing.
 func (f *following) end(o *Options, err error) error {
 	if f == nil {
 		return nil
 	}
-	if _, left := errors.AsType[*Suspended](err); f.activity != nil && !left { // the exchanges of a run that is left go on
+	// the exchanges of a suspended run continue
+	if _, left := errors.AsType[*Suspended](err); f.activity != nil && !left {
 		f.activity.Close()
 	}
 	if f.recorder == nil {
@@ -102,7 +103,7 @@ func (f *following) end(o *Options, err error) error {
 	return err
 }
 
-// observer is several observers as one, nil for none.
+// observer combines observers, or returns nil for none.
 func observer(all vm.Observers) vm.Observer {
 	switch len(all) {
 	case 0:

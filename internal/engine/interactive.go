@@ -13,8 +13,9 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Machine is a run that executes one line after the other. Declarations and computed values persist
-// between lines: agents keep their conversations, hosts their sessions, stores their contents.
+// Machine is a run that executes lines one after the other. Declarations and computed values
+// persist between lines: agents keep their conversations, hosts their sessions, stores their
+// contents.
 type Machine struct {
 	program *Program
 	world   *runtime.Runtime
@@ -49,10 +50,10 @@ func (p *Program) Interactive(ctx context.Context, o Options, use func(*Machine)
 	})
 }
 
-// Program is what the machine has loaded at first.
+// Program returns the program that the machine has loaded first.
 func (m *Machine) Program() *ir.Program { return m.program.ir }
 
-// Grow loads what was added to the program; before is what it had.
+// Grow loads what was added to the program; before is its previous size.
 func (m *Machine) Grow(p *ir.Program, before ir.Grown) error {
 	for _, x := range p.Hosts[before.Hosts:] {
 		c, err := host.ParseConfig(x.Name, x.Connector, x.Params, x.Config, m.root)
@@ -64,9 +65,9 @@ func (m *Machine) Grow(p *ir.Program, before ir.Grown) error {
 	return m.vm.Grow(p, before)
 }
 
-// Line runs a function that was added, with what it captures, until it and all that it has started
-// have ended. tools is the number of the first tool that has no state yet. An error of the program is
-// an *Uncaught.
+// Line runs an added function, with its captured values, until it and everything that it has
+// started have ended. tools is the number of the first tool without state. An error of the program
+// is an *Uncaught.
 func (m *Machine) Line(ctx context.Context, function, tools int, captured []value.Slot) (value.Slot, error) {
 	v, err := m.vm.Line(ctx, function, tools, captured)
 	var failed *vm.Uncaught

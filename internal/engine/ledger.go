@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// decisions has the run's decisions recorded, where they are to be. A durable run has a ledger of
-// its own besides.
+// decisions makes the VM record the run's decisions if a ledger is set. A durable run has another
+// one of its own.
 func (o *Options) decisions(world *runtime.Runtime, c *vm.Config) error {
 	how := ledger.RunOptions{ID: world.ID(), Clean: world.Recorded().JSON, Resumed: o.own.durable != nil}
 	d := o.own.running
@@ -54,7 +54,7 @@ func (o *Options) decisions(world *runtime.Runtime, c *vm.Config) error {
 	return nil
 }
 
-// forked records in a ledger that a run is a fork; nothing of one that is none.
+// forked records in a ledger that a run is a fork; otherwise it does nothing.
 func forked(l *ledger.Run, f *journal.Fork) error {
 	if f == nil {
 		return nil
@@ -73,13 +73,13 @@ type keptRun struct{ *ledger.Run }
 // Decided records a decision.
 func (r keptRun) Decided(d *vm.Decision) error { return keptLedger(r.Run.Decided(d)) }
 
-// Live says that the run's past is over.
+// Live ends the replay of the run's past.
 func (r keptRun) Live() (cut int, err error) {
 	cut, err = r.Run.Live()
 	return cut, keptLedger(err)
 }
 
-// keptLedger is the error of a ledger, as one of a durable run.
+// keptLedger converts the error of a ledger to one of a durable run.
 func keptLedger(err error) error {
 	var broken *audit.BrokenError
 	var conflict *ledger.ConflictError

@@ -1,6 +1,5 @@
-// Package concerto embeds Concerto: it compiles programs, loads compiled ones,
-// and runs them with the application on the other side of their emits. The
-// command `concerto` is built on it.
+// Package concerto embeds Concerto: it compiles programs, loads compiled ones, and runs them; the
+// application handles their emits. The command `concerto` is built on it.
 //
 //	p, found, err := concerto.Compile("triage.conc", ".")
 //	if p == nil { … show found or err … }
@@ -9,7 +8,7 @@
 //		OnEmit:  func(channel string, payload json.RawMessage) { … },
 //	})
 //
-// Compiling prints nothing and running writes only where its Options say.
+// Compiling prints nothing, and running writes only where its Options say.
 package engine
 
 import (
@@ -47,25 +46,24 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Program is a compiled program. It can be run any number of times, also
-// concurrently.
+// Program is a compiled program. It can be run any number of times, also concurrently.
 type Program struct {
 	ir   *ir.Program
-	root string // where the manifest's relative paths start; "" for a loaded program
-	// manifest is what it was compiled with; nil for a loaded program, and without one.
+	root string // base of the manifest's relative paths; "" for a loaded program
+	// manifest is the manifest that it was compiled with; nil without one, and for a loaded
+	// program.
 	manifest *manifest.Manifest
 }
 
-// Compile compiles the program that path names: a .conc file, a directory with a
-// manifest, or "" for the nearest manifest from dir up. A relative path starts
-// at dir. The Diagnostics are errors and warnings; with errors the program is
-// nil. The Go error says that there was nothing to compile: it is a *PathError,
-// or one of reading.
+// Compile compiles the program at path: a .conc file, a directory with a manifest, or "" for the
+// nearest manifest from dir upwards. A relative path starts at dir. The Diagnostics are errors and
+// warnings; with errors the program is nil. The Go error means that there was nothing to compile:
+// it is a *PathError, or one of reading.
 func Compile(path, dir string) (*Program, diag.List, error) {
 	return CompileSource(driver.Request{Path: path, Dir: dir})
 }
 
-// CompileSource is Compile for any Source, such as a program that is in no file.
+// CompileSource is like Compile for any Source, such as a program that is not in a file.
 func CompileSource(s driver.Request) (*Program, diag.List, error) {
 	in, err := driver.Load(s)
 	if err != nil {
@@ -77,13 +75,12 @@ func CompileSource(s driver.Request) (*Program, diag.List, error) {
 	}
 	root := in.Root
 	if s.Sources != nil {
-		root = "" // it is not where files are
+		root = "" // its path is not where its files are
 	}
 	return &Program{ir: p, root: root, manifest: in.Manifest}, found, nil
 }
 
-// Load reads a compiled program and verifies it. Errors wrap ErrNotIR,
-// ErrVersion or ErrInvalid.
+// Load decodes and verifies a compiled program. Errors wrap ErrNotIR, ErrVersion or ErrInvalid.
 func Load(data []byte) (*Program, error) {
 	p, err := ir.Decode(data)
 	if err != nil {
@@ -95,15 +92,15 @@ func Load(data []byte) (*Program, error) {
 	return &Program{ir: p}, nil
 }
 
-// Encode gives the program in the form that Load reads. The same sources give
-// the same bytes, in whatever directory they are.
+// Encode returns the program in the form that Load decodes. The same sources produce the same bytes
+// in any directory.
 func (p *Program) Encode() []byte { return ir.Encode(p.ir) }
 
-// MaxMemory is the manifest's limit on the memory of the program's values, in
-// MiB; 0 means no limit.
+// MaxMemory returns the manifest's limit on the memory of the program's values, in MiB; 0 means no
+// limit.
 func (p *Program) MaxMemory() int64 { return p.ir.Limits.MaxMemoryMB }
 
-// Hosts names the hosts that the program declares.
+// Hosts returns the names of the hosts that the program declares.
 func (p *Program) Hosts() []string {
 	var names []string
 	for i := range p.ir.Hosts {
@@ -112,42 +109,39 @@ func (p *Program) Hosts() []string {
 	return names
 }
 
-// HasPipelines says whether the program has stages that it may run.
+// HasPipelines reports whether the program has stages that it may run.
 func (p *Program) HasPipelines() bool { return p.hasText("pipeline:stage_start") }
 
-// HasProgress reports whether the program may say how far it is, by run::progress.
+// HasProgress reports whether the program may report its progress by run::progress.
 func (p *Program) HasProgress() bool { return p.hasText(eventtext.ProgressChannel) }
 
-// asksFor says whether the program may make requests of a kind.
+// asksFor reports whether the program may make requests of a kind.
 func (p *Program) asksFor(k effect.Kind) bool { return p.hasText(string(k)) }
 
 func (p *Program) hasText(text string) bool {
 	return slices.ContainsFunc(p.ir.Constants, func(c ir.Const) bool { return c.String != nil && *c.String == text })
 }
 
-// HostConfigs say how the hosts that the program declares are started and spoken
-// to. Relative paths start at the project of a program that was compiled from its
-// sources.
+// HostConfigs returns the configurations of the hosts that the program declares. Relative paths
+// start at the project of a program that was compiled from its sources.
 func (p *Program) HostConfigs() ([]host.Config, error) {
 	all, err := p.parties(p.root)
 	return all.Hosts, err
 }
 
-// Assembly gives the program's code as text.
+// Assembly returns the program's code as text.
 func (p *Program) Assembly() string { return ir.Disassemble(p.ir) }
 
-// Run runs the program's main until it ends, ctx ends, or the manifest's
-// max_run_seconds are over. When it returns, every process and goroutine of the
-// run has ended. The error is an *Uncaught when the program failed, the cause of
-// ctx's end, or the reason why the program could not run. The manifest's
-// max_memory_mb is measured on the process's heap: memory that the application
-// allocates meanwhile counts too.
+// Run runs the program's main until it ends, ctx ends, or the manifest's max_run_seconds have
+// passed. When it returns, every process and goroutine of the run has ended. The error is an
+// *Uncaught if the program failed, the cause of ctx's end, or the reason why the program could not
+// run. The manifest's max_memory_mb is measured on the process's heap, so memory that the
+// application allocates meanwhile counts too.
 func (p *Program) Run(ctx context.Context, o Options) error {
 	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error { return p.run(ctx, world, f, &o) })
 }
 
-// inWorld calls do with a new runtime made from the options, and closes the
-// runtime.
+// inWorld calls do with a new runtime for the options, and closes the runtime.
 func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runtime, *following) error) (err error) {
 	endAudit, err := p.audited(o)
 	if err != nil {
@@ -199,8 +193,8 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 	return clean(world, err)
 }
 
-// openTools opens a session of the application's tools, among which are those of the
-// program's manifest. end must be called when the session is closed.
+// openTools opens a session of the application's tools, including those of the program's manifest.
+// end must be called after the session was closed.
 func (p *Program) openTools(ctx context.Context, world *runtime.Runtime, o *Options) (end func() error, err error) {
 	all, end, err := p.withOwn(ctx, world, o)
 	if all == nil || err != nil {
@@ -209,8 +203,8 @@ func (p *Program) openTools(ctx context.Context, world *runtime.Runtime, o *Opti
 	return end, p.openSession(ctx, world, all, o)
 }
 
-// withOwn gives the application's tools and those of the program's manifest, which are
-// this run's; nil for none.
+// withOwn returns the application's tools together with those of the program's manifest, for this
+// run; nil for none.
 func (p *Program) withOwn(ctx context.Context, world *runtime.Runtime, o *Options) (all *tool.Registry, end func() error, err error) {
 	nothing := func() error { return nil }
 	if len(p.ir.AppTools) == 0 || o.own.plain {
@@ -222,7 +216,7 @@ func (p *Program) withOwn(ctx context.Context, world *runtime.Runtime, o *Option
 	}
 	d := newDefiner(ctx, *o, false)
 	d.tests = o.Models.Mock && world.Tests()
-	d.session = true // of this run's: other programs have other tools
+	d.session = true // for this run only: other programs have other tools
 	parties, err := p.parties(root)
 	if err != nil {
 		return nil, nothing, err
@@ -242,7 +236,7 @@ func (p *Program) withOwn(ctx context.Context, world *runtime.Runtime, o *Option
 	return all, end, own.Register(tools...)
 }
 
-// firstFound is the first error of a list; nil without one.
+// firstFound returns the first error of a list, or nil.
 func firstFound(found diag.List) error {
 	for _, x := range found.Sorted() {
 		if x.Severity() == diag.Error {
@@ -269,7 +263,7 @@ func (p *Program) openSession(ctx context.Context, world *runtime.Runtime, all *
 	return world.OpenTools(ctx, all, c, h)
 }
 
-// around is what the VM is to know of what is around the run.
+// around returns what the VM needs to know about the application.
 func around(world *runtime.Runtime, o *Options) vm.Application {
 	return vm.Application{Run: world.ID(), Tools: world.HasTools(), Audited: o.Records.Audit != nil, Debugger: o.Records.Debugger}
 }
@@ -340,9 +334,9 @@ func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following,
 	return err
 }
 
-// unkeyed is a hint for a failed run: that a model was not asked because its key
-// was missing; "" when no key was, or when the error says so itself. A program
-// that goes on without the reply often fails because of that.
+// unkeyed returns a hint for a failed run: a model was not asked because its key is missing. It
+// returns "" if no key was missing, or if the error says so itself. A program that continues
+// without the reply often fails because of that.
 func unkeyed(world *runtime.Runtime, failed *vm.Uncaught) string {
 	message := world.Unkeyed()
 	if message == "" || strings.Contains(failed.Message, message) {
@@ -351,7 +345,7 @@ func unkeyed(world *runtime.Runtime, failed *vm.Uncaught) string {
 	return "a model was not asked: " + message
 }
 
-// firstError gives err, or next when that is nil.
+// firstError returns err, or next if that is nil.
 func firstError(err, next error) error {
 	if err != nil {
 		return err
@@ -359,7 +353,7 @@ func firstError(err, next error) error {
 	return next
 }
 
-// runtimeConfig makes the runtime's configuration from the IR and the options.
+// runtimeConfig returns the runtime's configuration for the IR and the options.
 func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	root, err := p.base(o)
 	if err != nil {
@@ -427,7 +421,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	return c, nil
 }
 
-// base is the directory at which the relative paths of the manifest start.
+// base returns the base of the manifest's relative paths.
 func (p *Program) base(o *Options) (string, error) {
 	if p.root != "" {
 		return p.root, nil
@@ -439,7 +433,7 @@ func (p *Program) base(o *Options) (string, error) {
 	return root, nil
 }
 
-// CheckInputs says why a text cannot be Options.Inputs: it is no JSON object.
+// CheckInputs returns why a text is not valid as Options.Inputs: it is not a JSON object.
 func CheckInputs(text json.RawMessage) error {
 	v, err := value.Parse(text)
 	if err == nil && v.Map() == nil {
@@ -448,9 +442,9 @@ func CheckInputs(text json.RawMessage) error {
 	return err
 }
 
-// mocked returns the connections of a run without a provider's models: each that leads to a
-// provider becomes a scripted one, and connections that only agents name are added. When model is
-// not nil, it answers on all of them.
+// mocked returns the connections of a run without a provider's models: each connection to a
+// provider becomes scripted, and connections that only agents name are added. model, if not nil,
+// answers on all of them.
 func (p *Program) mocked(conns []llm.Connection, model llm.Function) []llm.Connection {
 	known := map[string]bool{}
 	for i, c := range conns {
@@ -468,8 +462,8 @@ func (p *Program) mocked(conns []llm.Connection, model llm.Function) []llm.Conne
 	return conns
 }
 
-// parties are those that the program talks to, as their performers want them.
-// Paths of the manifest start at root.
+// parties returns the services that the program uses, as configurations. Paths of the manifest
+// start at root.
 func (p *Program) parties(root string) (all runtime.Parties, err error) {
 	for _, x := range p.ir.Hosts {
 		h, err := host.ParseConfig(x.Name, x.Connector, x.Params, x.Config, root)

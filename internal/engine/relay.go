@@ -8,21 +8,21 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
-// Relay tells people elsewhere what a run does, and has them answer: the command makes one of
-// this machine's hostd.
+// Relay shows a run to people on other devices, and lets them answer. The command uses this
+// machine's hostd.
 type Relay interface{ follower }
 
 type follower interface {
 	emit.Elsewhere
-	// Begins tells that the program begins, Located where it is.
+	// Begins reports that the program begins, after Located.
 	Begins(id string, structure *client.Structure, secrets client.Secrets, used func() protocol.Usage)
 	Located(file string, line int)
-	// Requested hears of what passes between the program, its hosts and its agents.
+	// Requested receives the requests between the program, its hosts and its agents.
 	program.Hears
 }
 
-// Sharing is what the program's manifest says of the relay: whether its runs are told of
-// there, and by which title.
+// Sharing returns the manifest's settings for the relay: whether runs are shown there, and their
+// title.
 func (p *Program) Sharing() (share bool, title string) {
 	if p.manifest == nil {
 		return false, p.ir.Name

@@ -17,26 +17,24 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// ErrNothingOffered says that a program has nothing to serve.
+// ErrNothingOffered means that a program has nothing to serve.
 var ErrNothingOffered = errors.New("the program offers nothing: it has no `pub pipeline`, and no `pub tool` with a function that has `@describe`")
 
-// ServeOptions say where a program is served: over In and Out or, when HTTP has
-// an address, over HTTP. Ready is then called with the URL.
+// ServeOptions says where a program is served: over In and Out or, if HTTP has an address, over
+// HTTP. Ready is then called with the URL.
 type ServeOptions struct {
 	In    io.ReadCloser
 	Out   io.WriteCloser
 	HTTP  mcp.Listen
 	Ready func(url string)
-	// Withheld is called for each public pipeline that is not offered, with the
-	// reason.
+	// Withheld is called for each public pipeline that is not offered, with the reason.
 	Withheld func(string)
 }
 
-// Serve offers the program's public tools and pipelines as an MCP server until its
-// client goes away or ctx ends (spec/10-tools-mcp.md). Calls are tasks of one VM,
-// so that a tool's state lives as long as the server. The manifest's
-// max_run_seconds bounds each call. A panic ends the server; its error is then
-// an *Uncaught.
+// Serve offers the program's public tools and pipelines as an MCP server until its client
+// disconnects or ctx ends (spec/10-tools-mcp.md). Calls are tasks of one VM, so a tool's state
+// lives as long as the server. The manifest's max_run_seconds limits each call. A panic ends the
+// server; the error is then an *Uncaught.
 func (p *Program) Serve(ctx context.Context, o Options, s ServeOptions) error {
 	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error { return p.serve(ctx, world, f, &o, s) })
 }
@@ -65,7 +63,7 @@ func (p *Program) serve(ctx context.Context, world *runtime.Runtime, f *followin
 	tools.Changes = x.app.follow(ctx)
 	defer func() {
 		cancel(nil)
-		for range tools.Changes { // until nobody follows them
+		for range tools.Changes { // until follow returns
 		}
 	}()
 	ended := make(chan error, 1)
@@ -83,15 +81,14 @@ func (p *Program) serve(ctx context.Context, world *runtime.Runtime, f *followin
 	if why := <-ended; !errors.Is(why, errServed) {
 		return why
 	}
-	if errors.Is(err, errServed) { // its client has left
+	if errors.Is(err, errServed) { // the client has disconnected
 		return nil
 	}
 	return err
 }
 
-// input is what a client sends. When it ends, the VM is ended at once. If the
-// calls under way were cancelled one by one, the end of one would begin the turn
-// of the next.
+// input is a client's input. When it ends, the VM is ended as a whole. Cancelling the running calls
+// one by one could start the next ones in turn.
 type input struct {
 	io.ReadCloser
 	end context.CancelCauseFunc
@@ -112,11 +109,11 @@ var errServed = errors.New("the server has ended")
 type serving struct {
 	machine *vm.VM
 	seconds float64
-	clean   func(error) error // of secrets
+	clean   func(error) error // removes secrets
 	app     *applicationOffers
 }
 
-// offers are what the program and the application offer.
+// offers returns what the program and the application offer.
 func (x *serving) offers(ctx context.Context, world *runtime.Runtime, o *Options, own []vm.Offer, withheld func(string)) (mcp.Offers, error) {
 	if withheld == nil {
 		withheld = func(string) {}
@@ -164,7 +161,7 @@ func (x *serving) offer(o vm.Offer) mcp.Offer {
 		}}
 }
 
-// tooLate is the error of a call that took longer than a run may.
+// tooLate is the error of a call that exceeded the time limit of a run.
 type tooLate struct{ *budget.TimeError }
 
 func (e tooLate) Error() string {
@@ -173,7 +170,7 @@ func (e tooLate) Error() string {
 
 func (e tooLate) Unwrap() error { return e.TimeError }
 
-// told is the error as the client of a call gets it.
+// told returns the error for the client of a call.
 func told(err error) error {
 	var failed *vm.Uncaught
 	var late *budget.TimeError
@@ -188,7 +185,7 @@ func told(err error) error {
 	return errors.New(failed.Message)
 }
 
-// rendered is a call's value as the client gets it.
+// rendered returns a call's value for the client.
 func rendered(v value.Slot, o vm.Offer) mcp.Result {
 	flat := value.Flat(v)
 	if flat.Kind() == value.KindString && !o.Wrapped {
@@ -205,16 +202,16 @@ func rendered(v value.Slot, o vm.Offer) mcp.Result {
 	return r
 }
 
-// progress counts how far a call has come, from its emits: each emit is a step,
-// and each stage that a pipeline completes is a whole one.
+// progress counts the steps of a call from its emits: each emit is a step, and each completed stage
+// of a pipeline is a whole one.
 type progress struct {
 	offer  vm.Offer
 	report func(mcp.Progress)
-	stages int // complete
-	steps  int // since then
+	stages int // number of completed stages
+	steps  int // since the last one
 }
 
-// maxMessage bounds the part of an emit's payload that is reported, in bytes.
+// maxMessage limits the reported part of an emit's payload, in bytes.
 const maxMessage = 500
 
 // emitted reports an emit of the call.
@@ -226,7 +223,7 @@ func (p *progress) emitted(e *effect.Emit) {
 	case "pipeline:stage_start", "pipeline:stage_complete":
 		var stage struct{ Name, Stage string }
 		if json.Unmarshal(e.Payload, &stage) != nil {
-			return // only a program that emits it itself
+			return // the program itself has emitted it
 		}
 		message = stage.Name + ": " + stage.Stage
 		if e.Channel == "pipeline:stage_complete" {
@@ -249,7 +246,7 @@ func (p *progress) emitted(e *effect.Emit) {
 	}
 	p.steps++
 	done := float64(p.steps)
-	if p.offer.Pipeline != "" { // what is between two stages comes nearer and nearer to the second
+	if p.offer.Pipeline != "" { // steps between two stages approach the second one
 		done = float64(p.stages) + float64(p.steps)/float64(p.steps+1)
 	}
 	p.report(mcp.Progress{Done: done, Total: float64(p.offer.Stages), Message: message})

@@ -17,24 +17,23 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// answered says whether somebody may answer what is asked on a channel.
+// answered reports whether requests on a channel may be answered.
 func (o *Options) answered(channel string) bool {
 	return o.OnAwait != nil || o.Answers.Handler != "" || o.Answers.Prompter != nil ||
 		slices.ContainsFunc(o.Answers.Fixed, func(a emit.Fixed) bool { return a.Channel == channel })
 }
 
-// applicationOffers are the application's tools as an MCP server offers them, but for those
-// whose names are taken, and those that need an approval which nobody would give.
+// applicationOffers returns the application's tools for an MCP server, except those whose names are
+// taken and those that need an unavailable approval.
 type applicationOffers struct {
 	world    *runtime.Runtime
 	o        *Options
 	taken    []string
 	withheld func(string)
-	told     map[string]bool // what was said of those that are withheld
+	told     map[string]bool // reasons that were logged
 }
 
-// follow gives the offers each time that the application's tools have changed, until ctx
-// ends.
+// follow sends the offers after each change of the application's tools, until ctx ends.
 func (a *applicationOffers) follow(ctx context.Context) <-chan []mcp.Offer {
 	out := make(chan []mcp.Offer)
 	if a.o.Tools == nil {
@@ -44,7 +43,7 @@ func (a *applicationOffers) follow(ctx context.Context) <-chan []mcp.Offer {
 	go func() {
 		defer close(out)
 		changes := a.o.Tools.Watch(ctx)
-		for more := true; more; { // it may have changed before it was watched
+		for more := true; more; { // it may have changed before Watch
 			offers, err := a.now(ctx)
 			if err != nil {
 				return // the run ends
@@ -60,7 +59,7 @@ func (a *applicationOffers) follow(ctx context.Context) <-chan []mcp.Offer {
 	return out
 }
 
-// now is what is offered now.
+// now returns the current offers.
 func (a *applicationOffers) now(ctx context.Context) ([]mcp.Offer, error) {
 	found, err := a.world.Served().Perform(ctx, &effect.AppList{Taken: a.taken})
 	if err != nil {
@@ -77,7 +76,7 @@ func (a *applicationOffers) now(ctx context.Context) ([]mcp.Offer, error) {
 	return offers, nil
 }
 
-// withhold says why a tool is not offered, once.
+// withhold logs, once, why a tool is not offered.
 func (a *applicationOffers) withhold(why string) {
 	if !a.told[why] {
 		a.told[why] = true
@@ -107,7 +106,7 @@ func applicationCall(world *runtime.Runtime, t effect.AppTool) func(context.Cont
 	}
 }
 
-// recorded has the calls of what a program offers in the audit.
+// recorded records the calls of a program's offer in the audit.
 func recorded(world *runtime.Runtime, o vm.Offer, call func(context.Context, json.RawMessage, func(mcp.Progress)) (mcp.Result, error)) func(context.Context, json.RawMessage, func(mcp.Progress)) (mcp.Result, error) {
 	return func(ctx context.Context, args json.RawMessage, report func(mcp.Progress)) (mcp.Result, error) {
 		if len(args) == 0 {
@@ -128,7 +127,7 @@ func recorded(world *runtime.Runtime, o vm.Offer, call func(context.Context, jso
 	}
 }
 
-// outcomeOf is what an error makes of a call.
+// outcomeOf returns the outcome of a call with an error.
 func outcomeOf(ctx context.Context, err error) tool.Outcome {
 	var bad *vm.BadArguments
 	var late *budget.TimeError

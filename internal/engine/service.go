@@ -13,30 +13,29 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// Service is what runs programs for others, as `concerto serve` does: it hears all that a
-// run tells in one order, answers by number, and bounds what the run may use. Each field
-// may be nil, or zero.
+// Service runs programs for others, as `concerto serve` does: it receives all events of a run in
+// order, answers them by number, and limits the run's resources. Each field may be nil or zero.
 type Service struct {
-	// Hear gets what the run tells instead of Output and OnEmit, emits and printed text in
-	// the program's order. It gives the event's number. It is called from several
-	// goroutines, and must not wait: the program does.
+	// Hear receives the run's events instead of Output and OnEmit, emits and printed text in the
+	// program's order. It returns the event's number. It is called from several goroutines and must
+	// not block, because the program waits.
 	Hear func(RunEvent) int64
-	// Answer answers the awaited emit that Hear gave a number, instead of Answers and
-	// OnAwait. Its error becomes the program's EmitError: ErrNobody one with the reason
-	// no_listener, another one with the reason refused.
+	// Answer answers the awaited emit with a number returned by Hear, instead of Answers and
+	// OnAwait. Its error becomes the program's EmitError, with the reason no_listener for ErrNobody
+	// and refused for any other.
 	Answer func(ctx context.Context, number int64, channel string, payload json.RawMessage) (json.RawMessage, error)
-	// Sees says which of the application's tools there are for the run; nil: all.
+	// Sees reports which of the application's tools exist for the run; nil means all.
 	Sees func(*tool.Definition) bool
 	// Began is called before the program's first instruction.
 	Began func(Running)
-	// Ended gets what main gave, as JSON, when it has come to its end.
+	// Ended receives the result of main as JSON when it has returned.
 	Ended func(result json.RawMessage)
-	// Budget narrows what [limits] say.
+	// Budget further restricts [limits].
 	Budget Budget
 }
 
-// Budget bounds a run; 0 means no bound. ToolCalls counts calls of the application's tools
-// whose handlers are begun.
+// Budget limits a run; 0 means no limit. ToolCalls counts calls of the application's tools whose
+// handlers were started.
 type Budget struct {
 	RunSeconds float64
 	Tokens     int64
@@ -44,34 +43,34 @@ type Budget struct {
 	ToolCalls  int64
 }
 
-// Running is a run that goes on, as far as its service is concerned.
+// Running describes a running run to its service.
 type Running struct {
 	ID    string
 	Tools *tool.Session       // nil without Options.Tools
 	Usage func() budget.Usage // of all models so far
 }
 
-// RunEvent is something that a run tells: an EmitEvent, PrintEvent, LogEvent or ToolEvent.
+// RunEvent is an event of a run: an EmitEvent, PrintEvent, LogEvent or ToolEvent.
 type RunEvent interface{ runEvent() }
 
-// EmitEvent is an emit. Payload is nil when there is none.
+// EmitEvent is an emit. Payload is nil if there is none.
 type EmitEvent struct {
 	Channel string
 	Payload json.RawMessage
 	Awaited bool // the program waits for an answer
 }
 
-// PrintEvent is printed text, with the line's end where there is one.
+// PrintEvent is printed text, including its line end if there is one.
 type PrintEvent struct{ Text string }
 
-// LogEvent is a line of the run's log, of one of LogLevels.
+// LogEvent is a line of the run's log, with one of LogLevels.
 type LogEvent struct{ Level, Message string }
 
-// ToolEvent is that a call of one of the application's tools begins, or has ended.
+// ToolEvent is the beginning or the end of a call of one of the application's tools.
 type ToolEvent struct {
 	Ended                   bool
 	CallID, Tool, By, Route string
-	Outcome                 string        // when it has ended
+	Outcome                 string        // at the end
 	Duration                time.Duration // of the handler
 }
 
@@ -80,10 +79,10 @@ func (PrintEvent) runEvent() {}
 func (LogEvent) runEvent()   {}
 func (ToolEvent) runEvent()  {}
 
-// hears says whether somebody hears the run as a whole.
+// hears reports whether a service or relay receives the run's events.
 func (o *Options) hears() bool { return o.Service != nil && o.Service.Hear != nil }
 
-// told connects the runtime that is about to be made with the service.
+// told connects the runtime's configuration with the service.
 func (o *Options) told(c *runtime.Config) {
 	if !o.hears() {
 		return
@@ -91,7 +90,7 @@ func (o *Options) told(c *runtime.Config) {
 	c.Listeners.Logged = func(level, message string) { o.Service.Hear(LogEvent{level, message}) }
 }
 
-// toolHooks are what a service wants of the session of tools.
+// toolHooks returns the service's hooks for the session of tools.
 func (o *Options) toolHooks() (h runtime.ToolHooks) {
 	if o.Service == nil {
 		return h
@@ -116,14 +115,14 @@ func (o *Options) began(world *runtime.Runtime) {
 	}})
 }
 
-// ended tells the service what main gave.
+// ended passes the result of main to the service.
 func (o *Options) ended(v value.Slot) {
 	if o.Service != nil && o.Service.Ended != nil {
 		o.Service.Ended(value.AppendJSON(nil, v))
 	}
 }
 
-// narrower is the smaller of two bounds, of which 0 is none.
+// narrower returns the smaller of two limits, where 0 means none.
 func narrower[N int64 | float64](a, b N) N {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -131,7 +130,7 @@ func narrower[N int64 | float64](a, b N) N {
 	return a
 }
 
-// budget is the service's.
+// budget returns the service's budget.
 func (o *Options) budget() Budget {
 	if o.Service == nil {
 		return Budget{}
@@ -139,7 +138,7 @@ func (o *Options) budget() Budget {
 	return o.Service.Budget
 }
 
-// answered makes what the service answers an effect's result.
+// answered converts the service's answer to an effect's result.
 func (s *Service) answered(ctx context.Context, number int64, r *effect.AwaitEmit) (effect.Result, error) {
 	if s.Answer == nil {
 		return nil, noListener(r.Channel)
@@ -151,13 +150,13 @@ func (s *Service) answered(ctx context.Context, number int64, r *effect.AwaitEmi
 	return given(ctx, r.Channel, v, err)
 }
 
-// noListener is the error of an awaited emit that nobody is there to answer.
+// noListener returns the error of an awaited emit that has no listener.
 func noListener(channel string) error {
 	return effect.Errorf("EmitError", "nobody answers the emit on channel '%s': no client that answers is there", channel).
 		With("channel", channel).With("reason", "no_listener")
 }
 
-// layer is the layer that hands a service what the run tells.
+// layer returns the layer that passes the run's events to a service.
 func (s *Service) layer(next effect.Performer) effect.Performer { return &serviced{next, s} }
 
 type serviced struct {
@@ -165,7 +164,7 @@ type serviced struct {
 	s *Service
 }
 
-// Perform performs r; the service gets it when it tells something.
+// Perform performs r, and passes events to the service.
 func (x *serviced) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.Emit:
@@ -184,7 +183,7 @@ func (x *serviced) Perform(ctx context.Context, r effect.Request) (effect.Result
 	return x.Performer.Perform(ctx, r)
 }
 
-// Start hands an awaited emit on at once, so that emits come in the program's order.
+// Start passes an awaited emit on immediately, so that emits arrive in the program's order.
 func (x *serviced) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	if e, isAwait := r.(*effect.AwaitEmit); isAwait {
 		number := x.s.Hear(EmitEvent{e.Channel, e.Payload, true})

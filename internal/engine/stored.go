@@ -22,17 +22,17 @@ import (
 type StoredRun struct {
 	Dir   string
 	ID    string
-	Name  string          // of the program's main file, from Root
-	Root  string          // where the manifest's relative paths started
-	Cwd   string          // where relative paths in the program start
+	Name  string          // path of the program's main file, relative to Root
+	Root  string          // base of the manifest's relative paths
+	Cwd   string          // base of relative paths in the program
 	Given json.RawMessage // Durable.Given
-	// LedgerHead is the hash of the last record in its ledger, when it has ended; "" before.
+	// LedgerHead is the hash of the last record in the ledger of a completed run; "" before.
 	LedgerHead string
 	kept       *durable.Stored
-	gone       bool // Resume has gone on with it
+	gone       bool // Resume has continued it
 }
 
-// OpenRun reads how a run was begun. The error is ErrNoRun, a *JournalDamaged, a *JournalNewer,
+// OpenRun reads the beginning of a run. The error is ErrNoRun, a *JournalDamaged, a *JournalNewer,
 // or one of the files.
 func OpenRun(dir string) (*StoredRun, error) {
 	k, err := durable.Latest(dir)
@@ -46,7 +46,7 @@ func OpenRun(dir string) (*StoredRun, error) {
 	return s, nil
 }
 
-// Finished gives the exit code of a run that has ended.
+// Finished returns the exit code of a completed run.
 func (s *StoredRun) Finished() (code int, ok bool) {
 	at := s.kept.Code()
 	if at == nil {
@@ -55,13 +55,13 @@ func (s *StoredRun) Finished() (code int, ok bool) {
 	return *at, true
 }
 
-// Is says whether a program is the one that the run was begun with.
+// Is reports whether a program is the one that the run began with.
 func (s *StoredRun) Is(p *Program) bool { return hexsum.SHA256(p.Encode()) == s.kept.Sum }
 
-// Program is the program that the run was begun with.
+// Program returns the program that the run began with.
 func (s *StoredRun) Program() (*Program, error) { return Load(s.kept.Program) }
 
-// options are those that the run was begun with.
+// options sets the options that the run began with.
 func (s *StoredRun) options(o *Options) error {
 	start, session := s.kept.Start, &s.kept.Session
 	o.Args, o.Inputs, o.WorkDir, o.Dir, o.Models.Mock = start.Args, start.Inputs, session.Cwd, s.Root, s.kept.Flags.Mock
@@ -79,8 +79,9 @@ func (s *StoredRun) options(o *Options) error {
 	return nil
 }
 
-// Resume goes on with the run, of which it takes all that it got before. Of the options it takes
-// what was given then; Park, Wait, Sync and SnapshotEvery of Options.Records.Durable win where they are set.
+// Resume continues the run with the results that it has received. The options of its beginning
+// apply; Park, Wait, Sync and SnapshotEvery of Options.Records.Durable override them if they are
+// set.
 func (s *StoredRun) Resume(ctx context.Context, o Options) error {
 	if s.gone {
 		if err := s.reload(); err != nil {
@@ -132,14 +133,14 @@ func (s *StoredRun) reload() (err error) {
 	return err
 }
 
-// Answered says whether one of some questions has an answer that the run has not taken.
+// Answered reports whether a question has an answer that the run has not taken.
 func (s *StoredRun) Answered(all []durable.Question) bool {
 	return slices.ContainsFunc(all, func(q durable.Question) bool { return s.kept.Dir.IsAnswered(q.ID) })
 }
 
-// Adopt takes another program for the run, if that does what the run has done so far: it is run
-// on what the run got, and touches nothing. The error is a *DivergedError when it does something else,
-// or the cause of ctx's end.
+// Adopt makes another program the run's program if it behaves as the run has so far: the program is
+// run on the recorded results, without effects. The error is a *DivergedError if it behaves
+// differently, or the cause of ctx's end.
 func (s *StoredRun) Adopt(ctx context.Context, p *Program, environ []string) error {
 	if err := s.try(ctx, p, environ); err != nil {
 		return err
@@ -150,7 +151,7 @@ func (s *StoredRun) Adopt(ctx context.Context, p *Program, environ []string) err
 	return s.reload()
 }
 
-// try runs a program on what the run got.
+// try runs a program on the recorded results.
 func (s *StoredRun) try(ctx context.Context, p *Program, environ []string) error {
 	o := Options{Environ: environ}
 	if err := s.options(&o); err != nil {

@@ -21,10 +21,10 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Tape is what a run got from the world (spec/25-tapes.md).
+// Tape contains the results of a run's effects (spec/25-tapes.md).
 type Tape struct{ tape *tape.Tape }
 
-// ReadTape reads a tape that Records.Tape received. The error says which line is wrong.
+// ReadTape parses a tape that Records.Tape received. The error names the invalid line.
 func ReadTape(r io.Reader) (*Tape, error) {
 	t, err := tape.Read(r)
 	if err != nil {
@@ -33,14 +33,14 @@ func ReadTape(r io.Reader) (*Tape, error) {
 	return &Tape{t}, nil
 }
 
-// Program is the name of the recorded program's main file, from its project's root; "" when
-// nobody knows.
+// Program returns the name of the recorded program's main file, relative to its project's root, or
+// "" if unknown.
 func (t *Tape) Program() string { return t.tape.Program }
 
-// Run is the id of the recorded run.
+// Run returns the id of the recorded run.
 func (t *Tape) Run() string { return t.tape.Run }
 
-// Mode is the form of the recorded run's output.
+// Mode returns the format of the recorded run's output.
 func (t *Tape) Mode() emit.Mode {
 	if m, ok := emit.Modes[t.tape.Emit]; ok {
 		return m
@@ -48,7 +48,7 @@ func (t *Tape) Mode() emit.Mode {
 	return emit.Text
 }
 
-// recordTape begins a run's tape, if there is to be one. end writes its end.
+// recordTape begins a run's tape, if one is set. end writes its end.
 func (p *Program) recordTape(world *runtime.Runtime, c *vm.Config, o *Options) (end func(error) error) {
 	if o.Records.Tape == nil {
 		return func(err error) error { return err }
@@ -68,7 +68,7 @@ func (p *Program) recordTape(world *runtime.Runtime, c *vm.Config, o *Options) (
 	return func(err error) error { return firstError(err, r.Close(codeOf(err))) }
 }
 
-// verified is Records.Boundary's verify.
+// verified is the verify function of Records.Boundary.
 func verified(m *vm.VM) (refused, err error) {
 	_, err = m.Verified(vm.Snapshot{})
 	if unkept, ok := errors.AsType[*vm.Unkept](err); ok {
@@ -77,7 +77,7 @@ func verified(m *vm.VM) (refused, err error) {
 	return nil, err
 }
 
-// mainFile is the name of the file that main is in, from the project's root.
+// mainFile returns the name of the file that contains main, relative to the project's root.
 func (p *Program) mainFile() string {
 	if p.ir.Entry < 0 {
 		return p.ir.Name
@@ -85,7 +85,7 @@ func (p *Program) mainFile() string {
 	return p.ir.Files[p.ir.Functions[p.ir.Entry].File].Name
 }
 
-// codeOf is the exit code of the command for a run that ended by err.
+// codeOf returns the exit code of the command for a run that ended with err.
 func codeOf(err error) int {
 	var failed *vm.Uncaught
 	switch {
@@ -97,7 +97,7 @@ func codeOf(err error) int {
 	return 1
 }
 
-// newSeed is a seed for the random numbers of a recorded run.
+// newSeed returns a seed for the random numbers of a recorded run.
 func newSeed() *int64 {
 	var b [8]byte
 	rand.Read(b[:]) // never fails
@@ -105,11 +105,10 @@ func newSeed() *int64 {
 	return &seed
 }
 
-// Replay runs the program on what a recorded run got from the world, without the world: no
-// network, no subprocess, no file and no clock. Of the options it takes Output, Environ (for
-// secrets, which a tape does not hold), Log and LogLevel. unused are the kinds of effects on the
-// tape that the program has not made, and how many they are. The error is that of the run, or a
-// *DivergedError.
+// Replay runs the program on the results of a recorded run, without a network, subprocesses, files
+// or a clock. It uses the options Output, Environ (for secrets, which a tape does not contain), Log
+// and LogLevel. unused lists the kinds of effects on the tape that the program has not performed,
+// and their number. The error is that of the run, or a *DivergedError.
 func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []string, n int, err error) {
 	secrets := tape.NewSecrets(o.Environ)
 	given, err := t.tape.Restored(secrets.Value)
@@ -162,14 +161,14 @@ func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []stri
 		o.ended(outcome.Value)
 	}
 	if err = diverged(err); ctx.Err() != nil && errors.As(err, new(*tape.DivergedError)) {
-		err = context.Cause(ctx) // the tape does not have how an interrupted run ends
+		err = context.Cause(ctx) // the tape does not contain the end of an interrupted run
 	}
 	err = firstError(err, world.Close(context.WithoutCancel(ctx)))
 	unused, n = player.Unused()
 	return unused, n, clean(world, err)
 }
 
-// numbered numbers what a run puts out, as that of a durable one is.
+// numbered adds numbers to a run's output, as in a durable run.
 func numbered(next effect.Performer) effect.Performer {
 	var n int64
 	return effect.PerformerFunc(func(ctx context.Context, q effect.Request) (effect.Result, error) {
@@ -182,7 +181,7 @@ func numbered(next effect.Performer) effect.Performer {
 	})
 }
 
-// diverged adds where the program left its tape.
+// diverged adds the position where the program left its tape.
 func diverged(err error) error {
 	d, ok := errors.AsType[*tape.DivergedError](err)
 	if !ok {
@@ -196,7 +195,7 @@ func diverged(err error) error {
 	return d
 }
 
-// variable is a variable of an environment ("NAME=value"); the last one counts.
+// variable returns a variable of an environment ("NAME=value"); the last one counts.
 func variable(environ []string, name string) (string, bool) {
 	for _, v := range slices.Backward(environ) {
 		if n, value, ok := strings.Cut(v, "="); ok && n == name {

@@ -24,106 +24,98 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Test is an @test function of a program compiled for its tests
-// (spec/16-tests.md).
+// Test is an @test function of a program compiled for its tests (spec/16-tests.md).
 type Test struct {
-	Name     string // its description, else the function's name
-	Group    string // what stands before the last `::` of the name, or ""
+	Name     string // its description, or the function's name
+	Group    string // the part before the last `::` of the name, or ""
 	Function string
 	File     string
-	Line     int // where the function begins, from 1
+	Line     int // of the function, from 1
 
 	test *ir.Test
 }
 
-// TestOptions say how tests are run.
+// TestOptions configures how tests are run.
 type TestOptions struct {
-	// Select picks tests; nil takes all.
+	// Select selects tests; nil selects all.
 	Select func(Test) bool
-	// Parallel is how many tests run at the same time; 0 means one for each
-	// processor.
+	// Parallel is the number of tests that run at the same time; 0 means one for each processor.
 	Parallel int
-	// Live lets tests use the models, hosts and network that they do not mock, in
-	// real time.
+	// Live lets tests use the models, hosts and network that they do not mock, in real time.
 	Live bool
-	// Record says what of the tests' tapes is recorded: "" nothing, "missing" what is on none, or
-	// "all" everything anew.
+	// Record says what is recorded on the tests' tapes: "" nothing, "missing" what no tape
+	// contains, or "all" everything again.
 	Record string
 	// Environ is the environment, as "NAME=value".
 	Environ []string
 	// Executable is as in Options.
 	Executable string
-	// WorkDir is the directory at which relative paths in tests start; "" means
-	// the process's working directory.
+	// WorkDir is the base of relative paths in tests; "" means the process's working directory.
 	WorkDir string
-	// Allow narrows what tests may touch, as Options.Allow does.
+	// Allow restricts tests as Options.Allow does.
 	Allow permit.Grants
-	// Log takes the log of the hosts that a live run reaches, from LogLevel on;
-	// nil drops it.
+	// Log receives the log of a live run's hosts, from LogLevel on; nil drops it.
 	Log      io.Writer
 	LogLevel string
-	// Seed decides which random numbers each test draws. A live run draws others
-	// each time.
+	// Seed determines the random numbers of each test. A live run uses different ones each time.
 	Seed int64
-	// Limit is how long one test may run, in real time. 0 means the manifest's
-	// limit, or DefaultTestLimit when it has none; tests of a live run have no
-	// limit then. Less than 0 means no limit.
+	// Limit limits one test in real time. 0 means the manifest's limit, or DefaultTestLimit if it
+	// has none; tests of a live run then have no limit. A negative value means no limit.
 	Limit time.Duration
 	// Cover counts which lines and handlers the tests reach.
 	Cover bool
-	// Tools are the application's tools. A test calls those that are functions of programs,
-	// and mocks the others; a live one calls all.
+	// Tools are the application's tools. A test calls those that are functions of programs, and
+	// mocks the others; a live one calls all.
 	Tools *tool.Registry
-	// Wire receives each line that passes between the tests and their hosts, as
-	// Records.Wire does; the tests' processes are numbered through.
+	// Wire receives each line between the tests and their hosts, as Records.Wire does; the tests'
+	// processes are renumbered.
 	Wire io.Writer
-	// Audit takes a record of every call of a tool, as Records.Audit does; nil: the log
-	// that the program's manifest names, if it does.
+	// Audit records every call of a tool, as Records.Audit does; nil means the log that the
+	// program's manifest names, if it names one.
 	Audit *audit.Log
-	// Kill, when closed, ends at once what a cancelled live run still waits for.
+	// Kill, when closed, ends everything that a cancelled live run still waits for.
 	Kill <-chan struct{}
-	// Debugger is as in Options. One test is run then at a time.
+	// Debugger is as in Options. Tests then run one at a time.
 	Debugger vm.Debugger
-	// OnResult, when not nil, is called with each result in the order of the
-	// program's tests, one at a time.
+	// OnResult, if not nil, is called with each result in the order of the program's tests, one at
+	// a time.
 	OnResult func(TestResult)
-	// OnEvent, when not nil, is called when a test begins, with nil, and with its result when it has
-	// ended: as it happens, one at a time.
+	// OnEvent, if not nil, is called with nil when a test begins, and with its result when it has
+	// ended, one call at a time.
 	OnEvent func(Test, *TestResult)
 }
 
-// DefaultTestLimit is how long a test may run when no limit is set.
+// DefaultTestLimit is the time limit of a test if none is set.
 const DefaultTestLimit = time.Minute
 
-// TestResult is what became of a test. Failure is nil when it passed.
+// TestResult is the result of a test. Failure is nil if it passed.
 type TestResult struct {
 	Test
 	Failure *TestFailure
 	Took    time.Duration
 	// Record is what the test emitted, printed and logged.
 	Record mock.Record
-	// Seed is the seed of the random numbers that the test drew; nil when it drew
-	// none, and in a live run.
+	// Seed is the seed of the test's random numbers; nil if it used none, and in a live run.
 	Seed *int64
-	// Tape is the file of the test's tape, where it has passed with one. Unused are the kinds of
-	// effects on it that it has not asked for, and UnusedEntries how many they are.
+	// Tape is the file of the tape of a test that has passed with one. Unused lists the kinds of
+	// effects on it that the test has not performed, and UnusedEntries their number.
 	Tape          string
 	Unused        []string
 	UnusedEntries int
 }
 
-// TestFailure says why a test failed. Place and Trace are empty when the failure
-// has no place in the program.
+// TestFailure says why a test failed. Place and Trace are empty if the failure has no position in
+// the program.
 type TestFailure struct {
-	Kind    string // the error's type, "panic", or "" for what is no error of the program
+	Kind    string // the error's type, "panic", or "" if it is not an error of the program
 	Message string
-	Diff    string // of an assert_eq: what is different, a line each (stdlib.AssertionDiff)
+	Diff    string // of an assert_eq: the difference, by line (stdlib.AssertionDiff)
 	Place   vm.Place
 	Trace   []vm.Place
 }
 
-// Tests lists the tests of a program whose Source asked for them, in the order
-// of its files, and of the functions in a file.
+// Tests returns the tests of a program whose Source requested them, in the order of its files, and
+// of the functions in a file.
 func (p *Program) Tests() []Test {
 	var out []Test
 	for i := range p.ir.Tests {
@@ -141,10 +133,9 @@ func (p *Program) Tests() []Test {
 	return out
 }
 
-// RunTests runs the tests, each in a fresh VM and a world of its own. It gives
-// their results in the order of Tests and, when o.Cover is set, the points that
-// they reached. The error is the cause of ctx's end, or the reason why tests
-// could not be run; the results are those of the tests that had ended by then.
+// RunTests runs the tests, each in a new VM and environment. It returns their results in the order
+// of Tests and, with o.Cover, the points that they reached. The error is the cause of ctx's end, or
+// the reason why tests could not be run; the results are those of the tests that had ended by then.
 func (p *Program) RunTests(ctx context.Context, o TestOptions) (results []TestResult, points []vm.Point, err error) {
 	of := Options{Environ: o.Environ, Executable: o.Executable, WorkDir: o.WorkDir, Log: o.Log, LogLevel: o.LogLevel, Allow: o.Allow, Records: Records{Audit: o.Audit}}
 	endAudit, err := p.audited(&of)
@@ -156,9 +147,9 @@ func (p *Program) RunTests(ctx context.Context, o TestOptions) (results []TestRe
 	if err != nil {
 		return nil, nil, err
 	}
-	config.Stores.InMemory = true // also live: a test does not touch what the project keeps
+	config.Stores.InMemory = true // even if live: a test does not change the project's stores
 	if !o.Live {
-		config.Seed = &o.Seed // each test draws the same numbers in every run
+		config.Seed = &o.Seed // each test uses the same numbers in every run
 	}
 	config.Test, config.Reach = !o.Live, o.Record != recordNothing
 	of.Tools = o.Tools
@@ -186,16 +177,16 @@ func (p *Program) RunTests(ctx context.Context, o TestOptions) (results []TestRe
 type testRun struct {
 	program *Program
 	options TestOptions
-	of      Options // what the application's tools get from outside
+	of      Options // what the application's tools receive from outside
 	config  world.Config
 	tests   []Test
 	hosts   map[string]mock.Host
-	wire    *hosttrace.Writer // nil when nothing is recorded
+	wire    *hosttrace.Writer // nil if nothing is recorded
 
 	mu      sync.Mutex
-	next    int           // the test to run next
-	results []*TestResult // by test; nil while it has not ended
-	told    int           // results handed to OnResult
+	next    int           // the next test to run
+	results []*TestResult // by test; nil until it has ended
+	told    int           // number of results passed to OnResult
 	points  [][]vm.Point  // by worker
 	err     error
 }
@@ -227,7 +218,7 @@ func (r *testRun) run(ctx context.Context) error {
 	return r.err
 }
 
-// work runs tests until there are none left. A worker loads the program once.
+// work runs tests until none is left. A worker loads the program once.
 func (r *testRun) work(ctx context.Context) error {
 	image, err := vm.New(vm.Config{Program: r.program.ir, Natives: stdlib.Native, Count: vm.Counting{Points: r.options.Cover}, Application: vm.Application{Debugger: r.options.Debugger}})
 	if err != nil {
@@ -254,7 +245,7 @@ func (r *testRun) work(ctx context.Context) error {
 	return nil
 }
 
-// event tells of a test that begins or has ended.
+// event reports that a test begins or has ended.
 func (r *testRun) event(t Test, result *TestResult) {
 	if r.options.OnEvent != nil {
 		r.mu.Lock()
@@ -263,7 +254,7 @@ func (r *testRun) event(t Test, result *TestResult) {
 	}
 }
 
-// done keeps a result and reports those whose turn it is.
+// done stores a result and reports those that are next in order.
 func (r *testRun) done(i int, result *TestResult) {
 	r.event(r.tests[i], result)
 	r.mu.Lock()
@@ -277,7 +268,7 @@ func (r *testRun) done(i int, result *TestResult) {
 	}
 }
 
-// finished gives the results there are.
+// finished returns the results so far.
 func (r *testRun) finished() []TestResult {
 	var out []TestResult
 	for _, x := range r.results {
@@ -288,7 +279,7 @@ func (r *testRun) finished() []TestResult {
 	return out
 }
 
-// one runs a test. An error is the run's end, not the test's failure.
+// one runs a test. An error ends the run and is not the test's failure.
 func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, error) {
 	began := time.Now()
 	config := r.config
@@ -346,7 +337,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	return result, nil
 }
 
-// testTools opens a session of the application's tools for a test, if there may be any.
+// testTools opens a session of the application's tools for a test, if it may have any.
 func (p *Program) testTools(ctx context.Context, world *world.Runtime, o *Options) (end func() error, err error) {
 	of := *o
 	if of.Tools == nil && p.asksFor(effect.KindAppMock) {
@@ -355,7 +346,7 @@ func (p *Program) testTools(ctx context.Context, world *world.Runtime, o *Option
 	return p.openTools(ctx, world, &of)
 }
 
-// hermetic are the options of programs that answer as tools in a test: they reach no model,
+// hermetic returns the options of programs that answer as tools in a test: they reach no model,
 // host, network or command.
 func hermetic(o Options) Options {
 	o.Models.Mock = true
@@ -370,10 +361,10 @@ func hermetic(o Options) Options {
 	return o
 }
 
-// errLate is the cause of a test's context that its limit has ended.
+// errLate is the cause of a test's context that has exceeded its limit.
 var errLate = errors.New("the test ran too long")
 
-// limit is how long one test may run; 0 means for ever.
+// limit returns the time limit of one test; 0 means none.
 func (r *testRun) limit() time.Duration {
 	seconds := r.program.ir.Limits.MaxTestSeconds
 	switch {
@@ -394,7 +385,7 @@ func (r *testRun) bound(ctx context.Context) (context.Context, context.CancelFun
 	return ctx, func() {}
 }
 
-// late is the failure of a test that its limit has ended, nil for any other.
+// late returns the failure of a test that exceeded its limit, or nil.
 func (r *testRun) late(ctx context.Context, machine *vm.VM, err error) *TestFailure {
 	if err == nil || !errors.Is(context.Cause(ctx), errLate) {
 		return nil
@@ -413,8 +404,8 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%g seconds", d.Seconds())
 }
 
-// leftOver is the failure of a test that passed but left something undone: tasks
-// that it did not await, or unused parts of its script.
+// leftOver returns the failure of a test that passed but left something unfinished: tasks that it
+// did not await, or unused parts of its script.
 func leftOver(o *vm.Outcome, scene *mock.World) *TestFailure {
 	left := scene.Leftovers()
 	for _, p := range o.Unfinished {
@@ -445,7 +436,7 @@ func (r *testRun) end(ctx context.Context, outside *world.Runtime) error {
 	return outside.Close(closing)
 }
 
-// failureOf turns a run's error into a test's failure; nil of nil.
+// failureOf converts a run's error to a test's failure, and nil to nil.
 func failureOf(err error) *TestFailure {
 	var uncaught *vm.Uncaught
 	var stopped *vm.Stopped
@@ -485,22 +476,21 @@ func expected(t *ir.Test, f *TestFailure) *TestFailure {
 	return nil
 }
 
-// mergePoints joins what the workers have reached.
+// mergePoints combines what the workers have reached.
 func mergePoints(all [][]vm.Point) []vm.Point {
 	if len(all) == 0 {
 		return nil
 	}
 	merged := append([]vm.Point(nil), all[0]...)
 	for _, points := range all[1:] {
-		for i, p := range points { // each worker has loaded the same program
+		for i, p := range points { // all workers have loaded the same program
 			merged[i].Hit = merged[i].Hit || p.Hit
 		}
 	}
 	return merged
 }
 
-// Text gives the text of a source file of the program by its name in results and
-// points; "" for any other file.
+// Text returns the text of a source file of the program by its name in results and points, or "".
 func (p *Program) Text(file string) string {
 	for _, f := range p.ir.Files {
 		if f.Name == file {

@@ -15,21 +15,21 @@ import (
 	world "github.com/concerto-lang/concerto/runtime"
 )
 
-// What TestOptions.Record may be.
+// The values of TestOptions.Record.
 const (
 	recordNothing = ""
 	recordMissing = "missing"
 	recordAll     = "all"
 )
 
-// reaches says whether tests reach the world.
+// reaches reports whether tests perform effects for real.
 func (o *TestOptions) reaches() bool { return o.Live || o.Record != recordNothing }
 
-// testTape is a test's tape: `tapes/<file>/<function>.tape` beside its file.
+// testTape is a test's tape: `tapes/<file>/<function>.tape` next to its file.
 type testTape struct {
 	*tape.Beside
 	path    string // of the file
-	name    string // from the project's root
+	name    string // relative to the project's root
 	program string
 	record  string     // as TestOptions.Record
 	now     *tape.Tape // nil without one
@@ -38,7 +38,7 @@ type testTape struct {
 	lines   bytes.Buffer // recorded
 }
 
-// tape reads the tape of a test. In a live run there is none.
+// tape reads the tape of a test. A live run has none.
 func (r *testRun) tape(t Test) (*testTape, error) {
 	h := &testTape{record: r.options.Record, program: t.File, secrets: tape.NewSecrets(r.options.Environ)}
 	if r.options.Live {
@@ -73,8 +73,8 @@ func (r *testRun) tape(t Test) (*testTape, error) {
 	return h, nil
 }
 
-// distinct is the name of a test's function, with a number where others before it in the file have
-// the same one, in modules of their own.
+// distinct returns the name of a test's function, with a number if earlier functions in the file
+// have the same name, in modules of their own.
 func (r *testRun) distinct(t Test) string {
 	n := 1
 	for _, other := range r.program.Tests() {
@@ -88,7 +88,7 @@ func (r *testRun) distinct(t Test) string {
 	return fmt.Sprintf("%s-%d", t.Function, n)
 }
 
-// run is the id of a test's run: that of the tape, which requests may hold.
+// run returns the id of a test's run: the one on the tape, which requests may contain.
 func (h *testTape) run(id string) string {
 	if h.now != nil && h.now.Run != "" {
 		return h.now.Run
@@ -96,7 +96,7 @@ func (h *testTape) run(id string) string {
 	return id
 }
 
-// begin puts the tape beside a test's world.
+// begin sets the tape of a test's environment.
 func (h *testTape) begin(outside *world.Runtime) {
 	if h.path == "" {
 		return
@@ -114,7 +114,7 @@ func (h *testTape) begin(outside *world.Runtime) {
 	}
 }
 
-// Why says what the tape has in the place of what the test wanted.
+// Why returns how the tape differs from the test's request.
 func (h *testTape) Why() string {
 	why := h.Beside.Why()
 	switch {
@@ -126,7 +126,7 @@ func (h *testTape) Why() string {
 	return "nor can it be added to its tape, which `concerto test --record=all` records anew: " + h.name + ": " + why
 }
 
-// end writes down what was recorded in a test that has passed. One that failed is recorded again.
+// end writes what was recorded in a test that has passed. A failed test is recorded again.
 func (h *testTape) end(result *TestResult) error {
 	if h.Beside == nil {
 		return nil
@@ -156,7 +156,7 @@ func (h *testTape) end(result *TestResult) error {
 
 var lastLine = regexp.MustCompile(`^\s*\{\s*"end"\s*:`)
 
-// write writes the tape, what was recorded behind what was there.
+// write writes the tape, with the recorded lines after the existing ones.
 func (h *testTape) write() error {
 	var whole bytes.Buffer
 	for line := range bytes.Lines(h.text) {

@@ -18,8 +18,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// toolForm is a tool in its full form, as files, the manifest and compiled programs have it:
-// one of the handlers is there.
+// toolForm is a tool in its full form in files, the manifest and compiled programs. It has exactly
+// one handler.
 type toolForm struct {
 	tool.Spec
 	Command  *tool.Command `json:"command"`
@@ -28,36 +28,36 @@ type toolForm struct {
 	Concerto *programTool  `json:"concerto"`
 }
 
-// remoteTool is a handler that is a tool of an MCP server.
+// remoteTool is a handler that calls a tool of an MCP server.
 type remoteTool struct {
 	Server string `json:"server"`
 	Tool   string `json:"tool"`
 }
 
-// programTool is a handler that is a function of a program.
+// programTool is a handler that calls a function of a program.
 type programTool struct {
 	File     string `json:"file"`
 	Function string `json:"function"`
 }
 
-// definer makes tools of what files say, and collects what is wrong with it.
+// definer creates tools from files, and collects the errors in them.
 type definer struct {
 	ctx     context.Context
-	around  Options           // what programs and servers get from outside
-	static  bool              // no process is started
-	session bool              // all tools are a session's
-	tests   bool              // no server is asked
-	seen    func(path string) // hears of programs' files; may be nil
+	around  Options           // what programs and servers receive from outside
+	static  bool              // start no process
+	session bool              // all tools belong to a session
+	tests   bool              // call no server
+	seen    func(path string) // receives the programs' files; may be nil
 	shared  *toolShare
 	found   diag.List
-	broken  []error // of tools that stand in no file
+	broken  []error // errors of tools that are in no file
 }
 
 func newDefiner(ctx context.Context, around Options, static bool) *definer {
 	return &definer{ctx: ctx, around: around, static: static, shared: newToolShare(around.Executable)}
 }
 
-// wrong reports what is wrong with a tool, at the place of a key.
+// wrong reports an error in a tool, at the position of a key.
 func (d *definer) wrong(t *manifest.Tool, key string, kind *diag.Info, format string, args ...any) *diag.Diagnostic {
 	span, ok := source.Span{}, false
 	for ; key != "" && !ok; key = key[:max(0, strings.LastIndexByte(key, '.'))] {
@@ -78,8 +78,8 @@ func (d *definer) wrong(t *manifest.Tool, key string, kind *diag.Info, format st
 	return x
 }
 
-// tools makes the tools; relative paths start at dir. servers are those that they may
-// name, perform calls them.
+// tools creates the tools; relative paths start at dir. servers lists the servers that they may
+// name, and perform calls them.
 func (d *definer) tools(all []*manifest.Tool, dir string, perform effect.Performer, servers []mcp.Config) []tool.Definition {
 	var out []tool.Definition
 	for _, t := range all {
@@ -98,7 +98,8 @@ func (d *definer) tools(all []*manifest.Tool, dir string, perform effect.Perform
 	return out
 }
 
-// tool makes one; false when it cannot be had, which is reported, or is not looked for.
+// tool creates one tool. It returns false if the tool is not available, which is reported, or not
+// needed.
 func (d *definer) tool(t *manifest.Tool, form *toolForm, dir string, perform effect.Performer, servers []mcp.Config) (x tool.Definition, ok bool) {
 	var err error
 	switch {
@@ -123,7 +124,7 @@ func (d *definer) tool(t *manifest.Tool, form *toolForm, dir string, perform eff
 	return x, err == nil
 }
 
-// there says whether the file of a command is.
+// there reports whether the file of a command exists.
 func (d *definer) there(t *manifest.Tool, c *tool.Command, dir string) bool {
 	if len(c.Run) == 0 || !strings.ContainsRune(c.Run[0], '/') {
 		return true
@@ -143,7 +144,7 @@ func (d *definer) there(t *manifest.Tool, c *tool.Command, dir string) bool {
 	return false
 }
 
-// definitionErrors are what is wrong with a definition.
+// definitionErrors returns the errors in a definition.
 func definitionErrors(err error) []*tool.DefinitionError {
 	var all interface{ Unwrap() []error }
 	var one *tool.DefinitionError
@@ -162,7 +163,7 @@ func definitionErrors(err error) []*tool.DefinitionError {
 	return []*tool.DefinitionError{{Why: err.Error()}}
 }
 
-// remote makes a tool of an MCP server's.
+// remote creates a tool that calls an MCP server's.
 func (d *definer) remote(t *manifest.Tool, form *toolForm, perform effect.Performer, servers []mcp.Config) (x tool.Definition, ok bool) {
 	at := slices.IndexFunc(servers, func(c mcp.Config) bool { return c.Name == form.MCP.Server })
 	if at < 0 {

@@ -19,7 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// toolLoader makes a ToolSet.
+// toolLoader creates a ToolSet.
 type toolLoader struct {
 	sources *ToolSources
 	definer *definer
@@ -49,7 +49,7 @@ func (l *toolLoader) load() error {
 	return l.clashes()
 }
 
-// own takes the tools of the program, or of the manifest here, and gives its servers.
+// own loads the tools of the program, or of the nearest manifest, and returns its servers.
 func (l *toolLoader) own() ([]mcp.Config, error) {
 	s := l.sources
 	var own []*manifest.Tool
@@ -91,7 +91,7 @@ func (l *toolLoader) own() ([]mcp.Config, error) {
 	return servers, nil
 }
 
-// manifest reads the manifest here or above; nil without one.
+// manifest reads the nearest manifest, or returns nil.
 func (l *toolLoader) manifest() (*manifest.Manifest, string, error) {
 	dir, err := filepath.Abs(l.sources.Dir)
 	if err != nil {
@@ -117,7 +117,7 @@ func (l *toolLoader) manifest() (*manifest.Manifest, string, error) {
 	return m, filepath.Dir(path), nil
 }
 
-// file takes the tools of a file of tools.
+// file loads the tools of a file.
 func (l *toolLoader) file(name string, more []mcp.Config) error {
 	path := name
 	if !filepath.IsAbs(path) {
@@ -140,13 +140,13 @@ func (l *toolLoader) file(name string, more []mcp.Config) error {
 	if err != nil {
 		return err
 	}
-	servers = append(servers, more...) // the first of a name counts
+	servers = append(servers, more...) // the first one with a name counts
 	tools := l.definer.tools(f.Tools, filepath.Dir(path), l.definer.shared.servers(l.definer, servers), servers)
 	l.owned = append(l.owned, ownedTools{"file:" + name, tools})
 	return nil
 }
 
-// readToolFile reads a file of tools, and no more of it than it may have, and a byte.
+// readToolFile reads a file of tools, up to one byte more than its limit.
 func readToolFile(path string) ([]byte, error) {
 	f, err := userfile.Open(path, userfile.Unlimited)
 	if err != nil {
@@ -156,7 +156,7 @@ func readToolFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, manifest.MaxToolFile+1))
 }
 
-// cause is an error of package os without the path, which the message names.
+// cause returns an error of package os without the path, which the message already contains.
 func cause(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -165,8 +165,8 @@ func cause(err error) error {
 	return err
 }
 
-// clashes finds tools of programs that others are already; those of files have been
-// reported with their places.
+// clashes reports tools of programs whose names are taken; those of files were reported with their
+// positions.
 func (l *toolLoader) clashes() error {
 	if l.definer.found.HasErrors() || len(l.definer.broken) > 0 {
 		return nil
@@ -183,7 +183,7 @@ func (l *toolLoader) clashes() error {
 	return nil
 }
 
-// serversOf are the servers of sections of [mcp]; relative paths start at dir.
+// serversOf returns the servers of [mcp] sections; relative paths start at dir.
 func serversOf(sections []*manifest.MCP, dir string) ([]mcp.Config, error) {
 	var out []mcp.Config
 	for _, x := range sections {
@@ -196,7 +196,7 @@ func serversOf(sections []*manifest.MCP, dir string) ([]mcp.Config, error) {
 	return out, nil
 }
 
-// servers are the MCP servers of the program's manifest.
+// servers returns the MCP servers of the program's manifest.
 func (p *Program) servers() ([]mcp.Config, error) {
 	if p.manifest != nil {
 		return serversOf(p.manifest.MCP, p.root)
@@ -205,8 +205,7 @@ func (p *Program) servers() ([]mcp.Config, error) {
 	return parties.Servers, err
 }
 
-// ownTools are the tools of the program's manifest. Those of a compiled program stand in no
-// file.
+// ownTools returns the tools of the program's manifest. Those of a compiled program have no file.
 func (p *Program) ownTools() []*manifest.Tool {
 	if p.manifest != nil {
 		return p.manifest.Tools
@@ -218,7 +217,7 @@ func (p *Program) ownTools() []*manifest.Tool {
 	return out
 }
 
-// HasTools says whether the program's manifest has tools, [tools.X].
+// HasTools reports whether the program's manifest has tools, [tools.X].
 func (p *Program) HasTools() bool { return len(p.ir.AppTools) > 0 }
 
 // reserve registers the names of a compiled program's tools.
@@ -238,7 +237,7 @@ func (p *Program) reserve(all *tool.Registry) error {
 	return all.As(tool.OwnerManifest).Register(own...)
 }
 
-// compiledTool is a tool as the manifest had it.
+// compiledTool returns a tool in the form of the manifest.
 func compiledTool(x ir.AppTool) *manifest.Tool {
 	return &manifest.Tool{Name: x.Name, Config: x.Config}
 }

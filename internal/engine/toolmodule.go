@@ -15,35 +15,35 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// module is a program whose functions are tools. It runs in a VM of its own for each
-// session, and in one more for those that are global.
+// module is a program whose functions are tools. It runs in one VM for each session, and in another
+// for global tools.
 type module struct {
 	program *Program
-	looked  *vm.VM // never run: what the program has
+	looked  *vm.VM // never runs: shows what the program contains
 	around  Options
 
 	mu      sync.Mutex
 	running map[string]*moduleRun // by session
 }
 
-// moduleRun is a VM of a module, with how many tools hold it.
+// moduleRun is a VM of a module, with the number of tools that use it.
 type moduleRun struct {
 	holders int
 	machine *vm.VM
 	clean   func(error) error
 	stop    context.CancelCauseFunc
-	ended   chan struct{} // closed when all of it has ended
-	err     error         // why
+	ended   chan struct{} // closed when everything in it has ended
+	err     error         // the reason
 }
 
-// ofProcess is the VM of tools that are global.
+// ofProcess is the key of the VM for global tools.
 const ofProcess = "process"
 
 type closer func() error
 
 func (f closer) Close() error { return f() }
 
-// hold has the session's VM run until it is released.
+// hold keeps the session's VM running until it is released.
 func (m *module) hold(ctx context.Context, session string, c *tool.Context) error {
 	r, err := m.run(ctx, session, c)
 	if err != nil {
@@ -55,7 +55,7 @@ func (m *module) hold(ctx context.Context, session string, c *tool.Context) erro
 	return nil
 }
 
-// release ends the session's VM when nobody holds it any more.
+// release ends the session's VM when no tool uses it.
 func (m *module) release(session string) error {
 	m.mu.Lock()
 	r := m.running[session]
@@ -78,7 +78,7 @@ func (m *module) release(session string) error {
 // errModuleOver ends a module's VM.
 var errModuleOver = errors.New("the session has ended")
 
-// end ends the VM and waits for that.
+// end ends the VM and waits for its end.
 func (r *moduleRun) end() error {
 	r.stop(errModuleOver)
 	<-r.ended
@@ -88,7 +88,7 @@ func (r *moduleRun) end() error {
 	return r.err
 }
 
-// close ends all that runs.
+// close ends all VMs.
 func (m *module) close() error {
 	m.mu.Lock()
 	all := m.running
@@ -101,7 +101,7 @@ func (m *module) close() error {
 	return errors.Join(errs...)
 }
 
-// run gives the VM of a session, started when there is none or the last one has died.
+// run returns the VM of a session, and starts one if there is none or the last one has failed.
 func (m *module) run(ctx context.Context, session string, c *tool.Context) (*moduleRun, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -124,7 +124,7 @@ func (m *module) run(ctx context.Context, session string, c *tool.Context) (*mod
 	return r, nil
 }
 
-// start runs a VM of the module in a world of its own, at the session's directory.
+// start starts a VM of the module in its own runtime, in the session's directory.
 func (m *module) start(ctx context.Context, c *tool.Context) (*moduleRun, error) {
 	o := m.around
 	o.Tools, o.Inputs, o.Args, o.Records, o.own.plain = nil, nil, nil, Records{}, true
@@ -132,7 +132,7 @@ func (m *module) start(ctx context.Context, c *tool.Context) (*moduleRun, error)
 	if c.Cwd != "" {
 		o.WorkDir = c.Cwd
 	}
-	o.OnEmit = func(string, json.RawMessage) {} // the call's session is told
+	o.OnEmit = func(string, json.RawMessage) {} // emits go to the session of the call
 	o.Output = Output{To: m.around.Log}
 	running, stop := context.WithCancelCause(context.Background())
 	r := &moduleRun{stop: stop, ended: make(chan struct{})}
@@ -153,7 +153,7 @@ func (m *module) start(ctx context.Context, c *tool.Context) (*moduleRun, error)
 			return machine.Serve(running)
 		})
 		select {
-		case ready <- r.err: // it has not got that far
+		case ready <- r.err: // it has failed before it was ready
 		default:
 		}
 	}()
@@ -172,7 +172,7 @@ func (m *module) start(ctx context.Context, c *tool.Context) (*moduleRun, error)
 	}
 }
 
-// aboutCall is a ToolContext as the program sees it.
+// aboutCall is a ToolContext in the program's form.
 type aboutCall struct {
 	SessionID   string            `json:"session_id"`
 	Cwd         string            `json:"cwd"`
@@ -185,7 +185,7 @@ type aboutCall struct {
 	Render      []string          `json:"render"`
 }
 
-// about is what a function with a ToolContext is told.
+// about returns the ToolContext for a function that has such a parameter.
 func about(c *tool.Context) (json.RawMessage, error) {
 	t := c.Told()
 	a := aboutCall{t.SessionID, t.Cwd, t.Environment, t.Metadata, t.CallID, t.By, t.Route, c.Chain, c.Render}
@@ -220,7 +220,8 @@ func (m *module) call(ctx context.Context, session, function string, input json.
 			return budget.Run(ctx, nil, m.program.ir.Limits.MaxRunSeconds)
 		},
 		Emitted: func(e *effect.Emit) {
-			// A channel of the runtime's own says what this program does, which is no matter of the session.
+			// A reserved channel reports what this program does, which does not concern the
+			// session.
 			_ = c.Emit(e.Channel, e.Payload)
 		},
 		Done: func(v value.Slot, err error) {
@@ -232,7 +233,7 @@ func (m *module) call(ctx context.Context, session, function string, input json.
 	<-done
 	var over *vm.Uncaught
 	if errors.As(failed, &over) && over.Panic {
-		<-r.ended // the next call is another VM's
+		<-r.ended // the next call uses another VM
 	}
 	if failed != nil {
 		return tool.Result{}, told(r.clean(failed))

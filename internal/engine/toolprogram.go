@@ -16,8 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// moduleOf compiles a program that tools name. When it cannot be had it reports why, by
-// report, or in the list.
+// moduleOf compiles a program that tools name. It reports errors by report, or in the list.
 func (d *definer) moduleOf(path, shown string, report func(format string, args ...any)) *module {
 	if m := d.shared.modules[path]; m != nil {
 		return m
@@ -40,7 +39,7 @@ func (d *definer) moduleOf(path, shown string, report func(format string, args .
 	}
 	request := driver.Request{Path: path, Dir: dir, Called: true, Seen: d.seen}
 	if rel, err := filepath.Rel(dir, path); err == nil {
-		request.Path = rel // as messages show it
+		request.Path = rel // the name in messages
 	}
 	in, err := driver.Load(request)
 	if err != nil {
@@ -63,7 +62,7 @@ func (d *definer) moduleOf(path, shown string, report func(format string, args .
 	return m
 }
 
-// module makes the tools of a program: each function with @describe of its public tools.
+// module creates the tools of a program: one for each function with @describe of its public tools.
 func (d *definer) module(name, dir string) ([]tool.Definition, error) {
 	path := name
 	if !filepath.IsAbs(path) {
@@ -91,7 +90,7 @@ func (d *definer) module(name, dir string) ([]tool.Definition, error) {
 	return out, nil
 }
 
-// programTool makes a tool of a function of a program.
+// programTool creates a tool of a program's function.
 func (d *definer) programTool(t *manifest.Tool, form *toolForm, dir string) (x tool.Definition, ok bool) {
 	path := filepath.FromSlash(form.Concerto.File)
 	if !filepath.IsAbs(path) {
@@ -129,7 +128,7 @@ func (d *definer) programTool(t *manifest.Tool, form *toolForm, dir string) (x t
 	return m.definition(spec, o.Function), true
 }
 
-// definition is the tool that calls a function of the program.
+// definition returns the tool that calls a function of the program.
 func (m *module) definition(spec tool.Spec, function string) tool.Definition {
 	d := spec.With(nil).ForTests()
 	if spec.Scope != tool.PerSession {

@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/logs"
 )
 
-// toolShare is what tools of several sessions share: MCP servers and programs.
+// toolShare contains what tools of several sessions share: MCP servers and programs.
 type toolShare struct {
 	run     *procgroup.Run
 	modules map[string]*module // by the file's absolute path
@@ -40,7 +40,7 @@ func (s *toolShare) Close() error {
 	return errors.Join(errs...)
 }
 
-// servers performs the calls of MCP servers. They are started when they are first called.
+// servers returns the performer of calls of MCP servers. They start at the first call.
 func (s *toolShare) servers(d *definer, configs []mcp.Config) effect.Performer {
 	parties := runtime.Parties{}
 	seen := map[string]bool{}
@@ -76,14 +76,14 @@ func writer(to io.Writer) io.Writer {
 	return to
 }
 
-// offeredTool is a tool as an MCP server lists it.
+// offeredTool is a tool in an MCP server's list.
 type offeredTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// listRemote gives what tools a server has.
+// listRemote returns a server's tools.
 func listRemote(ctx context.Context, perform effect.Performer, server string) ([]offeredTool, error) {
 	e, err := callRemote(ctx, perform, &effect.MCPOpen{Server: server, Method: effect.MCPListTools}, nil)
 	if err != nil {
@@ -93,8 +93,8 @@ func listRemote(ctx context.Context, perform effect.Performer, server string) ([
 	return out, json.Unmarshal(e.Data, &out)
 }
 
-// callRemote makes a call of an MCP server. What the server asks for is declined: the call
-// has nobody to ask.
+// callRemote calls a tool of an MCP server. It declines the server's questions, because no one can
+// answer them.
 func callRemote(ctx context.Context, perform effect.Performer, open *effect.MCPOpen, c *tool.Context) (*effect.MCPEvent, error) {
 	r, err := perform.Perform(ctx, open)
 	if err != nil {
@@ -125,8 +125,8 @@ func callRemote(ctx context.Context, perform effect.Performer, open *effect.MCPO
 	}
 }
 
-// remoteHandler answers calls by a tool of an MCP server. Its structured content is the
-// output, or else its text, as JSON where it is.
+// remoteHandler returns a handler that calls a tool of an MCP server. The output is its structured
+// content or its text, as JSON if it is valid.
 func remoteHandler(perform effect.Performer, x *remoteTool) tool.Handler {
 	return func(ctx context.Context, input json.RawMessage, c *tool.Context) (tool.Result, error) {
 		e, err := callRemote(ctx, perform, &effect.MCPOpen{Server: x.Server, Method: effect.MCPCallTool, Tool: x.Tool, Args: input}, c)
@@ -145,7 +145,7 @@ func remoteHandler(perform effect.Performer, x *remoteTool) tool.Handler {
 	}
 }
 
-// nearest is the server whose name is most like one.
+// nearest returns the server whose name is most similar.
 func nearest(name string, servers []mcp.Config) string {
 	var names []string
 	for _, c := range servers {

@@ -12,50 +12,49 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// ToolSources say which tools an application has besides those that are written in Go
+// ToolSources names the sources of an application's tools that are not written in Go
 // (spec/21-application-tools.md).
 type ToolSources struct {
-	// Files are files of tools. Modules are programs: each function with @describe of their
-	// public tools is a tool, Tool_function. Relative paths start at Dir; "" is the working
-	// directory.
+	// Files are files of tools. Modules are programs: each function with @describe of their public
+	// tools is a tool, Tool_function. Relative paths start at Dir; "" is the working directory.
 	Files, Modules []string
 	Dir            string
-	// Program is the one that the tools are for: its own, of [tools] in its manifest, are
-	// checked too, must have other names, and its [mcp] servers may be named. They are not
-	// registered: a run does that itself. nil: none is known.
+	// Program, if not nil, is the program that the tools are for: its own tools, [tools] in its
+	// manifest, are checked too and must have other names, and tools may use its [mcp] servers. Its
+	// tools are not registered, because a run does that itself.
 	Program *Program
-	// Manifest has the tools and servers of the manifest here or above registered, for who
-	// runs no program.
+	// Manifest registers the tools and servers of the nearest manifest, for callers that run no
+	// program.
 	Manifest bool
-	// Static leaves out what would start a process: what tools MCP servers have is then not
-	// known, and theirs are not among the tools.
+	// Static omits everything that would start a process: the tools of MCP servers are then unknown
+	// and not included.
 	Static bool
-	// Tests says that the tools are for tests, which reach nothing outside: no server is asked
-	// what it has, and programs that answer as tools get no models, hosts or network.
+	// Tests means that the tools are for tests, which reach nothing outside: servers are not
+	// queried, and programs that answer as tools have no models, hosts or network.
 	Tests bool
-	// Around is what programs and servers get from outside: Environ, Executable, WorkDir, Log
-	// and LogLevel count.
+	// Around is what programs and servers receive from outside: Environ, Executable, WorkDir, Log
+	// and LogLevel are used.
 	Around Options
-	// Seen, when not nil, is told of each file of the programs that the tools name.
+	// Seen, if not nil, receives each file of the programs that the tools name.
 	Seen func(path string)
 }
 
-// ToolSet is the tools of ToolSources. Close ends what they share.
+// ToolSet contains the tools of ToolSources. Close ends what they share.
 type ToolSet struct {
 	owned  []ownedTools
 	shared *toolShare
 	at     *tool.Registry // where they are registered
 }
 
-// ownedTools are the tools of an owner.
+// ownedTools are the tools of one owner.
 type ownedTools struct {
 	owner string
 	tools []tool.Definition
 }
 
-// LoadTools reads and checks tools. The Diagnostics are all mistakes in files of tools and
-// in programs that tools name; with errors the set is nil. The Go error says which file
-// cannot be read.
+// LoadTools loads and checks tools. The Diagnostics are all errors in files of tools and in
+// programs that tools name; with errors the set is nil. The Go error names a file that cannot be
+// read.
 func LoadTools(ctx context.Context, s ToolSources) (*ToolSet, diag.List, error) {
 	if s.Tests {
 		s.Around = hermetic(s.Around)
@@ -72,8 +71,8 @@ func LoadTools(ctx context.Context, s ToolSources) (*ToolSet, diag.List, error) 
 	return &ToolSet{owned: l.owned, shared: l.definer.shared}, l.definer.found, nil
 }
 
-// CheckWith is Check with the application's tools: those of the program's manifest and of s.
-// No process is started.
+// CheckWith is like Check with the application's tools: those of the program's manifest and of s.
+// It starts no process.
 func CheckWith(ctx context.Context, of driver.Request, s ToolSources) (diag.List, error) {
 	in, err := driver.Load(of)
 	if err != nil {
@@ -94,8 +93,8 @@ func CheckWith(ctx context.Context, of driver.Request, s ToolSources) (diag.List
 	return found, err
 }
 
-// Register adds the tools to a registry, under the owners file:PATH, module:PATH and
-// manifest; all or none.
+// Register adds all tools to a registry, under the owners file:PATH, module:PATH and manifest, or
+// none.
 func (t *ToolSet) Register(to *tool.Registry) error {
 	for i, o := range t.owned {
 		if err := to.As(o.owner).Register(o.tools...); err != nil {
@@ -109,8 +108,8 @@ func (t *ToolSet) Register(to *tool.Registry) error {
 	return nil
 }
 
-// Close takes the tools away, and ends the servers and programs that they share. Sessions
-// must have ended.
+// Close removes the tools, and ends the servers and programs that they share. Sessions must have
+// ended.
 func (t *ToolSet) Close() error {
 	for _, o := range t.owned {
 		if t.at != nil {
@@ -120,8 +119,8 @@ func (t *ToolSet) Close() error {
 	return t.shared.Close()
 }
 
-// CallTool calls one of o.Tools as o.Session says, without a program. What needs approval is
-// asked of o's answers. The error says why nothing was called; a tool's failure is a result.
+// CallTool calls one of o.Tools in o.Session without a program. Approvals are requested from o's
+// answers. The error says why no tool was called; a tool's failure is a result.
 func CallTool(ctx context.Context, o Options, name string, args json.RawMessage) (tool.Result, error) {
 	var r tool.Result
 	p := &Program{ir: &ir.Program{Name: "tools", Entry: -1}, root: o.WorkDir}

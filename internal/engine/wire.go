@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
-// recordWire begins a recording of what passes between a run and its hosts; nil when
-// there is nothing to write to.
+// recordWire begins a trace of the lines between a run and its hosts, or returns nil if there is no
+// writer.
 func (p *Program) recordWire(to io.Writer) *hosttrace.Writer {
 	if to == nil {
 		return nil
@@ -17,14 +17,14 @@ func (p *Program) recordWire(to io.Writer) *hosttrace.Writer {
 	return beginWire(to, p.MainFile())
 }
 
-// beginWire begins a recording now.
+// beginWire begins a trace.
 func beginWire(to io.Writer, program string) *hosttrace.Writer {
 	began := time.Now()
 	return hosttrace.NewWriter(to, hosttrace.Header{Version: hosttrace.Version, Started: began.UTC().Format(time.RFC3339), Program: program},
 		func() float64 { return float64(time.Since(began).Microseconds()) / 1e6 })
 }
 
-// wireError says that a recording is not whole.
+// wireError returns the error of an incomplete trace.
 func wireError(w *hosttrace.Writer) error {
 	if w == nil || w.Err() == nil {
 		return nil
@@ -32,7 +32,7 @@ func wireError(w *hosttrace.Writer) error {
 	return fmt.Errorf("record what hosts say: %w", w.Err())
 }
 
-// MainFile is the file in which main stands, or the first one.
+// MainFile returns the file that contains main, or the first file.
 func (p *Program) MainFile() string {
 	file := 0
 	if p.ir.Entry >= 0 {

@@ -9,8 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
-// verdict gives the outcome of a check after its exchange: wrong when that is
-// not nil, else ok.
+// verdict returns wrong if it is not nil, otherwise ok.
 func verdict(wrong *Verdict) Verdict {
 	if wrong != nil {
 		return *wrong
@@ -18,7 +17,7 @@ func verdict(wrong *Verdict) Verdict {
 	return passed
 }
 
-// prompt has two exchanges on one process, with nothing between them.
+// prompt makes two exchanges on one process, with nothing between them.
 func prompt(s *session) Verdict {
 	for range 2 {
 		t := &talk{s: s}
@@ -35,7 +34,7 @@ func prompt(s *session) Verdict {
 	return passed
 }
 
-// quiet looks whether the process waits, and says nothing, until something.
+// quiet checks that the process waits and writes nothing, until something.
 func (s *session) quiet(until string) *Verdict {
 	e, came := s.unasked(settle, settle)
 	if !came {
@@ -49,8 +48,8 @@ func (s *session) quiet(until string) *Verdict {
 	return &v
 }
 
-// hears holds an exchange in which a message of the type must come. A host that
-// does not know the check may leave it out.
+// hears makes an exchange in which a message of the type must come. A host that does not know the
+// check may omit it.
 func (t *talk) hears(typ, why string, members ...string) Verdict {
 	if v := t.hold(); v != nil {
 		return *v
@@ -72,7 +71,7 @@ func question(s *session) Verdict {
 	return (&talk{s: s}).hears("question", "it asked nothing", "text", `"two"`)
 }
 
-// approval allows something to a testable host alone, once.
+// approval allows an action once, only for a testable host.
 func approval(s *session) Verdict {
 	t := &talk{s: s, answer: func(m *effect.HostMessage, n int) *effect.ExchangeReply {
 		if m.Type != "approval" || !s.ack.can(testable) {
@@ -94,7 +93,7 @@ func toolCall(s *session) Verdict {
 	return t.hears("tool_call", "it called no tool", "value", `{"n":2}`, "refused", `"concerto test: nothing answers tool_call"`)
 }
 
-// fault wants an error, after which the process goes on.
+// fault expects an error, after which the process continues.
 func fault(s *session) Verdict {
 	t := &talk{s: s}
 	if v := t.hold(); v != nil {
@@ -127,8 +126,8 @@ func cancel(s *session) Verdict {
 	return verdict(s.quiet("the next prompt"))
 }
 
-// text checks everything that the host has written so far: a process that sends
-// messages may write nothing else.
+// text checks everything that the host has written so far: a process that sends messages must write
+// nothing else.
 func text(s *session) Verdict {
 	t := &talk{s: s}
 	if v := t.hold(); v != nil {
@@ -140,28 +139,27 @@ func text(s *session) Verdict {
 	return verdict(t.isNot("text", `"text"`))
 }
 
-// bigSize is the length of the text of a large line: more than a pipe holds,
-// and more than readers of lines accept by default.
+// bigSize is the length of the text of a long line: more than a pipe can contain, and more than
+// line readers accept by default.
 const bigSize = 1 << 20
 
 func bigLine(s *session) Verdict {
 	return s.echoes(strings.Repeat("0123456789abcdef", bigSize/16))
 }
 
-// utf8 tests characters that readers and writers of lines get wrong: those of
-// two, three and four bytes, combining ones, and those that other rules take
-// for the end of a line.
+// utf8 tests characters that readers and writers of lines often handle wrongly: those of two, three
+// and four bytes, combining ones, and those that other rules treat as line ends.
 func utf8(s *session) Verdict {
 	return s.echoes("é e\u0301 ß 你好 \U0001F600 \u200f\u2028\u2029\u0085 \" \\ \t end")
 }
 
-// echoes sends a text as the context, which a testable host sends back.
+// echoes sends a text as the context, which a testable host returns.
 func (s *session) echoes(text string) Verdict {
 	quoted, err := json.Marshal(text)
 	if err != nil {
 		panic(err)
 	}
-	// As it is: Marshal escapes two of the characters that are to be sent.
+	// Unescaped: Marshal escapes two of the characters.
 	line := strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029").Replace(string(quoted))
 	t := &talk{s: s, context: []byte(`{"text":` + line + `}`)}
 	if v := t.hold(); v != nil {
@@ -170,7 +168,7 @@ func (s *session) echoes(text string) Verdict {
 	return verdict(t.isNot("text", line))
 }
 
-// exit ends the host's input and waits for it to leave.
+// exit closes the host's input and waits for its exit.
 func exit(s *session) Verdict {
 	if v := s.ready(); v != nil {
 		return *v

@@ -1,11 +1,10 @@
-// Package hostcheck is `concerto host` (spec/18-cli.md): it tests a host by
-// fourteen checks, each a small conversation over the host's own transport, and
-// tells what a start of the host shows.
+// Package hostcheck implements `concerto host test` and `concerto host list` (spec/18-cli.md): it
+// tests a host by fourteen checks, each a small conversation over the host's own transport, and
+// reports what a start of the host shows.
 //
-// A check's prompt is "concerto test: CHECK". A testable host, one made with an
-// SDK, must answer it in a known way; any other host may do whatever
-// spec/host-protocol.md allows. Lines from and to the host are read and written
-// as in a run.
+// A check's prompt is "concerto test: CHECK". A testable host, one made with an SDK, must answer it
+// in a known way; any other host may do whatever spec/host-protocol.md allows. Lines from and to
+// the host are read and written as in a run.
 package hostcheck
 
 import (
@@ -20,19 +19,19 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// Outcome is how a check went.
+// Outcome is the outcome of a check.
 type Outcome string
 
-// The outcomes. A check is skipped when the host was free not to do what the
-// check looks at, and did not do it.
+// The outcomes. A check is skipped if the host did not do what the check tests and is not required
+// to.
 const (
 	OK      Outcome = "ok"
 	Fail    Outcome = "FAIL"
 	Skipped Outcome = "skip"
 )
 
-// Verdict is the outcome of a check. A failed check says what was expected,
-// what came instead and what to do; a skipped one says why.
+// Verdict is the result of a check. A failed check says what was expected, what came instead and
+// what to do; a skipped one says why.
 type Verdict struct {
 	Check    string  `json:"check"`
 	Outcome  Outcome `json:"outcome"`
@@ -42,7 +41,7 @@ type Verdict struct {
 	Why      string  `json:"why,omitempty"`
 }
 
-// Text is the verdict in a line, with a second one for the hint of a failure.
+// Text returns the verdict as a line, and for a failure a second one with the hint.
 func (v Verdict) Text() string {
 	if v.Outcome != Fail {
 		return fmt.Sprintf("%s %s\n", v.Check, v.Outcome)
@@ -50,18 +49,17 @@ func (v Verdict) Text() string {
 	return fmt.Sprintf("%s %s expected %s, got %s\n  hint: %s\n", v.Check, v.Outcome, v.Expected, v.Got, v.Hint)
 }
 
-// check is a row of the table: a name, what to do about its failure, and what it
-// does.
+// check is a row of the table: a name, a hint for its failure, and the test.
 type check struct {
 	name string
 	hint string
 	play func(s *session) Verdict
 }
 
-// firstPrompt is the check that all after it build on.
+// firstPrompt is the check that all later ones depend on.
 const firstPrompt = "prompt"
 
-// checks are all, in the order in which they are made.
+// checks returns all checks in order.
 func checks() []check {
 	return []check{
 		{"start", "run it by itself: it must wait for lines on standard input and write nothing before one has come", (*session).start},
@@ -81,7 +79,7 @@ func checks() []check {
 	}
 }
 
-// Names are the names of the checks, in their order.
+// Names returns the names of the checks in order.
 func Names() []string {
 	var all []string
 	for _, c := range checks() {
@@ -90,36 +88,38 @@ func Names() []string {
 	return all
 }
 
-// Options say what is tried.
+// Options configures the checks.
 type Options struct {
 	Config  host.Config
-	Environ []string       // what the host inherits from
-	Run     *procgroup.Run // whose processes the host's are; may be nil
-	// Only are the checks that are told, by their names; nil is all.
+	Environ []string       // the environment that the host inherits
+	Run     *procgroup.Run // run that the host's processes belong to; may be nil
+	// Only lists the checks to report; nil means all.
 	Only []string
-	// Wire takes each line that passes to or from the host, from several goroutines;
-	// nil drops them.
+	// Wire receives each line from and to the host, from several goroutines; nil drops them.
 	Wire func(hosttrace.Line)
-	// Stderr takes the lines that the host writes there; nil drops them.
+	// Stderr receives the lines of standard error; nil drops them.
 	Stderr func(line string)
 }
 
-// How long things may take. What the host's own timeout bounds is bounded by that.
+// Time limits, unless the host's own timeout applies.
 const (
-	patience = 30 * time.Second       // a check, when the host has no timeout
-	early    = 500 * time.Millisecond // what a new process says by itself is waited for so long, where it cannot be seen that it waits for its input
-	starting = 5 * time.Second        // and so long where that can be seen, and it does not
-	settle   = 200 * time.Millisecond // what is to stay quiet later is looked at for so long, unless it is seen to wait before
-	glance   = 5 * time.Millisecond   // between looks
-	hesitate = time.Second            // before a silent host is cancelled
-	leaving  = 5 * time.Second        // after the end of its input
+	patience = 30 * time.Second // for a check, if the host has no timeout
+	// to wait for unrequested output of a new process, if the system cannot tell whether it waits
+	// for input
+	early    = 500 * time.Millisecond
+	starting = 5 * time.Second // the same if the system can tell, and it does not wait
+	// to wait for later unrequested output, unless the process is known to wait
+	settle   = 200 * time.Millisecond
+	glance   = 5 * time.Millisecond // between polls
+	hesitate = time.Second          // before a silent host is cancelled
+	leaving  = 5 * time.Second      // after its input was closed
 )
 
-// Run makes the checks and tells each verdict as it is known. The error is ctx's.
+// Run makes the checks and reports each verdict as soon as it is known. The error is ctx's.
 func Run(ctx context.Context, o Options, tell func(Verdict)) error {
 	s := &session{ctx: ctx, o: o, dialer: host.NewDialer(o.Config, host.Options{Environ: o.Environ, Run: o.Run, Trace: o.Wire}), told: map[string]bool{}, wrong: map[string]bool{}}
 	defer s.drop()
-	unanswered := false // every further check would wait for as long as a prompt may take
+	unanswered := false // every further check would wait as long as a prompt may take
 	for _, c := range checks() {
 		if o.Only != nil && !slices.Contains(o.Only, c.name) {
 			continue
@@ -140,14 +140,14 @@ func Run(ctx context.Context, o Options, tell func(Verdict)) error {
 	return nil
 }
 
-// Sum counts verdicts by their outcomes.
+// Sum counts verdicts by outcome.
 type Sum struct {
 	OK      int `json:"ok"`
 	Failed  int `json:"failed"`
 	Skipped int `json:"skipped"`
 }
 
-// Add counts one.
+// Add counts a verdict.
 func (s *Sum) Add(v Verdict) {
 	switch v.Outcome {
 	case OK:
@@ -159,13 +159,12 @@ func (s *Sum) Add(v Verdict) {
 	}
 }
 
-// Text is the line behind the verdicts.
+// Text returns the summary line.
 func (s Sum) Text() string {
 	return fmt.Sprintf("%d ok, %d failed, %d skipped\n", s.OK, s.Failed, s.Skipped)
 }
 
-// as makes failures show the hint of another check, which is made on the way,
-// until restore is called.
+// as makes failures use the hint of another check, until restore is called.
 func (s *session) as(name string) (restore func()) {
 	before := s.hint
 	for _, c := range checks() {
@@ -176,7 +175,7 @@ func (s *session) as(name string) (restore func()) {
 	return func() { s.hint = before }
 }
 
-// fail is the failure of the check that is being made.
+// fail returns the failure of the current check.
 func (s *session) fail(expected, format string, args ...any) Verdict {
 	return Verdict{Outcome: Fail, Expected: expected, Got: fmt.Sprintf(format, args...), Hint: s.hint}
 }
@@ -185,14 +184,14 @@ func skip(why string) Verdict { return Verdict{Outcome: Skipped, Why: why} }
 
 var passed = Verdict{Outcome: OK}
 
-// quoteLimit bounds how much of a line a verdict repeats.
+// quoteLimit limits how much of a line a verdict repeats.
 const quoteLimit = 200
 
 func quote(line []byte) string {
 	return utf8cut.Short(string(line), quoteLimit)
 }
 
-// seconds prints a duration as people write it: 30 seconds, 0.5 seconds.
+// seconds formats a duration as people write it: 30 seconds, 0.5 seconds.
 func seconds(d time.Duration) string {
 	if d == time.Second {
 		return "1 second"

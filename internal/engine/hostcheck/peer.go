@@ -13,23 +13,23 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// peer is a running host, line by line.
+// peer is a running host, read line by line.
 type peer struct {
 	conn   host.Conn
 	said   chan event
 	stop   chan struct{}
-	read   chan struct{} // closed when nothing reads any more
-	heard  atomic.Int64  // how many bytes of its output have been read, up to the last line that was handed on
+	read   chan struct{} // closed when reading has ended
+	heard  atomic.Int64  // bytes of the output that were read, up to the last line in the channel
 	spoken bool          // it has sent a message
 }
 
-// event is a line of the host's, or why there are no more.
+// event is a line of the host, or why there are no more.
 type event struct {
 	line ndjson.Line
 	err  error
 }
 
-// ahead is how many lines of a host may wait to be looked at.
+// ahead is how many lines of a host may be buffered.
 const ahead = 1024
 
 func newPeer(conn host.Conn) *peer {
@@ -52,7 +52,7 @@ func newPeer(conn host.Conn) *peer {
 	return p
 }
 
-// receive waits for the next event; ok is false when none came in time.
+// receive waits for the next event; ok is false if none came in time.
 func (p *peer) receive(ctx context.Context, d time.Duration) (e event, ok bool) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -65,16 +65,16 @@ func (p *peer) receive(ctx context.Context, d time.Duration) (e event, ok bool) 
 	return e, false
 }
 
-// waits says whether the host waits for its input, and has been heard in all that it said
-// before. known is false when that cannot be seen.
+// waits reports whether the host waits for its input, and all its earlier output was received.
+// known is false if the system cannot tell.
 func (p *peer) waits() (waits, known bool) {
 	waits, known = host.AwaitsInput(p.conn)
-	// In this order: what has been read by now was handed on before it was counted.
+	// The order matters: a line is put into the channel before it is counted.
 	return waits && p.conn.BytesSent() <= p.heard.Load() && len(p.said) == 0, known
 }
 
-// send writes a line; it gives false when the host has not read the line in
-// time. The next event tells when the host has ended.
+// send writes a line. It returns false if the host does not read the line in time. The next event
+// reports the end of the host.
 func (p *peer) send(ctx context.Context, line []byte, d time.Duration) bool {
 	done := make(chan struct{})
 	go func() {
@@ -92,7 +92,7 @@ func (p *peer) send(ctx context.Context, line []byte, d time.Duration) bool {
 	return false
 }
 
-// ended says why nothing more came, as what was got.
+// ended returns why nothing more came, for a verdict.
 func (p *peer) ended(ctx context.Context, err error) string {
 	if !errors.Is(err, io.EOF) {
 		return err.Error()
@@ -114,7 +114,7 @@ func (p *peer) ended(ctx context.Context, err error) string {
 	return what
 }
 
-// end ends the host, with all that it has started.
+// end ends the host and its children.
 func (p *peer) end() {
 	close(p.stop)
 	p.conn.CloseWrite()

@@ -13,14 +13,14 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// session is the checks of one host. They share a process until a check fails;
-// the next check gets a new one.
+// session makes the checks of one host. They share a process until a check fails; the next check
+// starts another.
 type session struct {
 	ctx    context.Context
 	o      Options
 	dialer *host.Dialer
-	check  string // the one that is being made
-	hint   string // its own
+	check  string // the current check
+	hint   string // its own hint
 	told   map[string]bool
 
 	p     *peer
@@ -28,11 +28,11 @@ type session struct {
 	inits *Verdict // of the initialisation
 	ack   ack
 
-	plain string          // a line on its standard output that is no message
-	wrong map[string]bool // what messages lacked that has been told
+	plain string          // a line of its output that is not a message
+	wrong map[string]bool // faults of messages that were reported
 }
 
-// ack is what init_ack says.
+// ack contains the members of init_ack.
 type ack struct {
 	line         []byte
 	Version      string
@@ -41,7 +41,7 @@ type ack struct {
 
 func (a *ack) can(capability string) bool { return slices.Contains(a.Capabilities, capability) }
 
-// emptyInit is what a host without parameters is sent, which it need not know.
+// emptyInit is sent to a host without parameters, which may not support init.
 const emptyInit = `{"type":"init","params":{}}` + "\n"
 
 // drop ends the process, if there is one.
@@ -67,8 +67,8 @@ func (s *session) open() Verdict {
 	return passed
 }
 
-// plainly gives the text of an error about a host without the host's name, and
-// without the manifest's name when none is used.
+// plainly returns the text of an error about a host without the host's name, and without the
+// manifest's name if none is used.
 func (s *session) plainly(err error) string {
 	text := strings.TrimPrefix(err.Error(), "host '"+s.o.Config.Name+"' ")
 	if s.o.Config.Connector == "" {
@@ -93,9 +93,9 @@ func (s *session) start() Verdict {
 	return *s.began
 }
 
-// unasked is what a process says that should say nothing, if it does before it waits for
-// its input. Where that is seen it has until most to do so, else within. A vendor's agent
-// may say more than it was asked for, as long as it ends no exchange.
+// unasked returns unrequested output of a process before it waits for its input. If the system can
+// tell, it waits until most, otherwise within. A vendor's agent may send unrequested messages that
+// end no exchange.
 func (s *session) unasked(within, most time.Duration) (event, bool) {
 	vendor := host.UsesAdapter(&s.o.Config)
 	for began := time.Now(); ; {
@@ -123,7 +123,7 @@ func (s *session) unasked(within, most time.Duration) (event, bool) {
 	}
 }
 
-// early is what a new process did before anything was said to it.
+// early returns the verdict on output of a new process before anything was sent.
 func (s *session) early(e event) Verdict {
 	if e.err != nil {
 		return s.fail("a process that waits for its input", "%s", s.p.ended(s.ctx, e.err))
@@ -131,7 +131,7 @@ func (s *session) early(e event) Verdict {
 	return s.fail("nothing before the first message", "the line %s", quote(e.line.Text))
 }
 
-// initialise is the check of init. A host that has no parameters need not know it.
+// initialise is the check of init. A host without parameters need not support it.
 func (s *session) initialise() Verdict {
 	if v := s.needs("start", s.start()); v != nil {
 		return *v
@@ -147,9 +147,9 @@ func (s *session) initialise() Verdict {
 	return *s.inits
 }
 
-// needs gives the verdict on a check that depends on the check name, whose
-// verdict is v. When v is a failure, the dependent check reports it, or is
-// skipped if it has been reported before. nil says that the check can be made.
+// needs returns the verdict on a check that depends on the check name, whose verdict is v. If v is
+// a failure, the dependent check reports it, or is skipped if it was reported before. nil means
+// that the check can be made.
 func (s *session) needs(name string, v Verdict) *Verdict {
 	if v.Outcome != Fail {
 		return nil
@@ -161,13 +161,13 @@ func (s *session) needs(name string, v Verdict) *Verdict {
 	return &v
 }
 
-// handshake sends init to a new process and hears the acknowledgement.
+// handshake sends init to a new process and receives the acknowledgement.
 func (s *session) handshake() Verdict {
 	line, err := host.InitLine(&s.o.Config, s.o.Environ)
 	if err != nil {
 		return s.fail("its parameters", "that it %s", s.plainly(err))
 	}
-	// Whoever has no parameters may take init for anything.
+	// A host without parameters may handle init in any way.
 	not := func(format string, args ...any) Verdict {
 		if line == nil {
 			return skip("it has no parameters, and init is not known to it: " + fmt.Sprintf(format, args...))
@@ -198,18 +198,18 @@ func (s *session) handshake() Verdict {
 	}
 	s.p.spoken = true
 	s.ack = ack{line: e.line.Text}
-	// What has another form than it should is told by the check of ack.
+	// Members with the wrong type are reported by the check of ack.
 	_ = json.Unmarshal(e.line.Text, &s.ack)
 	return passed
 }
 
-// ends says that a line ends a handshake.
+// ends reports whether a line ends a handshake.
 func ends(line []byte) bool {
 	m, is, err := host.Decode(line)
 	return err != nil || is && (hostmsg.Of(m.Type).Terminal() || hostmsg.Of(m.Type).Role == hostmsg.Acknowledges)
 }
 
-// acknowledge is the check of ack: what init_ack says, and that nothing follows.
+// acknowledge is the check of ack: the content of init_ack, and that nothing follows.
 func (s *session) acknowledge() Verdict {
 	v := s.initialise()
 	if n := s.needs("init", v); n != nil {
@@ -242,7 +242,7 @@ func (s *session) acknowledge() Verdict {
 	return passed
 }
 
-// ready sees to it that a process waits for a prompt; what it gives is in the way.
+// ready ensures that a process waits for a prompt, or returns why it does not.
 func (s *session) ready() *Verdict {
 	if v := s.needs("start", s.start()); v != nil {
 		return v
@@ -268,7 +268,7 @@ func (s *session) ready() *Verdict {
 	return nil
 }
 
-// wait is how long a check may take.
+// wait returns the time limit of a check.
 func (s *session) wait() time.Duration {
 	if s.o.Config.Timeout > 0 {
 		return host.ExchangeWait(&s.o.Config)

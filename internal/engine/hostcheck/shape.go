@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// field is a member of a message as the library's schema of it has it.
+// field is a member of a message according to the library's schema.
 type field struct {
 	name, typ string
 	optional  bool
@@ -24,7 +24,7 @@ func fieldsOf(row *hostmsg.Message) []field {
 	return out
 }
 
-// shape is what a type of message holds, for a hint.
+// shape returns the members of a type of message, for a hint.
 func shape(row *hostmsg.Message) string {
 	if row.Schema == "" {
 		return strings.Join(row.Members, ", ")
@@ -32,9 +32,8 @@ func shape(row *hostmsg.Message) string {
 	return strings.Join(stdlib.MessageFields(row.Schema), ", ")
 }
 
-// misshapen says which member, in which form, a message should have and has
-// not; "" when the message is right. A program whose handler has the schema
-// would not get such a message.
+// misshapen returns which member a message lacks, with its form, or "". A program whose handler has
+// the schema would not receive such a message.
 func misshapen(row *hostmsg.Message, line []byte) string {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(line, &members); err != nil {
@@ -61,7 +60,7 @@ func misshapen(row *hostmsg.Message, line []byte) string {
 	return ""
 }
 
-// fits says whether a value is of a field's type. An id may be a number as well.
+// fits reports whether a value has a field's type. An id may also be a number.
 func fits(f field, v json.RawMessage) bool {
 	if f.name == "id" {
 		return fitsType("String", v) || fitsType("Int", v)

@@ -15,24 +15,23 @@ import (
 type talk struct {
 	s       *session
 	context json.RawMessage
-	// answer, when not nil, says how the nth request of its type is answered, from
-	// 0; nil leaves it to harmless.
+	// answer, if not nil, returns the answer to the nth request of its type, from 0; nil means
+	// harmless.
 	answer func(m *effect.HostMessage, n int) *effect.ExchangeReply
-	cancel bool // it is cancelled at its first message, or when it hesitates
+	cancel bool // cancel the exchange at its first message, or after hesitate
 
 	heard  map[string]int // messages by type
-	told   bool           // the host was told to cancel
+	told   bool           // a cancel message was sent
 	until  time.Time
-	since  int64  // where its lines begin in all that the host says
+	since  int64  // offset of its first line in the host's output
 	result []byte // the message that ended it; nil for a plain line
 	typ    string // and its type
 }
 
-// terminal is what every exchange ends with.
+// terminal describes what every exchange must end with.
 const terminal = "a result or an error"
 
-// hold holds the exchange. It gives what went wrong, after which the process
-// cannot be used any more.
+// hold runs the exchange. It returns what went wrong, after which the process is unusable.
 func (t *talk) hold() *Verdict {
 	s := t.s
 	if v := s.ready(); v != nil {
@@ -62,7 +61,7 @@ func (t *talk) talk() *Verdict {
 	return nil
 }
 
-// next takes one line and does what is to be done about it.
+// next receives one line and handles it.
 func (t *talk) next() *Verdict {
 	s := t.s
 	wait := time.Until(t.until)
@@ -89,7 +88,7 @@ func (t *talk) next() *Verdict {
 		s.plain = quote(e.line.Text)
 	}
 	switch {
-	case before: // of the exchange before, which was over
+	case before: // of the previous exchange, which has ended
 		return nil
 	case err != nil:
 		return t.fails("a JSON object on each line", "%s", quote(e.line.Text))
@@ -104,7 +103,7 @@ func (t *talk) next() *Verdict {
 func (t *talk) take(m *effect.HostMessage) *Verdict {
 	row := hostmsg.Of(m.Type)
 	if wrong := misshapen(row, m.Text); wrong != "" && !t.s.wrong[wrong] {
-		t.s.wrong[wrong] = true // it is told once
+		t.s.wrong[wrong] = true // report it once
 		v := t.fails(wrong, "%s", quote(m.Text))
 		v.Hint = fmt.Sprintf("%s has %s (spec/host-protocol.md)", m.Type, shape(row))
 		return v
@@ -148,8 +147,7 @@ func (t *talk) fails(expected, format string, args ...any) *Verdict {
 	return &v
 }
 
-// harmless answers the questions of a host that is not known: nothing is
-// allowed, and there are no tools.
+// harmless answers the questions of an unknown host: it allows nothing, and provides no tools.
 func harmless(m *effect.HostMessage) *effect.ExchangeReply {
 	switch hostmsg.Of(m.Type).Form {
 	case hostmsg.Inquiry:
@@ -160,7 +158,7 @@ func harmless(m *effect.HostMessage) *effect.ExchangeReply {
 	return &effect.ExchangeReply{Error: "concerto test: nothing answers " + m.Type}
 }
 
-// offered is the last answer that a question offers, or a text.
+// offered returns the last answer that a question offers, or a text.
 func offered(m *effect.HostMessage) json.RawMessage {
 	var q struct{ Options []json.RawMessage }
 	if json.Unmarshal(m.Text, &q) == nil && len(q.Options) > 0 {
@@ -169,7 +167,7 @@ func offered(m *effect.HostMessage) json.RawMessage {
 	return []byte(`"concerto test"`)
 }
 
-// isNot holds the result of a testable host to its members, as JSON.
+// isNot compares the members of a testable host's result, as JSON.
 func (t *talk) isNot(members ...string) *Verdict {
 	if !t.s.ack.can(testable) {
 		return nil
@@ -187,8 +185,7 @@ func (t *talk) isNot(members ...string) *Verdict {
 	return nil
 }
 
-// testable is the capability by which an SDK's host says that it answers the
-// checks.
+// testable is the capability of an SDK's host that can answer the checks.
 const testable = "testable"
 
 func same(got json.RawMessage, want string) bool {

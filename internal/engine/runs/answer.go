@@ -14,13 +14,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// Problem says why a question cannot be answered, or a run not be ended or removed.
+// Problem is why a question cannot be answered, or a run cannot be stopped or removed.
 type Problem struct{ Message, Hint string }
 
 func (e *Problem) Error() string { return e.Message }
 
-// GivenAnswer is what a pending question is answered with: a text, which is read as the type
-// that is awaited, unless JSON says that it is JSON; or a refusal.
+// GivenAnswer is the answer to a pending question: a text, which is parsed as the expected type
+// unless JSON is set; or a refusal.
 type GivenAnswer struct {
 	Text   string
 	JSON   bool
@@ -37,7 +37,7 @@ func Answer(dir, id string, a GivenAnswer) error {
 	return answer(s, id, a)
 }
 
-// answer answers a question of a run that was read a moment ago.
+// answer answers a question of a run that was just read.
 func answer(s *durable.Stored, id string, a GivenAnswer) error {
 	shown, err := show(s, false)
 	if err != nil {
@@ -72,7 +72,8 @@ func answer(s *durable.Stored, id string, a GivenAnswer) error {
 	return late(s, id, &given)
 }
 
-// late takes an answer back that came when the question had just ended otherwise: the run does not look for it any more.
+// late removes an answer to a question that has just ended otherwise, because the run will not take
+// it.
 func late(s *durable.Stored, id string, given *journal.Answer) error {
 	h, err := s.Dir.ReadFrom(s.History.At())
 	if errors.Is(err, journal.ErrElsewhere) {
@@ -83,7 +84,7 @@ func late(s *durable.Stored, id string, given *journal.Answer) error {
 	}
 	by, at, over := durable.Over(h, id)
 	if !over && h.Last().K != journal.KFinish || over && by == cmp.Or(given.By, effect.ByAnswer) {
-		return nil // the run takes it, or has it
+		return nil // the run takes it, or has taken it
 	}
 	if err := s.Dir.Taken(id); err != nil {
 		return err
@@ -94,7 +95,7 @@ func late(s *durable.Stored, id string, given *journal.Answer) error {
 	return withdrawn(s, id)
 }
 
-// withdrawn says that a question is not asked any more.
+// withdrawn returns the error for a question that is no longer open.
 func withdrawn(s *durable.Stored, id string) error {
 	p := &Problem{Message: id + " waits for no answer any more: the run has gone on without one, or has ended"}
 	if e, ok := strings.CutPrefix(id, "q"); ok {
@@ -107,7 +108,7 @@ func answeredBy(id, by string, at int64) error {
 	return &Problem{Message: fmt.Sprintf("%s was answered by %s at %s", id, by, time.UnixMilli(at).UTC().Format(time.RFC3339))}
 }
 
-// notWaiting lists the questions that wait.
+// notWaiting returns the error that lists the open questions.
 func notWaiting(s *durable.Shown, id string) error {
 	if s.Exit != nil {
 		return &Problem{Message: fmt.Sprintf("there is no question %s: the run has ended", id)}
@@ -125,7 +126,7 @@ func notWaiting(s *durable.Shown, id string) error {
 	return &Problem{Message: fmt.Sprintf("there is no question %s; these wait: %s", id, strings.Join(ids, ", "))}
 }
 
-// IsDue says whether a waiting run has an answer to take, or a timer that is over.
+// IsDue reports whether a waiting run can take an answer, or a timer has expired.
 func IsDue(s *durable.Shown, now time.Time) bool {
 	dir := journal.At(s.Dir)
 	return s.State == durable.Waiting && (slices.ContainsFunc(s.Pending, func(q durable.ShownQuestion) bool { return dir.IsAnswered(q.ID) }) ||

@@ -12,12 +12,11 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// stopWithin is how long a run has to end that is asked to.
+// stopWithin limits the wait for a run to stop.
 const stopWithin = 30 * time.Second
 
-// Stop ends a run: one that a process runs is cancelled by that process, and waited for. The
-// error is a *journal.Held when it does not end, a *Problem when it has ended, or one of
-// durable.Open.
+// Stop stops a run: if a process is running it, that process cancels it, and Stop waits. The error
+// is a *journal.Held if it does not stop, a *Problem if it has ended, or one of durable.Open.
 func Stop(ctx context.Context, dir string) error {
 	d := journal.At(dir)
 	w, h, err := d.Open(journal.Options{})
@@ -48,7 +47,7 @@ func Stop(ctx context.Context, dir string) error {
 	return errors.Join(w.Flush(journal.Synced), w.Close())
 }
 
-// Remove removes a run's directory. The error is a *journal.Held when a process runs it.
+// Remove removes a run's directory. The error is a *journal.Held if a process is running it.
 func Remove(dir string) error {
 	d := journal.At(dir)
 	running, err := d.Running()
@@ -67,16 +66,17 @@ func Remove(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// Verified is what was found when a run was verified.
+// Verified is the result of verifying a run.
 type Verified struct {
-	Records uint64 // that are kept
-	Before  uint64 // that are not
-	Torn    int    // bytes at the end
-	OutTorn int    // bytes at the end of the output
+	Records uint64 // existing records
+	Before  uint64 // dropped records
+	Torn    int    // incomplete bytes at the end
+	OutTorn int    // incomplete bytes at the end of the output
 }
 
-// Verify reads a run's whole chain, its blobs and programs, its output, the answers that it has not taken, and where
-// the beginning of its history is not kept, the snapshots that it goes on from. The error is a *journal.Damaged, journal.ErrNoRun, or one of the files.
+// Verify reads a run's whole chain, its blobs and programs, its output, its pending answers, and,
+// if the beginning of its history was dropped, the snapshots that it resumes from. The error is a
+// *journal.Damaged, journal.ErrNoRun, or one of the files.
 func Verify(dir string) (v Verified, err error) {
 	for {
 		s, err := durable.Open(dir)
@@ -97,7 +97,7 @@ func Verify(dir string) (v Verified, err error) {
 	}
 }
 
-// verify returns how many bytes at the end of the output are no line.
+// verify returns how many bytes at the end of the output are an incomplete line.
 func verify(s *durable.Stored) (outTorn int, err error) {
 	for _, r := range s.History.Records {
 		if r.Blob == "" {
@@ -117,7 +117,7 @@ func verify(s *durable.Stored) (outTorn int, err error) {
 	return outTorn, err
 }
 
-// Tape makes a tape of a run, which Replay plays.
+// Tape writes a tape of a run, which Replay plays.
 func Tape(dir string, to io.Writer) error {
 	s, err := durable.Open(dir)
 	if err == nil {

@@ -10,10 +10,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// Fork makes a new run in the directory to, new or empty, with the history of another up to an
-// effect, and that effect's result changed. The new run is yet to be gone on with. written are the
-// files that the history has written, which are not turned back. Of a run whose journal is damaged there is what stands before that. The error is a *durable.NoEffect, a
-// *Problem when the change does not fit, or one of durable.Open and of directories.
+// Fork creates a new run in the directory to, new or empty, with the history of another up to an
+// effect whose result is changed. The new run is not resumed yet. written lists the files that the
+// history has written, which are not restored. If the journal is damaged, the history ends before
+// the damage. The error is a *durable.NoEffect, a *Problem if the change is invalid, or one of
+// durable.Open and of directories.
 func Fork(dir, to, id string, c durable.Change) (written []string, err error) {
 	s, err := durable.Good(dir)
 	if err == nil {
@@ -31,7 +32,7 @@ func Fork(dir, to, id string, c durable.Change) (written []string, err error) {
 	}
 	start := *s.Start
 	start.Run, start.IR, start.Fork = id, s.Sum, c.Fork(s.Start.Run)
-	machine, _ := os.Hostname() // only to be shown
+	machine, _ := os.Hostname() // only for messages
 	w, err := journal.At(to).Create(start, s.Program, journal.Options{Owner: journal.Owner{By: "fork of " + s.Start.Run, Machine: machine}})
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func Fork(dir, to, id string, c durable.Change) (written []string, err error) {
 	return written, errors.Join(w.Flush(journal.Synced), w.Close())
 }
 
-// writtenBy is the file that an effect writes; "" for none.
+// writtenBy returns the file that an effect writes, or "".
 func writtenBy(r *journal.Record) string {
 	if r.K != journal.KBegin {
 		return ""

@@ -1,6 +1,5 @@
-// Package runs looks after runs that are kept in directories: it lists and shows them, answers what
-// they wait for, ends, checks, copies and removes them. It does not go on with them
-// (spec/26-durable.md).
+// Package runs manages runs that are stored in directories: it lists and shows them, answers their
+// questions, stops, verifies, forks and removes them. It does not resume them (spec/26-durable.md).
 package runs
 
 import (
@@ -22,8 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/llm"
 )
 
-// Root is the directory below which the manifest here or above has runs kept; "" when
-// there is none, or it does not.
+// Root returns the directory below which the nearest manifest stores runs, or "".
 func Root(dir string) (string, error) {
 	in, err := driver.Load(driver.Request{Dir: dir})
 	if err != nil || in.Manifest == nil {
@@ -36,7 +34,7 @@ func Root(dir string) (string, error) {
 	return conf.JournalRoot(in.Root), nil
 }
 
-// Show tells of the run in a directory; of one that is damaged, that it is. The error is
+// Show returns the state of the run in a directory, including a damaged one. The error is
 // journal.ErrNoRun, a *journal.Newer, or one of the files.
 func Show(dir string) (*durable.Shown, error) {
 	s, err := durable.Open(dir)
@@ -53,7 +51,7 @@ func Show(dir string) (*durable.Shown, error) {
 	return show(s, running)
 }
 
-// show tells of the run.
+// show returns the state of the run.
 func show(s *durable.Stored, running bool) (*durable.Shown, error) {
 	p, err := ir.Decode(s.Program)
 	if err != nil {
@@ -85,7 +83,7 @@ func show(s *durable.Stored, running bool) (*durable.Shown, error) {
 	return shown, nil
 }
 
-// connections are those of a program, with what their models cost.
+// connections returns the connections of a program, with the prices of their models.
 func connections(p *ir.Program) (all runtime.Parties, err error) {
 	for _, x := range p.Connections {
 		c, err := llm.ParseConnection(x.Name, x.Config)
@@ -97,7 +95,7 @@ func connections(p *ir.Program) (all runtime.Parties, err error) {
 	return all, nil
 }
 
-// List tells of the runs in the directories below one, the oldest first.
+// List returns the states of the runs in the subdirectories, oldest first.
 func List(root string) ([]*durable.Shown, error) {
 	all, err := os.ReadDir(root)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -127,12 +125,13 @@ func List(root string) ([]*durable.Shown, error) {
 	return runs, nil
 }
 
-// hosts are the processes of a run's hosts, of one that a process runs or not.
+// hosts returns the processes of a run's hosts. running reports whether a process is running the
+// run.
 func hosts(dir string, running bool) []durable.ShownHost {
 	all := []durable.ShownHost{}
 	known, err := keeper.Processes(dir)
 	if err != nil {
-		return all // nobody can say
+		return all // the state is unknown
 	}
 	told := map[string]bool{}
 	for _, p := range known {
@@ -146,7 +145,7 @@ func hosts(dir string, running bool) []durable.ShownHost {
 		}
 		all = append(all, h)
 	}
-	dirs, _ := filepath.Glob(filepath.Join(dir, "hosts", "*.*")) // a pattern without a mistake
+	dirs, _ := filepath.Glob(filepath.Join(dir, "hosts", "*.*")) // the pattern is valid
 	for _, name := range dirs {
 		if host := filepath.Base(name); !told[host] && len(known) == 0 && !running {
 			all = append(all, durable.ShownHost{Host: host[:len(host)-len(filepath.Ext(host))], State: "lost"})

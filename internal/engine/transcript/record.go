@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/llm"
 )
 
-// Version is the version of the records' form, in the first of them.
+// Version is the version of the format, in the first record.
 const Version = 1
 
 // header is the first record.
@@ -20,8 +20,8 @@ type header struct {
 	Program string `json:"program,omitempty"`
 }
 
-// event is a record of a request to a model, or of the end of the run. Times are in seconds, either since the run began or
-// as a duration. Members that a kind does not have are omitted.
+// event is a record of a request to a model, or of the end of the run. Times are in seconds, either
+// since the run began or as a duration. Members that a kind does not use are omitted.
 type event struct {
 	head
 	Attempt int64 `json:"attempt,omitempty"`
@@ -32,13 +32,13 @@ type event struct {
 	failure
 }
 
-// head is what a record begins with.
+// head contains the first members of a record.
 type head struct {
 	Time  float64 `json:"t"`
 	Kind  string  `json:"kind"`
 	Task  int64   `json:"task,omitempty"`
 	Stage string  `json:"stage,omitempty"` // pipeline/stage
-	Agent string  `json:"agent,omitempty"` // also a host whose tool is called, and what a decorator calls
+	Agent string  `json:"agent,omitempty"` // or a host whose tool is called, or a decorator's callee
 }
 
 // step is a record of what the library does between requests to a model.
@@ -49,13 +49,13 @@ type step struct {
 	Attempt   int64    `json:"attempt,omitempty"`
 	Of        int64    `json:"of,omitempty"`
 	Seconds   *float64 `json:"seconds,omitempty"`
-	Arguments *string  `json:"args,omitempty"` // of a tool call, as they were written
+	Arguments *string  `json:"args,omitempty"` // of a tool call, as the model wrote them
 	Result    *string  `json:"result,omitempty"`
 	Failed    bool     `json:"failed,omitempty"`
 	Message   string   `json:"message,omitempty"`
 }
 
-// asked is what a model is asked.
+// asked is the content of a request.
 type asked struct {
 	Connection string               `json:"connection,omitempty"`
 	Model      string               `json:"model,omitempty"`
@@ -65,17 +65,17 @@ type asked struct {
 	Schema     json.RawMessage      `json:"schema,omitempty"`
 }
 
-// used is what calls took.
+// used is the usage of calls.
 type used struct {
 	Calls       *int64          `json:"calls,omitempty"`
 	FailedCalls *int64          `json:"failed_calls,omitempty"`
 	Seconds     *float64        `json:"seconds,omitempty"`
 	TokensIn    *int64          `json:"tokens_in,omitempty"`
 	TokensOut   *int64          `json:"tokens_out,omitempty"`
-	Cost        json.RawMessage `json:"cost_usd,omitempty"` // null when no price is known
+	Cost        json.RawMessage `json:"cost_usd,omitempty"` // null if a price is unknown
 }
 
-// answered is what a model has answered.
+// answered is the content of a reply.
 type answered struct {
 	StopReason string            `json:"stop_reason,omitempty"`
 	RequestID  string            `json:"request_id,omitempty"`
@@ -91,12 +91,12 @@ type failure struct {
 	Wait    *float64 `json:"wait,omitempty"`
 }
 
-// head begins a record.
+// head returns the first members of a record.
 func (r *Recorder) head(kind string, task int64, stage, agent string) head {
 	return head{Time: seconds(r.options.Now().Sub(r.begun)), Kind: kind, Task: task, Stage: stage, Agent: agent}
 }
 
-// seconds are a time's, to a microsecond.
+// seconds converts a duration to seconds, rounded to a microsecond.
 func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1e6) / 1e6 }
 
 func pointer[T any](v T) *T { return &v }
@@ -106,7 +106,7 @@ func (e *event) use(u budget.Usage) {
 	e.TokensIn, e.TokensOut, e.Cost = &u.TokensIn, &u.TokensOut, cost(u)
 }
 
-// cost is what was paid as JSON: null when not every price is known.
+// cost returns the cost in JSON: null unless every price is known.
 func cost(u budget.Usage) json.RawMessage {
 	if !u.Priced {
 		return json.RawMessage("null")
@@ -149,7 +149,7 @@ func (r *Recorder) replied(e llm.Event, c *call) {
 
 func (r *Recorder) failed(e llm.Event, c *call) {
 	reason, status := reasonOf(e.Err)
-	if e.Attempt > 0 && reason != string(llm.ClassLimit) { // else nothing was asked
+	if e.Attempt > 0 && reason != string(llm.ClassLimit) { // otherwise no request was made
 		r.used.add(e.Call.Agent, c, r.tasks[c.task], budget.Usage{Calls: 1, Failed: 1, Priced: true})
 	}
 	x := r.attempt("failure", e, c)

@@ -1,11 +1,9 @@
-// Package transcript follows what a run does with its models: each request and
-// its reply, failure or retry, the tool calls between them, and what became of
-// replies that did not fit. A Recorder writes this as records
-// (spec/20-transcript.md), reports it in short lines, and counts usage by agent,
-// stage and task.
+// Package transcript observes a run's use of models: each request and its reply, failure or retry,
+// the tool calls between them, and the handling of invalid replies. A Recorder writes this as
+// records (spec/20-transcript.md), logs it in short lines, and counts usage by agent, stage and
+// task.
 //
-// Tasks and steps are reported by the VM, attempts by the client of models. The
-// request, which both name, links them.
+// The VM reports tasks and steps, the client of models reports attempts. Both name the request.
 package transcript
 
 import (
@@ -22,11 +20,11 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Options say what becomes of what is heard. Nil fields want nothing.
+// Options configures a Recorder. Each field may be nil.
 type Options struct {
-	// Out takes the records, a JSON object a line, each in one write.
+	// Out receives the records, one JSON object on each line, each in one write.
 	Out io.Writer
-	// Say takes lines for people, with Bodies also what was said.
+	// Say receives lines for people; with Bodies also the texts.
 	Say    func(line string)
 	Bodies bool
 	// Program is the program's name, for the first record.
@@ -35,7 +33,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Recorder follows one run. It is a vm.Observer; safe for concurrent use.
+// Recorder observes one run. It is a vm.Observer and safe for concurrent use.
 type Recorder struct {
 	options Options
 	begun   time.Time
@@ -44,15 +42,15 @@ type Recorder struct {
 	err   error // of writing
 	tasks map[int64]*task
 	calls map[*effect.AgentCall]*call
-	tools map[toolCall]time.Time // when those under way began
+	tools map[toolCall]time.Time // start times of the running calls
 	used  shares
 }
 
-// task is a task that runs.
+// task is a running task.
 type task struct {
 	name   string
-	root   bool     // nobody started it: main, or a call from outside
-	stages []string // of pipelines that it is in, innermost last
+	root   bool     // it has no parent: main, or a call from outside
+	stages []string // of its pipelines, innermost last
 }
 
 func (t *task) stage() string {
@@ -62,14 +60,14 @@ func (t *task) stage() string {
 	return t.stages[len(t.stages)-1]
 }
 
-// call is a request of the program under way.
+// call is a running request of the program.
 type call struct {
 	task  int64
 	stage string
-	heard bool // of an attempt
+	heard bool // an attempt was reported
 }
 
-// toolCall is a tool call under way: the id is the model's, "" of a host's.
+// toolCall is a running tool call. The id is the model's, or "" for a host's.
 type toolCall struct {
 	task     int64
 	tool, id string
@@ -85,7 +83,7 @@ func New(o Options) *Recorder {
 	return r
 }
 
-// Close ends the transcript with what was used. Its error is that of writing.
+// Close ends the transcript with the usage. The error is that of writing.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,14 +98,14 @@ func (r *Recorder) Close() error {
 	return nil
 }
 
-// Usage gives what was used so far, by agent, stage and task.
+// Usage returns the usage so far, by agent, stage and task.
 func (r *Recorder) Usage() Usage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.used.usage()
 }
 
-// write writes a record; after an error nothing.
+// write writes a record, or nothing after an error.
 func (r *Recorder) write(record any) {
 	if r.options.Out == nil || r.err != nil {
 		return
@@ -115,7 +113,7 @@ func (r *Recorder) write(record any) {
 	_, r.err = r.options.Out.Write(append(jsonwrite.MustEncode(record), '\n'))
 }
 
-// TaskBegan hears of a task, which is in its parent's stage.
+// TaskBegan adds a task, in its parent's stage.
 func (r *Recorder) TaskBegan(id, parent int64, at vm.Place) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,7 +124,7 @@ func (r *Recorder) TaskBegan(id, parent int64, at vm.Place) {
 	r.tasks[id] = t
 }
 
-// TaskEnded forgets a task.
+// TaskEnded removes a task.
 func (r *Recorder) TaskEnded(id int64, _ string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,13 +136,13 @@ func (r *Recorder) TaskEnded(id int64, _ string) {
 	}
 }
 
-// Entered does not concern a transcript.
+// Entered does nothing.
 func (r *Recorder) Entered(int64, vm.SpanKind, string) {}
 
-// Left does not concern a transcript.
+// Left does nothing.
 func (r *Recorder) Left(int64) {}
 
-// Requested hears of an effect: of a request to a model, a step, or a stage.
+// Requested handles an effect: a request to a model, a step, or a stage.
 func (r *Recorder) Requested(id int64, q effect.Request) func(effect.Result, error) {
 	switch q := q.(type) {
 	case *effect.AgentCall:
@@ -159,8 +157,8 @@ func (r *Recorder) Requested(id int64, q effect.Request) func(effect.Result, err
 	return nil
 }
 
-// asked notes which task makes a request. A request that is refused before any
-// attempt is recorded as a failure.
+// asked records which task makes a request. A request that is refused before any attempt is
+// recorded as a failure.
 func (r *Recorder) asked(id int64, q *effect.AgentCall, whole bool) func(effect.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -178,7 +176,7 @@ func (r *Recorder) asked(id int64, q *effect.AgentCall, whole bool) func(effect.
 	}
 }
 
-// emitted notes in which stage of a pipeline a task is.
+// emitted records the stage of a pipeline that a task is in.
 func (r *Recorder) emitted(id int64, q *effect.Emit) {
 	begins := q.Channel == "pipeline:stage_start"
 	if !begins && q.Channel != "pipeline:stage_complete" && q.Channel != "pipeline:error" {
@@ -186,7 +184,7 @@ func (r *Recorder) emitted(id int64, q *effect.Emit) {
 	}
 	var at struct{ Name, Stage string }
 	if json.Unmarshal(q.Payload, &at) != nil {
-		return // only a program that emits it itself
+		return // the program itself has emitted it
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -200,7 +198,7 @@ func (r *Recorder) emitted(id int64, q *effect.Emit) {
 	}
 }
 
-// Heard hears of what the models' client does.
+// Heard handles an event of the models' client.
 func (r *Recorder) Heard(e llm.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -225,7 +223,7 @@ func (r *Recorder) Heard(e llm.Event) {
 	}
 }
 
-// reasonOf says what sort of failure an error is, with the status of the answer.
+// reasonOf returns the class of an error, and the status of the response.
 func reasonOf(err error) (reason string, status int64) {
 	var f *llm.Failure
 	var e *effect.Error

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/llm"
 )
 
-// say says a line, with the task unless it is main or the like, and the stage.
+// say logs a line, with the task unless it is a root task, and the stage.
 func (r *Recorder) say(task int64, stage, format string, args ...any) {
 	if r.options.Say == nil {
 		return
@@ -24,7 +24,7 @@ func (r *Recorder) say(task int64, stage, format string, args ...any) {
 	r.options.Say(where + fmt.Sprintf(format, args...))
 }
 
-// body says what was said, a line each, where that is wanted.
+// body logs a text by lines, if bodies are enabled.
 func (r *Recorder) body(who, text string) {
 	if r.options.Say == nil || !r.options.Bodies || text == "" {
 		return
@@ -48,7 +48,7 @@ func (r *Recorder) sayRequest(e llm.Event, c *call) {
 		again = fmt.Sprintf(", attempt %d of %d", e.Attempt, e.Of)
 	}
 	r.say(c.task, c.stage, "agent %s asks %s of connection %s%s: %s", q.Agent, e.Model, e.Connection, again, what)
-	// What the model has not heard or said itself before.
+	// The messages that were not in the previous request or reply.
 	news := q.Messages
 	for i := len(news) - 1; i >= 0; i-- {
 		if news[i].Role == "assistant" {
@@ -95,7 +95,7 @@ func (r *Recorder) sayRetry(e llm.Event, c *call) {
 	r.say(c.task, c.stage, "agent %s asks again in %.3f s, attempt %d of %d", e.Call.Agent, e.Wait.Seconds(), e.Attempt, e.Of)
 }
 
-// sayStep says a step, unless the library has a line in the log for it.
+// sayStep logs a step, unless the library logs it itself.
 func (r *Recorder) sayStep(x *step) {
 	switch x.Kind {
 	case effect.StepToolCall:

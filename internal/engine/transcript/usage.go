@@ -8,24 +8,22 @@ import (
 	"github.com/concerto-lang/concerto/runtime/budget"
 )
 
-// Usage is what a run has used of models, by its users. Requests outside of
-// every stage are not in Stages.
+// Usage is a run's usage of models, by user. Requests outside every stage are not in Stages.
 type Usage struct {
 	Agents, Stages, Tasks []Share
 }
 
-// Share is what an agent, a stage or a task has used. Only the names that
-// identify it are set. Its usage names no model, and is Priced when the prices
-// of all its models are known.
+// Share is the usage of an agent, a stage or a task. Only the names that identify it are set. Its
+// usage names no model, and is Priced if the prices of all its models are known.
 type Share struct {
 	Agent           string
 	Pipeline, Stage string
 	Task            int64
-	Function        string // the task's
+	Function        string // of the task
 	budget.Usage
 }
 
-// shares are counted by name.
+// shares counts usage by name.
 type shares struct {
 	all    *Share
 	agents map[string]*Share
@@ -71,7 +69,7 @@ func (s *Share) count(u budget.Usage) {
 	s.Priced = s.Priced && u.Priced
 }
 
-// usage gives the shares by name and number.
+// usage returns the shares sorted by name and number.
 func (s *shares) usage() Usage {
 	return Usage{Agents: sorted(s.agents), Stages: sorted(s.stages), Tasks: sorted(s.tasks)}
 }
