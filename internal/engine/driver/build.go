@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Build checks a program and generates its IR, including what it needs of the
-// manifest. The program is nil when there are errors. It depends on the sources
-// only, not on the working directory or on where the project is.
+// Build checks a program and generates its IR, including the parts of the manifest that it needs.
+// The program is nil if there are errors. The result depends only on the sources, not on the
+// working directory or the location of the project.
 func Build(in *Input) (*ir.Program, diag.List) {
 	checked, l := in.sound()
 	if checked == nil {
@@ -38,7 +38,7 @@ func Build(in *Input) (*ir.Program, diag.List) {
 	return p, l
 }
 
-// open returns the kinds of permissions that [permissions] leaves as they are without it.
+// open returns the kinds of permissions that [permissions] does not restrict.
 func open(granted *manifest.Permissions) (kinds []string) {
 	if granted.Default == "deny" {
 		return nil
@@ -52,7 +52,7 @@ func open(granted *manifest.Permissions) (kinds []string) {
 	return kinds
 }
 
-// embedded is what of the manifest goes into the IR.
+// embedded returns the parts of the manifest for the IR.
 func (in *Input) embedded() codegen.ManifestData {
 	m, d := in.Manifest, in.chosen
 	if m == nil {

@@ -28,28 +28,27 @@ func (in *Input) parse(f *source.File) (*ast.File, diag.List) {
 	return parser.Parse(f)
 }
 
-// mostVerified is the number of lines up to which Check also generates and
-// verifies a program, so that code which no machine could run is reported before
-// it runs. Generating and verifying takes seven tenths of the time of checking;
-// a longer program is verified when it is built or run.
+// mostVerified is the number of lines up to which Check also generates and verifies a program, so
+// that code that the VM cannot run is reported before it runs. Generating and verifying takes seven
+// tenths of the time of checking; a longer program is verified when it is built or run.
 const mostVerified = 2000
 
-// Check parses and checks a program, and verifies the code that would be
-// generated. The list holds all findings, the manifest's first, also those behind
-// a syntax error, but for what its repair would do away with.
+// Check parses and checks a program, and verifies the code that would be generated. The list
+// contains all findings, the manifest's first, including those after a syntax error, except those
+// that its repair would remove.
 func Check(in *Input) diag.List {
 	_, l := Analyse(in, nil)
 	return l
 }
 
-// CheckEntry is Check for a file that is to be run: it warns where it has no main.
+// CheckEntry is like Check for a file that is about to be run: it also warns if main is missing.
 func CheckEntry(in *Input) diag.List {
 	p, l := Analyse(in, nil)
 	in.needsMain(p, &l)
 	return in.without(l)
 }
 
-// needsMain warns of an entry file that has no main, and nothing else that could be used.
+// needsMain warns about an entry file that has no main, and nothing else that could be used.
 func (in *Input) needsMain(p *sema.Program, l *diag.List) {
 	if p == nil || p.Main != nil || l.HasErrors() || len(p.Files) == 0 || len(p.Tools) > 0 {
 		return
@@ -88,10 +87,9 @@ func (in *Input) needsMain(p *sema.Program, l *diag.List) {
 	l.Add(d)
 }
 
-// Analyse is Check for those who ask about the program afterwards: it gives what was
-// checked, whatever is wrong with it. That is nil without an entry, and when stopped, which
-// is asked between declarations and statements unless it is nil, has said to stop; the list
-// is then of no use.
+// Analyse is like Check, and returns the checked program even if it has errors. It returns nil
+// without an entry, or if stopped, which is called between declarations and statements unless it is
+// nil, has returned true; the list is then incomplete.
 func Analyse(in *Input, stopped func() bool) (*sema.Program, diag.List) {
 	checked, l := in.checked(mostVerified, stopped)
 	in.keep(checked)
@@ -108,9 +106,9 @@ func Analyse(in *Input, stopped func() bool) (*sema.Program, diag.List) {
 	return checked, l
 }
 
-// sound gives a program that can be generated, nil when it has errors. Where an earlier check has found something
-// of it, mistakes are looked for by what has changed: code is generated from the tables of all bodies, and those
-// are made when there is none.
+// sound returns a program that can be generated, or nil if it has errors. With the results of an
+// earlier check, only changed parts are checked for errors first: code generation needs the tables
+// of all bodies, which are computed only for a program without errors.
 func (in *Input) sound() (*sema.Program, diag.List) {
 	most := 0
 	if in.kept != nil {
@@ -127,7 +125,7 @@ func (in *Input) sound() (*sema.Program, diag.List) {
 	return p, in.without(l)
 }
 
-// earlier is what was found in bodies before, nil where nobody asks for it.
+// earlier returns the results for bodies of an earlier check, or nil.
 func (in *Input) earlier() *sema.Bodies {
 	switch {
 	case in.kept == nil:
@@ -138,14 +136,14 @@ func (in *Input) earlier() *sema.Bodies {
 	return in.kept.Bodies
 }
 
-// keep leaves what was found for the next check.
+// keep stores the results for the next check.
 func (in *Input) keep(p *sema.Program) {
 	if p != nil && in.kept != nil {
 		in.kept.Bodies = p.Bodies()
 	}
 }
 
-// without is a list without what the manifest allows.
+// without returns a list without the findings that the manifest allows.
 func (in *Input) without(l diag.List) diag.List {
 	if in.Manifest == nil {
 		return l
@@ -153,7 +151,7 @@ func (in *Input) without(l diag.List) diag.List {
 	return l.Without(in.Manifest.Lints.Allow)
 }
 
-// checked gives the program with its mistakes.
+// checked returns the program and its findings.
 func (in *Input) checked(most int, stopped func() bool) (*sema.Program, diag.List) {
 	var l diag.List
 	l.Append(in.Diagnostics)
@@ -177,8 +175,7 @@ func (in *Input) checked(most int, stopped func() bool) (*sema.Program, diag.Lis
 	return p, l
 }
 
-// keys reports the connections that agents use and that cannot work because they
-// name no key.
+// keys reports the connections of agents that cannot work because they name no key.
 func (in *Input) keys(p *sema.Program, l *diag.List) {
 	if in.Manifest == nil {
 		return
@@ -195,7 +192,7 @@ func (in *Input) keys(p *sema.Program, l *diag.List) {
 	}
 }
 
-// name is the program's name: the project's, or the entry file's.
+// name returns the program's name: the project's, or the entry file's.
 func (in *Input) name() string {
 	if in.Manifest != nil && in.Manifest.Project.Name != "" {
 		return in.Manifest.Project.Name
@@ -203,8 +200,7 @@ func (in *Input) name() string {
 	return strings.TrimSuffix(path.Base(in.EntryName), SourceExt)
 }
 
-// unread says whether a manifest has a syntax error: then it is not known what
-// is missing in it.
+// unread reports whether a manifest has a syntax error, so that missing keys are unknown.
 func unread(found diag.List) bool {
 	for _, d := range found.Sorted() {
 		if d.Info == diag.ManifestSyntax {
@@ -214,7 +210,7 @@ func unread(found diag.List) bool {
 	return false
 }
 
-// universe is what the checker needs of the manifest; nil without one.
+// universe returns what the checker needs of the manifest, or nil without one.
 func (in *Input) universe() *sema.Manifest {
 	m := in.Manifest
 	if m == nil {
@@ -231,7 +227,7 @@ func (in *Input) universe() *sema.Manifest {
 	for _, c := range m.Connections {
 		known := sema.ManifestConnection{DefaultModel: c.DefaultModel, Aliases: map[string]string{}}
 		if c.Provider == "scripted" && c.DefaultModel == "" {
-			known.DefaultModel = "scripted" // a script asks for no model
+			known.DefaultModel = "scripted" // a script calls no model
 		}
 		for _, a := range c.Models {
 			known.Aliases[a.Name] = a.Model
@@ -247,7 +243,7 @@ func (in *Input) universe() *sema.Manifest {
 	return u
 }
 
-// hostSection is what the checker wants of a host's section.
+// hostSection returns what the checker needs of a host's section.
 func hostSection(h *manifest.Host) sema.ManifestHost {
 	var given map[string]json.RawMessage
 	var known struct {
@@ -264,7 +260,8 @@ func hostSection(h *manifest.Host) sema.ManifestHost {
 	return out
 }
 
-// MessageTypes are the types of messages that a host's section of the manifest says it sends.
+// MessageTypes returns the types of messages that a host sends, according to its section of the
+// manifest.
 func (in *Input) MessageTypes(section string) []string {
 	if in.Manifest == nil {
 		return nil

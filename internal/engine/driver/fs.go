@@ -19,7 +19,7 @@ type fsSources struct {
 	dir   string
 }
 
-// within returns a path's name in the file system; false when it is outside.
+// within returns a path's name in the file system; false if it is outside.
 func (s *fsSources) within(path string) (string, bool) {
 	rel, err := filepath.Rel(s.dir, path)
 	name := filepath.ToSlash(rel)

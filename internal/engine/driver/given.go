@@ -10,20 +10,20 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// Given is a program that is in no file. Messages show Name in the place of a
-// file's name. With Body, a text without a main is taken as the body of main;
-// declarations before its first statement stay outside of main.
+// Given is a program that is in no file. Messages show Name instead of a file's name. With Body, a
+// text without a main is the body of main; declarations before its first statement remain outside
+// of main.
 type Given struct {
 	Name string
 	Text []byte
 	Body bool
-	// Alone keeps the program from any manifest.
+	// Alone ignores every manifest.
 	Alone bool
-	// File, when not nil, is the program, in the place of Name and Text.
+	// File, if not nil, is the program, instead of Name and Text.
 	File *source.File
 }
 
-// given loads a program that is in no file, with the manifest here or above.
+// given loads a program that is in no file, with the nearest manifest.
 func (in *Input) given(g *Given) error {
 	in.Root = in.dir
 	if m, ok := manifest.Locate(in.dir, in.isFile); ok && !g.Alone {
@@ -45,8 +45,8 @@ func (in *Input) given(g *Given) error {
 	return nil
 }
 
-// withMain puts the statements of a text without a main into one. Messages show
-// the text with this main.
+// withMain wraps the statements of a text without a main in one. Messages show the text with this
+// main.
 func withMain(g *Given) []byte {
 	file, found := parser.Parse(source.NewFile(g.Name, g.Text))
 	for _, d := range file.Decls {

@@ -12,28 +12,28 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Line is a program of which one closure is to be run, as a line that somebody has typed: the value
-// of a variable in one of its functions. Errors that leave the closure are raised, as in main.
+// Line is a program of which one closure is run, as a typed line: the value of a variable in one of
+// its functions. Errors that leave the closure are raised, as in main.
 type Line struct {
 	Request
-	// Text is the entry's, in the place of what the request names.
+	// Text replaces the text of the entry.
 	Text string
-	// Unit is the name that the entry has in the program's traces.
+	// Unit is the name of the entry in the program's traces.
 	Unit string
-	// Variable is the one whose value is the closure. Kept is one in that closure whose own
-	// closure captures what is to be kept of it.
+	// Variable is the variable whose value is the closure. Kept is a variable in that closure whose
+	// own closure captures the values to keep.
 	Variable, Kept string
 }
 
-// CompiledLine is what became of one.
+// CompiledLine is a compiled Line.
 type CompiledLine struct {
 	Program  *ir.Program
-	Number   int        // of the closure's function; -1 when there is none
-	Captures []Captured // what it uses of the variables around it
+	Number   int        // of the closure's function; -1 if there is none
+	Captures []Captured // the outer variables that it uses
 	Kept     []Captured
 }
 
-// Compile checks the program and generates it. What is given is nil when there are mistakes.
+// Compile checks and generates the program. The line is nil if there are errors.
 func (l *Line) Compile() (*CompiledLine, diag.List) {
 	in, err := l.load()
 	if err != nil {
@@ -85,7 +85,7 @@ func (l *Line) Compile() (*CompiledLine, diag.List) {
 	return c, found
 }
 
-// load finds the entry, and puts the text into its place.
+// load finds the entry, and replaces its text.
 func (l *Line) load() (*Input, error) {
 	q := l.Request
 	q.Plain = true
@@ -103,7 +103,8 @@ func (l *Line) load() (*Input, error) {
 	return Load(q)
 }
 
-// closureOf finds the closure of the program that is the value of a variable: the last that is wanted by the variable's name.
+// closureOf returns the closure of the program that is the value of a variable: the last one whose
+// name is wanted.
 func closureOf(p *sema.Program, wanted func(name string, x *ast.Closure) bool) (info *sema.Info, found *ast.Closure) {
 	for _, f := range p.Files {
 		if f.Library {
@@ -122,7 +123,7 @@ func closureOf(p *sema.Program, wanted func(name string, x *ast.Closure) bool) (
 	return info, found
 }
 
-// capturedBy are the variables around a closure that it uses.
+// capturedBy returns the outer variables that a closure uses.
 func capturedBy(d *sema.Closure) []Captured {
 	var all []Captured
 	for _, l := range d.Captures {

@@ -1,10 +1,9 @@
-// Package driver is the one way from a path to a checked and generated program,
-// for the command line, tests and embedding alike: it finds the entry file and
-// its manifest (load.go), then parses, checks and generates.
+// Package driver loads, checks and generates programs for the command line, tests and embedding: it
+// finds the entry file and its manifest (load.go), then parses, checks and generates.
 //
-// It reads files and nothing else outside of the process. Users see a file by
-// the path that they gave. The program knows it by the path relative to the
-// project's root, and so does not depend on where the project is.
+// It reads files and uses nothing else outside the process. Users see a file by the path that they
+// gave. The program knows it by the path relative to the project's root, and so does not depend on
+// the location of the project.
 package driver
 
 import (
@@ -29,90 +28,89 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Request says what to load. Path is a .conc file, or a directory with a
-// manifest; "" is the nearest manifest from Dir up. A relative path starts at
-// Dir.
+// Request says what to load. Path is a .conc file, or a directory with a manifest; "" is the
+// nearest manifest from Dir upwards. A relative path starts at Dir.
 type Request struct {
 	Path string
 	Dir  string
-	// Given, when not nil, is the program itself, as if it were in a file in Dir.
-	// Path is then ignored.
+	// Given, if not nil, is the program itself, as if it were in a file in Dir. Path is then
+	// ignored.
 	Given *Given
-	// Tests makes the @test functions part of the program.
+	// Tests includes the @test functions in the program.
 	Tests bool
-	// Called says that tools are made of the program's functions.
+	// Called means that functions of the program become tools.
 	Called bool
-	// Overlay are texts of files by their absolute paths, which count instead of the
-	// disk's.
+	// Overlay maps absolute paths to texts that replace the files on the disk.
 	Overlay map[string][]byte
-	// Sources, when not nil, are asked for all files instead of the disk and Overlay.
+	// Sources, if not nil, replaces the disk and Overlay.
 	Sources Sources
-	// Seen, when not nil, is called with the absolute path of each file just
-	// before the file is looked at, also when it does not exist; one call at a
-	// time.
+	// Seen, if not nil, is called with the absolute path of each file before it is accessed, even
+	// if it does not exist; one call at a time.
 	Seen func(path string)
-	// Loaded, when not nil, is called with the entry and the manifest as the user
-	// sees them; the latter is "" when there is none.
+	// Loaded, if not nil, is called with the entry and the manifest in the user's form; the latter
+	// is "" if there is none.
 	Loaded func(entry, manifest string)
-	// Plain leaves out all optimisations: the program is as it was written, for those who look at
-	// each line.
+	// Plain disables all optimisations, so that the program corresponds to its lines.
 	Plain bool
-	// Kept, when not nil, is what an earlier check of the program has left for this one, and gets what this one
-	// leaves for the next.
+	// Kept, if not nil, contains the results of an earlier check of the program, and receives those
+	// of this one.
 	Kept *Kept
-	// Mock says that the program is run with every connection mocked: connections
-	// may be missing, and need no key.
+	// Mock means that the program is run with every connection mocked: connections may be missing,
+	// and need no key.
 	Mock bool
 }
 
-// Kept is what checks of a program leave for the next one. The zero value is for the first.
+// Kept contains results of a check for the next one. The zero value is for the first.
 type Kept struct {
-	// Bodies is what was found in the bodies of functions, to be taken over where it still holds; see sema.Config.
+	// Bodies contains the results for the bodies of functions, which are reused while they are
+	// valid; see sema.Config.
 	Bodies *sema.Bodies
 }
 
-// Sources are files as somebody keeps them, and their trees; safe for concurrent use. Paths are absolute.
+// Sources provides files and their syntax trees. It is safe for concurrent use. Paths are absolute.
 type Sources interface {
-	// Read gives a file under the name that users see. The error wraps fs.ErrNotExist when
-	// there is none.
+	// Read returns a file under the name that users see. The error wraps fs.ErrNotExist if there is
+	// none.
 	Read(path, name string) (*source.File, error)
-	// IsFile says whether there is a file.
+	// IsFile reports whether a file exists.
 	IsFile(path string) bool
-	// Parse gives the tree of a file that Read has given.
+	// Parse returns the tree of a file that Read has returned.
 	Parse(f *source.File) (*ast.File, diag.List)
 }
 
-// Input is a program's sources as found.
+// Input contains the sources of a program.
 type Input struct {
-	Entry     *source.File       // the file with main, named as the user sees it; nil when it cannot be had
+	// the file with main, named as the user sees it; nil if it could not be loaded
+	Entry     *source.File
 	EntryName string             // its path relative to Root, with slashes
 	Root      string             // absolute: the manifest's directory, or the entry's without one
 	Manifest  *manifest.Manifest // nil without one
-	// Scripts are the replies that scripted connections take from files, as JSON
-	// arrays, by connection.
+	// Scripts contains, by connection, the replies that scripted connections load from files, as
+	// JSON arrays.
 	Scripts map[string]json.RawMessage
-	// Passes are the optimisations that Build applies. Load chooses all; for
-	// tests none, as their coverage counts the lines as they are written.
+	// Passes selects the optimisations that Build applies. Load selects all of them, or none for
+	// tests, whose coverage counts the lines as they are written.
 	Passes optimize.Set
-	// Diagnostics are the manifest's and the scripts'.
+	// Diagnostics contains the findings in the manifest and the scripts.
 	Diagnostics diag.List
 
-	passes    func(*ir.Program, optimize.Set) // optimize.Program when nil; a test's breaks the program
-	generated func(*ir.Program)               // a test's breaks what was generated
+	// nil means optimize.Program; a test replaces it to break the program
+	passes    func(*ir.Program, optimize.Set)
+	generated func(*ir.Program) // a test sets it to break the generated program
 	tests     bool
-	chosen    codegen.ManifestData // Called and Debugged, as the request says
+	chosen    codegen.ManifestData // Called and Debugged of the request
 	seen      func(path string)
 	overlay   map[string][]byte
 	sources   Sources
 	kept      *Kept
 	mock      bool
-	line      string            // as sema.Config has it
-	names     map[string]string // of source files: as users see them, to relative to Root
+	line      string            // see sema.Config
+	names     map[string]string // of source files: names relative to Root by the names that users see
 	dir       string            // Request.Dir, absolute
 	absolute  bool              // the user gave an absolute path
 }
 
-// PathError says that a path leads to no program.
+// PathError means that a path leads to no program.
 type PathError struct {
 	Path    string // as the user gave it
 	Message string
@@ -126,15 +124,14 @@ func (e *PathError) Error() string {
 	return e.Path + ": " + e.Message
 }
 
-// SourceExt and IRExt end the names of source files and of compiled programs.
+// SourceExt and IRExt are the file extensions of sources and of compiled programs.
 const (
 	SourceExt = ".conc"
 	IRExt     = ".conc-ir"
 )
 
-// Load finds and reads what a request names. The error is a *PathError when the
-// path is wrong, else an error of reading. Mistakes within the files are in the
-// Input's Diagnostics.
+// Load finds and reads what a request names. The error is a *PathError if the path is wrong,
+// otherwise an error of reading. Errors in the files are in the Input's Diagnostics.
 func Load(r Request) (*Input, error) {
 	in, err := load(r)
 	if err != nil {
@@ -190,7 +187,7 @@ func load(r Request) (*Input, error) {
 	return nil, unnamed(r.Path, path)
 }
 
-// unnamed is the error for a directory without a manifest.
+// unnamed returns the error for a directory without a manifest.
 func unnamed(shown, path string) error {
 	hint := "pass a file in it, or create a " + manifest.FileName + " with [project]"
 	if isFile(filepath.Join(path, "main"+SourceExt)) {
@@ -199,7 +196,7 @@ func unnamed(shown, path string) error {
 	return &PathError{Path: shown, Message: "the directory has no " + manifest.FileName, Hint: hint}
 }
 
-// file loads one source file with the manifest above it, if there is one.
+// file loads one source file with the nearest manifest, if there is one.
 func (in *Input) file(shown, path string) error {
 	if filepath.Ext(path) != SourceExt {
 		return &PathError{Path: shown, Message: "not a Concerto program", Hint: "the name of a program ends with " + SourceExt}
@@ -227,7 +224,7 @@ func (in *Input) project(path string) error {
 		return in.entry(entry)
 	}
 	if in.Diagnostics.HasErrors() {
-		return nil // a manifest that cannot be read names no entry
+		return nil // an unreadable manifest names no entry
 	}
 	p, written := in.Manifest.Project.At["entry"]
 	d := diag.ManifestValue.At(p.Value, "the entry file `%s` does not exist", name).In(in.Manifest.File)
@@ -240,8 +237,8 @@ func (in *Input) project(path string) error {
 	return nil
 }
 
-// manifest reads the manifest and the scripts that it names. The manifest's
-// directory becomes the root.
+// manifest reads the manifest and the scripts that it names. The manifest's directory becomes the
+// root.
 func (in *Input) manifest(path string) error {
 	f, err := in.read(path)
 	if err != nil {
@@ -284,9 +281,8 @@ func (in *Input) entry(path string) error {
 	return nil
 }
 
-// Name is a file's path relative to the root, with slashes, by which the program
-// knows it. For a file outside the root, to which only an unusual entry in a
-// manifest leads, it begins with "..".
+// Name returns a file's path relative to the root, with slashes, by which the program knows it. For
+// a file outside the root, which only an unusual manifest can name, it begins with "..".
 func (in *Input) Name(path string) string {
 	rel, err := filepath.Rel(in.Root, path)
 	if err != nil {
@@ -305,8 +301,8 @@ func (in *Input) Read(name string) (*source.File, error) {
 	return f, err
 }
 
-// read reads a file. Its name is the one that the user sees: relative to the
-// working directory, or absolute when the user wrote it so.
+// read reads a file. Its name is the one that the user sees: relative to the working directory, or
+// absolute if the user wrote it so.
 func (in *Input) read(path string) (*source.File, error) {
 	shown := path
 	if rel, err := filepath.Rel(in.dir, path); err == nil && !in.absolute {
@@ -357,7 +353,7 @@ func (in *Input) abs(path string) string {
 	return filepath.Join(in.dir, path)
 }
 
-// missing is the error for a path that is not there, with the nearest one.
+// missing returns the error for a path that does not exist, with the most similar one.
 func missing(shown, path string) error {
 	e := &PathError{Path: shown, Message: "no such file or directory", Hint: "check the path, which is relative to the working directory"}
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -381,8 +377,8 @@ func isFile(path string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// cause removes what package os puts around an error: the operation and the
-// path, which our own message names.
+// cause returns an error of package os without the operation and the path, which the message
+// already contains.
 func cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

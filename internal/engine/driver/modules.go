@@ -14,34 +14,32 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// A moduleLoader reads and parses the files of modules ahead, on all processors.
-// When a file is parsed, the files of the modules in it are begun. The checker
-// asks for them in its own order, so that its findings do not depend on which
-// was ready first.
+// A moduleLoader reads and parses the files of modules in advance, on all processors. After parsing
+// a file it begins with the files of its modules. The checker requests them in its own order, so
+// its findings do not depend on timing.
 type moduleLoader struct {
 	in    *Input
-	slots chan struct{} // one for each file that is being read
+	slots chan struct{} // one element for each file being read
 	mu    sync.Mutex
 	files map[string]*moduleFile // by name relative to the root
 }
 
-// moduleFile is a file that is being parsed, or has been once done is closed.
+// moduleFile is a file that is being parsed, or was parsed if done is closed.
 type moduleFile struct {
 	done   chan struct{}
 	source *source.File
 	err    error
 	tree   *ast.File
 	list   diag.List
-	bug    any // what the parser panicked with
+	bug    any // the parser's panic
 }
 
 func newModuleLoader(in *Input) *moduleLoader {
 	return &moduleLoader{in: in, slots: make(chan struct{}, runtime.GOMAXPROCS(0)), files: map[string]*moduleFile{}}
 }
 
-// ahead begins to load the files of the modules that decls declare; dir is their
-// folder. A module's file may have one of two names: the second is tried when
-// there is no file of the first.
+// ahead begins to load the files of the modules that decls declare; dir is their folder. A module's
+// file may have one of two names: the second is tried if no file has the first.
 func (m *moduleLoader) ahead(dir string, decls []ast.Decl) {
 	for _, d := range decls {
 		d, ok := d.(*ast.ModDecl)
@@ -66,7 +64,7 @@ func (m *moduleLoader) ahead(dir string, decls []ast.Decl) {
 	}
 }
 
-// file is the file of that name, read by the first who asks.
+// file returns the file with a name, which the first caller loads.
 func (m *moduleLoader) file(name string) *moduleFile {
 	m.mu.Lock()
 	f, begun := m.files[name]
@@ -90,7 +88,7 @@ func (m *moduleLoader) file(name string) *moduleFile {
 	return f
 }
 
-// open gives the checker the file of a module.
+// open returns the file of a module for the checker.
 func (m *moduleLoader) open(name string) (*ast.File, diag.List, bool) {
 	f := m.file(name)
 	switch {

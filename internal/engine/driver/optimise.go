@@ -11,20 +11,19 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Strict makes a panic of code that a pass has broken. Tests set it, so that
-// they notice such a bug of ours; for users the program runs without the passes.
+// Strict makes Concerto panic on code that an optimisation has broken. Tests set it; otherwise the
+// program runs without the optimisations.
 var Strict bool
 
-// generate gives the verified code of a program without mistakes. When the
-// passes have made code that the machine cannot run, which is a bug of ours, the
-// program is still run: it keeps the code from before the passes, with a
-// warning.
+// generate returns the verified code of a program without errors. If the optimisations have
+// produced invalid code, which is a bug in Concerto, it returns the code before the optimisations,
+// with a warning.
 func (in *Input) generate(checked *sema.Program) (*ir.Program, diag.List) {
 	p, l := codegen.Generate(checked, in.embedded())
 	if l.HasErrors() {
 		return nil, l
 	}
-	// Verifying is a twelfth of compiling, for which no mistake gets to the machine.
+	// Verifying takes a twelfth of compiling, and prevents invalid code from running.
 	broken := in.optimise(p)
 	if broken == nil {
 		return p, l
@@ -39,8 +38,7 @@ func (in *Input) generate(checked *sema.Program) (*ir.Program, diag.List) {
 	return p, l
 }
 
-// verify panics when the machine cannot run a program as it was generated,
-// before any pass.
+// verify panics if the VM cannot run a program as it was generated, before any optimisation.
 func (in *Input) verify(p *ir.Program) {
 	if in.generated != nil {
 		in.generated(p)
@@ -50,8 +48,8 @@ func (in *Input) verify(p *ir.Program) {
 	}
 }
 
-// optimise applies the passes and verifies the result. The error says what is
-// wrong with the result, or how a pass failed.
+// optimise applies the optimisations and verifies the result. The error says what is wrong with the
+// result, or how an optimisation failed.
 func (in *Input) optimise(p *ir.Program) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

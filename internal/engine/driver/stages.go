@@ -11,18 +11,17 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// A Stage shows a program after one of the compiler's stages. Write's list is
-// what was found on the way; when it keeps the stage from being reached, nothing
-// is written. The error is one of writing to w.
+// A Stage writes a program after one of the compiler's stages. Write returns the findings so far;
+// if they prevent the stage, it writes nothing. The error is one of writing to w.
 type Stage struct {
 	Name  string
 	Write func(w io.Writer, in *Input) (diag.List, error)
 }
 
-// IR is the name of the stage that makes a compiled program.
+// IR is the name of the stage that writes a compiled program.
 const IR = "ir"
 
-// Stages are what `concerto build --emit` shows.
+// Stages lists the stages of `concerto build --emit`.
 var Stages = []Stage{
 	{IR, built(ir.Encode)},
 	{"tokens", tokens},
@@ -30,7 +29,7 @@ var Stages = []Stage{
 	{"asm", built(func(p *ir.Program) []byte { return []byte(ir.Disassemble(p)) })},
 }
 
-// built is a stage that needs the whole program.
+// built returns a stage that needs the whole program.
 func built(form func(*ir.Program) []byte) func(io.Writer, *Input) (diag.List, error) {
 	return func(w io.Writer, in *Input) (diag.List, error) {
 		p, found := Build(in)
@@ -42,7 +41,7 @@ func built(form func(*ir.Program) []byte) func(io.Writer, *Input) (diag.List, er
 	}
 }
 
-// tokens writes the entry file's tokens, one a line: place, kind, text.
+// tokens writes the entry file's tokens, one on each line: position, kind, text.
 func tokens(w io.Writer, in *Input) (diag.List, error) {
 	all, _, found := lexer.Lex(in.Entry)
 	b := bufio.NewWriter(w)

@@ -15,26 +15,26 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Within is a text of the language that is to be run as if it stood at a place of a program, for a
-// debugger: it becomes a closure there, whose captures are the variables that it uses.
+// Within is a text that is run as if it were at a position of a program, for a debugger: it becomes
+// a closure there, which captures the variables that it uses.
 type Within struct {
 	Request
-	Root         string            // that of the program, as Input.Root
-	Texts        map[string]string // the program's files as it runs, by their names in the IR
-	File         string            // where the place is, likewise
+	Root         string            // of the program, as Input.Root
+	Texts        map[string]string // the running program's files, by their names in the IR
+	File         string            // of the position, by its name in the IR
 	Line, Column int
-	Lets         string // statements before it, which are checked with it and not run
+	Lets         string // statements before the text, which are checked with it and not run
 	Text         string
 }
 
-// Closure is what such a text became.
+// Closure is the compiled text.
 type Closure struct {
 	Program  *ir.Program
 	Number   int // of its function in the program
 	Captures []Captured
 	Result   types.Type
 	Body     *ast.Closure
-	Added    func(*ir.Function) bool // which functions the text has brought
+	Added    func(*ir.Function) bool // which functions the text has added
 }
 
 // Captured is a variable that a text uses.
@@ -45,11 +45,11 @@ type Captured struct {
 	Cell bool
 }
 
-// within is the name of the variable that the closure gets.
+// within is the name of the variable that contains the closure.
 const within = "debugged_text"
 
-// Compile checks the text and generates the program with it. The closure is nil when there are
-// mistakes in the text.
+// Compile checks the text and generates the program with it. The closure is nil if there are errors
+// in the text.
 func (w *Within) Compile() (*Closure, diag.List) {
 	p, ok := w.Placed()
 	if !ok {
@@ -72,16 +72,16 @@ func (w *Within) Compile() (*Closure, diag.List) {
 	return w.generate(in, checked, p.let, source.Pos(p.At+p.len+2))
 }
 
-// Placed is the file of the place with the text in it.
+// Placed is the file of the position with the text inserted.
 type Placed struct {
 	File string
-	At   int // where the text begins in it
+	At   int // offset of the text
 
 	let source.Pos
 	len int
 }
 
-// Placed puts the text into its place; ok is false where there is none.
+// Placed inserts the text at its position; ok is false if that is not possible.
 func (w *Within) Placed() (p Placed, ok bool) {
 	text := w.Texts[w.File]
 	file := source.NewFile(w.File, []byte(text))
@@ -98,7 +98,7 @@ func (w *Within) Placed() (p Placed, ok bool) {
 	return Placed{text[:at] + head + body + " }; " + rest, int(at) + len(head), at + source.Pos(len(before)), len(body)}, true
 }
 
-// Absolute is the path of one of the program's files.
+// Absolute returns the path of one of the program's files.
 func (w *Within) Absolute(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -106,7 +106,7 @@ func (w *Within) Absolute(name string) string {
 	return filepath.Join(w.Root, filepath.FromSlash(name))
 }
 
-// generate finds the closure in the checked program, and generates that.
+// generate finds the closure in the checked program, and generates it.
 func (w *Within) generate(in *Input, checked *sema.Program, from, to source.Pos) (*Closure, diag.List) {
 	info, body := closureOf(checked, func(name string, x *ast.Closure) bool {
 		return name == within && x.Span().Start > from && x.Span().End <= to
@@ -147,14 +147,14 @@ func (w *Within) generate(in *Input, checked *sema.Program, from, to source.Pos)
 	return c, found
 }
 
-// insertion is a text and where it is put.
+// insertion is a text and the position where it is inserted.
 type insertion struct {
 	at   source.Pos
 	text string
 }
 
-// around finds where a statement can be put that sees what the place does: before the innermost
-// statement around it, or in a block that is put around the expression there.
+// around returns where a statement can be inserted that sees the variables of the position: before
+// the innermost statement around it, or in a block around the expression there.
 func around(f *source.File, at source.Pos) (before string, after insertion, start source.Pos) {
 	tree, _ := parser.Parse(f)
 	start = at
@@ -179,7 +179,8 @@ func around(f *source.File, at source.Pos) (before string, after insertion, star
 					start = x.Span().Start
 				}
 			}
-			if n.Tail != nil && at >= n.Tail.Span().Start { // also where the block ends: nothing may follow its value
+			// also at the end of the block: nothing may follow its value
+			if n.Tail != nil && at >= n.Tail.Span().Start {
 				start = n.Tail.Span().Start
 			}
 		case *ast.Arm:

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/secret"
 )
 
-// again decides about an effect that had begun before the run was gone on with, and had not
-// ended. known is false when it is to be made again.
+// recover decides about an effect that had begun and not ended before the run was resumed. If known
+// is false, the effect must be performed again.
 func (w *world) again(ctx context.Context, f *flight, q effect.Request) (known bool, result effect.Result, err error) {
 	switch effect.ClassOf(q) {
 	case effect.ClassSettled:
@@ -23,14 +23,15 @@ func (w *world) again(ctx context.Context, f *flight, q effect.Request) (known b
 		return w.decided(ctx, f, q)
 	case effect.ClassOnce:
 		if _, opens := q.(*effect.MCPOpen); opens {
-			return true, &effect.MCPOpened{ID: f.e}, nil // what became of the call who asks for its events hears; see recalled
+			// the request for its events returns the result; see recalled
+			return true, &effect.MCPOpened{ID: f.e}, nil
 		}
 		return w.decided(ctx, f, q)
 	}
 	return false, nil, nil
 }
 
-// looked looks at what an effect was to change.
+// probe checks whether what an effect was to change has changed.
 func (w *world) looked(ctx context.Context, f *flight, q effect.Request) effect.Status {
 	switch q := q.(type) {
 	case *effect.WriteFile:
@@ -41,7 +42,7 @@ func (w *world) looked(ctx context.Context, f *flight, q effect.Request) effect.
 		case size >= 0 && text == q.Text:
 			return effect.Done
 		case size == f.mark || size >= 0 && strings.HasPrefix(q.Text, text):
-			return effect.None // it had not begun, or was cut off
+			return effect.None // it had not begun, or was interrupted
 		}
 		return effect.Unknown
 	case *effect.CopyFile:
@@ -63,10 +64,10 @@ func (w *world) looked(ctx context.Context, f *flight, q effect.Request) effect.
 	case *effect.MoveFile:
 		return w.gone(ctx, q.From)
 	}
-	return effect.None // a store's file knows what was done
+	return effect.None // a store's file records what was done
 }
 
-// gone says whether something was taken away.
+// probeAbsent reports whether something was removed.
 func (w *world) gone(ctx context.Context, path string) effect.Status {
 	if info := w.info(ctx, path); info != nil && !info.Exists {
 		return effect.Done
@@ -74,7 +75,7 @@ func (w *world) gone(ctx context.Context, path string) effect.Status {
 	return effect.None
 }
 
-// appended settles what was to be put behind a file's text: what is missing of it is added.
+// appended completes an effect that was to append to a file: it writes what is missing.
 func (w *world) appended(ctx context.Context, f *flight, q *effect.WriteFile, text string, size int64) effect.Status {
 	before := max(f.mark, 0)
 	switch {
@@ -94,7 +95,7 @@ func (w *world) appended(ctx context.Context, f *flight, q *effect.WriteFile, te
 	return effect.Unknown
 }
 
-// text is a file's, and its size; -1 when there is none.
+// text returns a file's text and size; -1 if it does not exist.
 func (w *world) text(ctx context.Context, path string) (string, int64) {
 	result, err := w.next.Perform(ctx, &effect.ReadFile{Path: path})
 	if t, ok := result.(*effect.FileText); ok && err == nil {
@@ -111,7 +112,7 @@ func (w *world) info(ctx context.Context, path string) *effect.FileStatus {
 	return nil
 }
 
-// markOf is the size of the file that an effect is about to write; nil for an effect that
+// markOf returns the size of the file that an effect is about to write; nil for an effect that
 // writes none.
 func (w *world) markOf(q effect.Request) *int64 {
 	path := ""
@@ -130,8 +131,8 @@ func (w *world) markOf(q effect.Request) *int64 {
 	return &size
 }
 
-// opener gives the request that has opened what another is about, in the process before; nil
-// when the journal has none.
+// opener returns the request that opened the object of another request in an earlier process; nil
+// if the journal has none.
 func (r *Run) opener(q effect.Request) (effect.Request, *flight) {
 	n, ok := q.(effect.Numbered)
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// Question is one that waits for an answer.
+// Question is a request that waits for an answer.
 type Question struct {
 	E       int64
 	ID      string // q<e>, u<e>
@@ -19,19 +19,19 @@ type Question struct {
 	Payload []byte // JSON; nil without one
 }
 
-// QuestionID is the id of an awaited emit.
+// QuestionID returns the id of an awaited emit.
 func QuestionID(e int64) string { return fmt.Sprintf("q%d", e) }
 
-// asked is a question under way.
+// asked is an open question.
 type asked struct {
 	Question
-	answer func(*journal.Answer) // whoever is first counts
-	show   func() error          // puts it out without asking anybody; nil when it is put out already
-	waits  bool                  // nobody else is asked any more
+	answer func(*journal.Answer) // the first call counts
+	show   func() error          // prints it without asking anyone; nil if it was printed
+	waits  bool                  // no one else is asked any more
 }
 
-// ask has an awaited emit, or what a host asks, answered: by whom it always is, or by another
-// process.
+// ask lets an awaited emit, or a request of a host, be answered: in this process as usual, or by
+// another process.
 func (w *world) ask(ctx context.Context, s effect.Starter, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	f := w.run.flightOf(q)
 	if w.run.flush(journal.Synced) != nil { // the run is being suspended
@@ -72,7 +72,7 @@ func (w *world) ask(ctx context.Context, s effect.Starter, q effect.Request, don
 	return stop, true
 }
 
-// answered starts a question. start asks whoever is asked here.
+// answered starts a question. start asks in this process.
 func (w *world) answered(ctx context.Context, x *asked, done func(effect.Result, error), start func(func(effect.Result, error)) (func(), bool)) (stop func()) {
 	var once sync.Once
 	i := &w.run.idle
@@ -84,7 +84,7 @@ func (w *world) answered(ctx context.Context, x *asked, done func(effect.Result,
 			done(result, err)
 		})
 	}
-	if a, err := w.run.c.Dir.Given(x.ID); err == nil && a != nil { // before anybody was asked
+	if a, err := w.run.c.Dir.Given(x.ID); err == nil && a != nil { // before asking in this process
 		if x.show != nil {
 			if err := x.show(); err != nil {
 				w.run.Suspend(err)
@@ -136,7 +136,7 @@ func (w *world) answered(ctx context.Context, x *asked, done func(effect.Result,
 	}
 }
 
-// given is what another process has answered.
+// given returns the result for an answer of another process.
 func given(channel string, a *journal.Answer) (effect.Result, error) {
 	if a.Refuse != nil {
 		return nil, effect.Errorf("EmitError", "%s", *a.Refuse).With("channel", channel).With("reason", "refused").Decided(effect.ByAnswer, a.By)
@@ -144,7 +144,7 @@ func given(channel string, a *journal.Answer) (effect.Result, error) {
 	return &effect.Answer{Value: a.Value, By: effect.ByAnswer, Name: a.By}, nil
 }
 
-// look looks for answers while there are questions. The caller holds mu.
+// look polls for answers while there are questions. The caller must hold mu.
 func (i *idleness) look() {
 	if i.looking {
 		return
@@ -164,7 +164,7 @@ func (i *idleness) look() {
 	}()
 }
 
-// lookOnce takes the answers that were given. It gives false when there are no questions.
+// lookOnce takes the answers that were given. It returns false if there are no questions.
 func (i *idleness) lookOnce() bool {
 	i.mu.Lock()
 	all := make([]*asked, 0, len(i.questions))
@@ -188,7 +188,7 @@ func (i *idleness) lookOnce() bool {
 	return len(all) > 0
 }
 
-// journaled is told that what an effect gave is among the records.
+// journaled records that an effect's result is among the records.
 func (i *idleness) journaled(e int64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -198,7 +198,7 @@ func (i *idleness) journaled(e int64) {
 	}
 }
 
-// takeTaken gives the questions whose answers are among the records.
+// takeTaken returns the questions whose answers are among the records.
 func (i *idleness) takeTaken() []string {
 	i.mu.Lock()
 	defer i.mu.Unlock()

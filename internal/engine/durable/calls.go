@@ -12,24 +12,25 @@ import (
 
 // Servers are the run's MCP servers, which end with the process that runs it.
 type Servers interface {
-	// Repeatable says whether a call does no harm when it is made twice; see mcp.Servers.
+	// Repeatable reports whether repeating a call is harmless; see mcp.Servers.
 	Repeatable(ctx context.Context, r *effect.MCPOpen, connect bool) bool
-	// Within is how long a call of a server may take.
+	// Within returns the time limit of a server's calls.
 	Within(server string) time.Duration
 }
 
-// calling is what the run knows of calls that others take.
+// calling is the state of tool calls.
 type calling struct {
 	servers   Servers
 	preparing sync.Mutex
 	tools     toolCalls
 }
 
-// Call has the run ask servers what they say of their tools. It is called before the run begins.
+// Call sets the MCP servers, which provide the hints of their tools. It must be called before the
+// run begins.
 func (r *Run) Call(s Servers) { r.servers = s }
 
-// class is an effect's, as far as is known before it is made: whether a call of a server may be
-// made twice its tool says, once the server is connected to.
+// class returns the class of an effect as far as it is known before it is performed: whether a
+// server's call may be repeated is known once the server is connected.
 func (r *Run) class(q effect.Request) effect.Class {
 	c := effect.ClassOf(q)
 	if open, ok := q.(*effect.MCPOpen); ok && c == effect.ClassOnce && r.live && r.servers != nil && r.servers.Repeatable(context.Background(), open, false) {
@@ -38,8 +39,9 @@ func (r *Run) class(q effect.Request) effect.Class {
 	return c
 }
 
-// reopened opens again what a request is about, where that is known to do no harm: a call that
-// is prepared changes nothing, the audit log is looked at, and whether a call of a server is made again its tool or its policy says.
+// reopened opens the object of a request again, where that is harmless: preparing a call changes
+// nothing, the audit log is checked, and whether a server's call is repeated depends on its tool or
+// its policy.
 func (w *world) reopened(ctx context.Context, q effect.Request) (again bool, result effect.Result, err error) {
 	open, f := w.run.opener(q)
 	switch open := open.(type) {
@@ -68,8 +70,8 @@ func (w *world) reopened(ctx context.Context, q effect.Request) (again bool, res
 	return err == nil, nil, err
 }
 
-// recalled decides whether a call of a server that was under way is made again; else it gives what
-// q, which is about the call, gives.
+// recalled decides whether an interrupted call of a server is repeated. Otherwise it returns the
+// result of q, which refers to the call.
 func (w *world) recalled(ctx context.Context, f *flight, open *effect.MCPOpen, q effect.Request) (again bool, result effect.Result, err error) {
 	if effect.ClassOf(open) != effect.ClassOnce {
 		return true, nil, nil
@@ -95,8 +97,7 @@ func (w *world) recalled(ctx context.Context, f *flight, open *effect.MCPOpen, q
 	return false, nil, err
 }
 
-// eventOf is the result of a call that was done, as somebody has said: the event itself, or its
-// value.
+// eventOf returns the result of a call that was decided as done: the event itself, or its value.
 func eventOf(answer string) *effect.MCPEvent {
 	text := strings.TrimPrefix(strings.TrimPrefix(answer, "done"), ":")
 	e := &effect.MCPEvent{}

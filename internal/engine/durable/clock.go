@@ -8,16 +8,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// clock has the time go on over processes: what is measured from one to the next went on by the clock on the wall,
-// and never goes back.
+// clock makes time continuous across processes: between two processes it follows the wall clock,
+// and it never goes back.
 type clock struct {
 	once   sync.Once
-	ahead  int64        // of the clock of this process, in ms
-	last   effect.Time  // that was read before this process; zero without one
-	newest *effect.Time // that was read; nil for none
+	ahead  int64        // of this process's clock, in ms
+	last   effect.Time  // the last reading before this process; zero without one
+	newest *effect.Time // the last reading; nil for none
 }
 
-// read makes what the clock of this process says what the run's does.
+// read converts a reading of this process's clock to the run's time.
 func (c *clock) read(r *Run, now *effect.Time) *effect.Time {
 	c.once.Do(func() {
 		if r.c.History == nil {

@@ -8,38 +8,38 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Ledger is where the run's decisions are recorded. It compares those that stand there already.
+// Ledger records the run's decisions. It compares existing records.
 type Ledger interface {
 	vm.Decisions
-	// Live says that the run's past is over, and gives how many records were cut off that the
-	// past does not account for.
+	// Live ends the replay, and returns how many records were cut off that the past does not
+	// contain.
 	Live() (cut int, err error)
 	Path() string
-	Sync() error // has the disk have all of it
-	// Head is the hash of the last record, and Seq its number.
+	Sync() error // writes everything to the disk
+	// Head returns the hash of the last record, and Seq its number.
 	Head() string
 	Seq() int64
 }
 
-// decisions are where they are recorded.
+// decisions contains the ledgers.
 type decisions struct {
 	deciding sync.Mutex
-	ledgers  []Ledger // the directory's first
+	ledgers  []Ledger // the directory's ledger is the first
 }
 
-// Decisions has the run's decisions recorded: in its directory, and where else. An error of a
+// Decisions makes the run record its decisions in its directory's ledger and others. An error of a
 // ledger suspends the run.
 func (r *Run) Decisions(all ...Ledger) vm.Decisions {
 	r.ledgers = all
 	return decider{r}
 }
 
-// Written has the journal written as far as it goes: what follows from it may be then.
+// Written writes the journal to its file, so that dependent records may follow.
 func (r *Run) Written() error { return r.flush(journal.Written) }
 
 type decider struct{ *Run }
 
-// Now is the run's time; in its past, that of what it was given last.
+// Now returns the run's time; during the replay, the last recorded one.
 func (r decider) Now() int64 {
 	switch n := r.past.cursor; {
 	case r.live:
@@ -51,7 +51,7 @@ func (r decider) Now() int64 {
 	return r.c.Writer.Time()
 }
 
-// Decided records a decision. A trial writes nothing.
+// Decided records a decision. A trial records nothing.
 func (r decider) Decided(d *vm.Decision) error {
 	if r.c.Trial {
 		return nil
@@ -67,7 +67,7 @@ func (r decider) Decided(d *vm.Decision) error {
 	return nil
 }
 
-// ledgersLive tells the ledgers that the past is over.
+// ledgersLive ends the replay of the ledgers.
 func (r *Run) ledgersLive() error {
 	for _, l := range r.ledgers {
 		cut, err := l.Live()
@@ -81,7 +81,7 @@ func (r *Run) ledgersLive() error {
 	return nil
 }
 
-// ledgerHead is the hash of the last record in the run's directory; "" without a ledger.
+// ledgerHead returns the hash of the last record in the directory's ledger, or "" without one.
 func (r *Run) ledgerHead() string {
 	if len(r.ledgers) == 0 {
 		return ""

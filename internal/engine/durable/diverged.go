@@ -16,8 +16,8 @@ func digestOf(text []byte) string {
 	return hexsum.SHA256(text)[:32]
 }
 
-// diverged returns the error for a request that is not the one of effect e; x is the record of
-// that, nil when the journal has no such effect.
+// diverged returns the error for a request that differs from the recorded effect e. x is its
+// record, or nil if the journal has no such effect.
 func (p *past) diverged(e int64, q effect.Request, x *journal.Record, text []byte) error {
 	out := &tape.DivergedError{Journal: true, Effect: e, Kind: q.Kind(), Reason: ", which goes on otherwise"}
 	if x == nil {
@@ -34,7 +34,7 @@ func (p *past) diverged(e int64, q effect.Request, x *journal.Record, text []byt
 	return out
 }
 
-// divergedOutput returns the error for a line of output that is another one, or missing.
+// divergedOutput returns the error for a line of output that differs or is missing.
 func divergedOutput(line int64) error {
 	return &tape.DivergedError{Journal: true, Reason: fmt.Sprintf("line %d of the output is another one than the run has put out", line)}
 }

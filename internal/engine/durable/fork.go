@@ -10,18 +10,18 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Change is what an effect gives in a fork, in the place of what it gave.
+// Change is the result of an effect in a fork.
 type Change struct {
 	Effect int64
-	Answer *string         // to an awaited emit, as a person writes it
-	Result json.RawMessage // what it gave, as JSON; nil without one
-	Error  *string         // the message of the error that it failed with
+	Answer *string         // the answer to an awaited emit, as a person writes it
+	Result json.RawMessage // the result as JSON; nil for none
+	Error  *string         // the message of an error
 }
 
-// NoEffect says that a run has no such effect.
+// NoEffect means that a run has no such effect.
 type NoEffect struct {
 	Effect, Last int64
-	Damage       error // behind the last; nil: the run has no more
+	Damage       error // after the last record; nil if the journal is complete
 }
 
 func (e *NoEffect) Error() string {
@@ -32,8 +32,8 @@ func (e *NoEffect) Error() string {
 	return text
 }
 
-// Forked are the records of a fork: those of a run up to an effect, whose result is changed. What
-// is not changed stays as it was. By tells of who changed it.
+// Forked returns the records of a fork: those of a run up to an effect, whose result is changed.
+// Other records are unchanged. by names who changed it.
 func Forked(h *journal.History, c Change, by string) ([]*journal.Record, error) {
 	var out []*journal.Record
 	var begin *journal.Record
@@ -67,14 +67,14 @@ func Forked(h *journal.History, c Change, by string) ([]*journal.Record, error) 
 	}
 	end := &journal.Record{K: journal.KEnd, E: c.Effect}
 	if !c.changes() {
-		return out, nil // it goes on as it stood
+		return out, nil // without a change
 	}
 	err := c.change(end, begin)
 	end.By = by
 	return append(out, end), err
 }
 
-// Fork is what the start record of a fork says of it.
+// Fork returns the description of the fork for its start record.
 func (c *Change) Fork(run string) *journal.Fork {
 	f := &journal.Fork{Run: run, At: c.Effect, Flag: "--at"}
 	switch {
@@ -95,7 +95,7 @@ func text(s string) json.RawMessage {
 
 func (c *Change) changes() bool { return c.Answer != nil || c.Result != nil || c.Error != nil }
 
-// change writes into a record what its effect gives.
+// change sets the effect's result in a record.
 func (c *Change) change(r, begin *journal.Record) error {
 	if !c.changes() {
 		return nil
@@ -145,7 +145,7 @@ func (c *Change) change(r, begin *journal.Record) error {
 	return nil
 }
 
-// errorKind is the type of the error that effects of a kind fail with.
+// errorKind returns the type of the error of a kind of effect.
 func errorKind(k effect.Kind) string {
 	switch row := effect.Of(k); row.By {
 	case effect.Output:

@@ -8,16 +8,16 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Gone says that what is wanted of a run stands in that part of its history that is not kept.
+// Gone means that the requested part of a run's history was dropped.
 type Gone struct {
-	From int64 // the first effect that is kept
+	From int64 // the first remaining effect
 }
 
 func (e *Gone) Error() string {
 	return fmt.Sprintf("what the run did before effect %d is not kept ([run] history = \"snapshot\")", e.From)
 }
 
-// Whole says that the run's history is there from its beginning on. The error is a *Gone, or one of the files.
+// Whole checks that the run's history is complete. The error is a *Gone, or one of the files.
 func (s *Stored) Whole() error {
 	from, err := s.KeptFrom()
 	if err != nil || from == 0 {
@@ -26,7 +26,7 @@ func (s *Stored) Whole() error {
 	return &Gone{from}
 }
 
-// KeptFrom is the first effect of which the run's history tells what it was; 0 when all do.
+// KeptFrom returns the first effect that the run's history contains, or 0 if it is complete.
 func (s *Stored) KeptFrom() (int64, error) {
 	if s.History.Head == nil {
 		return 0, nil
@@ -35,7 +35,7 @@ func (s *Stored) KeptFrom() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	from := s.History.Last().E + 1 // without a snapshot nothing can be played
+	from := s.History.Last().E + 1 // without a snapshot nothing can be replayed
 	for _, at := range all {
 		data, err := s.Dir.Snapshot(at)
 		if err != nil || at < s.History.Head.S {
@@ -48,7 +48,8 @@ func (s *Stored) KeptFrom() (int64, error) {
 	return from, nil
 }
 
-// unplayable is why a run can neither be gone on with from a snapshot nor be played from its beginning.
+// unplayable returns why a run can neither be resumed from a snapshot nor be replayed from its
+// beginning.
 func unplayable(bad []badSnapshot) error {
 	why := "there is no snapshot of the run"
 	for i, x := range bad {
@@ -67,13 +68,13 @@ func unplayable(bad []badSnapshot) error {
 	return d
 }
 
-// badSnapshot is one from which the run cannot go on.
+// badSnapshot is a snapshot from which the run cannot be resumed.
 type badSnapshot struct {
 	at  uint64
 	why error
 }
 
-// OtherEngine says that a run goes on from its snapshots alone, which another version has made.
+// OtherEngine means that a run can only be resumed from snapshots of another version.
 type OtherEngine struct{ Engine int }
 
 func (e *OtherEngine) Error() string {

@@ -11,30 +11,30 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// Hosts are the run's hosts, whose processes outlive the one that runs it.
+// Hosts are the run's hosts, whose processes outlive the process that runs it.
 type Hosts interface {
-	// Resume makes exchanges that were open as they were.
+	// Resume restores open exchanges.
 	Resume(ctx context.Context, open []host.Open) error
-	// Journaled says that an exchange's lines up to one are in the journal.
+	// AckJournaled reports that an exchange's lines up to one are in the journal.
 	AckJournaled(exchange, line int64)
 }
 
-// talks are the run's exchanges that are not closed.
+// talks contains the run's open exchanges.
 type talks struct {
-	hosts Hosts // nil: they end with this process
+	hosts Hosts // nil means that they end with this process
 
 	mu  sync.Mutex
 	all map[int64]*host.Open // by the effects that opened them
-	// written are the lines that the journal's next group holds.
+	// written contains the lines in the journal's next group.
 	written map[int64]int64
 }
 
 func (t *talks) init() { t.all, t.written = map[int64]*host.Open{}, map[int64]int64{} }
 
-// Keep has the run's hosts gone on with. It is called before the run begins.
+// Keep sets the run's hosts. It must be called before the run begins.
 func (r *Run) Keep(h Hosts) { r.talks.hosts = h }
 
-// began takes note of an exchange that is about to be opened.
+// began records an exchange that is about to be opened.
 func (t *talks) began(f *flight, q effect.Request) {
 	if open, ok := q.(*effect.ExchangeOpen); ok && f.begin != nil {
 		t.mu.Lock()
@@ -43,7 +43,7 @@ func (t *talks) began(f *flight, q effect.Request) {
 	}
 }
 
-// ended takes note of what an exchange gave, and was told.
+// ended records the results of and replies to an exchange.
 func (t *talks) ended(e int64, q effect.Request, result effect.Result, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +70,7 @@ func (t *talks) ended(e int64, q effect.Request, result effect.Result, err error
 	}
 }
 
-// heard takes note of what a host said.
+// heard records the messages of a host.
 func (t *talks) heard(e int64, m *effect.ExchangeMessages) {
 	open := t.all[e]
 	if open == nil {
@@ -86,7 +86,7 @@ func (t *talks) heard(e int64, m *effect.ExchangeMessages) {
 	}
 }
 
-// resume has the hosts go on with what is open when the past is over.
+// resumeHosts lets the hosts continue their open exchanges when the replay has ended.
 func (r *Run) resumeHosts() error {
 	t := &r.talks
 	if t.hosts == nil {
@@ -109,7 +109,7 @@ func (r *Run) resumeHosts() error {
 	return nil
 }
 
-// flushed tells the hosts which of their lines the journal holds.
+// flushed tells the hosts which of their lines are in the journal.
 func (r *Run) flushed(lines map[int64]int64) {
 	for e, line := range lines {
 		if real, ok := r.given.get(effect.KindExchangeNext, e); ok {
@@ -118,7 +118,7 @@ func (r *Run) flushed(lines map[int64]int64) {
 	}
 }
 
-// taken are the lines of the group that is written next.
+// taken returns the lines of the group that is written next.
 func (t *talks) taken() map[int64]int64 {
 	if t.hosts == nil {
 		return nil

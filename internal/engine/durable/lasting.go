@@ -9,17 +9,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// spent is what calls of a model have used.
+// spent is the usage of calls of a model.
 type spent struct {
 	Connection string `json:"connection"`
 	Model      string `json:"model"`
-	Lost       bool   `json:"lost,omitempty"` // nobody knows what they have used: tokens are those at most
+	Lost       bool   `json:"lost,omitempty"` // the usage is unknown: tokens are the maximum
 	Calls      int64  `json:"calls"`
 	In         int64  `json:"in"`
 	Out        int64  `json:"out"`
 }
 
-// spending is what the run has used of models, in all its processes.
+// spending is the run's usage of models in all its processes.
 type spending map[spent]*spent // by connection, model and whether it was lost
 
 func (s *spending) add(x spent) {
@@ -46,14 +46,14 @@ func (s spending) all() []spent {
 	return all
 }
 
-// lasting is what the run has learnt of effects that have ended.
+// lasting contains what the run needs of effects that have ended.
 type lasting struct {
 	spent    spending
-	openers  map[number]begunEffect // of what the program may still speak of
-	approved []*journal.Record      // of calls of tools, for the session
+	openers  map[number]begunEffect // of objects that the program may still use
+	approved []*journal.Record      // of tool calls, for the session
 }
 
-// spend counts what a model has used; the world counts for itself what it makes.
+// spend counts the usage of a model; the runtime counts calls that it makes itself.
 func (r *Run) spend(q effect.Request, f *flight, result effect.Result) {
 	reply, _ := result.(*effect.AgentReply)
 	if piece, ok := result.(*effect.StreamPiece); ok {
@@ -67,13 +67,13 @@ func (r *Run) spend(q effect.Request, f *flight, result effect.Result) {
 		}
 	}
 	if call, ok := q.(*effect.AgentCall); ok && !r.live && f != nil {
-		for range f.tries - 1 - f.counted { // each was begun again since nobody knew of it
+		for range f.tries - 1 - f.counted { // each was begun again because its result was unknown
 			r.lostCall(call)
 		}
 	}
 }
 
-// lostCall counts a call of a model of which nobody knows what it has used.
+// lostCall counts a call of a model with unknown usage.
 func (r *Run) lostCall(q *effect.AgentCall) {
 	if r.c.World == nil {
 		return
@@ -83,7 +83,7 @@ func (r *Run) lostCall(q *effect.AgentCall) {
 	r.c.World.Used(q.Connection, q.Model, 1, in, out, false)
 }
 
-// spoken forgets what has opened something of which the program does not speak again.
+// spoken removes the opener of an object that the program no longer uses.
 func (r *Run) spoken(q effect.Request, result effect.Result, err error) {
 	event, _ := result.(*effect.MCPEvent)
 	switch q := q.(type) {
@@ -98,8 +98,8 @@ func (r *Run) spoken(q effect.Request, result effect.Result, err error) {
 	}
 }
 
-// keepOpener keeps the record of what has opened something of which the program will speak.
-// Exchanges are kept by their hosts.
+// keepOpener stores the record of an opener whose object the program will use. Hosts store
+// exchanges themselves.
 func (r *Run) keepOpener(q effect.Request, x *journal.Record, tries int, result effect.Result, err error) {
 	if n, ok := result.(effect.Numbered); !ok || *n.Number() == 0 {
 		return

@@ -15,25 +15,25 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// output numbers what the run puts out, and keeps it in the run's directory.
+// output numbers the run's output, and stores it in the run's directory.
 type output struct {
-	have    []string // the lines that were there
-	n       int64    // how many were put out, also again
+	have    []string // the existing lines
+	n       int64    // number of lines put out, including repeated ones
 	started bool
-	sum     [sha256.Size]byte // of the lines that were put out, as a chain
+	sum     [sha256.Size]byte // a hash chain of the lines put out
 
 	mu      sync.Mutex
-	printed int64      // how many are known to be printed
-	noted   int64      // what the journal says of that
-	queue   []printing // lines that are not known to be printed
+	printed int64      // number of lines known to be printed
+	noted   int64      // the same according to the journal
+	queue   []printing // lines not known to be printed
 	noting  bool       // a goroutine waits for them
-	left    bool       // nothing more is noted: the run has ended, or was left
+	left    bool       // no more notes: the run has ended or was suspended
 }
 
-// printing is a line that was put out: it is printed when so many bytes are written.
+// printing is a line that was put out: it is printed when at bytes are written.
 type printing struct{ n, at int64 }
 
-// printChannel is the channel under which printed text is kept.
+// printChannel is the channel under which printed text is stored.
 const printChannel = "print"
 
 type outLine struct {
@@ -42,15 +42,15 @@ type outLine struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// VerifyOut checks the run's output: that its lines are numbered without a gap, that the snapshots
-// have seen the same lines, and that none is missing that cannot be written again. It returns how
-// many bytes at the end are no line. The error is a *journal.Damaged, or one of the file.
+// VerifyOut checks the run's output: its lines are numbered without a gap, match the snapshots, and
+// none is missing that cannot be written again. It returns how many bytes at the end are an
+// incomplete line. The error is a *journal.Damaged, or one of the file.
 func (s *Stored) VerifyOut() (torn int, err error) {
 	states, err := s.states()
 	if err != nil {
 		return 0, err
 	}
-	lines, torn, err := s.Dir.Out() // after the snapshots, which do not have more
+	lines, torn, err := s.Dir.Out() // after the snapshots, which cannot contain more lines
 	if err != nil {
 		return 0, err
 	}
@@ -82,7 +82,7 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 		least = last.N
 	case s.Code() != nil:
 		least = o.printed
-	case s.History.Head != nil && len(states) > 0: // it goes on from one of them
+	case s.History.Head != nil && len(states) > 0: // it resumes from one of them
 		least = slices.MinFunc(states, func(a, b *State) int { return cmp.Compare(a.Out, b.Out) }).Out
 	}
 	if o.n < least {
@@ -91,8 +91,8 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 	return torn, nil
 }
 
-// show puts out a line. print prints it, with its number, unless it is known to be printed; nil
-// when nobody prints it. It is kept before it is printed.
+// show puts out a line. It stores the line before print prints it with its number, unless it is
+// known to be printed; print may be nil.
 func (o *output) show(r *Run, channel string, payload json.RawMessage, print func(n int64) error) error {
 	o.start(r.c.History)
 	o.n++
@@ -137,10 +137,10 @@ func (o *output) enqueue(r *Run) {
 	o.queue = append(o.queue, p)
 }
 
-// add takes a line into the sum.
+// add adds a line to the sum.
 func (o *output) add(line []byte) { o.sum = sha256.Sum256(append(o.sum[:], line...)) }
 
-// digest is the beginning of the sum, in hex; "" when nothing was put out.
+// digest returns the beginning of the sum, in hex, or "" without output.
 func (o *output) digest() string {
 	if o.n == 0 {
 		return ""
@@ -148,12 +148,12 @@ func (o *output) digest() string {
 	return hex.EncodeToString(o.sum[:16])
 }
 
-// start learns from the journal what was printed.
+// start reads from the journal what was printed.
 func (o *output) start(h *journal.History) {
 	if o.started || h == nil {
 		return
 	}
-	o.started = true // what a snapshot says of it stands already
+	o.started = true // set by a snapshot
 	for _, x := range h.Records {
 		if x.K == journal.KOut {
 			o.printed = x.N
@@ -162,14 +162,14 @@ func (o *output) start(h *journal.History) {
 	o.noted = o.printed
 }
 
-// note appends the record of how much is printed, if there is more than the journal says.
+// note appends the record of how much is printed, if the journal does not contain it.
 func (o *output) note(r *Run) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.noteLocked(r)
 }
 
-// lastNote is note when the run ends or is left: no record of what is printed follows its last one.
+// lastNote is like note, at the end or suspension of the run: no such record follows.
 func (o *output) lastNote(r *Run) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -194,7 +194,7 @@ func (o *output) noteLocked(r *Run) {
 	}
 }
 
-// noteLater notes what is being printed as soon as it is, while the run waits.
+// noteLater notes what is being printed when it is, while the run waits.
 func (o *output) noteLater(r *Run) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -213,7 +213,7 @@ func (o *output) noteLater(r *Run) {
 	}()
 }
 
-// keep has the file hold the line that the run puts out, unless it holds it already.
+// keep writes the line that the run puts out to the file, unless it is there.
 func (o *output) keep(r *Run, line string) error {
 	at := int(o.n) - 1
 	held := at < len(o.have)
@@ -227,7 +227,7 @@ func (o *output) keep(r *Run, line string) error {
 	case r.c.Trial:
 		return nil
 	}
-	// Other lines were put out by a process of which the journal has less than it had done.
+	// An earlier process has put out other lines, of which the journal lacks the cause.
 	if err := o.cut(r, at); err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (o *output) keep(r *Run, line string) error {
 	return nil
 }
 
-// cut leaves so many lines in the file, at most.
+// cut truncates the file to at most keep lines.
 func (o *output) cut(r *Run, keep int) error {
 	more := len(o.have) - keep
 	if more <= 0 {
@@ -256,5 +256,5 @@ func (o *output) cut(r *Run, keep int) error {
 	return nil
 }
 
-// printed is printed text as an emit's payload, without the newline that println adds.
+// printed returns printed text as an emit's payload, without the newline that println adds.
 func printed(p *effect.Print) (json.RawMessage, error) { return jsonwrite.Encode(p.Text) }

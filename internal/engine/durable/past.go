@@ -13,35 +13,35 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// past is what a journal holds of a run: what the program got, in the order in which it did.
+// past is the recorded part of a run: the results in the order in which the program received them.
 type past struct {
 	run    *Run
 	all    []event
-	cursor int // of all; those before are given
-	left   int // how many are not given
-	// effects are what is known of each, by its number.
+	cursor int // index among all; earlier ones were returned
+	left   int // number not yet returned
+	// effects contains what is known of each effect, by number.
 	effects map[int64]*known
 	moments map[vm.Moment][]int
 	begun   map[int64]bool // the program waits for it
-	under   []under        // begun, and not ended
-	// resolved are the records of what was decided about effects of which nobody knew.
+	under   []under        // begun and not ended
+	// resolved contains the records of decisions about effects with an unknown outcome.
 	resolved []*journal.Record
 
-	counts map[int64]int64 // lines of exchanges that the journal holds
+	counts map[int64]int64 // lines of exchanges in the journal
 }
 
-// event is a record that decides something.
+// event is a record that affects the program.
 type event struct {
 	record *journal.Record
 	given  bool
 }
 
-// known is what the journal holds of an effect: places among all, -1 for none.
+// known is what the journal contains of an effect: indexes of records, -1 for none.
 type known struct {
 	begin    *journal.Record
 	tries    int
-	counted  int   // of those, as lost
-	restored bool  // a snapshot has it: what it puts out is put out
+	counted  int   // of those, counted as lost
+	restored bool  // from a snapshot: its output was put out
 	until    int64 // of all attempts
 	waits    int
 	end      int
@@ -50,7 +50,7 @@ type known struct {
 // under is an effect that had begun and not ended.
 type under struct {
 	flight *flight
-	begin  *journal.Record // nil for one that only reads
+	begin  *journal.Record // nil for an effect that only reads
 	q      effect.Request
 }
 
@@ -68,7 +68,7 @@ func (p *past) init(r *Run) {
 			k := p.of(x.Record.E)
 			k.tries, k.until, k.counted, k.restored = x.Tries, max(x.Until, x.Record.Until), x.Tries-1, true
 		}
-		p.resolved = nil // the ledgers have them
+		p.resolved = nil // the ledgers contain them
 	}
 	for _, x := range r.c.History.Records {
 		p.add(x)
@@ -76,7 +76,7 @@ func (p *past) init(r *Run) {
 	p.left = len(p.all)
 }
 
-// add takes a record of the journal.
+// add adds a record of the journal.
 func (p *past) add(x *journal.Record) {
 	if x.Resolved != nil {
 		p.resolved = append(p.resolved, x)
@@ -122,7 +122,7 @@ func (p *past) of(e int64) *known {
 	return k
 }
 
-// first is the record that says what was asked for; nil for none.
+// first returns the record with the request, or nil.
 func (k *known) first(p *past) *journal.Record {
 	if k.begin != nil {
 		return k.begin
@@ -130,14 +130,14 @@ func (k *known) first(p *past) *journal.Record {
 	return p.record(k.end)
 }
 
-// counted gives the number of the first of n lines of an exchange, and counts them.
+// counted returns the number of the first of n lines of an exchange, and counts them.
 func (p *past) counted(of int64, n int) int64 {
 	first := p.counts[of] + 1
 	p.counts[of] += int64(n)
 	return first
 }
 
-// reach says what the journal knows of an effect that the program makes.
+// reach sets what the journal contains of an effect that the program performs.
 func (p *past) reach(f *flight) {
 	k := p.effects[f.e]
 	if k == nil {
@@ -153,7 +153,7 @@ func (p *past) reach(f *flight) {
 	f.again = k.end < 0 && k.begin != nil
 }
 
-// give marks a record as given.
+// give marks a record as returned.
 func (p *past) give(i int) {
 	if !p.all[i].given {
 		p.all[i].given = true
@@ -161,14 +161,14 @@ func (p *past) give(i int) {
 	}
 }
 
-// find gives what the journal knows of an effect, once it is seen to be the same.
+// find returns what the journal contains of an effect, after comparing the request.
 func (p *past) find(e int64, q effect.Request) (*known, error) {
 	k := p.effects[e]
 	if k == nil {
 		if begins(q) || effect.Inline(q.Kind()) {
 			return nil, p.diverged(e, q, nil, nil)
 		}
-		return &known{waits: -1, end: -1}, nil // it only reads: it had not ended
+		return &known{waits: -1, end: -1}, nil // it only reads, and had not ended
 	}
 	text, err := p.run.asked(q)
 	if err != nil {
@@ -183,7 +183,7 @@ func (p *past) find(e int64, q effect.Request) (*known, error) {
 			continue
 		}
 		if x.K == journal.KEnd {
-			continue // its begin says what was asked
+			continue // its begin record contains the request
 		}
 		kind := effect.Kind(x.Q)
 		if x.K == journal.KLines {
@@ -199,7 +199,7 @@ func (p *past) find(e int64, q effect.Request) (*known, error) {
 	return k, nil
 }
 
-// place is where a begin stands among all.
+// place returns the index of a begin record.
 func (p *past) place(x *journal.Record) int {
 	i, _ := slices.BinarySearchFunc(p.all, x.S, func(e event, s uint64) int { return cmp.Compare(e.record.S, s) })
 	return i
@@ -212,7 +212,7 @@ func (p *past) record(i int) *journal.Record {
 	return p.all[i].record
 }
 
-// event is the end of an effect for which the program waits.
+// event returns the end of an effect for which the program waits.
 func (p *past) event(i int) vm.Event {
 	e := p.all[i].record.E
 	p.give(i)
@@ -224,14 +224,14 @@ func (p *past) event(i int) vm.Event {
 	return vm.Event{E: e, Result: result, Err: failed}
 }
 
-// outcome is what a record says that an effect gave.
+// outcome returns the recorded result of an effect.
 func (p *past) outcome(i int, e int64) (effect.Result, error, error) {
 	x := p.all[i].record
 	recorded, err := entryOf(p.run.c.Dir, x, p.effects[e].begin)
 	if err != nil {
 		return nil, nil, err
 	}
-	recorded.R = nil // what was asked for needs no secrets here
+	recorded.R = nil // the request is not needed
 	entry := recorded.Restore(p.run.c.Secret)
 	result, failed, err := entry.Outcome(e)
 	if m, ok := result.(*effect.ExchangeMessages); ok && x.L > 0 {
@@ -240,7 +240,7 @@ func (p *past) outcome(i int, e int64) (effect.Result, error, error) {
 	return result, failed, err
 }
 
-// said are the lines that a host's messages were read from, as they were translated.
+// said returns the translated lines of a host's messages.
 func said(x *journal.Record) []string {
 	if x.Lines != nil {
 		return x.Lines
@@ -259,7 +259,7 @@ func failure(x *journal.Record) (*tape.Failure, error) {
 	return f, nil
 }
 
-// overBefore takes the end of the run's context, when it stands before a record.
+// overBefore returns the end of the run's context, if it precedes a record.
 func (p *past) overBefore(i int) (cause error, ok bool) {
 	for at := p.cursor; at < i; at++ {
 		if x := &p.all[at]; x.record.Place == tape.PlaceOver && !x.given {

@@ -14,7 +14,7 @@ import (
 // player is a Run as the vm.Past.
 type player struct{ *Run }
 
-// Past is what the run got before; nil for a new run.
+// Past returns the recorded past, or nil for a new run.
 func (r *Run) Past() vm.Past {
 	if r.c.History == nil {
 		return nil
@@ -22,7 +22,7 @@ func (r *Run) Past() vm.Past {
 	return player{r}
 }
 
-// Perform gives what an effect gave that does not wait.
+// Perform returns the result of an effect that does not wait.
 func (r player) Perform(e int64, q effect.Request) (result effect.Result, isKnown bool, err error) {
 	if !tape.Recorded(q.Kind()) {
 		return nil, false, nil
@@ -35,7 +35,7 @@ func (r player) Perform(e int64, q effect.Request) (result effect.Result, isKnow
 	case k.waits >= 0 && !p.all[k.waits].given:
 		p.give(k.waits)
 		return nil, true, effect.ErrWaits
-	case k.end < 0: // it is the last, and had not ended
+	case k.end < 0: // it is the last one, and had not ended
 		p.under = append(p.under, under{r.flightOf(q), k.begin, q})
 		return nil, false, nil
 	}
@@ -52,7 +52,7 @@ func (r player) Perform(e int64, q effect.Request) (result effect.Result, isKnow
 	return result, true, failed
 }
 
-// Begin finds what an effect gave for which the program waits.
+// Begin finds the result of an effect for which the program waits.
 func (r player) Begin(e int64, q effect.Request) (vm.Standing, error) {
 	if !tape.Recorded(q.Kind()) {
 		return vm.Unrecorded, nil
@@ -78,7 +78,7 @@ func (r player) Begin(e int64, q effect.Request) (vm.Standing, error) {
 	return vm.UnderWay, nil
 }
 
-// Next gives what came next, when no task can go on.
+// Next returns the next event when no task can continue.
 func (r player) Next() (x vm.Event, ok bool) {
 	p := &r.past
 	for ; p.cursor < len(p.all); p.cursor++ {
@@ -97,7 +97,7 @@ func (r player) Next() (x vm.Event, ok bool) {
 	return vm.Event{}, false
 }
 
-// At gives what came at a moment of a turn.
+// At returns the event at a moment of a turn.
 func (r player) At(at vm.Moment) (x vm.Event, ok bool) {
 	p := &r.past
 	for _, i := range p.moments[at] {
@@ -115,7 +115,7 @@ func (r player) At(at vm.Moment) (x vm.Event, ok bool) {
 	return vm.Event{}, false
 }
 
-// Looked says whether a look at the memory in use found too much.
+// Looked reports whether a check of the memory in use exceeded the limit.
 func (r player) Looked(at vm.Moment) bool {
 	p := &r.past
 	for _, i := range p.moments[at] {
@@ -127,11 +127,11 @@ func (r player) Looked(at vm.Moment) bool {
 	return false
 }
 
-// Over says that all of the journal has been given.
+// Over reports whether the whole journal was returned.
 func (r player) Over() bool { return r.past.left == 0 }
 
-// Again makes the run a live one, and gives what is to be begun again: timers that are over in
-// the order in which they were due, then all others in that of their making.
+// Again ends the replay, and returns the effects to begin again: expired timers in the order of
+// their times, then all others in the order in which they were made.
 func (r player) Again() []int64 {
 	if r.c.Trial {
 		if int(r.out.n) < len(r.c.Out) {
@@ -184,7 +184,7 @@ func (r player) Again() []int64 {
 	return order
 }
 
-// unspent counts the attempts of a call of a model of which nobody knows what they have used.
+// unspent counts the attempts of a call of a model with unknown usage.
 func (r player) unspent(u under) {
 	if q, ok := u.q.(*effect.AgentCall); ok {
 		for range u.flight.tries - u.flight.counted {
@@ -193,7 +193,7 @@ func (r player) unspent(u under) {
 	}
 }
 
-// retried says whether a further attempt of an effect is a record.
+// retried reports whether a further attempt of an effect is recorded.
 func retried(q effect.Request) bool {
 	return effect.ClassOf(q) == effect.ClassRetry
 }

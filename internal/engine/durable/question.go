@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Question is the pending question with an id; nil when there is none.
+// Question returns the pending question with an id, or nil.
 func (s *Shown) Question(id string) *ShownQuestion {
 	for i := range s.Pending {
 		if s.Pending[i].ID == id {
@@ -28,8 +28,8 @@ func (s *Shown) Question(id string) *ShownQuestion {
 	return nil
 }
 
-// Read reads what a person wrote as an answer: as a text where one is awaited, or anything; else
-// as JSON. The error says why it does not fit.
+// Read parses a person's answer: as a text if a text or any value is expected, otherwise as JSON.
+// The error says why it is invalid.
 func (q *ShownQuestion) Read(text string, isJSON bool) (json.RawMessage, error) {
 	asText, err := jsonwrite.Encode(text)
 	if err != nil {
@@ -53,7 +53,7 @@ func (q *ShownQuestion) Read(text string, isJSON bool) (json.RawMessage, error) 
 	return asText, q.fits(asText) // a word, such as the name of a variant
 }
 
-// takesText says whether a schema's values are texts.
+// takesText reports whether a schema's values are texts.
 func takesText(schema []byte) bool {
 	var s struct {
 		Type any
@@ -70,7 +70,7 @@ func takesText(schema []byte) bool {
 	return s.Type == "string" || s.Type == nil && len(s.Enum) > 0
 }
 
-// fits says why a value is not of the type that is awaited.
+// fits returns why a value does not have the expected type, or nil.
 func (q *ShownQuestion) fits(text []byte) error {
 	if q.schema == nil {
 		return nil
@@ -89,7 +89,7 @@ func (q *ShownQuestion) fits(text []byte) error {
 	return nil
 }
 
-// WasAnswered says who answered a question whose answer the journal holds, and when.
+// WasAnswered returns who answered a question whose answer is in the journal, and when.
 func WasAnswered(h *journal.History, id string) (by string, at int64, ok bool) {
 	for _, r := range h.Records {
 		e := r.E
@@ -106,7 +106,7 @@ func WasAnswered(h *journal.History, id string) (by string, at int64, ok bool) {
 	return "", 0, false
 }
 
-// WasAsked says whether a run has asked a question.
+// WasAsked reports whether a run has asked a question.
 func WasAsked(h *journal.History, id string) bool {
 	for _, r := range h.Records {
 		if r.K == journal.KBegin && r.C == effect.ClassWaits.String() && r.Q != string(effect.KindSleep) && QuestionID(r.E) == id {
@@ -116,7 +116,8 @@ func WasAsked(h *journal.History, id string) bool {
 	return false
 }
 
-// Over says whether a question is over by some of the run's records, and who has answered it and when; "" for nobody.
+// Over reports whether the run's records close a question, and returns who answered it and when; by
+// is "" without an answerer.
 func Over(h *journal.History, id string) (by string, at int64, over bool) {
 	for _, r := range h.Records {
 		e := r.E
@@ -135,20 +136,20 @@ func Over(h *journal.History, id string) (by string, at int64, over bool) {
 	return "", 0, false
 }
 
-// What [run.unknown] and @on_unknown may say.
+// The values of [run.unknown] and @on_unknown.
 const (
 	policyRetry = "retry"
 	policyFail  = "fail"
 	PolicyAsk   = "ask"
 )
 
-// resolutions is what can be said of an effect of which it is not known whether it was done.
+// resolutions lists the possible decisions about an effect with an unknown outcome.
 const resolutions = "retry, fail, done or done:JSON"
 
-// unknownChannel is where it is asked what became of an effect.
+// unknownChannel is the channel of questions about the outcome of an effect.
 const unknownChannel = "run:unknown"
 
-// isResolution says whether a text says what became of an effect.
+// isResolution reports whether a text is such a decision.
 func isResolution(text string) bool {
 	rest, done := strings.CutPrefix(text, "done:")
 	return text == policyRetry || text == policyFail || text == "done" || done && json.Valid([]byte(rest))

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// begins says whether a record is made before an effect of the kind is, so that one that a
-// crash has cut is known to have begun.
+// begins reports whether a record is written before an effect of the kind, so that an effect
+// interrupted by a crash is known to have begun.
 func begins(r effect.Request) bool {
 	switch r.Kind() {
 	case effect.KindExchangeOpen, effect.KindStreamOpen:
@@ -30,13 +30,13 @@ func begins(r effect.Request) bool {
 // recorder is a Run as the vm.Journal.
 type recorder struct{ *Run }
 
-// Journal is what hears of all that decides the run.
+// Journal returns the run as the VM's journal.
 func (r *Run) Journal() vm.Journal { return recorder{r} }
 
-// Policy notes what the program says of an effect that is about to begin.
+// Policy records the program's policy for the effect that is about to begin.
 func (r recorder) Policy(e int64, policy, function string) { r.said = policyOf{e, policy, function} }
 
-// Began records that an effect is about to be made.
+// Began records that an effect is about to be performed.
 func (r recorder) Began(e, task int64, q effect.Request) {
 	if !tape.Recorded(q.Kind()) {
 		return
@@ -65,7 +65,7 @@ func (r recorder) Began(e, task int64, q effect.Request) {
 	}
 }
 
-// begin appends the record of an effect that is about to be made.
+// begin appends the record of an effect that is about to be performed.
 func (r *Run) begin(f *flight, task int64, q effect.Request) {
 	x := &journal.Record{K: journal.KBegin, E: f.e, P: task, Q: string(q.Kind()), C: r.class(q).String(), Asked: journal.Asked{Due: f.due, Try: f.tries, Until: r.until(q), Policy: f.policy, Rule: f.rule}, Rest: journal.Rest{Resolved: f.resolved}}
 	if f.tries == 0 {
@@ -84,10 +84,10 @@ func (r *Run) begin(f *flight, task int64, q effect.Request) {
 	r.append(x)
 }
 
-// key is the key of an effect, by which its receiver knows a second attempt.
+// key returns the key of an effect, by which its receiver recognises a second attempt.
 func (r *Run) key(e int64) string { return fmt.Sprintf("%s-%d", r.c.ID, e) }
 
-// opens says whether what a request gives has a number.
+// opens reports whether a request's result contains a number.
 func opens(q effect.Request) bool {
 	row := effect.Of(q.Kind())
 	if row.Result == nil {
@@ -97,7 +97,7 @@ func opens(q effect.Request) bool {
 	return numbered
 }
 
-// request writes down what was asked for.
+// request records a request.
 func (r *Run) request(x *journal.Record, q effect.Request) {
 	if n, ok := q.(effect.Numbered); ok {
 		x.Of = *n.Number()
@@ -112,7 +112,7 @@ func (r *Run) request(x *journal.Record, q effect.Request) {
 	}
 }
 
-// asked is a request as it stands in a journal.
+// asked returns the recorded form of a request.
 func (r *Run) asked(q effect.Request) (json.RawMessage, error) {
 	text, err := tape.Request(q)
 	if err != nil {
@@ -121,7 +121,7 @@ func (r *Run) asked(q effect.Request) (json.RawMessage, error) {
 	return r.clean(text), nil
 }
 
-// append appends a record, and before it those of the secrets that it is the first to name.
+// append appends a record, preceded by records of the secrets that it is the first to name.
 func (r *Run) append(x *journal.Record) {
 	r.telling.Lock()
 	defer r.telling.Unlock()
@@ -145,12 +145,12 @@ func (r *Run) tell(text []byte) {
 			continue
 		}
 		r.told[name] = true
-		value, _ := r.c.Secret(name) // it was found there
+		value, _ := r.c.Secret(name) // the mark shows that it exists
 		r.c.Writer.Append(&journal.Record{K: journal.KSecret, Rest: journal.Rest{Name: name, Check: check(r.c.Seed, value)}})
 	}
 }
 
-// Ended records what the program gets of an effect.
+// Ended records the result of an effect.
 func (r recorder) Ended(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) {
 	defer r.spoken(q, result, err)
 	if !tape.Recorded(q.Kind()) {
@@ -197,7 +197,7 @@ func (r recorder) Ended(e int64, q effect.Request, result effect.Result, err err
 	}
 }
 
-// appendEnd appends the record of an effect's end, and tells what was decided about it.
+// appendEnd appends the record of an effect's end, and passes its decision to the ledgers.
 func (r recorder) appendEnd(x *journal.Record, f *flight, q effect.Request) {
 	if f == nil || f.resolved == nil {
 		r.append(x)
@@ -222,12 +222,12 @@ func (r recorder) appendEnd(x *journal.Record, f *flight, q effect.Request) {
 	}
 }
 
-// lost says that an effect has ended by the run's suspension, and not by itself.
+// lost reports whether an effect ended only because the run was suspended.
 func (r *Run) lost(err error) bool {
 	return err != nil && r.Err() != nil && !isProgram(err)
 }
 
-// ended is the record of what an effect gave.
+// ended returns the record of an effect's result.
 func (r *Run) ended(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) (*journal.Record, error) {
 	entry, rerr := tape.EntryOf(e, q.Kind(), result, err, at)
 	if rerr != nil {
@@ -261,7 +261,7 @@ func (r *Run) ended(e int64, q effect.Request, result effect.Result, err error, 
 	return x, nil
 }
 
-// status is what is known of an effect that has ended.
+// status returns the status of an effect that has ended.
 func status(err error) string {
 	if err == nil {
 		return "done"
@@ -272,7 +272,7 @@ func status(err error) string {
 	return "unknown"
 }
 
-// lines writes down what a host said.
+// lines records the lines of a host.
 func (r *Run) lines(x *journal.Record, entry *tape.Entry, m *effect.ExchangeMessages) {
 	lines := make([]string, len(entry.Lines))
 	for i, line := range entry.Lines {
@@ -293,14 +293,14 @@ func (r *Run) lines(x *journal.Record, entry *tape.Entry, m *effect.ExchangeMess
 	}
 }
 
-// Waited records that an effect could not be made at once.
+// Waited records that an effect could not be performed at once.
 func (r recorder) Waited(e int64, q effect.Request, at vm.Moment) {
 	if r.live {
 		r.append(&journal.Record{K: journal.KPlace, Place: tape.PlaceWaits, E: e, Q: string(q.Kind()), W: tape.Written(&at)})
 	}
 }
 
-// Looked records a look at the memory in use that found too much.
+// Looked records a check of the memory in use that exceeded the limit.
 func (r recorder) Looked(at vm.Moment) {
 	if r.live {
 		r.append(&journal.Record{K: journal.KPlace, Place: tape.PlaceMemory, W: tape.Written(&at)})

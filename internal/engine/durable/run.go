@@ -1,9 +1,9 @@
-// Package durable keeps a run's journal while it runs, and gives it to the run again when it is
-// gone on with (spec/26-durable.md); its API promises nothing.
+// Package durable writes a run's journal while it runs, and replays it when the run is resumed
+// (spec/26-durable.md); its API promises nothing.
 //
-// A Run is three things in one: the vm.Journal that writes down what the program gets, the
-// vm.Past that gives it what it has got, and the effect.Layer through which it reaches the
-// world: nothing leaves by it before everything that it may depend on is in the journal.
+// A Run has three roles: it is the vm.Journal that records the results of effects, the vm.Past that
+// replays them, and the effect.Layer between the VM and the runtime: an effect is performed only
+// when everything that it may depend on is in the journal.
 package durable
 
 import (
@@ -19,64 +19,64 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
-// Config is what a Run is made from.
+// Config configures a Run.
 type Config struct {
 	ID     string
 	Writer *journal.Writer
 	Dir    *journal.Directory
-	// History is what was written before; nil for a new run. Out is what it has put out.
+	// History contains the existing records; nil for a new run. Out contains the existing output.
 	History *journal.History
 	Out     []string
 	Seed    string
-	Every   bool // what the program gets is synced before it gets it
-	// Secret is the value of a variable of the environment.
+	Every   bool // sync each result before the program receives it
+	// Secret returns the value of a variable of the environment.
 	Secret func(name string) (value string, ok bool)
-	// Remark tells whoever runs the run.
+	// Remark receives messages for the person who runs the run.
 	Remark func(text string)
 	Asking Asking
-	// Policy is what [run.unknown] says of effects; see runconf.Config.
+	// Policy returns the policy of [run.unknown] for effects; see runconf.Config.
 	Policy func(kind, address string) string
-	// World is what the run's past is told to; nil: nobody is.
+	// World, if not nil, receives state from the run's past.
 	World World
-	// Restored is what a snapshot keeps of the run, whose history is that behind it; nil when the run
-	// begins, or is played again from its beginning.
+	// Restored is the run's state in a snapshot, and History is the history after it; nil if the
+	// run begins, or is replayed from its beginning.
 	Restored  *State
 	Snapshots Snapshots
-	// CaughtUp is called when the run's past is over; nil: nothing is.
+	// CaughtUp, if not nil, is called when the replay has ended.
 	CaughtUp func() error
-	// Alone says that the process is known to be gone that had the run before.
+	// Alone means that the earlier process of the run is known to have exited.
 	Alone bool
-	// Trial has the run suspended by ErrTried when its past is over: nothing is written, and
-	// nothing leaves.
+	// Trial suspends the run with ErrTried when the replay has ended: nothing is written and no
+	// effect performed.
 	Trial bool
 }
 
-// World is what of the world outside the VM goes on from where the run stood.
+// World is the part of the runtime whose state continues in a resumed run.
 type World interface {
-	// Used counts calls of a model that were made before the run was gone on with, with their
-	// tokens; answered is false when nobody knows what they have used: then tokens are Most.
+	// Used counts calls of a model before the run was resumed, with their tokens; answered is false
+	// if their usage is unknown: then the tokens are those of Most.
 	Used(connection, model string, calls, in, out int64, answered bool)
 	Most(*effect.AgentCall) (in, out int64)
 	RandomState() []byte
 	SetRandomState([]byte) error
-	// FlushOutput returns when all that was put out is written, or the context ends. OutputProgress
-	// returns how many bytes were put out so far, and how many of them are written.
+	// FlushOutput waits until all output is written, or the context ends. OutputProgress returns
+	// how many bytes were put out so far, and how many of them are written.
 	FlushOutput(context.Context) error
 	OutputProgress() (added, written int64)
 }
 
-// ErrTried is why a trial was suspended that has done all that the run had.
+// ErrTried is the reason for the suspension of a trial that has replayed the whole run.
 var ErrTried = errors.New("the program does what the run has done")
 
 // Run is a durable run in this process.
 type Run struct {
 	c Config
 	hiding
-	told  map[string]bool // secrets that the journal names; held by telling
+	told  map[string]bool // secrets that the journal names; used by tell
 	given numbers
 	past  past
 	out   output
-	live  bool // the past is over
+	live  bool // the replay has ended
 	idle  idleness
 	talks talks
 	reach
@@ -94,52 +94,52 @@ type Run struct {
 	leaving
 }
 
-// hiding has secrets stand as their marks, in JSON and in texts.
+// redactor replaces secrets by marks, in JSON and in texts.
 type hiding struct {
 	clean func([]byte) []byte
 	hide  func(string) string
 }
 
-// leaving is how a run is suspended.
+// suspension is the state of a run's suspension.
 type leaving struct {
 	suspend chan struct{}
 	once    sync.Once
 	why     error // set before suspend is closed
 }
 
-// reach is what the run has of its way to the world.
+// output is the state of the run's effects.
 type reach struct {
 	print func(q *effect.Emit, n int64) error
 	mark  func(q effect.Request) *int64
 	clock clock
 }
 
-// policyOf is what the program says of the effect that is about to begin.
+// policyOf is the program's policy for the effect that is about to begin.
 type policyOf struct {
 	e        int64
 	policy   string
 	function string
 }
 
-// flight is an effect under way.
+// inFlight is a running effect.
 type flight struct {
 	e       int64
 	due     int64 // of a timer, in Unix milliseconds; 0 for none
-	again   bool  // it had begun before the run was gone on with
-	mark    int64 // the size of the file that it writes, before; -1 when there was none
+	again   bool  // it had begun before the run was resumed
+	mark    int64 // the earlier size of the file that it writes; -1 if it did not exist
 	task    int64
-	policy  string // what @on_unknown says of it
-	rule    string // the function that says so
-	class   string // as its begin says
+	policy  string // of @on_unknown
+	rule    string // the function with that annotation
+	class   string // as in its begin record
 	tries   int
-	until   int64           // when its own time is over, in Unix milliseconds; 0 for none
-	counted int             // of its tries, as lost
-	begin   *journal.Record // the first of its begins; nil for an effect that has none
-	// resolved is what was decided of it when nobody knew whether it had been done; nil before.
+	until   int64           // its own deadline in Unix milliseconds; 0 for none
+	counted int             // of its tries, counted as lost
+	begin   *journal.Record // the first of its begin records; nil for an effect without one
+	// resolved is the decision about its unknown outcome; nil before.
 	resolved *journal.Resolved
 }
 
-// New makes a Run.
+// New returns a Run.
 func New(c Config) *Run {
 	r := &Run{c: c, told: map[string]bool{}, given: numbers{real: map[number]int64{}}, flights: map[effect.Request]*flight{}, lasting: lasting{openers: map[number]begunEffect{}}, leaving: leaving{suspend: make(chan struct{})}}
 	if c.Remark == nil {
@@ -154,8 +154,8 @@ func New(c Config) *Run {
 	return r
 }
 
-// Know gives the run its secrets, before it begins. The error says which secret of the journal
-// is missing, or another one.
+// Know adds the run's secrets, before it begins. The error names a secret of the journal that is
+// missing or differs.
 func (r *Run) Know(known *secret.Set, world World) error {
 	r.c.World = world
 	kept := known.Kept()
@@ -180,17 +180,17 @@ func (r *Run) Know(known *secret.Set, world World) error {
 	return r.restore()
 }
 
-// SecretError says that a run cannot be gone on with in this environment.
+// SecretError means that a run cannot be resumed in this environment.
 type SecretError struct{ Name, What string }
 
 func (e *SecretError) Error() string { return fmt.Sprintf("the secret %s %s", e.Name, e.What) }
 
-// check is enough of a hash to notice another secret, and too little to find one.
+// check returns enough of a hash to notice a different secret, and too little to find one.
 func check(seed, value string) string {
 	return hexsum.SHA256(seed + value)[:4]
 }
 
-// Suspend leaves the run where it is, as soon as it can be left; why is what Err gives.
+// Suspend suspends the run as soon as possible; why is the result of Err.
 func (r *Run) Suspend(why error) {
 	r.once.Do(func() {
 		r.why = why
@@ -198,10 +198,10 @@ func (r *Run) Suspend(why error) {
 	})
 }
 
-// Suspended is closed when the run is to be left where it is.
+// Suspended returns a channel that is closed when the run must be suspended.
 func (r *Run) Suspended() <-chan struct{} { return r.suspend }
 
-// Err is why the run is suspended; nil when it is not.
+// Err returns why the run is suspended, or nil.
 func (r *Run) Err() error {
 	select {
 	case <-r.suspend:
@@ -211,16 +211,16 @@ func (r *Run) Err() error {
 	}
 }
 
-// Unwritable says that the journal could not be written.
+// Unwritable means that the journal could not be written.
 type Unwritable struct{ Err error }
 
 func (e *Unwritable) Error() string { return e.Err.Error() }
 
-// Unwrap gives why.
+// Unwrap returns the cause.
 func (e *Unwritable) Unwrap() error { return e.Err }
 
-// flush has all that was appended written, and with it how much of the output is printed. When
-// that fails the run is suspended.
+// flush writes everything that was appended, and how much of the output is printed. On failure the
+// run is suspended.
 func (r *Run) flush(level journal.Level) error {
 	if r.live {
 		r.out.note(r)
@@ -228,7 +228,7 @@ func (r *Run) flush(level journal.Level) error {
 	return r.write(level)
 }
 
-// write has all that was appended written. When that fails the run is suspended.
+// write writes everything that was appended. On failure the run is suspended.
 func (r *Run) write(level journal.Level) error {
 	if r.c.Trial {
 		return nil
@@ -242,7 +242,7 @@ func (r *Run) write(level journal.Level) error {
 	lines := r.talks.taken()
 	err := r.c.Writer.Flush(level)
 	for _, id := range answered {
-		if err == nil { // the journal holds it
+		if err == nil { // the journal contains them
 			err = r.c.Dir.Taken(id)
 		}
 	}
@@ -255,8 +255,7 @@ func (r *Run) write(level journal.Level) error {
 	return nil
 }
 
-// Finish writes how the run has ended: by an exit code.
-// It must be Printed.
+// Finish records how the run has ended: by an exit code. Printed must be called before.
 func (r *Run) Finish(code int) error {
 	if err := r.out.cut(r, int(r.out.n)); err != nil {
 		return err
@@ -266,11 +265,11 @@ func (r *Run) Finish(code int) error {
 	return r.write(journal.Synced)
 }
 
-// printWithin is how long a run that is left waits for who reads its output.
+// printWithin limits how long a suspended run waits for the reader of its output.
 const printWithin = time.Second
 
-// Printed waits until all that the run has put out is printed. When it cannot be, the run is
-// suspended: it puts out the rest when it is gone on with.
+// Printed waits until the run's output is printed. If that fails, the run is suspended: it prints
+// the rest when it is resumed.
 func (r *Run) Printed() error {
 	if err := r.flushOutput(); err != nil {
 		r.Suspend(err)
@@ -279,7 +278,7 @@ func (r *Run) Printed() error {
 	return nil
 }
 
-// flushOutput returns when all that the run has put out is printed, or the run is suspended.
+// flushOutput waits until the run's output is printed, or the run is suspended.
 func (r *Run) flushOutput() error {
 	if r.c.World == nil {
 		return nil
@@ -296,12 +295,13 @@ func (r *Run) flushOutput() error {
 	return r.c.World.FlushOutput(ctx)
 }
 
-// Leave writes that the run is left where it is.
+// Leave records that the run is suspended.
 func (r *Run) Leave() error {
 	within, cancel := context.WithTimeout(context.Background(), printWithin)
 	defer cancel()
 	if r.c.World != nil {
-		_ = r.c.World.FlushOutput(within) // what is not printed by then is when the run is resumed
+		// what is not printed by then is printed when the run is resumed
+		_ = r.c.World.FlushOutput(within)
 	}
 	r.out.lastNote(r)
 	if parked, ok := errors.AsType[*Parked](r.Err()); ok {
@@ -310,14 +310,14 @@ func (r *Run) Leave() error {
 	return r.write(journal.Synced)
 }
 
-// number is a number of a family (effect.Kind.Family) by which the program knows what an
-// effect has opened: that effect's own.
+// number is a number of a family (effect.Kind.Family) by which the program refers to an object: the
+// number of the effect that opened it.
 type number struct {
 	family string
 	e      int64
 }
 
-// numbers are those that performers have given.
+// numbers maps these to the numbers assigned by performers.
 type numbers struct {
 	mu   sync.Mutex
 	real map[number]int64
@@ -352,7 +352,7 @@ func (r *Run) setFlight(q effect.Request, f *flight) {
 	}
 }
 
-// blocked waits until the VM lets go of an effect that may not be made any more.
+// blocked waits until the VM releases an effect that must not be performed.
 func blocked(ctx context.Context) error {
 	<-ctx.Done()
 	return context.Cause(ctx)

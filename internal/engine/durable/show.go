@@ -19,8 +19,8 @@ const (
 	IsDamaged = "damaged"
 )
 
-// Shown is what is to be told of a run: `concerto runs show --format json`. Times are RFC 3339, in UTC,
-// with milliseconds.
+// Shown is the state of a run: `concerto runs show --format json`. Times are RFC 3339 in UTC with
+// milliseconds.
 type Shown struct {
 	Run      string          `json:"run"`
 	Dir      string          `json:"dir"`
@@ -37,11 +37,12 @@ type Shown struct {
 	Usage    Usage           `json:"usage"`
 	Journal  Size            `json:"journal"`
 	Snapshot *ShownSnapshot  `json:"snapshot"`
-	KeptFrom int64           `json:"kept_from,omitempty"` // the first effect of which there is history; 0: all
-	Damage   string          `json:"damage,omitempty"`
+	// the first effect in the history; 0 means all
+	KeptFrom int64  `json:"kept_from,omitempty"`
+	Damage   string `json:"damage,omitempty"`
 }
 
-// Effects counts a run's by what is known of them.
+// Effects counts a run's effects by status.
 type Effects struct {
 	Done    int `json:"done"`
 	None    int `json:"none"`
@@ -49,7 +50,7 @@ type Effects struct {
 	Pending int `json:"pending"`
 }
 
-// ShownQuestion is a question that waits.
+// ShownQuestion is an open question.
 type ShownQuestion struct {
 	ID      string          `json:"id"`
 	Channel string          `json:"channel"`
@@ -57,7 +58,7 @@ type ShownQuestion struct {
 	Type    string          `json:"type"`
 	Since   string          `json:"since"`
 	schema  json.RawMessage
-	unknown bool // it asks what became of an effect
+	unknown bool // it asks about the outcome of an effect
 }
 
 // ShownAnswer is a question that was answered, or refused with an error. By is who answered, or
@@ -72,7 +73,7 @@ type ShownAnswer struct {
 	At      string          `json:"at"`
 }
 
-// ShownUnknown is an effect of which it is not known whether it was done.
+// ShownUnknown is an effect with an unknown outcome.
 type ShownUnknown struct {
 	ID      string          `json:"id"`
 	Kind    string          `json:"kind"`
@@ -95,7 +96,7 @@ type ShownHost struct {
 	State string `json:"state"`
 }
 
-// Usage is what models were used.
+// Usage is the usage of models.
 type Usage struct {
 	Calls        int     `json:"calls"`
 	UnknownCalls int     `json:"unknown_calls"`
@@ -104,7 +105,7 @@ type Usage struct {
 	CostUSD      float64 `json:"cost_usd"`
 }
 
-// Size is how large a journal is.
+// Size is the size of a journal.
 type Size struct {
 	Records int   `json:"records"`
 	Bytes   int64 `json:"bytes"`
@@ -118,14 +119,15 @@ type ShownSnapshot struct {
 	Tasks  int     `json:"tasks"`
 }
 
-// Broken tells of a run whose directory cannot be read.
+// Broken returns the state of a run whose directory cannot be read.
 func Broken(dir string, why error) *Shown {
 	return &Shown{Dir: dir, State: IsDamaged, Damage: why.Error(), Pending: []ShownQuestion{}, Answered: []ShownAnswer{}, Unknown: []ShownUnknown{}, Timers: []ShownTimer{}, Hosts: []ShownHost{}}
 }
 
 func when(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// Show tells of a run by its journal. cost is what calls of a model have cost, in US dollars.
+// Show returns the state of a run from its journal. cost returns the cost of a call of a model in
+// US dollars.
 func Show(h *journal.History, running bool, policy func(kind, address string) string, cost func(provider, model string, in, out int64) float64) (*Shown, error) {
 	start := h.Records[0]
 	s := &Shown{Run: start.Run, Program: start.Program, Started: when(start.T), Pending: []ShownQuestion{}, Answered: []ShownAnswer{}, Unknown: []ShownUnknown{}, Timers: []ShownTimer{}, Hosts: []ShownHost{},
@@ -167,7 +169,7 @@ func (e *Effects) count(x string) {
 	}
 }
 
-// pending sorts out what has begun and not ended.
+// pending classifies the effects that have begun and not ended.
 func (s *Shown) pending(open map[int64]*journal.Record, opened map[int64]bool, policy func(kind, address string) string) {
 	s.Effects.Pending += len(opened)
 	all := make([]*journal.Record, 0, len(open))
@@ -192,7 +194,7 @@ func (s *Shown) pending(open map[int64]*journal.Record, opened map[int64]bool, p
 	}
 }
 
-// answered lists the questions of which the journal still has the answer.
+// answered lists the questions whose answers are in the journal.
 func (s *Shown) answered(h *journal.History) {
 	asked := map[int64]*journal.Record{}
 	for _, r := range h.Records {
@@ -218,7 +220,7 @@ func questionOf(r *journal.Record) ShownQuestion {
 		Type    string          `json:"type"`
 		Message json.RawMessage `json:"message"`
 	}
-	_ = json.Unmarshal(r.R, &q) // what it does not say is not shown
+	_ = json.Unmarshal(r.R, &q) // missing members are not shown
 	x := ShownQuestion{ID: QuestionID(r.E), Channel: q.Channel, Payload: q.Payload, Type: r.Type, Since: when(r.T), schema: r.Schema}
 	if r.Q == string(effect.KindAskHost) {
 		x.Channel, x.Payload = "host:"+q.Type, q.Message
@@ -232,15 +234,15 @@ func questionOf(r *journal.Record) ShownQuestion {
 	return x
 }
 
-// PolicyKind is what [run.unknown] calls effects of a kind, and the address to which a request
-// goes, "" for none.
+// PolicyKind returns the name that [run.unknown] uses for a kind of effect, and the address of a
+// request, or "".
 func PolicyKind(kind string, request []byte) (name, address string) {
 	switch effect.Kind(kind) {
 	case effect.KindHTTP:
 		var q struct {
 			URL string `json:"url"`
 		}
-		_ = json.Unmarshal(request, &q) // a request of ours
+		_ = json.Unmarshal(request, &q) // written by this package
 		return "http", q.URL
 	case effect.KindCommand:
 		return "command", ""
@@ -265,5 +267,5 @@ func unknownOf(r *journal.Record, policy func(kind, address string) string) Show
 	return x
 }
 
-// UnknownID is the id of the question what became of an effect.
+// UnknownID returns the id of the question about the outcome of an effect.
 func UnknownID(e int64) string { return "u" + QuestionID(e)[1:] }

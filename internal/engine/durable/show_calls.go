@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// calls are those of servers, by the effects that opened them: an opening ends at once, and the
+// calls contains server calls by the effects that opened them: an opening ends at once, and the
 // call with its result.
 type calls map[int64]*call
 
@@ -16,7 +16,7 @@ type call struct {
 	Opened bool            `json:"opened,omitempty"`
 }
 
-// hear follows them.
+// hear handles a record.
 func (c calls) hear(r *journal.Record) {
 	switch {
 	case r.K == journal.KBegin && r.Q == string(effect.KindMCPOpen) && c[r.E] == nil:
@@ -32,7 +32,7 @@ func (c calls) hear(r *journal.Record) {
 	}
 }
 
-// again says whether a record is that of a further attempt of a call.
+// again reports whether a record belongs to a further attempt of a call.
 func (c calls) again(r *journal.Record) bool { return c[r.E] != nil && c[r.E].Opened }
 
 func endsCall(r *journal.Record) bool {
@@ -40,7 +40,7 @@ func endsCall(r *journal.Record) bool {
 	return r.Err != nil || json.Unmarshal(r.V, &e) == nil && e.Kind == "result" || r.Blob != ""
 }
 
-// calls has those under way count as begun and not ended.
+// calls counts running calls as begun and not ended.
 func (s *Shown) calls(all calls, open map[int64]*journal.Record) {
 	for e, c := range all {
 		if c.Opened && s.Exit == nil {

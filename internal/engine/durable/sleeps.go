@@ -13,11 +13,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
-// sleep is a timer under way: s, t, e, p, ms and due of a begin that says nothing else.
+// sleep is a running timer: s, t, e, p, ms and due of a begin record that contains nothing else.
 type sleep [6]int64
 
-// packSleeps writes timers, of which a run may have tens of thousands, in the order of their begins: each number as a varint, by
-// how much it is more than that of the timer before.
+// packSleeps encodes timers, of which a run may have tens of thousands, in the order of their begin
+// records: each number as a varint, relative to that of the previous timer.
 func packSleeps(all []sleep) []byte {
 	b := make([]byte, 0, 12*len(all))
 	var last sleep
@@ -30,7 +30,7 @@ func packSleeps(all []sleep) []byte {
 	return b
 }
 
-// unpackSleeps reads what packSleeps has written.
+// unpackSleeps decodes the output of packSleeps.
 func unpackSleeps(b []byte) (all []sleep, err error) {
 	var last sleep
 	for len(b) > 0 {
@@ -47,7 +47,7 @@ func unpackSleeps(b []byte) (all []sleep, err error) {
 	return all, nil
 }
 
-// sleepOf gives the begin of a timer as numbers, where those say all of it.
+// sleepOf returns the begin record of a timer as numbers, if those contain all of it.
 func sleepOf(q effect.Request, f *flight) (s sleep, ok bool) {
 	timer, ok := q.(*effect.Sleep)
 	if !ok || f.tries > 1 || f.until != 0 || f.policy != "" || f.rule != "" {
@@ -58,12 +58,12 @@ func sleepOf(q effect.Request, f *flight) (s sleep, ok bool) {
 	return s, bytes.Equal(r.R, s.request())
 }
 
-// request is what was asked for.
+// request returns the request.
 func (s *sleep) request() []byte {
 	return append(strconv.AppendInt([]byte(`{"ms":`), s[4], 10), '}')
 }
 
-// begun is the effect, as if its begin stood there.
+// begun returns the effect in the form of a begin record.
 func (s *sleep) begun() begunEffect {
 	r := &journal.Record{S: uint64(s[0]), T: s[1], K: journal.KBegin, E: s[2], P: s[3], Q: string(effect.KindSleep), C: effect.ClassWaits.String()}
 	r.R, r.Due = s.request(), s[5]
@@ -71,7 +71,7 @@ func (s *sleep) begun() begunEffect {
 	return begunEffect{Record: r, Tries: 1}
 }
 
-// unpack has Begun have all effects that had begun and not ended, in the order of their begins.
+// unpack adds the packed timers to Begun, in the order of their begin records.
 func (s *State) unpack() error {
 	timers, err := unpackSleeps(s.Sleeps)
 	if err != nil {

@@ -11,33 +11,33 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Snapshots say when a run takes a snapshot of itself.
+// Snapshots configures when a run takes a snapshot of itself.
 type Snapshots struct {
-	Every  uint64 // after so many records
-	Exact  bool   // whatever that costs
-	Verify bool   // the run goes on from its snapshot, wherever it waits
+	Every  uint64 // number of records between snapshots
+	Exact  bool   // regardless of the cost
+	Verify bool   // replace the run by its snapshot, wherever it waits
 	IR     string // the program's SHA-256
-	Drop   bool   // what stands before the older of the two that are kept
+	Drop   bool   // drop the records before the older of the two stored snapshots
 }
 
-// A snapshot is due after so many bytes of the journal, too; and, unless they are Exact, snapshots
-// take no more than this part of the run's time.
+// A snapshot is also due after this many bytes of the journal. Unless they are Exact, snapshots
+// take at most this part of the run's time.
 const (
 	snapshotBytes = 1 << 20
 	snapshotPart  = 0.02
 )
 
-// snapshots are those that the run has taken.
+// snapshots is the state of the run's snapshots.
 type snapshots struct {
-	began time.Time // of this process
+	began time.Time // start of this process
 	took  time.Duration
-	last  journal.From // behind which the last one was taken
-	bytes int64        // of the journal then
-	tried uint64       // the record behind which one was due last
-	soon  bool         // one is due whatever was since: the program is another one
+	last  journal.From // position of the last snapshot
+	bytes int64        // size of the journal at that time
+	tried uint64       // the last record after which one was due
+	soon  bool         // one is due in any case: the program has changed
 }
 
-// init begins to count; the program of a run that was changed since it was left has none yet.
+// init begins to count. A run whose program was changed since its suspension has no valid snapshot.
 func (s *snapshots) init(h *journal.History) {
 	s.began = time.Now()
 	if h == nil {
@@ -54,7 +54,7 @@ func (s *snapshots) init(h *journal.History) {
 	}
 }
 
-// Boundary is the vm.Config.Boundary of the run.
+// Boundary is the run's vm.Config.Boundary.
 func (r *Run) Boundary(m *vm.VM) {
 	at, bytes := r.c.Writer.At()
 	due := r.snapshotDue(at, bytes)
@@ -64,7 +64,7 @@ func (r *Run) Boundary(m *vm.VM) {
 	began := time.Now()
 	if due {
 		r.snaps.tried, r.snaps.bytes = at.S, bytes
-		if !r.printedAll() { // what is not printed would be known to the snapshot alone
+		if !r.printedAll() { // unprinted output would be known only to the snapshot
 			r.snaps.took += time.Since(began)
 			return
 		}
@@ -78,7 +78,7 @@ func (r *Run) Boundary(m *vm.VM) {
 	}
 	take := m.Snapshot
 	if r.c.Snapshots.Verify {
-		take = m.Verified // what is wrong ends the run
+		take = m.Verified // a difference ends the run
 	}
 	data, err := take(head)
 	if err != nil || !due {
@@ -86,7 +86,7 @@ func (r *Run) Boundary(m *vm.VM) {
 	}
 	took := time.Since(began)
 	if data, err = vm.Timed(data, float64(took.Microseconds())/1000); err == nil {
-		err = r.c.Writer.Flush(journal.Written) // it stands behind what it follows from
+		err = r.c.Writer.Flush(journal.Written) // records precede the snapshot that depends on them
 	}
 	if err == nil {
 		err = r.c.Dir.PutSnapshot(at.S, data)
@@ -102,8 +102,8 @@ func (r *Run) Boundary(m *vm.VM) {
 	}
 }
 
-// drop has those records dropped that nobody needs who goes on from the older of the snapshots. From then on the run
-// cannot be played from its beginning: what a snapshot follows from has to be on the disk.
+// drop drops the records that resuming from the older snapshot does not need. Afterwards the run
+// cannot be replayed from its beginning, so what a snapshot depends on must be on the disk.
 func (r *Run) drop() error {
 	all, err := r.c.Dir.Snapshots()
 	if err != nil || len(all) < 2 || !r.c.Writer.Drops(all[1]) {
@@ -114,7 +114,7 @@ func (r *Run) drop() error {
 		return err
 	}
 	if head, err := vm.ReadSnapshot(data); err != nil || head.Engine != tape.Engine || head.IR != r.c.Snapshots.IR {
-		return nil // the run cannot go on from it
+		return nil // the run cannot be resumed from it
 	}
 	if err := r.flush(journal.Synced); err != nil {
 		return err
@@ -128,10 +128,10 @@ func (r *Run) drop() error {
 	return nil
 }
 
-// printsAtOnce is how long a snapshot waits for who reads the run's output.
+// printsAtOnce is how long a snapshot waits for the reader of the run's output.
 const printsAtOnce = 20 * time.Millisecond
 
-// printedAll says whether all that was put out is printed, or soon is.
+// printedAll reports whether all output is printed, after a short wait.
 func (r *Run) printedAll() bool {
 	if r.c.World == nil {
 		return true
@@ -145,21 +145,21 @@ func (r *Run) printedAll() bool {
 	return r.c.World.FlushOutput(ctx) == nil
 }
 
-// snapshotDue says whether a snapshot is to be taken behind the journal's last record.
+// snapshotDue reports whether a snapshot must be taken after the journal's last record.
 func (r *Run) snapshotDue(at journal.From, bytes int64) bool {
 	s := &r.snaps
 	switch {
 	case !r.live || at == s.last:
 		return false
 	case r.Err() != nil || s.soon:
-		return true // it is being left
+		return true // it is being suspended
 	case at.S-s.tried < r.c.Snapshots.Every && bytes-s.bytes < snapshotBytes:
 		return false
 	}
 	return r.c.Snapshots.Exact || s.took.Seconds() <= time.Since(s.began).Seconds()*snapshotPart
 }
 
-// head is what a snapshot behind a record begins with.
+// head returns the head of a snapshot after a record.
 func (r *Run) head(at journal.From) (head vm.Snapshot, err error) {
 	state, err := r.state()
 	if err != nil {
@@ -169,8 +169,8 @@ func (r *Run) head(at journal.From) (head vm.Snapshot, err error) {
 	return vm.Snapshot{S: int64(at.S), H: at.H, Engine: tape.Engine, IR: r.c.Snapshots.IR, Runner: text}, err
 }
 
-// Hide is how a text stands in a snapshot; Reveal gives what it was.
+// Hide returns a text in the form of a snapshot; Reveal reverses it.
 func (r *Run) Hide(text string) string { return r.hide(text) }
 
-// Reveal is a text that stood in a snapshot.
+// Reveal returns the original of a text in a snapshot.
 func (r *Run) Reveal(text string) string { return secret.Restore(text, r.c.Secret) }

@@ -16,24 +16,26 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// State is what a snapshot keeps of a run beside its VM: all that a Run learns from the records
-// before the snapshot, and that it needs behind it. It is the member `runner` of the snapshot's
-// first line (spec/journal.md).
+// State is the part of a snapshot outside the VM: everything that a Run derives from the records
+// before the snapshot and needs after it. It is the member `runner` of the snapshot's first line
+// (spec/journal.md).
 type State struct {
-	Begun    []begunEffect     `json:"begun,omitempty"`    // under way, in their order
-	Sleeps   []byte            `json:"sleeps,omitempty"`   // of these, timers: see packSleeps
-	Openers  []begunEffect     `json:"openers,omitempty"`  // of what the program may still speak of
-	Approved []*journal.Record `json:"approved,omitempty"` // calls of tools that were approved of for the session
-	Lines    map[int64]int64   `json:"lines,omitempty"`    // of exchanges: how many the journal holds
-	Hosts    []openHost        `json:"hosts,omitempty"`    // exchanges that are open
-	Asked    map[int64]int     `json:"asked,omitempty"`    // what hosts have asked and is not answered, by exchange
-	Synced   uint64            `json:"synced,omitempty"`   // the last record that the disk had
-	Out      int64             `json:"out"`                // how many lines were put out; all are printed
-	OutSum   []byte            `json:"out_sum"`            // of them, each with the one before: SHA-256
-	Random   []byte            `json:"random,omitempty"`
-	Clock    *effect.Time      `json:"clock,omitempty"` // as it was read last
-	Spent    []spent           `json:"spent,omitempty"`
-	// Ledgers are the numbers of the last records in the run's ledgers, by their paths.
+	Begun   []begunEffect `json:"begun,omitempty"`   // running effects in order
+	Sleeps  []byte        `json:"sleeps,omitempty"`  // of these, timers: see packSleeps
+	Openers []begunEffect `json:"openers,omitempty"` // of objects that the program may still use
+	// tool calls that were approved for the session
+	Approved []*journal.Record `json:"approved,omitempty"`
+	Lines    map[int64]int64   `json:"lines,omitempty"` // of exchanges: number of lines in the journal
+	Hosts    []openHost        `json:"hosts,omitempty"` // open exchanges
+	// number of unanswered requests of hosts, by exchange
+	Asked  map[int64]int `json:"asked,omitempty"`
+	Synced uint64        `json:"synced,omitempty"` // the last record on the disk
+	Out    int64         `json:"out"`              // number of output lines; all are printed
+	OutSum []byte        `json:"out_sum"`          // of these, as a hash chain: SHA-256
+	Random []byte        `json:"random,omitempty"`
+	Clock  *effect.Time  `json:"clock,omitempty"` // the last reading
+	Spent  []spent       `json:"spent,omitempty"`
+	// Ledgers contains the numbers of the last records in the run's ledgers, by path.
 	Ledgers map[string]int64 `json:"ledgers,omitempty"`
 }
 
@@ -41,10 +43,11 @@ type State struct {
 type begunEffect struct {
 	Record *journal.Record `json:"record"`
 	Tries  int             `json:"tries"`
-	Until  int64           `json:"until,omitempty"` // when the time of all attempts is over, in Unix milliseconds
+	// the deadline of all attempts, in Unix milliseconds
+	Until int64 `json:"until,omitempty"`
 }
 
-// openHost is an exchange that is open.
+// openHost is an open exchange.
 type openHost struct {
 	ID      int64             `json:"id"`
 	Request json.RawMessage   `json:"request"`
@@ -56,7 +59,7 @@ type openHost struct {
 	Replies []json.RawMessage `json:"replies,omitempty"`
 }
 
-// state is what a snapshot that is taken now keeps of the run.
+// state returns the run's part of a snapshot taken now.
 func (r *Run) state() (*State, error) {
 	s := &State{Synced: r.c.Writer.Synced(), Lines: r.past.counts, Out: r.out.n, Spent: r.spent.all(), Approved: r.approved, Clock: r.clock.newest, OutSum: r.out.sum[:], Ledgers: map[string]int64{}, Asked: r.idle.asked()}
 	if r.c.World != nil {
@@ -75,7 +78,7 @@ func (r *Run) state() (*State, error) {
 	return s, err
 }
 
-// underWay notes the effects that have begun by a record and not ended, in their order.
+// underWay adds the effects that have a begin record and have not ended, in order.
 func (r *Run) underWay(s *State) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,7 +98,7 @@ func (r *Run) underWay(s *State) {
 	s.Sleeps = packSleeps(timers)
 }
 
-// openHosts are the exchanges that are open, without secrets.
+// openHosts returns the open exchanges, without secrets.
 func (r *Run) openHosts() (all []openHost, err error) {
 	text := func(v any) json.RawMessage {
 		b, merr := jsonwrite.Encode(v)
@@ -121,7 +124,7 @@ func (r *Run) openHosts() (all []openHost, err error) {
 	return all, err
 }
 
-// restore makes the run as it was when its snapshot was taken.
+// restore restores the run from its snapshot.
 func (r *Run) restore() error {
 	s := r.c.Restored
 	if s == nil {
@@ -168,7 +171,7 @@ func (r *Run) restore() error {
 	return nil
 }
 
-// open is the exchange, as the hosts go on with it.
+// open returns the exchange in the form for resuming the hosts.
 func (h *openHost) open(value func(name string) (string, bool)) (*host.Open, error) {
 	o := &host.Open{ID: h.ID, Request: &effect.ExchangeOpen{}, Line: h.Line, Over: h.Over, Since: time.UnixMilli(h.Since), History: &host.History{}}
 	if err := json.Unmarshal(secret.RestoreJSON(h.Course, value), o.History); err != nil {
@@ -193,11 +196,11 @@ func (h *openHost) open(value func(name string) (string, bool)) (*host.Open, err
 	return o, nil
 }
 
-// BadSnapshot says why the run cannot go on from a snapshot: from an older one, or its beginning,
-// it can.
+// BadSnapshot is why the run cannot be resumed from a snapshot. It can be resumed from an older
+// one, or from its beginning.
 type BadSnapshot struct{ Err error }
 
 func (e *BadSnapshot) Error() string { return "the snapshot cannot be gone on from: " + e.Err.Error() }
 
-// Unwrap gives why.
+// Unwrap returns the cause.
 func (e *BadSnapshot) Unwrap() error { return e.Err }

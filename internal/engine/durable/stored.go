@@ -12,13 +12,13 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Flags is what the start record says beside what a journal needs.
+// Flags contains the settings in the start record that a journal does not need.
 type Flags struct {
 	Asks    bool   `json:"asks,omitempty"`
 	Tools   bool   `json:"tools,omitempty"`
 	Audited bool   `json:"audited,omitempty"`
 	Mock    bool   `json:"mock,omitempty"`
-	Root    string `json:"root,omitempty"` // where the manifest's relative paths start
+	Root    string `json:"root,omitempty"` // base of the manifest's relative paths
 	Park    bool   `json:"park,omitempty"`
 	Wait    bool   `json:"wait,omitempty"`
 	Sync    string `json:"sync,omitempty"`
@@ -29,17 +29,17 @@ type Flags struct {
 	Given           json.RawMessage `json:"given,omitempty"`
 }
 
-// Stored is a run in its directory, as it was when it was read.
+// Stored is a run in its directory at the time of reading.
 type Stored struct {
 	Dir     *journal.Directory
 	History *journal.History
 	Start   *journal.Start
 	Session tape.Session
 	Flags   Flags
-	Program []byte // what runs, compiled: the last that was taken
+	Program []byte // the compiled program: the last one adopted
 	Sum     string // of Program
-	// Snapshot is what the run goes on from, and State what that keeps of it, behind the record
-	// Behind; nil when it is played again from its beginning.
+	// Snapshot is the snapshot that the run resumes from, after the record Behind, and State the
+	// run's part of it; nil if it is replayed from its beginning.
 	Snapshot []byte
 	State    *State
 	Behind   uint64
@@ -58,8 +58,9 @@ func Open(dir string) (*Stored, error) {
 	return stored(d, h)
 }
 
-// complete reads a journal, and checks that it has all records that the disk had when the snapshots were taken and the
-// answers given: what is missing is damage, such as of a copy that is older than the rest of the directory.
+// complete reads a journal, and checks that it has all records that were on the disk when the
+// snapshots were taken and the answers given. A missing record is damage, for example if the
+// journal is an older copy than the rest of the directory.
 func complete(d *journal.Directory, read func() (*journal.History, error)) (*journal.History, error) {
 	for before := uint64(0); ; {
 		h, err := read()
@@ -77,8 +78,8 @@ func complete(d *journal.Directory, read func() (*journal.History, error)) (*jou
 	}
 }
 
-// lastSynced returns the last record of which a file of the directory says that the disk had it, and the file. Snapshots
-// of the journal's first n records say nothing new.
+// lastSynced returns the last record that a file of the directory says was on the disk, and the
+// file. Snapshots of the journal's first n records add nothing.
 func lastSynced(d *journal.Directory, n uint64) (name string, synced uint64, err error) {
 	snapshots, err := d.Snapshots()
 	if err != nil {
@@ -88,12 +89,14 @@ func lastSynced(d *journal.Directory, n uint64) (name string, synced uint64, err
 		if at <= n {
 			break
 		}
-		if state, err := stateAt(d, at); err == nil && state.Synced > synced { // one that is damaged saves no time
+		// a damaged one is ignored
+		if state, err := stateAt(d, at); err == nil && state.Synced > synced {
 			name, synced = journal.SnapshotName(at), state.Synced
 		}
 	}
 	answers, err := d.Answers()
-	if _, damaged := errors.AsType[*journal.Damaged](err); err != nil && !damaged { // who takes the answer says so
+	// the process that takes the answer reports it
+	if _, damaged := errors.AsType[*journal.Damaged](err); err != nil && !damaged {
 		return "", 0, err
 	}
 	for file, a := range answers {
@@ -104,7 +107,7 @@ func lastSynced(d *journal.Directory, n uint64) (name string, synced uint64, err
 	return name, synced, nil
 }
 
-// stateAt returns what a snapshot keeps of the run.
+// stateAt returns the run's part of a snapshot.
 func stateAt(d *journal.Directory, at uint64) (*State, error) {
 	data, err := d.Snapshot(at)
 	if err != nil {
@@ -118,7 +121,7 @@ func stateAt(d *journal.Directory, at uint64) (*State, error) {
 	return state, json.Unmarshal(head.Runner, state)
 }
 
-// Good reads as Open does, and of a run whose journal is damaged what stands before that.
+// Good is like Open, but returns the records before the damage of a damaged journal.
 func Good(dir string) (*Stored, error) {
 	d := journal.At(dir)
 	h, err := d.Good()
@@ -128,12 +131,13 @@ func Good(dir string) (*Stored, error) {
 	return stored(d, h)
 }
 
-// Latest reads as Open does, to go on with the run: from the newest snapshot that it can go on from. Of the history it
-// needs only what is behind that. The error is a *journal.Damaged, too, when there is none, and not all of the history is
-// kept, or an *OtherEngine.
+// Latest is like Open, for resuming the run from the newest valid snapshot. It reads only the
+// history after that. The error may also be an *OtherEngine, or a *journal.Damaged if there is no
+// valid snapshot and the history is not complete.
 func Latest(dir string) (*Stored, error) { return latest(journal.At(dir), nil) }
 
-// Earlier is where the run can be gone on with, since it cannot where s is: why.
+// Earlier returns an earlier point from which the run can be resumed; why is the reason why s
+// cannot be used.
 func (s *Stored) Earlier(why *BadSnapshot) (*Stored, error) {
 	return latest(s.Dir, append(s.bad, badSnapshot{s.Behind, why.Err}))
 }
@@ -174,7 +178,7 @@ func latest(d *journal.Directory, bad []badSnapshot) (*Stored, error) {
 	return nil, unplayable(bad)
 }
 
-// from reads a run from a snapshot on. The error is a *BadSnapshot when that cannot be.
+// from reads a run from a snapshot on. The error is a *BadSnapshot if that is not possible.
 func from(d *journal.Directory, at uint64) (*Stored, error) {
 	data, err := d.Snapshot(at)
 	if err != nil {
@@ -213,7 +217,7 @@ func from(d *journal.Directory, at uint64) (*Stored, error) {
 	return s, err
 }
 
-// NewestSnapshot tells of the newest snapshot that is whole; nil when there is none.
+// NewestSnapshot returns the newest complete snapshot, or nil.
 func (s *Stored) NewestSnapshot() (*ShownSnapshot, error) {
 	all, err := s.Dir.Snapshots()
 	if err != nil {
@@ -222,7 +226,7 @@ func (s *Stored) NewestSnapshot() (*ShownSnapshot, error) {
 	for _, at := range all {
 		data, err := s.Dir.Snapshot(at)
 		if err != nil {
-			continue // an older one, or none: a run that goes on removes it
+			continue // an older one, or none: a running run removes it
 		}
 		if head, err := vm.ReadSnapshot(data); err == nil {
 			return &ShownSnapshot{Effect: head.Counts.Effects, Bytes: int64(len(data)), MS: head.MS, Tasks: head.Counts.Tasks}, nil
@@ -231,7 +235,7 @@ func (s *Stored) NewestSnapshot() (*ShownSnapshot, error) {
 	return nil, nil
 }
 
-// states returns what the run's whole snapshots keep of it, those of records that the journal has.
+// states returns the run's parts of the complete snapshots whose records are in the journal.
 func (s *Stored) states() (all []*State, err error) {
 	snapshots, err := s.Dir.Snapshots()
 	if err != nil {
@@ -240,7 +244,7 @@ func (s *Stored) states() (all []*State, err error) {
 	for _, at := range snapshots {
 		data, err := s.Dir.Snapshot(at)
 		if err != nil {
-			continue // a run in progress has removed it
+			continue // a running run has removed it
 		}
 		head, err := vm.ReadSnapshot(data)
 		if err != nil || !slices.ContainsFunc(s.History.Records, func(r *journal.Record) bool { return int64(r.S) == head.S && r.H == head.H }) {
@@ -254,7 +258,7 @@ func (s *Stored) states() (all []*State, err error) {
 	return all, nil
 }
 
-// DropBad removes the snapshots from which the run could not go on.
+// DropBad removes the snapshots from which the run could not be resumed.
 func (s *Stored) DropBad() error {
 	for _, x := range s.bad {
 		if err := s.Dir.DropSnapshot(x.at); err != nil {
@@ -288,7 +292,7 @@ func badStart(member string, err error) error {
 	return &journal.Damaged{Where: "journal-000001.ndjson:1", Why: member + ": " + err.Error()}
 }
 
-// Code is the exit code of a run that has ended; nil before.
+// Code returns the exit code of a run that has ended, or nil.
 func (s *Stored) Code() *int {
 	if last := s.History.Last(); last.K == journal.KFinish {
 		return last.Code
@@ -296,12 +300,12 @@ func (s *Stored) Code() *int {
 	return nil
 }
 
-// TapeFlags are those of the run's tape.
+// TapeFlags returns the flags of the run's tape.
 func (s *Stored) TapeFlags() tape.Flags {
 	return tape.Flags{Asks: s.Flags.Asks, Tools: s.Flags.Tools, Audited: s.Flags.Audited, Numbered: true}
 }
 
-// Adopt has another program be the run's from here on.
+// Adopt makes another program the run's program from here on.
 func (s *Stored) Adopt(program []byte) error {
 	w, _, err := s.Dir.Open(journal.Options{})
 	if err != nil {

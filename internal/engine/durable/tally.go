@@ -8,16 +8,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// tally is what is to be told of records, whatever those say that come behind them. A journal of which the beginning is
-// not kept has that of its beginning in its head (journal.Head.Rest).
+// tally summarises records independently of later ones. A journal whose beginning was dropped
+// stores the tally of the dropped part in its head (journal.Head.Rest).
 type tally struct {
-	Effects Effects                   `json:"effects"` // but for those that are open
+	Effects Effects                   `json:"effects"` // without open ones
 	Calls   int                       `json:"calls"`   // of models
-	Lost    int                       `json:"lost"`    // of them, those of which nobody knows what they have used
-	Used    []spent                   `json:"used"`    // of models, by what they have said
-	Open    map[int64]*journal.Record `json:"open"`    // begun and not ended, by their effects
-	Opened  map[int64]bool            `json:"opened"`  // exchanges that are not closed
-	Servers calls                     `json:"servers"` // calls of servers that have no result
+	Lost    int                       `json:"lost"`    // of these, calls with unknown usage
+	Used    []spent                   `json:"used"`    // of models, as reported
+	Open    map[int64]*journal.Record `json:"open"`    // begun and not ended, by effect
+	Opened  map[int64]bool            `json:"opened"`  // open exchanges
+	Servers calls                     `json:"servers"` // calls of servers without a result
 
 	used spending
 	exit *int
@@ -27,7 +27,7 @@ func newTally() *tally {
 	return &tally{Open: map[int64]*journal.Record{}, Opened: map[int64]bool{}, Servers: calls{}}
 }
 
-// tallied is the tally of a history.
+// tallied returns the tally of a history.
 func tallied(h *journal.History) (*tally, error) {
 	t := newTally()
 	if h.Head != nil {
@@ -41,7 +41,7 @@ func tallied(h *journal.History) (*tally, error) {
 	return t, nil
 }
 
-// Before takes what was kept of the records before; see journal.Keeper.
+// Before restores what was kept of earlier records; see journal.Keeper.
 func (t *tally) Before(rest []byte) error {
 	if err := json.Unmarshal(rest, t); err != nil {
 		return err
@@ -52,13 +52,13 @@ func (t *tally) Before(rest []byte) error {
 	return nil
 }
 
-// Rest is what is kept of the records that were heard; see journal.Keeper.
+// Rest returns what to keep of the records; see journal.Keeper.
 func (t *tally) Rest() ([]byte, error) {
 	t.Used = t.used.all()
 	return jsonwrite.Encode(t)
 }
 
-// Hear takes the next record.
+// Hear adds the next record.
 func (t *tally) Hear(r *journal.Record) {
 	t.Servers.hear(r)
 	switch r.K {
@@ -86,7 +86,7 @@ func (t *tally) Hear(r *journal.Record) {
 	}
 }
 
-// ends takes the end of an effect.
+// ends handles the end of an effect.
 func (t *tally) ends(r *journal.Record) {
 	t.Effects.count(r.X)
 	b := t.Open[r.E]
@@ -110,7 +110,7 @@ func (t *tally) ends(r *journal.Record) {
 	}
 }
 
-// piece counts what a stream has used, when a record is its last piece.
+// piece counts the usage of a stream at its last piece.
 func (t *tally) piece(r *journal.Record) {
 	if r.Q != string(effect.KindStreamNext) {
 		return
@@ -121,12 +121,12 @@ func (t *tally) piece(r *journal.Record) {
 	}
 }
 
-// reply counts what a call of a model has used.
+// reply counts the usage of a call of a model.
 func (t *tally) reply(r *effect.AgentReply) {
 	t.used.add(spent{Connection: r.Provider, Model: r.Model, Calls: 1, In: r.TokensIn, Out: r.TokensOut})
 }
 
-// usage is what models were used, by what their calls cost.
+// usage returns the usage of models, with their cost.
 func (t *tally) usage(cost func(provider, model string, in, out int64) float64) Usage {
 	u := Usage{Calls: t.Calls, UnknownCalls: t.Lost}
 	for _, x := range t.used.all() {

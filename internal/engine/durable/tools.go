@@ -10,26 +10,26 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// toolCalls is what processes before knew of the run's calls of tools: whoever performs them has
-// it in memory, and it ended with them.
+// toolCalls contains what earlier processes knew about the run's tool calls, which the performer
+// stores only in memory.
 type toolCalls struct {
 	known    map[string]*toolCall // by the call's key
-	sessions []string             // those whose approval holds for the session
-	allowed  bool                 // it holds again
+	sessions []string             // calls whose approval is valid for the session
+	allowed  bool                 // the approvals were restored
 }
 
-// scopeSession is the scope of an approval that holds for the session.
+// scopeSession is the scope of an approval that is valid for the session.
 const scopeSession = "session"
 
-// toolCall is a call that was prepared.
+// toolCall is a prepared call.
 type toolCall struct {
 	e       int64 // the effect that prepared it
 	prepare *effect.AppPrepare
-	decide  *effect.AppDecide // nil: nothing was decided yet
-	here    bool              // whoever performs it knows it
+	decide  *effect.AppDecide // nil before a decision
+	here    bool              // the performer knows it
 }
 
-// read finds them in the journal.
+// read reads them from the journal.
 func (t *toolCalls) read(r *Run) {
 	t.known = map[string]*toolCall{}
 	if r.c.History == nil {
@@ -70,8 +70,8 @@ func (t *toolCalls) decided(q *effect.AppDecide, x *journal.Record) {
 	}
 }
 
-// prepared has whoever performs calls of tools know what those before knew of a call that a request
-// is about, and what they had approved of for the session.
+// prepared restores in the performer the call that a request refers to, and the approvals for the
+// session.
 func (w *world) prepared(ctx context.Context, q effect.Request) error {
 	t := &w.run.tools
 	if w.run.c.History == nil {
@@ -110,7 +110,7 @@ func (w *world) prepared(ctx context.Context, q effect.Request) error {
 	return nil
 }
 
-// prepare prepares a call again, and decides as it was decided.
+// prepare prepares a call again, and applies the earlier decision.
 func (w *world) prepare(ctx context.Context, c *toolCall, decide bool) error {
 	if c.here {
 		return nil
@@ -126,7 +126,7 @@ func (w *world) prepare(ctx context.Context, c *toolCall, decide bool) error {
 	return err
 }
 
-// approves keeps the records of an approval that holds for the session.
+// approves stores the records of an approval that is valid for the session.
 func (r *Run) approves(q effect.Request, result effect.Result, x *journal.Record) {
 	decide, ok := q.(*effect.AppDecide)
 	if v, gave := result.(*effect.AppVerdict); !ok || !gave || x == nil || v.Decided == nil || v.Decided.Scope != scopeSession {
@@ -139,7 +139,7 @@ func (r *Run) approves(q effect.Request, result effect.Result, x *journal.Record
 	}
 }
 
-// preparedAs is the key of the call that a record says was prepared; "" when it says no such thing.
+// preparedAs returns the key of the call that a record prepared, or "".
 func preparedAs(x *journal.Record) string {
 	var prepare effect.AppPrepare
 	if x.Q != string(effect.KindAppPrepare) || json.Unmarshal(x.R, &prepare) != nil {
@@ -148,8 +148,7 @@ func preparedAs(x *journal.Record) string {
 	return prepare.CallID
 }
 
-// calls says whether a call of a tool is under way: what those who perform it know of it no snapshot
-// has.
+// calls reports whether a tool call is running: no snapshot contains the performer's state.
 func (r *Run) calls() bool {
 	for of := range r.openers {
 		if of.family != effect.KindMCPOpen.Family() {

@@ -16,8 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// decided does what is decided about an effect of which it is not known whether it was done: it
-// is made again when known is false.
+// decided applies the decision about an effect with an unknown outcome. If known is false, the
+// effect is performed again.
 func (w *world) decided(ctx context.Context, f *flight, q effect.Request) (known bool, result effect.Result, err error) {
 	x, result, err := w.decide(ctx, f, q)
 	if x == nil || !x.again() {
@@ -28,9 +28,9 @@ func (w *world) decided(ctx context.Context, f *flight, q effect.Request) (known
 	return err != nil, nil, err
 }
 
-// onceMore tells of a further attempt of an effect, which is about to be made.
+// onceMore announces a further attempt of an effect.
 func (w *world) onceMore(ctx context.Context, f *flight, q effect.Request, x *resolution) error {
-	if err := w.wait(ctx, f, q); err != nil { // nobody waits for it any more
+	if err := w.wait(ctx, f, q); err != nil { // the program no longer waits for it
 		return err
 	}
 	f.tries++
@@ -48,8 +48,8 @@ func (w *world) onceMore(ctx context.Context, f *flight, q effect.Request, x *re
 	return err
 }
 
-// wait waits until the time of the attempts of an effect before is over: who began it may yet send
-// it, unless that process is known to be gone.
+// wait waits for the deadline of the earlier attempts of an effect, which an earlier process may
+// still send, unless that process is known to have exited.
 func (w *world) wait(ctx context.Context, f *flight, q effect.Request) error {
 	left := f.until - w.run.c.Writer.Time()
 	if w.run.c.Alone || left <= 0 {
@@ -68,7 +68,7 @@ func (w *world) wait(ctx context.Context, f *flight, q effect.Request) error {
 	}
 }
 
-// until is when the time of an effect of class once is over that is begun now; 0 when it has none.
+// until returns the deadline of an effect of class once that begins now, or 0.
 func (r *Run) until(q effect.Request) int64 {
 	if effect.ClassOf(q) != effect.ClassOnce {
 		return 0
@@ -90,10 +90,10 @@ func (r *Run) until(q effect.Request) int64 {
 	return r.c.Writer.Time() + ms
 }
 
-// resolution is what was decided about such an effect, and by whom.
+// resolution is the decision about such an effect, and who made it.
 type resolution struct {
 	answer string // "" for none
-	why    string // there is none, or why it is not taken
+	why    string // why there is none, or why it is not accepted
 	by     string // effect.ByRules, …
 	name   string
 	ms     int64
@@ -101,12 +101,12 @@ type resolution struct {
 
 func (x *resolution) again() bool { return x.answer == policyRetry }
 
-// done says whether it has said that the effect was done.
+// done reports whether the decision is that the effect was done.
 func (x *resolution) done() bool {
 	return x != nil && x.why == "" && isResolution(x.answer) && strings.HasPrefix(x.answer, "done")
 }
 
-// record is the resolution as the journal has it.
+// record returns the resolution in the form of the journal.
 func (x *resolution) record(r *Run) *journal.Resolved {
 	if x == nil {
 		return nil
@@ -121,18 +121,18 @@ func (x *resolution) record(r *Run) *journal.Resolved {
 	return &journal.Resolved{Answer: text(x.answer), Error: text(x.why), By: x.by, Name: x.name, MS: x.ms}
 }
 
-// resolutionOf reads what record has written.
+// resolutionOf parses the output of record.
 func (r *Run) resolutionOf(x *journal.Resolved) *resolution {
 	text := func(b json.RawMessage) (s string) {
 		if b != nil {
-			_ = json.Unmarshal(secret.RestoreJSON(b, r.c.Secret), &s) // as it was written
+			_ = json.Unmarshal(secret.RestoreJSON(b, r.c.Secret), &s) // written by record
 		}
 		return s
 	}
 	return &resolution{text(x.Answer), text(x.Error), x.By, x.Name, x.MS}
 }
 
-// resolved tells the ledgers what was decided about an effect.
+// resolved passes the decision about an effect to the ledgers.
 func (r *Run) resolved(e int64, kind effect.Kind, request json.RawMessage, x *resolution) error {
 	asked, err := r.inquiry(e, kind, request)
 	if err != nil {
@@ -147,12 +147,12 @@ func (r *Run) resolved(e int64, kind effect.Kind, request json.RawMessage, x *re
 	return decider{r}.Decided(d)
 }
 
-// inquiry is what is asked about such an effect.
+// inquiry returns the question about such an effect.
 func (r *Run) inquiry(e int64, kind effect.Kind, request json.RawMessage) (json.RawMessage, error) {
 	return jsonwrite.Encode(map[string]any{"effect": e, "kind": kind, "request": request, "key": r.key(e)})
 }
 
-// resolvedBefore tells the ledgers again what processes before have decided about effects.
+// resolvedBefore passes the decisions of earlier processes to the ledgers again.
 func (r *Run) resolvedBefore() error {
 	for _, x := range r.past.resolved {
 		e := x.E
@@ -161,7 +161,7 @@ func (r *Run) resolvedBefore() error {
 		}
 		k := r.past.effects[e]
 		if k == nil || k.begin == nil {
-			continue // it began before what is known of the past
+			continue // it began before the available history
 		}
 		request := json.RawMessage("{}")
 		if k.begin.R != nil {
@@ -174,11 +174,11 @@ func (r *Run) resolvedBefore() error {
 	return nil
 }
 
-// unknownSection is where the manifest says what becomes of such effects.
+// unknownSection is the section of the manifest with the policies for such effects.
 const unknownSection = "[run.unknown]"
 
-// decide finds what becomes of an effect of which it is not known whether it was done, by its
-// policy or by asking. It gives nil when nobody has decided, as the run is left.
+// decide decides about an effect with an unknown outcome, by its policy or by asking. It returns
+// nil without a decision, if the run is being suspended.
 func (w *world) decide(ctx context.Context, f *flight, q effect.Request) (x *resolution, result effect.Result, err error) {
 	x = &resolution{answer: f.policy, by: effect.ByRules, name: f.rule}
 	if x.answer == "" {
@@ -203,7 +203,7 @@ func (w *world) decide(ctx context.Context, f *flight, q effect.Request) (x *res
 	return w.inquire(ctx, f, q)
 }
 
-// inquire asks what became of an effect.
+// inquire asks about the outcome of an effect.
 func (w *world) inquire(ctx context.Context, f *flight, q effect.Request) (*resolution, effect.Result, error) {
 	s, can := w.next.(effect.Starter)
 	if !can {
@@ -250,7 +250,7 @@ func (w *world) inquire(ctx context.Context, f *flight, q effect.Request) (*reso
 	}
 }
 
-// refused is that nobody has said what became of the effect: it counts as failed.
+// refused records that no decision was made: the effect counts as failed.
 func (x *resolution) refused(err error) {
 	x.why, x.by = err.Error(), effect.ByNobody
 	if e := programError(err); e != nil {
@@ -263,7 +263,7 @@ func (x *resolution) refused(err error) {
 	}
 }
 
-// answeredUnknown does what was answered.
+// answeredUnknown applies an answer.
 func (w *world) answeredUnknown(f *flight, q effect.Request, a *effect.Answer, x *resolution) (*resolution, effect.Result, error) {
 	x.by, x.name = a.By, a.Name
 	var text string
@@ -290,8 +290,7 @@ func (w *world) answeredUnknown(f *flight, q effect.Request, a *effect.Answer, x
 	return x, nil, unknownError(f, q)
 }
 
-// unknownError is what the program gets of an effect of which it is not known whether it was
-// done.
+// unknownError returns the program's error for an effect with an unknown outcome.
 func unknownError(f *flight, q effect.Request) error {
 	kind, what, reason := "FsError", "the change of a file", ""
 	switch q := q.(type) {
@@ -316,5 +315,5 @@ func unknownError(f *flight, q effect.Request) error {
 	return e
 }
 
-// can says whether somebody can be asked who is not there now.
+// can reports whether an absent person can be asked.
 func (a Asking) can() bool { return a.Park || a.Wait || a.Here }

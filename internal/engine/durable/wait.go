@@ -11,20 +11,20 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// Asking says what becomes of a question that nobody answers.
+// Asking says what happens to a question without an answer.
 type Asking struct {
-	Park bool // it waits; and when the run waits for nothing else, it is parked
-	Wait bool // it waits, and the run stays
-	Here bool // somebody is asked by whoever runs the run
+	Park bool // it waits; if the run waits for nothing else, the run is parked
+	Wait bool // it waits, and the run stays in memory
+	Here bool // it can be asked in this process
 }
 
 const (
-	lookEvery   = 100 * time.Millisecond // for answers that other processes give
-	parkAfter   = time.Second            // of waiting for nothing but answers and times
-	parkNotNear = 10_000                 // ms: a timer that is due sooner is waited for
+	lookEvery   = 100 * time.Millisecond // polling interval for answers of other processes
+	parkAfter   = time.Second            // time without any other work before the run is parked
+	parkNotNear = 10_000                 // ms: a timer that expires sooner is waited for
 )
 
-// Parked is why a run is suspended that waits for answers and times alone.
+// Parked is the reason for the suspension of a run that only waits for answers and times.
 type Parked struct {
 	Questions []Question
 	Timers    []journal.Wait
@@ -43,20 +43,20 @@ func (e *Parked) waits() []journal.Wait {
 	return all
 }
 
-// idleness is what the run waits for.
+// idleness tracks what the run waits for.
 type idleness struct {
 	run *Run
 
 	mu        sync.Mutex
-	under     map[int64]effect.Request // effects under way
+	under     map[int64]effect.Request // running effects
 	due       map[int64]int64          // of timers
 	questions map[int64]*asked
-	open      map[int64]int // what hosts have asked and is not answered, by exchange
-	still     bool          // no task can go on
+	open      map[int64]int // number of unanswered requests of hosts, by exchange
+	still     bool          // no task can continue
 	moves     int64
-	resumed   int64            // moves when the past was over; what has not moved since has nothing new
-	answered  map[int64]string // questions that others have answered
-	taken     []string         // those whose answers are among the records
+	resumed   int64            // moves at the end of the replay; if unchanged, nothing is new
+	answered  map[int64]string // questions answered elsewhere
+	taken     []string         // questions whose answers are among the records
 	looking   bool
 }
 
@@ -64,7 +64,7 @@ func (i *idleness) init(r *Run) {
 	*i = idleness{run: r, under: map[int64]effect.Request{}, due: map[int64]int64{}, questions: map[int64]*asked{}, open: map[int64]int{}, answered: map[int64]string{}}
 }
 
-// began and ended follow what is under way.
+// began and ended track the running effects.
 func (i *idleness) began(f *flight, q effect.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -79,14 +79,14 @@ func (i *idleness) began(f *flight, q effect.Request) {
 	}
 }
 
-// caughtUp is told that the past is over.
+// caughtUp is called at the end of the replay.
 func (i *idleness) caughtUp() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.resumed = i.moves
 }
 
-// instead has an effect under way wait for what became of another one, f, until back is called.
+// instead makes a running effect wait for the outcome of another one, f, until back is called.
 func (i *idleness) instead(about, f *flight, open effect.Request) (back func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -105,7 +105,7 @@ func (i *idleness) instead(about, f *flight, open effect.Request) (back func()) 
 	}
 }
 
-// stands is told that the run itself waits for what became of an effect.
+// stands records that the run itself waits for the outcome of an effect.
 func (i *idleness) stands(f *flight, q effect.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -133,7 +133,7 @@ func (i *idleness) ended(e int64, q effect.Request, result effect.Result, err er
 	}
 }
 
-// Waits is told that no task can go on.
+// Waits is called when no task can continue.
 func (r recorder) Waits() {
 	_ = r.flush(journal.Written) // an error suspends the run
 	r.out.noteLater(r.Run)
@@ -144,7 +144,7 @@ func (r recorder) Waits() {
 	i.consider()
 }
 
-// consider has the run parked when it is seen to wait for nothing else. The caller holds mu.
+// consider parks the run if it waits for nothing else. The caller must hold mu.
 func (i *idleness) consider() {
 	if !i.still || !i.run.c.Asking.Park || !i.parkable() {
 		return
@@ -163,7 +163,7 @@ func (i *idleness) consider() {
 	})
 }
 
-// asked is what hosts have asked and is not answered, by exchange.
+// asked returns the number of unanswered requests of hosts, by exchange.
 func (i *idleness) asked() map[int64]int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -176,8 +176,8 @@ func (i *idleness) asked() map[int64]int {
 	return all
 }
 
-// parkable says whether everything under way waits for an answer that nobody here gives, or for
-// a time that is far.
+// parkable reports whether every running effect waits for an answer that this process cannot get,
+// or for a distant time.
 func (i *idleness) parkable() bool {
 	if len(i.under) == 0 {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Layer is the run's way to the world.
+// Layer returns the layer through which the run performs effects.
 func (r *Run) Layer(next effect.Performer) effect.Performer {
 	r.print = func(q *effect.Emit, n int64) error {
 		_, err := next.Perform(effect.WithOutput(context.Background(), n), q)
@@ -27,7 +27,7 @@ type world struct {
 	next effect.Performer
 }
 
-// Perform performs an effect once everything that it may depend on is in the journal.
+// Perform performs an effect after everything that it may depend on is in the journal.
 func (w *world) Perform(ctx context.Context, q effect.Request) (effect.Result, error) {
 	if effect.IsAside(ctx) {
 		return w.next.Perform(ctx, q)
@@ -98,20 +98,20 @@ func (w *world) Start(ctx context.Context, q effect.Request, done func(effect.Re
 	return s.Start(ctx, real, done)
 }
 
-// show puts something out.
+// show puts out a line.
 func (w *world) show(ctx context.Context, channel string, payload []byte, q effect.Request) error {
 	err := w.run.out.show(w.run, channel, payload, func(n int64) error {
 		_, err := w.next.Perform(effect.WithOutput(ctx, n), q)
 		return err
 	})
-	if err != nil { // the program cannot help it: the run is gone on with when it can be
+	if err != nil { // the program cannot handle it: the run is suspended
 		w.run.Suspend(err)
 		return vm.ErrSuspended
 	}
 	return nil
 }
 
-// leave has everything written that an effect may depend on, as far as it leaves the machine.
+// leave writes everything that an effect may depend on, if the effect leaves the machine.
 func (w *world) leave(ctx context.Context, q effect.Request) error {
 	level := journal.Written
 	switch effect.ClassOf(q) {
@@ -141,7 +141,7 @@ func (w *world) leave(ctx context.Context, q effect.Request) error {
 	return blocked(ctx)
 }
 
-// keyed gives an effect's key to whoever performs it.
+// keyed passes an effect's key to its performer.
 func (w *world) keyed(ctx context.Context, f *flight, q effect.Request) context.Context {
 	row := effect.Of(q.Kind())
 	if f == nil || !row.Keyed && !(row.By == effect.Stores && effect.ClassOf(q) == effect.ClassSettled) {
@@ -150,9 +150,9 @@ func (w *world) keyed(ctx context.Context, f *flight, q effect.Request) context.
 	return effect.WithKey(ctx, w.run.key(f.e))
 }
 
-// real is a request as its performer knows it: with the number that it has given, and with what
-// is left of a time. nil when what it is about has ended with the process before; then it gives
-// what the program gets.
+// real returns a request in its performer's form: with the number that the performer has assigned,
+// and the rest of a duration. It returns nil if the object has ended with an earlier process,
+// together with the program's result.
 func (w *world) real(ctx context.Context, q effect.Request, f *flight) (effect.Request, effect.Result, error) {
 	if s, ok := q.(*effect.Sleep); ok && f != nil && f.again {
 		return &effect.Sleep{Milliseconds: max(f.due-w.run.c.Writer.Time(), 0)}, nil, nil
@@ -178,7 +178,7 @@ func (w *world) real(ctx context.Context, q effect.Request, f *flight) (effect.R
 	return real, nil, nil
 }
 
-// came gives what was opened the number of the effect that did, and the time of the run.
+// came replaces the number and the time in a result by those of the run.
 func (w *world) came(q effect.Request, f *flight, result effect.Result, err error) (effect.Result, error) {
 	if now, ok := result.(*effect.Time); ok && err == nil {
 		return w.run.clock.read(w.run, now), nil
@@ -191,7 +191,7 @@ func (w *world) came(q effect.Request, f *flight, result effect.Result, err erro
 	return result, err
 }
 
-// ended is what the program gets of something that has ended with the process before.
+// ended returns the program's result for an object that has ended with an earlier process.
 func ended(q effect.Request) (effect.Result, error) {
 	const was = "the run was interrupted while it was under way"
 	switch q.Kind() {
@@ -205,7 +205,7 @@ func ended(q effect.Request) (effect.Result, error) {
 	return nil, nil
 }
 
-// isApproval reports whether a reply may let a host do something.
+// isApproval reports whether a reply may allow a host an action.
 func isApproval(q *effect.ExchangeReply) bool {
 	return hostmsg.Of(q.InReplyTo).Form == hostmsg.YesNo
 }

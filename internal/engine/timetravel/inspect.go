@@ -1,8 +1,8 @@
-// Package timetravel looks into recorded runs: which effects a run made, from where, and what its
-// variables held then (spec/26-durable.md); its API promises nothing.
+// Package timetravel inspects recorded runs: which effects a run performed, from where, and the
+// values of its variables at that time (spec/26-durable.md); its API promises nothing.
 //
-// A recording is played once, from its tape, without the world: what it gives is noted effect by
-// effect. With that the run can be stopped at any effect or line, and be gone back to.
+// A recording is played once from its tape, without performing effects, and each effect is noted.
+// After that the run can be stopped at any effect or line, also at an earlier one.
 package timetravel
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// What is known of an effect. Those that the run waits for are pending.
+// The status of an effect. Effects that the run waits for are pending.
 const (
 	Done    = "done"
 	None    = "none"
@@ -26,21 +26,21 @@ const (
 	Pending = "pending"
 )
 
-// Effect is one that a run has made.
+// Effect is an effect of a run.
 type Effect struct {
 	N       int64           `json:"effect"`
 	Task    int64           `json:"task"` // from 1, which is main
 	Kind    string          `json:"kind"`
 	Status  string          `json:"status"`
 	At      string          `json:"at"`           // FILE:LINE:COLUMN, the innermost in the program's own files
-	Of      int64           `json:"of,omitempty"` // the effect that opened what this one is about
+	Of      int64           `json:"of,omitempty"` // the effect that opened its object
 	Request json.RawMessage `json:"request"`
-	Result  json.RawMessage `json:"result"`          // null where it gives nothing
-	Error   *tape.Failure   `json:"error,omitempty"` // how it failed
-	Frames  []Frame         `json:"frames,omitzero"` // of an effect that was asked for
+	Result  json.RawMessage `json:"result"`          // null without a result
+	Error   *tape.Failure   `json:"error,omitempty"` // its error
+	Frames  []Frame         `json:"frames,omitzero"` // of an effect that was requested by number
 }
 
-// Frame is a call under way. The innermost comes first.
+// Frame is a running call. The innermost comes first.
 type Frame struct {
 	Function string `json:"function"`
 	At       string `json:"at"`
@@ -52,13 +52,13 @@ type Frame struct {
 // Locals are variables in the order of their declaration.
 type Locals []Variable
 
-// Variable is one with its value, as JSON: its text where a value has no form in JSON.
+// Variable is a variable with its value as JSON, or as text if the value has no JSON form.
 type Variable struct {
 	Name  string
 	Value json.RawMessage
 }
 
-// MarshalJSON makes an object of them.
+// MarshalJSON returns an object of the variables.
 func (all Locals) MarshalJSON() ([]byte, error) {
 	out := []byte{'{'}
 	for i, v := range all {
@@ -78,13 +78,13 @@ func (all Locals) MarshalJSON() ([]byte, error) {
 type Source struct {
 	program *ir.Program
 	tape    *tape.Tape
-	under   map[int64]string // what is known of effects that began and did not end
+	under   map[int64]string // status of the effects that began and did not end
 	environ []string
 }
 
-// Run is the run in a directory, which may be in progress. Environ ("NAME=value") has the secrets
-// that its record leaves out; one that is not set stands as its mark. The error is
-// journal.ErrNoRun, a *journal.Damaged, a *journal.Newer, or one of the files.
+// Run returns the run in a directory, which may be running. Environ ("NAME=value") contains the
+// secrets that its record omits; a missing one is shown as its mark. The error is journal.ErrNoRun,
+// a *journal.Damaged, a *journal.Newer, or one of the files.
 func Run(dir string, environ []string) (*Source, error) {
 	kept, err := durable.Open(dir)
 	if err == nil {
@@ -112,7 +112,7 @@ func Run(dir string, environ []string) (*Source, error) {
 	return s, nil
 }
 
-// underWay is what is known of an effect of a class that began.
+// underWay returns the status of an effect of a class that began.
 func underWay(class string) string {
 	switch class {
 	case effect.ClassWaits.String(), effect.ClassKept.String():
@@ -121,8 +121,8 @@ func underWay(class string) string {
 	return Unknown
 }
 
-// Tape is the run on a tape, of a compiled program. The error is a *tape.Mistake where the tape is
-// at fault, or says what is wrong with the program.
+// Tape returns the run on a tape, of a compiled program. The error is a *tape.Mistake for an
+// invalid tape, or says what is wrong with the program.
 func Tape(text io.Reader, program []byte, environ []string) (*Source, error) {
 	p, err := ir.Decode(program)
 	if err == nil {
@@ -138,7 +138,7 @@ func Tape(text io.Reader, program []byte, environ []string) (*Source, error) {
 	return &Source{program: p, tape: t, under: map[int64]string{}, environ: environ}, nil
 }
 
-// Text is a source file of the program, by its name; ok is false when there is none.
+// Text returns a source file of the program by name; ok is false if there is none.
 func (s *Source) Text(file string) (text string, ok bool) {
 	for _, f := range s.program.Files {
 		if f.Name == file {
@@ -148,7 +148,7 @@ func (s *Source) Text(file string) (text string, ok bool) {
 	return "", false
 }
 
-// Name is that of the program's main file.
+// Name returns the name of the program's main file.
 func (s *Source) Name() string {
 	if s.program.Entry < 0 {
 		return s.program.Name
@@ -156,7 +156,7 @@ func (s *Source) Name() string {
 	return s.program.Files[s.program.Functions[s.program.Entry].File].Name
 }
 
-// Kept is the last effect up to n that stands in journals; n where there is none.
+// Kept returns the last effect up to n that journals contain, or n if there is none.
 func (r *Recording) Kept(n int64) int64 {
 	for i := len(r.Effects) - 1; i >= 0; i-- {
 		if x := &r.Effects[i]; x.N <= n && tape.Recorded(effect.Kind(x.Kind)) {

@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// log is what a run got, in the order in which it did: enough to play it again.
+// log contains the results of a run in order: enough to replay it.
 type log struct {
 	effects  []noted // by their numbers less 1
 	looked   map[vm.Moment]bool
@@ -14,22 +14,22 @@ type log struct {
 
 // noted is what is known of an effect.
 type noted struct {
-	entry   *tape.Entry // what it gave; nil where that is not recorded
+	entry   *tape.Entry // its result; nil if it is not recorded
 	parked  bool        // the program waited for it
-	waited  bool        // it could not be made at once
+	waited  bool        // it could not be performed at once
 	endedBy error       // the end of the run's context has ended it
 }
 
-// arrival is something for which the run waited.
+// arrival is an event that the run waited for.
 type arrival struct {
 	e   int64 // 0 for the end of the run's context
 	err error
-	at  *vm.Moment // in the midst of a turn; nil when nothing else could go on
+	at  *vm.Moment // in the middle of a turn; nil if no task could continue
 }
 
 func newLog() log { return log{looked: map[vm.Moment]bool{}} }
 
-// of is what is known of an effect.
+// of returns what is known of an effect.
 func (l *log) of(e int64) *noted {
 	for int64(len(l.effects)) < e {
 		l.effects = append(l.effects, noted{})
@@ -39,7 +39,7 @@ func (l *log) of(e int64) *noted {
 
 func (l *log) came(x arrival) { l.arrivals = append(l.arrivals, x) }
 
-// ended notes what an effect gave.
+// ended notes the result of an effect.
 func (l *log) ended(x tape.Entry, at *vm.Moment) {
 	n := l.of(x.E)
 	n.entry = &x

@@ -25,13 +25,13 @@ type Recording struct {
 	Effects []Effect // the first is number 1
 	log     log
 	clean   func([]byte) []byte
-	config  vm.Config // for playing it again
+	config  vm.Config // for replaying it
 	cutOff  bool      // the recording has no end
-	seen    int64     // the effect whose frames are wanted; 0 for none
+	seen    int64     // the effect whose frames are requested; 0 for none
 }
 
-// Play plays the run. With at, which is no more than needed for that, it is played up to the end
-// of effect at, whose frames are noted. After a *tape.DivergedError the recording has what came before.
+// Play plays the run. With at, it is played only up to the end of effect at, whose frames are
+// noted. After a *tape.DivergedError the recording contains what came before.
 func (s *Source) Play(ctx context.Context, at int64) (*Recording, error) {
 	r := &Recording{Source: s, seen: at, log: newLog()}
 	world, given, err := s.world(r)
@@ -61,7 +61,7 @@ func (s *Source) Play(ctx context.Context, at int64) (*Recording, error) {
 	return r, first.diverged(err)
 }
 
-// world performs what follows from the run itself, and keeps the secrets.
+// world returns a runtime for what depends only on the run, and stores the secrets.
 func (s *Source) world(r *Recording) (*runtime.Runtime, *tape.Tape, error) {
 	secrets := tape.NewSecrets(s.environ)
 	given, err := s.tape.Restored(secrets.Value)
@@ -79,7 +79,7 @@ func (s *Source) world(r *Recording) (*runtime.Runtime, *tape.Tape, error) {
 		c.Session.Cwd, c.Session.Metadata, c.Session.Render = x.Cwd, x.Metadata, x.Render
 	}
 	if h.Seed != "" {
-		seed, err := strconv.ParseInt(h.Seed, 10, 64) // it was read when the tape was
+		seed, err := strconv.ParseInt(h.Seed, 10, 64) // validated when the tape was read
 		if err != nil {
 			return nil, nil, err
 		}
@@ -93,20 +93,19 @@ func (s *Source) world(r *Recording) (*runtime.Runtime, *tape.Tape, error) {
 	return world, given, nil
 }
 
-// first is the run while it is played for the first time: its Past, which is that on
-// the tape up to the end of the tape.
+// first is the first playing of the run: its Past, which is the tape's up to its end.
 type first struct {
 	ctx   context.Context
 	r     *Recording
 	past  *tape.Player
 	given *tape.Tape
-	at    map[int64]int // by an effect's number its place among the recording's
+	at    map[int64]int // index in the recording by effect number
 	over  bool          // no more is noted
-	lost  string        // where an effect was made that is not on the tape
-	end   error         // why it has ended, if that was before the program did
+	lost  string        // position of an effect that is not on the tape
+	end   error         // why playing has ended, if the program has not
 }
 
-// diverged is why the run could not be played to its end.
+// diverged returns why the run could not be played to its end.
 func (f *first) diverged(err error) error {
 	if f.end != nil {
 		err = f.end
@@ -118,7 +117,7 @@ func (f *first) diverged(err error) error {
 		return err
 	}
 	if err == nil || errors.As(err, &failed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return nil // so it ended
+		return nil // the run ended this way
 	}
 	d, ok := err.(*tape.DivergedError)
 	if !ok {
@@ -131,13 +130,13 @@ func (f *first) diverged(err error) error {
 	return d
 }
 
-// stop has no more be noted.
+// stop ends the noting.
 func (f *first) stop(why error) { f.over, f.end = true, why }
 
-// errStopped ends a run that is not looked at any more.
+// errStopped ends a run whose rest is not needed.
 var errStopped = vm.ErrSuspended
 
-// Perform gives what an effect gave that does not wait.
+// Perform returns the result of an effect that does not wait.
 func (f *first) Perform(e int64, q effect.Request) (result effect.Result, known bool, err error) {
 	if f.over {
 		return nil, true, errStopped
@@ -152,8 +151,8 @@ func (f *first) Perform(e int64, q effect.Request) (result effect.Result, known 
 	return result, known, err
 }
 
-// missing says whether an effect is not on the tape: then it is the end of what is recorded, or
-// another one than was made.
+// missing reports whether an effect is not on the tape: then the recording has ended, or the
+// program behaves differently.
 func (f *first) missing(e int64, err error) bool {
 	missing, ok := errors.AsType[*tape.DivergedError](err)
 	if !ok {
@@ -172,7 +171,7 @@ func (f *first) missing(e int64, err error) bool {
 	return true
 }
 
-// drop forgets an effect that the recorded run has not made.
+// drop removes an effect that the recorded run has not performed.
 func (f *first) drop(e int64) {
 	if n := len(f.r.Effects); n > 0 && f.r.Effects[n-1].N == e {
 		f.lost = f.r.Effects[n-1].At
@@ -180,7 +179,7 @@ func (f *first) drop(e int64) {
 	}
 }
 
-// Begin finds what an effect gave for which the program waits.
+// Begin finds the result of an effect for which the program waits.
 func (f *first) Begin(e int64, q effect.Request) (vm.Standing, error) {
 	if f.over {
 		return vm.Unrecorded, errStopped
@@ -198,7 +197,7 @@ func (f *first) Begin(e int64, q effect.Request) (vm.Standing, error) {
 	return standing, err
 }
 
-// Next gives what came next.
+// Next returns the next event.
 func (f *first) Next() (x vm.Event, ok bool) {
 	if f.over {
 		return vm.Event{}, false
@@ -213,8 +212,8 @@ func (f *first) Next() (x vm.Event, ok bool) {
 	return x, ok
 }
 
-// At gives what came at a moment. A run that was cut off while it computed is ended once nothing
-// more is recorded of it: it may compute without end.
+// At returns the event at a moment. A run that was interrupted while it computed is stopped when
+// nothing more is recorded, because it may compute endlessly.
 func (f *first) At(at vm.Moment) (x vm.Event, ok bool) {
 	if f.over {
 		return vm.Event{}, false
@@ -229,7 +228,7 @@ func (f *first) At(at vm.Moment) (x vm.Event, ok bool) {
 	return x, ok
 }
 
-// unused says that the tape has more than the run has made.
+// unused returns an error if the tape contains more than the run has performed.
 func (f *first) unused() error {
 	kinds, n := f.past.Unused()
 	if n == 0 {
@@ -238,7 +237,7 @@ func (f *first) unused() error {
 	return fmt.Errorf("the run waits, and has not made %d of its recorded effects: %s", n, strings.Join(kinds, ", "))
 }
 
-// Looked says whether a look at the memory in use found too much.
+// Looked reports whether a check of the memory in use exceeded the limit.
 func (f *first) Looked(at vm.Moment) bool {
 	found := !f.over && f.past.Looked(at)
 	if found {
@@ -247,16 +246,16 @@ func (f *first) Looked(at vm.Moment) bool {
 	return found
 }
 
-// Over is false: what is not recorded is not to be had elsewhere.
+// Over returns false: an effect that is not recorded is never performed.
 func (f *first) Over() bool { return false }
 
-// Again has nothing to begin.
+// Again returns nil: nothing is begun again.
 func (f *first) Again() []int64 { return nil }
 
-// noting is the first run's Journal, which notes what the past gives.
+// noting is the first playing's Journal, which notes the recorded results.
 type noting struct{ *first }
 
-// Makes notes an effect, and where it is made.
+// Makes notes an effect and its position.
 func (f noting) Makes(e int64, q effect.Request, at vm.Scene) {
 	if f.over {
 		return
@@ -266,7 +265,7 @@ func (f noting) Makes(e int64, q effect.Request, at vm.Scene) {
 		x.Status = status
 	}
 	if n, ok := q.(effect.Numbered); ok {
-		x.Of = *n.Number() // the effect's number: what is played gives it
+		x.Of = *n.Number() // the effect's number: replaying returns it
 	}
 	if text, err := tape.Request(q); err == nil {
 		x.Request = f.r.clean(text)
@@ -281,14 +280,14 @@ func (f noting) Makes(e int64, q effect.Request, at vm.Scene) {
 }
 
 func jsonText(s string) json.RawMessage {
-	text, _ := json.Marshal(s) // a string always has a form
+	text, _ := json.Marshal(s) // a string can always be encoded
 	return text
 }
 
-// Began has been told by Makes.
+// Began does nothing: Makes has noted the effect.
 func (f noting) Began(int64, int64, effect.Request) {}
 
-// Ended notes what an effect gave.
+// Ended notes the result of an effect.
 func (f noting) Ended(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) {
 	i, ok := f.at[e]
 	if f.over || !ok || i >= len(f.r.Effects) || f.r.Effects[i].N != e {
@@ -315,7 +314,7 @@ func (f noting) Ended(e int64, q effect.Request, result effect.Result, err error
 	}
 }
 
-// cleaned is a failure without secrets.
+// cleaned returns a failure without secrets.
 func (f *first) cleaned(x *tape.Failure) *tape.Failure {
 	out := &tape.Failure{}
 	text, err := json.Marshal(x)
@@ -325,7 +324,7 @@ func (f *first) cleaned(x *tape.Failure) *tape.Failure {
 	return &tape.Failure{Kind: x.Kind}
 }
 
-// linesOf are what a host said, as an array of messages.
+// linesOf returns the lines of a host as an array of messages.
 func linesOf(lines []string) json.RawMessage {
 	out := []byte{'['}
 	for i, line := range lines {
@@ -341,7 +340,7 @@ func linesOf(lines []string) json.RawMessage {
 	return append(out, ']')
 }
 
-// statusOf is what is known of an effect that has ended.
+// statusOf returns the status of an effect that has ended.
 func statusOf(err error) string {
 	if err == nil {
 		return Done
@@ -352,18 +351,18 @@ func statusOf(err error) string {
 	return Unknown
 }
 
-// Waited notes that an effect could not be made at once.
+// Waited notes that an effect could not be performed at once.
 func (f noting) Waited(e int64, _ effect.Request, _ vm.Moment) {
 	if !f.over {
 		f.r.log.of(e).waited = true
 	}
 }
 
-// Looked, Over and Waits: the past has said so.
+// Looked does nothing: the past contains it.
 func (f noting) Looked(vm.Moment) {}
 
-// Over as Looked.
+// Over does nothing.
 func (f noting) Over(error, *vm.Moment) {}
 
-// Waits as Looked.
+// Waits does nothing.
 func (f noting) Waits() {}

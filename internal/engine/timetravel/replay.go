@@ -7,20 +7,20 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// again is a run that is played from a log: its Past and, as seeing, its Journal.
+// again is a run that is replayed from a log: its Past and, as seeing, its Journal.
 type again struct {
 	log      *log
-	cursor   int // of the log's arrivals: those before it have come
+	cursor   int // number of the log's arrivals so far
 	effects  int64
 	lines    int64
-	leaving  bool  // the run is to end
-	recorded int64 // how many effects the recording has, if it was cut off; else 0
-	idle     int   // how often the run was polled after the last of them
-	// sees is told of each effect and line, and says whether the run goes on.
+	leaving  bool  // the run must end
+	recorded int64 // number of recorded effects of an interrupted run, otherwise 0
+	idle     int   // number of polls after the last one
+	// sees receives each effect and line, and returns whether the run continues.
 	sees func(e int64, at vm.Scene) bool
 }
 
-// outcome is what an effect gave.
+// outcome returns the result of an effect.
 func (a *again) outcome(e int64) (effect.Result, error, bool) {
 	n := a.log.of(e)
 	switch {
@@ -36,7 +36,7 @@ func (a *again) outcome(e int64) (effect.Result, error, bool) {
 	return result, err, true
 }
 
-// Perform gives what an effect gave that does not wait.
+// Perform returns the result of an effect that does not wait.
 func (a *again) Perform(e int64, _ effect.Request) (effect.Result, bool, error) {
 	switch {
 	case a.leaving:
@@ -45,13 +45,13 @@ func (a *again) Perform(e int64, _ effect.Request) (effect.Result, bool, error) 
 		return nil, true, effect.ErrWaits
 	}
 	result, err, known := a.outcome(e)
-	if !known { // here the recording ends
+	if !known { // the recording ends here
 		return nil, true, errStopped
 	}
 	return result, true, err
 }
 
-// Begin says whether what an effect gave will come.
+// Begin reports whether the result of an effect will arrive.
 func (a *again) Begin(e int64, _ effect.Request) (vm.Standing, error) {
 	switch {
 	case a.leaving:
@@ -62,7 +62,7 @@ func (a *again) Begin(e int64, _ effect.Request) (vm.Standing, error) {
 	return vm.UnderWay, nil
 }
 
-// Next gives what came next, when nothing else could go on.
+// Next returns the next event when no task can continue.
 func (a *again) Next() (vm.Event, bool) {
 	if a.leaving || a.cursor == len(a.log.arrivals) || a.log.arrivals[a.cursor].at != nil {
 		a.leaving = true
@@ -71,7 +71,7 @@ func (a *again) Next() (vm.Event, bool) {
 	return a.take(), true
 }
 
-// At gives what came at a moment.
+// At returns the event at a moment.
 func (a *again) At(at vm.Moment) (vm.Event, bool) {
 	if a.leaving {
 		return vm.Event{}, false
@@ -92,8 +92,8 @@ func (a *again) At(at vm.Moment) (vm.Event, bool) {
 	return a.take(), true
 }
 
-// mostIdle is how often a run that was cut off is polled after its last recorded effect before it
-// is taken to compute without end. It is polled after some 50,000 loops or calls.
+// mostIdle is how often an interrupted run is polled after its last recorded effect before it
+// counts as an endless computation. It is polled after some 50,000 loops or calls.
 const mostIdle = 200
 
 func (a *again) take() vm.Event {
@@ -106,19 +106,19 @@ func (a *again) take() vm.Event {
 	return vm.Event{E: x.e, Result: result, Err: err}
 }
 
-// Looked says whether a look at the memory in use found too much.
+// Looked reports whether a check of the memory in use exceeded the limit.
 func (a *again) Looked(at vm.Moment) bool { return a.log.looked[at] }
 
-// Over is false: nothing is to be had beyond the recording.
+// Over returns false: an effect beyond the recording is never performed.
 func (a *again) Over() bool { return false }
 
-// Again has nothing to begin.
+// Again returns nil: nothing is begun again.
 func (a *again) Again() []int64 { return nil }
 
 // seeing is the run's Journal.
 type seeing struct{ *again }
 
-// Makes shows an effect. Those under way in a snapshot have been shown.
+// Makes shows an effect. Running effects of a snapshot were shown before.
 func (a seeing) Makes(e int64, _ effect.Request, at vm.Scene) {
 	if a.leaving || e <= a.effects {
 		return
@@ -137,26 +137,26 @@ func (a seeing) Step(at vm.Scene) bool {
 	return !a.leaving
 }
 
-// Began and the others: the log has it.
+// Began does nothing: the log contains it.
 func (a seeing) Began(int64, int64, effect.Request) {}
 
-// Ended as Began.
+// Ended does nothing.
 func (a seeing) Ended(int64, effect.Request, effect.Result, error, *vm.Moment) {}
 
-// Waited as Began.
+// Waited does nothing.
 func (a seeing) Waited(int64, effect.Request, vm.Moment) {}
 
-// Looked as Began.
+// Looked does nothing.
 func (a seeing) Looked(vm.Moment) {}
 
-// Over as Began.
+// Over does nothing.
 func (a seeing) Over(error, *vm.Moment) {}
 
-// Waits as Began.
+// Waits does nothing.
 func (a seeing) Waits() {}
 
-// nobody performs nothing: a run that is played again has it all from its log.
+// nobody performs no effect: a replayed run receives every result from its log.
 type nobody struct{}
 
-// Perform refuses.
+// Perform fails.
 func (nobody) Perform(context.Context, effect.Request) (effect.Result, error) { return nil, errStopped }

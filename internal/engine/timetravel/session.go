@@ -10,27 +10,27 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Session is a recorded run that is looked at: it stands somewhere, and can go to any effect and
-// any line, also back. It is not safe for concurrent use.
+// Session inspects a recorded run: it is at a position, and can move to any effect and any line,
+// forwards and backwards. It is not safe for concurrent use.
 type Session struct {
 	r     *Recording
-	dir   string // of snapshots, its own
-	snaps []snap // in their order
+	dir   string // its directory of snapshots
+	snaps []snap // in order
 	View
-	run  *again // nil before the first, and when it has ended
+	run  *again // nil before the first, and after the end
 	next func() (View, bool)
 	stop func()
 	want func(e, line int64) bool
 }
 
-// View is where a run stands.
+// View is a position in a run.
 type View struct {
-	Effect  int64 // the effect that it is about to make; 0 at a line, and at the end
-	Effects int64 // how many it has made, with that
-	Lines   int64 // how many lines of the program's own files it has come to
+	Effect  int64 // the effect that it is about to perform; 0 at a line, and at the end
+	Effects int64 // number of effects so far, including that one
+	Lines   int64 // number of lines of the program's own files so far
 	Task    int64
 	Frames  []Frame
-	Ended   bool // it has come to the end of what is recorded
+	Ended   bool // it is at the end of the recording
 }
 
 // snap is a snapshot in a file.
@@ -40,10 +40,10 @@ type snap struct {
 	file           string
 }
 
-// every is after how many effects a snapshot is taken.
+// every is the number of effects between snapshots.
 const every = 1000
 
-// Look begins to look at the run, before its first line.
+// Look begins to inspect the run, before its first line.
 func (r *Recording) Look() (*Session, error) {
 	dir, err := os.MkdirTemp("", "concerto-inspect-")
 	if err != nil {
@@ -58,19 +58,17 @@ func (s *Session) Close() error {
 	return os.RemoveAll(s.dir)
 }
 
-// ToEffect goes to where an effect is about to be made. When there is none of that number it goes
-// to the end.
+// ToEffect moves to the position before an effect, or to the end if there is none with that number.
 func (s *Session) ToEffect(n int64) error {
 	return s.to(n > s.Effects && !s.Ended, func(x snap) bool { return x.effects < n }, func(e, _ int64) bool { return e == n })
 }
 
-// ToLine goes to a line by its number in the order in which the run came to them, from 1, or to
-// the end.
+// ToLine moves to a line by its number in the order of execution, from 1, or to the end.
 func (s *Session) ToLine(n int64) error {
 	return s.to(n > s.Lines && !s.Ended, func(x snap) bool { return x.lines < n }, func(e, line int64) bool { return e == 0 && line == n })
 }
 
-// to goes on to what is wanted, from here where it lies ahead, else from the last snapshot before.
+// to moves to a position: from here if it is ahead, otherwise from the last snapshot before it.
 func (s *Session) to(ahead bool, before func(snap) bool, want func(e, line int64) bool) error {
 	s.want = want
 	from := -1
@@ -105,7 +103,7 @@ func (s *Session) leave() {
 	}
 }
 
-// begin plays the run from a snapshot, from its beginning without one.
+// begin plays the run from a snapshot, or from its beginning.
 func (s *Session) begin(from int) error {
 	a := &again{log: &s.r.log}
 	if s.r.cutOff {
@@ -127,7 +125,7 @@ func (s *Session) begin(from int) error {
 			return yield(View{Effect: e, Effects: a.effects, Lines: a.lines, Task: at.Task(), Frames: framesOf(at, s.r.clean)})
 		}
 		if from < 0 {
-			_, _ = m.Run(context.Background()) // how it ended has been seen when it was played first
+			_, _ = m.Run(context.Background()) // its end was noted when it was played first
 		} else {
 			_, _ = m.Resume(context.Background())
 		}
@@ -135,7 +133,7 @@ func (s *Session) begin(from int) error {
 	return nil
 }
 
-// machine is one at the beginning of the run, or restored from a snapshot.
+// machine returns a VM at the beginning of the run, or restored from a snapshot.
 func (s *Session) machine(c vm.Config, a *again, from int) (*vm.VM, error) {
 	if from < 0 {
 		return vm.New(c)
@@ -149,14 +147,14 @@ func (s *Session) machine(c vm.Config, a *again, from int) (*vm.VM, error) {
 	return vm.Restore(c, data)
 }
 
-// keep takes a snapshot, where it is time for one and one can be taken.
+// keep takes a snapshot if one is due and possible.
 func (s *Session) keep(a *again, m *vm.VM) {
 	if a.leaving || len(s.snaps) > 0 && a.effects < s.snaps[len(s.snaps)-1].effects+every || a.effects < every {
 		return
 	}
 	data, err := m.Snapshot(vm.Snapshot{})
 	if err != nil {
-		return // the next one can be, and without any all takes longer
+		return // try again at the next one; without snapshots moving takes longer
 	}
 	x := snap{a.effects, a.lines, a.cursor, filepath.Join(s.dir, fmt.Sprintf("%d.bin", a.effects))}
 	if os.WriteFile(x.file, data, 0o600) == nil {
@@ -164,5 +162,5 @@ func (s *Session) keep(a *again, m *vm.VM) {
 	}
 }
 
-// Snapshots is how many were taken.
+// Snapshots returns the number of snapshots.
 func (s *Session) Snapshots() int { return len(s.snaps) }

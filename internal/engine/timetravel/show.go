@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// place is FILE:LINE:COLUMN.
+// place returns FILE:LINE:COLUMN.
 func place(p vm.Place) string {
 	if p.File == "" {
 		return ""
@@ -16,7 +16,7 @@ func place(p vm.Place) string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// framesOf are the frames of a scene, without secrets.
+// framesOf returns the frames of a scene, without secrets.
 func framesOf(s vm.Scene, clean func([]byte) []byte) []Frame {
 	frames := s.Frames(false)
 	out := make([]Frame, 0, len(frames))
@@ -30,10 +30,10 @@ func framesOf(s vm.Scene, clean func([]byte) []byte) []Frame {
 	return out
 }
 
-// mostText bounds the text of a variable, in bytes.
+// mostText limits the text of a variable, in bytes.
 const mostText = 64 << 20
 
-// jsonOf is a value as JSON. What cannot be written says why.
+// jsonOf returns a value as JSON, or the reason why it cannot be encoded.
 func jsonOf(v value.Slot) (out json.RawMessage) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// styles are those of a terminal with colours.
+// Styles of a terminal with colours.
 const (
 	plain   = ""
 	strong  = "1"
@@ -28,7 +28,7 @@ type row []piece
 
 func line(style, text string) row { return row{{style, text}} }
 
-// Draw is the screen, as so many lines of at most so many cells.
+// Draw returns the screen as height lines of at most width cells.
 func (b *View) Draw(width, height int) []string {
 	width, height = max(width, 1), max(height, 1)
 	var rows []row
@@ -44,7 +44,7 @@ func (b *View) Draw(width, height int) []string {
 	return out
 }
 
-// title says where the run stands.
+// title returns the line with the position.
 func (b *View) title() string {
 	at := fmt.Sprintf("effect %d of %d", b.s.Effects, len(b.r.Effects))
 	switch {
@@ -59,18 +59,18 @@ func (b *View) title() string {
 	return fmt.Sprintf(" %s  %s  %s", b.Name, b.r.Name(), at)
 }
 
-// bottom is what is asked, or said, or which keys there are.
+// bottom returns the line with the question, the message, or the keys.
 func (b *View) bottom(width int) row {
 	switch {
 	case b.asking != nil:
-		return line(strong, tail(b.asking.prompt+string(b.asking.text)+"▏", width)) // its end is seen
+		return line(strong, tail(b.asking.prompt+string(b.asking.text)+"▏", width)) // show its end
 	case b.message != "":
 		return line(yellow, firstLine(b.message))
 	}
 	return line(faint, "→ ← effect  ↓ ↑ line  g go to  / search  f fork  ? help  q quit")
 }
 
-// tail is as much of a text's end as there is room for.
+// tail returns the end of a text, as much as fits.
 func tail(text string, most int) string {
 	r := []rune(text)
 	for len(r) > 0 && terminal.Width(string(r)) > most {
@@ -84,7 +84,7 @@ func firstLine(text string) string {
 	return first
 }
 
-// leastBeside is from which width on the effects stand beside the source, and not above it.
+// leastBeside is the width from which the effects are next to the source instead of above it.
 const leastBeside = 72
 
 func (b *View) body(width, height int) []row {
@@ -111,7 +111,7 @@ func (b *View) helping() (out []row) {
 	return append(out, nil, line(faint, "  done ✓   did not happen ✗   unknown ?   pending …   any key goes back"))
 }
 
-// fill makes it so many rows.
+// fill adds empty rows up to n.
 func fill(rows []row, n int) []row {
 	for len(rows) < n {
 		rows = append(rows, nil)
@@ -119,12 +119,12 @@ func fill(rows []row, n int) []row {
 	return rows[:max(n, 0)]
 }
 
-// marks are those of what is known of effects.
+// marks maps the status of effects to marks.
 var marks = map[string]piece{
 	timetravel.Done: {green, "✓"}, timetravel.None: {red, "✗"}, timetravel.Unknown: {yellow, "?"}, timetravel.Pending: {yellow, "…"},
 }
 
-// effects are those around where the run stands.
+// effects returns the effects around the position.
 func (b *View) effects(width, height int) (out []row) {
 	all := b.r.Effects
 	if len(all) == 0 {
@@ -158,7 +158,7 @@ func (b *View) effects(width, height int) (out []row) {
 	return out
 }
 
-// brief is what an effect is about, in a few words.
+// brief returns a short text for an effect.
 func brief(x *timetravel.Effect) string {
 	if x.Of > 0 {
 		return fmt.Sprintf("of %d", x.Of)
@@ -169,7 +169,7 @@ func brief(x *timetravel.Effect) string {
 	return ""
 }
 
-// standing is where the run stands: the source, the calls and their variables, and the effect.
+// standing shows the position: the source, the calls and their variables, and the effect.
 func (b *View) standing(width, height int) (out []row) {
 	if len(b.s.Frames) == 0 {
 		if b.s.Ended {
@@ -185,7 +185,7 @@ func (b *View) standing(width, height int) (out []row) {
 	return append(out, info...)
 }
 
-// source is the text around a line.
+// source shows the text around a line.
 func (b *View) source(f *timetravel.Frame, width, height int) (out []row) {
 	text, ok := b.r.Text(f.File)
 	if !ok {
@@ -204,7 +204,7 @@ func (b *View) source(f *timetravel.Frame, width, height int) (out []row) {
 	return out
 }
 
-// variables are those of a call, under the calls under way.
+// variables shows the running calls, and the variables of one.
 func (b *View) variables(at *timetravel.Frame, width int) (out []row) {
 	for i := range b.s.Frames {
 		f := &b.s.Frames[i]
@@ -224,7 +224,7 @@ func (b *View) variables(at *timetravel.Frame, width int) (out []row) {
 	return out
 }
 
-// asked is what the effect asks for, and gives, at which the run stands.
+// asked shows the request and the result of the current effect.
 func (b *View) asked(width int) []row {
 	if b.s.Effect == 0 || b.s.Effect > int64(len(b.r.Effects)) {
 		return nil

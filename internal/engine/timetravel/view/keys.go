@@ -6,18 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// sequences are what keys send that are no characters, behind Escape.
+// sequences maps the escape sequences of keys to names.
 var sequences = map[string]string{
 	"[A": "up", "[B": "down", "[C": "right", "[D": "left", "OA": "up", "OB": "down", "OC": "right", "OD": "left",
 	"[H": "home", "[F": "end", "OH": "home", "OF": "end", "[1~": "home", "[4~": "end", "[7~": "home", "[8~": "end",
 	"[5~": "page-up", "[6~": "page-down", "[Z": "shift-tab",
 }
 
-// controls are the keys of one byte that are no characters.
+// controls maps single control bytes to names.
 var controls = map[byte]string{3: "ctrl-c", 8: "backspace", 127: "backspace", 9: "tab", 10: "enter", 13: "enter", 21: "ctrl-u"}
 
-// key is the first of what was typed, and how many bytes it is; 0 where its rest has not come. One
-// that is not known is "".
+// key returns the first key of the input and its length in bytes, which is 0 if it is incomplete.
+// An unknown key is "".
 func key(b []byte) (k string, n int) {
 	if name, ok := controls[b[0]]; ok {
 		return name, 1
@@ -35,7 +35,7 @@ func key(b []byte) (k string, n int) {
 	return string(r), n
 }
 
-// sequence is a key that begins with Escape. Escape itself comes alone.
+// sequence parses a key that begins with Escape. The Escape key itself comes alone.
 func sequence(b []byte) (k string, n int) {
 	if len(b) == 1 || b[1] != '[' && b[1] != 'O' {
 		return "escape", 1

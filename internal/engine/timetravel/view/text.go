@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// clean is the beginning of a text for so many cells, without what steers terminals.
+// clean returns the beginning of a text for the given number of cells, without control characters.
 func clean(text string, most int) string {
 	if most <= 0 {
 		return ""
@@ -17,7 +17,7 @@ func clean(text string, most int) string {
 	return terminal.Cut(text, most)
 }
 
-// padded is a row filled up to a width.
+// padded returns a row filled up to a width.
 func padded(r row, width int) row {
 	n := 0
 	for _, p := range r {
@@ -29,7 +29,7 @@ func padded(r row, width int) row {
 	return r
 }
 
-// render makes text of a row, at most so many cells of it; filled to that width with whole.
+// render returns a row as text of at most width cells, filled to that width if whole is set.
 func (b *View) render(r row, width int, whole bool) string {
 	var out strings.Builder
 	left := width

@@ -1,6 +1,6 @@
-// Package view shows a recorded run on a terminal: its effects at the left, at the right where it
-// stands and what its variables hold. It draws lines and takes keys; whose terminal it is, is its
-// caller's. Its API promises nothing.
+// Package view shows a recorded run on a terminal: its effects on the left, and the position with
+// the values of its variables on the right. It draws lines and handles keys; the caller owns the
+// terminal. Its API promises nothing.
 package view
 
 import (
@@ -13,38 +13,38 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
 )
 
-// View is a run that somebody looks at. It is not safe for concurrent use.
+// View is an inspected run. It is not safe for concurrent use.
 type View struct {
-	// Name is the run's, as it was named.
+	// Name is the name of the run.
 	Name string
-	// Color says that the terminal has colours.
+	// Color means that the terminal supports colours.
 	Color bool
-	// Fork makes a fork of the run at an effect, which gives something else then (nil: what it
-	// gave), and says what became of that. nil: the run is on a tape.
+	// Fork forks the run at an effect with another result (nil: the recorded one), and returns a
+	// message. nil means that the run is on a tape.
 	Fork func(effect int64, result json.RawMessage) (said string)
 
 	r       *timetravel.Recording
 	s       *timetravel.Session
-	frame   int    // the call that is shown, 0 the innermost
-	message string // what there is to say, until the next key
+	frame   int    // the call that is shown; 0 is the innermost
+	message string // shown until the next key
 	asking  *question
 	help    bool
 	sought  string
-	rest    []byte // of a key that has not come whole
+	rest    []byte // of an incomplete key
 }
 
-// question is what is being typed.
+// question is a question that is being answered.
 type question struct {
 	prompt string
 	text   []rune
 	done   func(text string) (bool, error)
 }
 
-// ErrInterrupted is why somebody has left by Ctrl-C.
+// ErrInterrupted is returned after Ctrl-C.
 var ErrInterrupted = errors.New("interrupted")
 
-// New begins to look at a run, where effect at is made; 0 is the first. problem is why the run
-// could not be played further; nil for nothing.
+// New begins to inspect a run at effect at; 0 is the first. problem is why the run could not be
+// played further, or nil.
 func New(r *timetravel.Recording, s *timetravel.Session, at int64, problem error) (*View, error) {
 	b := &View{r: r, s: s}
 	if problem != nil {
@@ -56,7 +56,7 @@ func New(r *timetravel.Recording, s *timetravel.Session, at int64, problem error
 	return b, s.ToEffect(max(at, 1))
 }
 
-// Type takes what was typed, and says whether somebody leaves.
+// Type handles typed keys, and reports whether the user leaves.
 func (b *View) Type(keys []byte) (leave bool, err error) {
 	all := append(b.rest, keys...)
 	b.rest = nil
@@ -74,7 +74,7 @@ func (b *View) Type(keys []byte) (leave bool, err error) {
 	return false, nil
 }
 
-// press takes a key.
+// press handles a key.
 func (b *View) press(k string) (leave bool, err error) {
 	b.message = ""
 	switch {
@@ -92,7 +92,7 @@ func (b *View) press(k string) (leave bool, err error) {
 	return false, nil
 }
 
-// answer takes a key of what is typed into a question.
+// answer handles a key in a question.
 func (b *View) answer(k string) (leave bool, err error) {
 	q := b.asking
 	switch k {
@@ -121,14 +121,14 @@ func (b *View) ask(prompt string, done func(string) (bool, error)) (leave bool, 
 // command is what a key does.
 type command struct {
 	keys []string
-	what string // "" where another row has told it
+	what string // "" if another row describes it
 	do   func(*View) (bool, error)
 }
 
-// commands are all of them, in the order in which the help tells them.
+// commands lists all commands in the order of the help.
 var commands []command
 
-func init() { // they refer to what refers to them
+func init() { // set here to avoid an initialisation cycle
 	commands = []command{
 		{[]string{"right", "l"}, "→ l     the next effect", func(b *View) (bool, error) { return b.effect(b.s.Effects + 1) }},
 		{[]string{"left", "h"}, "← h     the effect before", (*View).before},
@@ -159,7 +159,7 @@ func commandOf(k string) *command {
 	return nil
 }
 
-// last is the last effect's number.
+// last returns the number of the last effect.
 func (b *View) last() int64 {
 	if n := len(b.r.Effects); n > 0 {
 		return b.r.Effects[n-1].N
@@ -167,7 +167,7 @@ func (b *View) last() int64 {
 	return 0
 }
 
-// effect goes to one.
+// effect moves to an effect.
 func (b *View) effect(n int64) (leave bool, err error) {
 	b.frame = 0
 	if n > b.last() {
@@ -179,7 +179,7 @@ func (b *View) effect(n int64) (leave bool, err error) {
 	return false, b.s.ToEffect(n)
 }
 
-// before goes an effect back: from a line behind one to that.
+// before moves back by an effect: from a line after one to that one.
 func (b *View) before() (leave bool, err error) {
 	n := b.s.Effects
 	if b.s.Effect > 0 {
@@ -192,7 +192,7 @@ func (b *View) before() (leave bool, err error) {
 	return b.effect(min(n, b.last()))
 }
 
-// line goes to one.
+// line moves to a line.
 func (b *View) line(n int64) (leave bool, err error) {
 	b.frame = 0
 	if b.s.Ended && n > b.s.Lines {
@@ -206,7 +206,7 @@ func (b *View) line(n int64) (leave bool, err error) {
 	return false, err
 }
 
-// lineBefore goes a line back: from an effect to the line that makes it.
+// lineBefore moves back by a line: from an effect to the line that performs it.
 func (b *View) lineBefore() (leave bool, err error) {
 	n := b.s.Lines
 	if b.s.Effect == 0 && !b.s.Ended {
@@ -243,7 +243,7 @@ func (b *View) search() (leave bool, err error) {
 	})
 }
 
-// find goes to the next effect that has a text, from the first on behind the last.
+// find moves to the next effect that contains a text, continuing from the first after the last.
 func (b *View) find(text string) (leave bool, err error) {
 	if text == "" {
 		b.message = "nothing was searched for yet: /"
@@ -277,7 +277,7 @@ func has(x *timetravel.Effect, text string) bool {
 	return x.Error != nil && strings.Contains(strings.ToLower(x.Error.Message), strings.ToLower(text))
 }
 
-// outer shows the call around the one that is shown, and behind the last the innermost.
+// outer shows the enclosing call, and after the outermost the innermost.
 func (b *View) outer() (leave bool, err error) {
 	if n := len(b.s.Frames); n > 0 {
 		b.frame = (b.frame + 1) % n
