@@ -83,6 +83,7 @@ func TestManual(t *testing.T) {
 			p.play(t)
 		})
 	}
+	followPages(t)
 }
 
 // play runs a page's programs, side by side.
@@ -143,6 +144,7 @@ type player struct {
 	program *program
 	edits   *edits
 	dir     string
+	env     []string // further variables of commands
 }
 
 func (p *player) play() {
@@ -437,6 +439,7 @@ func (p *player) exec(path string, args ...string) (*exec.Cmd, func()) {
 		}
 	}
 	c.Env = append(c.Env, "NO_COLOR=1", "XDG_STATE_HOME="+filepath.Join(filepath.Dir(tool), "state"), "PATH="+filepath.Dir(tool)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	c.Env = append(c.Env, p.env...)
 	return c, end
 }
 
@@ -451,27 +454,39 @@ func (p *player) exitCode(err error) int {
 	return 0
 }
 
-// console runs the commands of a block and gives the block with their real
-// output. `echo $?` gives the exit code of the command before.
+// console runs the commands of a block and returns the block with their real output.
 func (p *player) console(b *block) string {
 	var out strings.Builder
-	code := 0
+	var sh shell
 	for line := range strings.Lines(b.text) {
-		cmd, ok := strings.CutPrefix(line, "$ ")
-		if !ok {
-			continue
+		if cmd, ok := strings.CutPrefix(line, "$ "); ok {
+			fmt.Fprintf(&out, "$ %s\n%s", strings.TrimSpace(cmd), sh.do(p, strings.TrimSpace(cmd)))
 		}
-		cmd = strings.TrimSpace(cmd)
-		fmt.Fprintf(&out, "$ %s\n", cmd)
-		if cmd == "echo $?" {
-			fmt.Fprintln(&out, code)
-			continue
-		}
-		c, end := p.exec("/bin/sh", "-c", cmd)
-		c.Stdout, c.Stderr = &out, &out
-		code = p.exitCode(c.Run())
-		end()
 	}
+	return out.String()
+}
+
+// A shell runs commands, one after the other. `echo $?` prints the exit code of the command before.
+// What `export` sets holds for the commands after it.
+type shell struct {
+	exports string
+	code    int
+}
+
+// do runs a command and returns what it prints.
+func (s *shell) do(p *player, cmd string) string {
+	if cmd == "echo $?" {
+		return fmt.Sprintln(s.code)
+	}
+	if strings.HasPrefix(cmd, "export ") {
+		s.exports += cmd + "; "
+		return ""
+	}
+	var out strings.Builder
+	c, end := p.exec("/bin/sh", "-c", s.exports+cmd)
+	defer end()
+	c.Stdout, c.Stderr = &out, &out
+	s.code = p.exitCode(c.Run())
 	return out.String()
 }
 

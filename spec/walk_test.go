@@ -1,0 +1,366 @@
+package spec_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/record/eventtext"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
+)
+
+// followPages follows the pages of docs/guide and docs/cookbook as a reader does. Each page is one
+// directory: a block marked `file=NAME` is written there when the page reaches it, and a `console`
+// block runs its commands there. A page named README.md starts with the files next to it. All
+// other blocks are checked as on the pages of the manual, each by itself.
+func followPages(t *testing.T) {
+	var pages []string
+	for _, pattern := range []string{"../docs/guide/*.md", "../docs/cookbook/README.md", "../docs/cookbook/*/README.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	for i, name := range pages {
+		if !randtest.Sampled(i) {
+			continue
+		}
+		t.Run(strings.TrimPrefix(name, "../docs/"), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := parseWalk(name, string(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.walk(t)
+		})
+	}
+}
+
+// A walk is a page that is followed from top to bottom.
+type walk struct {
+	page  *page    // its programs that are checked by themselves
+	steps []*block // the blocks that are files and consoles, in order
+	files map[string]string
+}
+
+func parseWalk(name, text string) (*walk, error) {
+	blocks, err := fences(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", name, err)
+	}
+	w := &walk{files: map[string]string{}}
+	r := reader{page: &page{name: name, text: text}}
+	for _, b := range blocks {
+		switch file := fileOf(b); {
+		case file != "":
+			w.files[file] = b.text
+			w.steps = append(w.steps, b)
+		case b.word == "console":
+			w.steps = append(w.steps, b)
+		default:
+			if err := r.take(b); err != nil {
+				return nil, fmt.Errorf("%s:%d: %w", name, b.line, err)
+			}
+		}
+	}
+	r.flushManifest()
+	w.page = r.page
+	return w, nil
+}
+
+// fileOf is the name of the file that a block is, or "".
+func fileOf(b *block) string {
+	if len(b.marks) == 1 {
+		if name, ok := strings.CutPrefix(b.marks[0], "file="); ok {
+			return name
+		}
+	}
+	return ""
+}
+
+func (w *walk) walk(t *testing.T) {
+	f := &follower{
+		player: player{T: t, page: w.page, edits: &edits{}, program: &program{files: w.files}},
+		name:   filepath.Base(filepath.Dir(w.page.name)),
+	}
+	f.dir = filepath.Join(t.TempDir(), f.name)
+	state, err := os.MkdirTemp("", "walk") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(state) })
+	f.env = []string{
+		"XDG_STATE_HOME=" + state, "XDG_RUNTIME_DIR=", "XDG_CONFIG_HOME=" + state, "CONCERTO_PROGRESS=none", "PYTHONDONTWRITEBYTECODE=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull,
+		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.org",
+	}
+	if strings.Contains(w.page.text, "$ concerto-relay ") {
+		relay, err := testproc.Relay()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool, _ := command()
+		f.env = append(f.env, "PATH="+filepath.Dir(relay)+string(os.PathListSeparator)+filepath.Dir(tool)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	}
+	f.start()
+	for _, b := range w.steps {
+		if name := fileOf(b); name != "" {
+			f.writeFile(b, name)
+		} else {
+			f.compare(b, f.typed(b))
+		}
+	}
+	f.format()
+	for n, prog := range w.page.programs {
+		t.Run(fmt.Sprintf("%d at line %d", n+1, prog.line()), func(t *testing.T) {
+			(&player{T: t, page: w.page, program: prog, edits: f.edits, dir: t.TempDir()}).play()
+		})
+	}
+	if text := f.edits.apply(w.page.text); *update && text != w.page.text {
+		if err := os.WriteFile(w.page.name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A follower plays a walk's steps.
+type follower struct {
+	player
+	name string   // of the directory
+	kept []string // the files next to the page, by their paths below it
+
+	printed string // by all commands
+	waits   bool   // a command runs in the background
+}
+
+// typed types the commands of a console and returns the block with what they print.
+//
+// A command that ends with ` &` runs until the page's end, and its first line is printed. From then
+// on a command that prints something else than the page is typed again, as a reader does who waits
+// for what runs in the background. A word with `…` in a command is the first such word that was
+// printed before.
+func (f *follower) typed(b *block) string {
+	var out strings.Builder
+	var sh shell
+	for _, shown := range commands(b.text) {
+		line, want, _ := strings.Cut(shown, "\n")
+		cmd := blank.ReplaceAllStringFunc(strings.TrimPrefix(line, "$ "), f.recall)
+		var printed string
+		if background, ok := strings.CutSuffix(cmd, " &"); ok {
+			printed = f.background(sh.exports + background)
+		} else {
+			printed = asTerminal(sh.do(&f.player, cmd))
+			for end := time.Now().Add(patience); f.waits && !elided(want).MatchString(printed) && time.Now().Before(end) && !*update; {
+				time.Sleep(50 * time.Millisecond)
+				printed = asTerminal(sh.do(&f.player, cmd))
+			}
+		}
+		f.printed += printed
+		fmt.Fprintf(&out, "%s\n%s", line, printed)
+	}
+	return out.String()
+}
+
+// commands cuts a console into its commands, each with what it prints.
+func commands(text string) (all []string) {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "$ ") || len(all) == 0 {
+			all = append(all, "")
+		}
+		all[len(all)-1] += line
+	}
+	return all
+}
+
+// blank is a word of a command that differs from run to run.
+var blank = regexp.MustCompile(`\S*…\S*`)
+
+// recall returns the first word that was printed and fits a word with `…`.
+func (f *follower) recall(word string) string {
+	fits := elided(word)
+	for printed := range strings.FieldsSeq(f.printed) {
+		if fits.MatchString(printed) {
+			return printed
+		}
+	}
+	return word
+}
+
+// background starts a command that runs until the test ends, and returns its first line.
+func (f *follower) background(cmd string) string {
+	c, end := f.exec("/bin/sh", "-c", "exec "+cmd)
+	read, write, err := os.Pipe()
+	if err != nil {
+		f.Fatal(err)
+	}
+	c.Stdout, c.Stderr = write, write
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+	c.WaitDelay = patience
+	if err := c.Start(); err != nil {
+		f.Fatal(err)
+	}
+	write.Close()
+	f.waits = true
+	lines := bufio.NewReader(read)
+	line, err := lines.ReadString('\n')
+	go io.Copy(io.Discard, lines)
+	f.Cleanup(func() {
+		end()
+		c.Wait()
+		read.Close()
+	})
+	if err != nil {
+		f.Errorf("%s: %v", cmd, err)
+	}
+	return line
+}
+
+// start makes the page's directory, with the files next to the page.
+func (f *follower) start() {
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		f.Fatal(err)
+	}
+	f.lendSDKs()
+	source := filepath.Dir(f.page.name)
+	if filepath.Base(f.page.name) != "README.md" || f.name == "cookbook" {
+		return
+	}
+	err := filepath.WalkDir(source, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path == f.page.name {
+			return err
+		}
+		name, err := filepath.Rel(source, path)
+		f.kept = append(f.kept, filepath.ToSlash(name))
+		return err
+	})
+	if err == nil {
+		err = os.CopyFS(f.dir, os.DirFS(source))
+	}
+	if err == nil {
+		err = os.CopyFS(filepath.Join(filepath.Dir(f.dir), "stand-in"), os.DirFS("../docs/cookbook/stand-in"))
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, name := range f.kept {
+		if !strings.Contains(f.page.text, name) {
+			f.Errorf("%s does not mention the file %s next to it", f.page.name, name)
+		}
+	}
+}
+
+// writeFile writes a block's file. A file that is next to the page must have the block's text.
+func (f *follower) writeFile(b *block, name string) {
+	path := filepath.Join(f.dir, filepath.FromSlash(name))
+	if slices.Contains(f.kept, name) {
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(f.page.name), name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.compare(b, string(text))
+		return
+	}
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = os.WriteFile(path, []byte(b.text), 0o755)
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// compare compares what a block shows with what there is.
+func (f *follower) compare(b *block, got string) {
+	f.Helper()
+	switch {
+	case elided(b.text).MatchString(got):
+	case *update:
+		f.edits.add(b, elide(b.text, got))
+	default:
+		f.Errorf("%s:%d: %s: the page (-), printed (+):\n%s", f.page.name, b.line, b.word, cmp.Diff(b.text, got))
+	}
+}
+
+// elided matches the texts that a block shows: `…` is any part of a line, and a line with `…` alone
+// is any number of lines.
+func elided(text string) *regexp.Regexp {
+	var b strings.Builder
+	b.WriteString(`\A`)
+	for line := range strings.Lines(text) {
+		if line == "…\n" {
+			b.WriteString(`(?:.*\n)*?`)
+			continue
+		}
+		b.WriteString(strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".*"))
+	}
+	b.WriteString(`\z`)
+	return regexp.MustCompile(b.String())
+}
+
+// elide writes the lines of got as text shows them, where text has a line with `…` that fits.
+func elide(text, got string) string {
+	var b strings.Builder
+	for line := range strings.Lines(got) {
+		for shown := range strings.Lines(text) {
+			if shown != "…\n" && strings.Contains(shown, "…") && elided(shown).MatchString(line) {
+				line = shown
+				break
+			}
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// event is an emit as `--emit text` prints it where stdout is no terminal.
+var event = regexp.MustCompile(`(?m)^\[([\w:]+)\] (.*)\n`)
+
+// asTerminal writes the runtime's events as a terminal shows them.
+func asTerminal(text string) string {
+	return event.ReplaceAllStringFunc(text, func(line string) string {
+		m := event.FindStringSubmatch(line)
+		if m[1] == eventtext.ProgressChannel {
+			return ""
+		}
+		e, ok := eventtext.Read(m[1], []byte(m[2]))
+		switch {
+		case !ok:
+			return line
+		case e.Text == "" || e.Moved:
+			return ""
+		}
+		return fmt.Sprintf("[%s] %s\n", m[1], e.Text)
+	})
+}
+
+// format requires that the page's programs are in the style of `concerto fmt`.
+func (f *follower) format() {
+	var names []string
+	for name := range f.program.files {
+		if strings.HasSuffix(name, ".conc") {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	slices.Sort(names)
+	if code, out, errs := f.concerto(append([]string{"fmt", "--check"}, names...)...); code != 0 {
+		f.Errorf("%s: `concerto fmt` would change %s%s", f.page.name, out, errs)
+	}
+}
