@@ -19,10 +19,10 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// FuzzMutants compiles mutants of the manual's programs: a few words are
-// exchanged for others, mostly of the same kind, so that many mutants still
-// compile. The compiler may report anything, but it must not panic, and what its
-// checker accepts must be generated and pass the verifier.
+// FuzzMutants compiles mutants of the manual's programs: a few words are replaced by others, mostly
+// of the same kind, so that many mutants still compile. The compiler may report any diagnostics,
+// but it must not panic, and a program that the checker accepts must generate code that the
+// verifier accepts.
 func FuzzMutants(f *testing.F) {
 	stock := gather(f)
 	for seed := range int64(200) {
@@ -59,14 +59,14 @@ type word struct {
 	text string
 }
 
-// stock is what mutants are made of.
+// stock contains the words from which mutants are built.
 type stock struct {
 	programs [][]word
 	words    map[lexer.Kind][]string // of all programs
-	manifest *sema.Manifest          // has all that they name
+	manifest *sema.Manifest          // has everything that they name
 }
 
-// values may stand for any literal.
+// values may replace any literal.
 var values = []string{" 1", " 2.5", ` "s"`, " nil", " true", " [1]", " []", " {}", " { a: 1 }", " Some(1)", " (1, 2)", " |x| x", " panic(\"\")", " break"}
 
 func gather(f *testing.F) *stock {
@@ -116,7 +116,7 @@ func (s *stock) add(text string) {
 	}
 }
 
-// mutant gives a program with one to three words changed.
+// mutant returns a program with one to three words changed.
 func (s *stock) mutant(r *rand.Rand) string {
 	of := s.programs[r.Intn(len(s.programs))]
 	words := append([]word(nil), of...)

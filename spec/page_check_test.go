@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a page's blocks cannot say is refused, with the line.
+// Invalid blocks of a page are refused with their line.
 func TestPagesAreRead(t *testing.T) {
 	for text, want := range map[string]string{
 		"```concerto\n":                                    "p.md:1: the block is never closed",
@@ -27,8 +27,8 @@ func TestPagesAreRead(t *testing.T) {
 	}
 }
 
-// TestPagesAreCut: a program has the files, hosts and manifest above it, and the
-// blocks below it up to the next program.
+// TestPagesAreCut checks that a program gets the files, hosts and manifest above it, and the blocks
+// below it up to the next program.
 func TestPagesAreCut(t *testing.T) {
 	p, err := parsePage("p.md", strings.ReplaceAll(`
 '''toml

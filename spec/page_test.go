@@ -7,24 +7,25 @@ import (
 )
 
 // A page is a document with its programs. Blocks between ``` fences are read
-// from top to bottom; the word behind the fence says what they are:
+// from top to bottom; the word after the fence is their kind:
 //
-//	concerto             a program; it compiles without any diagnostic
-//	concerto fragment    statements, to stand in a main
-//	concerto error=CODE  a program that gives exactly these errors, and no other; warn=CODE alike
-//	concerto norun       a program that is only checked; without a manifest it may name any host and connection
-//	toml                 the Concerto.toml of the next program; with error=CODE one that is checked by itself;
-//	                     `toml page` is that of all programs of the page that have none of their own
-//	yaml                 a file of tools that is checked by itself; error=CODE as above
-//	host NAME            how the host ./NAME plays for the next program (package testhost)
-//	file=NAME            beside any word: a file of the next program, not a program
+//	concerto             a program that compiles without diagnostics
+//	concerto fragment    statements for the body of a main
+//	concerto error=CODE  a program with exactly these errors; warn=CODE for warnings
+//	concerto norun       a program that is only checked; without a manifest it may name any
+//	                     host and connection
+//	toml                 the Concerto.toml of the next program; with error=CODE one that is checked
+//	                     alone; `toml page` is that of all programs of the page without their own
+//	yaml                 a tool file that is checked alone; error=CODE as above
+//	host NAME            the script of the host ./NAME for the next program (package testhost)
+//	file=NAME            with any word: a file of the next program, not a program
 //
-// What follows a program belongs to it:
+// Blocks after a program belong to it:
 //
-//	output               what it prints
-//	diagnostics          what the compiler says
-//	stderr               what it says when it fails
-//	console              commands, each after `$ `, and what they print
+//	output               its output
+//	diagnostics          the compiler's diagnostics
+//	stderr               its standard error when it fails
+//	console              commands, each after `$ `, and their output
 //	talk                 a conversation with `concerto serve` (package servetest)
 //	debug                a session with `concerto dap` (package daptest)
 //
@@ -39,31 +40,31 @@ type page struct {
 type block struct {
 	line       int // of its fence, from 1
 	word       string
-	marks      []string // what follows the word
+	marks      []string // the words after the kind
 	text       string
 	start, end int // of text in the page
 }
 
-// A program is a block of Concerto, or a block of TOML that is checked by
-// itself, with its files and expected results.
+// A program is a block of Concerto, or a block of TOML that is checked alone, with its files and
+// expected results.
 type program struct {
 	main     *block // nil for commands without a program
 	files    map[string]string
 	hosts    map[string]string // scripts by name
 	fragment bool
 	norun    bool
-	codes    []string // errors and warnings it must give, sorted
+	codes    []string // its expected errors and warnings, sorted
 	manifest bool     // main is a Concerto.toml,
-	tools    bool     // or a file of tools
+	tools    bool     // or a tool file
 
 	output, diagnostics, stderr *block
 	consoles, talks, debugs     []*block
 }
 
-// readers are words of blocks that are no tests.
+// readers are the kinds of blocks that are not tested.
 var readers = []string{"", "text", "ebnf", "json", "python", "js", "ts", "go", "sh", "diff"}
 
-// parsePage finds a page's programs. Its errors name lines.
+// parsePage returns a page with its programs. Its errors contain line numbers.
 func parsePage(name, text string) (*page, error) {
 	blocks, err := fences(text)
 	if err != nil {
@@ -82,7 +83,7 @@ func parsePage(name, text string) (*page, error) {
 	return r.page, nil
 }
 
-// fences cuts a text into its blocks.
+// fences returns the fenced blocks of a text.
 func fences(text string) ([]*block, error) {
 	var out []*block
 	var open *block
@@ -110,7 +111,7 @@ func fences(text string) ([]*block, error) {
 	return out, nil
 }
 
-// reader puts blocks together.
+// reader assembles programs from blocks.
 type reader struct {
 	page     *page
 	files    map[string]string
@@ -195,7 +196,7 @@ func (r *reader) add(p *program) {
 	r.previous = p
 }
 
-// source is the text of main.conc.
+// source returns the text of main.conc.
 func (p *program) source() string {
 	if p.fragment {
 		return "fn main() {\n" + p.main.text + "}\n"
@@ -221,7 +222,7 @@ func (r *reader) manifest(b *block) error {
 	return nil
 }
 
-// wanted reads the codes that a text must give.
+// wanted parses the expected codes of a block.
 func (p *program) wanted(marks []string) error {
 	for _, m := range marks {
 		key, value, _ := strings.Cut(m, "=")
@@ -243,8 +244,7 @@ func (r *reader) tools(b *block) error {
 	return nil
 }
 
-// flushManifest makes a manifest that no program follows one that is checked by
-// itself.
+// flushManifest turns a manifest without a following program into one that is checked alone.
 func (r *reader) flushManifest() {
 	if r.toml == nil {
 		return
@@ -253,7 +253,7 @@ func (r *reader) flushManifest() {
 	r.toml = nil
 }
 
-// attach gives a block to the program above it.
+// attach adds a block to the program above it.
 func (r *reader) attach(b *block) error {
 	if len(b.marks) > 0 {
 		return fmt.Errorf("unknown mark %q", b.marks[0])

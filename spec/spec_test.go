@@ -1,9 +1,8 @@
-// Package spec holds the manual. Its tests are the manual's examples: every
-// block of Concerto in it, in the README and in the READMEs of the examples is
-// compiled. Where the page says what a program prints, the real command runs it,
-// from source and compiled, and the output is compared.
+// Package spec contains the manual. Its tests compile every block of Concerto in the manual, in the
+// README and in the READMEs of the examples. If the page shows a program's output, the real command
+// runs the program, from source and compiled, and the test compares the output.
 //
-// With -update the pages get what was printed; read the diff.
+// With -update the tests write the actual output into the pages.
 package spec_test
 
 import (
@@ -36,13 +35,13 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the pages say is printed")
 
-// asHost makes the test binary a host that plays a script.
+// asHost is the variable that makes the test binary a scripted host.
 const asHost = "SPEC_TESTHOST"
 
-// patience bounds one command.
+// patience is the time limit of one command.
 const patience = 2 * time.Minute
 
-// command builds the command once.
+// command returns the path of the command, which it builds once.
 var command = testproc.Command
 
 func TestMain(m *testing.M) {
@@ -86,7 +85,7 @@ func TestManual(t *testing.T) {
 	followPages(t)
 }
 
-// play runs a page's programs, side by side.
+// play runs a page's programs in parallel.
 func (p *page) play(t *testing.T) {
 	var edits edits
 	t.Run("programs", func(t *testing.T) {
@@ -111,7 +110,7 @@ func (p *program) line() int {
 	return p.main.line
 }
 
-// edits collects what -update writes.
+// edits collects the changes that -update writes.
 type edits struct {
 	mu  sync.Mutex
 	all []edit
@@ -128,7 +127,7 @@ func (e *edits) add(b *block, text string) {
 	e.all = append(e.all, edit{b, text})
 }
 
-// apply gives the page with its blocks rewritten, the last first.
+// apply returns the page with its blocks replaced, the last first.
 func (e *edits) apply(text string) string {
 	slices.SortFunc(e.all, func(a, b edit) int { return b.b.start - a.b.start })
 	for _, x := range e.all {
@@ -137,7 +136,7 @@ func (e *edits) apply(text string) string {
 	return text
 }
 
-// player runs one program in a directory of its own.
+// player runs one program in its own directory.
 type player struct {
 	*testing.T
 	page    *page
@@ -174,7 +173,7 @@ func (p *player) play() {
 	p.hostsContent()
 }
 
-// talk holds a conversation with the command's server.
+// talk plays a conversation with `concerto serve`.
 func (p *player) talk(b *block) {
 	tool, err := command()
 	if err != nil {
@@ -189,7 +188,7 @@ func (p *player) talk(b *block) {
 	}
 }
 
-// debug plays a session of the debugger.
+// debug plays a session of the debugger and returns its transcript.
 func (p *player) debug(b *block) string {
 	tool, err := command()
 	if err != nil {
@@ -206,7 +205,7 @@ func (p *player) debug(b *block) string {
 	return told
 }
 
-// uses says whether the program starts hosts with a command.
+// uses reports whether the program starts hosts with a command.
 func (p *program) uses(command string) bool {
 	said := p.files["Concerto.toml"]
 	for _, c := range p.consoles {
@@ -215,11 +214,11 @@ func (p *program) uses(command string) bool {
 	return strings.Contains(said, command)
 }
 
-// times are numbers that differ from run to run, or with the code that is
-// generated or the library's; pages show them as `…`.
+// times matches numbers that differ between runs, or with generated code or the library; pages show
+// them as `…`.
 var times = regexp.MustCompile(`("(?:duration|latency)_ms":|(?:passed|failed|none) in |  = in [^,\n]+, | at std/\w+\.conc:)\d+(?:[.,:]\d+)*(?:[nµm]?s)?`)
 
-// same compares what a block says with what there was.
+// same compares a block with the actual text.
 func (p *player) same(b *block, got string) {
 	p.Helper()
 	got = times.ReplaceAllString(got, "$1…")
@@ -233,8 +232,8 @@ func (p *player) same(b *block, got string) {
 	p.Errorf("%s:%d: %s: the page (-), printed (+):\n%s", p.page.name, b.line, b.word, cmp.Diff(b.text, got))
 }
 
-// write writes the program's files. Each host is a small script that starts this
-// test binary. When there is no manifest, one is written that names the hosts.
+// write writes the program's files. Each host is a small script that starts this test binary.
+// Without a manifest, write creates one that names the hosts.
 func (p *player) write() {
 	files := map[string]string{}
 	for name, text := range p.program.files {
@@ -267,8 +266,8 @@ func (p *player) write() {
 	}
 }
 
-// lendSDKs puts the SDKs that the program's files use where a reader is told to put
-// them: beside the file, or into what go.mod requires.
+// lendSDKs copies the SDKs that the program's files use to the places that the manual describes:
+// next to the file, or into the modules that go.mod requires.
 func (p *player) lendSDKs() {
 	sdk, err := filepath.Abs("../sdk")
 	if err != nil {
@@ -294,8 +293,7 @@ func (p *player) lendSDKs() {
 	}
 }
 
-// lendRecordings puts the recordings of vendors' agents that the manifest names beside
-// it.
+// lendRecordings copies the recordings of vendors' agents that the manifest names next to it.
 func (p *player) lendRecordings() {
 	all, err := filepath.Glob("../runtime/host/adapter/testdata/wire/*.wire")
 	if err != nil {
@@ -319,11 +317,11 @@ func (p *player) copyTo(file, dir string) {
 	}
 }
 
-// named finds the hosts and connections that a program takes for granted.
+// named finds the hosts and connections that a program uses without declaring them.
 var named = regexp.MustCompile(`connector: *"?(\w+)|(?:uses|provider:) (\w+)`)
 
-// assumed is a manifest for a program that is only compiled: it has everything
-// that the program names.
+// assumed returns a manifest with everything that the program names, for a program that is only
+// compiled.
 func assumed(text string) string {
 	var b strings.Builder
 	written := map[string]bool{"[connections.scripted]": true}
@@ -340,7 +338,7 @@ func assumed(text string) string {
 	return b.String()
 }
 
-// compile compares the codes of what the compiler says, and its text.
+// compile compares the codes and the text of the compiler's diagnostics.
 func (p *player) compile() {
 	if p.program.tools {
 		_, found := manifest.ParseTools(source.NewFile("tools.yaml", []byte(p.program.main.text)))
@@ -361,7 +359,7 @@ func (p *player) compile() {
 	p.expect(check(in))
 }
 
-// expect compares the codes of what was found, and its text.
+// expect compares the codes and the text of diagnostics.
 func (p *player) expect(found diag.List) {
 	codes := []string{}
 	for _, d := range found.Sorted() {
@@ -454,7 +452,7 @@ func (p *player) exitCode(err error) int {
 	return 0
 }
 
-// console runs the commands of a block and returns the block with their real output.
+// console runs the commands of a block and returns the block with their actual output.
 func (p *player) console(b *block) string {
 	var out strings.Builder
 	var sh shell
@@ -466,8 +464,8 @@ func (p *player) console(b *block) string {
 	return out.String()
 }
 
-// A shell runs commands, one after the other. `echo $?` prints the exit code of the command before.
-// What `export` sets holds for the commands after it.
+// A shell runs commands in order. `echo $?` prints the exit code of the previous command.
+// A variable set by `export` applies to the later commands.
 type shell struct {
 	exports string
 	code    int
@@ -490,7 +488,7 @@ func (s *shell) do(p *player, cmd string) string {
 	return out.String()
 }
 
-// hostsContent looks for hosts that met what their script does not expect.
+// hostsContent fails for hosts that received a message which their script does not expect.
 func (p *player) hostsContent() {
 	for name := range p.program.hosts {
 		if text, err := os.ReadFile(filepath.Join(p.dir, name+".host.fail")); err == nil {
