@@ -25,7 +25,7 @@ func TestAsks(t *testing.T) {
 		return slices.DeleteFunc(slices.Clone(all), func(k *ask) bool { return k.answered != "" })
 	}
 	for i := 0; i < 100; i += 3 {
-		all[i].settle(askAnswered)
+		all[i].markSettled(askAnswered)
 	}
 	for id := range 50 {
 		want := slices.IndexFunc(all, func(k *ask) bool { return k.id == strconv.Itoa(id) && k.answered == "" })
@@ -37,15 +37,15 @@ func TestAsks(t *testing.T) {
 			t.Errorf("%d is not taken back", id)
 		}
 		if want := left(); !slices.Equal(x.asks.open(), want) || x.asks.live != len(want) {
-			t.Fatalf("%d are open, %d are said to be, want %d", len(x.asks.open()), x.asks.live, len(want))
+			t.Fatalf("%d are open, %d are counted, want %d", len(x.asks.open()), x.asks.live, len(want))
 		}
 	}
 	if x.asks.find("none") != nil || x.withdraw("") {
 		t.Error("what was not asked is found")
 	}
-	(&ask{of: x, typ: "odd", id: "1"}).settle(askAnswered) // nobody waits for it
+	(&ask{of: x, typ: "odd", id: "1"}).markSettled(askAnswered) // no one waits for the answer
 	if x.asks.live != len(left()) {
-		t.Error("an answer that nobody waits for counts")
+		t.Error("an answer to no open message counts")
 	}
 }
 
@@ -68,7 +68,7 @@ func TestManyAsks(t *testing.T) {
 			x, _ := many(n, strconv.Itoa)
 			return complexity.Of(func() {
 				for _, k := range x.asks.open() {
-					k.settle(askClosed)
+					k.markSettled(askClosed)
 				}
 			})
 		},
@@ -76,7 +76,7 @@ func TestManyAsks(t *testing.T) {
 			_, all := many(n, strconv.Itoa)
 			return complexity.Of(func() {
 				for _, k := range slices.Backward(all) {
-					k.settle(askAnswered)
+					k.markSettled(askAnswered)
 				}
 			})
 		},
@@ -92,7 +92,7 @@ func TestManyAsks(t *testing.T) {
 			x, all := many(n, same)
 			return complexity.Of(func() {
 				for _, k := range slices.Backward(all[n/2:]) {
-					k.settle(askAnswered)
+					k.markSettled(askAnswered)
 				}
 				for range n / 2 {
 					x.withdraw("q")

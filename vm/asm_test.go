@@ -16,7 +16,7 @@ import (
 
 // asm builds programs by hand, for tests of the VM alone. Code is the text form
 // of IR, one instruction a line. A leading `@name:` labels the next
-// instruction; elsewhere `@name` stands for the number of that instruction.
+// instruction; elsewhere `@name` is the number of that instruction.
 type asm struct {
 	ir.Program
 }
@@ -129,7 +129,7 @@ var effectless = effect.PerformerFunc(func(ctx context.Context, r effect.Request
 var executed = map[ir.Op]bool{}
 
 // TestMain checks that some test runs each operation, and that an operation
-// raises errors only if its row says so.
+// raises errors only if its row permits it.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	watchRaising()

@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// What the assembly of the dispatch loop last looked like (README.md). The
-// numbers hold for this compiler; with another one the assembly must be looked
-// at again.
+// The measured properties of the dispatch loop's assembly (README.md). They are valid for this
+// compiler; after a change of the compiler, inspect the assembly again.
 const (
 	measuredGo     = "go1.26"
 	measuredArch   = "amd64"
@@ -25,7 +24,7 @@ const (
 // check, spills nothing but t, and has one jump table.
 func TestLoopAssembly(t *testing.T) {
 	if !strings.HasPrefix(runtime.Version(), measuredGo) || runtime.GOARCH != measuredArch {
-		t.Skipf("the numbers are of %s on %s, this is %s on %s: look at the assembly as README.md says, then set them", measuredGo, measuredArch, runtime.Version(), runtime.GOARCH)
+		t.Skipf("the numbers are of %s on %s, this is %s on %s: inspect the assembly as README.md describes, then set them", measuredGo, measuredArch, runtime.Version(), runtime.GOARCH)
 	}
 	if testing.CoverMode() != "" {
 		t.Skip("covered code is another")
@@ -55,7 +54,7 @@ func TestLoopAssembly(t *testing.T) {
 	}
 }
 
-// compileWith gives what the compiler says about this package with a flag.
+// compileWith returns the output of the compiler for this package with a flag.
 func compileWith(t *testing.T, flag string) string {
 	t.Helper()
 	var out bytes.Buffer

@@ -39,7 +39,7 @@ func taskOf(v value.Slot) *task {
 
 // opSpawn creates a task and lets it run before the current task continues.
 func opSpawn(t *task, in *ins) status {
-	if st := t.room(1); st != running {
+	if st := t.checkMaxTasks(1); st != running {
 		return st
 	}
 	if t.m.sched.nested++; t.m.sched.nested > maxNested {
@@ -54,12 +54,12 @@ func opSpawn(t *task, in *ins) status {
 	return parked
 }
 
-// room faults if n more tasks would exceed [limits] max_tasks.
-func (t *task) room(n int) status {
+// checkMaxTasks faults if n more tasks would exceed [limits] max_tasks.
+func (t *task) checkMaxTasks(n int) status {
 	if limit := t.m.sched.most; limit > 0 && t.m.sched.alive-1+n > limit {
 		return t.fault("more than %s at once: [limits] max_tasks allows no more", count(limit, "task"))
 	}
-	return t.takeMemory(n * taskSize)
+	return t.reserveMemory(n * taskSize)
 }
 
 // taskSize is the approximate memory of a waiting task, in bytes.
@@ -72,7 +72,7 @@ func opAwait(t *task, in *ins) status {
 		return running
 	}
 	if y.state.ended {
-		return t.given(in.a, y)
+		return t.consumeResult(in.a, y)
 	}
 	if t.cancelled() {
 		return raising
@@ -87,13 +87,13 @@ func opAwait(t *task, in *ins) status {
 		y.watch = y.parts.watch[:0]
 	}
 	y.watch = append(y.watch, watch{t: t})
-	y.nowAwaited()
+	y.recheckExchanges()
 	t.parts.wait = wait{kind: waitTask, window: in.a, task: y}
 	return t.park(&t.parts.wait)
 }
 
-// given stores the result of an ended task in register d, or raises its error.
-func (t *task) given(d uint8, y *task) status {
+// consumeResult stores the result of an ended task in register d, or raises its error.
+func (t *task) consumeResult(d uint8, y *task) status {
 	y.state.seen = true
 	switch {
 	case y.raised == nil:
@@ -103,18 +103,18 @@ func (t *task) given(d uint8, y *task) status {
 	case y.raised.cancelled:
 		return t.fault("the awaited task was cancelled")
 	}
-	t.raised = t.m.image.again(y.raised, t.pc())
+	t.raised = t.m.image.reraise(y.raised, t.pc())
 	return raising
 }
 
-// ended handles the end of a task: it notifies the waiters.
-func (m *VM) ended(t *task) {
+// taskEnded handles the end of a task: it notifies the waiters.
+func (m *VM) taskEnded(t *task) {
 	t.state.ended = true
 	if t.stack != nil && t.raised == nil && !t.state.left {
 		t.result = boxed(t.stack[0], t.fn.info.Result)
 	}
 	for _, s := range t.scopes { // not empty only after a violated invariant
-		s.next.quit()
+		s.next.cancel()
 	}
 	if t.stack != nil {
 		t.freeStack()
@@ -122,16 +122,16 @@ func (m *VM) ended(t *task) {
 	t.parked.slots, t.scopes, t.caught, t.wait = nil, nil, nil, nil
 	t.parts.wait.task = nil
 	m.sched.unlink(t)
-	delete(m.telling, t)
-	t.tellEnd()
+	delete(m.taskDecisions, t)
+	t.reportEnd()
 	if r := t.raised; r != nil {
 		m.closeHoldings(t)
-		m.failed(t, r)
+		m.taskFailed(t, r)
 	} else if t.member.group != nil {
-		m.holdings.pass(t, t.member.group.t)
+		m.holdings.transfer(t, t.member.group.t)
 	}
 	if isErr(t.result) && (t == m.sched.main || len(t.watch) == 0) {
-		way := m.left.way(m.left.next, t.result.Ref)
+		way := m.left.path(m.left.next, t.result.Ref)
 		t.way = &way
 	}
 	if t == m.sched.main && (t.raised != nil || isErr(t.result)) {
@@ -141,12 +141,12 @@ func (m *VM) ended(t *task) {
 	}
 	t.served.rootEnded(t)
 	if t.member.group != nil {
-		t.member.group.over(int(t.member.index), t)
+		t.member.group.memberEnded(int(t.member.index), t)
 		t.member.group = nil
 	}
 	for _, w := range t.watch {
 		if w.g != nil {
-			w.g.over(w.i, t)
+			w.g.memberEnded(w.i, t)
 		} else {
 			m.sched.ready.push(w.t)
 		}
@@ -159,11 +159,11 @@ func (m *VM) ended(t *task) {
 		}
 	}
 	t.watch, t.parts.watch = nil, [1]watch{}
-	t.served.ended()
+	t.served.taskEnded()
 }
 
-// failed applies the effect of an error on the whole run.
-func (m *VM) failed(t *task, r *raised) {
+// taskFailed applies the effect of an error on the whole run.
+func (m *VM) taskFailed(t *task, r *raised) {
 	if m.debug.evaluating != nil {
 		return
 	}
@@ -174,7 +174,7 @@ func (m *VM) failed(t *task, r *raised) {
 	if r.cancelled && m.ctxOver() {
 		m.ending.cut = true
 	}
-	if r.cancelled && t.served.over() {
+	if r.cancelled && t.served.isCancelled() {
 		t.served.cut = true
 	}
 }

@@ -75,15 +75,15 @@ func (w *work) end() {
 	if g == nil {
 		return
 	}
-	w.leave()
+	w.detach()
 	if !g.decided {
 		g.decided, g.winner = true, w.place
 		g.cancel()
 	}
 }
 
-// leave detaches the message from the race.
-func (w *work) leave() {
+// detach detaches the message from the race.
+func (w *work) detach() {
 	w.group.t.m.requests.bounds.running--
 	w.group.ask, w.group = nil, nil
 }
@@ -121,9 +121,9 @@ func (g *group) boundOver(err error) {
 // endBound cancels the sleep if the race ends first.
 func (g *group) endBound() {
 	if g.ask != nil {
-		g.ask.work.leave()
+		g.ask.work.detach()
 	}
 	if g.bound != nil {
-		g.bound.sleep.quit()
+		g.bound.sleep.cancel()
 	}
 }

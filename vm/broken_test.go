@@ -10,7 +10,7 @@ import (
 )
 
 // TestBroken: reading inside nil passes the verifier and ends the run as an
-// invalid program, also in a task that nobody awaits.
+// invalid program, also in a task that is never awaited.
 func TestBroken(t *testing.T) {
 	for _, code := range []string{
 		"LoadNil r1\nField r2 r1 0\nReturn r2",

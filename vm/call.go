@@ -78,7 +78,7 @@ func opCallNative(t *task, in *ins) status {
 	t.m.pace.Left = t.budget - nativeCost
 	v, err := n.call(t.arguments(in, n.name))
 	t.budget = t.m.pace.Left
-	if t.samples.wanted() {
+	if t.samples.isDue() {
 		t.sample(n.name)
 	}
 	if t.m.memory.limit > 0 {
@@ -87,7 +87,7 @@ func opCallNative(t *task, in *ins) status {
 		}
 	}
 	if t.m.args.asked.request != nil {
-		if x := t.m.args.takeAsked(); err == nil {
+		if x := t.m.args.takeRequest(); err == nil {
 			return t.ask(x.request, &wait{kind: waitPerform, window: in.a, wrap: in.c != 0, give: x.give})
 		}
 	}
@@ -109,7 +109,7 @@ func opCallNative(t *task, in *ins) status {
 func (t *task) nativeTook(in *ins, before int, result value.Slot) status {
 	if in.b > 0 {
 		if grown := value.Size(*t.slot(in.a + 1)) - before; grown > 0 {
-			if st := t.taken(grown); st != running {
+			if st := t.countMemory(grown); st != running {
 				return st
 			}
 		}

@@ -60,7 +60,7 @@ func TestCallFaults(t *testing.T) {
 	}
 }
 
-// TestReturns: each form of return, and that a float and a bool come back.
+// TestReturns: each form of return, and that a float and a bool are returned.
 func TestReturns(t *testing.T) {
 	a := newAsm()
 	a.float(1.5)
@@ -107,8 +107,8 @@ func TestErrorsAndRegions(t *testing.T) {
 	}
 }
 
-// TestTrace: an uncaught error has its place and the calls to it; Rethrow keeps
-// them.
+// TestTrace: an uncaught error has its place and the calls to it; Rethrow
+// retains them.
 func TestTrace(t *testing.T) {
 	a := newAsm()
 	a.str("boom")
@@ -128,7 +128,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// TestLongTrace: a recursion is told once.
+// TestLongTrace: a recursion is reported once.
 func TestLongTrace(t *testing.T) {
 	a := newAsm()
 	a.str("boom")
@@ -141,7 +141,7 @@ func TestLongTrace(t *testing.T) {
 	}
 }
 
-// told writes a trace.
+// told formats a trace.
 func told(trace []Place) []string {
 	var got []string
 	for _, p := range trace {
@@ -216,7 +216,7 @@ func TestNatives(t *testing.T) {
 	run("CallNative r1 0 1 n3\nNewTuple r1 r1 1\nReturn r1", `[{"err":{"message":"no number","kind":"ParseError","input":""}}]`)
 	run("CallNative r1 0 0 n4\nReturn r1", "error misused")
 	run("CallNative r1 0 1 n4\nReturn r1", "error misused")
-	// an argument of another kind than the native wants, and a missing one
+	// an argument of another kind than the native expects, and a missing one
 	run("LoadConst r2 k0\nLoadConst r3 k1\n@a: CallNative r1 2 0 n0\n@b: Return r1\n@c: Return r4\ncatch @a @b @c r4",
 		`{"message":"add: expected an Int, got String","kind":"RuntimeError"}`)
 	run("LoadConst r2 k0\nCallNative r1 1 0 n0\nReturn r1", "error add: argument 2 is missing")
@@ -273,8 +273,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestStackShrinks: a parked task gives back the stack that a finished
-// recursion needed, and goes on with its own registers.
+// TestStackShrinks: a parked task returns the stack that a finished
+// recursion needed, and continues with its own registers.
 func TestStackShrinks(t *testing.T) {
 	a := newAsm()
 	a.str("clock")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestShortenedCalls gives calls as letters, the first place first, and checks
+// TestShortenedCalls represents calls as letters, the first place first, and checks
 // the shortened trace.
 func TestShortenedCalls(t *testing.T) {
 	r := func(s string, n int) string { return strings.Repeat(s, n) }
@@ -107,7 +107,7 @@ func TestShortenedCallsCount(t *testing.T) {
 			}
 		}
 		if told != n || len(trace) > maxTrace*maxCycle {
-			t.Fatalf("%d calls told as %d, in %d lines: %v", n, told, len(trace), all)
+			t.Fatalf("%d calls reported as %d, in %d lines: %v", n, told, len(trace), all)
 		}
 		if steps := len(cs.many.steps); steps > traceHead+2*keptSteps {
 			t.Fatalf("%d steps kept", steps)

@@ -7,17 +7,17 @@ import (
 
 // Cancellation. When a task, or a handler that the task runs, is cancelled, the task detects it
 // where it waits or after it has computed for a while. It unwinds its whole stack, or the handler's
-// part, and no catch region stops that. What the task waits for is cancelled first, so that nothing
+// part, and no catch region stops that. The task's pending request is cancelled first, so that nothing
 // that the task started only for itself outlives it.
 
-// over reports whether all tasks must end.
-func (m *VM) over() bool { return m.ending.fatal != nil || m.ending.panicked != nil || m.ctxOver() }
+// mustEnd reports whether all tasks must end.
+func (m *VM) mustEnd() bool { return m.ending.fatal != nil || m.ending.panicked != nil || m.ctxOver() }
 
 // cancelled reports whether the task, or a handler that it runs, has been cancelled. If so, it sets
 // t.raised.
 func (t *task) cancelled() bool {
-	if t.state.stop || t.m.over() || t.served.over() {
-		t.noteCut(t.pc())
+	if t.state.stop || t.m.mustEnd() || t.served.isCancelled() {
+		t.recordCut(t.pc())
 		t.raised = &raised{cancelled: true}
 		return true
 	}
@@ -30,9 +30,9 @@ func (t *task) cancelled() bool {
 	return false
 }
 
-// noteCut records the place, at instruction pc, of the first task that detects the end of the run's
+// recordCut records the place, at instruction pc, of the first task that detects the end of the run's
 // context.
-func (t *task) noteCut(pc int) {
+func (t *task) recordCut(pc int) {
 	if t.m.ending.cutAt == nil && t.m.ctxOver() {
 		t.m.ending.cutAt = t.stoppedAt(pc, context.Cause(t.m.requests.ctx))
 	}
@@ -93,13 +93,13 @@ func (t *task) interrupt() {
 	case waitGroup:
 		w.group.cancel()
 	case waitMessages:
-		w.scope.next.quit()
+		w.scope.next.cancel()
 	case waitClose, waitQuiet, waitUnwind:
 	default:
 		if w.stream != nil {
-			w.stream.next.quit()
+			w.stream.next.cancel()
 		}
-		w.flight.quit()
+		w.flight.cancel()
 	}
 }
 

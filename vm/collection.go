@@ -46,7 +46,7 @@ func opMapSet(t *task, in *ins) status {
 		return t.badKey(k)
 	}
 	if t.m.memory.limit > 0 {
-		if st := t.takeMemory(m.SetSize(k)); st != running {
+		if st := t.reserveMemory(m.SetSize(k)); st != running {
 			return st
 		}
 	}
@@ -96,7 +96,7 @@ func (t *task) arrayPush(in *ins, s value.Slot) status {
 		return t.badOperand(in)
 	}
 	if t.m.memory.limit > 0 {
-		if st := t.takeMemory(a.PushSize(s)); st != running {
+		if st := t.reserveMemory(a.PushSize(s)); st != running {
 			return st
 		}
 	}
@@ -154,7 +154,7 @@ func opIterate(t *task, in *ins) status {
 		if !ok || n > 1<<28 {
 			return t.fault("range %s is too long to go over as an array", value.Text(s))
 		}
-		if st := t.takeMemory(8 * int(n)); st != running {
+		if st := t.reserveMemory(8 * int(n)); st != running {
 			return st
 		}
 		first, _ := s.Range()

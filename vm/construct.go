@@ -22,7 +22,7 @@ func opNewOk(t *task, in *ins) status {
 func opNewErr(t *task, in *ins) status {
 	e := value.Err(*t.slot(in.b))
 	*t.slot(in.a) = e
-	t.leaves(e.Ref, nil, true)
+	t.recordLeaving(e.Ref, nil, true)
 	return running
 }
 
@@ -33,7 +33,7 @@ func opNewErrOf(t *task, in *ins) status {
 	}
 	e := value.Err(*t.slot(in.b))
 	*t.slot(in.a) = e
-	t.leaves(e.Ref, of.Ref, true)
+	t.recordLeaving(e.Ref, of.Ref, true)
 	return running
 }
 
@@ -44,8 +44,8 @@ func opLeave(t *task, in *ins) status {
 	}
 	value.Share(e)
 	value.Share(e.Fields()[0])
-	t.leaves(e.Ref, nil, false)
-	t.tellHanded(e.Fields()[0])
+	t.recordLeaving(e.Ref, nil, false)
+	t.notifyPropagated(e.Fields()[0])
 	return running
 }
 
@@ -54,7 +54,7 @@ func opCaught(t *task, in *ins) status {
 	if d := t.debugger(); d != nil {
 		e := value.Flat(*t.slot(in.a))
 		if in.imm == 1 {
-			d.Raised(Scene{t}, Raise{Value: e, Handed: true, Caught: true})
+			d.Raised(Scene{t}, Raise{Value: e, Propagated: true, Caught: true})
 		}
 		d.Raised(Scene{t}, Raise{Value: e, Caught: true})
 	}

@@ -60,10 +60,10 @@ const (
 
 // Raise is an error that is being propagated.
 type Raise struct {
-	Value  value.Slot
-	Panic  bool
-	Handed bool // an Err that `?` propagates
-	Caught bool // the program catches it
+	Value      value.Slot
+	Panic      bool
+	Propagated bool // an Err that `?` propagates
+	Caught     bool // the program catches it
 }
 
 // debugging is the part of an image that a debugger needs.
@@ -73,8 +73,8 @@ type debugging struct {
 	natives map[int32]int32 // for grafts: where natives are that the program did not have
 }
 
-// errands are calls from other goroutines: see VM.Do.
-type errands struct {
+// pendingCalls are calls from other goroutines: see VM.Do.
+type pendingCalls struct {
 	any  atomic.Bool
 	mu   sync.Mutex
 	list []func()
@@ -183,24 +183,24 @@ func (m *VM) SetAll(want func(*Mark) bool) {
 // Do calls f on the run's goroutine: at once if the run waits, otherwise at the next check of the
 // running task. It may be called from any goroutine. After the end of the run f is not called.
 func (m *VM) Do(f func()) {
-	e := m.debug.errands
+	e := m.debug.calls
 	e.mu.Lock()
 	e.list = append(e.list, f)
 	e.any.Store(true)
 	e.mu.Unlock()
-	m.requests.inbox.put(completion{do: m.debug.serveErrands})
+	m.requests.inbox.put(completion{do: m.debug.runPendingCalls})
 }
 
-// attention is the state that connects a run with its debugger.
-type attention struct {
-	errands    *errands    // the calls that other goroutines requested; nil without a debugger
-	atMark     *task       // the task that is stopped at a mark; nil if none
-	evaluating *evaluation // the debugger's expression that is being evaluated; nil if none
+// debugState is the state that connects a run with its debugger.
+type debugState struct {
+	calls      *pendingCalls // the calls that other goroutines requested; nil without a debugger
+	atMark     *task         // the task that is stopped at a mark; nil if none
+	evaluating *evaluation   // the debugger's expression that is being evaluated; nil if none
 }
 
-// serveErrands runs the calls that other goroutines requested.
-func (a *attention) serveErrands() {
-	e := a.errands
+// runPendingCalls runs the calls that other goroutines requested.
+func (a *debugState) runPendingCalls() {
+	e := a.calls
 	if !e.any.Load() {
 		return
 	}
@@ -246,19 +246,19 @@ func (t *task) debugger() Debugger {
 	return nil
 }
 
-// tellRaised notifies the debugger of an error that has just been raised.
-func (t *task) tellRaised(r *raised) {
+// notifyRaised notifies the debugger of an error that has just been raised.
+func (t *task) notifyRaised(r *raised) {
 	if d := t.debugger(); d != nil && !r.cancelled {
 		d.Raised(Scene{t}, Raise{Value: r.value, Panic: r.panicked, Caught: !r.panicked && t.catches(nil)})
 	}
 }
 
-// tellHanded notifies the debugger of an Err that `?` propagates.
-func (t *task) tellHanded(err value.Slot) {
+// notifyPropagated notifies the debugger of an Err that `?` propagates.
+func (t *task) notifyPropagated(err value.Slot) {
 	if d := t.debugger(); d != nil {
 		_, pc := t.caller(t.fp)
 		last := pc == 0 && (t == t.m.sched.main || len(t.watch) == 0 && t.member.group == nil) && len(t.scopes) == 0
-		d.Raised(Scene{t}, Raise{Value: err, Handed: true, Caught: !last})
+		d.Raised(Scene{t}, Raise{Value: err, Propagated: true, Caught: !last})
 	}
 }
 
@@ -436,7 +436,7 @@ type Depth struct{ Frame, Handlers int }
 // Depth returns the depth of the task's place.
 func (s Scene) Depth() Depth {
 	d := Depth{}
-	_, d.Frame = s.t.saved()
+	_, d.Frame = s.t.parkedSlots()
 	for _, x := range s.t.scopes {
 		if x.run != nil {
 			d.Handlers++
@@ -485,7 +485,7 @@ func (m *VM) Stores() []value.Slot { return m.declared.stores }
 
 // Stepper is a Journal that is called before each line of the program's own files.
 type Stepper interface {
-	Onlooker
+	SceneObserver
 	// Step is called on the run's goroutine. The Scene is valid until it returns. If it returns
 	// false, the run stops there with the error ErrSuspended.
 	Step(Scene) (goOn bool)

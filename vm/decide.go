@@ -25,9 +25,9 @@ type Decisions interface {
 
 // The kinds of Decision, besides the types of hosts' messages.
 const (
-	DecidedTool    = "tool"    // a call of a tool, which was to be approved of
+	DecidedTool    = "tool"    // a call of a tool that needs approval
 	DecidedAwait   = "await"   // an awaited emit
-	DecidedUnknown = "unknown" // an effect of which nobody knew whether it had been done
+	DecidedUnknown = "unknown" // an effect that may or may not have been performed
 )
 
 // Decision is a request and the decision on it.
@@ -54,100 +54,100 @@ type Part struct {
 	Effect int64
 }
 
-// hearing is the period in which the program has received a host's question and not decided it.
-type hearing struct {
-	outer  *hearing // the enclosing one
+// openDecision is the period in which the program has received a host's question and not decided it.
+type openDecision struct {
+	outer  *openDecision // the enclosing one
 	asked  json.RawMessage
 	since  int64
 	stream bool // it ends when the program reads the stream's next message
 	parts  []Part
 }
 
-// deciding is what a listen records about its decisions.
-type deciding struct {
-	heard  *hearing // of the message that is being handled
-	effect int64    // the number of the last request for messages
+// listenDecisions is what a listen records about its decisions.
+type listenDecisions struct {
+	decision *openDecision // of the message that is being handled
+	effect   int64         // the number of the last request for messages
 }
 
-// telling is what a task records about its decisions. It is stored apart from the task, because
+// taskDecisions is what a task records about its decisions. It is stored apart from the task, because
 // most tasks have none.
-type telling struct {
-	hearing *hearing // the innermost decision of the task; nil for none
-	effect  int64    // the number of the last request that it may wait for
-	since   int64    // when it first performed an awaited emit
+type taskDecisions struct {
+	open   *openDecision // the innermost decision of the task; nil for none
+	effect int64         // the number of the last request that it may wait for
+	since  int64         // when it first performed an awaited emit
 }
 
-// tells returns the task's record; nil without Config.Decisions.
-func (t *task) tells() *telling {
+// decisionState returns the task's record; nil without Config.Decisions.
+func (t *task) decisionState() *taskDecisions {
 	if t.m.config.Decisions == nil {
 		return nil
 	}
-	x := t.m.telling[t]
+	x := t.m.taskDecisions[t]
 	if x == nil {
-		if t.m.telling == nil {
-			t.m.telling = map[*task]*telling{}
+		if t.m.taskDecisions == nil {
+			t.m.taskDecisions = map[*task]*taskDecisions{}
 		}
-		x = &telling{}
-		t.m.telling[t] = x
+		x = &taskDecisions{}
+		t.m.taskDecisions[t] = x
 	}
 	return x
 }
 
-// numbers records the number of the request that the task has just made.
-func (t *task) numbers() {
-	if x := t.tells(); x != nil {
+// recordRequestNumber records the number of the request that the task has just made.
+func (t *task) recordRequestNumber() {
+	if x := t.decisionState(); x != nil {
 		x.effect = t.m.stats.Requests
 	}
 }
 
-// hearing returns the innermost decision of the task; nil for none.
-func (t *task) hearing() *hearing {
-	if x := t.m.telling[t]; x != nil {
-		return x.hearing
+// openDecision returns the innermost decision of the task; nil for none.
+func (t *task) openDecision() *openDecision {
+	if x := t.m.taskDecisions[t]; x != nil {
+		return x.open
 	}
 	return nil
 }
 
-// hears sets the innermost decision.
-func (t *task) hears(h *hearing) {
-	if h != nil || t.m.telling[t] != nil {
-		t.tells().hearing = h
+// setOpenDecision sets the innermost decision.
+func (t *task) setOpenDecision(h *openDecision) {
+	if h != nil || t.m.taskDecisions[t] != nil {
+		t.decisionState().open = h
 	}
 }
 
-// hearingOf begins a decision on a message. It returns nil if decisions are not recorded.
-func (t *task) hearingOf(m *effect.HostMessage, stream bool) *hearing {
+// beginDecision begins a decision on a message. It returns nil if decisions are not recorded.
+func (t *task) beginDecision(m *effect.HostMessage, stream bool) *openDecision {
 	d := t.m.config.Decisions
 	if d == nil || !hostmsg.Of(m.Type).ByPerson() {
 		return nil
 	}
-	h := &hearing{outer: t.hearing(), asked: value.AppendJSON(nil, m.Payload), since: d.Now(), stream: stream}
-	t.hears(h)
+	h := &openDecision{outer: t.openDecision(), asked: value.AppendJSON(nil, m.Payload), since: d.Now(), stream: stream}
+	t.setOpenDecision(h)
 	return h
 }
 
-// endHearing ends a decision and those within it.
-func (t *task) endHearing(h *hearing) {
+// endDecision ends a decision and those within it.
+func (t *task) endDecision(h *openDecision) {
 	if h != nil {
-		t.hears(h.outer)
+		t.setOpenDecision(h.outer)
 	}
 }
 
-// leaveMessage ends the decision on the last message that a stream returned to the task.
-func (t *task) leaveMessage() {
-	if h := t.hearing(); h != nil && h.stream {
-		t.endHearing(h)
+// endStreamDecision ends the decision on the last message that a stream returned to the task.
+func (t *task) endStreamDecision() {
+	if h := t.openDecision(); h != nil && h.stream {
+		t.endDecision(h)
 	}
 }
 
-// takesPart records a participant in the task's decision.
-func (t *task) takesPart(who effect.Actor, e int64) {
-	for h := t.hearing(); h != nil; h = h.outer {
+// addParticipant records a participant in the task's decision.
+func (t *task) addParticipant(who effect.Actor, e int64) {
+	for h := t.openDecision(); h != nil; h = h.outer {
 		h.add(Part{who, e})
 	}
 }
 
-func (h *hearing) add(p Part) {
+func (h *openDecision) add(p Part) {
 	for _, x := range h.parts {
 		if x.Actor == p.Actor {
 			return
@@ -156,28 +156,28 @@ func (h *hearing) add(p Part) {
 	h.parts = append(h.parts, p)
 }
 
-// consulted records the model that an effect of the library called.
-func (t *task) consulted(w *wait) {
-	if t.hearing() == nil {
+// addModel records the model that an effect of the library called.
+func (t *task) addModel(w *wait) {
+	if t.openDecision() == nil {
 		return
 	}
 	switch r := w.request.(type) {
 	case *effect.AgentCall:
-		t.takesPart(effect.Actor{Type: effect.ActorAgent, Name: r.Agent}, t.tells().effect)
+		t.addParticipant(effect.Actor{Type: effect.ActorAgent, Name: r.Agent}, t.decisionState().effect)
 	case *effect.StreamOpen:
-		t.takesPart(effect.Actor{Type: effect.ActorAgent, Name: r.Agent}, t.tells().effect)
+		t.addParticipant(effect.Actor{Type: effect.ActorAgent, Name: r.Agent}, t.decisionState().effect)
 	}
 }
 
-// worked records a host that has returned its result.
-func (t *task) worked(host *Host, e int64) {
-	if t.hearing() != nil {
-		t.takesPart(effect.Actor{Type: effect.ActorAgent, Name: host.Name}, e)
+// addHost records a host that has returned its result.
+func (t *task) addHost(host *Host, e int64) {
+	if t.openDecision() != nil {
+		t.addParticipant(effect.Actor{Type: effect.ActorAgent, Name: host.Name}, e)
 	}
 }
 
-// decide reports a decision that was made outside of a running task.
-func (m *VM) decide(d *Decision) {
+// recordDecision reports a decision that was made outside of a running task.
+func (m *VM) recordDecision(d *Decision) {
 	if err := m.config.Decisions.Decided(d); err != nil {
 		m.fail(err)
 	}
@@ -197,30 +197,30 @@ func (m *VM) fail(err error) {
 	}
 }
 
-// undecided returns the status after a decision could not be recorded.
-func (t *task) undecided(err error) status {
+// decisionFailed returns the status after a decision could not be recorded.
+func (t *task) decisionFailed(err error) status {
 	if errors.Is(err, ErrSuspended) {
 		t.m.fail(err)
 	}
 	return t.broken(err)
 }
 
-// heard adds the data of a hearing; without one the decision took no time.
-func (d *Decision) heard(h *hearing, now int64) *Decision {
+// addTiming adds the data of an open decision; without one the decision took no time.
+func (d *Decision) addTiming(h *openDecision, now int64) *Decision {
 	if h != nil {
 		d.Asked, d.MS = h.asked, now-h.since
 	}
 	return d
 }
 
-// decideReply reports the decision that a reply to a host contains.
-func (t *task) decideReply(host string, payload value.Slot, h *hearing, r *effect.ExchangeReply, at func() Place) error {
+// recordReply reports the decision that a reply to a host contains.
+func (t *task) recordReply(host string, payload value.Slot, h *openDecision, r *effect.ExchangeReply, at func() Place) error {
 	listener := t.m.config.Decisions
 	if listener == nil || !hostmsg.Of(r.InReplyTo).ByPerson() {
 		return nil
 	}
 	d := (&Decision{Kind: r.InReplyTo, Effect: t.m.stats.Requests, Host: host, ID: json.RawMessage(r.AnswerTo), Answer: r.Value, Problem: r.Error, By: r.By}).
-		heard(h, listener.Now())
+		addTiming(h, listener.Now())
 	if h == nil {
 		d.Asked = value.AppendJSON(nil, payload)
 	}
@@ -233,7 +233,7 @@ func (t *task) decideReply(host string, payload value.Slot, h *hearing, r *effec
 			d.Path = h.parts
 		}
 	} else if r.Error == "" {
-		t.takesPart(effect.ActorBy(r.By, ""), d.Effect)
+		t.addParticipant(effect.ActorBy(r.By, ""), d.Effect)
 	}
 	return listener.Decided(d)
 }
@@ -255,17 +255,17 @@ func (s *scope) handlerPlace(typ string) Place {
 	return p
 }
 
-// here returns the task's place in the program; zero if only the library asks.
-func (t *task) here() Place {
+// programPlace returns the task's place in the program; zero if only the library asks.
+func (t *task) programPlace() Place {
 	if at := visible(t.frames(nil, t.pc())); !at.library() {
 		return at
 	}
 	return Place{}
 }
 
-// decideArrived reports the decisions that permission rules made on a host's messages, which arrive
+// recordRuleDecisions reports the decisions that permission rules made on a host's messages, which arrive
 // with the messages, and removes them from the messages that the program receives.
-func (m *VM) decideArrived(host *Host, x *effect.HostMessage, e int64) {
+func (m *VM) recordRuleDecisions(host *Host, x *effect.HostMessage, e int64) {
 	if !x.Decided {
 		return
 	}
@@ -284,11 +284,11 @@ func (m *VM) decideArrived(host *Host, x *effect.HostMessage, e int64) {
 	if answer, ok := x.Payload.Map().GetString("decision"); ok {
 		d.Answer = value.AppendJSON(nil, answer)
 	}
-	m.decide(d)
+	m.recordDecision(d)
 }
 
-// decideWithdrawn reports that a host has withdrawn its message.
-func (t *task) decideWithdrawn(host *Host, x *effect.HostMessage, h *hearing, e int64) {
+// recordWithdrawal reports that a host has withdrawn its message.
+func (t *task) recordWithdrawal(host *Host, x *effect.HostMessage, h *openDecision, e int64) {
 	if !hostmsg.Of(x.Type).ByPerson() || t.m.config.Decisions == nil {
 		return
 	}
@@ -296,24 +296,24 @@ func (t *task) decideWithdrawn(host *Host, x *effect.HostMessage, h *hearing, e 
 	if h == nil {
 		d.Asked = value.AppendJSON(nil, x.Payload)
 	}
-	t.m.decide(d.heard(h, t.m.config.Decisions.Now()))
+	t.m.recordDecision(d.addTiming(h, t.m.config.Decisions.Now()))
 }
 
-// decideAwaited reports who answered an awaited emit. For a message of a host that the library
+// recordAwaitedAnswer reports who answered an awaited emit. For a message of a host that the library
 // passes on, the decision is reported with the reply to the host; here only the participant is
 // recorded.
-func (t *task) decideAwaited(w *wait, v value.Slot, problem string) error {
+func (t *task) recordAwaitedAnswer(w *wait, v value.Slot, problem string) error {
 	listener := t.m.config.Decisions
 	if listener == nil {
 		return nil
 	}
-	asked, x := w.request.(*effect.AwaitEmit), t.tells()
+	asked, x := w.request.(*effect.AwaitEmit), t.decisionState()
 	d := &Decision{Kind: DecidedAwait, Effect: x.effect, Channel: asked.Channel, Asked: asked.Payload, Problem: problem, MS: listener.Now() - x.since}
 	if a, ok := w.result.(*effect.Answer); ok && w.err == nil {
 		d.By, d.Name = a.By, a.Name
 		if d.Answer = a.Value; problem == "" {
 			d.Answer = value.AppendJSON(nil, v)
-			t.takesPart(effect.ActorBy(a.By, a.Name), x.effect)
+			t.addParticipant(effect.ActorBy(a.By, a.Name), x.effect)
 		}
 	} else {
 		d.By, d.Name = unansweredBy(w.err)
@@ -321,12 +321,12 @@ func (t *task) decideAwaited(w *wait, v value.Slot, problem string) error {
 	if asked.Asks == nil {
 		return listener.Decided(d)
 	}
-	if d.Answer == nil && t.hearing() != nil {
+	if d.Answer == nil && t.openDecision() != nil {
 		who := effect.ActorBy(d.By, "")
 		if who.Type != effect.ActorTimeout { // after a timeout the library's answer has no author
 			who = effect.ActorBy(effect.ByDefault, "")
 		}
-		t.hearing().add(Part{who, x.effect})
+		t.openDecision().add(Part{who, x.effect})
 	}
 	return nil
 }
@@ -361,7 +361,7 @@ func (a *Args) DecidesCall(call string, question int) func(answer json.RawMessag
 		}
 		d.Answer, d.Call, d.MS = answer, x, x.MS
 		if t := x.Actor.Type; t != effect.ActorDefault && t != effect.ActorTimeout {
-			m.sched.current.takesPart(x.Actor, d.Effect)
+			m.sched.current.addParticipant(x.Actor, d.Effect)
 		}
 		if err := m.config.Decisions.Decided(d); err != nil {
 			return &endsRun{err}

@@ -177,8 +177,8 @@ func (x method) rank() int {
 	return 0
 }
 
-// fits reports whether s has the method.
-func (x method) fits(s value.Slot) bool {
+// appliesTo reports whether s has the method.
+func (x method) appliesTo(s value.Slot) bool {
 	if x.rank() == 1 {
 		return value.IsError(s)
 	}

@@ -55,7 +55,7 @@ func TestEmits(t *testing.T) {
 	}, `[{"err":{"message":"nobody","kind":"EmitError","channel":"c","reason":"no_listener"}}]`)
 }
 
-// TestTypedAnswers: an answer is read as the type that is wanted; a party that
+// TestTypedAnswers: an answer is read as the required type; a party that
 // can be asked again is asked until its answer fits.
 func TestTypedAnswers(t *testing.T) {
 	ask := func(want string, answers ...*effect.Answer) {

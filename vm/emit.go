@@ -31,8 +31,8 @@ func (t *task) emitFrom(in *ins, e *effect.Emit) status {
 	return t.emit(e)
 }
 
-// tell performs an emit and returns its error, without raising it.
-func (t *task) tell(e *effect.Emit) error {
+// performEmit performs an emit and returns its error, without raising it.
+func (t *task) performEmit(e *effect.Emit) error {
 	t.m.stats.Requests++
 	if t.served != nil {
 		t.served.call.Emitted(e)
@@ -43,7 +43,7 @@ func (t *task) tell(e *effect.Emit) error {
 
 // emit performs an emit of the program or of the VM itself.
 func (t *task) emit(e *effect.Emit) status {
-	if err := t.tell(e); err != nil {
+	if err := t.performEmit(e); err != nil {
 		if t.cancelled() {
 			return raising
 		}
@@ -62,10 +62,10 @@ func (t *task) awaitEmit(in *ins, want *value.Type) status {
 	if in.b > 1 {
 		e.Payload = t.json(*t.slot(in.a + 2))
 	}
-	e.Asks = t.handsOn(e.Channel)
+	e.Asks = t.forwardedQuestion(e.Channel)
 	w := &wait{kind: waitAnswer, window: in.a}
 	if d := t.m.config.Decisions; d != nil {
-		t.tells().since = d.Now()
+		t.decisionState().since = d.Now()
 	}
 	if want != nil {
 		if t.m.config.Located != nil || t.m.config.Journal != nil {
@@ -76,14 +76,14 @@ func (t *task) awaitEmit(in *ins, want *value.Type) status {
 	return t.request(e, w)
 }
 
-// answered passes the answer to an awaited emit to the program. If the answer does not fit the
+// consumeAnswer passes the answer to an awaited emit to the program. If the answer does not fit the
 // type, it asks again where that is possible.
-func (t *task) answered(w *wait) status {
+func (t *task) consumeAnswer(w *wait) status {
 	d := t.slot(w.window)
 	var e *effect.Error
 	if errors.As(w.err, &e) {
-		if err := t.decideAwaited(w, value.Nil, e.Message); err != nil {
-			return t.undecided(err)
+		if err := t.recordAwaitedAnswer(w, value.Nil, e.Message); err != nil {
+			return t.decisionFailed(err)
 		}
 		*d = value.Err(programError(e))
 		return running
@@ -96,8 +96,8 @@ func (t *task) answered(w *wait) status {
 		again.Misfit = misfit
 		return t.request(&again, &wait{kind: waitAnswer, window: w.window, payload: w.payload})
 	}
-	if err := t.decideAwaited(w, v, misfit); err != nil {
-		return t.undecided(err)
+	if err := t.recordAwaitedAnswer(w, v, misfit); err != nil {
+		return t.decisionFailed(err)
 	}
 	if misfit == "" {
 		*d = value.Ok(v)
@@ -109,7 +109,7 @@ func (t *task) answered(w *wait) status {
 }
 
 // readAnswer converts an answer to a value of type want, or returns it unchanged if want is nil.
-// misfit says why it does not fit.
+// misfit is the reason why it does not fit.
 func readAnswer(a *effect.Answer, want *value.Type) (v value.Slot, misfit string) {
 	v, err := value.Parse(a.Value)
 	if err != nil {

@@ -42,7 +42,7 @@ func (m *VM) Graft(p *ir.Program, n int) error {
 			return fmt.Errorf("load %s: %w", m.image.functions[i].Name, err)
 		}
 	}
-	l.settle(code)
+	l.resolveCallsFrom(code)
 	return nil
 }
 
@@ -61,8 +61,8 @@ func (m *loader) graftData(p *ir.Program, n int) error {
 	return nil
 }
 
-// settle resolves the calls of the instructions from code on.
-func (m *loader) settle(code int) {
+// resolveCallsFrom resolves the calls of the instructions from code on.
+func (m *loader) resolveCallsFrom(code int) {
 	m.resolveCalls(code)
 	for pc := code; pc < len(m.code); pc++ {
 		if in := &m.code[pc]; ir.Op(in.op) == ir.OpCallNative {
@@ -174,7 +174,7 @@ func (m *VM) evaluate(e *evaluation) {
 	for !e.task.state.ended {
 		if x := m.sched.ready.pop(); x != nil {
 			if m.guarded(x) == finished {
-				m.ended(x)
+				m.taskEnded(x)
 			}
 			if m.ending.fatal != nil {
 				return
@@ -184,7 +184,7 @@ func (m *VM) evaluate(e *evaluation) {
 		c, ok := m.arrivalSince(e)
 		switch {
 		case ok:
-			m.takeCompletion(c)
+			m.handleCompletion(c)
 		case e.task.state.stop: // it waits only for the program: it unwinds when the program continues
 			return
 		default:
@@ -198,7 +198,7 @@ func (m *VM) evaluate(e *evaluation) {
 func (r *requests) endSince(first int) {
 	for _, seq := range r.underWay() {
 		if seq > first {
-			r.pending[seq].quit()
+			r.pending[seq].cancel()
 		}
 	}
 }
@@ -214,7 +214,7 @@ func (m *VM) arrivalSince(e *evaluation) (c completion, ok bool) {
 		return m.performChosen(), true
 	}
 	for {
-		m.debug.serveErrands()
+		m.debug.runPendingCalls()
 		if !e.task.state.stop && e.stops() {
 			return c, false
 		}
@@ -258,14 +258,14 @@ func (e *evaluation) stops() bool {
 }
 
 // stopEvaluation ends the current evaluation if its Stop returns an error.
-func (a *attention) stopEvaluation() {
+func (a *debugState) stopEvaluation() {
 	if e := a.evaluating; !e.task.state.stop && e.stops() {
 		cancelTask(e.task)
 	}
 }
 
 // isStopped reports whether y is a task of the program during an evaluation.
-func (a *attention) isStopped(y *task) bool {
+func (a *debugState) isStopped(y *task) bool {
 	if a.evaluating == nil {
 		return false
 	}
@@ -284,14 +284,14 @@ func (t *task) refuses(r effect.Request) bool {
 		return false
 	}
 	if e.refused == "" {
-		e.refused = Deed(r)
+		e.refused = DescribeEffect(r)
 	}
 	e.task.state.stop, t.state.stop = true, true
 	return true
 }
 
-// Deed describes an effect, as in `ask agent Judge`.
-func Deed(r effect.Request) string {
+// DescribeEffect describes an effect, as in `ask agent Judge`.
+func DescribeEffect(r effect.Request) string {
 	switch r := r.(type) {
 	case *effect.AgentCall:
 		return "ask agent " + r.Agent

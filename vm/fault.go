@@ -20,9 +20,9 @@ type raised struct {
 	first     [2]call // room for the trace of most caught errors, which saves an allocation
 }
 
-// again returns the error of an ended task, to be raised where the task is awaited. The trace
+// reraise returns the error of an ended task, to be raised where the task is awaited. The trace
 // contains the task's place and calls first, then the place of the await.
-func (m *image) again(r *raised, pc int) *raised {
+func (m *image) reraise(r *raised, pc int) *raised {
 	out := &raised{value: r.value, fault: r.fault, left: r.left, trace: r.trace.clone()}
 	m.addCalls(&out.trace, pc, 0)
 	return out

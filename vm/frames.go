@@ -9,16 +9,16 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Onlooker is a Journal that also observes where each task is when it performs an effect.
-type Onlooker interface {
+// SceneObserver is a Journal that also observes where each task is when it performs an effect.
+type SceneObserver interface {
 	Journal
 	// Makes is called just before Began. The Scene is valid until Makes returns.
 	Makes(e int64, r effect.Request, at Scene)
 }
 
-// tellStanding shows the task's position to a journal that is an Onlooker.
-func (m *VM) tellStanding(e int64, t *task, r effect.Request) {
-	if o, looks := m.config.Journal.(Onlooker); looks && t != nil {
+// reportScene shows the task's position to a journal that is a SceneObserver.
+func (m *VM) reportScene(e int64, t *task, r effect.Request) {
+	if o, looks := m.config.Journal.(SceneObserver); looks && t != nil {
 		o.Makes(e, r, Scene{t})
 	}
 }
@@ -121,7 +121,7 @@ func (m *image) frame(p Place, r reader, all []ir.Local, in *function) Frame {
 // handles returns the listen whose handler runs in a frame at block number, or nil if there is
 // none.
 func (t *task) handles(fp unsafe.Pointer, number int32) *scope {
-	slots, _ := t.saved()
+	slots, _ := t.parkedSlots()
 	depth := int((uintptr(fp) - uintptr(unsafe.Pointer(unsafe.SliceData(slots)))) / slotSize)
 	for i := len(t.scopes) - 1; i >= 0; i-- {
 		s := t.scopes[i]

@@ -69,7 +69,7 @@ func TestFusionBounds(t *testing.T) {
 	}
 }
 
-// TestFusedRuns: a fused instruction gives the same result, and leaves the same
+// TestFusedRuns: a fused instruction has the same result, and leaves the same
 // values in the registers of its parts, as the parts do one by one (Count fuses
 // nothing), also in the cases that the loop does not handle itself. Each part
 // faults at its own place.
@@ -78,7 +78,7 @@ func TestFusedRuns(t *testing.T) {
 		"LoadConst r4 k2\nLoadConst r5 k3\nNewArray r8 r4 2\nMove r9 r8\nNewArray r8 r8 2\nLoadInt r10 0\nLoadInt r11 1\nLoadInt r12 7\n"
 	for _, c := range []struct {
 		code string
-		line int // of the error, counted from 0 behind head; -1 without
+		line int // of the error, counted from 0 after head; -1 without
 	}{
 		{"FieldFloat r13 r6 1\nFieldFloat r14 r7 0\nSubFloat r15 r13 r14\nBoxFloat r1 r15\nBoxFloat r2 r13\nBoxFloat r3 r14", -1},
 		{"FieldFloat r13 r6 1\nMulFloat r14 r2 r3\nAddFloat r15 r13 r14\nSetFieldFloat r6 1 r15\nField r1 r6 1\nBoxFloat r2 r13\nBoxFloat r3 r14", -1},

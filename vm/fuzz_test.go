@@ -15,7 +15,7 @@ import (
 )
 
 // FuzzRun changes instructions of a program that uses much of the instruction
-// set. What the verifier still passes must not break the VM: the program may
+// set. A program that passes the verifier must not break the VM: the program may
 // fault or end as a broken program, but the process and its memory stay whole.
 func FuzzRun(f *testing.F) {
 	f.Add([]byte{})
@@ -43,7 +43,7 @@ func FuzzRun(f *testing.F) {
 		default:
 			t.Fatal(err)
 		}
-		runtime.GC() // looks at every pointer the run left
+		runtime.GC() // visits every pointer the run left
 	})
 }
 
@@ -66,7 +66,7 @@ var silent = effect.PerformerFunc(func(ctx context.Context, r effect.Request) (e
 	return nil, nil
 })
 
-// mutate changes four bytes an instruction: which one, and what of it.
+// mutate changes four bytes an instruction: which one, and which field.
 func mutate(p *ir.Program, data []byte) {
 	var all []*ir.Instr
 	for i := range p.Functions {

@@ -29,7 +29,7 @@ func (s Scene) GoTo(k *Mark) error {
 func (s Scene) CanGoTo(k *Mark) error {
 	t := s.t
 	if t.m.debug.atMark != t {
-		return fmt.Errorf("the task does not stand at the beginning of a line")
+		return fmt.Errorf("the task is not at the beginning of a line")
 	}
 	from := t.m.image.positionMap().of(t.pc(), 0)
 	if from.block != k.at.block {

@@ -58,7 +58,7 @@ func opGroup(t *task, in *ins) status {
 			return t.fault("awaiting this task would never end: it waits, itself or through others, for the one that awaits it")
 		}
 	}
-	if st := t.room(bodies); st != running {
+	if st := t.checkMaxTasks(bodies); st != running {
 		return st
 	}
 	var begin []*task
@@ -68,11 +68,11 @@ func opGroup(t *task, in *ins) status {
 			continue
 		}
 		if g.decided {
-			g.never(x)
+			g.skipMember(x)
 			continue
 		}
 		if f, closure := bodyOf(x); f != nil {
-			begin = append(begin, g.member(i, t.child(f, closure)))
+			begin = append(begin, g.addMember(i, t.child(f, closure)))
 			continue
 		}
 		y := taskOf(x)
@@ -80,49 +80,49 @@ func opGroup(t *task, in *ins) status {
 		case y != nil && !y.state.ended:
 			g.tasks[i] = y
 			y.watch = append(y.watch, watch{g: g, i: i})
-			y.nowAwaited()
+			y.recheckExchanges()
 			continue
 		case y == nil:
 			y = &task{result: x, state: taskState{ended: true}}
 		}
 		if g.kind != ir.OpRace {
-			g.over(i, y)
+			g.memberEnded(i, y)
 			continue
 		}
 		// it may win only after those before it have started
-		begin = append(begin, g.settled(i, y))
+		begin = append(begin, g.addEndedMember(i, y))
 		g.open -= n - 1 - i
 		for _, x := range elems[i+1:] {
-			g.drop(x)
+			g.cancelUnused(x)
 		}
 		break
 	}
 	return g.begin(begin)
 }
 
-// never counts a member that does not start because the result is already decided.
-func (g *group) never(x value.Slot) {
+// skipMember counts a member that does not start because the result is already decided.
+func (g *group) skipMember(x value.Slot) {
 	g.open--
-	g.drop(x)
+	g.cancelUnused(x)
 }
 
-// drop cancels an element that is not a member: a Task that no other task awaits.
-func (g *group) drop(x value.Slot) {
+// cancelUnused cancels an element that is not a member: a Task that no other task awaits.
+func (g *group) cancelUnused(x value.Slot) {
 	if y := taskOf(x); y != nil && len(y.watch) == 0 {
 		cancelTask(y)
 	}
 }
 
-// member makes y a task of the group.
-func (g *group) member(i int, y *task) *task {
+// addMember makes y a task of the group.
+func (g *group) addMember(i int, y *task) *task {
 	y.member.group, y.member.index, g.tasks[i] = g, int32(i), y
 	return y
 }
 
-// settled makes a member that represents the ended task y: it ends like y, without running.
-func (g *group) settled(i int, y *task) *task {
+// addEndedMember makes a member that represents the ended task y: it ends like y, without running.
+func (g *group) addEndedMember(i int, y *task) *task {
 	y.state.seen = true
-	x := g.member(i, g.t.child(g.t.fn, nil))
+	x := g.addMember(i, g.t.child(g.t.fn, nil))
 	x.copies = y
 	return x
 }
@@ -130,7 +130,7 @@ func (g *group) settled(i int, y *task) *task {
 // begin parks the group's task and runs the members.
 func (g *group) begin(members []*task) status {
 	if g.open == 0 {
-		return g.give()
+		return g.finishExpression()
 	}
 	m := g.t.m
 	st := g.t.park(&wait{kind: waitGroup, group: g})
@@ -148,7 +148,7 @@ func opParallelFor(t *task, in *ins) status {
 	if items == nil || f == nil || f.Params != 1 {
 		return t.badOperand(in)
 	}
-	if st := t.takeMemory(items.Len * int(slotSize)); st != running {
+	if st := t.reserveMemory(items.Len * int(slotSize)); st != running {
 		return st
 	}
 	g := &group{t: t, kind: ir.OpParallelFor, d: in.a, values: make([]value.Slot, items.Len), tasks: make([]*task, items.Len),
@@ -168,17 +168,17 @@ func opParallelFor(t *task, in *ins) status {
 	}
 	var begin []*task
 	for g.next < items.Len && g.free != 0 {
-		begin = append(begin, g.round())
+		begin = append(begin, g.newRound())
 	}
 	return g.begin(begin)
 }
 
-// round creates the task of the next round.
-func (g *group) round() *task {
+// newRound creates the task of the next round.
+func (g *group) newRound() *task {
 	f, closure := bodyOf(g.body)
 	x := g.items.At(g.next)
 	value.Share(x)
-	y := g.member(g.next, g.t.child(f, closure, x))
+	y := g.addMember(g.next, g.t.child(f, closure, x))
 	g.next++
 	if g.free > 0 {
 		g.free--
@@ -186,8 +186,8 @@ func (g *group) round() *task {
 	return y
 }
 
-// over handles the end of member i, whose result is that of y.
-func (g *group) over(i int, y *task) {
+// memberEnded handles the end of member i, whose result is that of y.
+func (g *group) memberEnded(i int, y *task) {
 	g.open--
 	g.tasks[i] = nil
 	y.state.seen = true
@@ -210,7 +210,7 @@ func (g *group) over(i int, y *task) {
 		if g.decided {
 			g.cancel()
 		} else if g.kind == ir.OpParallelFor && g.next < g.items.Len {
-			g.t.m.sched.ready.push(g.round())
+			g.t.m.sched.ready.push(g.newRound())
 		}
 	}
 	g.end()
@@ -245,15 +245,15 @@ func (g *group) cancel() {
 	g.end()
 }
 
-// give finishes the expression with its value, or with the error that decided it.
-func (g *group) give() status {
+// finishExpression finishes the expression with its value, or with the error that decided it.
+func (g *group) finishExpression() status {
 	t := g.t
 	d := t.slot(g.d)
 	switch {
 	case g.lost:
 		return t.fault("the awaited task was cancelled")
 	case g.failed != nil:
-		t.raised = t.m.image.again(g.failed, t.pc())
+		t.raised = t.m.image.reraise(g.failed, t.pc())
 		return raising
 	case !g.left.IsNil():
 		*d = value.Err(g.left)

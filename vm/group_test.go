@@ -14,7 +14,7 @@ import (
 )
 
 // tasks is a program with a function ask(channel), which waits for the answer on
-// its channel, emits it on "got", and gives it. Constants k0…k3 are "a" to "d",
+// its channel, emits it on "got", and returns it. Constants k0…k3 are "a" to "d",
 // k4 is "got", k5 "fail".
 func tasks(main string) *asm {
 	a := newAsm()
@@ -74,9 +74,9 @@ func plays(t *testing.T, a *asm, order, want string, log ...string) {
 
 const startTwo = "LoadConst r2 k0\nSpawn r5 r2 1 f1\nLoadConst r2 k1\nSpawn r6 r2 1 f1\n"
 
-// TestSpawnAwait: a task has run up to its first wait when the task that
-// started it goes on. Tasks may be awaited in any order, and more than once.
-// Awaiting a plain value gives that value.
+// TestSpawnAwait: a task has run up to its first wait when the task that started it
+// continues. Tasks may be awaited in any order, and more than once.
+// Awaiting a plain value returns that value.
 func TestSpawnAwait(t *testing.T) {
 	code := startTwo + "LoadConst r1 k4\nLoadConst r2 k2\nEmit r1 r2\nAwait r8 r6\nAwait r7 r5\nAwait r9 r5\nAwait r10 r2\nNewTuple r1 r7 4\nReturn r1"
 	plays(t, tasks(code), "a b", `["a","b","a","c"]`, "start a", "start b", `emit got "c"`, `emit got "a"`, `emit got "b"`)
@@ -86,7 +86,7 @@ func TestSpawnAwait(t *testing.T) {
 }
 
 // TestEnd: when main ends, the run awaits the tasks that main has started; an
-// error of main cancels them; an error that nobody awaits is reported.
+// error of main cancels them; an error that is never awaited is reported.
 func TestEnd(t *testing.T) {
 	plays(t, tasks(startTwo+"ReturnNil"), "b a", "null", "start a", "start b", `emit got "b"`, `emit got "a"`)
 	plays(t, tasks(startTwo+"Fault k4"), "", "uncaught got", "start a", "start b", "stop a", "stop b")
@@ -112,8 +112,8 @@ func TestJoinAll(t *testing.T) {
 	plays(t, tasks(failing[:strings.Index(failing, "catch")]), "fail", "uncaught fail")
 }
 
-// TestRace: the first member to end gives the value, and the others are
-// cancelled. Elements behind one that already has its value never begin.
+// TestRace: the first member to end provides the value, and the others are
+// cancelled. Elements after one that already has its value never begin.
 func TestRace(t *testing.T) {
 	race := "LoadFunction r10 f2\nLoadFunction r11 f3\nLoadConst r2 k2\nSpawn r12 r2 1 f1\nRace r1 r10 3\nReturn r1"
 	plays(t, tasks(race), "b", `{"ok":"b"}`, "start c", "start a", "start b", `emit got "b"`, "stop a", "stop c")
@@ -199,7 +199,7 @@ func TestRunCancelledWithTasks(t *testing.T) {
 	}
 }
 
-// starting tells of each request before it is started.
+// starting reports each request before it is started.
 type starting struct {
 	*world
 	tell func(effect.Request)

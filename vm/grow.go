@@ -47,7 +47,7 @@ func (m *VM) Grow(p *ir.Program, before ir.Grown) error {
 	if err := l.loadDeclaredTools(); err != nil {
 		return err
 	}
-	l.settle(code)
+	l.resolveCallsFrom(code)
 	m.methods = methodCache{}
 	m.replace(before.Tools)
 	m.declare()

@@ -27,13 +27,13 @@ type handlerRun struct {
 	message effect.HostMessage
 	cause   error           // why it was cancelled; nil if it was not
 	timer   *pendingRequest // nil without a timer
-	hearing *hearing
+	hearing *openDecision
 }
 
 // The causes for which a handler run is cancelled.
 var (
 	errWithdrawn = errors.New("withdrawn by the host")
-	errExpired   = errors.New("the question's time is over")
+	errExpired   = errors.New("the question's time limit has expired")
 	errLost      = errors.New("the exchange is lost")
 )
 
@@ -46,7 +46,7 @@ func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, a
 	if h.schema != nil {
 		v, errs := ConvertMessage(nil, payload, h.schema)
 		if len(errs) > 0 {
-			st = t.invalid(s, m, schema.Join(errs))
+			st = t.rejectMessage(s, m, schema.Join(errs))
 			return st, st == running
 		}
 		payload = v
@@ -67,8 +67,8 @@ func (t *task) beginRun(s *scope, m *effect.HostMessage) *effect.HostMessage {
 	*run = handlerRun{message: *m}
 	m = &run.message // dropping clears the queue's copy
 	s.drop()
-	run.hearing = t.hearingOf(m, false)
-	if ms := s.within(m.Type); ms > 0 {
+	run.hearing = t.beginDecision(m, false)
+	if ms := s.timeLimit(m.Type); ms > 0 {
 		f := &pendingRequest{t: t, run: run}
 		t.m.start(&effect.Sleep{Milliseconds: ms}, f)
 		run.timer = f
@@ -80,8 +80,8 @@ func (t *task) beginRun(s *scope, m *effect.HostMessage) *effect.HostMessage {
 	return m
 }
 
-// within returns the time limit for an answer to a message type, in milliseconds; 0 means none.
-func (s *scope) within(typ string) int64 {
+// timeLimit returns the time limit for an answer to a message type, in milliseconds; 0 means none.
+func (s *scope) timeLimit(typ string) int64 {
 	if hostmsg.Of(typ).Timed {
 		return int64(s.decl.QuestionTimeout * 1000)
 	}
@@ -108,9 +108,9 @@ func ConvertMessage(p *value.Pace, payload value.Slot, t *value.Type) (value.Slo
 	return v, errs
 }
 
-// finish stops a run's timer.
-func (r *handlerRun) finish() {
-	r.timer.quit()
+// stopTimer stops a run's timer.
+func (r *handlerRun) stopTimer() {
+	r.timer.cancel()
 }
 
 // expire handles the expiry of the timer.
@@ -120,8 +120,8 @@ func (r *handlerRun) expire(err error) {
 	}
 }
 
-// invalid reports a message that does not fit its handler's parameter.
-func (t *task) invalid(s *scope, m *effect.HostMessage, problem string) status {
+// rejectMessage reports a message that does not fit its handler's parameter.
+func (t *task) rejectMessage(s *scope, m *effect.HostMessage, problem string) status {
 	st := s.notice("listen:invalid", m, func(p *value.Map) { p.SetString("error", value.String(problem)) })
 	if st == running && hostmsg.Of(m.Type).Waits() {
 		st = t.reply(s, m, effect.ByNobody, nil, "invalid "+m.Type+": "+problem)
@@ -141,8 +141,8 @@ func (s *scope) notice(channel string, m *effect.HostMessage, fill func(*value.M
 	return s.t.emit(s.output(channel, p))
 }
 
-// unhandled processes a message that has no handler.
-func (t *task) unhandled(s *scope, m *effect.HostMessage) (st status, again bool) {
+// handleUnhandled processes a message that has no handler.
+func (t *task) handleUnhandled(s *scope, m *effect.HostMessage) (st status, again bool) {
 	row := hostmsg.Of(m.Type)
 	if row.Unhandled == hostmsg.Gathered {
 		for _, name := range []string{"text", "chunk"} {
@@ -154,19 +154,19 @@ func (t *task) unhandled(s *scope, m *effect.HostMessage) (st status, again bool
 		return st, st == running
 	}
 	if row.ByPerson() && t.m.config.Asks {
-		if _, known := s.decl.fallback(row); !known || slices.Contains(s.decl.Assumed, row.Default) {
+		if _, known := s.decl.defaultAnswer(row); !known || slices.Contains(s.decl.Assumed, row.Default) {
 			return t.askPerson(s, m), false
 		}
 	}
-	st = t.unanswered(s, m, row)
+	st = t.answerUnhandled(s, m, row)
 	return st, st == running
 }
 
-// unanswered reports a message that has no handler. If the message needs an answer, it sends the
+// answerUnhandled reports a message that has no handler. If the message needs an answer, it sends the
 // declared default, or else an error.
-func (t *task) unanswered(s *scope, m *effect.HostMessage, row *hostmsg.Message) (st status) {
+func (t *task) answerUnhandled(s *scope, m *effect.HostMessage, row *hostmsg.Message) (st status) {
 	if st = s.notice("listen:unhandled", m, nil); st == running && row.Waits() {
-		answer, ok := s.decl.fallback(row)
+		answer, ok := s.decl.defaultAnswer(row)
 		if ok {
 			st = t.reply(s, m, effect.ByDefault, answer, "")
 		} else {
@@ -181,7 +181,7 @@ func (t *task) accumulate(s *scope, piece string) status {
 	if n := len(s.partial) + len(piece); n > cap(s.partial) {
 		// Growing moves the pieces, so that both the old and the new memory are in use.
 		n += n / 4
-		if st := t.takeMemory(n); st != running {
+		if st := t.reserveMemory(n); st != running {
 			return st
 		}
 		s.partial = append(make([]byte, 0, n), s.partial...)
@@ -190,18 +190,18 @@ func (t *task) accumulate(s *scope, piece string) status {
 	return running
 }
 
-// reply answers a message with v, or with an error if problem is not ""; by says who answers. A
+// reply answers a message with v, or with an error if problem is not ""; by is who answers. A
 // reply to a host that has exited is dropped: the next message reports that it exited. If the
 // host's queue is full, pump sends the reply later.
 func (t *task) reply(s *scope, m *effect.HostMessage, by string, v json.RawMessage, problem string) status {
 	r := &effect.ExchangeReply{ID: s.id, InReplyTo: m.Type, AnswerTo: m.ID, Value: v, Error: problem, By: by}
 	t.m.stats.Requests++
-	if err := t.decideReply(s.decl.Name, m.Payload, s.heard, r, func() Place { return s.handlerPlace(m.Type) }); err != nil {
-		return t.undecided(err)
+	if err := t.recordReply(s.decl.Name, m.Payload, s.decision, r, func() Place { return s.handlerPlace(m.Type) }); err != nil {
+		return t.decisionFailed(err)
 	}
-	if t.alone() {
+	if t.isAlone() {
 		_, err := t.perform(t.m.requests.ctx, r)
-		return t.replied(s, r, err)
+		return t.replySent(s, r, err)
 	}
 	_, err := t.perform(t.m.requests.atOnce, r)
 	if errors.Is(err, effect.ErrWaits) {
@@ -209,11 +209,11 @@ func (t *task) reply(s *scope, m *effect.HostMessage, by string, v json.RawMessa
 		t.m.stats.Requests-- // send counts it again
 		return running
 	}
-	return t.replied(s, r, err)
+	return t.replySent(s, r, err)
 }
 
-// replied continues after a reply.
-func (t *task) replied(s *scope, r *effect.ExchangeReply, err error) status {
+// replySent continues after a reply.
+func (t *task) replySent(s *scope, r *effect.ExchangeReply, err error) status {
 	if err == nil {
 		return running
 	}
@@ -241,9 +241,9 @@ func (t *task) send(s *scope) status {
 func (t *task) endRun() (*scope, *effect.HostMessage) {
 	s := t.innermost()
 	r := s.run
-	r.finish()
-	s.run, s.heard = nil, r.hearing
-	t.endHearing(r.hearing)
+	r.stopTimer()
+	s.run, s.decision = nil, r.hearing
+	t.endDecision(r.hearing)
 	t.leftSpan()
 	if r.timer == nil { // otherwise its timer still refers to it
 		s.spare = r
@@ -328,7 +328,7 @@ func (t *task) runCancelled(s *scope) status {
 	cause := s.run.cause
 	_, m := t.endRun()
 	if cause == errExpired {
-		answer, problem := s.decl.tooLate(m.Type)
+		answer, problem := s.decl.timeoutAnswer(m.Type)
 		if st := t.reply(s, m, effect.ByTimeout, answer, problem); st != running {
 			return st
 		}

@@ -48,9 +48,9 @@ func (h holdings) letGo(t *task, closing effect.Kind, id int64) {
 	}
 }
 
-// pass transfers the holdings of t to another task: a stream that a body of `race` or `await (…)`
+// transfer transfers the holdings of t to another task: a stream that a body of `race` or `await (…)`
 // has opened outlives the body.
-func (h holdings) pass(t, to *task) {
+func (h holdings) transfer(t, to *task) {
 	if held := h[t]; len(held) > 0 {
 		h[to] = append(h[to], held...)
 		delete(h, t)
@@ -65,7 +65,7 @@ func (m *VM) closeHoldings(t *task) {
 		reason = value.Message(r.value)
 	}
 	for _, x := range slices.Clone(m.holdings[t]) {
-		if o := m.hostStreams.held(x); o != nil {
+		if o := m.hostStreams.streamOf(x); o != nil {
 			o.close(t, reason)
 		} else {
 			m.stats.Requests++

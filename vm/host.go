@@ -68,16 +68,16 @@ func (d *Host) read() error {
 	return nil
 }
 
-// fallback returns the declared default answer to a message.
-func (d *Host) fallback(row *hostmsg.Message) (json.RawMessage, bool) {
+// defaultAnswer returns the declared default answer to a message.
+func (d *Host) defaultAnswer(row *hostmsg.Message) (json.RawMessage, bool) {
 	answer, ok := d.Defaults[row.Default]
 	return answer, ok
 }
 
-// tooLate returns the answer to a message that was not answered in time: the default, or the error
+// timeoutAnswer returns the answer to a message that was not answered in time: the default, or the error
 // for the host.
-func (d *Host) tooLate(typ string) (answer json.RawMessage, problem string) {
-	answer, ok := d.fallback(hostmsg.Of(typ))
+func (d *Host) timeoutAnswer(typ string) (answer json.RawMessage, problem string) {
+	answer, ok := d.defaultAnswer(hostmsg.Of(typ))
 	if !ok {
 		problem = typ + " timed out after " + seconds(d.QuestionTimeout)
 	}
@@ -129,14 +129,16 @@ func (m *VM) toolsFor(d *Host, host value.Slot) []effect.ToolSpec {
 // waitsForItself reports whether each process of the host of s is in an exchange whose handler
 // waits for s. Such exchanges belong to the task of s and to the tasks that await it.
 func (s *scope) waitsForItself() bool {
-	return s.decl.takenBy(s.t)
+	return s.decl.isOccupiedBy(s.t)
 }
 
-// takenBy reports whether each process of the host is in an exchange that waits for the task.
-func (d *Host) takenBy(t *task) bool { return d.heldBy(t, map[*task]bool{}) >= max(d.Instances, 1) }
+// isOccupiedBy reports whether each process of the host is in an exchange that waits for the task.
+func (d *Host) isOccupiedBy(t *task) bool {
+	return d.exchangesOf(t, map[*task]bool{}) >= max(d.Instances, 1)
+}
 
-// heldBy counts the exchanges with the host that are owned by t, or by a task that awaits t.
-func (d *Host) heldBy(t *task, seen map[*task]bool) int {
+// exchangesOf counts the exchanges with the host that are owned by t, or by a task that awaits t.
+func (d *Host) exchangesOf(t *task, seen map[*task]bool) int {
 	if seen[t] {
 		return 0
 	}
@@ -148,15 +150,15 @@ func (d *Host) heldBy(t *task, seen map[*task]bool) int {
 		}
 	}
 	for _, x := range t.m.holdings[t] {
-		if o := t.m.hostStreams.held(x); o != nil && o.decl == d {
+		if o := t.m.hostStreams.streamOf(x); o != nil && o.decl == d {
 			n++
 		}
 	}
 	if t.member.group != nil {
-		n += d.heldBy(t.member.group.t, seen)
+		n += d.exchangesOf(t.member.group.t, seen)
 	}
 	for _, w := range t.watch {
-		n += d.heldBy(w.waiter(), seen)
+		n += d.exchangesOf(w.waiter(), seen)
 	}
 	return n
 }
@@ -169,26 +171,26 @@ func (d *Host) busy() *effect.Error {
 		d.Name, max(d.Instances, 1)+1, d.Connector).With("host", d.Name)
 }
 
-// nowAwaited repeats that check, because a task has begun to await t, for the exchanges that t and
+// recheckExchanges repeats that check, because a task has begun to await t, for the exchanges that t and
 // the tasks it waits for have requested. It does nothing while no exchange is being opened: in a
 // chain of tasks that each await the one before, it would otherwise visit the whole chain for each
 // task.
-func (t *task) nowAwaited() {
+func (t *task) recheckExchanges() {
 	w := t.wait
 	if w == nil || t.m.requests.opening == 0 {
 		return
 	}
 	switch w.kind {
 	case waitTask:
-		w.task.nowAwaited()
+		w.task.recheckExchanges()
 	case waitGroup:
 		for _, y := range w.group.members() {
-			y.nowAwaited()
+			y.recheckExchanges()
 		}
 	case waitOpen:
 		if !w.refused && w.flight != nil && w.scope.waitsForItself() {
 			w.refused = true
-			w.flight.quit()
+			w.flight.cancel()
 		}
 	}
 }

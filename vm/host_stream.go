@@ -47,7 +47,7 @@ type ask struct {
 	answered string          // why it can no longer be answered; "" while it can
 	timer    *pendingRequest // nil without a timer
 	work     work            // the race that computes the answer
-	hearing  *hearing
+	hearing  *openDecision
 }
 
 // The reasons why a message cannot be answered, as the code of HostError.
@@ -59,8 +59,8 @@ const (
 	askNone      = "none"
 )
 
-// held returns the stream of a holding; nil if it is something else.
-func (l *hostStreams) held(h holding) *hostStream {
+// streamOf returns the stream of a holding; nil if it is something else.
+func (l *hostStreams) streamOf(h holding) *hostStream {
 	if h.closing.Kind() != effect.KindExchangeClose {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (a *Args) hostStreamIn(i int) *hostStream {
 // value that the functions below accept as argument 0.
 func (a *Args) Follow(prompt string) (value.Slot, error) {
 	m, d := a.run(), a.Host(0)
-	if d.takenBy(m.sched.current) {
+	if d.isOccupiedBy(m.sched.current) {
 		return value.Nil, d.busy()
 	}
 	r := m.openingOf(d, a.Slot(0), prompt)
@@ -108,25 +108,25 @@ type Given func(m *effect.HostMessage, ask value.Slot) value.Slot
 // has ended. If the exchange failed, it raises the error.
 func (a *Args) NextMessage(given Given) (value.Slot, error) {
 	m, x := a.run(), a.hostStreamIn(0)
-	give := func(effect.Result) (value.Slot, error) { return x.give(m.sched.current, given) }
-	if !a.again && (x.closed || x.ready()) {
+	give := func(effect.Result) (value.Slot, error) { return x.returnMessage(m.sched.current, given) }
+	if !a.again && (x.closed || x.hasMessage()) {
 		return give(nil)
 	}
-	a.asked = asked{give: give, park: x.await}
+	a.asked = nativeRequest{give: give, park: x.await}
 	return value.Nil, nil
 }
 
-// ready reports whether a message can be returned without waiting.
-func (x *hostStream) ready() bool { return len(x.queue) > 0 || x.err != nil || x.over }
+// hasMessage reports whether a message can be returned without waiting.
+func (x *hostStream) hasMessage() bool { return len(x.queue) > 0 || x.err != nil || x.over }
 
-// give returns the next message in the queue.
-func (x *hostStream) give(t *task, given Given) (value.Slot, error) {
+// returnMessage returns the next message in the queue.
+func (x *hostStream) returnMessage(t *task, given Given) (value.Slot, error) {
 	for len(x.queue) > 0 {
 		m := x.queue[0]
 		x.drop()
 		row := hostmsg.Of(m.Type)
 		if m.Decided {
-			if err := t.tell(&effect.Emit{Channel: m.Type, Payload: value.AppendJSON(nil, m.Payload)}); err != nil {
+			if err := t.performEmit(&effect.Emit{Channel: m.Type, Payload: value.AppendJSON(nil, m.Payload)}); err != nil {
 				return value.Nil, err
 			}
 			continue
@@ -137,9 +137,9 @@ func (x *hostStream) give(t *task, given Given) (value.Slot, error) {
 		if now := m.Session(); now != "" {
 			x.session = now
 		}
-		t.leaveMessage()
+		t.endStreamDecision()
 		if row.Role == hostmsg.Succeeds {
-			t.worked(x.decl, x.effect)
+			t.addHost(x.decl, x.effect)
 		}
 		v := value.Tuple(value.Bool(true), given(&m, x.ask(t, &m, row)))
 		if x.over = row.Terminal(); x.over && x.asks.live == 0 {
@@ -165,7 +165,7 @@ func (x *hostStream) ask(t *task, m *effect.HostMessage, row *hostmsg.Message) v
 		return value.Nil
 	}
 	k := &ask{of: x, typ: m.Type, id: m.ID, waits: row.Waits()}
-	k.hearing = t.hearingOf(m, true)
+	k.hearing = t.beginDecision(m, true)
 	if k.waits {
 		x.asks.add(k)
 		t.m.hostStreams.asked = append(t.m.hostStreams.asked, x)
@@ -180,16 +180,16 @@ func (x *hostStream) ask(t *task, m *effect.HostMessage, row *hostmsg.Message) v
 
 // await parks a task until a message can be returned.
 func (x *hostStream) await(t *task, w *wait) status {
-	for !x.ready() && !x.closed {
+	for !x.hasMessage() && !x.closed {
 		if t.cancelled() {
 			return raising
 		}
-		if x.next == nil && t.alone() {
+		if x.next == nil && t.isAlone() {
 			var c completion
 			t.m.stats.Requests++
 			x.effect = t.m.stats.Requests
 			c.result, c.err = t.performWaiting(&effect.ExchangeNext{ID: x.id})
-			x.arrived(t, c)
+			x.enqueue(t, c)
 			if c.err != nil && x.err == nil {
 				return t.broken(c.err)
 			}
@@ -218,8 +218,8 @@ func (x *hostStream) fetch(t *task) {
 	x.next, x.effect = f, t.m.stats.Requests
 }
 
-// hear notifies the streams that have unanswered messages of messages that the host has withdrawn.
-func (l *hostStreams) hear(t *task) {
+// fetchWithdrawals notifies the streams that have unanswered messages of messages that the host has withdrawn.
+func (l *hostStreams) fetchWithdrawals(t *task) {
 	for _, x := range l.asked {
 		if x.asks.live > 0 {
 			x.fetch(t)
@@ -228,8 +228,8 @@ func (l *hostStreams) hear(t *task) {
 	l.asked = l.asked[:0]
 }
 
-// arrived stores messages that have arrived. A withdrawal overtakes queued messages.
-func (x *hostStream) arrived(t *task, c completion) {
+// enqueue stores messages that have arrived. A withdrawal overtakes queued messages.
+func (x *hostStream) enqueue(t *task, c completion) {
 	x.next = nil
 	for _, w := range x.waiting {
 		t.m.sched.ready.push(w)
@@ -257,7 +257,7 @@ func (x *hostStream) arrived(t *task, c completion) {
 	all := c.result.(*effect.ExchangeMessages).Messages
 	for i := range all {
 		m := &all[i]
-		t.m.decideArrived(x.decl, m, x.effect)
+		t.m.recordRuleDecisions(x.decl, m, x.effect)
 		if hostmsg.Of(m.Type).Role != hostmsg.TakesBack || !x.withdraw(m.ID) {
 			x.add(m)
 		}
@@ -273,23 +273,23 @@ func (x *hostStream) withdraw(id string) bool {
 		return false
 	}
 	if k := x.asks.find(id); k != nil {
-		k.settle(askWithdrawn)
-		x.by.decideWithdrawn(x.decl, &effect.HostMessage{Type: k.typ, ID: k.id}, k.hearing, x.effect)
+		k.markSettled(askWithdrawn)
+		x.by.recordWithdrawal(x.decl, &effect.HostMessage{Type: k.typ, ID: k.id}, k.hearing, x.effect)
 		return true
 	}
-	m, found := x.takeBack(id)
+	m, found := x.removeByID(id)
 	if found {
-		x.by.decideWithdrawn(x.decl, &m, nil, x.effect)
+		x.by.recordWithdrawal(x.decl, &m, nil, x.effect)
 	}
 	return found
 }
 
-// settle records why the message can no longer be answered.
-func (k *ask) settle(why string) {
+// markSettled records why the message can no longer be answered.
+func (k *ask) markSettled(why string) {
 	k.answered = why
-	k.timer.quit()
+	k.timer.cancel()
 	if k.waits {
-		k.of.asks.settled()
+		k.of.asks.countSettled()
 	}
 	k.work.end()
 }
@@ -300,8 +300,8 @@ func (k *ask) expire(t *task, err error) {
 	if err != nil || k.answered != "" {
 		return
 	}
-	answer, problem := k.of.decl.tooLate(k.typ)
-	k.settle(askTimeout)
+	answer, problem := k.of.decl.timeoutAnswer(k.typ)
+	k.markSettled(askTimeout)
 	k.reply(t, effect.ByTimeout, answer, problem)
 }
 
@@ -313,7 +313,7 @@ func (k *ask) response(by string, v json.RawMessage, problem string) *effect.Exc
 func (k *ask) reply(t *task, by string, v json.RawMessage, problem string) {
 	r := k.response(by, v, problem)
 	t.m.stats.Requests++
-	if err := t.decideReply(k.of.decl.Name, value.Nil, k.hearing, r, t.here); err != nil {
+	if err := t.recordReply(k.of.decl.Name, value.Nil, k.hearing, r, t.programPlace); err != nil {
 		t.m.fail(err)
 		return
 	}
@@ -327,7 +327,7 @@ func (k *ask) reply(t *task, by string, v json.RawMessage, problem string) {
 // answered; "" if it can.
 func (a *Args) Refusal() string {
 	m, x := a.run(), a.hostStreamIn(0)
-	m.poll(m.sched.current, m.written.moment()) // a withdrawal may have arrived
+	m.poll(m.sched.current, m.journaled.moment()) // a withdrawal may have arrived
 	k := a.ask()
 	switch {
 	case k == nil || k.of != x:
@@ -358,24 +358,24 @@ func (a *Args) ask() *ask {
 }
 
 // Answer answers the message of the ask in argument 1 by v, or by problem if it is not "". Refusal
-// must have returned "". by says who answers, as in effect.ExchangeReply.
+// must have returned "". by is who answers, as in effect.ExchangeReply.
 func (a *Args) Answer(by string, v json.RawMessage, problem string) (value.Slot, error) {
 	k := a.ask()
 	if a.again {
-		a.asked = asked{give: Nothing}
+		a.asked = nativeRequest{give: Nothing}
 		return value.Nil, nil
 	}
 	if k.answered != "" {
 		return value.Nil, nil
 	}
-	k.settle(askAnswered)
-	a.asked = asked{give: Nothing, park: func(t *task, w *wait) status {
+	k.markSettled(askAnswered)
+	a.asked = nativeRequest{give: Nothing, park: func(t *task, w *wait) status {
 		r := k.response(by, v, problem)
 		t.m.stats.Requests++ // counts the request of the reply, which ask uses
-		err := t.decideReply(k.of.decl.Name, value.Nil, k.hearing, r, t.here)
+		err := t.recordReply(k.of.decl.Name, value.Nil, k.hearing, r, t.programPlace)
 		t.m.stats.Requests--
 		if err != nil {
-			return t.undecided(err)
+			return t.decisionFailed(err)
 		}
 		return t.ask(r, w)
 	}}
@@ -401,11 +401,11 @@ func (x *hostStream) close(t *task, reason string) {
 	m.hostStreams.open = slices.DeleteFunc(m.hostStreams.open, func(o *hostStream) bool { return o == x })
 	m.holdings.letGo(t, effect.KindExchangeClose, x.id)
 	for _, k := range x.asks.open() {
-		k.settle(askClosed)
+		k.markSettled(askClosed)
 		k.reply(t, effect.ByNobody, nil, "nobody answered the "+k.typ)
 	}
 	if x.next != nil {
-		x.next.quit()
+		x.next.cancel()
 		return
 	}
 	x.end(t)

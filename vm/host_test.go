@@ -17,7 +17,7 @@ import (
 //
 // A script is a line a step: `< MESSAGE` is sent; `> REPLY` waits for the next
 // reply and compares it; `@ EVENT` waits for an event ("sleep", "ask"); `! KIND
-// MESSAGE` breaks the exchange with that error; `hang` says nothing more.
+// MESSAGE` breaks the exchange with that error; `hang` is followed by nothing.
 type stage struct {
 	mu      sync.Mutex
 	scripts [][]string // of the exchanges, by order of opening
@@ -154,7 +154,7 @@ func broken(step string) *effect.Error {
 	return e
 }
 
-// next gives the messages up to a step that is none.
+// next returns the messages up to a step that is none.
 func (s *stage) next(ctx context.Context, id int) (effect.Result, error) {
 	var out effect.ExchangeMessages
 	for {
@@ -162,7 +162,7 @@ func (s *stage) next(ctx context.Context, id int) (effect.Result, error) {
 			if len(out.Messages) > 0 {
 				return &out, nil
 			}
-			return nil, fmt.Errorf("the script of exchange %d is over", id)
+			return nil, fmt.Errorf("the script of exchange %d has ended", id)
 		}
 		step := strings.TrimSpace(s.scripts[id][s.at[id]])
 		if len(out.Messages) > 0 && !strings.HasPrefix(step, "<") {

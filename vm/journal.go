@@ -46,7 +46,7 @@ type Past interface {
 	Looked(at Moment) bool
 	// Over reports whether all of it has been played. A tape is never over.
 	Over() bool
-	// Again is called once, when the past is over. It returns the effects that were UnderWay, in
+	// Again is called once, when the past has ended. It returns the effects that were UnderWay, in
 	// the order in which they must begin.
 	Again() []int64
 }
@@ -58,7 +58,7 @@ type Standing uint8
 const (
 	Unrecorded Standing = iota // it is performed: its result follows from the run itself
 	Recorded                   // its result will be returned
-	UnderWay                   // it had not ended: it begins when the past is over
+	UnderWay                   // it had not ended: it begins when the past has ended
 )
 
 // EndedBy is the error that Past.Perform returns for an effect during which the run's context ended
@@ -82,25 +82,25 @@ type Event struct {
 // does not wait for. Taken counts the results consumed before, Ticks the moments since.
 type Moment struct{ Taken, Ticks int64 }
 
-// written is the state of a run with its journal and its past.
-type written struct {
+// journaled is the state of a run with its journal and its past.
+type journaled struct {
 	on    bool // the run has a journal or a past
-	past  Past // nil once it is over
+	past  Past // nil after its end
 	now   Moment
 	begun map[int64]int // request numbers of effects whose end the past contains
-	again map[int64]int // request numbers of effects that begin when the past is over
+	again map[int64]int // request numbers of effects that begin when the past has ended
 	over  bool          // the context has ended, and the journal was notified
 	stop  context.CancelCauseFunc
 }
 
 // init initializes the state of a run that has not begun.
-func (w *written) init(c *Config) {
-	*w = written{on: c.Journal != nil || c.Past != nil, past: c.Past, begun: map[int64]int{}, again: map[int64]int{}}
+func (w *journaled) init(c *Config) {
+	*w = journaled{on: c.Journal != nil || c.Past != nil, past: c.Past, begun: map[int64]int{}, again: map[int64]int{}}
 }
 
 // begin returns the context of a run. If a recorded run was ended by its context, this context ends
 // at the same point.
-func (w *written) begin(ctx context.Context, c *Config) context.Context {
+func (w *journaled) begin(ctx context.Context, c *Config) context.Context {
 	if c.Past != nil {
 		ctx, w.stop = context.WithCancelCause(ctx)
 	}
@@ -108,13 +108,13 @@ func (w *written) begin(ctx context.Context, c *Config) context.Context {
 }
 
 // moment counts a moment and returns it.
-func (w *written) moment() Moment {
+func (w *journaled) moment() Moment {
 	w.now.Ticks++
 	return w.now
 }
 
-// took counts a consumed result.
-func (w *written) took() {
+// countConsumed counts a consumed result.
+func (w *journaled) countConsumed() {
 	w.now.Taken++
 	w.now.Ticks = 0
 }
@@ -123,26 +123,26 @@ func (w *written) took() {
 // journal it notices that at a recorded moment.
 func (m *VM) ctxOver() bool {
 	if m.config.Journal != nil {
-		return m.written.over
+		return m.journaled.over
 	}
 	return m.requests.ctx.Err() != nil
 }
 
-// heedEnd checks whether the run's context has ended; at is the run's moment, nil if it waits.
-func (m *VM) heedEnd(at *Moment) {
-	if j := m.config.Journal; j != nil && m.written.past == nil && !m.written.over && m.requests.ctx.Err() != nil {
-		m.written.over = true
+// checkContext checks whether the run's context has ended; at is the run's moment, nil if it waits.
+func (m *VM) checkContext(at *Moment) {
+	if j := m.config.Journal; j != nil && m.journaled.past == nil && !m.journaled.over && m.requests.ctx.Err() != nil {
+		m.journaled.over = true
 		j.Over(context.Cause(m.requests.ctx), at)
 	}
 }
 
-// performWritten is perform for a run with a journal or a past.
-func (m *VM) performWritten(ctx context.Context, t *task, r effect.Request) (effect.Result, error) {
+// performJournaled is perform for a run with a journal or a past.
+func (m *VM) performJournaled(ctx context.Context, t *task, r effect.Request) (effect.Result, error) {
 	e, j := m.stats.Requests, m.config.Journal
 	m.leavePast()
 	if j != nil {
-		m.tellPolicy(e, t, r)
-		m.tellStanding(e, t, r)
+		m.reportPolicy(e, t, r)
+		m.reportScene(e, t, r)
 		j.Began(e, t.id, r)
 	}
 	result, err := m.performNow(ctx, e, r)
@@ -154,7 +154,7 @@ func (m *VM) performWritten(ctx context.Context, t *task, r effect.Request) (eff
 		return result, err
 	}
 	if errors.Is(err, effect.ErrWaits) {
-		j.Waited(e, r, m.written.now)
+		j.Waited(e, r, m.journaled.now)
 		return result, err
 	}
 	m.endedEffect(e, r, result, err, nil)
@@ -163,7 +163,7 @@ func (m *VM) performWritten(ctx context.Context, t *task, r effect.Request) (eff
 
 // performNow performs a request, or returns its recorded result.
 func (m *VM) performNow(ctx context.Context, e int64, r effect.Request) (effect.Result, error) {
-	p := m.written.past
+	p := m.journaled.past
 	if p == nil {
 		return m.config.Performer.Perform(ctx, r)
 	}
@@ -172,7 +172,7 @@ func (m *VM) performNow(ctx context.Context, e int64, r effect.Request) (effect.
 	}
 	result, known, err := p.Perform(e, r)
 	if over, ended := errors.AsType[*EndedBy](err); ended {
-		m.written.endPast(over.Cause)
+		m.journaled.endPast(over.Cause)
 	}
 	if known || err != nil {
 		return result, err
@@ -185,13 +185,13 @@ func (m *VM) performNow(ctx context.Context, e int64, r effect.Request) (effect.
 // effect, it reports that first.
 func (m *VM) endedEffect(e int64, r effect.Request, result effect.Result, err error, at *Moment) {
 	if err != nil && !isProgramError(err) {
-		m.heedEnd(at)
+		m.checkContext(at)
 	}
 	m.config.Journal.Ended(e, r, result, err, at)
 }
 
-// tellTaken reports to the journal a completion that is about to be consumed.
-func (m *VM) tellTaken(c *completion, at *Moment) {
+// recordConsumed reports to the journal a completion that is about to be consumed.
+func (m *VM) recordConsumed(c *completion, at *Moment) {
 	if m.config.Journal == nil || c.do != nil {
 		return
 	}
@@ -199,21 +199,21 @@ func (m *VM) tellTaken(c *completion, at *Moment) {
 	m.endedEffect(f.effect, f.request, c.result, c.err, at)
 }
 
-// startWritten reports a request to the journal and, if the past contains it, begins it there.
-func (m *VM) startWritten(r effect.Request, f *pendingRequest) bool {
+// startJournaled reports a request to the journal and, if the past contains it, begins it there.
+func (m *VM) startJournaled(r effect.Request, f *pendingRequest) bool {
 	f.effect, f.request = m.stats.Requests, r
 	m.leavePast()
-	return m.beginWritten(f)
+	return m.beginJournaled(f)
 }
 
-// beginWritten is startWritten for a request that has its number.
-func (m *VM) beginWritten(f *pendingRequest) bool {
+// beginJournaled is startJournaled for a request that has its number.
+func (m *VM) beginJournaled(f *pendingRequest) bool {
 	if j := m.config.Journal; j != nil {
-		m.tellPolicy(f.effect, f.t, f.request)
-		m.tellStanding(f.effect, f.t, f.request)
+		m.reportPolicy(f.effect, f.t, f.request)
+		m.reportScene(f.effect, f.t, f.request)
 		j.Began(f.effect, f.t.id, f.request)
 	}
-	p := m.written.past
+	p := m.journaled.past
 	if p == nil {
 		return false
 	}
@@ -229,27 +229,27 @@ func (m *VM) beginWritten(f *pendingRequest) bool {
 	seq := m.requests.addPending(f)
 	switch {
 	case err == nil && standing == Recorded:
-		m.written.begun[f.effect] = seq // its result is recorded already
+		m.journaled.begun[f.effect] = seq // its result is recorded already
 	case err == nil:
-		m.written.again[f.effect] = seq
-		f.end = func() { m.forgo(f.effect) }
+		m.journaled.again[f.effect] = seq
+		f.end = func() { m.dropPending(f.effect) }
 	default:
-		m.strayed(f.t.stopped(err))
+		m.diverged(f.t.stopped(err))
 		m.requests.inbox.put(completion{seq: seq, err: err})
 	}
 	return true
 }
 
-// forgo removes a request that must no longer begin when the past is over.
-func (m *VM) forgo(e int64) {
-	if seq, ok := m.written.again[e]; ok {
-		delete(m.written.again, e)
+// dropPending removes a request that must no longer begin when the past has ended.
+func (m *VM) dropPending(e int64) {
+	if seq, ok := m.journaled.again[e]; ok {
+		delete(m.journaled.again, e)
 		m.requests.inbox.put(completion{seq: seq, err: context.Canceled})
 	}
 }
 
-// strayed ends a run that differs from the recorded one.
-func (m *VM) strayed(err error) {
+// diverged ends a run that differs from the recorded one.
+func (m *VM) diverged(err error) {
 	if m.ending.fatal != nil {
 		return
 	}
@@ -260,7 +260,7 @@ func (m *VM) strayed(err error) {
 // abandonPast completes the requests whose results the past contains with the error that ended the
 // run: a failed run consumes nothing more from its past, and performs nothing.
 func (m *VM) abandonPast() {
-	for _, under := range []map[int64]int{m.written.begun, m.written.again} {
+	for _, under := range []map[int64]int{m.journaled.begun, m.journaled.again} {
 		for _, e := range slices.Sorted(maps.Keys(under)) {
 			m.requests.inbox.put(completion{seq: under[e], err: m.ending.fatal})
 		}
@@ -268,10 +268,10 @@ func (m *VM) abandonPast() {
 	}
 }
 
-// leavePast begins the effects that were under way, when the past is over. A failed run stays in
+// leavePast begins the effects that were under way, when the past has ended. A failed run stays in
 // its past, so that none of its effects reach the world.
 func (m *VM) leavePast() {
-	w := &m.written
+	w := &m.journaled
 	if w.past == nil || m.ending.fatal != nil || !w.past.Over() {
 		return
 	}
@@ -286,26 +286,26 @@ func (m *VM) leavePast() {
 	clear(w.again)
 }
 
-// nextPast returns the next completion of a recorded run; ok is false if the past is over, or if
+// nextPast returns the next completion of a recorded run; ok is false if the past has ended, or if
 // the run differs from it.
 func (m *VM) nextPast() (c completion, ok bool) {
 	for {
 		m.leavePast()
-		if m.written.past == nil {
+		if m.journaled.past == nil {
 			return c, false
 		}
 		if m.ending.fatal != nil {
 			m.abandonPast()
 			return c, false
 		}
-		x, ok := m.written.past.Next()
+		x, ok := m.journaled.past.Next()
 		switch {
 		case ok && x.E == 0:
-			m.written.endPast(x.Err)
+			m.journaled.endPast(x.Err)
 		case ok:
 			return m.completionOf(x, nil), true
 		case len(m.requests.arrived) == 0 && m.requests.inbox.empty():
-			m.strayed(errors.New("the recorded run has not waited for what this one waits for"))
+			m.diverged(errors.New("the recorded run has not waited for what this one waits for"))
 		default:
 			return c, false
 		}
@@ -313,43 +313,43 @@ func (m *VM) nextPast() (c completion, ok bool) {
 }
 
 // endPast ends the run's context as it ended in the past.
-func (w *written) endPast(cause error) {
+func (w *journaled) endPast(cause error) {
 	w.over = true
 	w.stop(cause)
 }
 
 // completionOf returns the completion for an event of an effect under way.
 func (m *VM) completionOf(x Event, at *Moment) completion {
-	c := completion{seq: m.written.begun[x.E], result: x.Result, err: x.Err}
-	delete(m.written.begun, x.E)
-	m.tellTaken(&c, at)
+	c := completion{seq: m.journaled.begun[x.E], result: x.Result, err: x.Err}
+	delete(m.journaled.begun, x.E)
+	m.recordConsumed(&c, at)
 	return c
 }
 
 // pollPast consumes what arrived at a moment.
 func (m *VM) pollPast(at Moment) {
-	for m.written.past != nil && m.ending.fatal == nil {
-		x, ok := m.written.past.At(at)
+	for m.journaled.past != nil && m.ending.fatal == nil {
+		x, ok := m.journaled.past.At(at)
 		if !ok {
 			return
 		}
 		if x.E == 0 {
-			m.written.endPast(x.Err)
+			m.journaled.endPast(x.Err)
 			continue
 		}
-		m.takeCompletion(m.completionOf(x, &at))
-		at = m.written.now
+		m.handleCompletion(m.completionOf(x, &at))
+		at = m.journaled.now
 	}
 }
 
-// judge decides the outcome of a check of the memory in use: as in the past, or by the actual
+// memoryExceeded decides the outcome of a check of the memory in use: as in the past, or by the actual
 // amount.
-func (m *VM) judge(n int) bool {
-	at := m.written.moment()
-	if p := m.written.past; p != nil {
+func (m *VM) memoryExceeded(n int) bool {
+	at := m.journaled.moment()
+	if p := m.journaled.past; p != nil {
 		return !p.Looked(at)
 	}
-	fits := m.memory.measure(n)
+	fits := m.memory.measureHeap(n)
 	if j := m.config.Journal; !fits && j != nil {
 		j.Looked(at)
 	}

@@ -53,9 +53,9 @@ type leavings struct {
 	next int       // the number of all leavings so far
 }
 
-// leaves records that an Err is created, or leaves a function, at the running instruction. of is
+// recordLeaving records that an Err is created, or leaves a function, at the running instruction. of is
 // the Err from which it was created.
-func (t *task) leaves(err, of unsafe.Pointer, made bool) {
+func (t *task) recordLeaving(err, of unsafe.Pointer, made bool) {
 	l := &t.m.left
 	if l.ring == nil {
 		l.ring = make([]leaving, keptLeavings)
@@ -91,18 +91,18 @@ func (t *task) justLeft(v value.Slot) int {
 	return l.next
 }
 
-// wayTo returns the way of the Err that `?` raised.
-func (l *leavings) wayTo(r *raised) []leaving {
+// pathOf returns the way of the Err that `?` raised.
+func (l *leavings) pathOf(r *raised) []leaving {
 	if r.left == 0 || r.left <= l.next-keptLeavings {
 		return nil
 	}
-	way := l.way(r.left, l.ring[(r.left-1)&(keptLeavings-1)].err)
+	way := l.path(r.left, l.ring[(r.left-1)&(keptLeavings-1)].err)
 	return way[:len(way)-1] // the trace of the raised error begins where it was raised
 }
 
-// way returns, from the first next leavings, the places where an Err was created and left
+// path returns, from the first next leavings, the places where an Err was created and left
 // functions, the first place first.
-func (l *leavings) way(next int, err unsafe.Pointer) (found []leaving) {
+func (l *leavings) path(next int, err unsafe.Pointer) (found []leaving) {
 	for n := next - 1; n >= 0 && n >= l.next-keptLeavings; n-- {
 		e := &l.ring[n&(keptLeavings-1)]
 		if e.err != err {

@@ -50,7 +50,7 @@ func TestCaught(t *testing.T) {
 	a.want(t, `"bad"`)
 }
 
-// What a program wrongly leaves with is no Err.
+// A value that a program wrongly leaves with is no Err.
 func TestLeaveOperands(t *testing.T) {
 	for code, op := range map[string]string{"LoadNil r1\nLeave r1\nReturn r1": "Leave", "LoadNil r1\nNewOk r1 r1\nLeave r1\nReturn r1": "Leave",
 		"LoadNil r1\nNewErrOf r2 r1 r1\nReturn r2": "NewErrOf"} {

@@ -32,7 +32,7 @@ type scope struct {
 	started int64 // in monotonic milliseconds
 	number  int64 // number of the exchange in the run, from 1; with Config.Detail
 
-	deciding
+	listenDecisions
 	id   int64
 	open bool // the exchange has been opened and not closed
 	messages
@@ -76,10 +76,10 @@ func opListenBegin(t *task, in *ins) status {
 		return st
 	}
 	if why := f[value.PartyUnready]; !why.IsNil() {
-		return t.finish(s, value.Err(why))
+		return t.finishListen(s, value.Err(why))
 	}
 	if s.waitsForItself() {
-		return t.finish(s, s.busy())
+		return t.finishListen(s, s.busy())
 	}
 	r := t.m.openingOf(s.decl, host, prompt.S)
 	switch x := *t.slot(in.a + 3); x.Kind() {
@@ -135,22 +135,22 @@ func (s *scope) output(channel string, payload *value.Map) *effect.Emit {
 	return e
 }
 
-// opened continues after the exchange was opened.
-func (t *task) opened(w *wait) status {
+// exchangeOpened continues after the exchange was opened.
+func (t *task) exchangeOpened(w *wait) status {
 	s := w.scope
 	if w.refused && w.err != nil {
-		return t.finish(s, s.busy())
+		return t.finishListen(s, s.busy())
 	}
 	var e *effect.Error
 	if errors.As(w.err, &e) {
-		return t.finish(s, value.Err(programError(e)))
+		return t.finishListen(s, value.Err(programError(e)))
 	}
-	t.hold(w)
+	t.registerExchange(w)
 	return t.pump(s)
 }
 
-// hold registers an opened exchange with the task, which closes it however it ends.
-func (t *task) hold(w *wait) {
+// registerExchange registers an opened exchange with the task, which closes it however it ends.
+func (t *task) registerExchange(w *wait) {
 	w.scope.id, w.scope.open = w.result.(*effect.ExchangeOpened).ID, true
 	t.scopes = append(t.scopes, w.scope)
 	t.entered(SpanListen, w.scope.decl.Name)
@@ -165,17 +165,17 @@ func (t *task) pump(s *scope) status {
 		}
 		if len(s.queue) == 0 {
 			if s.err != nil {
-				return t.lost(s)
+				return t.exchangeLost(s)
 			}
 			if t.cancelled() {
 				return raising
 			}
-			if s.next == nil && t.alone() {
+			if s.next == nil && t.isAlone() {
 				var c completion
 				t.m.stats.Requests++
 				s.effect = t.m.stats.Requests
 				c.result, c.err = t.performWaiting(&effect.ExchangeNext{ID: s.id})
-				s.arrived(c)
+				s.enqueue(c)
 				continue
 			}
 			s.fetch()
@@ -183,12 +183,12 @@ func (t *task) pump(s *scope) status {
 		}
 		if t.m.memory.limit > 0 && t.budget < 0 { // handlers alone never reach a tick
 			t.budget = budget
-			if !t.m.memory.look(0) {
+			if !t.m.memory.measure(0) {
 				return t.outOfMemory()
 			}
 		}
 		m := &s.queue[0]
-		if st := t.taken(len(m.Text)); st != running {
+		if st := t.countMemory(len(m.Text)); st != running {
 			return st
 		}
 		st, again := t.message(s, m)
@@ -210,9 +210,9 @@ func (s *scope) fetch() {
 	s.next, s.effect = f, s.t.m.stats.Requests
 }
 
-// arrived stores messages that have arrived. Only a withdrawal, and the loss of the exchange,
+// enqueue stores messages that have arrived. Only a withdrawal, and the loss of the exchange,
 // overtake a running handler.
-func (s *scope) arrived(c completion) {
+func (s *scope) enqueue(c completion) {
 	s.next = nil
 	if c.err != nil {
 		s.err = c.err
@@ -232,7 +232,7 @@ func (s *scope) arrived(c completion) {
 			continue
 		}
 		s.over = s.over || row.Terminal()
-		s.t.m.decideArrived(s.decl, m, s.effect)
+		s.t.m.recordRuleDecisions(s.decl, m, s.effect)
 		if !s.gone || !s.dropRequest(m.Type) {
 			s.add(m)
 		}
@@ -250,7 +250,7 @@ func (s *scope) replyFailed(r *effect.ExchangeReply, e *effect.Error) {
 	}
 	s.hostLost(e)
 	if timedOut(e) {
-		s.next.quit()
+		s.next.cancel()
 		s.err = e
 	}
 }
@@ -303,29 +303,29 @@ func (s *scope) withdraw(id string) bool {
 	}
 	if s.run != nil && s.run.message.ID == id {
 		s.run.cancel(errWithdrawn)
-		s.t.decideWithdrawn(s.decl, &s.run.message, s.run.hearing, s.effect)
+		s.t.recordWithdrawal(s.decl, &s.run.message, s.run.hearing, s.effect)
 		return true
 	}
-	m, found := s.takeBack(id)
+	m, found := s.removeByID(id)
 	if found {
-		s.t.decideWithdrawn(s.decl, &m, nil, s.effect)
+		s.t.recordWithdrawal(s.decl, &m, nil, s.effect)
 	}
 	return found
 }
 
 // message processes one message. again is true if the next one may follow.
 func (t *task) message(s *scope, m *effect.HostMessage) (st status, again bool) {
-	s.heard = nil
+	s.decision = nil
 	if m.Decided {
 		st = t.emit(s.output(m.Type, m.Payload.Map()))
 		return st, st == running
 	}
 	switch hostmsg.Of(m.Type).Role {
 	case hostmsg.Succeeds:
-		t.worked(s.decl, s.effect)
+		t.addHost(s.decl, s.effect)
 		payload := m.Payload
 		if len(s.partial) > 0 {
-			if st := t.takeMemory(len(s.partial)); st != running {
+			if st := t.reserveMemory(len(s.partial)); st != running {
 				return st, false
 			}
 			payload.Map().SetString("partial_output", value.String(string(s.partial)))
@@ -340,7 +340,7 @@ func (t *task) message(s *scope, m *effect.HostMessage) (st status, again bool) 
 	if h := s.handler(m.Type); h != nil {
 		return t.handle(s, h, m)
 	}
-	return t.unhandled(s, m)
+	return t.handleUnhandled(s, m)
 }
 
 // handler returns the block for a message type. An implicit handler is used only if the host has
@@ -388,19 +388,19 @@ func (t *task) close(s *scope, result value.Slot) status {
 
 func (t *task) closed(w *wait) status {
 	w.scope.open = false
-	t.leave(w.scope)
-	return t.finish(w.scope, w.payload)
+	t.popScope(w.scope)
+	return t.finishListen(w.scope, w.payload)
 }
 
-// leave removes the scope, the innermost one, from the task.
-func (t *task) leave(s *scope) {
+// popScope removes the scope, the innermost one, from the task.
+func (t *task) popScope(s *scope) {
 	t.scopes[len(t.scopes)-1] = nil
 	t.scopes = t.scopes[:len(t.scopes)-1]
 	t.leftSpan()
 }
 
-// lost ends a listen whose exchange failed.
-func (t *task) lost(s *scope) status {
+// exchangeLost ends a listen whose exchange failed.
+func (t *task) exchangeLost(s *scope) status {
 	var e *effect.Error
 	if !errors.As(s.err, &e) {
 		if t.cancelled() {
@@ -411,8 +411,8 @@ func (t *task) lost(s *scope) status {
 	return t.close(s, value.Err(programError(e)))
 }
 
-// finish makes result the value of ListenBegin, and emits the corresponding event.
-func (t *task) finish(s *scope, result value.Slot) status {
+// finishListen makes result the value of ListenBegin, and emits the corresponding event.
+func (t *task) finishListen(s *scope, result value.Slot) status {
 	t.setPC(s.pc + 1)
 	*t.slot(s.window) = result
 	if result.Variant() == value.VariantOk {
@@ -427,24 +427,24 @@ func (t *task) finish(s *scope, result value.Slot) status {
 	})
 }
 
-// leaveScope handles an error or a cancellation that leaves part of a listen: either one handler
+// unwindScope handles an error or a cancellation that leaves part of a listen: either one handler
 // run, and the listen continues; or the whole listen, whose exchange is then closed. on is true if
 // unwinding continues outside the listen, with ip at the listen.
-func (t *task) leaveScope(s *scope, r *raised) (st status, on bool) {
+func (t *task) unwindScope(s *scope, r *raised) (st status, on bool) {
 	if r.cancelled && r.until == s {
 		t.raised = nil
 		return t.runCancelled(s), false
 	}
 	if s.run != nil {
-		s.run.finish()
-		t.endHearing(s.run.hearing)
+		s.run.stopTimer()
+		t.endDecision(s.run.hearing)
 		s.run = nil
 		t.leftSpan()
 	}
 	t.setPC(s.pc + 1)
 	if s.open {
 		if s.next != nil {
-			s.next.quit()
+			s.next.cancel()
 			return t.park(&wait{kind: waitQuiet, scope: s}), false
 		}
 		reason := "cancelled"
@@ -456,7 +456,7 @@ func (t *task) leaveScope(s *scope, r *raised) (st status, on bool) {
 		t.m.start(&effect.ExchangeClose{ID: s.id, Reason: reason}, &pendingRequest{t: t, wait: w, closing: true})
 		return t.park(w), false
 	}
-	t.leave(s)
+	t.popScope(s)
 	if r.cancelled {
 		s.wasCancelled()
 	}
@@ -464,7 +464,7 @@ func (t *task) leaveScope(s *scope, r *raised) (st status, on bool) {
 		return running, true
 	}
 	t.raised = nil
-	return t.finish(s, r.asErr()), false
+	return t.finishListen(s, r.asErr()), false
 }
 
 // messages are the queued messages of an exchange.
@@ -495,8 +495,8 @@ func (q *messages) drop() {
 	}
 }
 
-// takeBack removes the message with this id and returns it, if there is one.
-func (q *messages) takeBack(id string) (m effect.HostMessage, found bool) {
+// removeByID removes the message with this id and returns it, if there is one.
+func (q *messages) removeByID(id string) (m effect.HostMessage, found bool) {
 	for i := range q.queue {
 		if q.queue[i].ID == id {
 			m = q.queue[i]
@@ -545,8 +545,8 @@ func (l *asks) find(id string) *ask {
 // fewAsks is a number below which settled messages need not be removed.
 const fewAsks = 32
 
-// settled counts a settled message. When most are settled, it removes them.
-func (l *asks) settled() {
+// countSettled counts a settled message. When most are settled, it removes them.
+func (l *asks) countSettled() {
 	if l.live--; len(l.all) < fewAsks || l.live > len(l.all)/2 {
 		return
 	}

@@ -148,8 +148,8 @@ func TestListenHandlers(t *testing.T) {
 		"reply approval 8 error 3", "close ", complete)
 }
 
-// TestListenHostError: an error message gives an Err(HostError) with its
-// fields. An exchange that breaks gives its error, after the messages that came
+// TestListenHostError: an error message results in an Err(HostError) with its
+// fields. An exchange that fails results in its error, after the messages that came
 // before it.
 func TestListenHostError(t *testing.T) {
 	newListening().play(t, newStage(`
@@ -197,7 +197,7 @@ func TestListenUnhandled(t *testing.T) {
 		unhandled("approval"), `reply approval 1 "no"`, "close ", complete)
 }
 
-// TestListenInvalid: a typed parameter is validated; a host that waits is told.
+// TestListenInvalid: a typed parameter is validated; a host that waits is notified.
 func TestListenInvalid(t *testing.T) {
 	l := newListening("question:Q", "FieldBool r10 r9 0\nField r10 r9 0\nBlockEnd r10", "note:Q", "LoadNil r10\nBlockEnd r10")
 	l.play(t, newStage(`
@@ -258,7 +258,7 @@ func TestListenHandlerErrors(t *testing.T) {
 }
 
 // TestListenWithdraw: a withdraw cancels the handler that is parked, and no
-// region catches that. Nothing is replied and the loop goes on. A withdraw that
+// region catches that. Nothing is replied and the loop continues. A withdraw that
 // comes too late, or for a message that still waits, causes no reply either.
 func TestListenWithdraw(t *testing.T) {
 	slow := "@a: LoadConst r11 k1\nPerform r10 1 0 k2\n@b: LoadConst r10 k0\n@c: BlockEnd r10\ncatch @a @b @c r10"
@@ -280,7 +280,7 @@ func TestListenWithdraw(t *testing.T) {
 }
 
 // TestListenQuestionTimeout: a question that is not answered in time is
-// answered with the default or an error, and the exchange goes on.
+// answered with the default or an error, and the exchange continues.
 func TestListenQuestionTimeout(t *testing.T) {
 	for _, c := range []struct{ def, reply string }{{"", "error question timed out after 7 seconds"}, {`,"question_default":"d"`, `"d"`}} {
 		l := newListening("question", "LoadConst r11 k0\nAwaitEmit r10 1\nBlockEnd r10")
@@ -338,7 +338,7 @@ func TestListenLost(t *testing.T) {
 		started, opened, "ask go ", "close ", failedDropping(silent, 3))
 }
 
-// TestListenReplyLost: a reply finds the host gone. What the host said that wants no answer is read
+// TestListenReplyLost: a reply finds the host gone. Messages of the host that need no answer are read
 // and handled; a question that comes later is dropped. After a timeout nothing is handled.
 func TestListenReplyLost(t *testing.T) {
 	const dead = "host exited without result"
@@ -432,7 +432,7 @@ func TestListenRunCancelled(t *testing.T) {
 // TestListenPerformerError: an error that the program may not catch ends the
 // run, and the exchange is closed.
 func TestListenPerformerError(t *testing.T) {
-	newListening("a", "BlockEnd r9").play(t, newStage("< {\"type\":\"b\"}"), "ended the script of exchange 0 is over",
+	newListening("a", "BlockEnd r9").play(t, newStage("< {\"type\":\"b\"}"), "ended the script of exchange 0 has ended",
 		started, opened, `emit listen:unhandled {"host":"Worker","type":"b","message":{}}`, "close cancelled")
 }
 
@@ -485,7 +485,7 @@ func TestListenImplicit(t *testing.T) {
 }
 
 // TestListenFlood: while a handler waits, messages queue up to a bound in
-// number and in size; beyond that the host is not asked for more. All messages
+// number and in size; beyond that no more messages are requested. All messages
 // come in order.
 func TestListenFlood(t *testing.T) {
 	t.Run("many", func(t *testing.T) { testFlood(t, 256, nil, queueLimit) })
@@ -521,7 +521,7 @@ func testFlood(t *testing.T, batch int, text []byte, limit int) {
 			}
 		case *effect.ExchangeNext:
 			if waits := sent*batch - int(n.Load()); waits > limit {
-				t.Errorf("asked for more while %d messages wait", waits)
+				t.Errorf("more messages were requested while %d wait", waits)
 			}
 			if sent > 0 && sent < 2 {
 				<-asked // the first handler waits

@@ -22,18 +22,18 @@ type memory struct {
 	text  value.Bound // of a single text
 	heap  [1]metrics.Sample
 
-	kept func() // releases the caches
+	dropCaches func() // releases the caches
 	// judge, if set, decides the outcome of a measurement.
 	judge func(n int) bool
 }
 
-// looked is the memory that may be reserved between two measurements, in bytes.
-const looked = 256 << 10
+// measureInterval is the memory that may be reserved between two measurements, in bytes.
+const measureInterval = 256 << 10
 
 // begin starts counting. pace receives the steps of writing long texts; kept releases the caches.
 func (m *memory) begin(megabytes int64, pace *value.Pace, kept func()) {
 	*m = memory{limit: int(min(megabytes, 1<<40)) << 20, judge: m.judge}
-	m.text.Pace, m.kept = pace, kept
+	m.text.Pace, m.dropCaches = pace, kept
 	if m.limit == 0 {
 		return
 	}
@@ -55,15 +55,15 @@ func (m *memory) fits(n int) bool {
 	if m.limit == 0 {
 		return true
 	}
-	if m.asked += n; m.asked < looked {
+	if m.asked += n; m.asked < measureInterval {
 		return true
 	}
-	return m.look(n)
+	return m.measure(n)
 }
 
-// look measures whether n bytes that are about to be allocated fit. With n of 0 it checks the
+// measure measures whether n bytes that are about to be allocated fit. With n of 0 it checks the
 // memory in use.
-func (m *memory) look(n int) bool {
+func (m *memory) measure(n int) bool {
 	m.asked = 0
 	switch {
 	case n > m.limit:
@@ -71,16 +71,16 @@ func (m *memory) look(n int) bool {
 	case m.judge != nil:
 		return m.judge(n)
 	}
-	return m.measure(n)
+	return m.measureHeap(n)
 }
 
-// measure is look on the actual heap.
-func (m *memory) measure(n int) bool {
+// measureHeap is look on the actual heap.
+func (m *memory) measureHeap(n int) bool {
 	if m.inUse()+n <= max(m.limit, m.known+m.limit/8) {
 		return true
 	}
-	if m.kept != nil {
-		m.kept()
+	if m.dropCaches != nil {
+		m.dropCaches()
 	}
 	runtime.GC()
 	m.known = m.inUse()
@@ -94,8 +94,8 @@ func (m *memory) exceeded() *value.Fault {
 
 func (t *task) outOfMemory() status { return t.fault("%s", t.m.memory.exceeded().Message) }
 
-// takeMemory faults unless n more bytes are within the limit.
-func (t *task) takeMemory(n int) status {
+// reserveMemory faults unless n more bytes are within the limit.
+func (t *task) reserveMemory(n int) status {
 	if t.m.memory.fits(n) {
 		return running
 	}
@@ -109,16 +109,16 @@ func (t *task) weigh(s value.Slot) status {
 	if t.m.memory.limit == 0 || value.Shared(s) {
 		return running
 	}
-	return t.taken(value.Size(s))
+	return t.countMemory(value.Size(s))
 }
 
-// taken counts n bytes that have been allocated.
-func (t *task) taken(n int) status {
+// countMemory counts n bytes that have been allocated.
+func (t *task) countMemory(n int) status {
 	m := &t.m.memory
 	if m.limit == 0 {
 		return running
 	}
-	if m.asked += n; m.asked >= looked && !m.look(0) {
+	if m.asked += n; m.asked >= measureInterval && !m.measure(0) {
 		return t.outOfMemory()
 	}
 	return running

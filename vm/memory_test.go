@@ -8,7 +8,7 @@ import (
 )
 
 // TestMemoryLimit: the loop's own operations are held to the limit. The error's
-// place is the instruction that asks for memory, or the one at which the budget
+// place is the instruction that requests memory, or the one at which the budget
 // is used up, and the region around it catches the error.
 func TestMemoryLimit(t *testing.T) {
 	const message = "the program's values need more than the 8 MiB that [limits] max_memory_mb allows"

@@ -12,14 +12,14 @@ func opCallMethod(t *task, in *ins) status {
 	receiver := value.Flat(*t.slot(in.a + 1))
 	*t.slot(in.a + 1) = receiver
 	key, known := methodKey(receiver)
-	last := t.m.methods.of(key, in.imm)
+	last := t.m.methods.entry(key, in.imm)
 	if known && last.on == key && last.name == in.imm && last.params == in.b {
 		return t.enter(in.a, int(last.entry), nil)
 	}
 	name := t.m.image.constants[in.imm].AsString()
 	var other *function
 	for _, x := range t.m.image.methods[name] {
-		if !x.fits(receiver) {
+		if !x.appliesTo(receiver) {
 			continue
 		}
 		if x.fn.Params == int(in.b) {
@@ -76,7 +76,7 @@ func methodKey(s value.Slot) (key unsafe.Pointer, known bool) {
 	return nil, false
 }
 
-// of returns the entry for a call, which may hold another call.
-func (c *methodCache) of(key unsafe.Pointer, name int32) *cachedMethod {
+// entry returns the entry for a call, which may hold another call.
+func (c *methodCache) entry(key unsafe.Pointer, name int32) *cachedMethod {
 	return &c[(uintptr(name)*7+uintptr(key)>>4)%uintptr(len(c))]
 }

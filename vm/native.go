@@ -23,7 +23,7 @@ type Args struct {
 	vm   *VM         // nil outside a run
 	pace *value.Pace // the VM's, or one of the caller outside a run
 
-	asked asked
+	asked nativeRequest
 	again bool // the native has made its request before: only its Give is needed
 }
 

@@ -87,7 +87,7 @@ const (
 // began numbers a task that begins to run, if the run is observed.
 func (t *task) began() {
 	o := t.m.config.Observer
-	if o == nil && !t.m.config.Detail && !t.m.written.on && t.m.config.Application.Debugger == nil {
+	if o == nil && !t.m.config.Detail && !t.m.journaled.on && t.m.config.Application.Debugger == nil {
 		return
 	}
 	parent := -t.id
@@ -106,8 +106,8 @@ func (t *task) observer() Observer {
 	return t.m.config.Observer
 }
 
-// tellEnd reports the end of a task that has run.
-func (t *task) tellEnd() {
+// reportEnd reports the end of a task that has run.
+func (t *task) reportEnd() {
 	o := t.observer()
 	if o == nil {
 		return
@@ -142,10 +142,10 @@ func (t *task) leftSpan() {
 // receives its result; nil without an observer.
 func (t *task) requested(r effect.Request) func(effect.Result, error) {
 	if t.m.config.Detail {
-		t.sign(r)
+		t.addOrigin(r)
 	}
 	if t.m.config.Located != nil {
-		t.locate(r)
+		t.reportPlace(r)
 	}
 	if d := t.debugger(); d != nil {
 		d.Makes(Scene{t}, r)
@@ -156,9 +156,9 @@ func (t *task) requested(r effect.Request) func(effect.Result, error) {
 	return nil
 }
 
-// sign records the origin of a piece of output in it: the task, and the exchange whose message the
+// addOrigin records the origin of a piece of output in it: the task, and the exchange whose message the
 // task handles.
-func (t *task) sign(r effect.Request) {
+func (t *task) addOrigin(r effect.Request) {
 	from := func() *effect.From {
 		f := &effect.From{Task: t.id}
 		if s := t.innermost(); s != nil {
@@ -180,8 +180,8 @@ func (t *task) sign(r effect.Request) {
 	}
 }
 
-// locate reports the task's place when it makes a request for which it may wait.
-func (t *task) locate(r effect.Request) {
+// reportPlace reports the task's place when it makes a request for which it may wait.
+func (t *task) reportPlace(r effect.Request) {
 	var from **effect.From
 	switch r := r.(type) {
 	case *effect.AwaitEmit:
@@ -216,8 +216,8 @@ func (t *task) perform(ctx context.Context, r effect.Request) (effect.Result, er
 	came := t.requested(r)
 	var result effect.Result
 	var err error
-	if t.m.written.on {
-		result, err = t.m.performWritten(ctx, t, r)
+	if t.m.journaled.on {
+		result, err = t.m.performJournaled(ctx, t, r)
 	} else {
 		result, err = t.m.config.Performer.Perform(ctx, r)
 	}
@@ -235,7 +235,7 @@ func (t *task) performWaiting(r effect.Request) (effect.Result, error) {
 	}
 	since := p.Now()
 	result, err := t.perform(t.m.requests.ctx, r)
-	t.m.idle()
-	t.waited("wait for "+string(r.Kind()), since)
+	t.m.discardSamples()
+	t.recordWait("wait for "+string(r.Kind()), since)
 	return result, err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// counted is a context that ends when it has been looked at so often.
+// counted is a context that ends after so many checks.
 type counted struct {
 	context.Context
 	left int
@@ -25,7 +25,7 @@ func (c *counted) Err() error {
 	return nil
 }
 
-// long gives programs whose main spends its time in one operation, within a try
+// long returns programs whose main spends its time in one operation, within a try
 // whose catch must not see the interruption.
 func long() map[string]*asm {
 	programs := map[string]*asm{}

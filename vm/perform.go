@@ -17,8 +17,8 @@ type Give func(effect.Result) (value.Slot, error)
 // Nothing is the Give of an effect without result.
 func Nothing(effect.Result) (value.Slot, error) { return value.Nil, nil }
 
-// asked is the effect that a native has requested.
-type asked struct {
+// nativeRequest is the effect that a native has requested.
+type nativeRequest struct {
 	request effect.Request // nil for none
 	give    Give
 	park    func(t *task, w *wait) status // waits in place of a request; nil without one
@@ -28,7 +28,7 @@ type asked struct {
 // to the value for the program. A native returns what Ask returns; its arguments are no longer
 // valid when give is called.
 func (a *Args) Ask(r effect.Request, give Give) (value.Slot, error) {
-	a.asked = asked{request: r, give: give}
+	a.asked = nativeRequest{request: r, give: give}
 	return value.Nil, nil
 }
 
@@ -47,10 +47,10 @@ func (a *Args) AskToHold(r effect.Request, give Give, held func(effect.Result) (
 	})
 }
 
-// takeAsked returns the effect that the native just called has requested.
-func (a *Args) takeAsked() asked {
+// takeRequest returns the effect that the native just called has requested.
+func (a *Args) takeRequest() nativeRequest {
 	x := a.asked
-	a.asked = asked{}
+	a.asked = nativeRequest{}
 	return x
 }
 
@@ -63,13 +63,13 @@ func opPerform(t *task, in *ins) status {
 	if err != nil {
 		return t.throwError(err)
 	}
-	x := args.takeAsked()
+	x := args.takeRequest()
 	w.give = x.give
 	switch {
 	case x.park != nil:
 		return x.park(t, w)
 	case x.request == nil: // the result was known without an effect
-		return t.gave(w, v)
+		return t.storeResult(w, v)
 	}
 	return t.request(x.request, w)
 }
@@ -85,7 +85,7 @@ func (t *task) arguments(in *ins, name string) *Args {
 // file. The task continues at once, unless another process has locked the file.
 func (t *task) ask(r effect.Request, w *wait) status {
 	t.m.stats.Requests++
-	if t.alone() {
+	if t.isAlone() {
 		w.result, w.err = t.performWaiting(r)
 		return t.complete(w)
 	}
@@ -115,15 +115,15 @@ func (t *task) performed(w *wait) status {
 	if err != nil {
 		return t.throwError(err)
 	}
-	t.consulted(w)
+	t.addModel(w)
 	v, err := give(w.result)
 	if end, ok := err.(*endsRun); ok {
-		return t.undecided(end.error)
+		return t.decisionFailed(end.error)
 	}
 	if err != nil {
 		return t.throwError(err)
 	}
-	return t.gave(w, v)
+	return t.storeResult(w, v)
 }
 
 // giver returns the function that converts a result to the program's value. After a restore the
@@ -141,15 +141,15 @@ func (t *task) giver(w *wait) (Give, error) {
 	_, err := n.call(args)
 	args.again = false
 	m.pace.Left, m.memory.limit = left, limit
-	x := args.takeAsked()
+	x := args.takeRequest()
 	if err == nil && x.give == nil {
 		err = fmt.Errorf("%s does not ask again for what it waits for", n.name)
 	}
 	return x.give, err
 }
 
-// gave stores the result of an effect where it is needed.
-func (t *task) gave(w *wait, v value.Slot) status {
+// storeResult stores the result of an effect where it is needed.
+func (t *task) storeResult(w *wait, v value.Slot) status {
 	st := t.weigh(v)
 	if st == running {
 		if w.wrap {

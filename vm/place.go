@@ -20,8 +20,8 @@ func opOwnCell(t *task, in *ins) status {
 	return t.ownField(in.a, c, 0, in)
 }
 
-// own returns s owned, and counts the copy that this takes.
-func (t *task) own(s value.Slot) value.Slot {
+// makeOwned returns s owned, and counts the copy that this takes.
+func (t *task) makeOwned(s value.Slot) value.Slot {
 	if value.Shared(s) || t.m.config.AlwaysCopy {
 		if t.m.memory.limit > 0 && !t.m.memory.fits(value.CopySize(s)) {
 			panic(t.m.memory.exceeded())
@@ -37,7 +37,7 @@ func (t *task) own(s value.Slot) value.Slot {
 
 func opOwn(t *task, in *ins) status {
 	d := t.slot(in.a)
-	*d = t.own(*d)
+	*d = t.makeOwned(*d)
 	return running
 }
 
@@ -50,7 +50,7 @@ func (t *task) ownField(d uint8, o value.Slot, n int, in *ins) status {
 	if n >= len(f) {
 		return t.badOperand(in)
 	}
-	f[n] = t.own(f[n])
+	f[n] = t.makeOwned(f[n])
 	*t.slot(d) = f[n]
 	return running
 }
@@ -67,7 +67,7 @@ func (t *task) ownElem(d uint8, a *value.Array, i int64) status {
 	if uint64(i) >= uint64(a.Len) {
 		return t.outOfRange(i, a.Len)
 	}
-	s := t.own(a.At(int(i)))
+	s := t.makeOwned(a.At(int(i)))
 	a.Set(int(i), s)
 	*t.slot(d) = s
 	return running
@@ -83,7 +83,7 @@ func opOwnKey(t *task, in *ins) status {
 
 func (t *task) ownKey(d uint8, m *value.Map, k value.Slot) status {
 	if !value.Hashable(k) || !m.Update(k, func(v value.Slot) value.Slot {
-		v = t.own(v)
+		v = t.makeOwned(v)
 		*t.slot(d) = v
 		return v
 	}) {

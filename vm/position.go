@@ -112,8 +112,8 @@ func (p *positionMap) load(block int32) []int32 {
 	return all
 }
 
-// stands reports whether a frame may be at an instruction while its task waits.
-func stands(op ir.Op) bool {
+// mayWaitAt reports whether a frame may be at an instruction while its task waits.
+func mayWaitAt(op ir.Op) bool {
 	switch op {
 	case ir.OpPerform, ir.OpAwaitEmit, ir.OpAwaitEmitAs, ir.OpListenBegin, ir.OpAwait, ir.OpJoinAll, ir.OpRace, ir.OpParallelFor:
 		return true
@@ -128,7 +128,7 @@ func (p *positionMap) classesAt(x position) ir.Classes {
 	if n := fn.number; !p.walked[n] {
 		p.walked[n] = true
 		p.states.Walk(n, func(b *ir.Block, pc int, c ir.Classes) {
-			if !stands(b.Code[pc].Op) {
+			if !mayWaitAt(b.Code[pc].Op) {
 				return
 			}
 			block := p.blocks[b]

@@ -52,7 +52,7 @@ func (m *loader) marks(b *ir.Block) map[int]bool {
 
 func doMark(t *task, in *ins) status {
 	if p := t.m.config.Profile; t.samples.mark.ip != 0 {
-		p.Sample(t.marked(), int(p.Due.Swap(0)))
+		p.Sample(t.stackAtMark(), int(p.Due.Swap(0)))
 	}
 	t.samples.mark = mark{uintptr(t.ip), uintptr(t.fp)}
 	return running
@@ -64,16 +64,16 @@ type sampling struct {
 	mark mark          // the last mark
 }
 
-// wanted reports whether a sample is due; s is nil without Config.Profile.
-func (s *sampling) wanted() bool { return s != nil && s.due.Load() > 0 }
+// isDue reports whether a sample is due; s is nil without Config.Profile.
+func (s *sampling) isDue() bool { return s != nil && s.due.Load() > 0 }
 
 // mark is the position of the last mark. The frame is stored as a number: if the stack has moved
 // since, at most the innermost line of a sample is wrong.
 type mark struct{ ip, fp uintptr }
 
-// marked returns the stack at the mark before the current one. That mark is in the same call, in
+// stackAtMark returns the stack at the mark before the current one. That mark is in the same call, in
 // its caller, or in a call that has just returned.
-func (t *task) marked() []Place {
+func (t *task) stackAtMark() []Place {
 	pc := t.pc()
 	last := int((t.samples.mark.ip-uintptr(t.code))/insSize) - 1
 	switch fp := uintptr(t.fp); {
@@ -107,15 +107,15 @@ func (t *task) sample(what string) {
 	}
 }
 
-// idle discards the samples that are due: nothing was computed.
-func (m *VM) idle() {
+// discardSamples discards the samples that are due: nothing was computed.
+func (m *VM) discardSamples() {
 	if p := m.config.Profile; p != nil {
 		p.Due.Store(0)
 	}
 }
 
-// waited reports how long the task has waited since a time, and for what.
-func (t *task) waited(what string, since int64) {
+// recordWait reports how long the task has waited since a time, and for what.
+func (t *task) recordWait(what string, since int64) {
 	p := t.m.config.Profile
 	p.Waited(t.frames([]Place{{Function: what}}, t.pc()), p.Now()-since)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// TestProfile asks for a sample before each mark: each sample belongs to the
+// TestProfile requests a sample before each mark: each sample belongs to the
 // mark before, in the call where that one stood.
 func TestProfile(t *testing.T) {
 	a := newAsm()
@@ -51,7 +51,7 @@ func TestProfile(t *testing.T) {
 	if err != nil || value.Text(out.Value) != "8" {
 		t.Fatal(out, err)
 	}
-	// The first mark has none before it. Behind a call there are two marks
+	// The first mark has none before it. After a call there are two marks
 	// where a line begins as well.
 	want := []string{
 		"3 main:1",

@@ -738,7 +738,7 @@ func (t *task) run() status {
 			if k := (*value.Head)(o).Kind; k == value.KindStruct || k == value.KindEnum {
 				o = *(*unsafe.Pointer)(unsafe.Add(o, 8))
 			}
-			last := t.m.methods.of(o, in.imm)
+			last := t.m.methods.entry(o, in.imm)
 			if last.on != o || last.name != in.imm || last.params != in.b || uintptr(fp)+uintptr(in.a)*slotSize > t.limit {
 				break
 			}

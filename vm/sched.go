@@ -19,28 +19,28 @@ import (
 
 // pendingRequest is a request under way and the receiver of its result.
 type pendingRequest struct {
-	t       *task
-	scope   *scope         // for an exchange's next messages
-	run     *handlerRun    // for a timer
-	bound   *group         // for a race's bound
-	stream  *hostStream    // for a stream's next messages
-	ask     *ask           // for the time limit of a message
-	wait    *wait          // for a parked task
-	effect  int64          // its number; with a journal or a past
-	request effect.Request // with a journal
-	closing bool           // the end of the run does not end it
-	told    bool           // told to end early
+	t         *task
+	scope     *scope         // for an exchange's next messages
+	run       *handlerRun    // for a timer
+	bound     *group         // for a race's bound
+	stream    *hostStream    // for a stream's next messages
+	ask       *ask           // for the time limit of a message
+	wait      *wait          // for a parked task
+	effect    int64          // its number; with a journal or a past
+	request   effect.Request // with a journal
+	closing   bool           // the end of the run does not end it
+	cancelled bool           // cancelled, and ends early
 
 	end     func() // requests an early end; nil if the result is recorded already
 	release func() // releases its context; nil without one
 }
 
-// quit requests an early end. It does nothing if f is nil.
-func (f *pendingRequest) quit() {
+// cancel requests an early end. It does nothing if f is nil.
+func (f *pendingRequest) cancel() {
 	if f == nil {
 		return
 	}
-	f.told = true
+	f.cancelled = true
 	if f.end != nil {
 		f.end()
 	}
@@ -110,9 +110,9 @@ func (b *inbox) drain(list []completion) []completion {
 
 // requests are the requests that a run has made, and the completions that have arrived.
 type requests struct {
-	ctx    context.Context // of the run
-	atOnce context.Context // the same, for requests that must not wait
-	told   bool            // the run is cancelled, and the requests were notified
+	ctx       context.Context // of the run
+	atOnce    context.Context // the same, for requests that must not wait
+	cancelled bool            // the run is cancelled, and the requests were notified
 
 	pending  map[int]*pendingRequest // by number
 	made     int                     // the last number
@@ -130,7 +130,7 @@ func (r *requests) init() {
 
 // begin makes requests end with ctx.
 func (r *requests) begin(ctx context.Context) {
-	r.ctx, r.atOnce, r.told = ctx, effect.AtOnce(ctx), false
+	r.ctx, r.atOnce, r.cancelled = ctx, effect.AtOnce(ctx), false
 }
 
 // addPending numbers a request that is being made.
@@ -154,7 +154,7 @@ func (r *requests) underWay() []int {
 func (r *requests) endPending() {
 	for _, seq := range r.underWay() {
 		if p := r.pending[seq]; p != nil && !p.closing {
-			p.quit()
+			p.cancel()
 		}
 	}
 }
@@ -164,10 +164,10 @@ func (m *VM) loop() {
 	for {
 		for t := m.sched.ready.pop(); t != nil; t = m.sched.ready.pop() {
 			if m.guarded(t) == finished {
-				m.ended(t)
+				m.taskEnded(t)
 			}
 			if m.ending.fatal == ErrSuspended {
-				m.leave()
+				m.suspend()
 				return
 			}
 		}
@@ -178,14 +178,14 @@ func (m *VM) loop() {
 		if len(m.requests.pending) == 0 && !m.expectsCalls() {
 			break
 		}
-		if m.config.Boundary != nil && m.settled() {
+		if m.config.Boundary != nil && m.isAtBoundary() {
 			m.config.Boundary(m)
 		}
 		if c, ok := m.next(); ok {
-			m.takeCompletion(c)
+			m.handleCompletion(c)
 		}
 		if m.ending.fatal == ErrSuspended {
-			m.leave()
+			m.suspend()
 			return
 		}
 	}
@@ -215,35 +215,35 @@ func (m *VM) arrival() (completion, bool) {
 			break
 		}
 		over := m.requests.ctx.Done()
-		if m.requests.told {
+		if m.requests.cancelled {
 			over = nil
 		}
 		m.sched.stacks.clear()
-		if j := m.config.Journal; j != nil && m.written.past == nil {
+		if j := m.config.Journal; j != nil && m.journaled.past == nil {
 			j.Waits()
 		}
 		select {
 		case <-m.requests.inbox.wake:
 		case <-m.config.Suspend:
-			if m.config.Boundary != nil && m.settled() {
+			if m.config.Boundary != nil && m.isAtBoundary() {
 				m.config.Boundary(m)
 			}
 			m.ending.fatal = ErrSuspended
 			return completion{}, false
 		case <-over:
-			m.requests.told = true
-			m.heedEnd(nil)
+			m.requests.cancelled = true
+			m.checkContext(nil)
 			m.requests.endPending()
 			if len(m.requests.pending) == 0 {
 				return completion{}, false
 			}
 		}
-		m.idle()
+		m.discardSamples()
 	}
 	c := m.requests.arrived[0]
 	m.requests.arrived[0] = completion{}
 	m.requests.arrived = m.requests.arrived[1:]
-	m.tellTaken(&c, nil)
+	m.recordConsumed(&c, nil)
 	return c, true
 }
 
@@ -284,7 +284,7 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 		m.sched.cancelAll()
 		st = finished
 	}()
-	if !t.state.started && (t.state.stop || m.over() || t.served.over()) {
+	if !t.state.started && (t.state.stop || m.mustEnd() || t.served.isCancelled()) {
 		t.raised = &raised{cancelled: true}
 		return finished, false
 	}
@@ -305,7 +305,7 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 	if w := t.wait; w != nil {
 		t.wait = nil
 		if w.since != 0 {
-			t.waited(w.what(), w.since)
+			t.recordWait(w.what(), w.since)
 		}
 		if st := t.resume(w); st != running {
 			return st, false
@@ -316,15 +316,15 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 	return t.run(), false
 }
 
-// takeCompletion processes one completion.
-func (m *VM) takeCompletion(c completion) {
+// handleCompletion processes one completion.
+func (m *VM) handleCompletion(c completion) {
 	if c.do != nil {
 		c.do()
 		return
 	}
 	f := m.requests.pending[c.seq]
 	delete(m.requests.pending, c.seq)
-	m.written.took()
+	m.journaled.countConsumed()
 	if f.release != nil {
 		f.release()
 	}
@@ -337,7 +337,7 @@ func (m *VM) takeCompletion(c completion) {
 	case f.ask != nil:
 		f.ask.expire(f.t, c.err)
 	case f.stream != nil:
-		f.stream.arrived(f.t, c)
+		f.stream.enqueue(f.t, c)
 	case f.wait != nil:
 		if f.wait.kind == waitOpen {
 			m.requests.opening--
@@ -346,7 +346,7 @@ func (m *VM) takeCompletion(c completion) {
 		f.wait.result, f.wait.err = c.result, c.err
 		m.sched.ready.push(f.t)
 	case f.scope != nil:
-		f.scope.arrived(c)
+		f.scope.enqueue(c)
 		if w := f.t.wait; w != nil && (w.kind == waitMessages || w.kind == waitQuiet) && w.scope == f.scope {
 			m.sched.ready.push(f.t)
 			return
@@ -359,7 +359,7 @@ func (m *VM) takeCompletion(c completion) {
 // arrived for the task's listens, for streams and for bounds. Other completions keep their order.
 // at is the run's moment.
 func (m *VM) poll(t *task, at Moment) {
-	if m.leavePast(); m.written.past != nil {
+	if m.leavePast(); m.journaled.past != nil {
 		m.pollPast(at)
 		return
 	}
@@ -367,9 +367,9 @@ func (m *VM) poll(t *task, at Moment) {
 	rest := m.requests.arrived[:0]
 	for _, c := range m.requests.arrived {
 		if f := m.requests.pending[c.seq]; f != nil && (f.bound != nil || f.stream != nil || f.ask != nil || f.t == t && f.wait == nil) {
-			m.tellTaken(&c, &at)
-			m.takeCompletion(c)
-			at = m.written.now
+			m.recordConsumed(&c, &at)
+			m.handleCompletion(c)
+			at = m.journaled.now
 		} else {
 			rest = append(rest, c)
 		}
@@ -382,7 +382,7 @@ func (m *VM) poll(t *task, at Moment) {
 // new goroutine.
 func (m *VM) start(r effect.Request, f *pendingRequest) {
 	m.stats.Requests++
-	if m.written.on && m.startWritten(r, f) {
+	if m.journaled.on && m.startJournaled(r, f) {
 		return
 	}
 	m.launch(m.requests.addPending(f), r, f)
@@ -423,10 +423,10 @@ func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
 	})
 }
 
-// alone reports whether only t can act while it waits: there is no other task, no pending request,
+// isAlone reports whether only t can act while it waits: there is no other task, no pending request,
 // no handler that could be cancelled.
-func (t *task) alone() bool {
-	if t.m.sched.alive != 1 || t.served != nil || t.m.config.Choose != nil || t.m.written.on || t.m.config.Application.Debugger != nil {
+func (t *task) isAlone() bool {
+	if t.m.sched.alive != 1 || t.served != nil || t.m.config.Choose != nil || t.m.journaled.on || t.m.config.Application.Debugger != nil {
 		return false
 	}
 	if len(t.m.requests.pending) > 0 {
@@ -452,26 +452,26 @@ func (t *task) request(r effect.Request, w *wait) status {
 	if (!inline || t.m.debug.evaluating != nil && t.refuses(r)) && t.cancelled() {
 		return raising
 	}
-	if inline || t.alone() {
+	if inline || t.isAlone() {
 		t.m.stats.Requests++
-		t.numbers()
+		t.recordRequestNumber()
 		if !inline {
-			t.settle()
+			t.shrinkStack()
 		}
 		if inline {
 			w.result, w.err = t.perform(t.m.requests.ctx, r)
-			if t.samples.wanted() {
+			if t.samples.isDue() {
 				t.sample(string(r.Kind()))
 			}
 			return t.complete(w)
 		}
 		w.result, w.err = t.performWaiting(r)
-		return t.back(w)
+		return t.returnResult(w)
 	}
 	f := &pendingRequest{t: t, wait: w}
 	t.m.start(r, f)
 	w.flight = f
-	t.numbers()
+	t.recordRequestNumber()
 	if w.kind == waitOpen {
 		t.m.requests.opening++
 	}
@@ -485,7 +485,7 @@ func (t *task) park(w *wait) status {
 	if p := t.m.config.Profile; p != nil {
 		w.since = p.Now()
 	}
-	t.hear()
+	t.fetchWithdrawals()
 	t.keepSlots()
 	if t.raised == nil && (len(t.scopes) > 0 || t.m.requests.bounds.running > 0) {
 		// A completion polled since the task last checked may have cancelled it. The task is not
@@ -495,32 +495,32 @@ func (t *task) park(w *wait) status {
 	return parked
 }
 
-// hear ensures that for every listen whose handler runs a request for messages is pending, so that
+// fetchWithdrawals ensures that for every listen whose handler runs a request for messages is pending, so that
 // a withdrawal arrives in time.
-func (t *task) hear() {
+func (t *task) fetchWithdrawals() {
 	for _, s := range t.scopes {
 		if s.run != nil {
 			s.fetch()
 		}
 	}
-	t.m.hostStreams.hear(t)
+	t.m.hostStreams.fetchWithdrawals(t)
 }
 
 // resume continues after a completion.
 func (t *task) resume(w *wait) status {
-	st := t.back(w)
+	st := t.returnResult(w)
 	if st == raising {
 		return t.unwind()
 	}
 	return st
 }
 
-// back passes a result to the operation that requested it, unless the task has been cancelled.
-func (t *task) back(w *wait) status {
+// returnResult passes a result to the operation that requested it, unless the task has been cancelled.
+func (t *task) returnResult(w *wait) status {
 	if w.kind != waitUnwind && w.kind != waitQuiet && t.cancelled() {
 		switch {
 		case w.kind == waitOpen && w.err == nil:
-			t.hold(w) // opened nevertheless: it is closed while unwinding
+			t.registerExchange(w) // opened nevertheless: it is closed while unwinding
 		case w.kind == waitOpen:
 			w.scope.wasCancelled()
 		}
@@ -551,11 +551,11 @@ func (t *task) complete(w *wait) status {
 	case waitPerform:
 		return t.performed(w)
 	case waitAnswer:
-		return t.answered(w)
+		return t.consumeAnswer(w)
 	case waitPerson:
-		return t.toldByPerson(w)
+		return t.personAnswered(w)
 	case waitOpen:
-		return t.opened(w)
+		return t.exchangeOpened(w)
 	case waitReply:
 		s := w.scope
 		r := s.unsent
@@ -571,9 +571,9 @@ func (t *task) complete(w *wait) status {
 	case waitTask:
 		y := w.task
 		w.task = nil // w is part of the task, which may live longer
-		return t.given(w.window, y)
+		return t.consumeResult(w.window, y)
 	case waitGroup:
-		return w.group.give()
+		return w.group.finishExpression()
 	case waitUnwind:
 		w.scope.open = false // the exchange is closed; unwinding continues
 	}

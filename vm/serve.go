@@ -98,7 +98,7 @@ func (m *VM) Function(name string) (o Offer, problem string) {
 
 // uncallable returns the reason why arguments for the function cannot be created from data.
 func (x *ToolFunction) uncallable() string {
-	for _, p := range x.given() {
+	for _, p := range x.callerParameters() {
 		if !isData(p.Type, map[*value.Type]bool{}) && p.Type.Kind != value.TypeAny {
 			return fmt.Sprintf("its parameter `%s` is %s, which cannot be made from JSON", p.Name, p.Type)
 		}
@@ -107,7 +107,7 @@ func (x *ToolFunction) uncallable() string {
 }
 
 func (i *image) offer(name string, method *ToolFunction) Offer {
-	o := Offer{Name: name, Description: method.info.Description, Parameters: method.outside(), method: method}
+	o := Offer{Name: name, Description: method.info.Description, Parameters: method.callerSchema(), method: method}
 	t := i.types[method.info.Result]
 	if t.Kind == value.TypeResult && len(t.Args) > 0 {
 		t = t.Args[0]
@@ -238,7 +238,7 @@ func (m *VM) endOfServing() error {
 
 // expectsCalls reports whether more calls may arrive.
 func (m *VM) expectsCalls() bool {
-	return m.serving != nil && !m.requests.told && m.ending.fatal == nil && m.ending.panicked == nil
+	return m.serving != nil && !m.requests.cancelled && m.ending.fatal == nil && m.ending.panicked == nil
 }
 
 // Begin makes a call and returns at once. It may be called from any goroutine, also before Serve
@@ -288,8 +288,8 @@ func (s *served) run() {
 	s.m.sched.ready.push(s.root)
 }
 
-// over reports whether the call must end.
-func (s *served) over() bool { return s != nil && s.ctx.Err() != nil }
+// isCancelled reports whether the call must end.
+func (s *served) isCancelled() bool { return s != nil && s.ctx.Err() != nil }
 
 // rootEnded is called when a task of the call, or of none, has ended. If it was the call's own task
 // and failed, the call's other tasks are cancelled.
@@ -306,9 +306,9 @@ func (s *served) rootEnded(t *task) {
 	}
 }
 
-// ended is called when one of the call's tasks has ended. After the last one it reports to the
+// taskEnded is called when one of the call's tasks has ended. After the last one it reports to the
 // caller.
-func (s *served) ended() {
+func (s *served) taskEnded() {
 	if s == nil {
 		return
 	}
@@ -345,7 +345,7 @@ func (d *declared) callArguments(c *Call) ([]value.Slot, error) {
 	if object == nil {
 		return nil, badArguments(o, "they are no object")
 	}
-	if about := o.method.context(); about != "" {
+	if about := o.method.contextParameter(); about != "" {
 		if _, there := object.GetString(about); there {
 			return nil, badArguments(o, "%s: there is no such argument", about)
 		}

@@ -107,15 +107,15 @@ func splitSnapshot(data []byte) (head *Snapshot, body []byte, err error) {
 	return head, body, nil
 }
 
-// settled reports whether no task is in the middle of an operation.
-func (m *VM) settled() bool {
-	return m.written.on && m.declared.whole && m.serving == nil && m.config.Choose == nil && !m.over() && !m.requests.told && len(m.requests.bounds.unbegun) == 0 && m.sched.nested == 0
+// isAtBoundary reports whether no task is in the middle of an operation.
+func (m *VM) isAtBoundary() bool {
+	return m.journaled.on && m.declared.whole && m.serving == nil && m.config.Choose == nil && !m.mustEnd() && !m.requests.cancelled && len(m.requests.bounds.unbegun) == 0 && m.sched.nested == 0
 }
 
 // Snapshot encodes the state of the run. Config.Boundary may call it. Snapshot fills in Format and
 // Counts of head. The error is an *Unkept.
 func (m *VM) Snapshot(head Snapshot) ([]byte, error) {
-	if !m.settled() {
+	if !m.isAtBoundary() {
 		return nil, &Unkept{"the run is beginning, ending, or not recorded"}
 	}
 	for _, f := range m.requests.pending {
@@ -168,7 +168,7 @@ func (m *VM) readState(data []byte) (restored []*pendingRequest, err error) {
 // Resume continues a run that Restore has created, like Run. Requests under way begin again, in
 // their order and with their numbers.
 func (m *VM) Resume(ctx context.Context) (*Outcome, error) {
-	ctx = m.written.begin(ctx, &m.config)
+	ctx = m.journaled.begin(ctx, &m.config)
 	m.requests.begin(ctx)
 	restored := m.requests.underWay()
 	all := maps.Clone(m.requests.pending)
@@ -176,11 +176,11 @@ func (m *VM) Resume(ctx context.Context) (*Outcome, error) {
 	m.requests.made = 0
 	for _, seq := range restored {
 		f := all[seq]
-		if !m.beginWritten(f) {
+		if !m.beginJournaled(f) {
 			m.launch(m.requests.addPending(f), f.request, f)
 		}
-		if f.told {
-			f.quit()
+		if f.cancelled {
+			f.cancel()
 		}
 	}
 	m.loop()
@@ -243,19 +243,19 @@ func (m *VM) same(other *VM, head Snapshot, data []byte) error {
 type Differs struct{ Before, After int } // bytes
 
 func (e *Differs) Error() string {
-	return fmt.Sprintf("a run that was restored from a snapshot of %d bytes gives another one, of %d", e.Before, e.After)
+	return fmt.Sprintf("a run that was restored from a snapshot of %d bytes results in a different one, of %d", e.Before, e.After)
 }
 
 // Renew replaces the state of the run by that of a snapshot, which Config.Boundary has just taken.
 // Requests under way remain under way. After an error the run cannot continue.
 func (m *VM) Renew(data []byte) error {
 	before := m.requests
-	written, memory, left := m.written, m.memory, m.config
+	written, memory, left := m.journaled, m.memory, m.config
 	image := m.image
 	*m = VM{}
 	m.init(left, image)
-	m.written, m.memory = written, memory
-	m.requests.ctx, m.requests.atOnce, m.requests.told = before.ctx, before.atOnce, before.told
+	m.journaled, m.memory = written, memory
+	m.requests.ctx, m.requests.atOnce, m.requests.cancelled = before.ctx, before.atOnce, before.cancelled
 	m.requests.made, m.requests.inbox, m.requests.arrived, m.requests.goroutes = before.made, before.inbox, before.arrived, before.goroutes
 	restored, err := m.readState(data)
 	if err != nil {

@@ -65,11 +65,11 @@ const (
 	entityKinds
 )
 
-// Unkept is the error if no snapshot can be taken: the run contains a value that a snapshot cannot
+// Unkept is the error if a snapshot is not possible: the run contains a value that a snapshot cannot
 // contain, or it is not at a boundary.
 type Unkept struct{ What string }
 
-func (e *Unkept) Error() string { return "no snapshot is taken: " + e.What }
+func (e *Unkept) Error() string { return "no snapshot is possible: " + e.What }
 
 // Damaged is the error if a snapshot cannot be decoded.
 type Damaged struct{ What string }
@@ -99,8 +99,8 @@ func (k *Keeper) Fail(what string) {
 	}
 }
 
-// wants records an error unless ok, a condition on the input, holds.
-func (k *Keeper) wants(ok bool, what string) bool {
+// require records an error unless ok, a condition on the input, holds.
+func (k *Keeper) require(ok bool, what string) bool {
 	if k.reading && !ok {
 		k.damaged("%s", what)
 	}
@@ -131,8 +131,8 @@ func (k *Keeper) readUint() uint64 {
 
 func (k *Keeper) writeUint(n uint64) { k.out = binary.AppendUvarint(k.out, n) }
 
-// word encodes or decodes eight bytes.
-func (k *Keeper) word(p *uint64) {
+// uint64 encodes or decodes eight bytes.
+func (k *Keeper) uint64(p *uint64) {
 	if !k.reading {
 		k.out = binary.LittleEndian.AppendUint64(k.out, *p)
 		return
@@ -164,10 +164,10 @@ func number[T ~int | ~int8 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32](k *Ke
 	}
 }
 
-// within encodes or decodes an integer from 0 to n-1.
-func within[T ~int | ~int32 | ~int64 | ~uint8 | ~uint16](k *Keeper, p *T, n int, what string) bool {
+// below encodes or decodes an integer from 0 to n-1.
+func below[T ~int | ~int32 | ~int64 | ~uint8 | ~uint16](k *Keeper, p *T, n int, what string) bool {
 	number(k, p)
-	if k.wants(*p >= 0 && int(*p) < n, what) {
+	if k.require(*p >= 0 && int(*p) < n, what) {
 		return true
 	}
 	*p = 0
@@ -181,7 +181,7 @@ func (k *Keeper) Bool(p *bool) {
 		return
 	}
 	b := k.byte()
-	k.wants(b < 2, "a Bool is malformed")
+	k.require(b < 2, "a Bool is malformed")
 	*p = b == 1
 }
 
@@ -193,7 +193,7 @@ func (k *Keeper) Count(n int) int {
 	}
 	x := k.readUint()
 	if x > uint64(len(k.in)) {
-		k.damaged("there is less than it says")
+		k.damaged("a count exceeds the rest of the input")
 		return 0
 	}
 	return int(x)
@@ -226,7 +226,7 @@ func list[T any](k *Keeper, p *[]T, each func(*T)) {
 // Text encodes or decodes a text.
 func (k *Keeper) Text(p *string) {
 	if !k.reading {
-		text := k.hidden(*p)
+		text := k.hideSecrets(*p)
 		k.Count(len(text))
 		k.out = append(k.out, text...)
 		return
@@ -238,19 +238,19 @@ func (k *Keeper) Text(p *string) {
 		k.damaged("a text is not UTF-8")
 		*p = ""
 	}
-	*p = k.revealed(*p)
+	*p = k.revealSecrets(*p)
 }
 
-// hidden returns a text in the form of the snapshot, without secrets.
-func (k *Keeper) hidden(text string) string {
+// hideSecrets returns a text in the form of the snapshot, without secrets.
+func (k *Keeper) hideSecrets(text string) string {
 	if t := k.m.config.Texts; t != nil {
 		return t.Hide(text)
 	}
 	return text
 }
 
-// revealed returns the original of a text from a snapshot.
-func (k *Keeper) revealed(text string) string {
+// revealSecrets returns the original of a text from a snapshot.
+func (k *Keeper) revealSecrets(text string) string {
 	if t := k.m.config.Texts; t != nil {
 		return t.Reveal(text)
 	}
@@ -264,7 +264,7 @@ func (k *Keeper) bytes(p *[]byte) {
 		for n := 0; n < utf8.UTFMax && !utf8.Valid(whole); n++ { // it may end in the middle of a character
 			whole = whole[:max(len(whole)-1, 0)]
 		}
-		text := k.hidden(string(whole)) + string((*p)[len(whole):])
+		text := k.hideSecrets(string(whole)) + string((*p)[len(whole):])
 		k.Count(len(text))
 		k.out = append(k.out, text...)
 		return
@@ -272,7 +272,7 @@ func (k *Keeper) bytes(p *[]byte) {
 	n := k.Count(0)
 	*p = nil
 	if n > 0 {
-		*p = []byte(k.revealed(string(k.in[:n])))
+		*p = []byte(k.revealSecrets(string(k.in[:n])))
 	}
 	k.in = k.in[n:]
 }
@@ -313,10 +313,10 @@ func refer[T any](k *Keeper, kind entityKind, p **T) {
 	}
 }
 
-// needed is refer for a pointer that must not be nil.
-func needed[T any](k *Keeper, kind entityKind, p **T, what string) {
+// referRequired is refer for a pointer that must not be nil.
+func referRequired[T any](k *Keeper, kind entityKind, p **T, what string) {
 	refer(k, kind, p)
-	k.wants(*p != nil, what)
+	k.require(*p != nil, what)
 }
 
 // typ encodes or decodes a type: one of the program, a built-in one, or nil.

@@ -2,24 +2,24 @@ package vm
 
 // The state of decisions in a snapshot.
 
-func (k *Keeper) telling(t *task) {
-	x := t.m.telling[t]
+func (k *Keeper) taskDecisions(t *task) {
+	x := t.m.taskDecisions[t]
 	there := x != nil
 	k.Bool(&there)
 	if !there {
 		return
 	}
 	if k.reading {
-		if x = t.tells(); x == nil { // decisions are no longer recorded
-			x = &telling{}
+		if x = t.decisionState(); x == nil { // decisions are no longer recorded
+			x = &taskDecisions{}
 		}
 	}
-	refer(k, entityHearing, &x.hearing)
+	refer(k, entityHearing, &x.open)
 	k.Int(&x.effect)
 	k.Int(&x.since)
 }
 
-func (k *Keeper) hearingBody(h *hearing) {
+func (k *Keeper) decisionBody(h *openDecision) {
 	refer(k, entityHearing, &h.outer)
 	k.bytes((*[]byte)(&h.asked))
 	k.Int(&h.since)
@@ -31,21 +31,21 @@ func (k *Keeper) hearingBody(h *hearing) {
 	})
 }
 
-// checkHearings checks that no chain of decisions is a cycle.
-func (k *Keeper) checkHearings() {
+// checkDecisions checks that no chain of decisions is a cycle.
+func (k *Keeper) checkDecisions() {
 	const onWay, ends = 1, 2
-	state := map[*hearing]int{}
+	state := map[*openDecision]int{}
 	for _, e := range k.entities {
 		if e.kind != entityHearing {
 			continue
 		}
-		var way []*hearing
-		h := (*hearing)(e.p)
+		var way []*openDecision
+		h := (*openDecision)(e.p)
 		for ; h != nil && state[h] == 0; h = h.outer {
 			state[h] = onWay
 			way = append(way, h)
 		}
-		k.wants(h == nil || state[h] == ends, "a message is heard within itself")
+		k.require(h == nil || state[h] == ends, "decisions form a cycle")
 		for _, x := range way {
 			state[x] = ends
 		}

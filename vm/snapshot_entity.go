@@ -30,7 +30,7 @@ func (k *Keeper) head(e *entity) {
 	default:
 		k.emptyHead(e)
 	}
-	k.wants(e.p != nil, "something cannot be made")
+	k.require(e.p != nil, "something cannot be made")
 }
 
 // emptyHead creates an entity whose data is all in its body.
@@ -54,7 +54,7 @@ func (k *Keeper) emptyHead(e *entity) {
 	case entityAsk:
 		e.p = unsafe.Pointer(new(ask))
 	case entityHearing:
-		e.p = unsafe.Pointer(new(hearing))
+		e.p = unsafe.Pointer(new(openDecision))
 	default:
 		k.damaged("something is of no kind")
 	}
@@ -88,7 +88,7 @@ func (k *Keeper) body(e entity) {
 	case entityAsk:
 		k.askBody((*ask)(e.p))
 	case entityHearing:
-		k.hearingBody((*hearing)(e.p))
+		k.decisionBody((*openDecision)(e.p))
 	}
 }
 
@@ -118,7 +118,7 @@ func (k *Keeper) read(body []byte) error {
 	for i := 0; i < len(k.entities) && k.err == nil; i++ {
 		k.body(k.entities[i])
 	}
-	k.wants(len(k.in) == 0, "something stands behind its end")
+	k.require(len(k.in) == 0, "there is data after the end")
 	for _, f := range k.later {
 		if k.err == nil {
 			f()
@@ -136,7 +136,7 @@ func (k *Keeper) check() {
 	for t := k.m.sched.oldest; t != nil; t = t.birth.newer {
 		alive[t] = true
 	}
-	k.checkHearings()
+	k.checkDecisions()
 	for i := range k.entities {
 		switch e := k.entities[i]; e.kind {
 		case entityTask:
@@ -146,42 +146,42 @@ func (k *Keeper) check() {
 		case entityScope:
 			s := (*scope)(e.p)
 			// the last request of a closed one may still be pending
-			k.wants(!s.open || slices.Contains(s.t.scopes, s) || s.t.state.ended || s.t.wait.scope == s, "a listen is nobody's")
+			k.require(!s.open || slices.Contains(s.t.scopes, s) || s.t.state.ended || s.t.wait.scope == s, "a listen has no task")
 		}
 	}
 }
 
 func (k *Keeper) checkTask(t *task, alive map[*task]bool) {
-	k.wants(alive[t] != t.state.ended, "a task neither lives nor has ended")
+	k.require(alive[t] != t.state.ended, "a task neither lives nor has ended")
 	if t.state.ended || k.err != nil {
 		return
 	}
 	w := t.wait
 	switch w.kind {
 	case waitTask:
-		k.wants(slices.Contains(w.task.watch, watch{t: t}), "a task waits for one that does not know")
+		k.require(slices.Contains(w.task.watch, watch{t: t}), "a task waits for one that does not know")
 	case waitGroup:
-		k.wants(w.group.t == t, "a task waits for the group of another")
+		k.require(w.group.t == t, "a task waits for the group of another")
 	case waitMessages, waitQuiet:
-		k.wants(w.scope.next != nil, "a listen waits for nothing")
+		k.require(w.scope.next != nil, "a listen waits for nothing")
 	default:
-		k.wants(w.flight != nil || w.stream != nil || w.kind == waitUnwind, "a task waits for nothing")
+		k.require(w.flight != nil || w.stream != nil || w.kind == waitUnwind, "a task waits for nothing")
 	}
 	for _, s := range t.scopes {
-		k.wants(s.t == t && k.framed(t, s), "a listen is in another task")
+		k.require(s.t == t && k.framed(t, s), "a listen is in another task")
 	}
 	if w.scope != nil {
-		k.wants(w.scope.t == t && k.framed(t, w.scope), "a task waits for the listen of another")
+		k.require(w.scope.t == t && k.framed(t, w.scope), "a task waits for the listen of another")
 	}
 	if g := t.member.group; g != nil {
-		k.wants(t.member.index >= 0 && int(t.member.index) < len(g.tasks) && g.tasks[t.member.index] == t, "a task is no member of its group")
+		k.require(t.member.index >= 0 && int(t.member.index) < len(g.tasks) && g.tasks[t.member.index] == t, "a task is no member of its group")
 	}
-	k.wants(w.kind != waitUnwind && w.kind != waitQuiet || t.raised != nil, "no error is on its way")
+	k.require(w.kind != waitUnwind && w.kind != waitQuiet || t.raised != nil, "no error is on its way")
 }
 
 // framed reports whether a task has the frame of a listen.
 func (k *Keeper) framed(t *task, s *scope) bool {
-	slots, depth := t.saved()
+	slots, depth := t.parkedSlots()
 	for pc := t.pc(); pc > 0; {
 		if depth == s.depth {
 			return k.m.image.blockAt(pc).fn == k.m.image.blockAt(s.pc).fn
@@ -196,10 +196,10 @@ func (k *Keeper) checkGroup(g *group, alive map[*task]bool) {
 	if g.open == 0 { // ended: only references to it are left
 		return
 	}
-	k.wants(alive[g.t] && g.t.wait.kind == waitGroup && g.t.wait.group == g, "nobody waits for a group")
+	k.require(alive[g.t] && g.t.wait.kind == waitGroup && g.t.wait.group == g, "no task waits for a group")
 	for i, t := range g.tasks {
 		if t != nil {
-			k.wants(t.member.group == g && int(t.member.index) == i || slices.Contains(t.watch, watch{g: g, i: i}), "a group waits for a task that does not know")
+			k.require(t.member.group == g && int(t.member.index) == i || slices.Contains(t.watch, watch{g: g, i: i}), "a group waits for a task that does not know")
 		}
 	}
 }

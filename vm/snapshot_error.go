@@ -41,7 +41,7 @@ func (k *Keeper) trace(c *calls) {
 	number(k, &c.many.left)
 	number(k, &c.many.at)
 	if n := len(c.many.steps); k.reading && c.many.at != 0 {
-		k.wants(n > 0 && c.many.at > 0 && c.many.at < len(c.many.steps[n-1].cycle), "a trace has no such step")
+		k.require(n > 0 && c.many.at > 0 && c.many.at < len(c.many.steps[n-1].cycle), "a trace has no such step")
 	}
 }
 
@@ -64,7 +64,7 @@ func (k *Keeper) pc(pc, part *int32) {
 	number(k, &x.at)
 	if k.reading && k.err == nil {
 		n, p, ok := k.at.find(x)
-		k.wants(ok, "a trace leads nowhere")
+		k.require(ok, "a trace leads nowhere")
 		*pc, *part = int32(n), int32(p)
 	}
 }
@@ -80,7 +80,7 @@ func (k *Keeper) spot(s *spot) {
 // leavings encodes or decodes the last leavings of a run.
 func (k *Keeper) leavings(l *leavings) {
 	number(k, &l.next)
-	if !k.wants(l.next >= 0, "a count is negative") || l.next == 0 {
+	if !k.require(l.next >= 0, "a count is negative") || l.next == 0 {
 		return
 	}
 	if k.reading {
@@ -106,13 +106,13 @@ func (k *Keeper) result(p *unsafe.Pointer) {
 	s := value.Slot{Ref: *p}
 	k.Slot(&s)
 	if k.reading {
-		k.wants(s.IsNil() || s.IsResult(), "what left a function is no Result")
+		k.require(s.IsNil() || s.IsResult(), "what left a function is no Result")
 		*p = s.Ref
 	}
 }
 
-// way encodes or decodes the way of an unhandled Err with which a task ended.
-func (k *Keeper) way(t *task) {
+// path encodes or decodes the way of an unhandled Err with which a task ended.
+func (k *Keeper) path(t *task) {
 	known := t.way != nil
 	k.Bool(&known)
 	if !known {
@@ -144,7 +144,7 @@ func (k *Keeper) failure(p *error) {
 	default:
 		k.refuse("an exchange has broken: %v", *p)
 	}
-	within(k, &tag, int(failedEnded)+1, "an error is of no kind")
+	below(k, &tag, int(failedEnded)+1, "an error is of no kind")
 	switch tag {
 	case failedEnded:
 		*p = context.Canceled

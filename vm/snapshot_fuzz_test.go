@@ -55,7 +55,7 @@ func TestSnapshotDamaged(t *testing.T) {
 		}
 	}
 	if refused == 0 || went == 0 {
-		t.Errorf("%d were refused, %d went on", refused, went)
+		t.Errorf("%d were rejected, %d were resumed", refused, went)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // Exchanges in a snapshot: listens with their handlers, and streams with their messages.
 
 func (k *Keeper) scopeBody(s *scope) {
-	needed(k, entityTask, &s.t, "nobody listens")
+	referRequired(k, entityTask, &s.t, "no task listens")
 	number(k, &s.depth)
 	pc, part := int32(s.pc), int32(0)
 	k.pc(&pc, &part)
@@ -29,7 +29,7 @@ func (k *Keeper) scopeBody(s *scope) {
 	k.failure(&s.err)
 	k.Bool(&s.over)
 	refer(k, entityRun, &s.run)
-	refer(k, entityHearing, &s.heard)
+	refer(k, entityHearing, &s.decision)
 	k.Int(&s.effect)
 	k.bytes(&s.partial)
 	k.unsent(&s.unsent)
@@ -45,13 +45,13 @@ func (k *Keeper) listens(s *scope) bool {
 		return false
 	}
 	in, b := &k.m.image.code[s.pc], k.m.image.blockAt(s.pc)
-	if !k.wants(ir.Op(in.op) == ir.OpListenBegin && b.ir != nil && s.window == in.a && s.host.Kind() == value.KindHost, "a listen stands where there is none") {
+	if !k.require(ir.Op(in.op) == ir.OpListenBegin && b.ir != nil && s.window == in.a && s.host.Kind() == value.KindHost, "a listen is at an instruction that begins none") {
 		return false
 	}
 	s.l = &b.fn.listens[in.imm]
 	p := s.host.Party()
 	ok := len(p) > 0 && p[value.PartyIndex].Kind() == value.KindInt && uint64(p.Index()) < uint64(len(k.m.image.hostDecls))
-	if k.wants(ok, "a listen has no host") {
+	if k.require(ok, "a listen has no host") {
 		s.decl = &k.m.image.hostDecls[p.Index()]
 	}
 	return ok
@@ -66,7 +66,7 @@ func (k *Keeper) message(m *effect.HostMessage) {
 	k.Text(&m.Type)
 	k.Text(&m.ID)
 	k.Slot(&m.Payload)
-	k.wants(m.Payload.Map() != nil, "a message has no members")
+	k.require(m.Payload.Map() != nil, "a message has no members")
 	k.bytes(&m.Text)
 	k.Bool(&m.Decided)
 }
@@ -80,7 +80,7 @@ func (k *Keeper) unsent(p **effect.ExchangeReply) {
 	}
 	var r effect.Request = *p
 	k.request(&r)
-	if r, ok := r.(*effect.ExchangeReply); k.wants(ok, "a reply is none") {
+	if r, ok := r.(*effect.ExchangeReply); k.require(ok, "a reply is none") {
 		*p = r
 	}
 }
@@ -97,7 +97,7 @@ func (k *Keeper) runBody(r *handlerRun) {
 			cause = i
 		}
 	}
-	if within(k, &cause, len(runCauses), "a handler has ended for nothing") {
+	if below(k, &cause, len(runCauses), "a handler has ended for nothing") {
 		r.cause = runCauses[cause]
 	}
 }
@@ -110,7 +110,7 @@ func (k *Keeper) streamBody(x *hostStream) {
 			n = i
 		}
 	}
-	if within(k, &n, len(k.m.image.hostDecls), "a stream is of no host") {
+	if below(k, &n, len(k.m.image.hostDecls), "a stream is of no host") {
 		x.decl = &k.m.image.hostDecls[n]
 	}
 	k.messages(&x.messages)
@@ -118,7 +118,7 @@ func (k *Keeper) streamBody(x *hostStream) {
 	k.Text(&x.session)
 	k.failure(&x.err)
 	k.Bool(&x.over)
-	list(k, &x.waiting, func(t **task) { needed(k, entityTask, t, "nobody waits for a stream") })
+	list(k, &x.waiting, func(t **task) { referRequired(k, entityTask, t, "no task waits for a stream") })
 	k.asks(x)
 	k.Int(&x.effect)
 	k.Bool(&x.closed)
@@ -129,7 +129,7 @@ func (k *Keeper) streamBody(x *hostStream) {
 // ones.
 func (k *Keeper) asks(x *hostStream) {
 	open := x.asks.open()
-	list(k, &open, func(p **ask) { needed(k, entityAsk, p, "a message to answer is missing") })
+	list(k, &open, func(p **ask) { referRequired(k, entityAsk, p, "a message to answer is missing") })
 	if !k.reading {
 		return
 	}
@@ -141,7 +141,7 @@ func (k *Keeper) asks(x *hostStream) {
 }
 
 func (k *Keeper) askBody(a *ask) {
-	needed(k, entityStream, &a.of, "a message is of no stream")
+	referRequired(k, entityStream, &a.of, "a message is of no stream")
 	k.Text(&a.typ)
 	k.Text(&a.id)
 	k.Bool(&a.waits)
@@ -168,7 +168,7 @@ func (k *Keeper) request(p *effect.Request) {
 		return
 	}
 	row := effect.Of(effect.Kind(kind))
-	if !k.wants(row != nil, "a request is of no kind") {
+	if !k.require(row != nil, "a request is of no kind") {
 		return
 	}
 	r := row.Request()

@@ -26,7 +26,7 @@ func (k *Keeper) arrayHead(p unsafe.Pointer) unsafe.Pointer {
 		a := s.Array()
 		repr, shared, n = a.Sub, value.Shared(s), a.Len
 	}
-	within(k, &repr, int(value.ReprSlots)+1, "an array is of no kind")
+	below(k, &repr, int(value.ReprSlots)+1, "an array is of no kind")
 	k.Bool(&shared)
 	n = k.Count(n)
 	if !k.reading {
@@ -54,7 +54,7 @@ func (k *Keeper) arrayBody(p unsafe.Pointer) {
 	case value.ReprFloats:
 		for i := range a.Floats() {
 			w := math.Float64bits(a.Floats()[i])
-			k.word(&w)
+			k.uint64(&w)
 			a.Floats()[i] = math.Float64frombits(w)
 		}
 	case value.ReprBools:
@@ -94,7 +94,7 @@ func (k *Keeper) mapBody(p unsafe.Pointer) {
 	}
 	for range n {
 		key, v := k.readSlot(), k.readSlot()
-		if !k.wants(value.Hashable(key), "the key of a map is none") {
+		if !k.require(value.Hashable(key), "the key of a map is none") {
 			return
 		}
 		m.Set(key, v)
@@ -129,7 +129,7 @@ func (k *Keeper) blockHead(p unsafe.Pointer) unsafe.Pointer {
 	if !k.reading {
 		return p
 	}
-	if !k.wants(fits(kind, int(variant), t, n), "a value does not fit its type") {
+	if !k.require(fits(kind, int(variant), t, n), "a value does not fit its type") {
 		return nil
 	}
 	s := value.New(kind, variant, t, make([]value.Slot, n)...)
@@ -146,10 +146,10 @@ func (k *Keeper) partyHead(p unsafe.Pointer, kind value.Kind, n int) unsafe.Poin
 	if p != nil {
 		index = value.Slot{Ref: p}.Party().Index()
 	}
-	if !within(k, &index, len(all), "an agent or a host is declared nowhere") || !k.reading {
+	if !below(k, &index, len(all), "an agent or a host is declared nowhere") || !k.reading {
 		return p
 	}
-	if !k.wants(n == partySlots(k.format, len(all[index].Fields())), "an agent or a host is incomplete") {
+	if !k.require(n == partySlots(k.format, len(all[index].Fields())), "an agent or a host is incomplete") {
 		return nil
 	}
 	return value.New(kind, 0, all[index].Type(), all[index].Fields()...).Ref
@@ -203,7 +203,7 @@ func (k *Keeper) blockBody(p unsafe.Pointer) {
 			if i == 2 {
 				want = value.KindBool
 			}
-			k.wants(f[i].Kind() == want, "a range has no bounds")
+			k.require(f[i].Kind() == want, "a range has no bounds")
 		}
 	}
 }
@@ -213,7 +213,7 @@ func (k *Keeper) closureHead(p unsafe.Pointer) unsafe.Pointer {
 	if p != nil {
 		n = functionOf(value.Slot{Ref: p}).number
 	}
-	if !within(k, &n, len(k.m.image.functions), "there is no such function") || !k.reading {
+	if !below(k, &n, len(k.m.image.functions), "there is no such function") || !k.reading {
 		return p
 	}
 	f := &k.m.image.functions[n]

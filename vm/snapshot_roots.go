@@ -14,7 +14,7 @@ import (
 func (k *Keeper) roots() {
 	m := k.m
 	for _, n := range []*int64{&m.stats.Copied, &m.stats.CopiedText, &m.stats.Requests, &m.counts.task, &m.counts.exchanges,
-		&m.written.now.Taken, &m.written.now.Ticks} {
+		&m.journaled.now.Taken, &m.journaled.now.Ticks} {
 		k.Int(n)
 	}
 	number(k, &m.pace.Left)
@@ -32,7 +32,7 @@ func (k *Keeper) roots() {
 	k.leavings(&m.left)
 }
 
-func (k *Keeper) stream(x **hostStream) { needed(k, entityStream, x, "a stream is missing") }
+func (k *Keeper) stream(x **hostStream) { referRequired(k, entityStream, x, "a stream is missing") }
 
 // tasks encodes or decodes the live tasks in the order of their creation, then the ended ones that
 // are still referenced.
@@ -42,25 +42,25 @@ func (k *Keeper) tasks() {
 	for t := m.sched.oldest; t != nil; t = t.birth.newer {
 		alive = append(alive, t)
 	}
-	one := func(t **task) { needed(k, entityTask, t, "a task is missing") }
+	one := func(t **task) { referRequired(k, entityTask, t, "a task is missing") }
 	list(k, &alive, one)
 	if k.reading {
 		known := map[*task]bool{}
 		for _, t := range alive {
-			if k.wants(!known[t], "a task lives twice") {
+			if k.require(!known[t], "a task lives twice") {
 				known[t] = true
 				m.sched.link(t)
 			}
 		}
 	}
-	needed(k, entityTask, &m.sched.main, "there is no main task")
+	referRequired(k, entityTask, &m.sched.main, "there is no main task")
 	list(k, &m.ending.lost, one)
 	list(k, &m.ending.unfinished, func(f **function) {
 		n := 0
 		if !k.reading {
 			n = (*f).number
 		}
-		if within(k, &n, len(m.image.functions), "there is no such function") {
+		if below(k, &n, len(m.image.functions), "there is no such function") {
 			*f = &m.image.functions[n]
 		}
 	})
@@ -116,40 +116,40 @@ func (k *Keeper) requestsUnderWay() {
 func (k *Keeper) pendingRequest(f *pendingRequest) {
 	k.Int(&f.effect)
 	k.request(&f.request)
-	needed(k, entityTask, &f.t, "a request is nobody's")
+	referRequired(k, entityTask, &f.t, "a request has no owner")
 	k.Bool(&f.closing)
-	k.Bool(&f.told)
+	k.Bool(&f.cancelled)
 	owner := f.owner()
-	within(k, &owner, int(ownerKinds), "a request's owner is of no kind")
+	below(k, &owner, int(ownerKinds), "a request's owner is of no kind")
 	switch owner {
 	case ownerBound:
-		needed(k, entityGroup, &f.bound, "a request has no race")
+		referRequired(k, entityGroup, &f.bound, "a request has no race")
 	case ownerRun:
-		needed(k, entityRun, &f.run, "a request has no handler")
+		referRequired(k, entityRun, &f.run, "a request has no handler")
 	case ownerAsk:
-		needed(k, entityAsk, &f.ask, "a request has no message")
+		referRequired(k, entityAsk, &f.ask, "a request has no message")
 	case ownerStream:
-		needed(k, entityStream, &f.stream, "a request has no stream")
+		referRequired(k, entityStream, &f.stream, "a request has no stream")
 	case ownerScope:
-		needed(k, entityScope, &f.scope, "a request has no listen")
+		referRequired(k, entityScope, &f.scope, "a request has no listen")
 	case ownerWait:
 		if !k.reading && f.wait != f.t.wait {
 			k.refuse("a task waits for another request")
 		}
 	}
 	if k.reading {
-		k.later = append(k.later, func() { k.own(f, owner) })
+		k.later = append(k.later, func() { k.assignOwner(f, owner) })
 	}
 }
 
-// own assigns a request to its owner, after everything has been decoded.
-func (k *Keeper) own(f *pendingRequest, owner byte) {
+// assignOwner assigns a request to its owner, after everything has been decoded.
+func (k *Keeper) assignOwner(f *pendingRequest, owner byte) {
 	var free **pendingRequest
 	switch owner {
 	case ownerNone:
 		return
 	case ownerBound:
-		if !k.wants(f.bound.bound != nil, "a race has no bound") {
+		if !k.require(f.bound.bound != nil, "a race has no bound") {
 			return
 		}
 		free = &f.bound.bound.sleep
@@ -162,7 +162,7 @@ func (k *Keeper) own(f *pendingRequest, owner byte) {
 	case ownerScope:
 		free = &f.scope.next
 	case ownerWait:
-		if f.wait = f.t.wait; !k.wants(f.wait != nil, "who made a request waits for nothing") {
+		if f.wait = f.t.wait; !k.require(f.wait != nil, "who made a request waits for nothing") {
 			return
 		}
 		f.wait.request = f.request
@@ -174,7 +174,7 @@ func (k *Keeper) own(f *pendingRequest, owner byte) {
 		}
 		free = &f.wait.flight
 	}
-	if k.wants(*free == nil, "somebody waits for two requests") {
+	if k.require(*free == nil, "somebody waits for two requests") {
 		*free = f
 	}
 }
@@ -194,12 +194,12 @@ func (k *Keeper) holdings() {
 		return cmp.Or(strings.Compare(string(x.closing.Kind()), string(y.closing.Kind())), cmp.Compare(x.id, y.id))
 	})
 	list(k, &every, func(h *held) {
-		needed(k, entityTask, &h.t, "nobody holds something")
+		referRequired(k, entityTask, &h.t, "a resource has no owner")
 		list(k, &h.all, func(x *holding) {
 			k.Int(&x.id)
 			k.request(&x.closing)
 		})
-		if k.wants(len(h.all) > 0, "somebody holds nothing") && k.reading && k.err == nil {
+		if k.require(len(h.all) > 0, "somebody holds nothing") && k.reading && k.err == nil {
 			for _, x := range h.all {
 				k.m.holdings.hold(h.t, x)
 			}

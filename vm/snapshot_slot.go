@@ -64,7 +64,7 @@ func (k *Keeper) writeSlot(s value.Slot) {
 		k.Int(&n)
 	case value.KindFloat:
 		k.tagged(tagFloat, 0)
-		k.word(&s.Bits)
+		k.uint64(&s.Bits)
 	case value.KindBool:
 		k.tagged(tagFalse+byte(bit(s.AsBool())), 0)
 	case value.KindString:
@@ -182,7 +182,7 @@ func (k *Keeper) readSlot() value.Slot {
 		return value.Int(i)
 	case tagFloat:
 		var w uint64
-		k.word(&w)
+		k.uint64(&w)
 		return value.Float(math.Float64frombits(w))
 	case tagAbsent:
 		return absent
@@ -198,7 +198,7 @@ func (k *Keeper) readSlot() value.Slot {
 }
 
 func (k *Keeper) readShort(n uint64) value.Slot {
-	if n > 0 && k.wants(n-1 < utf8.RuneSelf, "a text is not UTF-8") {
+	if n > 0 && k.require(n-1 < utf8.RuneSelf, "a text is not UTF-8") {
 		return value.String(string(rune(n - 1)))
 	}
 	return value.String("")
@@ -210,7 +210,7 @@ func (k *Keeper) readDeclared(tag byte, n uint64) value.Slot {
 	case tagUnit:
 		return k.readUnit(n)
 	case tagFunction:
-		if k.wants(n < uint64(len(k.m.image.functions)), "there is no such function") && k.wants(k.m.image.functions[n].info.Captures == 0, "a function has captures") {
+		if k.require(n < uint64(len(k.m.image.functions)), "there is no such function") && k.require(k.m.image.functions[n].info.Captures == 0, "a function has captures") {
 			return k.m.image.closureOf(int(n))
 		}
 	case tagAgent:
@@ -220,7 +220,7 @@ func (k *Keeper) readDeclared(tag byte, n uint64) value.Slot {
 	case tagStore:
 		return k.declared(k.m.declared.stores, n)
 	case tagTool:
-		if k.wants(n < uint64(len(k.m.declared.tools)), "there is no such tool") {
+		if k.require(n < uint64(len(k.m.declared.tools)), "there is no such tool") {
 			return k.m.declared.tools[n].self
 		}
 	case tagType:
@@ -245,7 +245,7 @@ func (k *Keeper) readUnit(n uint64) value.Slot {
 func (k *Keeper) readHandle(tag byte, n uint64) value.Slot {
 	switch tag {
 	case tagTask:
-		if t := (*task)(k.entity(entityTask, n)); t != nil && k.wants(t.valued(), "a task is no value") {
+		if t := (*task)(k.entity(entityTask, n)); t != nil && k.require(t.valued(), "a task is no value") {
 			return value.Slot{Ref: unsafe.Pointer(&t.parts.handle)}
 		}
 	case tagHashMap:
@@ -287,7 +287,7 @@ func (k *Keeper) readType() value.Slot {
 	var t *value.Type
 	k.typ(&t)
 	if t == nil {
-		k.wants(false, "a type is missing")
+		k.require(false, "a type is missing")
 		return value.Nil
 	}
 	for i := range k.m.image.types {
@@ -307,7 +307,7 @@ func (k *Keeper) Tool(p **Tool) {
 	if !k.reading {
 		n = (*p).decl.index
 	}
-	if within(k, &n, len(k.m.declared.tools), "there is no such tool") {
+	if below(k, &n, len(k.m.declared.tools), "there is no such tool") {
 		*p = k.m.declared.tools[n]
 	}
 }

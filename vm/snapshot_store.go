@@ -59,7 +59,7 @@ func (k *Keeper) storeHead(kind entityKind, p unsafe.Pointer) unsafe.Pointer {
 	if !k.reading && !known {
 		k.refuse("a value is a store that the program does not declare")
 	}
-	within(k, &at.index, len(k.m.declared.stores), "a store is declared nowhere")
+	below(k, &at.index, len(k.m.declared.stores), "a store is declared nowhere")
 	list(k, &at.names, k.Text)
 	if !k.reading || k.err != nil {
 		return p
@@ -72,7 +72,7 @@ func (k *Keeper) storeHead(kind entityKind, p unsafe.Pointer) unsafe.Pointer {
 		return unsafe.Pointer(h)
 	}
 	l, ok := object.(*memstore.Ledger)
-	if !k.wants(ok && kind == entityLedger, "a store is of another kind") {
+	if !k.require(ok && kind == entityLedger, "a store is of another kind") {
 		return nil
 	}
 	for _, name := range at.names {
@@ -110,11 +110,13 @@ func (k *Keeper) hashMap(h *memstore.HashMap) {
 	k.Slot(&p.Watchers)
 	k.Slot(&p.Any)
 	if k.reading {
-		if !k.wants(p.Data.Map() != nil && p.Watchers.Map() != nil && p.Any.Array() != nil, "a hashmap has no entries") {
+		if !k.require(p.Data.Map() != nil && p.Watchers.Map() != nil && p.Any.Array() != nil, "a hashmap has no entries") {
 			return
 		}
 		k.later = append(k.later, func() {
-			p.Watchers.Map().Each(func(_, v value.Slot) bool { return k.wants(v.Array() != nil, "a hashmap's watchers are no functions") })
+			p.Watchers.Map().Each(func(_, v value.Slot) bool {
+				return k.require(v.Array() != nil, "a hashmap's watchers are no functions")
+			})
 		})
 		h.SetParts(p)
 	}
@@ -194,7 +196,7 @@ func (k *Keeper) kept(x *Kept) {
 		if k.m.config.Kept != nil {
 			*x = k.m.config.Kept(name)
 		}
-		if !k.wants(*x != nil, "what the library keeps is of no kind") {
+		if !k.require(*x != nil, "the state of the library has an unknown kind") {
 			return
 		}
 	}
@@ -234,13 +236,13 @@ func (k *Keeper) handleBody(h *value.Handle) {
 	default:
 		k.refuse("a value is a %s", h.Type)
 	}
-	within(k, &kind, int(handleKinds), "a value refers to nothing known")
+	below(k, &kind, int(handleKinds), "a value refers to nothing known")
 	switch kind {
 	case handleStream:
-		needed(k, entityStream, &stream, "a value is no stream")
+		referRequired(k, entityStream, &stream, "a value is no stream")
 		h.Object = stream
 	case handleAsk:
-		needed(k, entityAsk, &of, "a value is no message")
+		referRequired(k, entityAsk, &of, "a value is no message")
 		h.Object = of
 	case handleBound:
 		k.Int(&limit.ms)

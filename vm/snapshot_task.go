@@ -20,7 +20,7 @@ func (k *Keeper) taskHead(p unsafe.Pointer) unsafe.Pointer {
 		}
 	}
 	k.Bool(&valued)
-	if !within(k, &n, len(k.m.image.functions), "there is no such function") || !k.reading {
+	if !below(k, &n, len(k.m.image.functions), "there is no such function") || !k.reading {
 		return p
 	}
 	t = &task{m: k.self, fn: &k.m.image.functions[n]}
@@ -42,7 +42,7 @@ func (k *Keeper) taskBody(t *task) {
 	refer(k, entityRaised, &t.raised)
 	if t.state.ended {
 		k.Slot(&t.result)
-		k.way(t)
+		k.path(t)
 		return
 	}
 	if !k.reading && (t.wait == nil || t.wait.off || t.state.starting || t.served != nil || !t.state.started) {
@@ -50,25 +50,25 @@ func (k *Keeper) taskBody(t *task) {
 		return
 	}
 	number(k, &t.budget)
-	list(k, &t.caught, func(r **raised) { needed(k, entityRaised, r, "an error that was caught is missing") })
+	list(k, &t.caught, func(r **raised) { referRequired(k, entityRaised, r, "an error that was caught is missing") })
 	k.frames(t)
-	list(k, &t.scopes, func(s **scope) { needed(k, entityScope, s, "a listen is missing") })
+	list(k, &t.scopes, func(s **scope) { referRequired(k, entityScope, s, "a listen is missing") })
 	k.wait(t)
 	refer(k, entityGroup, &t.member.group)
 	number(k, &t.member.index)
 	list(k, &t.watch, k.watch)
-	k.telling(t)
+	k.taskDecisions(t)
 }
 
 func (k *Keeper) watch(w *watch) {
 	refer(k, entityTask, &w.t)
 	refer(k, entityGroup, &w.g)
 	number(k, &w.i)
-	k.wants((w.t != nil) != (w.g != nil), "nobody, or two, wait for a task")
+	k.require((w.t != nil) != (w.g != nil), "a task has no waiter, or two")
 }
 
-// saved returns the slots of a parked task, and the position of its frame among them.
-func (t *task) saved() (slots []value.Slot, depth int) {
+// parkedSlots returns the slots of a parked task, and the position of its frame among them.
+func (t *task) parkedSlots() (slots []value.Slot, depth int) {
 	if t.stack != nil {
 		return t.stack, t.depth()
 	}
@@ -84,7 +84,7 @@ func (k *Keeper) frames(t *task) {
 		k.readFrames(t)
 		return
 	}
-	slots, depth := t.saved()
+	slots, depth := t.parkedSlots()
 	var all []frame
 	for pc := t.pc(); pc > 0; {
 		all = append(all, frame{depth, pc})
@@ -106,7 +106,7 @@ func (k *Keeper) frame(slots []value.Slot, pc int, top bool) {
 	number(k, &x.at)
 	classes := k.classesOf(x, b)
 	if classes == nil {
-		k.refuse("a task stands where control never comes, in %s", b.fn.Name)
+		k.refuse("a task is at an unreachable instruction, in %s", b.fn.Name)
 		return
 	}
 	if b.fn.info.Captures > 0 && b.ir != nil {
@@ -145,7 +145,7 @@ func (k *Keeper) register(s *value.Slot, c ir.Class) {
 		k.Int(&n)
 		s.Bits = uint64(n)
 	case ir.Float:
-		k.word(&s.Bits)
+		k.uint64(&s.Bits)
 	case ir.Bool:
 		b := s.Bits != 0
 		k.Bool(&b)
@@ -166,10 +166,10 @@ func (k *Keeper) readFrames(t *task) {
 		number(k, &x.block)
 		number(k, &x.at)
 		pc, b := k.place(x)
-		if k.err != nil || !k.wants(k.m.image.calls(by, b.fn, t.fn), "a frame is not the one that was called") {
+		if k.err != nil || !k.require(k.m.image.calls(by, b.fn, t.fn), "a frame is not the one that was called") {
 			return
 		}
-		slots := k.room(t, depth, b.fn.registers)
+		slots := k.frameSlots(t, depth, b.fn.registers)
 		if slots == nil {
 			return
 		}
@@ -182,19 +182,19 @@ func (k *Keeper) readFrames(t *task) {
 			return
 		}
 		by = &k.m.image.code[pc]
-		if !k.wants(callsFrame(by), "a frame stands at what calls nothing") {
+		if !k.require(callsFrame(by), "a frame is at an instruction that is no call") {
 			return
 		}
 		link = uint64(pc+1)*uint64(insSize) | uint64(by.a)<<frameShift
 		depth += int(by.a)
 	}
-	k.wants(false, "a task has no frames")
+	k.require(false, "a task has no frames")
 }
 
-// room returns the slots of a frame at the end of a parked stack.
-func (k *Keeper) room(t *task, depth, registers int) []value.Slot {
+// frameSlots returns the slots of a frame at the end of a parked stack.
+func (k *Keeper) frameSlots(t *task, depth, registers int) []value.Slot {
 	size := depth + registers
-	if !k.wants(size <= k.m.maxStack, "a stack is too large") {
+	if !k.require(size <= k.m.maxStack, "a stack is too large") {
 		return nil
 	}
 	if more := size - len(t.parked.slots); more > 0 {
@@ -207,12 +207,12 @@ func (k *Keeper) room(t *task, depth, registers int) []value.Slot {
 // readFrame decodes the registers of a frame, n at most.
 func (k *Keeper) readFrame(slots []value.Slot, x position, b *block, n int) {
 	classes := k.classesOf(x, b)
-	if !k.wants(classes != nil, "a frame stands where control never comes") {
+	if !k.require(classes != nil, "a frame is at an unreachable instruction") {
 		return
 	}
 	if b.fn.info.Captures > 0 && b.ir != nil {
 		c := k.readSlot()
-		if !k.wants(c.Kind() == value.KindClosure && functionOf(c) == b.fn, "a frame's closure is another function's") {
+		if !k.require(c.Kind() == value.KindClosure && functionOf(c) == b.fn, "a frame's closure is another function's") {
 			return
 		}
 		slots[0].Ref = c.Ref
@@ -259,7 +259,7 @@ func (k *Keeper) wait(t *task) {
 		}
 	}
 	w := t.wait
-	if !within(k, &w.kind, int(waitUnwind)+1, "a task waits for nothing known") {
+	if !below(k, &w.kind, int(waitUnwind)+1, "a task waits for nothing known") {
 		return
 	}
 	if k.reading && w.kind == waitTask {
@@ -296,13 +296,13 @@ func (k *Keeper) waitFits(t *task, w *wait) {
 	default:
 		ok = op == ir.OpListenBegin && w.scope != nil
 	}
-	k.wants(ok, "a task waits where nothing so waits")
+	k.require(ok, "a task waits where nothing so waits")
 }
 
 // The groups in a snapshot.
 
 func (k *Keeper) groupBody(g *group) {
-	needed(k, entityTask, &g.t, "nobody waits for a group")
+	referRequired(k, entityTask, &g.t, "no task waits for a group")
 	number(k, &g.kind)
 	number(k, &g.d)
 	n := k.Count(len(g.tasks))
@@ -331,7 +331,7 @@ func (k *Keeper) groupBody(g *group) {
 	k.Slot(&g.left)
 	k.Bool(&g.lost)
 	if k.reading && k.err == nil {
-		k.wants(g.sound(), "a group makes no sense")
+		k.require(g.isConsistent(), "a group makes no sense")
 	}
 }
 
@@ -349,8 +349,8 @@ func (k *Keeper) bounding(g *group) {
 	number(k, &g.bound.place)
 }
 
-// sound reports whether a decoded group is able to continue.
-func (g *group) sound() bool {
+// isConsistent reports whether a decoded group is able to continue.
+func (g *group) isConsistent() bool {
 	n, under := len(g.tasks), 0
 	for _, t := range g.tasks {
 		if t != nil {

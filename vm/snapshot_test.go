@@ -113,7 +113,7 @@ func TestSnapshotRestored(t *testing.T) {
 		first := Config{Performer: newWorld(strings.Fields(order)...), Journal: &noted{}, Suspend: suspend}
 		waits := len(strings.Fields(order))
 		first.Boundary = func(m *VM) {
-			if m.written.now.Taken < int64(waits) {
+			if m.journaled.now.Taken < int64(waits) {
 				return
 			}
 			select {

@@ -35,9 +35,9 @@ func (t *task) keepSlots() {
 	t.freeStack()
 }
 
-// settle is keepSlots for a task that waits without being parked: it returns the stack that a
+// shrinkStack is keepSlots for a task that waits without being parked: it returns the stack that a
 // finished recursion needed.
-func (t *task) settle() {
+func (t *task) shrinkStack() {
 	if len(t.stack) > 16*firstStack {
 		t.keepSlots()
 		t.unpark()

@@ -21,13 +21,13 @@ func (m *VM) suspended() bool {
 	}
 }
 
-// leave suspends the run: completions that have arrived are recorded as consumed, which happens
+// suspend suspends the run: completions that have arrived are recorded as consumed, which happens
 // when the run is resumed; pending requests stay pending.
-func (m *VM) leave() {
+func (m *VM) suspend() {
 	m.ending.fatal = ErrSuspended
 	m.recordArrived()
 	for _, seq := range m.requests.underWay() {
-		m.requests.pending[seq].quit()
+		m.requests.pending[seq].cancel()
 	}
 	m.requests.goroutes.Wait()
 	m.recordArrived()
@@ -38,7 +38,7 @@ func (m *VM) recordArrived() {
 	m.requests.arrived = m.requests.inbox.drain(m.requests.arrived)
 	for i := range m.requests.arrived {
 		if c := &m.requests.arrived[i]; c.err == nil || isProgramError(c.err) {
-			m.tellTaken(c, nil)
+			m.recordConsumed(c, nil)
 		}
 	}
 	m.requests.arrived = nil

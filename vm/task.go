@@ -111,7 +111,7 @@ func (m *VM) newTask(f *function, closure unsafe.Pointer, args ...value.Slot) *t
 func (t *task) child(f *function, closure unsafe.Pointer, args ...value.Slot) *task {
 	x := t.m.newTask(f, closure, args...)
 	x.id = -t.id
-	x.hears(t.hearing())
+	x.setOpenDecision(t.openDecision())
 	if x.served = t.served; x.served != nil {
 		x.served.alive++
 	}
@@ -166,12 +166,12 @@ func (t *task) setPC(pc int) { t.ip = unsafe.Add(t.code, uintptr(pc)*insSize) }
 // runs, was cancelled.
 func (t *task) tick() status {
 	t.budget = budget
-	t.attend()
-	t.noteCut(t.pc() + 1) // the next instruction
+	t.pollCancellation()
+	t.recordCut(t.pc() + 1) // the next instruction
 	if t.cancelled() {
 		return t.unwind()
 	}
-	if t.m.memory.limit > 0 && !t.m.memory.look(0) {
+	if t.m.memory.limit > 0 && !t.m.memory.measure(0) {
 		t.ip = unsafe.Add(t.ip, insSize) // the place is the next instruction
 		t.outOfMemory()
 		return t.unwind()
@@ -179,23 +179,23 @@ func (t *task) tick() status {
 	return running
 }
 
-// attend processes, while the task computes, the completions that may cancel it.
-func (t *task) attend() {
+// pollCancellation processes, while the task computes, the completions that may cancel it.
+func (t *task) pollCancellation() {
 	t.m.beginBounds()
-	if t.m.debug.errands != nil {
-		t.m.debug.serveErrands()
+	if t.m.debug.calls != nil {
+		t.m.debug.runPendingCalls()
 	}
 	if t.m.debug.evaluating != nil {
 		t.m.debug.stopEvaluation()
 		return
 	}
-	at := t.m.written.moment()
+	at := t.m.journaled.moment()
 	if len(t.scopes) > 0 || len(t.m.hostStreams.open) > 0 {
-		t.hear()
-	} else if t.m.requests.bounds.running == 0 && !t.m.written.on {
+		t.fetchWithdrawals()
+	} else if t.m.requests.bounds.running == 0 && !t.m.journaled.on {
 		return
 	}
-	t.m.heedEnd(&at)
+	t.m.checkContext(&at)
 	t.m.poll(t, at)
 	if t.m.suspended() {
 		t.m.ending.fatal = ErrSuspended
@@ -207,13 +207,13 @@ func (t *task) attend() {
 // set.
 type interrupted struct{}
 
-// look is called by the pace: it does what tick does, in the middle of an operation.
-func (s *sched) look() (steps int) {
+// tickLong is called by the pace: it does what tick does, in the middle of an operation.
+func (s *sched) tickLong() (steps int) {
 	t := s.current
 	if t == nil {
 		return budget
 	}
-	t.attend()
+	t.pollCancellation()
 	if t.cancelled() {
 		panic(interrupted{})
 	}
@@ -226,7 +226,7 @@ type wait struct {
 	window  uint8           // the register of the running frame for the result
 	wrap    bool            // the result becomes a Result
 	refused bool            // of waitOpen: it would wait for itself, and is being cancelled
-	off     bool            // the wait is over: the task is ready
+	off     bool            // the wait has ended: the task is ready
 	give    Give            // of waitPerform
 	scope   *scope          // of a listen
 	payload value.Slot      // of waitClose: the value of the listen; of waitAnswer: the required type, nil for any

@@ -33,7 +33,7 @@ func (t *task) concat(a, b *value.Str) (value.Slot, status) {
 		return value.Nil, t.tooLong()
 	}
 	if t.m.memory.limit > 0 {
-		if st := t.takeMemory(a.Growth(len(b.S))); st != running {
+		if st := t.reserveMemory(a.Growth(len(b.S))); st != running {
 			return value.Nil, st
 		}
 	}
@@ -75,7 +75,7 @@ func opInterpolate(t *task, in *ins) status {
 		t.m.stats.CopiedText += int64(copied)
 		*t.slot(in.a) = v
 	}
-	if len(text) > looked {
+	if len(text) > measureInterval {
 		return t.weigh(*t.slot(in.a))
 	}
 	if cap(text) <= 1<<12 { // for the next one

@@ -426,15 +426,15 @@ func (x *ToolFunction) arguments(args *value.Map) (given []value.Slot, errs []sc
 	}
 	args.Each(func(key, _ value.Slot) bool {
 		if name := value.Text(key); !slices.ContainsFunc(x.params, func(p value.Field) bool { return p.Name == name }) {
-			errs = append(errs, schema.FieldError{Path: name, Message: x.noArgument()})
+			errs = append(errs, schema.FieldError{Path: name, Message: x.unknownArgument()})
 		}
 		return true
 	})
 	return given, errs
 }
 
-// noArgument returns a message about an unknown parameter name that lists the parameters.
-func (x *ToolFunction) noArgument() string {
+// unknownArgument returns a message about an unknown parameter name that lists the parameters.
+func (x *ToolFunction) unknownArgument() string {
 	if len(x.params) == 0 {
 		return "there is no such argument; it takes none"
 	}
@@ -445,17 +445,17 @@ func (x *ToolFunction) noArgument() string {
 	return "there is no such argument; it takes " + strings.Join(names, ", ")
 }
 
-// context returns the name of the ToolContext parameter; "" without one.
-func (x *ToolFunction) context() string {
+// contextParameter returns the name of the ToolContext parameter; "" without one.
+func (x *ToolFunction) contextParameter() string {
 	if !x.info.Context || len(x.params) == 0 {
 		return ""
 	}
 	return x.params[len(x.params)-1].Name
 }
 
-// given returns the parameters that callers from outside pass.
-func (x *ToolFunction) given() []value.Field {
-	if x.context() != "" {
+// callerParameters returns the parameters that callers from outside pass.
+func (x *ToolFunction) callerParameters() []value.Field {
+	if x.contextParameter() != "" {
 		return x.params[:len(x.params)-1]
 	}
 	return x.params
@@ -467,8 +467,8 @@ var noCall = []byte(`{"session_id":"","cwd":"","environment":{},"metadata":{},"c
 // Parameters returns a tool function's parameters as a JSON Schema.
 func (x *ToolFunction) Parameters() []byte { return x.schemaOf(x.params) }
 
-// outside returns the parameters for callers from outside as a JSON Schema.
-func (x *ToolFunction) outside() []byte { return x.schemaOf(x.given()) }
+// callerSchema returns the parameters for callers from outside as a JSON Schema.
+func (x *ToolFunction) callerSchema() []byte { return x.schemaOf(x.callerParameters()) }
 
 func (x *ToolFunction) schemaOf(params []value.Field) []byte {
 	fields := append([]value.Field(nil), params...)

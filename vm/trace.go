@@ -56,7 +56,7 @@ func (m *VM) uncaught(r *raised) *Uncaught {
 // the places of that Err come first.
 func (m *VM) raisedPlaces(r *raised) []Place {
 	places := r.trace.places(m.image.place)
-	if way := m.left.wayTo(r); len(way) > 0 {
+	if way := m.left.pathOf(r); len(way) > 0 {
 		places = append(m.wayPlaces(way, places[0].Function), places...)
 	}
 	return places

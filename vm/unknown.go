@@ -16,8 +16,8 @@ type PolicyJournal interface {
 	Policy(e int64, policy, function string)
 }
 
-// tellPolicy reports to the journal the policy for an effect that is about to begin.
-func (m *VM) tellPolicy(e int64, t *task, r effect.Request) {
+// reportPolicy reports to the journal the policy for an effect that is about to begin.
+func (m *VM) reportPolicy(e int64, t *task, r effect.Request) {
 	j, hears := m.config.Journal.(PolicyJournal)
 	if !hears || t == nil || effect.Of(r.Kind()) == nil {
 		return

@@ -16,7 +16,7 @@ func (t *task) unwind() status {
 	if r.trace.empty() {
 		r.trace.few = r.first[:0]
 		t.m.image.addCalls(&r.trace, pc, int(t.state.part))
-		t.tellRaised(r)
+		t.notifyRaised(r)
 	}
 	t.state.part = 0
 	for {
@@ -36,7 +36,7 @@ func (t *task) unwind() status {
 		if s != nil {
 			// The frame is inside a listen: the error leaves the handler's
 			// block, or the listen itself.
-			st, on := t.leaveScope(s, r)
+			st, on := t.unwindScope(s, r)
 			if !on {
 				return st
 			}

@@ -120,21 +120,21 @@ type VM struct {
 	texts    textCache
 	maxStack int
 
-	sched    sched
-	requests requests
-	written  written
-	ending   ending
-	left     leavings
-	serving  *serving
+	sched     sched
+	requests  requests
+	journaled journaled
+	ending    ending
+	left      leavings
+	serving   *serving
 
 	stats  Stats
 	counts counts
 
-	own         map[any]any // the state of natives: see Own
-	holdings    holdings
-	telling     map[*task]*telling // with Config.Decisions
-	debug       attention
-	hostStreams hostStreams
+	own           map[any]any // the state of natives: see Own
+	holdings      holdings
+	taskDecisions map[*task]*taskDecisions // with Config.Decisions
+	debug         debugState
+	hostStreams   hostStreams
 }
 
 // declared are the values of a program's declarations.
@@ -193,15 +193,15 @@ func newRun(config Config, i *image) (*VM, error) {
 func (m *VM) init(config Config, i *image) {
 	m.image, m.config, m.maxStack = i, config, config.MaxStack
 	m.sched.most = int(config.Program.Limits.MaxTasks)
-	m.written.init(&config)
-	if m.written.on {
-		m.memory.judge = m.judge
+	m.journaled.init(&config)
+	if m.journaled.on {
+		m.memory.judge = m.memoryExceeded
 	}
 	m.requests.init()
 	if config.Application.Debugger != nil {
-		m.debug.errands, m.image.debug.classes = &errands{}, map[position]ir.Classes{}
+		m.debug.calls, m.image.debug.classes = &pendingCalls{}, map[position]ir.Classes{}
 	}
-	m.pace.Look = m.sched.look
+	m.pace.Look = m.sched.tickLong
 	m.args.vm, m.args.pace = m, &m.pace
 	if m.maxStack == 0 {
 		m.maxStack = 8 << 20
@@ -247,7 +247,7 @@ func (m *VM) runTask(ctx context.Context, f *function, args []value.Slot) (value
 
 // runClosure is runTask for a function that may have captured variables.
 func (m *VM) runClosure(ctx context.Context, f *function, closure unsafe.Pointer, args []value.Slot) (value.Slot, error) {
-	ctx = m.written.begin(ctx, &m.config)
+	ctx = m.journaled.begin(ctx, &m.config)
 	m.requests.begin(ctx)
 	m.ending.lost, m.ending.unfinished = nil, nil
 	t := m.newTask(f, closure, args...)

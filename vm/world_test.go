@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// world is a performer in memory. It completes requests only when it is told
-// to, in the order in which it is told. Requests are named: an awaited emit by
+// world is a performer in memory. It completes requests only on request, in the order
+// in which it is requested. Requests are named: an awaited emit by
 // its channel, a sleep "sleep N", those of an exchange "open NAME" and so on.
 type world struct {
 	mu      sync.Mutex

@@ -84,9 +84,9 @@ func (f *filter) takes(x vm.Raise) bool {
 	case filterUncaught:
 		return !x.Caught
 	case filterThrown:
-		return !x.Handed
+		return !x.Propagated
 	}
-	return x.Handed
+	return x.Propagated
 }
 
 // raisedAs says whether the condition of a filter holds of an error.
@@ -156,7 +156,7 @@ func (s *session) exceptionInfo(r *dap.ExceptionInfoRequest) {
 		switch {
 		case at.raise.Panic:
 			x.Body.ExceptionId = "panic"
-		case at.raise.Handed:
+		case at.raise.Propagated:
 			x.Body.BreakMode = "userUnhandled"
 		}
 		if at.raise.Caught {
