@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build test quick race checkptr lint fmt gen golden fuzz bench spec cover mutants kill durable-kill relay-kill replicas check tidy arch conformance mcp-reference sdk vscode vscode-e2e agents misbehave soak web-vendor components screenshots
+.PHONY: all build test quick race checkptr lint fmt gen golden fuzz bench spec cover mutants kill durable-kill relay-kill replicas check tidy arch conformance mcp-reference sdk vscode vscode-e2e agents misbehave soak web-vendor components screenshots pictures
 
 all: build
 
@@ -122,6 +122,10 @@ misbehave:
 SCREENSHOTS ?= $(CURDIR)/bin/screenshots
 screenshots:
 	CONCERTO_SCREENSHOTS=$(SCREENSHOTS) go test ./tools/relay/web -run TestScreens -count=1
+
+# Draws the pictures of README.md from real runs of examples/coder.
+pictures:
+	go test ./tools/pictures -count=1 -update
 
 # The black-box suite, when it lies beside the checkout.
 conformance: build

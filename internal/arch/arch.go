@@ -288,6 +288,7 @@ var Policy = []Rule{
 	{Package: "bench/peer"},
 	{Package: "bench/relay", Imports: "relay/protocol relay/hostd/spool relay/hostd/link"},
 	{Package: "bench/sqlite"},
+	{Package: "examples/coder/host"},
 	{Package: "examples/supervise/host"},
 	{Package: "tools/browser", Imports: "internal/testkit/golden", Tests: true},
 	{Package: "tools/web/build"},

@@ -5,6 +5,7 @@ package testterm
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,7 +18,7 @@ import (
 type Term struct {
 	mu            sync.Mutex
 	width, height int
-	rows          [][]string // cells: "" is the second half of a wide character
+	rows          [][]cell
 	x, y          int
 	pending       bool     // the last column has been written: the next character wraps
 	style         string   // that the next character would have; "" is none
@@ -30,17 +31,23 @@ type Term struct {
 	drawn         int // bytes
 }
 
+// cell is one column of a row.
+type cell struct {
+	text  string // "" for the second half of a wide character
+	style string
+}
+
 // New makes an empty Term.
 func New(width, height int) *Term {
 	t := &Term{width: width, height: height, changed: make(chan struct{})}
-	t.rows = make([][]string, height)
+	t.rows = make([][]cell, height)
 	for i := range t.rows {
 		t.rows[i] = blank(width)
 	}
 	return t
 }
 
-func blank(n int) []string { return strings.Split(strings.Repeat(" ", n), "") }
+func blank(n int) []cell { return slices.Repeat([]cell{{text: " "}}, n) }
 
 // Resize changes the size as terminals do that do not fill lines anew: what is
 // too wide is cut, what is too high is scrolled away.
@@ -146,11 +153,11 @@ func (t *Term) put(r rune) {
 		if t.pending {
 			at = t.x
 		}
-		for at > 0 && t.rows[t.y][at] == "" {
+		for at > 0 && t.rows[t.y][at].text == "" {
 			at--
 		}
 		if at >= 0 {
-			t.rows[t.y][at] += string(r)
+			t.rows[t.y][at].text += string(r)
 		}
 		return
 	}
@@ -158,9 +165,9 @@ func (t *Term) put(r rune) {
 		t.x = 0
 		t.down()
 	}
-	t.rows[t.y][t.x] = string(r)
+	t.rows[t.y][t.x] = cell{string(r), t.style}
 	for i := 1; i < w; i++ {
-		t.rows[t.y][t.x+i] = ""
+		t.rows[t.y][t.x+i] = cell{"", t.style}
 	}
 	if t.x += w; t.x >= t.width {
 		t.x, t.pending = t.width-1, true
@@ -229,7 +236,7 @@ func (t *Term) sequence(b []byte) int {
 
 // screen is what the first screen shows while the second is there.
 type screen struct {
-	rows [][]string
+	rows [][]cell
 	x, y int
 }
 
@@ -242,7 +249,38 @@ func place(text string, most int) int {
 	return min(max(n, 1), most) - 1
 }
 
-func line(cells []string) string { return strings.TrimRight(strings.Join(cells, ""), " ") }
+// line returns the text of cells without blanks at its end.
+func line(cells []cell) string {
+	var b strings.Builder
+	for _, c := range cells {
+		b.WriteString(c.text)
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// Span is a part of a row with one style.
+type Span struct {
+	Column int // of its first cell, from 0
+	Text   string
+	Style  string // the parameters of the SGR sequence; "" is none
+}
+
+// Spans returns the rows that the terminal shows, cut where the style changes.
+func (t *Term) Spans() [][]Span {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	rows := make([][]Span, len(t.rows))
+	for y, cells := range t.rows {
+		for x, c := range cells {
+			if n := len(rows[y]); n > 0 && rows[y][n-1].Style == c.style {
+				rows[y][n-1].Text += c.text
+			} else {
+				rows[y] = append(rows[y], Span{x, c.text, c.style})
+			}
+		}
+	}
+	return rows
+}
 
 // State is what a terminal shows.
 type State struct {

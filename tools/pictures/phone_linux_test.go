@@ -1,0 +1,93 @@
+package pictures
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
+	"github.com/concerto-lang/concerto/tools/browser"
+)
+
+// photograph runs the example with a relay, opens the relay's page on a phone and returns a PNG
+// of the approval.
+func photograph(t *testing.T) []byte {
+	t.Helper()
+	browser.Need(t)
+	concerto, err := testproc.Command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	relay, err := testproc.Relay()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, err := os.MkdirTemp("", "relay") // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	env := append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME=", "XDG_STATE_HOME=", "XDG_RUNTIME_DIR=",
+		"CONCERTO_RELAY_SOCK=", "RELAY_HOSTD_SOCK=", "LOCAL_UNIX_SOCKET=")
+
+	// The page shows the name of the machine.
+	server := exec.Command("unshare", "--uts", "--map-root-user", "sh", "-c", "hostname desk && exec "+relay+
+		" serve --listen 127.0.0.1:0 --db sqlite:relay.db --with-hostd")
+	server.Dir, server.Env = home, env
+	setup := start(t, server, "once: ")
+	b := browser.Open(t)
+	b.Expect("401") // the page asks who the user is
+	phone := browser.Phone
+	phone.Height = 640
+	b.Emulate(phone, browser.Light)
+	b.Go(setup)
+	b.Click("@login-user")
+	b.Type("ann")
+	b.Press("Tab")
+	b.Type("correct horse battery")
+	b.Press("Enter")
+	b.Wait("document.querySelector('[data-testid=conn]').dataset.state === 'online'")
+
+	run := exec.Command(concerto, "run", "--relay")
+	run.Dir, run.Env = filepath.Join(os.TempDir(), "invoice"), env // the page shows the path
+	if err := os.CopyFS(run.Dir, os.DirFS(example)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(run.Dir) })
+	start(t, run, "3 of 3 tests pass")
+	b.Eval("location.hash = '#/inbox'")
+	b.See("git push origin fix-rounding")
+	b.Wait("__see.all('@approve').length > 0 && __see.all('@approve').every((e) => e.ariaDisabled !== 'true')")
+	return b.Screenshot("")
+}
+
+// start starts a command and returns what follows the text on the first line that contains it.
+// The command is stopped when the test ends.
+func start(t *testing.T, c *exec.Cmd, text string) string {
+	t.Helper()
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Signal(syscall.SIGTERM)
+		_ = c.Wait() // the signal is its reason to exit
+	})
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if _, rest, found := strings.Cut(lines.Text(), text); found {
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			return rest
+		}
+	}
+	t.Fatalf("%v exits without printing %q", c.Args, text)
+	return ""
+}

@@ -1,0 +1,118 @@
+package pictures
+
+import (
+	"bytes"
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/testkit/golden"
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
+	"github.com/concerto-lang/concerto/internal/testkit/testterm"
+	"github.com/concerto-lang/concerto/tools/browser"
+)
+
+// The files that README.md shows, and the example that they show.
+const (
+	terminalFile = "../../docs/terminal.svg"
+	phoneFile    = "../../docs/phone.png"
+	example      = "../../examples/coder"
+	mostBytes    = 150_000
+)
+
+func TestMain(m *testing.M) {
+	code := browser.Main(m)
+	testproc.RemoveCommand()
+	os.Exit(code)
+}
+
+// The run stops at its question, so that what the terminal shows then depends on nothing but the
+// durations.
+const (
+	columns  = 80
+	question = "[a]llow once"
+)
+
+// durations matches the time at the end of a line of the live view.
+var durations = regexp.MustCompile(`  \d+(\.\d)?s$|  \d+m\d\ds$`)
+
+// TestTerminal compares the terminal's picture with what the command shows now.
+func TestTerminal(t *testing.T) {
+	concerto, err := testproc.Command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(concerto, "run")
+	c.Dir = copyExample(t)
+	c.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=", "XDG_STATE_HOME="+t.TempDir())
+	r := testterm.Start(t, c, columns, 24)
+	r.Shows("Bash: git push origin fix-rounding  ", question)
+	rows := r.Spans()
+	r.Type("a\n")
+	if code, s := r.End(); code != 0 || !strings.Contains(s.Text(), "pushed the branch") {
+		t.Fatalf("exit code %d\n%s", code, s.Text())
+	}
+	for _, row := range rows {
+		for i := range row {
+			row[i].Text = durations.ReplaceAllString(strings.TrimRight(row[i].Text, " "), "  2.4s")
+		}
+	}
+	got, err := drawTerminal("concerto run", rows, columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if golden.Updating() {
+		write(t, terminalFile, []byte(got))
+	}
+	if diff := cmp.Diff(string(read(t, terminalFile)), got); diff != "" {
+		t.Errorf("%s (-) is not what the command shows (+); run `make pictures`:\n%s", terminalFile, diff)
+	}
+}
+
+// TestPhone checks that the phone's picture exists. With -update it takes the picture of a relay
+// that shows the approval of a real run.
+func TestPhone(t *testing.T) {
+	if golden.Updating() {
+		write(t, phoneFile, photograph(t))
+	}
+	picture := read(t, phoneFile)
+	p, err := png.DecodeConfig(bytes.NewReader(picture))
+	if err != nil || int64(p.Width) != int64(float64(browser.Phone.Width)*browser.Phone.Scale) || p.Height < p.Width {
+		t.Errorf("%s is %d by %d pixels (%v), not as wide as a phone; run `make pictures`", phoneFile, p.Width, p.Height, err)
+	}
+}
+
+// copyExample returns a copy of the example, so that a run changes nothing in the repository.
+func copyExample(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "coder")
+	if err := os.CopyFS(dir, os.DirFS(example)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(text) > mostBytes {
+		t.Errorf("%s has %d bytes, more than %d", name, len(text), mostBytes)
+	}
+	return text
+}
+
+func write(t *testing.T, name string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
