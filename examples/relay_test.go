@@ -116,10 +116,9 @@ func newWalk(t *testing.T) *walk {
 
 var shell = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// commands are the lines of the README's paragraph on the relay.
+// commands returns the lines of the shell blocks in the last section of relay's README.
 func (w *walk) commands() (all []string) {
-	_, text, _ := strings.Cut(read(w.T, "..", "README.md"), "\n**From anywhere: ")
-	text, _, _ = strings.Cut(text, "\n**Build.**")
+	_, text, _ := strings.Cut(read(w.T, "relay", "README.md"), "\n## With a server")
 	for _, block := range shell.FindAllStringSubmatch(text, -1) {
 		all = append(all, strings.Split(strings.TrimSpace(block[1]), "\n")...)
 	}

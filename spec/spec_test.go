@@ -155,6 +155,7 @@ func (p *player) play() {
 	p.write()
 	p.lendSDKs()
 	p.lendRecordings()
+	p.lendExample()
 	if p.program.main != nil {
 		p.compile()
 	}
@@ -289,6 +290,29 @@ func (p *player) lendSDKs() {
 			if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644); err != nil {
 				p.Fatal(err)
 			}
+		}
+	}
+}
+
+// lendExample adds the other files of an example if the program is the example's.
+func (p *player) lendExample() {
+	all, err := filepath.Glob("../examples/*/main.conc")
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, file := range all {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			p.Fatal(err)
+		}
+		if string(text) != p.program.files["main.conc"] || len(p.program.files) > 1 {
+			continue
+		}
+		if err := os.Remove(filepath.Join(p.dir, "main.conc")); err != nil {
+			p.Fatal(err)
+		}
+		if err := os.CopyFS(p.dir, os.DirFS(filepath.Dir(file))); err != nil {
+			p.Fatal(err)
 		}
 	}
 }

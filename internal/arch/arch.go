@@ -291,6 +291,7 @@ var Policy = []Rule{
 	{Package: "examples/coder/host"},
 	{Package: "examples/supervise/host"},
 	{Package: "tools/browser", Imports: "internal/testkit/golden", Tests: true},
+	{Package: "tools/pictures", Imports: "internal/testkit/testterm", Tests: true},
 	{Package: "tools/web/build"},
 	{Package: "tools/web/gen", Imports: "web tools/web/build"},
 	{Package: "tools/web/vendors", Imports: "tools/web/build"},

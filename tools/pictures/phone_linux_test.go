@@ -53,7 +53,7 @@ func photograph(t *testing.T) []byte {
 	b.Press("Enter")
 	b.Wait("document.querySelector('[data-testid=conn]').dataset.state === 'online'")
 
-	run := exec.Command(concerto, "run", "--relay")
+	run := exec.Command(concerto, "run", "--share")
 	run.Dir, run.Env = filepath.Join(os.TempDir(), "invoice"), env // the page shows the path
 	if err := os.CopyFS(run.Dir, os.DirFS(example)); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,5 @@
-// Package pictures draws the pictures of README.md from real runs. `make pictures` writes them;
+// Package pictures draws the pictures of README.md from real runs (the compatibility promise does not
+// cover it). `make pictures` writes them;
 // without -update the tests compare the terminal's picture with the current command.
 package pictures
 

@@ -11,14 +11,14 @@ for point in before after waiting; do
 	{ concerto run --journal job --park; } > /dev/null 2>&1 # the shell reports the kill on stderr
 	asked=
 	if [ $point != waiting ]; then
-		concerto resume job > /dev/null 2>&1
+		concerto runs resume job > /dev/null 2>&1
 		# Concerto cannot know whether the payment was made. A person looks and says it.
-		if [ -e payments.txt ]; then asked='done:"paid"'; else asked=retry; fi
-		concerto answer job u2 "$asked" > /dev/null || exit 1
-		concerto resume job > /dev/null 2>&1
+		if [ -e payments.txt ]; then asked='done:{"outcome":"ok","output":"paid"}'; else asked=retry; fi
+		concerto runs answer job u2 "$asked" > /dev/null || exit 1
+		concerto runs resume job > /dev/null 2>&1
 	fi
 	question=$(concerto runs show job | sed -n 's/^waits *\(q[0-9]*\) ship.*/\1/p')
-	concerto answer job "$question" true > /dev/null || exit 1
-	done=$(concerto resume job 2> /dev/null | sed -n 's/^\[done\] //p')
+	concerto runs answer job "$question" true > /dev/null || exit 1
+	done=$(concerto runs resume job 2> /dev/null | sed -n 's/^\[done\] //p')
 	echo "$point: $(grep -c . payments.txt) payment, $done${asked:+, asked what became of the payment: $asked}"
 done
