@@ -1,6 +1,6 @@
-// Package pictures draws the pictures of README.md from real runs (the compatibility promise does not
-// cover it). `make pictures` writes them;
-// without -update the tests compare the terminal's picture with the current command.
+// Package pictures draws the pictures of README.md from real runs. `make pictures` writes them;
+// otherwise its test compares the terminal's picture with the current command.
+// The compatibility promise does not cover it.
 package pictures
 
 import (
