@@ -1,4 +1,4 @@
-// Package hexsum hashes texts to hexadecimal digits, as they stand in files, messages and names.
+// Package hexsum formats hashes of texts as hexadecimal digits.
 package hexsum
 
 import (
@@ -6,7 +6,8 @@ import (
 	"encoding/hex"
 )
 
-// SHA256 returns the 64 digits of a text's SHA-256. Fewer of its first digits do where only chance makes texts alike.
+// SHA256 returns the 64 hexadecimal digits of a text's SHA-256. Where collisions are not provoked,
+// the caller may use fewer of the first digits.
 func SHA256[T ~string | ~[]byte](text T) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])

@@ -5,18 +5,17 @@ import (
 	"unicode/utf8"
 )
 
-// mostDepth bounds how deep a text is looked through; what is deeper is decoded.
+// mostDepth bounds the nesting that already checks; a deeper text is decoded.
 const mostDepth = 100
 
-// already says whether a text is in canonical form: it may take one for another that
-// is, as a name with an escape in it, but none for canonical that is not. Nothing is
-// allocated.
+// already reports whether a text is in canonical form. It may return false for a canonical text,
+// such as one with an escape in a name, but never true for another one. It does not allocate.
 func already(text []byte) bool {
 	rest, ok := look(text, mostDepth)
 	return ok && len(rest) == 0 && utf8.Valid(text)
 }
 
-// look passes over a value.
+// look skips a value.
 func look(b []byte, depth int) (rest []byte, ok bool) {
 	if len(b) == 0 || depth == 0 {
 		return nil, false
@@ -84,11 +83,11 @@ func lookObject(b []byte, depth int) (rest []byte, ok bool) {
 	}
 }
 
-// notPlain is what a name may have whose place among others its bytes do not tell: an
-// escape, and what UTF-16 orders otherwise than UTF-8.
+// notPlain reports whether the order of a name that contains r cannot be decided by its bytes: r
+// begins an escape, or UTF-16 orders it differently from UTF-8.
 func notPlain(r rune) bool { return r == '\\' || r >= 0xe000 }
 
-// lookText passes over a text, and gives what stands between its quotes.
+// lookText skips a text, and returns the part between its quotes.
 func lookText(b []byte) (inner, rest []byte, ok bool) {
 	if len(b) == 0 || b[0] != '"' {
 		return nil, nil, false
@@ -110,7 +109,7 @@ func lookText(b []byte) (inner, rest []byte, ok bool) {
 	return nil, nil, false
 }
 
-// escape is the length of a canonical escape behind its backslash; 0 when it is none.
+// escape returns the length of a canonical escape after its backslash, or 0 if it is not canonical.
 func escape(b []byte) int {
 	if len(b) == 0 {
 		return 0
@@ -129,8 +128,7 @@ func escape(b []byte) int {
 	return 5
 }
 
-// lookInteger passes over an integer. Of other numbers it is not seen whether they are
-// canonical.
+// lookInteger skips an integer. It does not recognize other canonical numbers.
 func lookInteger(b []byte) (rest []byte, ok bool) {
 	n := 0
 	if b[0] == '-' {
@@ -141,7 +139,7 @@ func lookInteger(b []byte) (rest []byte, ok bool) {
 		n++
 	}
 	switch {
-	case n == from, b[from] == '0' && n > 1: // none, -0, 01
+	case n == from, b[from] == '0' && n > 1: // no digits, -0, 01
 		return nil, false
 	case n < len(b) && (b[n] == '.' || b[n] == 'e' || b[n] == 'E'):
 		return nil, false

@@ -1,7 +1,7 @@
-// Package jcs writes JSON in its canonical form (RFC 8785), so that equal values
-// have equal bytes: members in the order of their names in UTF-16, no white space,
-// each text and number in one form. In one thing it goes beyond the standard: an
-// integer is written in full, also where a double would not hold it.
+// Package jcs writes JSON in its canonical form (RFC 8785), so that equal values have equal bytes:
+// members in the order of their names in UTF-16, no white space, each text and number in one form.
+// It differs from the standard in one respect: an integer is written in full, even if a double
+// cannot represent it.
 package jcs
 
 import (
@@ -16,9 +16,9 @@ import (
 	"unicode/utf16"
 )
 
-// Canonical gives a JSON text in canonical form. It fails when the text is not
-// one JSON value, or has a number that no double holds. A text that is in that form
-// is given back itself.
+// Canonical returns a JSON text in canonical form. It fails if the text is not one JSON value, or
+// contains a number that no double can represent. A text that is already canonical is returned
+// unchanged, without a copy.
 func Canonical(text []byte) ([]byte, error) {
 	if already(text) {
 		return text, nil
@@ -26,7 +26,7 @@ func Canonical(text []byte) ([]byte, error) {
 	return written(text)
 }
 
-// written decodes a text and writes it anew.
+// written decodes a text and encodes it again.
 func written(text []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -92,9 +92,9 @@ func appendObject(b []byte, o map[string]any) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// compareUTF16 orders texts by their UTF-16. This is the order of their bytes up to
-// the first that differ, unless one of those begins a character beyond U+FFFF, which
-// UTF-16 writes as surrogates: these come before U+E000 to U+FFFF.
+// compareUTF16 compares texts by their UTF-16. This is the order of their bytes up to the first
+// difference, unless one of the differing characters is beyond U+FFFF: UTF-16 encodes it by
+// surrogates, which come before U+E000 to U+FFFF.
 func compareUTF16(a, b string) int {
 	n := min(len(a), len(b))
 	for i := range n {
@@ -140,7 +140,7 @@ func AppendText(b []byte, s string) []byte {
 	return append(append(b, s[from:]...), '"')
 }
 
-// appendNumber writes a number as ECMAScript does, an integer in full.
+// appendNumber appends a number in the form of ECMAScript, an integer in full.
 func appendNumber(b []byte, n string) ([]byte, error) {
 	if !strings.ContainsAny(n, ".eE") {
 		if n == "-0" {
@@ -159,7 +159,7 @@ func appendNumber(b []byte, n string) ([]byte, error) {
 	case size >= 1e-6 && size < 1e21:
 		return strconv.AppendFloat(b, f, 'f', -1, 64), nil
 	}
-	// Go writes an exponent of two digits at least, ECMAScript of one.
+	// Go writes an exponent with at least two digits, ECMAScript with one.
 	text := strconv.FormatFloat(f, 'e', -1, 64)
 	digits, exponent, _ := strings.Cut(text, "e")
 	return append(b, digits+"e"+exponent[:1]+strings.TrimLeft(exponent[1:], "0")...), nil

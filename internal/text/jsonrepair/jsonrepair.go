@@ -1,12 +1,10 @@
-// Package jsonrepair finds the JSON in a model's text and mends what models get
-// wrong: fences and prose around it, trailing or missing commas, comments,
-// single or curly quotes, bare keys and words, Python's literals, raw control
-// characters, and closing brackets that are missing because the answer was cut
-// off.
+// Package jsonrepair finds the JSON in a model's text and corrects the errors that models make:
+// fences and prose around it, trailing or missing commas, comments, single or curly quotes, bare
+// keys and words, Python's literals, raw control characters, and closing brackets that are missing
+// because the answer was cut off.
 //
-// It never invents a value, and says for each candidate what it mended. A text
-// that could be read in two ways is no candidate. Its time is linear in the
-// text's length.
+// It never invents a value, and lists for each candidate what it corrected. A text that can be read
+// in two ways is not a candidate. Its time is linear in the text's length.
 package jsonrepair
 
 import (
@@ -18,40 +16,38 @@ import (
 	"strings"
 )
 
-// ErrNone says that a text contains no JSON, and nothing that can be mended to
-// become JSON.
+// ErrNone is the error for a text that contains no JSON, and nothing that can be corrected to JSON.
 var ErrNone = errors.New("the text holds no JSON")
 
-// maxDepth bounds the nesting of what is mended.
+// maxDepth bounds the nesting of values that are corrected.
 const maxDepth = 500
 
-// Candidate is a JSON value that a text holds.
+// Candidate is a JSON value in a text.
 type Candidate struct {
 	JSON    json.RawMessage
-	Repairs []string // what was mended; none when it stands in the text as it is, alone
-	// Cut says that the text ends within a string or a member, so that the value
-	// is only the beginning of what its writer meant. When JSON is nil, it says
-	// that the candidate could not be read at all. Only the last candidate can be
-	// cut.
+	Repairs []string // the corrections; none if the text is this value and nothing else
+	// Cut means that the text ends within a string or a member, so that the value is only the
+	// beginning of the intended one. If JSON is nil, the candidate could not be read at all. Only
+	// the last candidate can be cut.
 	Cut bool
-	// Bare says that it stood in the text itself, not in a fence.
+	// Bare means that it was in the text itself, not in a fence.
 	Bare bool
 
 	start, end int // in the text
 	valid      bool
 }
 
-// Find gives the values in a text, in their order: the whole text when it is
-// JSON; else the objects and arrays in it, and the contents of fences.
+// Find returns the values in a text, in their order: the whole text if it is JSON; otherwise the
+// objects and arrays in it, and the contents of fences.
 func Find(text string) []Candidate { return FindIn(text, nil) }
 
-// FindIn is Find that reports its steps, one for about eight bytes. step may
-// panic to end the work; it may be nil.
+// FindIn is Find that reports its steps, one for about eight bytes. step may panic to end the work;
+// it may be nil.
 func FindIn(text string, step func(n int)) []Candidate {
 	return find(text, pace(step))
 }
 
-// pace hears of steps.
+// pace receives steps.
 type pace func(n int)
 
 func (p pace) step(n int) {
@@ -65,7 +61,7 @@ func find(text string, p pace) []Candidate {
 	if p.step(len(text) >> 3); json.Valid([]byte(text)) {
 		c := Candidate{JSON: json.RawMessage(text), valid: true, end: len(text), Bare: true}
 		if r := (&reader{text: text, pace: p}); r.value(0) {
-			c.Repairs = r.repairs.list() // a member that stands twice
+			c.Repairs = r.repairs.list() // a duplicate member
 		}
 		return []Candidate{c}
 	}
@@ -91,9 +87,9 @@ func find(text string, p pace) []Candidate {
 	return out
 }
 
-// Extract gives the JSON value that a text means: the whole text when it is
-// JSON; else the longest object, array or content of a fence that is JSON; else
-// the longest of these that can be mended. The error is ErrNone.
+// Extract returns the JSON value that a text means: the whole text if it is JSON; otherwise the
+// longest object, array or content of a fence that is JSON; otherwise the longest of these that can
+// be corrected. The error is ErrNone.
 func Extract(text string) (json.RawMessage, error) {
 	best := Candidate{start: 0, end: -1}
 	for _, c := range Find(text) {
@@ -110,11 +106,11 @@ func Extract(text string) (json.RawMessage, error) {
 	return best.JSON, nil
 }
 
-// span is a stretch of a text.
+// span is a range of a text.
 type span struct{ start, end int }
 
-// fences are the contents of ``` blocks. A block that is not closed extends to
-// the end of the text.
+// fences returns the contents of ``` blocks. A block that is not closed extends to the end of the
+// text.
 func fences(text string) []span {
 	var out []span
 	for at := 0; ; {
@@ -127,7 +123,7 @@ func fences(text string) []span {
 		if n := strings.Index(text[from:], "```"); n >= 0 {
 			to, next = from+n, from+n+len("```")
 		}
-		// The first line holds the language, if anything.
+		// The first line contains the language, if any.
 		if line := strings.IndexByte(text[from:to], '\n'); line >= 0 && !strings.ContainsAny(text[from:from+line], "{[\"") {
 			from += line + 1
 		}
@@ -140,9 +136,8 @@ func fences(text string) []span {
 	}
 }
 
-// brackets reads the outermost objects and arrays of a text. seen are the
-// stretches of text that it has read: a fence in them is no candidate of its
-// own.
+// brackets reads the outermost objects and arrays of a text. seen are the ranges that it has read:
+// a fence in them is not a candidate of its own.
 func brackets(text string, fences []span, p pace) (out []Candidate, seen []span) {
 	f := finder{text: text, fences: fences, budget: 4 * len(text), pace: p}
 	for i := 0; i < len(text); {
@@ -155,7 +150,7 @@ func brackets(text string, fences []span, p pace) (out []Candidate, seen []span)
 			continue
 		}
 		c, next, ok := f.bracket(i)
-		if !ok || c.Cut { // what stands behind may be a part of it
+		if !ok || c.Cut { // the text after it may be a part of it
 			next = len(text)
 			c.Cut = true
 		}
@@ -166,22 +161,22 @@ func brackets(text string, fences []span, p pace) (out []Candidate, seen []span)
 	return out, seen
 }
 
-// within says whether a stretch begins in one of others, which are in order.
+// within reports whether a range begins in one of others, which are in order.
 func within(s span, others []span) bool {
 	i := sort.Search(len(others), func(i int) bool { return others[i].end > s.start })
 	return i < len(others) && others[i].start <= s.start
 }
 
-// finder reads one text, from many places.
+// finder reads one text, from many positions.
 type finder struct {
 	text   string
 	fences []span // in the text, those still ahead
-	budget int    // bytes that may be read in vain
+	budget int    // bytes that may be read without success
 	pace   pace
 }
 
-// skip gives the offset behind a remark in brackets, which starts at start and
-// has no values in it. A bracket that is never closed is skipped alone.
+// skip returns the offset after a remark in brackets, which starts at start and contains no values.
+// A bracket that is never closed is skipped alone.
 func (f *finder) skip(start int) int {
 	if f.budget < 0 {
 		return start + 1
@@ -194,11 +189,11 @@ func (f *finder) skip(start int) int {
 	return start + n
 }
 
-// bracket reads the object or array that begins at start. next is where to
-// continue when it can be read.
+// bracket reads the object or array that begins at start. next is where to continue if it can be
+// read.
 func (f *finder) bracket(start int) (c Candidate, next int, ok bool) {
 	text, end := f.text, 0
-	if f.budget < 0 { // what is read goes no further than what is skipped then
+	if f.budget < 0 { // then no more is read than is skipped
 		end = f.end(start)
 		text = f.text[:end]
 	}
@@ -221,14 +216,14 @@ func (f *finder) bracket(start int) (c Candidate, next int, ok bool) {
 	f.pace.step((end - start) >> 3)
 	c = Candidate{start: start, end: end, Bare: true}
 	stretch := f.text[start:end]
-	if json.Valid([]byte(stretch)) { // deeper than the reader goes
+	if json.Valid([]byte(stretch)) { // nested more deeply than the reader's limit
 		c.JSON, c.valid = json.RawMessage(stretch), true
 		return c, end, true
 	}
 	return c, end, false
 }
 
-// limit is the end of the fence that start is in, or of the text.
+// limit returns the end of the fence that contains start, or of the text.
 func (f *finder) limit(start int) int {
 	for len(f.fences) > 0 && f.fences[0].end <= start {
 		f.fences = f.fences[1:]
@@ -239,7 +234,7 @@ func (f *finder) limit(start int) int {
 	return len(f.text)
 }
 
-// candidate is what was read from start on.
+// candidate returns the value that was read from start on.
 func (r *reader) candidate(start int) (Candidate, bool) {
 	c := Candidate{Repairs: r.repairs.list(), Cut: r.cut, start: start, end: r.pos, Bare: true}
 	r.pace.step((r.pos - start) >> 3)
@@ -252,16 +247,16 @@ func (r *reader) candidate(start int) (Candidate, bool) {
 	return c, ok
 }
 
-// end is the offset where the object or array that begins at start ends, judged
-// by its brackets alone.
+// end returns the offset where the object or array that begins at start ends, considering only its
+// brackets.
 func (f *finder) end(start int) int {
 	n, _ := extent(f.text[start:])
 	f.pace.step(n >> 3)
 	return start + n
 }
 
-// extent is the length in bytes of the object or array with which text begins:
-// to its closing bracket or, when it has none, to the end of the text.
+// extent returns the length in bytes of the object or array with which text begins: to its closing
+// bracket or, if it has none, to the end of the text.
 func extent(text string) (n int, closed bool) {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -282,11 +277,10 @@ func extent(text string) (n int, closed bool) {
 	return len(text), false
 }
 
-// maxLead bounds how far a bracket in prose is looked into.
+// maxLead bounds how far a bracket in prose is inspected.
 const maxLead = 256
 
-// begins says whether a bracket in prose looks like the beginning of JSON, not
-// of a remark.
+// begins reports whether a bracket in prose looks like the beginning of JSON, not of a remark.
 func begins(text string) bool {
 	r := &reader{text: text[:min(len(text), maxLead)], pos: 1}
 	switch c := r.next(); {
@@ -304,7 +298,7 @@ func begins(text string) bool {
 	return word > 0 && (c == ':' || c == '=')
 }
 
-// wordLength is the length of the bare word that s starts with.
+// wordLength returns the length of the bare word that s starts with.
 func wordLength(s string) int {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -316,15 +310,14 @@ func wordLength(s string) int {
 	return len(s)
 }
 
-// words are the literals of JSON, JavaScript and Python. JSON has no infinity
-// and no NaN.
+// words are the literals of JSON, JavaScript and Python. JSON has no infinity and no NaN.
 var words = map[string]string{
 	"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null",
 	"undefined": "null", "NaN": "null", "Infinity": "null", "nil": "null", "TRUE": "true", "FALSE": "false", "NULL": "null",
 }
 
-// compact is b as compact JSON; ok is false when b is not valid. This is the
-// last check on a mended value.
+// compact returns b as compact JSON; ok is false if b is not valid. This is the last check on a
+// corrected value.
 func compact(b []byte) (json.RawMessage, bool) {
 	var out bytes.Buffer
 	if json.Compact(&out, b) != nil {
@@ -333,9 +326,8 @@ func compact(b []byte) (json.RawMessage, bool) {
 	return out.Bytes(), true
 }
 
-// InRow says whether the values of a text follow one another like the lines of
-// NDJSON: with only blanks and commas between them, and no line before or after
-// them that could be a further value.
+// InRow reports whether the values of a text follow one another like the lines of NDJSON: with only
+// spaces and commas between them, and no line before or after them that could be another value.
 func InRow(text string, values []Candidate) bool {
 	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
 	for i := 1; i < len(values); i++ {
@@ -350,7 +342,7 @@ func InRow(text string, values []Candidate) bool {
 	return !ends && !scalar(line) && !scalar(behind)
 }
 
-// scalar says whether a line begins as a string, a number or a literal does.
+// scalar reports whether a line begins like a string, a number or a literal.
 func scalar(line string) bool {
 	r := &reader{text: line}
 	c := r.next()

@@ -8,55 +8,53 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// Partial reads the value in a text while the text still comes, with the same
-// tolerance as Find, and hands what it has read to a Builder. It looks at each
-// byte once, except for those of an incomplete token. It reads the first object
-// or array of the text. It gives up when the meaning depends on text that is
-// still to come: then only Find, on the whole text, can tell.
+// Partial reads the value in a text while the text is still arriving, with the same tolerance as
+// Find, and passes it to a Builder. It reads each byte once, except for those of an incomplete
+// token. It reads the first object or array of the text. It stops when the meaning depends on text
+// that has not arrived: then only Find, on the whole text, can decide.
 type Partial struct {
 	to   Builder
-	rest string // what has come and not been read
+	rest string // received and not read
 	open []level
 	in   expectation
 	over bool
 
-	closer   string // of the string that is being read
+	closer   string // of the current string
 	key      strings.Builder
-	remark   int  // how deep in a remark in brackets
+	remark   int  // nesting of brackets in a remark
 	inRemark bool // within quotes of a remark
 }
 
-// Builder takes what a Partial reads, in the order of the text.
+// Builder receives the parts of a value that a Partial reads, in the order of the text.
 type Builder interface {
-	// Open begins an object or array as the value of the last key or as the next
-	// element. It gives false when no such value is possible there: then reading
-	// ends.
+	// Open begins an object or array as the value of the last key or as the next element. It
+	// returns false if no such value is possible there: then reading ends.
 	Open(array bool) bool
-	// Close ends the innermost one.
+	// Close ends the innermost object or array.
 	Close()
 	// Key names the member whose value follows.
 	Key(name string)
-	// Text begins a String with the text that has come, or adds to it; done says
-	// that it is complete.
+	// Text begins a String with the text that has arrived, or extends it; done means that it is
+	// complete.
 	Text(more string, done bool)
-	// Scalar is a number, true, false or null, as JSON.
+	// Scalar adds a number, true, false or null, as JSON.
 	Scalar(raw string)
 }
 
-// level is an object or array that is not closed yet.
+// level is an object or array that is not closed.
 type level struct {
 	closer byte
 	some   bool // it has elements
-	comma  bool // one stands behind the last element
-	gap    bool // something stands behind the last element
+	comma  bool // a comma follows the last element
+	gap    bool // other text follows the last element
 }
 
-// expectation is what comes next.
+// expectation is the kind of the next token.
 type expectation uint8
 
 const (
-	expectStart   expectation = iota // the bracket that the value begins with
-	expectElement                    // a member or element, a comma, a closer
+	expectStart   expectation = iota // the opening bracket of the value
+	expectElement                    // a member or element, a comma, a closing bracket
 	expectKey
 	expectKeyEnd // the rest of a key
 	expectColon
@@ -68,14 +66,13 @@ const (
 // maxToken bounds a number, a word or a key, in bytes.
 const maxToken = 4096
 
-// NewPartial makes a reader of a text that has not begun.
+// NewPartial returns a Partial at the beginning of a text.
 func NewPartial(to Builder) *Partial { return &Partial{to: to} }
 
-// Over says that nothing more is read: the value is complete, or cannot be read
-// further.
+// Over reports that nothing more is read: the value is complete, or cannot be read further.
 func (p *Partial) Over() bool { return p.over }
 
-// Write takes the next piece of the text.
+// Write adds the next piece of the text.
 func (p *Partial) Write(text string) {
 	if p.over {
 		return
@@ -91,19 +88,19 @@ func (p *Partial) Write(text string) {
 	}
 }
 
-// take moves on by n bytes, and says that there was progress.
+// take advances by n bytes, and returns true.
 func (p *Partial) take(n int) bool {
 	p.rest = p.rest[n:]
 	return true
 }
 
-// end gives up, or is done.
+// end stops reading.
 func (p *Partial) end() bool {
 	p.over = true
 	return false
 }
 
-// step reads the next token; false when it has not all come.
+// step reads the next token. It returns false if the token is incomplete.
 func (p *Partial) step() bool {
 	switch p.in {
 	case expectStart:
@@ -133,7 +130,8 @@ func (p *Partial) step() bool {
 	return p.element()
 }
 
-// blanks is how much of s is blanks and comments; not known when one may go on.
+// blanks returns the length of the white space and comments at the beginning of s. known is false
+// if a comment may continue.
 func blanks(s string) (n int, known bool) {
 	for n < len(s) {
 		t := s[n:]
@@ -163,7 +161,7 @@ func blanks(s string) (n int, known bool) {
 	return n, true
 }
 
-// start looks for the bracket that the value begins with.
+// start searches for the opening bracket of the value.
 func (p *Partial) start() bool {
 	i := strings.IndexAny(p.rest, "{[")
 	if i < 0 {
@@ -181,13 +179,13 @@ func (p *Partial) start() bool {
 	return p.opened()
 }
 
-// leads says whether enough of a text has come to know what its bracket begins.
+// leads reports whether enough of a text has arrived to decide what its bracket begins.
 func leads(text string) bool {
 	if len(text) >= maxLead {
 		return true
 	}
 	at := 1
-	for range 2 { // what stands first, and what stands behind it when it is a word
+	for range 2 { // the first token and, if it is a word, the one after it
 		n, known := blanks(text[at:])
 		if at += n; !known || at == len(text) {
 			return false
@@ -202,7 +200,7 @@ func leads(text string) bool {
 	return true
 }
 
-// skipRemark goes to the end of a remark in brackets.
+// skipRemark skips to the end of a remark in brackets.
 func (p *Partial) skipRemark() bool {
 	for i := 0; i < len(p.rest); i++ {
 		switch c := p.rest[i]; {
@@ -222,7 +220,7 @@ func (p *Partial) skipRemark() bool {
 	return false
 }
 
-// opened begins the object or array at the place.
+// opened begins the object or array at the current position.
 func (p *Partial) opened() bool {
 	array := p.rest[0] == '['
 	if len(p.open) > maxDepth || !p.to.Open(array) {
@@ -237,7 +235,7 @@ func (p *Partial) opened() bool {
 	return p.take(1)
 }
 
-// element reads what may stand in an object or array.
+// element reads the next token of an object or array.
 func (p *Partial) element() bool {
 	l := &p.open[len(p.open)-1]
 	switch c := p.rest[0]; {
@@ -245,7 +243,7 @@ func (p *Partial) element() bool {
 		l.comma = true
 		return p.take(1)
 	case c == '}' || c == ']':
-		// Another's closer ends this one too, and stays for its own.
+		// A closing bracket of an outer value ends this one too, and remains for the outer one.
 		p.to.Close()
 		p.open = p.open[:len(p.open)-1]
 		if len(p.open) == 0 {
@@ -267,14 +265,13 @@ func (p *Partial) element() bool {
 	return true
 }
 
-// valued says that a value has ended.
+// valued records that a value has ended.
 func (p *Partial) valued() {
 	p.in = expectElement
 	p.open[len(p.open)-1].gap = false
 }
 
-// quote is the quote with which s begins. known is false when s may be the
-// beginning of a fence.
+// quote returns the quote with which s begins. known is false if s may be the beginning of a fence.
 func quote(s string) (q string, known bool) {
 	if s == "`" || s == "``" {
 		return "", false
@@ -307,7 +304,7 @@ func (p *Partial) beginKey() bool {
 	return p.take(n)
 }
 
-// keyText reads more of a key in quotes.
+// keyText reads more of a quoted key.
 func (p *Partial) keyText() bool {
 	more, n, done := p.quoted()
 	p.key.WriteString(more)
@@ -361,7 +358,7 @@ func (p *Partial) value() bool {
 	return p.end()
 }
 
-// number reads a number, once what stands behind it has come.
+// number reads a number after the character that follows it has arrived.
 func (p *Partial) number() bool {
 	n := 0
 	for n < len(p.rest) && (strings.IndexByte("+-._", p.rest[n]) >= 0 || p.rest[n] >= '0' && p.rest[n] <= '9' || p.rest[n] >= 'a' && p.rest[n] <= 'z' || p.rest[n] >= 'A' && p.rest[n] <= 'Z') {
@@ -379,8 +376,8 @@ func (p *Partial) number() bool {
 	return p.take(n)
 }
 
-// word reads a literal, or text without quotes up to a comma, a closer or the
-// line's end.
+// word reads a literal, or text without quotes up to a comma, a closing bracket or the end of the
+// line.
 func (p *Partial) word() bool {
 	n := wordLength(p.rest)
 	if n == len(p.rest) {
@@ -418,8 +415,8 @@ func (p *Partial) text() bool {
 	return done || n > 0
 }
 
-// quoted reads as much of a quoted string as has come: the text that it means,
-// its length in the source, and whether the closing quote follows.
+// quoted reads the available part of a quoted string: its content, its length in the source, and
+// whether the closing quote follows.
 func (p *Partial) quoted() (text string, n int, done bool) {
 	s := p.rest
 	plain := 0
@@ -445,7 +442,7 @@ func (p *Partial) quoted() (text string, n int, done bool) {
 		text, n = p.escape(s)
 		return text, n, false
 	}
-	if s[0] < utf8.RuneSelf { // a quote within others, a control character
+	if s[0] < utf8.RuneSelf { // a quote within others, or a control character
 		return s[:1], 1, false
 	}
 	return "", 0, false // half a character
@@ -454,7 +451,7 @@ func (p *Partial) quoted() (text string, n int, done bool) {
 // simple are the escapes of one character.
 var simple = map[byte]string{'"': `"`, '\\': `\`, '/': "/", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", '\'': "'", '`': "`", '$': "$", '\n': ""}
 
-// escape reads an escape as reader.escape does; n is 0 when it has not all come.
+// escape reads an escape as reader.escape does; n is 0 if it is incomplete.
 func (p *Partial) escape(s string) (text string, n int) {
 	if len(s) < 2 {
 		return "", 0

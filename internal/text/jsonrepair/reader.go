@@ -8,20 +8,19 @@ import (
 	"unicode/utf8"
 )
 
-// reader walks through a text once and writes what it means.
+// reader reads a text once and writes the JSON that it means.
 type reader struct {
 	text    string
 	pos     int
 	out     []byte
 	repairs repairs
-	// cut says that the text ends within a string or a member.
+	// cut means that the text ends within a string or a member.
 	cut  bool
 	pace pace
 }
 
-// refuses says that what was read could also be something else. Words without
-// quotes, and values without commas between them, may be prose after a value
-// that lacks its closing brackets.
+// refuses reports whether the text could also mean something else. Words without quotes, and values
+// without commas between them, may be prose after a value that lacks its closing brackets.
 func (r *reader) refuses() bool {
 	n := &r.repairs.count
 	return n[missingCloser] > 0 && n[bareWord]+n[missingComma] > 0
@@ -29,7 +28,7 @@ func (r *reader) refuses() bool {
 
 func (r *reader) rest() string { return r.text[r.pos:] }
 
-// next is the byte at the place after blanks and comments; 0 at the end.
+// next returns the next byte after white space and comments, or 0 at the end.
 func (r *reader) next() byte {
 	for r.pos < len(r.text) {
 		s := r.rest()
@@ -83,8 +82,8 @@ func (r *reader) value(depth int) bool {
 	return false
 }
 
-// list reads an object or array up to its closing bracket, one that does not
-// fit, or the end of the text.
+// list reads an object or array up to its closing bracket, one that does not match, or the end of
+// the text.
 func (r *reader) list(depth int, closer byte) bool {
 	r.out = append(r.out, r.text[r.pos])
 	r.pos++
@@ -107,7 +106,7 @@ func (r *reader) list(depth int, closer byte) bool {
 			r.out = append(r.out, closer)
 			return true
 		case c == 0, c == '}', c == ']':
-			// Another's closer ends this list too, and stays for its own.
+			// A closing bracket of an outer value ends this one too, and remains for the outer one.
 			r.repairs.note(missingCloser)
 			r.out = append(r.out, closer)
 			return true
@@ -140,8 +139,7 @@ func (r *reader) list(depth int, closer byte) bool {
 	}
 }
 
-// element reads a member or an element. It is incomplete when the text ends
-// before a member's value.
+// element reads a member or an element. It is incomplete if the text ends before a member's value.
 func (r *reader) element(depth int, closer byte, keys *map[string]bool) (whole, ok bool) {
 	if closer == ']' {
 		return true, r.value(depth + 1)
@@ -179,7 +177,7 @@ func (r *reader) element(depth int, closer byte, keys *map[string]bool) (whole, 
 	return true, r.value(depth + 1)
 }
 
-// key reads a member's name: quoted, a word or a number.
+// key reads a member's name: a quoted text, a word or a number.
 func (r *reader) key() bool {
 	if r.quote() != "" {
 		r.string()
@@ -199,10 +197,10 @@ func (r *reader) key() bool {
 	return true
 }
 
-// closers are the quotes that open a string, with those that close it.
+// closers maps opening quotes to closing ones.
 var closers = map[string]string{`"`: `"`, `'`: `'`, "`": "`", "“": "”", "”": "”", "‘": "’", "«": "»"}
 
-// quote is the quote at the place, or "".
+// quote returns the quote at the current position, or "".
 func (r *reader) quote() string {
 	_, n := utf8.DecodeRuneInString(r.rest())
 	q := r.text[r.pos : r.pos+n]
@@ -212,7 +210,7 @@ func (r *reader) quote() string {
 	return q
 }
 
-// string reads a quoted string; the text's end closes it too.
+// string reads a quoted string; the end of the text closes it too.
 func (r *reader) string() {
 	q := r.quote()
 	closer := closers[q]
@@ -252,8 +250,8 @@ func (r *reader) string() {
 	r.out = append(r.out, '"')
 }
 
-// plainLength is the length of the beginning of s that needs no escape in a JSON
-// string, up to a quote that begins with the byte q.
+// plainLength returns the length of the beginning of s that needs no escape in a JSON string, up to
+// a quote that begins with the byte q.
 func plainLength(s string, q byte) int {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c == q || c == '"' || c == '\\' || c < 0x20 {
@@ -263,9 +261,9 @@ func plainLength(s string, q byte) int {
 	return len(s)
 }
 
-// escape copies an escape that JSON knows, and mends any other: it drops the
-// backslash before a quote or `$`, joins a line that ends in one to the next,
-// and elsewhere keeps the backslash as a character.
+// escape copies an escape of JSON, and corrects any other: it drops the backslash before a quote or
+// `$`, joins a line that ends in one to the next, and elsewhere retains the backslash as a
+// character.
 func (r *reader) escape() {
 	s := r.rest()
 	switch {
@@ -296,8 +294,8 @@ func isHex(s string) bool {
 	return err == nil
 }
 
-// number reads a number in JSON's form, or with what people write besides: a
-// plus sign, a bare point, leading zeros, `_` between digits, hexadecimal.
+// number reads a number in JSON's form, or with the common extensions: a plus sign, a decimal point
+// without digits before it, leading zeros, `_` between digits, hexadecimal.
 func (r *reader) number() bool {
 	s := r.rest()
 	if inf := strings.TrimLeft(s, "+-"); strings.HasPrefix(inf, "Infinity") {
@@ -328,7 +326,7 @@ func (r *reader) number() bool {
 	return r.plain(text)
 }
 
-// plain mends a decimal number's sign, zeros and point.
+// plain corrects a decimal number's sign, zeros and decimal point.
 func (r *reader) plain(text string) bool {
 	sign := ""
 	switch text[0] {
@@ -355,8 +353,8 @@ func (r *reader) plain(text string) bool {
 	return true
 }
 
-// word reads a literal, or text without quotes up to a comma, a closer or the
-// line's end.
+// word reads a literal, or text without quotes up to a comma, a closing bracket or the end of the
+// line.
 func (r *reader) word() bool {
 	s := r.rest()
 	n := wordLength(s)
@@ -370,7 +368,7 @@ func (r *reader) word() bool {
 	}
 	end := strings.IndexAny(s, ",}]\n\"'`“”‘’{[:")
 	if end < 0 || strings.IndexByte(",}]\n", s[end]) < 0 {
-		return false // quotes within: where it ends is anybody's guess
+		return false // it contains quotes: its end is ambiguous
 	}
 	r.repairs.note(bareWord)
 	r.pos += end

@@ -2,7 +2,7 @@ package jsonrepair
 
 import "fmt"
 
-// repair is a kind of mistake that is mended.
+// repair is a kind of correction.
 type repair uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	repairKinds
 )
 
-// repairTexts say what was done about it.
+// repairTexts describe the corrections.
 var repairTexts = [repairKinds]string{
 	extraComma:    "left out a comma",
 	missingComma:  "added a comma",
@@ -41,13 +41,13 @@ var repairTexts = [repairKinds]string{
 	unfinished:    "left out a member that was cut off",
 }
 
-// repairs counts what was done, and names members that stand twice.
+// repairs counts the corrections, and names duplicate members.
 type repairs struct {
 	count [repairKinds]int
 	twice []string
 }
 
-// maxTwice bounds how many members are named.
+// maxTwice bounds the number of named members.
 const maxTwice = 8
 
 func (r *repairs) note(k repair) { r.count[k]++ }

@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Check holds a value that Decode gave against the schema and gives all that does
-// not fit, by path.
+// Check validates a value that Decode returned, and returns all violations, ordered by path.
 func (s *Schema) Check(v any) []Problem {
 	x := &checking{s: s}
 	if s.secretive {
@@ -22,25 +21,25 @@ func (s *Schema) Check(v any) []Problem {
 	return slices.Compact(found)
 }
 
-// checking is one value being held against a schema.
+// checking is the validation of one value.
 type checking struct {
 	s       *Schema
 	found   []Problem
-	secrets map[string]bool // the paths of what must not be quoted
+	secrets map[string]bool // the paths of the parts that must not be quoted
 }
 
-// scope are the resources that references have led through, from within.
+// scope is the chain of resources through which references have led, the innermost first.
 type scope struct {
 	r     *resource
 	outer *scope
 }
 
-// evaluated is what of one object or array other keywords have looked at.
+// evaluated is the set of members or items of a value that keywords have evaluated.
 type evaluated struct {
 	all     bool
 	members map[string]bool
 	items   map[int]bool
-	first   int // so many items from the beginning
+	first   int // number of items from the beginning
 }
 
 func (e *evaluated) add(o *evaluated) {
@@ -82,7 +81,7 @@ func (x *checking) wrong(path, format string, args ...any) {
 	x.found = append(x.found, Problem{path, fmt.Sprintf(format, args...)})
 }
 
-// try gives what does not fit, without reporting it.
+// try returns the violations without reporting them.
 func (x *checking) try(n *node, v any, path string, sc *scope, ev *evaluated) []Problem {
 	before := x.found
 	x.found = nil
@@ -92,8 +91,7 @@ func (x *checking) try(n *node, v any, path string, sc *scope, ev *evaluated) []
 	return found
 }
 
-// check reports what of v does not fit n. ev learns what n has looked at, and is
-// nil when nobody wants to know.
+// check reports the violations of n by v. ev, unless nil, records what n has evaluated.
 func (x *checking) check(n *node, v any, path string, sc *scope, ev *evaluated) {
 	if n.always != nil {
 		if !*n.always {
@@ -109,7 +107,7 @@ func (x *checking) check(n *node, v any, path string, sc *scope, ev *evaluated) 
 		own = &evaluated{}
 	}
 	if !x.types(n, v, path) {
-		return // all else would follow from it
+		return // all other violations would follow from it
 	}
 	x.values(n, v, path)
 	if n.ref != nil {
@@ -137,8 +135,8 @@ func (x *checking) check(n *node, v any, path string, sc *scope, ev *evaluated) 
 	}
 }
 
-// part checks a schema that applies to the same value. It has looked at nothing
-// unless the value fits.
+// part checks a schema that applies to the same value. Its evaluations count only if the value is
+// valid.
 func (x *checking) part(n *node, v any, path string, sc *scope, own *evaluated) bool {
 	before := len(x.found)
 	var ev *evaluated
@@ -153,7 +151,7 @@ func (x *checking) part(n *node, v any, path string, sc *scope, own *evaluated) 
 	return fits
 }
 
-// target is the outermost of the anchors of a dynamic reference.
+// target returns the outermost anchor of a dynamic reference.
 func (d *dynamicRef) target(sc *scope) *node {
 	to := d.static
 	if d.anchor != "" {
@@ -249,7 +247,7 @@ func (x *checking) text(n *node, v, path string) {
 	}
 }
 
-// size reports too few or too many of something.
+// size reports a count below least or above most.
 func (x *checking) size(path string, got int, least, most *int, what string) {
 	say := func(than string, n int) {
 		if n != 1 {
@@ -345,7 +343,7 @@ func (x *checking) object(n *node, o map[string]any, path string, sc *scope, own
 	}
 }
 
-// sorted is the names of a map; most rules have none.
+// sorted returns the names of a map; most rules have none.
 func sorted[V any](m map[string]V) []string {
 	if len(m) == 0 {
 		return nil
@@ -411,7 +409,7 @@ func (x *checking) logic(r *logicRules, v any, path string, sc *scope, own *eval
 	}
 }
 
-// fresh is an empty one if anybody wants to know.
+// fresh returns an empty set, or nil if e is nil.
 func (e *evaluated) fresh() *evaluated {
 	if e == nil {
 		return nil
@@ -425,9 +423,9 @@ func (e *evaluated) take(o *evaluated) {
 	}
 }
 
-// alternatives holds v against schemas of which it must fit one at least, or
-// exactly one. When it fits none, the one that was meant says what is wrong, if
-// all others are of other types or values.
+// alternatives validates v against schemas of which at least one, or exactly one, must match. If
+// none matches, and all but one are for other types or values, the violations of that one are
+// reported.
 func (x *checking) alternatives(list []*node, v any, path string, sc *scope, own *evaluated, exactly bool) {
 	fit := 0
 	var meant [][]Problem
@@ -456,7 +454,7 @@ func (x *checking) alternatives(list []*node, v any, path string, sc *scope, own
 	}
 }
 
-// typesOf are the types of alternatives that say no more than their types.
+// typesOf returns the types of alternatives that contain only a type.
 func (x *checking) typesOf(list []*node) []string {
 	var types []string
 	for _, n := range list {

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// Compile reads a schema. Without `$schema` it is of draft 2020-12.
+// Compile compiles a schema. Without `$schema` it is of draft 2020-12.
 func Compile(text []byte) (*Schema, []Mistake) {
 	doc, err := Decode(text)
 	if err != nil {
@@ -43,8 +43,8 @@ func Compile(text []byte) (*Schema, []Mistake) {
 
 type compiler struct {
 	dialect   string
-	places    map[string]*place // what may be a schema, by its pointer
-	resources map[string]*place // by their absolute names
+	places    map[string]*place // possible schemas, by JSON pointer
+	resources map[string]*place // by absolute URI
 	anchors   map[string]*place // by "BASE#NAME"
 	nodes     map[string]*node
 	queue     []*node
@@ -68,7 +68,7 @@ func (c *compiler) wrong(at, format string, args ...any) {
 	c.mistakes = append(c.mistakes, Mistake{at, fmt.Sprintf(format, args...)})
 }
 
-// compile gives the node of the schema at a pointer; it is filled later.
+// compile returns the node of the schema at a pointer; its content is filled in later.
 func (c *compiler) compile(at string) *node {
 	if n := c.nodes[at]; n != nil {
 		return n
@@ -100,7 +100,7 @@ func (c *compiler) fill(n *node) {
 	if ref, ok := o["$ref"]; ok {
 		n.ref = c.refer(p, n.at+"/$ref", ref)
 		if c.dialect == draft07 {
-			return // there, nothing counts beside it
+			return // in draft-07, siblings of `$ref` are ignored
 		}
 	}
 	r.values()
@@ -118,7 +118,7 @@ func (c *compiler) fill(n *node) {
 	}
 }
 
-// reading is the reading of one schema that is an object.
+// reading is the compilation of one schema that is an object.
 type reading struct {
 	c *compiler
 	n *node
@@ -142,7 +142,7 @@ func (r *reading) secret() {
 	}
 }
 
-// typeNames are the types that there are.
+// typeNames are the valid types.
 var typeNames = [...]string{"array", "boolean", "integer", "null", "number", "object", "string"}
 
 func (r *reading) values() {
@@ -255,7 +255,7 @@ func (r *reading) pattern(at string, v any) *regexp.Regexp {
 	return x
 }
 
-// schema is the schema under a keyword, nil without it.
+// schema returns the schema of a keyword, or nil if it is absent.
 func (r *reading) schema(k string) *node {
 	if _, ok := r.o[k]; !ok {
 		return nil
@@ -347,8 +347,8 @@ func (r *reading) objects() {
 	}
 }
 
-// dependent reads what members ask for when they are there: names, in draft-07
-// also schemas.
+// dependent compiles the requirements that depend on a member's presence: names, in draft-07 also
+// schemas.
 func (r *reading) dependent(k string, x *objectRules) {
 	v, ok := r.o[k]
 	if !ok {
@@ -400,8 +400,7 @@ func (r *reading) logic() {
 	}
 }
 
-// findCycle reports a schema that is held against a value by way of itself,
-// without having gone on to a part of the value.
+// findCycle reports a schema that applies itself to the same value.
 func (c *compiler) findCycle() {
 	const open, closed = 1, 2
 	state := map[*node]int{}

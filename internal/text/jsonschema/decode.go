@@ -10,16 +10,15 @@ import (
 	"unicode/utf8"
 )
 
-// How numbers may be written: a few characters could else
-// stand for as many digits as memory holds.
+// Bounds on the form of numbers: without them a few characters could represent as many digits as
+// memory holds.
 const (
 	largestExponent = 1000
 	mostDigits      = 10_000
 )
 
-// Decode reads one JSON text, numbers as json.Number. Unlike encoding/json it
-// refuses what others would read otherwise: a name that an object has twice, and
-// bytes that are no UTF-8.
+// Decode decodes one JSON text, numbers as json.Number. Unlike encoding/json it rejects texts that
+// other decoders may read differently: duplicate names in an object, and invalid UTF-8.
 func Decode(text []byte) (any, error) {
 	if !utf8.Valid(text) {
 		return nil, fmt.Errorf("not UTF-8")
@@ -30,7 +29,7 @@ func Decode(text []byte) (any, error) {
 	return slowly(text)
 }
 
-// slowly is Decode, of UTF-8, with the words of its errors.
+// slowly is Decode for valid UTF-8, with its error messages.
 func slowly(text []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -64,7 +63,7 @@ func decodeValue(d *json.Decoder, path string) (any, error) {
 	return t, nil
 }
 
-// Error makes a Problem an error, so that a text which cannot be read says where.
+// Error makes Problem an error, so that the error of an unreadable text contains its place.
 func (p Problem) Error() string { return p.String() }
 
 func decodeArray(d *json.Decoder, path string) (any, error) {
@@ -109,7 +108,7 @@ func reasonable(n json.Number) bool {
 	return err == nil && e <= largestExponent && e >= -largestExponent
 }
 
-// member is the path of an object's member.
+// member returns the path of an object's member.
 func member(path, name string) string {
 	plain := name != ""
 	for i := range len(name) {
@@ -125,5 +124,5 @@ func member(path, name string) string {
 	return path + "." + name
 }
 
-// item is the path of an array's item.
+// item returns the path of an array's item.
 func item(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

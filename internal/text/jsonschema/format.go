@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// isFormat says whether a text has a format, by what Go's library says of it. Of
-// other formats nothing is known: every text has them.
+// isFormat reports whether a text is of a format, as far as Go's library can decide. It returns
+// true for unknown formats.
 func isFormat(name, s string) bool {
 	var err error
 	ok := true

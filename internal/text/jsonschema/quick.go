@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// quick reads a text that is known to be JSON and UTF-8, many times faster than the
-// tokens of encoding/json. What it does not take is left to them, for the words of the
-// error.
+// quick decodes a text that is known to be JSON and UTF-8, many times faster than the tokens of
+// encoding/json. It leaves everything else to encoding/json, for its error messages.
 type quick struct {
 	text string
 	at   int
 }
 
-// quickly gives what Decode gives; false when there is something to complain of.
+// quickly returns the result of Decode, or false if there is an error.
 func quickly(text []byte) (any, bool) {
 	if !json.Valid(text) {
 		return nil, false
@@ -22,7 +21,7 @@ func quickly(text []byte) (any, bool) {
 	return q.value()
 }
 
-// skip goes past white space and the marks between values.
+// skip skips white space and the separators between values.
 func (q *quick) skip() byte {
 	for {
 		switch c := q.text[q.at]; c {
@@ -88,7 +87,7 @@ func (q *quick) array() (any, bool) {
 	return list, true
 }
 
-// string reads a string. Escapes are the library's matter.
+// string reads a string. encoding/json decodes strings with escapes.
 func (q *quick) string() (string, bool) {
 	from, escapes := q.at, false
 	for q.at++; q.text[q.at] != '"'; q.at++ {

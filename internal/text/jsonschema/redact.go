@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Redact is a value without what the schema calls secret, wherever it may stand:
-// each such part is replaced by "[redacted:TAG]", TAG being what tag makes of the
-// part as JSON. Alternatives count that the value does not fit. v stays as it is.
+// Redact returns a copy of a value in which each part that the schema marks as secret is replaced
+// by "[redacted:TAG]". tag computes TAG from the part as JSON. Alternatives count even if the value
+// does not match them. v is not modified.
 func (s *Schema) Redact(v any, tag func(text []byte) string) any {
 	if !s.secretive {
 		return v
@@ -21,9 +21,9 @@ func mark(v any, tag func([]byte) string) string {
 	return "[redacted:" + tag(jsonwrite.MustEncode(v)) + "]"
 }
 
-// Restore is an edited value in which the marks of Redact are the values again for
-// which they stand in the original. Marks count where the schema calls a part
-// secret; one that stands for nothing in the original is a problem.
+// Restore returns an edited value with the marks of Redact replaced by the values that they
+// represent in the original. Only marks at places that the schema marks as secret count; a mark
+// that represents nothing in the original is a Problem.
 func (s *Schema) Restore(edited, original any, tag func(text []byte) string) (any, []Problem) {
 	if !s.secretive {
 		return edited, nil
@@ -48,7 +48,7 @@ func (s *Schema) Restore(edited, original any, tag func(text []byte) string) (an
 	return out, problems
 }
 
-// mapped is a copy of v with f of the parts at the paths.
+// mapped returns a copy of v in which f replaces the parts at the paths.
 func mapped(v any, path string, at map[string]bool, f func(path string, x any) any) any {
 	if at[path] {
 		return f(path, v)
@@ -70,7 +70,7 @@ func mapped(v any, path string, at map[string]bool, f func(path string, x any) a
 	return v
 }
 
-// secrets are the paths of the parts of v that the schema calls secret.
+// secrets returns the paths of the parts of v that the schema marks as secret.
 func (s *Schema) secrets(v any) map[string]bool {
 	m := &marking{found: map[string]bool{}, seen: map[seenAt]bool{}}
 	m.mark(s.root, v, "")
@@ -87,7 +87,7 @@ type seenAt struct {
 	path string
 }
 
-// mark goes through everything that may apply to v.
+// mark visits every schema that may apply to v.
 func (m *marking) mark(n *node, v any, path string) {
 	if n == nil || m.seen[seenAt{n, path}] {
 		return

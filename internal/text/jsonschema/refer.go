@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// place is a value of the document that stands where a schema may stand, or where
-// a reference may look for one.
+// place is a value of the document at which a schema is possible, or that a reference may name.
 type place struct {
 	at       string
 	value    any
@@ -16,17 +15,17 @@ type place struct {
 	dynamic  string // its $dynamicAnchor
 }
 
-// escape writes a name as a token of a JSON pointer.
+// escape returns a name as a token of a JSON pointer.
 func escape(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
-// isData says whether the value of a keyword is data, in which nothing is a schema.
-// within is where the keyword stands.
+// isData reports whether the value of a keyword is data, which contains no schemas. within is the
+// keyword of the parent.
 func isData(keyword, within string) bool {
 	switch within[strings.LastIndexByte(within, '/')+1:] {
 	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies":
-		return false // members are schemas there, whatever they are called
+		return false // members are schemas there, whatever their names
 	}
 	switch keyword {
 	case "const", "enum", "default", "examples":
@@ -35,8 +34,7 @@ func isData(keyword, within string) bool {
 	return false
 }
 
-// index notes every value of the document, with the names by which it can be
-// referred to.
+// index records every value of the document, with the names by which it can be referenced.
 func (c *compiler) index(v any, at, base string, r *resource) {
 	if c.places == nil {
 		c.places = map[string]*place{}
@@ -69,7 +67,7 @@ func (c *compiler) index(v any, at, base string, r *resource) {
 	}
 }
 
-// identify takes in the name of a resource and gives the base that it is.
+// identify registers the name of a resource and returns it as the new base.
 func (c *compiler) identify(p *place, base, id string) string {
 	if name, ok := strings.CutPrefix(id, "#"); ok && c.dialect == draft07 {
 		c.anchors[base+"#"+name] = p
@@ -121,7 +119,7 @@ func resolve(base, ref string) (string, error) {
 	return u.String(), nil
 }
 
-// refer gives the schema that a reference means.
+// refer returns the schema that a reference names.
 func (c *compiler) refer(p *place, at string, ref any) *node {
 	to, err := c.find(p, ref)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// mostQuoted bounds how much of a value stands in a message, in bytes.
+// mostQuoted bounds the part of a value in a message, in bytes.
 const mostQuoted = 60
 
-// Say puts problems into one line, the first most of them.
+// Say joins the first most problems into one line.
 func Say(problems []Problem, most int) string {
 	var b strings.Builder
 	for i, p := range problems {
@@ -31,7 +31,7 @@ func Say(problems []Problem, most int) string {
 	return b.String()
 }
 
-// quote shows a value in a message, unless it is secret.
+// quote returns a value for a message, or a placeholder if it is secret.
 func (x *checking) quote(v any, path string) string {
 	for secret := range x.secrets {
 		if rest, within := strings.CutPrefix(path, secret); within && (rest == "" || secret == "" || rest[0] == '.' || rest[0] == '[') {
@@ -41,8 +41,8 @@ func (x *checking) quote(v any, path string) string {
 	return show(v)
 }
 
-// show writes a value for a message: a container by its kind, anything else as
-// JSON, cut where it is long.
+// show returns a value for a message: a container by its kind, anything else as JSON, truncated if
+// it is long.
 func show(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
@@ -81,7 +81,7 @@ func nearest(name string, known []string) string {
 	return ""
 }
 
-// comparePaths orders paths as texts, but items by their numbers.
+// comparePaths compares paths as texts, but items by their numbers.
 func comparePaths(a, b string) int {
 	for a != "" && b != "" {
 		x, y := digits(a), digits(b)
@@ -109,7 +109,7 @@ func digits(s string) int {
 	return len(s)
 }
 
-// equal says whether two values are the same, numbers by what they mean.
+// equal reports whether two values are equal; numbers are compared by value.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case json.Number:
@@ -137,7 +137,7 @@ func equal(a, b any) bool {
 	return a == b
 }
 
-// findEqual gives two items that are the same.
+// findEqual returns the indexes of two equal items.
 func findEqual(list []any) (i, j int, found bool) {
 	first := map[string]int{}
 	for j, v := range list {
@@ -150,7 +150,7 @@ func findEqual(list []any) (i, j int, found bool) {
 	return 0, 0, false
 }
 
-// plainNumbers is v with its numbers in one form, so that equal values have equal texts.
+// plainNumbers returns v with its numbers in one form, so that equal values have equal texts.
 func plainNumbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:

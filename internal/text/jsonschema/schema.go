@@ -1,11 +1,10 @@
-// Package jsonschema holds JSON values against JSON Schemas of draft 2020-12 and
-// draft-07. It says of a value all that does not fit, in words that a model or a
-// person can act on, and of a schema where it is wrong. It also knows which parts
-// of a value a schema calls secret.
+// Package jsonschema validates JSON values against JSON Schemas of draft 2020-12 and draft-07. It
+// reports all violations of a value, in words that a model or a person can act on, and the errors
+// of a schema with their places. It also finds the parts of a value that a schema marks as secret.
 //
-// A schema refers to nothing but itself. Numbers are exact. A format is checked if
-// Format knows it; other formats, and keywords that neither draft has, say nothing.
-// There is no work at package level: programs without tools do not pay for this.
+// A schema can refer only to itself. Numbers are exact. A format is checked if isFormat knows it;
+// other formats, and keywords that neither draft has, are ignored. There is no work at package
+// level: programs without tools do not pay for this.
 package jsonschema
 
 import (
@@ -15,14 +14,14 @@ import (
 	"strings"
 )
 
-// Schema is a compiled schema. Safe for concurrent use.
+// Schema is a compiled schema. It is safe for concurrent use.
 type Schema struct {
 	root      *node
-	tracks    bool // something depends on what other keywords have evaluated
-	secretive bool // something is writeOnly or x-redact
+	tracks    bool // some keyword depends on what others have evaluated
+	secretive bool // some part is writeOnly or x-redact
 }
 
-// Mistake is one place where a schema is none.
+// Mistake is an error in a schema.
 type Mistake struct {
 	Pointer string // a JSON pointer into the schema
 	Why     string
@@ -35,7 +34,7 @@ func (m Mistake) Error() string {
 	return m.Pointer + ": " + m.Why
 }
 
-// Problem is one place where a value does not fit.
+// Problem is a violation of the schema by a value.
 type Problem struct {
 	Path    string `json:"path"` // "items[3].price"; "" is the whole
 	Message string `json:"message"`
@@ -48,10 +47,10 @@ func (p Problem) String() string {
 	return p.Path + ": " + p.Message
 }
 
-// node is a schema or a part of one that is a schema.
+// node is a schema, or a part of one that is a schema.
 type node struct {
-	at       string // where it stands, as a JSON pointer
-	always   *bool  // it is true or false
+	at       string // its place, as a JSON pointer
+	always   *bool  // for the schemas true and false
 	resource *resource
 	ref      *node
 	dynamic  *dynamicRef
@@ -65,7 +64,7 @@ type node struct {
 	secret   bool
 }
 
-// resource is a schema with a base of its own, within which a $dynamicRef looks for anchors.
+// resource is a schema with its own base URI, in which a $dynamicRef searches for anchors.
 type resource struct {
 	base    string
 	dynamic map[string]*node
@@ -73,11 +72,11 @@ type resource struct {
 
 type dynamicRef struct {
 	static *node
-	anchor string // "" when the reference is not to a $dynamicAnchor
+	anchor string // "" if the reference is not to a $dynamicAnchor
 }
 
 type values struct {
-	enum    []any // of a const one
+	enum    []any // for const, one value
 	isConst bool
 }
 
@@ -85,7 +84,7 @@ type numberRules struct {
 	min, max, above, below, multiple *bound
 }
 
-// bound is a number and the way it was written.
+// bound is a number and its original form.
 type bound struct {
 	rat  *big.Rat
 	text string
@@ -99,7 +98,7 @@ type textRules struct {
 
 type arrayRules struct {
 	prefix                   []*node
-	items                    *node // of those behind prefix
+	items                    *node // of those after prefix
 	contains                 *node
 	minContains, maxContains *int
 	minItems, maxItems       *int
@@ -131,7 +130,7 @@ type logicRules struct {
 	cond, then, els *node
 }
 
-// Secretive says whether the schema calls anything secret.
+// Secretive reports whether the schema marks any part as secret.
 func (s *Schema) Secretive() bool { return s.secretive }
 
 // inPlace calls f for each schema that the node applies to the same value.
@@ -160,8 +159,8 @@ func (n *node) inPlace(f func(*node)) {
 	}
 }
 
-// Dialects are the names of the drafts, as `$schema` has them, with "https://" and
-// "http://" in front and with or without an empty fragment.
+// The names of the drafts, as in `$schema`, which may begin with "https://" or "http://" and end
+// with an empty fragment.
 const (
 	draft2020 = "json-schema.org/draft/2020-12/schema"
 	draft07   = "json-schema.org/draft-07/schema"
@@ -179,7 +178,7 @@ func dialect(name string) string {
 	return ""
 }
 
-// number is the exact value of a number that Decode let through.
+// number returns the exact value of a number that Decode accepted.
 func number(n json.Number) *big.Rat {
 	r, _ := new(big.Rat).SetString(string(n))
 	return r

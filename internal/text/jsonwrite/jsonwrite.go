@@ -1,6 +1,6 @@
-// Package jsonwrite writes JSON as encoding/json does without the escapes that are for
-// HTML, appending to what is there: for messages that are written by hand, member by
-// member. What is unusual in a text or value is left to encoding/json.
+// Package jsonwrite appends JSON to a buffer, as encoding/json writes it without the escapes for
+// HTML, for messages that are built member by member. It leaves unusual texts and values to
+// encoding/json.
 package jsonwrite
 
 import (
@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 )
 
-// Appender is a value that writes itself, as encoding/json would.
+// Appender is a value that appends its own JSON, in the form of encoding/json.
 type Appender interface {
 	AppendJSON(b []byte) ([]byte, error)
 }
@@ -27,10 +27,10 @@ func Append(b []byte, v any) ([]byte, error) {
 	return bytes.TrimSuffix(to.Bytes(), []byte("\n")), nil
 }
 
-// Encode is the JSON of a value.
+// Encode returns the JSON of a value.
 func Encode(v any) (json.RawMessage, error) { return Append(nil, v) }
 
-// MustEncode is the JSON of a value that is known to have one.
+// MustEncode returns the JSON of a value that is known to have one. It panics on an error.
 func MustEncode(v any) json.RawMessage {
 	text, err := Append(nil, v)
 	if err != nil {
@@ -43,7 +43,7 @@ func MustEncode(v any) json.RawMessage {
 func Text(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
-			b, _ = Append(b, s) // a text has JSON
+			b, _ = Append(b, s) // encoding a string never fails
 			return b
 		}
 	}
@@ -52,7 +52,7 @@ func Text(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// Texts appends a list of texts, that is none of nil.
+// Texts appends a list of texts, or null for nil.
 func Texts(b []byte, list []string) []byte {
 	b = append(b, '[')
 	for i, s := range list {
@@ -64,7 +64,7 @@ func Texts(b []byte, list []string) []byte {
 	return append(b, ']')
 }
 
-// Raw appends what is known to be JSON, without the space between its parts; nil is null.
+// Raw appends a valid JSON text, without the white space between its tokens; nil is null.
 func Raw(b []byte, text json.RawMessage) []byte {
 	if text == nil {
 		return append(b, "null"...)

@@ -1,10 +1,9 @@
-// Package ndjson reads and writes lines: one JSON text (or plain text) per line,
-// UTF-8, ended by '\n'. Hosts, emit handlers and journals use it. It knows
-// nothing of the messages in the lines.
+// Package ndjson reads and writes lines: one JSON text (or plain text) per line, UTF-8, terminated
+// by '\n'. Hosts, emit handlers and journals use it. It does not interpret the lines.
 //
-// Invariants. The reader's memory is bounded by the line limit plus one chunk. A
-// line is a slice of a chunk that is never written again, so lines may be kept
-// without a copy; keeping a short line keeps its chunk.
+// Invariants: The reader's memory is bounded by the line limit plus one chunk. A line is a slice of
+// a chunk that is never written again, so lines may be retained without a copy; a retained line
+// retains its chunk.
 package ndjson
 
 import (
@@ -15,19 +14,19 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultLimit is the length of the longest line that a Reader accepts by
-// default, in bytes without the line end.
+// DefaultLimit is the length of the longest line that a Reader accepts by default, in bytes without
+// the line end.
 const DefaultLimit = 16 << 20
 
-// chunkSize is what one read may fetch: what a pipe holds.
+// chunkSize is the maximum size of one read: the capacity of a pipe.
 const chunkSize = 64 << 10
 
-// minRead is the least room worth a read; with less, a new chunk is begun.
+// minRead is the smallest space for which a read is worthwhile; with less, a new chunk is begun.
 const minRead = 4 << 10
 
-// Line is one line without its end. Half says that the input ended before the
-// line did. Offset is the byte offset of the line in the input, Number counts the input's
-// lines, from 1, blank ones as well.
+// Line is one line without its end. Half means that the input ended before the line did. Offset is
+// the byte offset of the line in the input. Number counts the input's lines, from 1, including
+// blank ones.
 type Line struct {
 	Text   []byte
 	Offset int64
@@ -35,8 +34,8 @@ type Line struct {
 	Half   bool
 }
 
-// TooLongError reports a line longer than the limit. The reader cannot be used
-// after it. Size is how many bytes of the line had been read.
+// TooLongError reports a line longer than the limit. The reader cannot be used after it. Size is
+// the number of bytes of the line that had been read.
 type TooLongError struct {
 	Offset int64
 	Size   int
@@ -47,8 +46,8 @@ func (e *TooLongError) Error() string {
 	return fmt.Sprintf("line of more than %d bytes at offset %d (%d read)", e.Limit, e.Offset, e.Size)
 }
 
-// EncodingError reports a line that is not UTF-8, which is Text. Size is the line's
-// length in bytes, At the offset of the first bad byte in it.
+// EncodingError reports a line that is not UTF-8, which is Text. Size is the line's length in
+// bytes, At the offset of the first invalid byte in it.
 type EncodingError struct {
 	Offset int64
 	Size   int
@@ -60,24 +59,23 @@ func (e *EncodingError) Error() string {
 	return fmt.Sprintf("invalid UTF-8 in a line of %d bytes at offset %d (byte %d of it)", e.Size, e.Offset, e.At)
 }
 
-// A Reader reads lines from a stream. It drops a byte order mark before the
-// first line and the '\r' of a "\r\n", and skips lines of white space. Not safe
-// for concurrent use.
+// Reader reads lines from a stream. It drops a byte order mark before the first line and the '\r'
+// of a "\r\n", and skips lines of white space. It is not safe for concurrent use.
 type Reader struct {
 	src     io.Reader
 	limit   int
-	buf     []byte // the current chunk: buf[start:end] is read and not handed on
+	buf     []byte // the current chunk: buf[start:end] is read and not returned
 	start   int
 	end     int
 	scanned int   // buf[start:scanned] holds no '\n'
 	offset  int64 // of buf[start] in the input
 	number  int64 // of the lines before it
-	begun   bool  // the place for a byte order mark has been passed
-	err     error // what the source ended with
-	ahead   Line  // taken by Ready; its Text is nil when there is none
+	begun   bool  // the position of a byte order mark has been passed
+	err     error // the error of the source
+	ahead   Line  // read by Ready; its Text is nil if there is none
 }
 
-// NewReader reads lines of at most limit bytes from src; 0 means DefaultLimit.
+// NewReader returns a reader of lines of at most limit bytes from src; 0 means DefaultLimit.
 func NewReader(src io.Reader, limit int) *Reader {
 	if limit <= 0 {
 		limit = DefaultLimit
@@ -85,17 +83,17 @@ func NewReader(src io.Reader, limit int) *Reader {
 	return &Reader{src: src, limit: limit}
 }
 
-// Behind is a reader of the rest of an input, of which so many lines, with so many bytes, were
-// read already. It is called before the first line is read.
+// Behind returns a reader of the rest of an input of which this many lines, with this many bytes,
+// were read already. It must be called before the first line is read.
 func (r *Reader) Behind(lines, bytes int64) *Reader {
 	r.number, r.offset, r.begun = lines, bytes, lines > 0
 	return r
 }
 
-// Next gives the next line that is not blank. The error is io.EOF at the end, a
-// *TooLongError, an *EncodingError, or the source's error. That comes after all
-// whole lines before it. After an error of the source with a method Timeout that gives
-// true, as of a deadline, Next may be called again: nothing is lost.
+// Next returns the next line that is not blank. The error is io.EOF at the end, a *TooLongError, an
+// *EncodingError, or the source's error, which comes after all complete lines before it. After an
+// error of the source whose method Timeout returns true, such as that of a deadline, Next may be
+// called again: nothing is lost.
 func (r *Reader) Next() (Line, error) {
 	if l := r.ahead; l.Text != nil {
 		r.ahead = Line{}
@@ -126,21 +124,20 @@ func (r *Reader) Next() (Line, error) {
 	}
 }
 
-// Ready says that Next would return without reading from the source.
+// Ready reports whether Next would return without reading from the source.
 func (r *Reader) Ready() bool {
 	for r.ahead.Text == nil && r.err == nil {
 		n := r.find()
 		if n < 0 {
 			return false
 		}
-		// Of a blank line there is none; what is wrong with one is in err.
+		// A blank line results in none; an invalid one sets err.
 		r.ahead, _ = r.take(n, false)
 	}
 	return true
 }
 
-// find gives the length of the line at start; -1 when its end has not been read
-// yet.
+// find returns the length of the line at start, or -1 if its end has not been read.
 func (r *Reader) find() int {
 	if i := bytes.IndexByte(r.buf[r.scanned:r.end], '\n'); i >= 0 {
 		r.scanned += i
@@ -150,7 +147,7 @@ func (r *Reader) find() int {
 	return -1
 }
 
-// take cuts the line of n bytes at start off; its Text is nil when it is blank.
+// take consumes the line of n bytes at start; its Text is nil if it is blank.
 func (r *Reader) take(n int, half bool) (Line, error) {
 	text, offset := r.buf[r.start:r.start+n:r.start+n], r.offset
 	r.number++
@@ -182,14 +179,13 @@ func (r *Reader) take(n int, half bool) (Line, error) {
 	return Line{Text: text, Offset: offset, Number: r.number, Half: half}, nil
 }
 
-// fail makes err what every later call gives: a broken stream stays broken.
+// fail makes err the result of every later call: a broken stream stays broken.
 func (r *Reader) fail(err error) error {
 	r.start, r.scanned, r.end, r.err = 0, 0, 0, err
 	return err
 }
 
-// fill reads once into the chunk, or into a new chunk to which the unfinished
-// line is moved.
+// fill reads once into the chunk, or into a new chunk to which the incomplete line is moved.
 func (r *Reader) fill() error {
 	have := r.end - r.start
 	if have > r.limit+len("\xef\xbb\xbf\r") {
@@ -224,7 +220,7 @@ func (r *Reader) fill() error {
 	return nil
 }
 
-// timeout says that the source can be read again after err.
+// timeout reports whether the source can be read again after err.
 func timeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout()

@@ -5,16 +5,16 @@ import (
 	"unicode/utf8"
 )
 
-// columnMark says how many code points of its line stand before a place.
+// columnMark is the number of code points in a line before a position.
 type columnMark struct {
 	at     Pos
 	before int
 }
 
-// stride is about how many bytes lie between two marks.
+// stride is the approximate number of bytes between two marks.
 const stride = 512
 
-// markLongLines makes the marks of all lines that are longer than stride.
+// markLongLines creates the marks of all lines that are longer than stride.
 func (f *File) markLongLines() {
 	for i, start := range f.lines {
 		end := Pos(len(f.Text))
@@ -36,7 +36,7 @@ func (f *File) markLongLines() {
 	}
 }
 
-// runeStart is p, or where the code point begins that p lies within.
+// runeStart returns the start of the code point that contains p.
 func (f *File) runeStart(p Pos) Pos {
 	for q := p; q > p-utf8.UTFMax; q-- {
 		if utf8.RuneStart(f.Text[q]) {
@@ -49,8 +49,8 @@ func (f *File) runeStart(p Pos) Pos {
 	return p
 }
 
-// markBefore is the last mark of a line that is not after p; the line's start
-// counts as a mark.
+// markBefore returns the last mark of a line that is not after p; the line's start counts as a
+// mark.
 func (f *File) markBefore(line int, p Pos) columnMark {
 	marks := f.marks[line]
 	if i := sort.Search(len(marks), func(i int) bool { return marks[i].at > p }); i > 0 {

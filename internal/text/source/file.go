@@ -1,6 +1,6 @@
-// Package source holds source texts and places in them. Every stage builds on
-// it, and it on none. Positions are byte offsets into one File; they become
-// lines and columns only when they are shown to a person.
+// Package source contains source texts and positions in them. Every stage depends on it, and it
+// depends on none. Positions are byte offsets into one File; they become lines and columns only for
+// display.
 package source
 
 import (
@@ -9,20 +9,20 @@ import (
 	"unicode/utf8"
 )
 
-// File is a source text. Diagnostics print its name: the path as the user gave
-// it, with forward slashes. A File is immutable and safe for concurrent use.
+// File is a source text. Diagnostics print its name: the path as the user specified it, with
+// forward slashes. A File is immutable and safe for concurrent use.
 type File struct {
 	Name  string
 	Text  []byte
-	text  string // the same
-	read  []byte // what was read, where Text hides a part of it
+	text  string // the same as String
+	read  []byte // the original text, if Text hides a part of it
 	lines []Pos  // offset of each line's first byte
-	// marks are places within lines longer than stride, by line from 1. With them
-	// a column is not counted from the line's start each time.
+	// marks are positions within lines longer than stride, by line from 1. They avoid counting a
+	// column from the line's start each time.
 	marks map[int][]columnMark
 }
 
-// NewFile makes a File and its line table.
+// NewFile returns a File with its line table.
 func NewFile(name string, text []byte) *File {
 	lines := make([]Pos, 1, 1+bytes.Count(text, []byte{'\n'}))
 	for i := 0; ; {
@@ -38,8 +38,8 @@ func NewFile(name string, text []byte) *File {
 	return f
 }
 
-// Masked returns the file with the text of spans hidden, for showing. Its characters are where they
-// were. Original still returns what was read.
+// Masked returns the file with the text of spans hidden, for display. Its characters have unchanged
+// positions. Original still returns the original text.
 func (f *File) Masked(spans []Span) *File {
 	shown := bytes.Clone(f.Text)
 	for _, s := range spans {
@@ -56,10 +56,10 @@ func (f *File) Masked(spans []Span) *File {
 	return m
 }
 
-// masks are what hides a character, by its length in bytes.
+// masks are the replacements of a hidden character, by its length in bytes.
 var masks = [...]string{1: "*", 2: "·", 3: "•", 4: "🔒"}
 
-// Original returns the text that was read. Edits of the file are made in it, never in Text, which
+// Original returns the original text. Edits of the file must be made in it, never in Text, which
 // hides secrets.
 func (f *File) Original() []byte {
 	if f.read != nil {
@@ -68,17 +68,16 @@ func (f *File) Original() []byte {
 	return f.Text
 }
 
-// String is the whole text.
+// String returns the whole text.
 func (f *File) String() string { return f.text }
 
-// Lines is the number of lines. A text that ends in a newline has an empty last
-// line.
+// Lines returns the number of lines. A text that ends in a newline has an empty last line.
 func (f *File) Lines() int { return len(f.lines) }
 
-// LineStart is the offset of the first byte of line n (1-based).
+// LineStart returns the offset of the first byte of line n (1-based).
 func (f *File) LineStart(n int) Pos { return f.lines[n-1] }
 
-// Line is the text of line n (1-based) without its line end.
+// Line returns the text of line n (1-based) without its line end.
 func (f *File) Line(n int) []byte {
 	start := int(f.lines[n-1])
 	end := len(f.Text)
@@ -88,19 +87,19 @@ func (f *File) Line(n int) []byte {
 	return bytes.TrimSuffix(f.Text[start:end], []byte{'\r'})
 }
 
-// LineOf is the 1-based line that holds p.
+// LineOf returns the 1-based line that contains p.
 func (f *File) LineOf(p Pos) int {
 	return sort.Search(len(f.lines), func(i int) bool { return f.lines[i] > p })
 }
 
-// Position is p as line and column, both 1-based, the column in code points.
+// Position returns p as line and column, both 1-based, the column in code points.
 func (f *File) Position(p Pos) Position {
 	c := Cursor{File: f}
 	return c.Position(p)
 }
 
-// Pos is the place of a line and a column as Position gives them: the line's end for a column beyond it, the
-// text's for a line beyond that.
+// Pos is the inverse of Position. For a column beyond the line's end it returns the line's end; for
+// a line beyond the text's end, the text's end.
 func (f *File) Pos(line, column int) Pos {
 	if line < 1 || line > len(f.lines) {
 		return Pos(len(f.Text))
@@ -114,11 +113,11 @@ func (f *File) Pos(line, column int) Pos {
 	return at + Pos(len(text))
 }
 
-// Cursor gives the positions of places that are near each other, like those of a
-// function. It looks first on the line of the place before.
+// Cursor computes the Positions of nearby places, like those of a function. It first checks the
+// line of the previous place.
 type Cursor struct {
 	File *File
-	line int // of the place before; 0 at first
+	line int // of the previous place; initially 0
 }
 
 // Position is File.Position.
@@ -136,11 +135,11 @@ func (c *Cursor) Position(p Pos) Position {
 	return Position{Line: c.line, Column: m.before + utf8.RuneCount(f.Text[m.at:p]) + 1}
 }
 
-// holds says whether p lies on the cursor's line.
+// holds reports whether p is on the cursor's line.
 func (c *Cursor) holds(p Pos) bool {
 	lines := c.File.lines
 	return c.line > 0 && c.line <= len(lines) && lines[c.line-1] <= p && (c.line == len(lines) || p < lines[c.line])
 }
 
-// Slice is the text that s covers.
+// Slice returns the text that s covers.
 func (f *File) Slice(s Span) string { return f.text[s.Start:s.End] }

@@ -6,14 +6,15 @@ import (
 	"unicode"
 )
 
-// leastLetters is how many letters a word has at least in which a slip of the fingers is told from
+// leastLetters is the minimum length of a word in which a typing error can be distinguished from
 // another word.
 const leastLetters = 4
 
-// isSlip reports whether name differs from near by nothing but a slip of typing, which no one writes to
-// mean something else: the case of letters, a `_` more or less, or, in one word of near, two neighbours
-// swapped, a letter doubled, or one within the word dropped. A replaced letter, a letter more or less at
-// the end of a word, and a digit may be another name: `decode` and `encode`, `item` and `items`, `user_a` and `user_b`.
+// isSlip reports whether name differs from near only by a typing error that cannot be intended:
+// letter case, an extra or missing `_`, or, in one word of near, two swapped neighbours, a doubled
+// letter, or a missing letter within the word. A replaced letter, an extra or missing letter at the
+// end of a word, and a digit may mean another name: `decode` and `encode`, `item` and `items`,
+// `user_a` and `user_b`.
 func isSlip(name, near string) bool {
 	if len(name) < 2 {
 		return false
@@ -37,12 +38,12 @@ func isSlip(name, near string) bool {
 	return slips == 1
 }
 
-// words are the parts of a name between `_`, in lower case.
+// words returns the parts of a name between `_`, in lower case.
 func words(name string) []string {
 	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' })
 }
 
-// plain is a name without `_`, in lower case.
+// plain returns a name without `_`, in lower case.
 func plain(name string) string { return strings.Join(words(name), "") }
 
 // isWordSlip is isSlip for words, which differ.
@@ -50,7 +51,7 @@ func isWordSlip(word, meant []rune) bool {
 	if max(len(word), len(meant)) < leastLetters {
 		return false
 	}
-	at := 0 // the first letter that differs
+	at := 0 // index of the first difference
 	for at < min(len(word), len(meant)) && word[at] == meant[at] {
 		at++
 	}

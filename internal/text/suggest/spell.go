@@ -1,6 +1,6 @@
-// Package suggest finds the name that was most likely meant by a misspelt one. The
-// parser, the checker, the manifest and the command line use it for their "did
-// you mean" hints. It knows nothing of what the names denote.
+// Package suggest finds the name that was most likely meant by a misspelled one. The parser, the
+// checker, the manifest and the command line use it for their "did you mean" hints. It does not
+// know what the names denote.
 package suggest
 
 import (
@@ -9,22 +9,22 @@ import (
 	"unicode"
 )
 
-// Set is names to choose from, prepared for being asked often. The zero value is empty.
+// Set is a set of candidates, prepared for repeated queries. The zero value is empty.
 type Set struct{ parts [][]candidate }
 
-// candidate is one of them.
+// candidate is a name of a set.
 type candidate struct {
 	text    string
-	n       int // how many letters it has
+	n       int // number of letters
 	letters letters
 }
 
-// letters are those that a name has, whatever their case: a bit for each, which some share.
+// letters is the set of a name's letters, regardless of case: a bit for each, which some share.
 type letters uint64
 
 func (l letters) and(lower rune) letters { return l | 1<<(uint(lower)%64) }
 
-// without is at most how many letters l has that o lacks.
+// without returns the maximum number of letters that l has and o lacks.
 func (l letters) without(o letters) int { return bits.OnesCount64(uint64(l &^ o)) }
 
 func newCandidate(text string) candidate {
@@ -36,7 +36,7 @@ func newCandidate(text string) candidate {
 	return c
 }
 
-// Of is a set of names.
+// Of returns a set of names.
 func Of(names []string) Set {
 	part := make([]candidate, len(names))
 	for i, n := range names {
@@ -45,12 +45,12 @@ func Of(names []string) Set {
 	return Set{[][]candidate{part}}
 }
 
-// And is the names of two sets.
+// And returns the union of two sets.
 func (s Set) And(o Set) Set {
 	return Set{append(s.parts[:len(s.parts):len(s.parts)], o.parts...)}
 }
 
-// Has says whether a name is among the set's.
+// Has reports whether the set contains a name.
 func (s Set) Has(name string) bool {
 	for _, part := range s.parts {
 		for i := range part {
@@ -62,17 +62,16 @@ func (s Set) Has(name string) bool {
 	return false
 }
 
-// Nearest gives the candidate that was most likely meant by name; "" when none
-// is near enough to be a typing mistake. What counts is the edit distance
-// (insertions, deletions, replacements, swaps of neighbours; letter case does
-// not count) and the length of the common beginning, since people mostly get the
-// beginning right. The two must have more than two letters in common, or all of
-// the shorter one. A name of four letters or more may also be an abbreviation:
-// the beginning of the candidate. A candidate equal to name is no suggestion. Of
+// Nearest returns the candidate that was most likely meant by name, or "" if none is near enough to
+// be a typing error. The decision depends on the edit distance (insertions, deletions,
+// replacements, swaps of neighbours; letter case does not count) and on the length of the common
+// beginning, since people mostly type the beginning correctly. The two must have more than two
+// letters in common, or all of the shorter one. A name of four letters or more may also be an
+// abbreviation: the beginning of the candidate. A candidate equal to name is not suggested. Of
 // equally likely ones the alphabetically first wins.
 func Nearest(name string, candidates []string) string { return Of(candidates).Nearest(name) }
 
-// Nearest is the function Nearest among the set's names.
+// Nearest is the function Nearest on the set's names.
 func (s Set) Nearest(name string) string {
 	m := newMatcher(name)
 	if len(m.name) == 0 {
@@ -94,12 +93,12 @@ func (s Set) Nearest(name string) string {
 	return best
 }
 
-// Certain reports whether a name's nearest candidate, as Nearest returns it, was meant beyond doubt: the
-// two differ by a slip of typing, and no other candidate is near; where they differ by the case of letters or a
-// `_` alone, no other does.
+// Certain reports whether name means near, the result of Nearest, beyond doubt: the two differ by a
+// typing error, and no other candidate is near. If they differ only by letter case or a `_`, no
+// other candidate may differ only so.
 func Certain(name, near string, candidates []string) bool { return Of(candidates).Certain(name, near) }
 
-// Certain is the function Certain among the set's names.
+// Certain is the function Certain on the set's names.
 func (s Set) Certain(name, near string) bool {
 	if !isSlip(name, near) {
 		return false
@@ -119,16 +118,15 @@ func (s Set) Certain(name, near string) bool {
 	return true
 }
 
-// Slips is the edit distance of two names: the number of letters that are wrong,
-// missing, superfluous or swapped with their neighbour, regardless of case.
+// Slips returns the edit distance of two names: the number of letters that are wrong, missing,
+// extra or swapped with their neighbour, regardless of case.
 func Slips(a, b string) int {
 	var m matcher
 	return m.distance([]rune(strings.ToLower(a)), []rune(strings.ToLower(b)))
 }
 
-// The costs of edits, what each letter of a common beginning takes off, and how
-// many letters may. abbreviated is the cost of an abbreviation, which is more
-// than any edit costs.
+// The costs of edits, the discount for each letter of a common beginning, and the maximum number of
+// such letters. abbreviated is the cost of an abbreviation, which is higher than that of any edit.
 const (
 	perEdit     = 4
 	perLetter   = 1
@@ -136,7 +134,7 @@ const (
 	abbreviated = 1000
 )
 
-// matcher holds one name against candidates.
+// matcher compares one name with candidates.
 type matcher struct {
 	name, other []rune
 	letters     letters
@@ -151,14 +149,13 @@ func newMatcher(name string) *matcher {
 	return m
 }
 
-// cost says how unlikely it is that a candidate was meant; ok is false when that
-// is out of the question.
+// cost returns how unlikely it is that a candidate was meant; ok is false if that is impossible.
 func (m *matcher) cost(candidate *candidate) (cost int, ok bool) {
 	n, k, most := len(m.name), candidate.n, limit(len(m.name))
 	if k > 3*n || k < n-most || k > n+most && n < 4 {
 		return 0, false
 	}
-	// Each letter that only one of them has takes an edit.
+	// Each letter that only one of them has requires an edit.
 	lacks := m.letters.without(candidate.letters)
 	near := max(n-k, k-n) <= most && lacks <= most && candidate.letters.without(m.letters) <= most
 	if !near && (lacks > 0 || n < 4) {
@@ -174,7 +171,7 @@ func (m *matcher) cost(candidate *candidate) (cost int, ok bool) {
 	}
 	if near {
 		common := m.common()
-		d := max(n, k) - common // at least
+		d := max(n, k) - common // a lower bound
 		if d <= most {
 			d = m.distance(m.name, m.other)
 		}
@@ -188,7 +185,7 @@ func (m *matcher) cost(candidate *candidate) (cost int, ok bool) {
 	return 0, false
 }
 
-// common is how many letters both have, wherever they stand.
+// common returns the number of letters that both have, wherever they are.
 func (m *matcher) common() int {
 	n := 0
 	for i, r := range m.name {
@@ -207,8 +204,8 @@ func count(rs []rune, r rune) int {
 	return n
 }
 
-// limit is the largest edit distance at which a name of n letters still counts
-// as near: about a third of n.
+// limit returns the largest edit distance at which a name of n letters still counts as near: about
+// a third of n.
 func limit(n int) int {
 	if n <= 3 {
 		return n / 2
@@ -223,7 +220,7 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// distance is the restricted Damerau-Levenshtein distance of a and b.
+// distance returns the restricted Damerau-Levenshtein distance of a and b.
 func (m *matcher) distance(a, b []rune) int {
 	for i := range m.rows {
 		if cap(m.rows[i]) <= len(b) {

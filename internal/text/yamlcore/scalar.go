@@ -1,5 +1,5 @@
-// Package yamlcore reads the scalars of YAML by the core schema of YAML 1.2: `yes`,
-// `017` and dates are texts there; its API promises nothing.
+// Package yamlcore reads the scalars of YAML by the core schema of YAML 1.2: `yes`, `017` and dates
+// are texts there. The compatibility promise does not cover its API.
 package yamlcore
 
 import (
@@ -43,7 +43,7 @@ func Scalar(n *yaml.Node) any {
 	return text
 }
 
-// plainInteger reads 12, -3, 0x1F and 0o17. One that does not fit into 64 bits is a
+// plainInteger reads 12, -3, 0x1F and 0o17. If it does not fit into 64 bits, the result is a
 // json.Number.
 func plainInteger(text string) (any, bool) {
 	for prefix, base := range map[string]int{"0x": 16, "0o": 8} {
