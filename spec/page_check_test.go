@@ -73,3 +73,38 @@ c = 3
 		t.Errorf("%+v", c)
 	}
 }
+
+// `…` on a page is any part of a line, a line `…` any lines, and nothing else is.
+func TestElided(t *testing.T) {
+	for _, x := range []struct {
+		shown, printed string
+		fits           bool
+	}{
+		{"a … c\n", "a b c\n", true},
+		{"a … c\n", "a b\nc\n", false},
+		{"a\n…\nd\n", "a\nb\nc\nd\n", true},
+		{"a\n…\nd\n", "a\nd\n", true},
+		{"a\n…\nd\n", "a\nb\nc\n", false},
+		{"a.c\n", "abc\n", false},
+		{"a\n", "a\nb\n", false},
+	} {
+		if fits := elided(x.shown).MatchString(x.printed); fits != x.fits {
+			t.Errorf("%q shows %q: %v", x.shown, x.printed, fits)
+		}
+	}
+	if got := elide("took …\nid r_…\n", "took 3 ms\nid r_7\nnew\n"); got != "took …\nid r_…\nnew\n" {
+		t.Errorf("-update writes %q", got)
+	}
+}
+
+// On a page events are as on a terminal.
+func TestAsTerminal(t *testing.T) {
+	printed := `[listen:start] {"host":"Coder"}
+[host:decided] {"host":"Coder","id":1,"decision":"allow","description":"Bash: ls"}
+[run:progress] 1 of 2 (50 %)
+[result] {"host":"Coder"}
+`
+	if got, want := asTerminal(printed), "[host:decided] Coder: allowed: Bash: ls\n[result] {\"host\":\"Coder\"}\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -106,8 +106,11 @@ func (w *walk) walk(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(state) })
 	f.env = []string{
-		"XDG_STATE_HOME=" + state, "XDG_RUNTIME_DIR=", "XDG_CONFIG_HOME=" + state, "CONCERTO_PROGRESS=none", "PYTHONDONTWRITEBYTECODE=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull,
-		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.org",
+		"XDG_STATE_HOME=" + state, "XDG_CONFIG_HOME=" + state, "XDG_RUNTIME_DIR=",
+		"CONCERTO_PROGRESS=none", "PYTHONDONTWRITEBYTECODE=1",
+		"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull,
+		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.org",
+		"GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.org",
 	}
 	if strings.Contains(w.page.text, "$ concerto-relay ") {
 		relay, err := testproc.Relay()
@@ -144,36 +147,49 @@ type follower struct {
 	name string   // of the directory
 	kept []string // the files next to the page, by their paths below it
 
+	shell   shell
 	printed string // by all commands
 	waits   bool   // a command runs in the background
 }
 
 // typed types the commands of a console and returns the block with what they print.
 //
-// A command that ends with ` &` runs until the page's end, and its first line is printed. From then
-// on a command that prints something else than the page is typed again, as a reader does who waits
-// for what runs in the background. A word with `…` in a command is the first such word that was
-// printed before.
+// A command that ends with ` &` runs until the page's end, and its first line is printed. A word
+// with `…` in a command is the first such word that was printed before.
 func (f *follower) typed(b *block) string {
 	var out strings.Builder
-	var sh shell
 	for _, shown := range commands(b.text) {
 		line, want, _ := strings.Cut(shown, "\n")
 		cmd := blank.ReplaceAllStringFunc(strings.TrimPrefix(line, "$ "), f.recall)
 		var printed string
 		if background, ok := strings.CutSuffix(cmd, " &"); ok {
-			printed = f.background(sh.exports + background)
+			printed = f.background(f.shell.exports + background)
 		} else {
-			printed = asTerminal(sh.do(&f.player, cmd))
-			for end := time.Now().Add(patience); f.waits && !elided(want).MatchString(printed) && time.Now().Before(end) && !*update; {
-				time.Sleep(50 * time.Millisecond)
-				printed = asTerminal(sh.do(&f.player, cmd))
-			}
+			printed = f.typedUntil(cmd, elided(want))
 		}
 		f.printed += printed
 		fmt.Fprintf(&out, "%s\n%s", line, printed)
 	}
 	return out.String()
+}
+
+// typedUntil types a command, again and again where it waits for what runs in the background, until
+// it prints what is wanted.
+func (f *follower) typedUntil(cmd string, wanted *regexp.Regexp) string {
+	end := time.Now()
+	switch {
+	case f.waits && *update:
+		end = end.Add(5 * time.Second)
+	case f.waits:
+		end = end.Add(patience)
+	}
+	for {
+		printed := asTerminal(f.shell.do(&f.player, cmd))
+		if wanted.MatchString(printed) || !time.Now().Before(end) {
+			return printed
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 }
 
 // commands cuts a console into its commands, each with what it prints.
