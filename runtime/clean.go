@@ -25,12 +25,12 @@ func (x *clean) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	if x.secrets.Empty() { // true for most programs; reading a secret adds it
 		return x.next.Perform(ctx, r)
 	}
-	r, kept := x.request(r)
+	r, kept := x.cleanRequest(r)
 	if !kept {
 		return nil, nil
 	}
 	result, err := x.next.Perform(ctx, r)
-	return x.outcome(result, err)
+	return x.cleanOutcome(result, err)
 }
 
 // Start begins r; see effect.Starter.
@@ -42,14 +42,14 @@ func (x *clean) Start(ctx context.Context, r effect.Request, done func(effect.Re
 	case x.secrets.Empty():
 		return s.Start(ctx, r, done)
 	}
-	r, _ = x.request(r)
-	return s.Start(ctx, r, func(result effect.Result, err error) { done(x.outcome(result, err)) })
+	r, _ = x.cleanRequest(r)
+	return s.Start(ctx, r, func(result effect.Result, err error) { done(x.cleanOutcome(result, err)) })
 }
 
-// request returns r without secrets if it reports an error. kept is false if r must not be
+// cleanRequest returns r without secrets if it reports an error. kept is false if r must not be
 // performed: a cache in a file must not store a value that contains a secret, because the mark
 // would change the value.
-func (x *clean) request(r effect.Request) (clean effect.Request, kept bool) {
+func (x *clean) cleanRequest(r effect.Request) (clean effect.Request, kept bool) {
 	switch q := r.(type) {
 	case *effect.Emit:
 		if tellsOfError(q.Channel, q.Payload) {
@@ -85,8 +85,8 @@ func tellsOfError(channel string, payload json.RawMessage) bool {
 	return strings.Contains(string(payload), `"error":`)
 }
 
-// outcome removes the secrets from a result.
-func (x *clean) outcome(result effect.Result, err error) (effect.Result, error) {
+// cleanOutcome removes the secrets from a result.
+func (x *clean) cleanOutcome(result effect.Result, err error) (effect.Result, error) {
 	if err != nil {
 		return result, cleanError(x.secrets, err)
 	}

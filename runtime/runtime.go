@@ -205,7 +205,7 @@ func New(c Config) *Runtime {
 // areas returns the performers; a row of the table of effects selects one.
 func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Environment) [effect.Areas]effect.Performer {
 	return [effect.Areas]effect.Performer{
-		effect.Unheard: nothing, effect.Output: r.sink, effect.Logs: r.log, effect.Models: contain(r.llm), effect.Hosts: contain(&telling{r.hosts, &r.tools}), effect.Servers: contain(r.mcp),
+		effect.Unheard: nothing, effect.Output: r.sink, effect.Logs: r.log, effect.Models: contain(r.llm), effect.Hosts: contain(&toolLister{r.hosts, &r.tools}), effect.Servers: contain(r.mcp),
 		effect.Environment: environment, effect.Clocks: clock.New(c.Hand), effect.Timers: clock.NewSleeper(c.Hand), effect.Chance: r.chance,
 		effect.Files: r.files, effect.Stores: r.store, effect.Web: r.web, effect.Tests: mock.Outside,
 		effect.Applications: contain(&r.tools),

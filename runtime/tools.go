@@ -145,15 +145,15 @@ func (r *Runtime) approve(ctx context.Context, q *tool.Question) (json.RawMessag
 	return answer, by, nil
 }
 
-// telling performs requests to hosts, and adds the application's tools for hosts that list tools.
-type telling struct {
+// toolLister performs requests to hosts, and adds the application's tools for hosts that list tools.
+type toolLister struct {
 	*host.Hosts
 	tools *tool.Performer
 }
 
 // Perform performs a request to a host.
-func (t *telling) Perform(ctx context.Context, q effect.Request) (effect.Result, error) {
-	q, err := t.told(ctx, q)
+func (t *toolLister) Perform(ctx context.Context, q effect.Request) (effect.Result, error) {
+	q, err := t.withTools(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -161,16 +161,16 @@ func (t *telling) Perform(ctx context.Context, q effect.Request) (effect.Result,
 }
 
 // Start begins a request, in the order of the program.
-func (t *telling) Start(ctx context.Context, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
-	q, err := t.told(ctx, q)
+func (t *toolLister) Start(ctx context.Context, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	q, err := t.withTools(ctx, q)
 	if err != nil {
 		return nil, false // Perform reports the error
 	}
 	return t.Hosts.Start(ctx, q, done)
 }
 
-// told returns the request with the application's tools.
-func (t *telling) told(ctx context.Context, q effect.Request) (effect.Request, error) {
+// withTools returns the request with the application's tools.
+func (t *toolLister) withTools(ctx context.Context, q effect.Request) (effect.Request, error) {
 	open, ok := q.(*effect.ExchangeOpen)
 	if !ok || open.Application == nil {
 		return q, nil

@@ -38,7 +38,7 @@ func TestToolsAreTold(t *testing.T) {
 		{&effect.AppList{Only: &[]string{}}, "Calc_add "},
 	} {
 		open := &effect.ExchangeOpen{Host: "H", Tools: own, Application: c.list}
-		told, err := (&telling{nil, &tools}).told(t.Context(), open)
+		told, err := (&toolLister{nil, &tools}).withTools(t.Context(), open)
 		if err != nil {
 			t.Fatal(err)
 		}

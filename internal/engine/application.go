@@ -85,13 +85,13 @@ func (o *Options) await(ctx context.Context, r *effect.AwaitEmit, next effect.Pe
 		return next.Perform(ctx, r)
 	}
 	v, err := o.OnAwait(ctx, r.Channel, r.Payload)
-	return given(ctx, r.Channel, v, err)
+	return resultOfAnswer(ctx, r.Channel, v, err)
 }
 
 // askHost lets the application answer a host's request.
 func (o *Options) askHost(ctx context.Context, r *effect.AskHost) (effect.Result, error) {
 	v, err := o.Answers.OnAskHost(ctx, r.Asking, r.Message)
-	return given(ctx, hostmsg.Of(r.Type).Channel, v, err)
+	return resultOfAnswer(ctx, hostmsg.Of(r.Type).Channel, v, err)
 }
 
 // asksHosts reports whether requests of hosts that the program leaves unanswered have another
@@ -101,8 +101,8 @@ func (o *Options) asksHosts() bool {
 	return prompts || o.Answers.OnAskHost != nil
 }
 
-// given converts the application's answer to an awaited emit to the emit's result.
-func given(ctx context.Context, channel string, v json.RawMessage, err error) (effect.Result, error) {
+// resultOfAnswer converts the application's answer to an awaited emit to the emit's result.
+func resultOfAnswer(ctx context.Context, channel string, v json.RawMessage, err error) (effect.Result, error) {
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)

@@ -182,8 +182,8 @@ func (a *asking) stores() {
 		a.add(Ask{permit.Write, a.ir.Audit, "the audit log"})
 	}
 	if slices.ContainsFunc(a.ir.Natives, func(n string) bool { return n == "cache.read" || n == "cache.write" || n == "cache.sweep" }) {
-		a.whole(permit.Read, "caches in files")
-		a.whole(permit.Write, "caches in files")
+		a.addAll(permit.Read, "caches in files")
+		a.addAll(permit.Write, "caches in files")
 	}
 }
 
@@ -202,15 +202,15 @@ func (a *asking) effects() {
 		}
 		for _, kind := range permit.Needs(k) {
 			if why, ok := sources[kind]; ok {
-				a.whole(kind, why)
+				a.addAll(kind, why)
 			}
 		}
 	}
 }
 
-// whole adds everything that [permissions] grants of a kind; without that section, everything of
+// addAll adds everything that [permissions] grants of a kind; without that section, everything of
 // the kind.
-func (a *asking) whole(k permit.Kind, why string) {
+func (a *asking) addAll(k permit.Kind, why string) {
 	granted := a.ir.Permissions
 	if granted == nil || slices.Contains(granted.Open, permit.Kinds[k].Key) {
 		if k != permit.Run { // not granted in that case

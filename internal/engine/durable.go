@@ -210,8 +210,8 @@ func (d *durableRun) reopen(s *durable.Stored, config *durable.Config, options j
 	return nil
 }
 
-// know adds the run's secrets to the runtime.
-func (d *durableRun) know(world *runtime.Runtime) error {
+// addSecrets adds the run's secrets to the runtime.
+func (d *durableRun) addSecrets(world *runtime.Runtime) error {
 	if d == nil {
 		return nil
 	}
@@ -253,8 +253,8 @@ func (d *durableRun) closeLedger() error {
 	return l.Close()
 }
 
-// around sets the run's journal: when ctx ends, the run is suspended.
-func (d *durableRun) around(ctx context.Context, c *vm.Config) context.Context {
+// withJournal sets the run's journal: when ctx ends, the run is suspended.
+func (d *durableRun) withJournal(ctx context.Context, c *vm.Config) context.Context {
 	if d == nil {
 		return ctx
 	}
@@ -264,7 +264,7 @@ func (d *durableRun) around(ctx context.Context, c *vm.Config) context.Context {
 	context.AfterFunc(ctx, func() { d.run.Suspend(context.Cause(ctx)) })
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	d.cancel = cancel
-	go d.heedStop(own)
+	go d.watchStop(own)
 	return own
 }
 
@@ -274,8 +274,8 @@ var ErrStopped = errors.New("the run was stopped by concerto runs stop")
 // stopLook is the interval of checks whether the run must stop.
 const stopLook = 200 * time.Millisecond
 
-// heedStop stops the run when another process requests it.
-func (d *durableRun) heedStop(ctx context.Context) {
+// watchStop stops the run when another process requests it.
+func (d *durableRun) watchStop(ctx context.Context) {
 	tick := time.NewTicker(stopLook)
 	defer tick.Stop()
 	for {

@@ -42,7 +42,7 @@ func (p *Program) Interactive(ctx context.Context, o Options, use func(*Machine)
 		if err != nil {
 			return err
 		}
-		o.began(world)
+		o.reportBegin(world)
 		if err := m.InitTools(ctx); err != nil {
 			return err
 		}

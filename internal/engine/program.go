@@ -156,7 +156,7 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 	if recording != nil {
 		config.Listeners.Wire = recording.Add
 	}
-	follow := o.follow(&config)
+	follow := o.newFollowing(&config)
 	if o.own.running, err = p.makeDurable(o, &config); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 	}()
 	endTools, err := p.openTools(ctx, world, o)
 	if err == nil {
-		err = o.own.running.know(world)
+		err = o.own.running.addSecrets(world)
 	}
 	if err == nil {
 		err = do(world, follow)
@@ -314,18 +314,18 @@ func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following,
 			err = firstError(err, recorder.Write(o.Records.Profile))
 		}()
 	}
-	ctx = o.own.running.around(ctx, &config)
+	ctx = o.own.running.withJournal(ctx, &config)
 	start, err := o.own.running.machine(config)
 	if err != nil {
 		return o.own.running.fail(err)
 	}
 	ctx, cancel := budget.Rest(ctx, world.Hand(), narrower(p.ir.Limits.MaxRunSeconds, o.budget().RunSeconds), o.own.running.before())
 	defer cancel()
-	o.began(world)
+	o.reportBegin(world)
 	outcome, err := start(ctx)
 	err = o.own.running.end(err)
 	if err == nil {
-		o.ended(outcome.Value)
+		o.reportResult(outcome.Value)
 	}
 	var failed *vm.Uncaught
 	if errors.As(err, &failed) {
@@ -406,9 +406,9 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		c.Log = io.Discard
 	}
 	switch {
-	case o.hears():
+	case o.hasListener():
 		c.Layers = append(c.Layers, o.Service.layer)
-		o.told(&c)
+		o.connectService(&c)
 	case o.OnEmit != nil || o.OnAwait != nil || o.Answers.OnAskHost != nil:
 		c.Layers = append(c.Layers, o.application)
 	}

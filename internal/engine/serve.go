@@ -151,7 +151,7 @@ func (x *serving) offer(o vm.Offer) mcp.Offer {
 					return budget.Run(ctx, nil, x.seconds)
 				},
 				Done: func(v value.Slot, problem error) {
-					if err = told(x.clean(problem)); err == nil {
+					if err = clientError(x.clean(problem)); err == nil {
 						result = rendered(v, o)
 					}
 					close(done)
@@ -170,8 +170,8 @@ func (e tooLate) Error() string {
 
 func (e tooLate) Unwrap() error { return e.TimeError }
 
-// told returns the error for the client of a call.
-func told(err error) error {
+// clientError returns the error for the client of a call.
+func clientError(err error) error {
 	var failed *vm.Uncaught
 	var late *budget.TimeError
 	switch {

@@ -17,8 +17,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// answered reports whether requests on a channel may be answered.
-func (o *Options) answered(channel string) bool {
+// canBeAnswered reports whether requests on a channel may be answered.
+func (o *Options) canBeAnswered(channel string) bool {
 	return o.OnAwait != nil || o.Answers.Handler != "" || o.Answers.Prompter != nil ||
 		slices.ContainsFunc(o.Answers.Fixed, func(a emit.Fixed) bool { return a.Channel == channel })
 }
@@ -67,7 +67,7 @@ func (a *applicationOffers) now(ctx context.Context) ([]mcp.Offer, error) {
 	}
 	var offers []mcp.Offer
 	for _, t := range found.(*effect.AppOffer).Tools {
-		if t.Approve && !a.o.answered(tool.ApprovalChannel) {
+		if t.Approve && !a.o.canBeAnswered(tool.ApprovalChannel) {
 			a.withhold(fmt.Sprintf("tool %s is not offered: its calls must be approved of, and nobody would be asked: give --answer %s=VALUE or --emit-handler COMMAND", t.Name, tool.ApprovalChannel))
 			continue
 		}

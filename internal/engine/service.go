@@ -79,12 +79,12 @@ func (PrintEvent) runEvent() {}
 func (LogEvent) runEvent()   {}
 func (ToolEvent) runEvent()  {}
 
-// hears reports whether a service or relay receives the run's events.
-func (o *Options) hears() bool { return o.Service != nil && o.Service.Hear != nil }
+// hasListener reports whether a service or relay receives the run's events.
+func (o *Options) hasListener() bool { return o.Service != nil && o.Service.Hear != nil }
 
-// told connects the runtime's configuration with the service.
-func (o *Options) told(c *runtime.Config) {
-	if !o.hears() {
+// connectService connects the runtime's configuration with the service.
+func (o *Options) connectService(c *runtime.Config) {
+	if !o.hasListener() {
 		return
 	}
 	c.Listeners.Logged = func(level, message string) { o.Service.Hear(LogEvent{level, message}) }
@@ -96,7 +96,7 @@ func (o *Options) toolHooks() (h runtime.ToolHooks) {
 		return h
 	}
 	h.Sees, h.MaxCalls = o.Service.Sees, o.Service.Budget.ToolCalls
-	if o.hears() {
+	if o.hasListener() {
 		h.Heard = func(p tool.Phase) {
 			o.Service.Hear(ToolEvent{p.Ended, p.CallID, p.Tool, p.By, p.Route, string(p.Outcome), p.Duration})
 		}
@@ -104,8 +104,8 @@ func (o *Options) toolHooks() (h runtime.ToolHooks) {
 	return h
 }
 
-// began tells the service that the run begins.
-func (o *Options) began(world *runtime.Runtime) {
+// reportBegin tells the service that the run begins.
+func (o *Options) reportBegin(world *runtime.Runtime) {
 	if o.Service == nil || o.Service.Began == nil {
 		return
 	}
@@ -115,8 +115,8 @@ func (o *Options) began(world *runtime.Runtime) {
 	}})
 }
 
-// ended passes the result of main to the service.
-func (o *Options) ended(v value.Slot) {
+// reportResult passes the result of main to the service.
+func (o *Options) reportResult(v value.Slot) {
 	if o.Service != nil && o.Service.Ended != nil {
 		o.Service.Ended(value.AppendJSON(nil, v))
 	}
@@ -138,8 +138,8 @@ func (o *Options) budget() Budget {
 	return o.Service.Budget
 }
 
-// answered converts the service's answer to an effect's result.
-func (s *Service) answered(ctx context.Context, number int64, r *effect.AwaitEmit) (effect.Result, error) {
+// resultOf converts the service's answer to an effect's result.
+func (s *Service) resultOf(ctx context.Context, number int64, r *effect.AwaitEmit) (effect.Result, error) {
 	if s.Answer == nil {
 		return nil, noListener(r.Channel)
 	}
@@ -147,7 +147,7 @@ func (s *Service) answered(ctx context.Context, number int64, r *effect.AwaitEmi
 	if ctx.Err() == nil && errors.Is(err, tool.ErrNobody) {
 		return nil, noListener(r.Channel)
 	}
-	return given(ctx, r.Channel, v, err)
+	return resultOfAnswer(ctx, r.Channel, v, err)
 }
 
 // noListener returns the error of an awaited emit that has no listener.
@@ -178,7 +178,7 @@ func (x *serviced) Perform(ctx context.Context, r effect.Request) (effect.Result
 		x.s.Hear(PrintEvent{text})
 		return nil, nil
 	case *effect.AwaitEmit:
-		return x.s.answered(ctx, x.s.Hear(EmitEvent{r.Channel, r.Payload, true}), r)
+		return x.s.resultOf(ctx, x.s.Hear(EmitEvent{r.Channel, r.Payload, true}), r)
 	}
 	return x.Performer.Perform(ctx, r)
 }
@@ -189,7 +189,7 @@ func (x *serviced) Start(ctx context.Context, r effect.Request, done func(effect
 		number := x.s.Hear(EmitEvent{e.Channel, e.Payload, true})
 		ctx, stop := context.WithCancel(ctx)
 		go func() {
-			done(x.s.answered(ctx, number, e))
+			done(x.s.resultOf(ctx, number, e))
 			stop()
 		}()
 		return stop, true

@@ -158,7 +158,7 @@ func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []stri
 	}
 	outcome, err := machine.Run(ctx)
 	if err == nil {
-		o.ended(outcome.Value)
+		o.reportResult(outcome.Value)
 	}
 	if err = diverged(err); ctx.Err() != nil && errors.As(err, new(*tape.DivergedError)) {
 		err = context.Cause(ctx) // the tape does not contain the end of an interrupted run

@@ -313,7 +313,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	outcome, err := machine.Call(bounded, t.test.Function)
 	done()
 	cancel()
-	late := r.late(bounded, machine, err)
+	late := r.lateFailure(bounded, machine, err)
 	if closing := firstError(r.end(ctx, outside), endTools()); err == nil {
 		err = closing
 	}
@@ -385,8 +385,8 @@ func (r *testRun) bound(ctx context.Context) (context.Context, context.CancelFun
 	return ctx, func() {}
 }
 
-// late returns the failure of a test that exceeded its limit, or nil.
-func (r *testRun) late(ctx context.Context, machine *vm.VM, err error) *TestFailure {
+// lateFailure returns the failure of a test that exceeded its limit, or nil.
+func (r *testRun) lateFailure(ctx context.Context, machine *vm.VM, err error) *TestFailure {
 	if err == nil || !errors.Is(context.Cause(ctx), errLate) {
 		return nil
 	}

@@ -104,7 +104,7 @@ func (d *definer) tool(t *manifest.Tool, form *toolForm, dir string, perform eff
 	var err error
 	switch {
 	case form.Command != nil:
-		if !d.there(t, form.Command, dir) {
+		if !d.checkFile(t, form.Command, dir) {
 			return x, false
 		}
 		x, err = form.Command.Definition(form.Spec, dir)
@@ -124,8 +124,8 @@ func (d *definer) tool(t *manifest.Tool, form *toolForm, dir string, perform eff
 	return x, err == nil
 }
 
-// there reports whether the file of a command exists.
-func (d *definer) there(t *manifest.Tool, c *tool.Command, dir string) bool {
+// checkFile reports whether the file of a command exists.
+func (d *definer) checkFile(t *manifest.Tool, c *tool.Command, dir string) bool {
 	if len(c.Run) == 0 || !strings.ContainsRune(c.Run[0], '/') {
 		return true
 	}

@@ -43,8 +43,8 @@ type closer func() error
 
 func (f closer) Close() error { return f() }
 
-// hold keeps the session's VM running until it is released.
-func (m *module) hold(ctx context.Context, session string, c *tool.Context) error {
+// acquire keeps the session's VM running until it is released.
+func (m *module) acquire(ctx context.Context, session string, c *tool.Context) error {
 	r, err := m.run(ctx, session, c)
 	if err != nil {
 		return err
@@ -236,7 +236,7 @@ func (m *module) call(ctx context.Context, session, function string, input json.
 		<-r.ended // the next call uses another VM
 	}
 	if failed != nil {
-		return tool.Result{}, told(r.clean(failed))
+		return tool.Result{}, clientError(r.clean(failed))
 	}
 	return tool.Result{Success: true, Output: out}, nil
 }

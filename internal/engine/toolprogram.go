@@ -139,7 +139,7 @@ func (m *module) definition(spec tool.Spec, function string) tool.Definition {
 	}
 	d.Open = func(ctx context.Context, c *tool.Context) (tool.Handler, io.Closer, error) {
 		session := "session " + c.SessionID
-		if err := m.hold(ctx, session, c); err != nil {
+		if err := m.acquire(ctx, session, c); err != nil {
 			return nil, nil, err
 		}
 		handler := func(ctx context.Context, input json.RawMessage, c *tool.Context) (tool.Result, error) {

@@ -66,8 +66,8 @@ type Usage struct {
 	Priced              bool
 }
 
-// within returns the largest expectation for which the counted number is at most n.
-func (s share) within(n int64) int64 {
+// maxExpected returns the largest expectation for which the counted number is at most n.
+func (s share) maxExpected(n int64) int64 {
 	if s.counted <= s.expected || s.expected <= 0 {
 		return n
 	}
@@ -113,8 +113,8 @@ type observed struct{ in, out share }
 // share is the ratio of counted to expected tokens.
 type share struct{ counted, expected int64 }
 
-// of multiplies n by the ratio if that is greater than 1.
-func (s share) of(n int64) int64 {
+// scale multiplies n by the ratio if that is greater than 1.
+func (s share) scale(n int64) int64 {
 	if s.counted <= s.expected || s.expected <= 0 {
 		return n
 	}
@@ -157,20 +157,20 @@ func (b *Budget) reserve(c Call) (granted int64, settle func(in, out int64, answ
 	in, out := perToken(c.Input), perToken(c.Output)
 	expected := c // before scaling by what was counted recently
 	last := b.observed[c.key()]
-	c.In, c.Out = last.in.of(c.In), last.out.of(c.Out)
+	c.In, c.Out = last.in.scale(c.In), last.out.scale(c.Out)
 	switch {
 	case b.cost > 0 && !c.Priced:
 		return 0, nil, nil, fmt.Errorf("the price of model %s is not known, which [limits] max_cost_usd needs: add [connections.%s.prices.%s] with input and output",
-			c.Model, c.Connection, key(c.Model))
+			c.Model, c.Connection, tomlKey(c.Model))
 	case b.bounded() && c.Out == 0:
 		if room := b.room(c.In, in, out); room < math.MaxInt64 {
-			granted = min(OpenReply, last.out.within(room))
+			granted = min(OpenReply, last.out.maxExpected(room))
 			expected.Out = max(granted, 1)
-			c.Out = last.out.of(expected.Out)
+			c.Out = last.out.scale(expected.Out)
 		}
 	}
 	tokens, cost := c.In+c.Out, Money(c.In)*in+Money(c.Out)*out
-	if err := b.fits(tokens, cost); err != nil {
+	if err := b.checkLimits(tokens, cost); err != nil {
 		b.used.Refused++
 		return 0, nil, nil, err
 	}
@@ -182,7 +182,7 @@ func (b *Budget) reserve(c Call) (granted int64, settle func(in, out int64, answ
 	}
 	b.underway.add(1, tokens, cost)
 	return granted, func(used, given int64, answered bool) {
-		if crossed := b.settle(expected, 1, used, given, answered, func() {
+		if crossed := b.recordUsage(expected, 1, used, given, answered, func() {
 			b.underway.add(-1, -tokens, -cost)
 			if b.ended != nil {
 				close(b.ended)
@@ -194,9 +194,9 @@ func (b *Budget) reserve(c Call) (granted int64, settle func(in, out int64, answ
 	}, nil, nil
 }
 
-// settle counts the usage of calls. It returns the message about a limit that was exceeded for the
+// recordUsage counts the usage of calls. It returns the message about a limit that was exceeded for the
 // first time, or "".
-func (b *Budget) settle(c Call, calls, used, given int64, answered bool, release func()) (crossed string) {
+func (b *Budget) recordUsage(c Call, calls, used, given int64, answered bool, release func()) (crossed string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	release()
@@ -213,7 +213,7 @@ func (b *Budget) settle(c Call, calls, used, given int64, answered bool, release
 	if answered {
 		b.observed[c.key()] = observed{share{used, c.In}, share{given, c.Out}}
 	}
-	return b.crossed(c, used, given)
+	return b.crossedMessage(c, used, given)
 }
 
 // Charge counts calls that earlier processes of the run made, with the tokens that the provider
@@ -221,7 +221,7 @@ func (b *Budget) settle(c Call, calls, used, given int64, answered bool, release
 // reserved. A call with an unlimited reply counts as OpenReply.
 func (b *Budget) Charge(c Call, calls, in, out int64, answered bool) {
 	if answered {
-		if crossed := b.settle(c, calls, in, out, true, func() {}); crossed != "" && b.Crossed != nil {
+		if crossed := b.recordUsage(c, calls, in, out, true, func() {}); crossed != "" && b.Crossed != nil {
 			b.Crossed(crossed)
 		}
 		return
@@ -231,8 +231,8 @@ func (b *Budget) Charge(c Call, calls, in, out int64, answered bool) {
 	b.lost.add(calls, c.In+c.Out, Money(c.In)*perToken(c.Input)+Money(c.Out)*perToken(c.Output))
 }
 
-// crossed returns the message about a limit that a call exceeded for the first time, or "".
-func (b *Budget) crossed(c Call, used, given int64) string {
+// crossedMessage returns the message about a limit that a call exceeded for the first time, or "".
+func (b *Budget) crossedMessage(c Call, used, given int64) string {
 	why := func() string {
 		return fmt.Sprintf("model %s of connection '%s' counted %d tokens in and %d out, where %d and %d at most were expected; no call is made any more",
 			c.Model, c.Connection, used, given, c.In, c.Out)
@@ -251,8 +251,8 @@ func (b *Budget) crossed(c Call, used, given int64) string {
 // key identifies a call's model.
 func (c *Call) key() [2]string { return [2]string{c.Connection, c.Model} }
 
-// key quotes a name for a TOML table's header if necessary.
-func key(name string) string {
+// tomlKey quotes a name for a TOML table's header if necessary.
+func tomlKey(name string) string {
 	for _, c := range name {
 		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_') {
 			return strconv.Quote(name)
@@ -281,8 +281,8 @@ func (b *Budget) exceeds(tokens int64, cost Money) bool {
 		b.cost > 0 && (b.used.Cost+b.lost.cost+cost > b.cost || b.used.Cost >= b.cost)
 }
 
-// fits returns why a call would exceed a limit even if all running calls used nothing, or nil.
-func (b *Budget) fits(tokens int64, cost Money) error {
+// checkLimits returns why a call would exceed a limit even if all running calls used nothing, or nil.
+func (b *Budget) checkLimits(tokens int64, cost Money) error {
 	switch {
 	case b.tokens > 0 && b.used.TokensIn+b.used.TokensOut+b.lost.tokens+tokens > b.tokens:
 		return errors.New(b.refusal("max_tokens", fmt.Sprint(b.tokens), "tokens", fmt.Sprint(b.used.TokensIn+b.used.TokensOut), fmt.Sprint(b.lost.tokens), fmt.Sprint(tokens)))

@@ -13,15 +13,15 @@ import (
 // fallbacks in order. piece, if not nil, receives the reply's text as it arrives.
 func (c *Client) ask(ctx context.Context, req *Request, piece func(string)) (effect.Result, error) {
 	start, inner := c.cfg.Now(), ctx
-	defer c.hear(Event{What: EventEnd, Call: req.AgentCall})
+	defer c.emitEvent(Event{What: EventEnd, Call: req.AgentCall})
 	if req.Timeout > 0 {
 		var leave func()
-		inner, leave = c.deadlines.within(ctx, seconds(req.Timeout))
+		inner, leave = c.deadlines.withTimeout(ctx, seconds(req.Timeout))
 		defer leave()
 	}
 	l, err := c.line(req.Connection)
 	if err != nil {
-		c.hear(Event{What: EventFailure, Call: req.AgentCall, Connection: req.Connection, Model: req.AgentCall.Model, Err: err})
+		c.emitEvent(Event{What: EventFailure, Call: req.AgentCall, Connection: req.Connection, Model: req.AgentCall.Model, Err: err})
 		return nil, err
 	}
 	var before []string // errors of the connections asked before
@@ -37,9 +37,9 @@ func (c *Client) ask(ctx context.Context, req *Request, piece func(string)) (eff
 			return nil, after(err, before)
 		}
 		before = append(before, fmt.Sprintf("connection '%s': %s", l.Name, f.Message))
-		c.hear(Event{What: EventFallback, Call: req.AgentCall, Connection: next[0], Err: f})
+		c.emitEvent(Event{What: EventFallback, Call: req.AgentCall, Connection: next[0], Err: f})
 		if l, err = c.line(next[0]); err != nil {
-			c.hear(Event{What: EventFailure, Call: req.AgentCall, Connection: next[0], Err: err})
+			c.emitEvent(Event{What: EventFailure, Call: req.AgentCall, Connection: next[0], Err: err})
 			return nil, after(err, before)
 		}
 		req = &Request{AgentCall: req.AgentCall}
@@ -60,14 +60,14 @@ func after(err error, before []string) error {
 func (c *Client) askLine(ctx context.Context, l *line, req *Request, fallback bool, piece func(string)) (*effect.AgentReply, *Failure, error) {
 	var err error
 	if req.Model, err = l.model(req.AgentCall, fallback); err != nil {
-		c.hear(Event{What: EventFailure, Call: req.AgentCall, Connection: l.Name, Model: req.AgentCall.Model, Err: err})
+		c.emitEvent(Event{What: EventFailure, Call: req.AgentCall, Connection: l.Name, Model: req.AgentCall.Model, Err: err})
 		return nil, nil, err
 	}
 	bound := req.Timeout
 	if bound <= 0 {
 		bound = firstPositive(l.Timeout, DefaultTimeout)
 		var leave func()
-		ctx, leave = c.deadlines.within(ctx, seconds(bound))
+		ctx, leave = c.deadlines.withTimeout(ctx, seconds(bound))
 		defer leave()
 	}
 	reply, err := c.attempts(ctx, l, req, piece)

@@ -51,8 +51,8 @@ func (c *deadline) Err() error {
 	return err
 }
 
-// within is like context.WithTimeout.
-func (d *deadlines) within(ctx context.Context, bound time.Duration) (_ context.Context, leave func()) {
+// withTimeout is like context.WithTimeout.
+func (d *deadlines) withTimeout(ctx context.Context, bound time.Duration) (_ context.Context, leave func()) {
 	if d.hand != nil {
 		c := &deadline{}
 		c.Context, leave = d.hand.Within(ctx, bound, context.DeadlineExceeded)
@@ -85,7 +85,7 @@ func (d *deadlines) within(ctx context.Context, bound time.Duration) (_ context.
 func (d *deadlines) set(next time.Time) {
 	d.next = next
 	if d.timer == nil {
-		d.timer = time.AfterFunc(time.Until(next), d.look)
+		d.timer = time.AfterFunc(time.Until(next), d.cancelExpired)
 	} else {
 		d.timer.Reset(time.Until(next))
 	}
@@ -98,8 +98,8 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// look cancels the calls whose deadline has passed, and sets the timer again if there are others.
-func (d *deadlines) look() {
+// cancelExpired cancels the calls whose deadline has passed, and sets the timer again if there are others.
+func (d *deadlines) cancelExpired() {
 	d.mu.Lock()
 	var due []*deadline
 	now := time.Now()

@@ -23,7 +23,7 @@ func TestDeadlines(t *testing.T) {
 		type end struct{ after, want time.Duration }
 		ended := make(chan end)
 		for _, s := range []int{5, 3, 8, 3, 9} {
-			ctx, leave := d.within(t.Context(), time.Duration(s)*time.Second)
+			ctx, leave := d.withTimeout(t.Context(), time.Duration(s)*time.Second)
 			if due, ok := ctx.Deadline(); !ok || due.Sub(start) != time.Duration(s)*time.Second || ctx.Err() != nil {
 				t.Errorf("%d: due %v, %v", s, due, ctx.Err())
 			}
@@ -66,7 +66,7 @@ func TestIdle(t *testing.T) {
 		defer d.close()
 		call := func(wait, takes time.Duration) {
 			time.Sleep(wait)
-			_, leave := d.within(t.Context(), time.Hour)
+			_, leave := d.withTimeout(t.Context(), time.Hour)
 			time.Sleep(takes)
 			leave()
 		}
@@ -94,14 +94,14 @@ func TestDeadlinesOneTimer(t *testing.T) {
 		var d deadlines
 		first := time.Now().Add(time.Minute)
 		for range 59 {
-			_, leave := d.within(t.Context(), time.Minute)
+			_, leave := d.withTimeout(t.Context(), time.Minute)
 			time.Sleep(time.Second)
 			leave()
 			if !d.next.Equal(first) {
 				t.Fatalf("the timer is set for %v, want %v", d.next, first)
 			}
 		}
-		ctx, leave := d.within(t.Context(), time.Minute)
+		ctx, leave := d.withTimeout(t.Context(), time.Minute)
 		time.Sleep(time.Minute - 1)
 		if ctx.Err() != nil {
 			t.Errorf("it is ended too early")
@@ -123,7 +123,7 @@ func TestDeadlineOfParent(t *testing.T) {
 		defer stop()
 		var d deadlines
 		defer d.close()
-		ctx, leave := d.within(outer, time.Minute)
+		ctx, leave := d.withTimeout(outer, time.Minute)
 		defer leave()
 		if due, _ := ctx.Deadline(); time.Until(due) != time.Second {
 			t.Errorf("due %v", due)
@@ -140,7 +140,7 @@ func TestDeadlineStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := deadlines{hand: clock.NewHand()}
 		defer d.close()
-		ctx, leave := d.within(t.Context(), time.Minute)
+		ctx, leave := d.withTimeout(t.Context(), time.Minute)
 		defer leave()
 		if due, ok := ctx.Deadline(); ok {
 			t.Errorf("due %v", due)
@@ -182,7 +182,7 @@ func TestConnectionsAreLeft(t *testing.T) {
 	c.deadlines.mu.Lock()
 	c.deadlines.last = time.Now().Add(-keepIdle)
 	c.deadlines.mu.Unlock()
-	c.deadlines.look()
+	c.deadlines.cancelExpired()
 	if now := <-states; now != http.StateClosed {
 		t.Errorf("%v", now)
 	}

@@ -26,7 +26,7 @@ func TestInTurn(t *testing.T) {
 				start := time.Now()
 				now, most := make(chan int, 1), 0
 				now <- 0
-				dial := inTurn(func(context.Context, string, string) (net.Conn, error) {
+				dial := limitDials(func(context.Context, string, string) (net.Conn, error) {
 					n := <-now + 1
 					most = max(most, n)
 					now <- n

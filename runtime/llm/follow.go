@@ -38,8 +38,8 @@ const (
 	EventEnd                       // the call has ended
 )
 
-// hear reports an event.
-func (c *Client) hear(e Event) {
+// emitEvent reports an event.
+func (c *Client) emitEvent(e Event) {
 	if c.cfg.Heard != nil {
 		c.cfg.Heard(e)
 	}

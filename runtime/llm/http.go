@@ -36,7 +36,7 @@ func newHTTP(c *Connection) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	// The system's interval and count suffice, and need no system calls.
 	alive := net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: -1, Count: -1}
-	t.DialContext = inTurn((&net.Dialer{Timeout: connectBound(c), KeepAliveConfig: alive}).DialContext)
+	t.DialContext = limitDials((&net.Dialer{Timeout: connectBound(c), KeepAliveConfig: alive}).DialContext)
 	t.TLSHandshakeTimeout = connectBound(c)
 	// A timer for each connection, reset at each call, costs more than the rest of the call, so the
 	// client uses one for all (deadlines). The probes above detect connections that break
@@ -55,9 +55,9 @@ const (
 	dialWait    = 5 * time.Millisecond
 )
 
-// inTurn limits concurrent dials to dialsAtOnce, because each needs a large stack. A dial that has
+// limitDials limits concurrent dials to dialsAtOnce, because each needs a large stack. A dial that has
 // waited for dialWait starts immediately, so that slow ones do not delay it.
-func inTurn(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(ctx context.Context, network, addr string) (net.Conn, error) {
+func limitDials(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	turns := make(chan struct{}, dialsAtOnce)
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		select {
@@ -191,8 +191,8 @@ func (e *endpoint) environmentHeaders(head http.Header) error {
 	return nil
 }
 
-// merged returns a body with the connection's extra members.
-func (e *endpoint) merged(data []byte) ([]byte, error) {
+// mergeExtra returns a body with the connection's extra members.
+func (e *endpoint) mergeExtra(data []byte) ([]byte, error) {
 	if e.extra == nil {
 		return data, nil
 	}
@@ -251,9 +251,9 @@ func rootOf(base, segment string) (*url.URL, error) {
 	return u, nil
 }
 
-// at returns the URL of an escaped path, which may contain a query. The URL is shared and must not
+// resolve returns the URL of an escaped path, which may contain a query. The URL is shared and must not
 // be changed.
-func (e *endpoint) at(path string) (*url.URL, error) {
+func (e *endpoint) resolve(path string) (*url.URL, error) {
 	if last := e.lately.Load(); last != nil && last.path == path {
 		return last.url, nil
 	}
@@ -314,9 +314,9 @@ func (e *endpoint) variable(name string) (string, error) {
 	return v, nil
 }
 
-// broken returns the failure of a request without a complete response; got is the number of bytes
+// brokenFailure returns the failure of a request without a complete response; got is the number of bytes
 // that arrived.
-func (e *endpoint) broken(ctx context.Context, err error, got int64) error {
+func (e *endpoint) brokenFailure(ctx context.Context, err error, got int64) error {
 	if context.Cause(ctx) == errNoFirst {
 		return &Failure{Class: ClassTimeout, Sent: true, Message: fmt.Sprintf("the reply did not begin within %s seconds (raise first_token_timeout, or give the connection a fallback)",
 			strconv.FormatFloat(e.first.Seconds(), 'f', -1, 64))}

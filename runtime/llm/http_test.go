@@ -37,7 +37,7 @@ func TestJoin(t *testing.T) {
 		root, err := rootOf(base, "v1")
 		got := ""
 		if err == nil {
-			at, err := (&endpoint{root: root}).at("/p")
+			at, err := (&endpoint{root: root}).resolve("/p")
 			if err != nil {
 				t.Error(err)
 			}

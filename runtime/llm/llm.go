@@ -195,7 +195,7 @@ func New(cfg Config) *Client {
 	}
 	c := &Client{cfg: cfg, ready: map[string]*line{}, streams: streams{open: map[int64]*stream{}}, deadlines: deadlines{hand: cfg.Hand}}
 	if cfg.HTTP == nil {
-		c.deadlines.idle = c.hangUp
+		c.deadlines.idle = c.closeIdle
 	}
 	return c
 }
@@ -206,11 +206,11 @@ func (c *Client) Close() {
 	c.streams.close()
 	c.started.Wait()
 	c.deadlines.close()
-	c.hangUp()
+	c.closeIdle()
 }
 
-// hangUp closes idle connections.
-func (c *Client) hangUp() {
+// closeIdle closes idle connections.
+func (c *Client) closeIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.ready {

@@ -46,9 +46,9 @@ func newLimiter(limit RateLimit, now func() time.Time, sleep func(context.Contex
 	return l
 }
 
-// enter waits until a request may start; expected is its estimate in tokens. When the request has
+// awaitTurn waits until a request may start; expected is its estimate in tokens. When the request has
 // ended, done must be called with the tokens that it used.
-func (l *limiter) enter(ctx context.Context, expected int64) (done func(tokens int64), err error) {
+func (l *limiter) awaitTurn(ctx context.Context, expected int64) (done func(tokens int64), err error) {
 	if l.slots != nil {
 		select {
 		case l.slots <- struct{}{}:
@@ -71,7 +71,7 @@ func (l *limiter) enter(ctx context.Context, expected int64) (done func(tokens i
 		switch {
 		case s != nil:
 			return func(tokens int64) {
-				l.settle(s, tokens)
+				l.recordUsage(s, tokens)
 				leave()
 			}, nil
 		case err != nil && ctx.Err() != nil:
@@ -81,8 +81,8 @@ func (l *limiter) enter(ctx context.Context, expected int64) (done func(tokens i
 	}
 }
 
-// settle records what a request used, and wakes the waiting requests.
-func (l *limiter) settle(s *spending, tokens int64) {
+// recordUsage records what a request used, and wakes the waiting requests.
+func (l *limiter) recordUsage(s *spending, tokens int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.at, s.tokens, s.open = l.now(), tokens, false

@@ -14,7 +14,7 @@ func TestRequestsPerMinute(t *testing.T) {
 		l := newLimiter(RateLimit{RequestsPerMinute: 2}, time.Now, asleep)
 		start := time.Now()
 		for i, want := range []time.Duration{0, 0, time.Minute, time.Minute, 2 * time.Minute} {
-			done, err := l.enter(t.Context(), 0)
+			done, err := l.awaitTurn(t.Context(), 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -31,7 +31,7 @@ func TestTokensPerMinute(t *testing.T) {
 		l := newLimiter(RateLimit{TokensPerMinute: 100}, time.Now, asleep)
 		start := time.Now()
 		for i, want := range []time.Duration{0, 0, time.Minute} {
-			done, err := l.enter(t.Context(), 0)
+			done, err := l.awaitTurn(t.Context(), 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,17 +46,17 @@ func TestTokensPerMinute(t *testing.T) {
 func TestMaxConcurrent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(RateLimit{MaxConcurrent: 1}, time.Now, asleep)
-		done, err := l.enter(t.Context(), 0)
+		done, err := l.awaitTurn(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := l.enter(ctx, 0); err != context.DeadlineExceeded {
+		if _, err := l.awaitTurn(ctx, 0); err != context.DeadlineExceeded {
 			t.Errorf("a second request got %v", err)
 		}
 		done(0)
-		if done, err = l.enter(t.Context(), 0); err != nil {
+		if done, err = l.awaitTurn(t.Context(), 0); err != nil {
 			t.Error(err)
 		}
 		done(0)
@@ -67,11 +67,11 @@ func TestMaxConcurrent(t *testing.T) {
 func TestCancelledWaitLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(RateLimit{MaxConcurrent: 1, RequestsPerMinute: 1}, time.Now, asleep)
-		done, _ := l.enter(t.Context(), 0)
+		done, _ := l.awaitTurn(t.Context(), 0)
 		done(0)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := l.enter(ctx, 0); err != context.DeadlineExceeded {
+		if _, err := l.awaitTurn(ctx, 0); err != context.DeadlineExceeded {
 			t.Error(err)
 		}
 		if n := len(l.slots); n != 0 {
@@ -86,13 +86,13 @@ func TestTokensUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(RateLimit{TokensPerMinute: 100}, time.Now, asleep)
 		start := time.Now()
-		first, err := l.enter(t.Context(), 70)
+		first, err := l.awaitTurn(t.Context(), 70)
 		if err != nil {
 			t.Fatal(err)
 		}
 		entered := make(chan time.Duration)
 		go func() {
-			done, err := l.enter(t.Context(), 60)
+			done, err := l.awaitTurn(t.Context(), 60)
 			if err != nil {
 				t.Error(err)
 			}
@@ -105,7 +105,7 @@ func TestTokensUnderWay(t *testing.T) {
 			t.Errorf("entered after %s", got)
 		}
 		synctest.Wait()
-		done, err := l.enter(t.Context(), 90) // 80 have been used
+		done, err := l.awaitTurn(t.Context(), 90) // 80 have been used
 		if got := time.Since(start); err != nil || got != 70*time.Second {
 			t.Errorf("entered after %s, %v", got, err)
 		}
@@ -117,13 +117,13 @@ func TestTokensUnderWay(t *testing.T) {
 func TestTokensBeyondTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(RateLimit{TokensPerMinute: 100}, time.Now, asleep)
-		done, err := l.enter(t.Context(), 500)
+		done, err := l.awaitTurn(t.Context(), 500)
 		if err != nil {
 			t.Fatal(err)
 		}
 		done(300)
 		start := time.Now()
-		if done, err = l.enter(t.Context(), 1); err != nil || time.Since(start) != time.Minute {
+		if done, err = l.awaitTurn(t.Context(), 1); err != nil || time.Since(start) != time.Minute {
 			t.Error(err, time.Since(start))
 		}
 		done(0)

@@ -31,15 +31,15 @@ type exchange struct {
 
 // Ask sends the request and reads the whole response.
 func (p *remote) Ask(ctx context.Context, req *Request) (*effect.AgentReply, error) {
-	w := want(req, p.Capabilities())
+	w := newWanted(req, p.Capabilities())
 	x, err := p.open(ctx, req, w, false)
 	if err != nil {
 		return nil, err
 	}
 	defer x.resp.Body.Close()
-	reply, err := x.whole(w)
+	reply, err := x.readWhole(w)
 	if err != nil {
-		return nil, x.failed(err)
+		return nil, x.addContext(err)
 	}
 	return reply, nil
 }
@@ -63,12 +63,12 @@ func (p *remote) send(ctx context.Context, req *Request, w *wanted, stream bool)
 	}
 	x := &exchange{remote: p, ctx: ctx}
 	if x.resp, err = p.world.http.RoundTrip(hr); err != nil {
-		return nil, x.redact(p.broken(ctx, err, 0))
+		return nil, x.redact(p.brokenFailure(ctx, err, 0))
 	}
 	x.in = &bounded{r: x.resp.Body}
 	if x.resp.StatusCode != http.StatusOK {
 		defer x.resp.Body.Close()
-		return nil, x.refused()
+		return nil, x.statusError()
 	}
 	return x, nil
 }
@@ -87,10 +87,10 @@ func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bo
 	if err != nil {
 		return nil, &Failure{Class: ClassBadRequest, Message: "the request has no JSON: " + err.Error()}
 	}
-	if data, err = p.merged(data); err != nil {
+	if data, err = p.mergeExtra(data); err != nil {
 		return nil, &Failure{Class: ClassBadRequest, Message: "the request cannot take the connection's extra members: " + err.Error()}
 	}
-	at, err := p.at(p.path(req, stream))
+	at, err := p.resolve(p.path(req, stream))
 	if err != nil {
 		return nil, &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("the model's name %q cannot stand in an address: %v", req.Model, err)}
 	}
@@ -128,26 +128,26 @@ func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bo
 	return hr.WithContext(ctx), nil
 }
 
-// whole reads a response that is not streamed.
-func (x *exchange) whole(w *wanted) (*effect.AgentReply, error) {
-	answer, err := x.all()
+// readWhole reads a response that is not streamed.
+func (x *exchange) readWhole(w *wanted) (*effect.AgentReply, error) {
+	answer, err := x.readBody()
 	if err != nil {
-		return nil, x.broken(x.ctx, err, x.in.n)
+		return nil, x.brokenFailure(x.ctx, err, x.in.n)
 	}
 	answer = x.world.secrets.JSON(answer)
 	reply, err := x.read(answer, w)
 	var f *Failure
 	switch {
 	case err == nil:
-		return x.cleaned(reply), nil
+		return x.cleanReply(reply), nil
 	case errors.As(err, &f):
 		return nil, err
 	}
 	return nil, x.notJSON(answer, err)
 }
 
-// all reads the response's body, in one read if its length is known.
-func (x *exchange) all() ([]byte, error) {
+// readBody reads the response's body, in one read if its length is known.
+func (x *exchange) readBody() ([]byte, error) {
 	if n := x.resp.ContentLength; n > 0 && n <= maxAnswer {
 		answer := make([]byte, n)
 		got, err := io.ReadFull(x.in, answer)
@@ -156,9 +156,9 @@ func (x *exchange) all() ([]byte, error) {
 	return io.ReadAll(x.in)
 }
 
-// cleaned sets the reply's request id from the response's headers, and removes secrets that were
+// cleanReply sets the reply's request id from the response's headers, and removes secrets that were
 // escaped in the body's JSON and appear only after decoding.
-func (x *exchange) cleaned(reply *effect.AgentReply) *effect.AgentReply {
+func (x *exchange) cleanReply(reply *effect.AgentReply) *effect.AgentReply {
 	if id := x.requestID(); id != "" {
 		reply.RequestID = id
 	}
@@ -184,11 +184,11 @@ func (x *exchange) requestID() string {
 	return x.resp.Header.Get("Request-Id")
 }
 
-// refused returns the failure of a response with an error status.
-func (x *exchange) refused() error {
+// statusError returns the failure of a response with an error status.
+func (x *exchange) statusError() error {
 	answer, err := io.ReadAll(x.in)
 	if err != nil && len(answer) == 0 {
-		return x.failed(x.broken(x.ctx, err, x.in.n))
+		return x.addContext(x.brokenFailure(x.ctx, err, x.in.n))
 	}
 	answer = x.world.secrets.JSON(answer)
 	r := x.refusal(answer)
@@ -203,11 +203,11 @@ func (x *exchange) refused() error {
 	}
 	f := statusFailure(x.resp.StatusCode, r, x.keyEnv)
 	f.Body = string(answer)
-	return x.failed(f)
+	return x.addContext(f)
 }
 
-// failed adds to a failure what only the exchange knows.
-func (x *exchange) failed(err error) error {
+// addContext adds to a failure what only the exchange knows.
+func (x *exchange) addContext(err error) error {
 	f, ok := err.(*Failure)
 	if !ok {
 		return err
@@ -274,7 +274,7 @@ func (p *remote) Stream(ctx context.Context, req *Request, piece func(string)) (
 		defer t.Stop()
 		begun = func() { t.Stop() }
 	}
-	w := want(req, p.Capabilities())
+	w := newWanted(req, p.Capabilities())
 	x, err := p.open(ctx, req, w, true)
 	if err != nil {
 		return nil, err
@@ -282,22 +282,22 @@ func (p *remote) Stream(ctx context.Context, req *Request, piece func(string)) (
 	defer x.resp.Body.Close()
 	if kind := x.resp.Header.Get("Content-Type"); p.framing != framedNDJSON && (strings.HasPrefix(kind, "application/json") || strings.HasPrefix(kind, "text/html")) {
 		// A server that does not stream sends a complete response.
-		reply, err := x.whole(w)
+		reply, err := x.readWhole(w)
 		if err != nil {
-			return nil, x.failed(err)
+			return nil, x.addContext(err)
 		}
 		piece(reply.Text)
 		return reply, nil
 	}
-	reply, err := x.pieces(w, begun, piece)
+	reply, err := x.readStream(w, begun, piece)
 	if err != nil {
-		return nil, x.failed(err)
+		return nil, x.addContext(err)
 	}
 	return reply, nil
 }
 
-// pieces reads a streamed response to its end.
-func (x *exchange) pieces(w *wanted, begun func(), piece func(string)) (*effect.AgentReply, error) {
+// readStream reads a streamed response to its end.
+func (x *exchange) readStream(w *wanted, begun func(), piece func(string)) (*effect.AgentReply, error) {
 	in, out, clean := newFrames(x.in, x.framing), x.assemble(w), x.world.secrets.Stream()
 	partial := false
 	give := func(text string) {
@@ -318,7 +318,7 @@ func (x *exchange) pieces(w *wanted, begun func(), piece func(string)) (*effect.
 		if err != nil {
 			if reply, ok := out.reply(); ok && err == io.EOF {
 				give(clean.Rest())
-				return x.cleaned(reply), nil
+				return x.cleanReply(reply), nil
 			}
 			if err == io.EOF && x.in.n == 0 {
 				return fail(x.notJSON(nil, err))
@@ -326,7 +326,7 @@ func (x *exchange) pieces(w *wanted, begun func(), piece func(string)) (*effect.
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
-			return fail(x.broken(x.ctx, err, x.in.n).(*Failure))
+			return fail(x.brokenFailure(x.ctx, err, x.in.n).(*Failure))
 		}
 		text, err := out.event(data)
 		var f *Failure

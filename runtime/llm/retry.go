@@ -42,7 +42,7 @@ func (c *Client) attempts(ctx context.Context, l *line, req *Request, piece func
 		}
 		wait := spread(max(delay(policy, n), f.RetryAfter), f.RetryAfter, c.cfg.Jitter())
 		follow.What, follow.Attempt, follow.Err, follow.Wait = EventRetry, n+1, err, wait
-		c.hear(follow)
+		c.emitEvent(follow)
 		if serr := c.cfg.Sleep(ctx, wait); serr != nil {
 			return nil, err
 		}
@@ -55,7 +55,7 @@ func (c *Client) attempt(ctx context.Context, l *line, req *Request, piece func(
 		return c.try(ctx, l, req, piece)
 	}
 	follow.What = EventRequest
-	c.hear(follow)
+	c.emitEvent(follow)
 	since := c.cfg.Now()
 	reply, err := c.try(ctx, l, req, piece)
 	follow.Took = c.cfg.Now().Sub(since)
@@ -64,7 +64,7 @@ func (c *Client) attempt(ctx context.Context, l *line, req *Request, piece func(
 	} else {
 		follow.What, follow.Reply, follow.Price = EventReply, reply, l.Price(req.Model)
 	}
-	c.hear(follow)
+	c.emitEvent(follow)
 	return reply, err
 }
 
@@ -77,7 +77,7 @@ func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(stri
 	leave := func(int64) {}
 	if l.limiter != nil {
 		var err error
-		if leave, err = l.limiter.enter(ctx, in+out); err != nil {
+		if leave, err = l.limiter.awaitTurn(ctx, in+out); err != nil {
 			return nil, err
 		}
 	}
@@ -101,7 +101,7 @@ func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(stri
 			req = &limited
 		}
 	}
-	reply, err := l.put(ctx, req, piece)
+	reply, err := l.sendRequest(ctx, req, piece)
 	if reply == nil {
 		settle(0, 0, false)
 		return nil, err
@@ -111,9 +111,9 @@ func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(stri
 	return reply, err
 }
 
-// put sends a request to the provider. With a FirstTokenTimeout it streams the reply even if no
+// sendRequest sends a request to the provider. With a FirstTokenTimeout it streams the reply even if no
 // piece is needed, to notice when the reply begins.
-func (l *line) put(ctx context.Context, req *Request, piece func(string)) (*effect.AgentReply, error) {
+func (l *line) sendRequest(ctx context.Context, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	switch {
 	case piece != nil:
 		return l.provider.Stream(ctx, req, piece)

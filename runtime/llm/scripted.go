@@ -145,12 +145,12 @@ type chosen struct {
 }
 
 func (p *scripted) choose(req *Request) *chosen {
-	r, err := p.take(req)
+	r, err := p.takeReply(req)
 	return &chosen{r, err}
 }
 
-// take finds the reply to a request and marks it as used.
-func (p *scripted) take(req *Request) (*scriptedReply, error) {
+// takeReply finds the reply to a request and marks it as used.
+func (p *scripted) takeReply(req *Request) (*scriptedReply, error) {
 	if p.replies == nil {
 		return echo(req), nil
 	}

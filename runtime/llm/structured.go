@@ -20,8 +20,8 @@ type wanted struct {
 
 var notName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_-]+`) })
 
-// want prepares a request's schema, or returns nil if it has none.
-func want(req *Request, c Capabilities) *wanted {
+// newWanted prepares a request's schema, or returns nil if it has none.
+func newWanted(req *Request, c Capabilities) *wanted {
 	if len(req.Schema) == 0 {
 		return nil
 	}

@@ -10,15 +10,15 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// tapped is a transport that handles progress notifications when they are read. The SDK delivers
+// progressTransport is a transport that handles progress notifications when they are read. The SDK delivers
 // them on another goroutine than results, so a call's last notifications could arrive after its
 // end.
-type tapped struct {
+type progressTransport struct {
 	sdk.Transport
 	server *server
 }
 
-func (t tapped) Connect(ctx context.Context) (sdk.Connection, error) {
+func (t progressTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	c, err := t.Transport.Connect(ctx)
 	return tap{c, t.server}, err
 }
@@ -33,16 +33,16 @@ func (t tap) Read(ctx context.Context) (jsonrpc.Message, error) {
 	if r, ok := m.(*jsonrpc.Request); ok && r.Method == "notifications/progress" {
 		p := &sdk.ProgressNotificationParams{}
 		if json.Unmarshal(r.Params, p) == nil {
-			t.server.progressed(p)
+			t.server.deliverProgress(p)
 		}
 	}
 	return m, err
 }
 
-// elicited asks the program a server's question. The time of the call that the question belongs to
+// elicit asks the program a server's question. The time of the call that the question belongs to
 // is paused. A server of an older protocol does not name the call; then the question goes to the
 // oldest call, and the time of all calls is paused.
-func (s *server) elicited(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+func (s *server) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	c, ok := ctx.Value(callKey{}).(*call)
 	held := []*call{c}
 	if !ok {
@@ -57,10 +57,10 @@ func (s *server) elicited(ctx context.Context, r *sdk.ElicitRequest) (*sdk.Elici
 		return &sdk.ElicitResult{Action: "decline"}, nil
 	}
 	for _, x := range held {
-		x.clock.hold()
+		x.clock.pause()
 		defer x.clock.release()
 	}
-	answer := c.ask("elicitation", map[string]any{"server": s.config.Name, "tool": c.request.Function(), "message": r.Params.Message, "schema": r.Params.RequestedSchema})
+	answer := c.askProgram("elicitation", map[string]any{"server": s.config.Name, "tool": c.request.Function(), "message": r.Params.Message, "schema": r.Params.RequestedSchema})
 	select {
 	case a := <-answer:
 		return elicitation(a, r.Params.RequestedSchema), nil

@@ -28,7 +28,7 @@ func Inspect(ctx context.Context, c Config, o Options) ([]Function, error) {
 	s := &server{config: c, options: o}
 	limited, cancel := o.Hand.Within(ctx, c.timeout(), errTimeout)
 	defer cancel()
-	l, err := s.reach(limited, nil)
+	l, err := s.ensureLink(limited, nil)
 	if err != nil {
 		return nil, err
 	}

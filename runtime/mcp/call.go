@@ -59,7 +59,7 @@ func (c *call) run(ctx context.Context) {
 		e, err = made("", []any{})
 	}
 	if err != nil {
-		c.fail(ctx, err)
+		c.endWithError(ctx, err)
 		return
 	}
 	c.add(e, nil)
@@ -68,27 +68,27 @@ func (c *call) run(ctx context.Context) {
 // attempt makes the call over the current connection, or over a new one. again means that the
 // connection had ended before the server received the call.
 func (c *call) attempt(ctx context.Context) (e *effect.MCPEvent, err error, again bool) {
-	l, err := c.server.reach(ctx, c.request.Declared)
+	l, err := c.server.ensureLink(ctx, c.request.Declared)
 	if err != nil {
 		return nil, err, false
 	}
 	done, freed := make(chan struct{}), make(chan bool, 1)
-	go func() { freed <- l.free(ctx, done) }()
+	go func() { freed <- l.killIfBlocked(ctx, done) }()
 	e, err = c.perform(ctx, l)
 	close(done)
 	if <-freed {
-		c.server.drop(l) // the next call must use another one
+		c.server.dropLink(l) // the next call must use another one
 	}
 	if err != nil {
-		err, again = c.server.lost(ctx, c, l, err)
+		err, again = c.server.connectionError(ctx, c, l, err)
 	}
 	return e, err, again
 }
 
 func (c *call) token() string { return fmt.Sprintf("call-%d", c.id) }
 
-// fail ends the call with an error.
-func (c *call) fail(ctx context.Context, err error) {
+// endWithError ends the call with an error.
+func (c *call) endWithError(ctx context.Context, err error) {
 	var e *effect.Error
 	var status *refused
 	var failed *url.Error
@@ -133,7 +133,7 @@ func (c *call) wake() {
 	}
 }
 
-func (c *call) take() (*effect.MCPEvent, error) {
+func (c *call) takeEvent() (*effect.MCPEvent, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.events) > 0 {
@@ -146,7 +146,7 @@ func (c *call) take() (*effect.MCPEvent, error) {
 
 func (c *call) next(ctx context.Context) (*effect.MCPEvent, error) {
 	for {
-		if e, err := c.take(); e != nil || err != nil {
+		if e, err := c.takeEvent(); e != nil || err != nil {
 			return e, err
 		}
 		select {
@@ -167,8 +167,8 @@ func (c *call) answer(a json.RawMessage) {
 	}
 }
 
-// ask adds an event that the program must answer.
-func (c *call) ask(kind string, data map[string]any) <-chan json.RawMessage {
+// askProgram adds an event that the program must answer.
+func (c *call) askProgram(kind string, data map[string]any) <-chan json.RawMessage {
 	answer := make(chan json.RawMessage, 1)
 	c.mu.Lock()
 	c.asked = append(c.asked, answer)
@@ -183,8 +183,8 @@ func newEvent(kind string, data map[string]any) *effect.MCPEvent {
 	return &effect.MCPEvent{Kind: kind, Data: b}
 }
 
-// progressed passes a notification to its call.
-func (s *server) progressed(p *sdk.ProgressNotificationParams) {
+// deliverProgress passes a notification to its call.
+func (s *server) deliverProgress(p *sdk.ProgressNotificationParams) {
 	token, _ := p.ProgressToken.(string)
 	s.active.Lock()
 	c := s.progress[token]

@@ -44,7 +44,7 @@ func (s *server) check(ctx context.Context, l *link, declared []effect.MCPTool) 
 			l.names[w] = tool.Name
 		}
 		has[tool.Name] = tool
-		l.hint(tool)
+		l.recordHints(tool)
 		names = append(names, tool.Name)
 	}
 	sort.Strings(names)

@@ -23,8 +23,8 @@ func newClock(hand *clock.Hand, d time.Duration, expire func()) *callClock {
 	return &callClock{hand: hand, timer: hand.AfterFunc(d, expire), left: d, since: hand.Now()}
 }
 
-// hold pauses the clock until release was called as often.
-func (c *callClock) hold() {
+// pause pauses the clock until release was called as often.
+func (c *callClock) pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.held++; c.held == 1 && c.timer.Stop() {

@@ -77,14 +77,14 @@ func (x exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		resp.Body = &overheard{ReadCloser: resp.Body, server: x.server}
+		resp.Body = &progressStream{ReadCloser: resp.Body, server: x.server}
 	}
 	return resp, nil
 }
 
-// overheard is a stream of events that handles progress notifications when they are read; see
+// progressStream is a stream of events that handles progress notifications when they are read; see
 // tapped.
-type overheard struct {
+type progressStream struct {
 	io.ReadCloser
 	server *server
 	line   []byte // the beginning of a line
@@ -94,7 +94,7 @@ type overheard struct {
 // maxNotification limits the line of a progress notification.
 const maxNotification = 64 << 10
 
-func (o *overheard) Read(b []byte) (int, error) {
+func (o *progressStream) Read(b []byte) (int, error) {
 	n, err := o.ReadCloser.Read(b)
 	for rest := b[:n]; len(rest) > 0; {
 		part, after, whole := bytes.Cut(rest, []byte("\n"))
@@ -103,7 +103,7 @@ func (o *overheard) Read(b []byte) (int, error) {
 		}
 		if whole {
 			if data, ok := bytes.CutPrefix(o.line, []byte("data:")); ok && !o.skip {
-				o.server.overhear(data)
+				o.server.handleProgress(data)
 			}
 			o.line, o.skip = o.line[:0], false
 		}
@@ -112,8 +112,8 @@ func (o *overheard) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// overhear handles progress in a message of a server.
-func (s *server) overhear(data []byte) {
+// handleProgress handles progress in a message of a server.
+func (s *server) handleProgress(data []byte) {
 	if !bytes.Contains(data, []byte("notifications/progress")) {
 		return
 	}
@@ -122,6 +122,6 @@ func (s *server) overhear(data []byte) {
 		Params sdk.ProgressNotificationParams
 	}
 	if json.Unmarshal(data, &m) == nil && m.Method == "notifications/progress" {
-		s.progressed(&m.Params)
+		s.deliverProgress(&m.Params)
 	}
 }

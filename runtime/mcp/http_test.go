@@ -24,7 +24,7 @@ func TestOverheard(t *testing.T) {
 			c, _ := newCall(t.Context(), 7, s, &effect.MCPOpen{Tool: "t"})
 			defer c.clock.stop()
 			s.begin(c)
-			got, err := io.ReadAll(&overheard{ReadCloser: io.NopCloser(r), server: s})
+			got, err := io.ReadAll(&progressStream{ReadCloser: io.NopCloser(r), server: s})
 			if err != nil || string(got) != text {
 				t.Errorf("it reads otherwise: %v", err)
 			}

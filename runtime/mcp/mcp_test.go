@@ -168,7 +168,7 @@ func TestCallStands(t *testing.T) {
 func TestAnswersInOrder(t *testing.T) {
 	c, _ := newCall(t.Context(), 1, &server{}, &effect.MCPOpen{})
 	defer c.clock.stop()
-	first, second := c.ask("elicitation", nil), c.ask("elicitation", nil)
+	first, second := c.askProgram("elicitation", nil), c.askProgram("elicitation", nil)
 	for _, a := range []string{"1", "2", "3"} { // nobody waits for the third
 		c.answer(json.RawMessage(a))
 	}

@@ -106,7 +106,7 @@ func (c *call) offered(has *sdk.ServerCapabilities) error {
 }
 
 func (c *call) callTool(ctx context.Context, l *link) (*effect.MCPEvent, error) {
-	params := &sdk.CallToolParams{Name: l.own(c.request.Tool), Arguments: c.request.Args}
+	params := &sdk.CallToolParams{Name: l.ownName(c.request.Tool), Arguments: c.request.Args}
 	params.SetProgressToken(c.token())
 	if c.key != "" {
 		params.Meta["idempotency_key"] = c.key

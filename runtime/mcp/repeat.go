@@ -22,15 +22,15 @@ func (s *Servers) Repeatable(ctx context.Context, r *effect.MCPOpen, connect boo
 			return false // it is being connected
 		}
 		defer server.mu.Unlock()
-		return server.link != nil && server.link.repeatable[server.link.own(r.Tool)]
+		return server.link != nil && server.link.repeatable[server.link.ownName(r.Tool)]
 	}
 	ctx, cancel := server.options.Hand.Within(ctx, server.config.timeout(), errTimeout)
 	defer cancel()
-	l, err := server.reach(ctx, r.Declared)
+	l, err := server.ensureLink(ctx, r.Declared)
 	if err != nil {
 		return false // the call returns the reason
 	}
-	return l.repeatable[l.own(r.Tool)]
+	return l.repeatable[l.ownName(r.Tool)]
 }
 
 // Within returns the time limit of a server's calls.
@@ -41,8 +41,8 @@ func (s *Servers) Within(name string) time.Duration {
 	return 0
 }
 
-// hint records the hints of a tool.
-func (l *link) hint(tool *sdk.Tool) {
+// recordHints records the hints of a tool.
+func (l *link) recordHints(tool *sdk.Tool) {
 	if a := tool.Annotations; a != nil && (a.ReadOnlyHint || a.IdempotentHint) {
 		l.repeatable[tool.Name] = true
 	}

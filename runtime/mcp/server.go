@@ -48,21 +48,21 @@ type server struct {
 type link struct {
 	session *sdk.ClientSession
 	process *procgroup.Process // nil over HTTP
-	first   *heard             // the beginning of its standard output
+	first   *capturedOutput    // the beginning of its standard output
 	names   map[string]string  // the tools' own names by declared names
 	// repeatable contains the tools that may be called twice, by their own names.
 	repeatable map[string]bool
 }
 
-// heard is a standard output whose beginning is stored.
-type heard struct {
+// capturedOutput is a standard output whose beginning is stored.
+type capturedOutput struct {
 	io.Reader
 
 	mu   sync.Mutex
 	text []byte
 }
 
-func (h *heard) Read(b []byte) (int, error) {
+func (h *capturedOutput) Read(b []byte) (int, error) {
 	n, err := h.Reader.Read(b)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,7 +73,7 @@ func (h *heard) Read(b []byte) (int, error) {
 const maxHeard = 200
 
 // noise returns the first line if it is not a message, otherwise "".
-func (h *heard) noise() string {
+func (h *capturedOutput) noise() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	text := strings.TrimSpace(string(h.text))
@@ -84,16 +84,16 @@ func (h *heard) noise() string {
 	return strings.ToValidUTF8(strings.TrimSpace(line), "?")
 }
 
-// own returns the server's name for a tool.
-func (l *link) own(name string) string {
+// ownName returns the server's name for a tool.
+func (l *link) ownName(name string) string {
 	if n := l.names[name]; n != "" {
 		return n
 	}
 	return name
 }
 
-// reach returns the connection, and connects and checks the declarations if there is none.
-func (s *server) reach(ctx context.Context, declared []effect.MCPTool) (*link, error) {
+// ensureLink returns the connection, and connects and checks the declarations if there is none.
+func (s *server) ensureLink(ctx context.Context, declared []effect.MCPTool) (*link, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.link != nil {
@@ -109,13 +109,13 @@ func (s *server) reach(ctx context.Context, declared []effect.MCPTool) (*link, e
 	s.link = l
 	go func() {
 		_ = l.session.Wait() // the next call reports why it ended
-		s.drop(l)
+		s.dropLink(l)
 	}()
 	return l, nil
 }
 
-// drop removes a connection.
-func (s *server) drop(l *link) {
+// dropLink removes a connection.
+func (s *server) dropLink(l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.link == l {
@@ -142,9 +142,9 @@ func (l *link) end(stop <-chan struct{}) {
 	p.End(grace, stop)
 }
 
-// free kills a process that does not read a call's request when ctx has ended and done is still
+// killIfBlocked kills a process that does not read a call's request when ctx has ended and done is still
 // open, because nothing else would end the write. It reports whether it did so.
-func (l *link) free(ctx context.Context, done <-chan struct{}) (ended bool) {
+func (l *link) killIfBlocked(ctx context.Context, done <-chan struct{}) (ended bool) {
 	if l.process == nil {
 		return false
 	}
@@ -164,15 +164,15 @@ func (l *link) free(ctx context.Context, done <-chan struct{}) (ended bool) {
 	}
 }
 
-// lost returns why a call failed, and drops the connection if it has ended. again means that it had
+// connectionError returns why a call failed, and drops the connection if it has ended. again means that it had
 // ended before the call, so the server did not receive it.
-func (s *server) lost(ctx context.Context, c *call, l *link, err error) (why error, again bool) {
+func (s *server) connectionError(ctx context.Context, c *call, l *link, err error) (why error, again bool) {
 	var answered *jsonrpc.Error
 	var own *effect.Error
-	if ctx.Err() != nil || errors.As(err, &answered) || errors.As(err, &own) || !ended(err) {
+	if ctx.Err() != nil || errors.As(err, &answered) || errors.As(err, &own) || !isClosedError(err) {
 		return err, false
 	}
-	s.drop(l)
+	s.dropLink(l)
 	again = errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, sdk.ErrSessionMissing) && c.unseen.Load()
 	if l.process != nil {
 		return exited(l.process, "the server ended"), again
@@ -180,8 +180,8 @@ func (s *server) lost(ctx context.Context, c *call, l *link, err error) (why err
 	return fmt.Errorf("the connection ended: %w", err), again
 }
 
-// ended reports whether an error means that the connection is unusable.
-func ended(err error) bool {
+// isClosedError reports whether an error means that the connection is unusable.
+func isClosedError(err error) bool {
 	for _, e := range []error{sdk.ErrConnectionClosed, sdk.ErrSessionMissing, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE} {
 		if errors.Is(err, e) {
 			return true
@@ -214,9 +214,9 @@ func (s *server) connect(ctx context.Context, declared []effect.MCPTool) (*link,
 	if err != nil {
 		return nil, s.unreachable(err)
 	}
-	options := &sdk.ClientOptions{ElicitationHandler: s.elicited}
+	options := &sdk.ClientOptions{ElicitationHandler: s.elicit}
 	if s.config.Transport != "http" { // over HTTP, the exchange handles them
-		transport = tapped{transport, s}
+		transport = progressTransport{transport, s}
 	}
 	connecting := context.WithValue(ctx, callKey{}, nil) // the connection also serves other calls
 	client := sdk.NewClient(&sdk.Implementation{Name: "concerto", Version: "1"}, options)
@@ -246,7 +246,7 @@ func (l *link) why(ctx context.Context, command string, err error) error {
 	if text := l.first.noise(); text != "" {
 		return fmt.Errorf("its command '%s' wrote `%s` to its standard output, which is for the protocol alone: a log belongs on standard error", command, text)
 	}
-	if !ended(err) {
+	if !isClosedError(err) {
 		return fmt.Errorf("its command '%s' does not answer as the protocol wants: %w", command, err)
 	}
 	l.end(nil)
@@ -295,7 +295,7 @@ func (s *server) transport(l *link) (sdk.Transport, error) {
 		return nil, err
 	}
 	l.process = p
-	l.first = &heard{Reader: p.Stdout}
+	l.first = &capturedOutput{Reader: p.Stdout}
 	return &sdk.IOTransport{Reader: io.NopCloser(l.first), Writer: p.Stdin}, nil
 }
 

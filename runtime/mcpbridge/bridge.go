@@ -138,7 +138,7 @@ func (b *Bridge) write(id int, c *client) {
 func (b *Bridge) Send(client int, line []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if c := b.clients[client]; c != nil && !b.ended && !c.put(line) {
+	if c := b.clients[client]; c != nil && !b.ended && !c.enqueue(line) {
 		delete(b.clients, client)
 		c.conn.Close() // read and write notice it
 		b.o.Unread()

@@ -33,8 +33,8 @@ func newClient(conn net.Conn) *client {
 	return &client{conn: conn, wake: make(chan struct{}, 1)}
 }
 
-// put queues a line. It returns false if too much is queued.
-func (c *client) put(line []byte) bool {
+// enqueue queues a line. It returns false if too much is queued.
+func (c *client) enqueue(line []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -44,7 +44,7 @@ func (c *client) put(line []byte) bool {
 		return false
 	}
 	c.lines = ndjson.Append(c.lines, line)
-	c.rouse()
+	c.wakeWriter()
 	return true
 }
 
@@ -53,7 +53,7 @@ func (c *client) finish() {
 	c.mu.Lock()
 	c.over = true
 	c.mu.Unlock()
-	c.rouse()
+	c.wakeWriter()
 }
 
 // write writes until finish or an error, and closes the connection. It returns false if the output
@@ -83,8 +83,8 @@ func (c *client) write() (read bool) {
 	}
 }
 
-// rouse wakes the writer, now or when it next waits.
-func (c *client) rouse() {
+// wakeWriter wakes the writer, now or when it next waits.
+func (c *client) wakeWriter() {
 	select {
 	case c.wake <- struct{}{}:
 	default:

@@ -172,8 +172,8 @@ func missingAgent(name string) *Missing {
 	return &Missing{What: "agent `" + name + "`", Mock: "mock " + name + ` { response: "…" }`}
 }
 
-// ask answers a request to a model.
-func (w *World) ask(ctx context.Context, r *effect.AgentCall, next effect.Performer) (effect.Result, error) {
+// answerModel answers a request to a model.
+func (w *World) answerModel(ctx context.Context, r *effect.AgentCall, next effect.Performer) (effect.Result, error) {
 	w.mu.Lock()
 	a := w.agents[r.Agent]
 	if n := len(r.Messages); n > 0 && r.Messages[n-1].Role != "tool" {
@@ -181,7 +181,7 @@ func (w *World) ask(ctx context.Context, r *effect.AgentCall, next effect.Perfor
 	}
 	if a == nil {
 		w.mu.Unlock()
-		return w.reach(ctx, r, next, missingAgent(r.Agent))
+		return w.performUnmocked(ctx, r, next, missingAgent(r.Agent))
 	}
 	turn := a.answerTo(r)
 	delete(a.given, r)

@@ -41,7 +41,7 @@ func (w *World) run(ctx context.Context, r *effect.Command, next effect.Performe
 	}
 	switch {
 	case o == nil:
-		return w.reach(ctx, r, next, &Missing{What: "the command " + lineOf(r), Mock: fmt.Sprintf("mock_command(%q, …)", lineOf(r))})
+		return w.performUnmocked(ctx, r, next, &Missing{What: "the command " + lineOf(r), Mock: fmt.Sprintf("mock_command(%q, …)", lineOf(r))})
 	case o.err != "":
 		return nil, failed("cannot run %s: %s", r.Command, o.err)
 	case o.delayMS > r.Timeout:

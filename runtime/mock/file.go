@@ -15,11 +15,11 @@ type file struct {
 	missing bool
 }
 
-// known returns the test's file at a path, or nil if the path is real.
-func (w *World) known(path string) *file { return w.files[filepath.Clean(path)] }
+// mockedFile returns the test's file at a path, or nil if the path is real.
+func (w *World) mockedFile(path string) *file { return w.files[filepath.Clean(path)] }
 
-// filed performs requests about the test's files; ok is false for all others.
-func (w *World) filed(ctx context.Context, r effect.Request, next effect.Performer) (res effect.Result, err error, ok bool) {
+// performFile performs requests about the test's files; ok is false for all others.
+func (w *World) performFile(ctx context.Context, r effect.Request, next effect.Performer) (res effect.Result, err error, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.files) == 0 {
@@ -27,7 +27,7 @@ func (w *World) filed(ctx context.Context, r effect.Request, next effect.Perform
 	}
 	switch r := r.(type) {
 	case *effect.ReadFile:
-		f := w.known(r.Path)
+		f := w.mockedFile(r.Path)
 		if f == nil {
 			return nil, nil, false
 		}
@@ -36,7 +36,7 @@ func (w *World) filed(ctx context.Context, r effect.Request, next effect.Perform
 		}
 		return &effect.FileText{Text: f.text}, nil, true
 	case *effect.AttachFile:
-		f := w.known(r.Path)
+		f := w.mockedFile(r.Path)
 		if f == nil {
 			return nil, nil, false
 		}
@@ -46,7 +46,7 @@ func (w *World) filed(ctx context.Context, r effect.Request, next effect.Perform
 		file, _ := effect.Attach(r.Path, []byte(f.text)) // a String is text
 		return file, nil, true
 	case *effect.WriteFile:
-		f := w.known(r.Path)
+		f := w.mockedFile(r.Path)
 		if f == nil {
 			return nil, nil, false
 		}
@@ -58,13 +58,13 @@ func (w *World) filed(ctx context.Context, r effect.Request, next effect.Perform
 		f.missing = false
 		return nil, nil, true
 	case *effect.FileInfo:
-		f := w.known(r.Path)
+		f := w.mockedFile(r.Path)
 		if f == nil {
 			return nil, nil, false
 		}
 		return &effect.FileStatus{Exists: !f.missing, Size: int64(len(f.text))}, nil, true
 	case *effect.RemoveFile:
-		f := w.known(r.Path)
+		f := w.mockedFile(r.Path)
 		if f == nil {
 			return nil, nil, false
 		}
@@ -74,30 +74,30 @@ func (w *World) filed(ctx context.Context, r effect.Request, next effect.Perform
 		*f = file{missing: true}
 		return nil, nil, true
 	case *effect.CopyFile:
-		if w.known(r.From) == nil && w.known(r.Path) == nil {
+		if w.mockedFile(r.From) == nil && w.mockedFile(r.Path) == nil {
 			return nil, nil, false
 		}
-		return nil, w.carry(ctx, "copy", r.From, r.Path, next), true
+		return nil, w.copyToMock(ctx, "copy", r.From, r.Path, next), true
 	case *effect.MoveFile:
-		if w.known(r.From) == nil && w.known(r.Path) == nil {
+		if w.mockedFile(r.From) == nil && w.mockedFile(r.Path) == nil {
 			return nil, nil, false
 		}
-		err := w.carry(ctx, "move", r.From, r.Path, next)
-		if f := w.known(r.From); err == nil && f != nil {
+		err := w.copyToMock(ctx, "move", r.From, r.Path, next)
+		if f := w.mockedFile(r.From); err == nil && f != nil {
 			*f = file{missing: true}
 		} else if err == nil {
-			_, err = w.reach(ctx, &effect.RemoveFile{Path: r.From}, next, nil)
+			_, err = w.performUnmocked(ctx, &effect.RemoveFile{Path: r.From}, next, nil)
 		}
 		return nil, err, true
 	}
 	return nil, nil, false
 }
 
-// carry copies the file at from to a file of the test at path.
-func (w *World) carry(ctx context.Context, verb, from, path string, next effect.Performer) error {
+// copyToMock copies the file at from to a file of the test at path.
+func (w *World) copyToMock(ctx context.Context, verb, from, path string, next effect.Performer) error {
 	text := ""
-	if f := w.known(from); f == nil {
-		r, err := w.reach(ctx, &effect.ReadFile{Path: from}, next, nil)
+	if f := w.mockedFile(from); f == nil {
+		r, err := w.performUnmocked(ctx, &effect.ReadFile{Path: from}, next, nil)
 		if err != nil {
 			return err
 		}
@@ -144,8 +144,8 @@ func pathOf(r effect.Request) string {
 	return ""
 }
 
-// looks records the real file or directory that a request reads.
-func (w *World) looks(r effect.Request) {
+// recordRead records the real file or directory that a request reads.
+func (w *World) recordRead(r effect.Request) {
 	path := pathOf(r)
 	switch r.(type) {
 	case *effect.ReadFile, *effect.AttachFile, *effect.FileInfo, *effect.ListDir, *effect.Walk, *effect.CopyFile, *effect.MoveFile:

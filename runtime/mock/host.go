@@ -124,7 +124,7 @@ func (w *World) open(ctx context.Context, r *effect.ExchangeOpen, next effect.Pe
 		if w.options.Hosts[r.Host].Recorded {
 			return next.Perform(ctx, r)
 		}
-		return w.reach(ctx, r, next, &Missing{What: "host `" + r.Host + "`", Mock: "mock " + r.Host + ` { messages: [{ type: "result", text: "…" }] }`})
+		return w.performUnmocked(ctx, r, next, &Missing{What: "host `" + r.Host + "`", Mock: "mock " + r.Host + ` { messages: [{ type: "result", text: "…" }] }`})
 	}
 	steps, ok := h.begin(r.Prompt)
 	if !ok {

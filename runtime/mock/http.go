@@ -85,7 +85,7 @@ func (w *World) request(ctx context.Context, r *effect.HTTP, next effect.Perform
 	w.mu.Unlock()
 	switch {
 	case a == nil:
-		return w.reach(ctx, r, next, &Missing{What: r.Method + " " + r.URL, Mock: fmt.Sprintf("mock_http(%q, …)", r.URL)})
+		return w.performUnmocked(ctx, r, next, &Missing{What: r.Method + " " + r.URL, Mock: fmt.Sprintf("mock_http(%q, …)", r.URL)})
 	case a.err != "":
 		return nil, effect.Errorf("HttpError", "%s %s: %s", r.Method, r.URL, a.err).With("url", r.URL)
 	case a.delayMS > r.Timeout:

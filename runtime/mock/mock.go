@@ -126,9 +126,9 @@ func (e *Missing) Error() string {
 	return text
 }
 
-// reach performs a request that no mock answers: from the tape, or for real. If the test must not
+// performUnmocked performs a request that no mock answers: from the tape, or for real. If the test must not
 // reach outside, it returns missing; nil means that it may.
-func (w *World) reach(ctx context.Context, r effect.Request, next effect.Performer, missing *Missing) (effect.Result, error) {
+func (w *World) performUnmocked(ctx context.Context, r effect.Request, next effect.Performer, missing *Missing) (effect.Result, error) {
 	if w.options.Live {
 		return next.Perform(ctx, r)
 	}
@@ -166,7 +166,7 @@ const anyTool = -1
 func (w *World) perform(ctx context.Context, r effect.Request, next effect.Performer) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.AgentCall:
-		return w.ask(ctx, r, next)
+		return w.answerModel(ctx, r, next)
 	case *effect.StreamOpen:
 		return w.openStream(ctx, r, next)
 	case *effect.StreamNext:
@@ -179,12 +179,12 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 		if x := w.exchange(r.ID); x != nil {
 			return x.next()
 		}
-		return w.hear(ctx, r, next)
+		return w.awaitHostMessages(ctx, r, next)
 	case *effect.ExchangeReply:
 		if x := w.exchange(r.ID); x != nil {
 			return nil, x.reply(r)
 		}
-		w.asked(r.ID, -1)
+		w.countRequests(r.ID, -1)
 	case *effect.ExchangeClose:
 		if x := w.exchange(r.ID); x != nil {
 			x.close()
@@ -222,26 +222,26 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 			return w.secret(r), nil
 		}
 	case *effect.Emit, *effect.AwaitEmit, *effect.Print, *effect.Log, *effect.Record:
-		return w.recorded(r)
+		return w.performOutput(r)
 	case *effect.MockScript, *effect.MockNext, *effect.MockAnswer, *effect.MockEnv, *effect.MockArgs, *effect.MockInput, *effect.MockTime, *effect.MockHTTP, *effect.MockFile, *effect.MockCommand:
 		return nil, w.script(r)
 	}
-	if res, err, ok := w.filed(ctx, r, next); ok {
+	if res, err, ok := w.performFile(ctx, r, next); ok {
 		return res, err
 	}
-	w.looks(r)
+	w.recordRead(r)
 	switch r := r.(type) {
 	case *effect.MCPOpen:
 		return w.call(ctx, r, next)
 	case *effect.AppCall:
 		return w.tool(ctx, r, next)
 	}
-	return w.reach(ctx, r, next, nil)
+	return w.performUnmocked(ctx, r, next, nil)
 }
 
 // call calls a function of an MCP server that is not mocked, or lists its functions.
 func (w *World) call(ctx context.Context, r *effect.MCPOpen, next effect.Performer) (effect.Result, error) {
-	result, err := w.reach(ctx, r, next, &Missing{What: "`" + r.Server + "." + r.Function() + "` of an MCP server", Mock: "mock " + r.Server + " { " + r.Function() + ": … }"})
+	result, err := w.performUnmocked(ctx, r, next, &Missing{What: "`" + r.Server + "." + r.Function() + "` of an MCP server", Mock: "mock " + r.Server + " { " + r.Function() + ": … }"})
 	if _, missing := err.(*Missing); missing && r.Method == effect.MCPListTools {
 		return &effect.MCPOpened{ID: anyTool}, nil
 	}
@@ -255,7 +255,7 @@ func (w *World) tool(ctx context.Context, r *effect.AppCall, next effect.Perform
 	x, ok := result.(*effect.AppResult)
 	switch {
 	case ok && x.Unplayed:
-		return w.reach(ctx, r, next, &Missing{What: "the application's tool `" + r.Tool + "`", Mock: "mock_tool(\"" + r.Tool + "\", |args| …)"})
+		return w.performUnmocked(ctx, r, next, &Missing{What: "the application's tool `" + r.Tool + "`", Mock: "mock_tool(\"" + r.Tool + "\", |args| …)"})
 	case ok && x.Outside && w.options.Tape != nil:
 		w.options.Tape.Called(r, result)
 	}
@@ -334,12 +334,12 @@ func (w *World) variable(ctx context.Context, r *effect.Env, next effect.Perform
 		set := *v
 		return &set, nil
 	}
-	return w.reach(ctx, r, next, nil)
+	return w.performUnmocked(ctx, r, next, nil)
 }
 
 // variables returns the environment together with the variables that the test has set.
 func (w *World) variables(ctx context.Context, r *effect.EnvAll, next effect.Performer) (effect.Result, error) {
-	res, err := w.reach(ctx, r, next, nil)
+	res, err := w.performUnmocked(ctx, r, next, nil)
 	all, ok := res.(*effect.EnvVariables)
 	if err != nil || !ok {
 		return res, err

@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// recorded performs the requests of output: it records the test's output, answers awaited emits,
+// performOutput performs the requests of output: it records the test's output, answers awaited emits,
 // and lets the test read the record.
-func (w *World) recorded(r effect.Request) (effect.Result, error) {
+func (w *World) performOutput(r effect.Request) (effect.Result, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch r := r.(type) {

@@ -12,24 +12,24 @@ import (
 // its requests must be answered before it continues. So its next message is requested at once if no
 // request is open, and otherwise when nothing else can happen.
 
-// hear performs the wait for messages of a real host.
-func (w *World) hear(ctx context.Context, r *effect.ExchangeNext, next effect.Performer) (effect.Result, error) {
-	res, err := w.reach(ctx, r, next, nil)
+// awaitHostMessages performs the wait for messages of a real host.
+func (w *World) awaitHostMessages(ctx context.Context, r *effect.ExchangeNext, next effect.Performer) (effect.Result, error) {
+	res, err := w.performUnmocked(ctx, r, next, nil)
 	if heard, ok := res.(*effect.ExchangeMessages); ok && err == nil && heard != nil {
 		for i := range heard.Messages {
 			switch row := hostmsg.Of(heard.Messages[i].Type); {
 			case row.Waits():
-				w.asked(r.ID, 1)
+				w.countRequests(r.ID, 1)
 			case row.Role == hostmsg.TakesBack:
-				w.asked(r.ID, -1)
+				w.countRequests(r.ID, -1)
 			}
 		}
 	}
 	return res, err
 }
 
-// asked counts the open requests of a real host.
-func (w *World) asked(id int64, more int) {
+// countRequests counts the open requests of a real host.
+func (w *World) countRequests(id int64, more int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clock.asked[id] = max(w.clock.asked[id]+more, 0)

@@ -24,7 +24,7 @@ func (w *World) openStream(ctx context.Context, r *effect.StreamOpen, next effec
 	a := w.agents[r.Agent]
 	if a == nil {
 		w.mu.Unlock()
-		return w.reach(ctx, r, next, missingAgent(r.Agent))
+		return w.performUnmocked(ctx, r, next, missingAgent(r.Agent))
 	}
 	defer w.mu.Unlock()
 	a.answerTo(&r.AgentCall)
@@ -40,12 +40,12 @@ func (w *World) nextPiece(ctx context.Context, r *effect.StreamNext, next effect
 	w.mu.Unlock()
 	switch {
 	case s == nil && r.ID > 0:
-		return w.reach(ctx, r, next, nil)
+		return w.performUnmocked(ctx, r, next, nil)
 	case s == nil:
 		return nil, fmt.Errorf("mock: there is no stream %d", r.ID)
 	case !s.begun:
 		s.begun = true
-		res, err := w.ask(ctx, s.call, next)
+		res, err := w.answerModel(ctx, s.call, next)
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +65,7 @@ func (w *World) nextPiece(ctx context.Context, r *effect.StreamNext, next effect
 // closeStream removes a mocked stream.
 func (w *World) closeStream(ctx context.Context, r *effect.StreamClose, next effect.Performer) (effect.Result, error) {
 	if r.ID > 0 {
-		return w.reach(ctx, r, next, nil)
+		return w.performUnmocked(ctx, r, next, nil)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -252,9 +252,9 @@ func (c *Call) approve(ctx context.Context, q *Question) {
 // otherArguments is the refusal of a call whose arguments differ from the approved ones.
 const otherArguments = "%s was not called: its arguments are not those that were approved of"
 
-// holdApproved refuses the call if its arguments differ from the approved ones. It returns the hash
+// checkApproved refuses the call if its arguments differ from the approved ones. It returns the hash
 // of the arguments, or "" if the call is not made or needed no decision.
-func (c *Call) holdApproved() (executed string) {
+func (c *Call) checkApproved() (executed string) {
 	a := c.approval
 	if a == nil || a.Decision != allowed || c.refused != nil || c.approved == "" {
 		return ""
@@ -267,8 +267,8 @@ func (c *Call) holdApproved() (executed string) {
 	return executed
 }
 
-// told returns the decision for records other than the audit, or nil if none was needed.
-func (c *Call) told(executed string) *effect.AppDecided {
+// decisionRecord returns the decision for records other than the audit, or nil if none was needed.
+func (c *Call) decisionRecord(executed string) *effect.AppDecided {
 	a := c.approval
 	if a == nil {
 		return nil

@@ -303,7 +303,7 @@ func (c *Call) finish(ctx context.Context) (e Ended) {
 	if c.Question() != nil { // it needs an approval that was not requested
 		c.Nobody(nil)
 	}
-	c.holdApproved()
+	c.checkApproved()
 	if c.s.hooks.Heard != nil {
 		p := Phase{CallID: c.ID(), Tool: c.name(), By: c.ask.Caller, Route: c.ask.Route}
 		c.s.hooks.Heard(p)
@@ -318,12 +318,12 @@ func (c *Call) finish(ctx context.Context) (e Ended) {
 	}
 	e = c.Run(ctx)
 	if err := c.record(func() audit.Record { return c.Ended(e) }); err != nil {
-		c.unrecorded(err)
+		c.logUnrecorded(err)
 	}
 	return e
 }
 
-// unrecorded logs that the end of the call could not be recorded.
-func (c *Call) unrecorded(err error) {
+// logUnrecorded logs that the end of the call could not be recorded.
+func (c *Call) logUnrecorded(err error) {
 	c.s.log("error", fmt.Sprintf("the end of call %s of tool '%s' is not in the audit log: %v", c.ask.CallID, c.name(), err))
 }

@@ -99,7 +99,7 @@ func (x *command) start(c *Context, session map[string]string) (procgroup.Comman
 	if strings.ContainsRune(reach.Command, '/') {
 		reach.Command = path
 	}
-	if err := c.may(reach); err != nil {
+	if err := c.checkReach(reach); err != nil {
 		return procgroup.Command{}, err
 	}
 	how := procgroup.Command{Name: "tool-" + x.name, Path: path, Args: x.Run[1:], Env: environ, Dir: dir, Kept: keptStderr, Grace: commandGrace}
@@ -111,7 +111,7 @@ func (x *command) environ(w *World, session map[string]string) (environ, of []st
 	base, _ := procgroup.Inherit{Keys: w.Keys}.Of(w.environ())
 	more := map[string]string{}
 	for _, name := range x.PassEnv {
-		value, ofRun, err := w.given(name, session)
+		value, ofRun, err := w.lookupVariable(name, session)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w: pass_env names it", err)
 		}

@@ -38,16 +38,16 @@ func (x *command) call(ctx context.Context, input json.RawMessage, c *Context) (
 		return Result{}, fmt.Errorf("cannot run %s: %s", x.Run[0], procgroup.WhyNot(err))
 	}
 	out := &output{most: x.MaxOutput, over: p.Kill}
-	converse(ctx, p, append(line, '\n'), out)
+	runProcess(ctx, p, append(line, '\n'), out)
 	switch e := p.Exit(); {
 	case ctx.Err() != nil:
 		return Result{}, context.Cause(ctx)
 	case out.crossed:
 		return Failure("%s", tooMuch(x.MaxOutput)), nil
 	case e.Limit != "":
-		return Failure("%s", x.fate(e)), nil
+		return Failure("%s", x.exitText(e)), nil
 	case e.Code != 0:
-		return x.failed(e, out.text), nil
+		return x.failureResult(e, out.text), nil
 	}
 	return readAnswer(x.Answer, out.text), nil
 }
@@ -61,9 +61,9 @@ func (x *command) stderr(w *World) *stderrlog.Lines {
 	}}
 }
 
-// converse writes the input to a process, reads its output, and returns when its group has exited.
+// runProcess writes the input to a process, reads its output, and returns when its group has exited.
 // It ends the process when ctx ends.
-func converse(ctx context.Context, p *procgroup.Process, input []byte, out io.Writer) {
+func runProcess(ctx context.Context, p *procgroup.Process, input []byte, out io.Writer) {
 	written, read := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(written)
@@ -76,7 +76,7 @@ func converse(ctx context.Context, p *procgroup.Process, input []byte, out io.Wr
 	}()
 	select {
 	case <-p.Done():
-		leave(ctx, p)
+		endRest(ctx, p)
 	case <-ctx.Done():
 		p.End(commandGrace, nil)
 	}
@@ -85,8 +85,8 @@ func converse(ctx context.Context, p *procgroup.Process, input []byte, out io.Wr
 	<-written
 }
 
-// leave ends the rest of a process's group after procgroup has sent SIGTERM.
-func leave(ctx context.Context, p *procgroup.Process) {
+// endRest ends the rest of a process's group after procgroup has sent SIGTERM.
+func endRest(ctx context.Context, p *procgroup.Process) {
 	t := time.NewTimer(leftGrace)
 	defer t.Stop()
 	select {
@@ -99,9 +99,9 @@ func leave(ctx context.Context, p *procgroup.Process) {
 	<-p.Gone()
 }
 
-// failed returns the result of a command that failed: its own Result if it printed one.
-func (x *command) failed(e procgroup.Exit, stdout []byte) Result {
-	why := x.fate(e)
+// failureResult returns the result of a command that failed: its own Result if it printed one.
+func (x *command) failureResult(e procgroup.Exit, stdout []byte) Result {
+	why := x.exitText(e)
 	if r, ok := readResult(stdout); ok && x.Answer != AnswerText {
 		if r.Success || r.Error == "" {
 			r.Success, r.Error = false, why

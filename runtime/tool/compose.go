@@ -17,8 +17,8 @@ type innerCall struct {
 	Parent string          `json:"parent"`
 }
 
-// compose begins a call of another tool for the call named by `parent`.
-func (p *peer) compose(m rpcMessage) *rpcError {
+// beginComposed begins a call of another tool for the call named by `parent`.
+func (p *peer) beginComposed(m rpcMessage) *rpcError {
 	var of innerCall
 	if err := json.Unmarshal(m.Params, &of); err != nil {
 		return badParams("", err.Error())
@@ -46,13 +46,13 @@ func (p *peer) compose(m rpcMessage) *rpcError {
 	}
 	go func() {
 		defer cancel(nil)
-		p.composed(ctx, m.ID, k.c.Call(ctx, of.Name, of.Args))
+		p.answerComposed(ctx, m.ID, k.c.Call(ctx, of.Name, of.Args))
 	}()
 	return nil
 }
 
-// composed answers a request to call another tool, even if it was cancelled.
-func (p *peer) composed(ctx context.Context, id json.RawMessage, r Result) {
+// answerComposed answers a request to call another tool, even if it was cancelled.
+func (p *peer) answerComposed(ctx context.Context, id json.RawMessage, r Result) {
 	p.mu.Lock()
 	delete(p.inner, string(id))
 	p.mu.Unlock()

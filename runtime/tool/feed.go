@@ -70,8 +70,8 @@ func (f *feed) close() {
 	f.more.Signal()
 }
 
-// read returns how many bytes an exited process has read; bytes in its pipe do not count.
-func (f *feed) read() int64 {
+// bytesRead returns how many bytes an exited process has read; bytes in its pipe do not count.
+func (f *feed) bytesRead() int64 {
 	_ = f.p.Stdin.SetWriteDeadline(time.Unix(1, 0)) // a child may hold the other end
 	f.close()
 	<-f.done

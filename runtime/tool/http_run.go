@@ -68,7 +68,7 @@ func (x *address) request(ctx context.Context, input json.RawMessage, c *Context
 	if err != nil {
 		return nil, err
 	}
-	if err := c.may(Reach{Address: x.URL, Env: of}); err != nil {
+	if err := c.checkReach(Reach{Address: x.URL, Env: of}); err != nil {
 		return nil, err
 	}
 	u, body := *x.url, []byte(nil)
@@ -107,7 +107,7 @@ func (x *address) allHeaders(c *Context) (all http.Header, of []string, err erro
 	w := c.world()
 	for _, name := range slices.Sorted(maps.Keys(x.HeadersEnv)) {
 		variable := x.HeadersEnv[name]
-		v, ofRun, err := w.given(variable, c.Environment)
+		v, ofRun, err := w.lookupVariable(variable, c.Environment)
 		switch {
 		case err != nil:
 			return nil, nil, fmt.Errorf("%w: it holds the header %s", err, name)
@@ -176,7 +176,7 @@ func (x *address) redirect(c *Context, r *http.Request, via []*http.Request) err
 	if !sameHost(r.URL, x.url) {
 		return fmt.Errorf("it leads to %s://%s, and another host is not called", r.URL.Scheme, r.URL.Host)
 	}
-	return c.may(Reach{Address: r.URL.String()})
+	return c.checkReach(Reach{Address: r.URL.String()})
 }
 
 // sameHost reports whether two addresses have the same host and port, or lead from http to https on

@@ -60,7 +60,7 @@ func (l *lines) call(ctx context.Context, input json.RawMessage, c *Context) (Re
 func (l *lines) begin(ctx context.Context, input json.RawMessage, c *Context) (*peer, *peerCall, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.now != nil && l.now.ended() {
+	if l.now != nil && l.now.isDone() {
 		l.now = nil
 	}
 	if l.now == nil {
@@ -72,7 +72,7 @@ func (l *lines) begin(ctx context.Context, input json.RawMessage, c *Context) (*
 	k, err := p.send(ctx, input, c)
 	if l.over { // the call was begun before; its process ends with it
 		l.now = nil
-		p.retire()
+		p.endAfterCalls()
 	}
 	return p, k, err
 }
@@ -99,8 +99,8 @@ func (l *lines) start(c *Context) error {
 	return nil
 }
 
-// gone removes an exited process.
-func (l *lines) gone(p *peer) {
+// removePeer removes an exited process.
+func (l *lines) removePeer(p *peer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if delete(l.all, p); l.now == p {
@@ -127,7 +127,7 @@ func (l *lines) release() (wait func()) {
 	defer l.mu.Unlock()
 	l.over, l.now = true, nil
 	for p := range l.all {
-		p.retire()
+		p.endAfterCalls()
 	}
 	return l.wait
 }

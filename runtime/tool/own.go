@@ -42,7 +42,7 @@ func (p *Performer) ownCall(q *effect.AppAsk) (*Call, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tool: a call of %s: %w", q.Tool, err)
 	}
-	c := &Call{s: s, ask: asking(q), args: q.Args}
+	c := &Call{s: s, ask: askOf(q), args: q.Args}
 	c.e = p.ownEntry(q)
 	c.validate(nil)
 	return c, nil
@@ -75,11 +75,11 @@ func (p *Performer) recordCall(ctx context.Context, q *effect.AppAsk) (*effect.A
 		b.Call = x.Call
 	} else {
 		var err error
-		if b.Call, err = p.prepared(q); err != nil {
+		if b.Call, err = p.prepareCall(q); err != nil {
 			return nil, err
 		}
 	}
-	if effect.IsAgain(ctx) && b.stands(audit.KindCall) {
+	if effect.IsAgain(ctx) && b.isRecorded(audit.KindCall) {
 		// recorded before
 	} else if err := b.record(b.Began); err != nil {
 		return &effect.AuditCalled{Error: fmt.Sprintf("%s was not called: %v", b.name(), err)}, nil
@@ -129,7 +129,7 @@ func (p *Performer) recordDone(ctx context.Context, q *effect.AuditDone) error {
 	if b == nil {
 		return fmt.Errorf("tool: no call %d was recorded", q.ID)
 	}
-	if effect.IsAgain(ctx) && b.stands(audit.KindDone) {
+	if effect.IsAgain(ctx) && b.isRecorded(audit.KindDone) {
 		return nil
 	}
 	b.done(Outcome(q.Outcome), q.Error, int(q.OutputBytes))
@@ -142,7 +142,7 @@ func (b *begun) done(o Outcome, message string, bytes int) {
 	}
 	record := b.clean(b.recorded().Done(o, message, time.Since(b.at).Milliseconds(), bytes))
 	if _, err := b.s.hooks.Audit.Append(record); err != nil {
-		b.unrecorded(err)
+		b.logUnrecorded(err)
 	}
 }
 

@@ -70,8 +70,8 @@ func newPeer(l *lines, how procgroup.Command, run *procgroup.Run, w *World) (*pe
 	return p, nil
 }
 
-// ended reports whether the process accepts no more calls.
-func (p *peer) ended() bool {
+// isDone reports whether the process accepts no more calls.
+func (p *peer) isDone() bool {
 	select {
 	case <-p.p.Done():
 		return true
@@ -107,14 +107,14 @@ func (p *peer) await(ctx context.Context, k *peerCall) (peerAnswer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.calls[k.id] == k {
-		k.over = time.AfterFunc(commandGrace, func() { p.silent(k) })
+		k.over = time.AfterFunc(commandGrace, func() { p.replaceUnresponsive(k) })
 		p.notify("$/cancelRequest", map[string]any{"id": k.id, "reason": why.Error()})
 	}
 	return peerAnswer{}, why
 }
 
-// silent replaces a process that does not answer a cancelled call, because it may hang.
-func (p *peer) silent(k *peerCall) {
+// replaceUnresponsive replaces a process that does not answer a cancelled call, because it may hang.
+func (p *peer) replaceUnresponsive(k *peerCall) {
 	p.l.replace(p)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,19 +124,19 @@ func (p *peer) silent(k *peerCall) {
 	k.c.warn("tool '%s' does not answer a call that is over: its process is replaced", p.l.x.name)
 	delete(p.calls, k.id)
 	p.retired = true
-	p.leave(true)
+	p.endIfRetired(true)
 }
 
-// retire makes the process exit after its last call.
-func (p *peer) retire() {
+// endAfterCalls makes the process exit after its last call.
+func (p *peer) endAfterCalls() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.retired = true
-	p.leave(false)
+	p.endIfRetired(false)
 }
 
-// leave ends a retired process without calls; one that hangs immediately.
-func (p *peer) leave(hangs bool) {
+// endIfRetired ends a retired process without calls; one that hangs immediately.
+func (p *peer) endIfRetired(hangs bool) {
 	for _, k := range p.calls {
 		if k.over == nil {
 			return
@@ -164,8 +164,8 @@ func (p *peer) end(gently bool) {
 	})
 }
 
-// finished handles the answer to a call.
-func (p *peer) finished(id int64, a peerAnswer) {
+// handleAnswer handles the answer to a call.
+func (p *peer) handleAnswer(id int64, a peerAnswer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k := p.calls[id]
@@ -177,7 +177,7 @@ func (p *peer) finished(id int64, a peerAnswer) {
 		k.over.Stop()
 	}
 	k.done <- a
-	p.leave(false)
+	p.endIfRetired(false)
 }
 
 // run reads the process's output until it ends, and then fails the running calls.
@@ -193,10 +193,10 @@ func (p *peer) run() {
 	<-p.p.Gone()
 	p.log.End()
 	if why == "" {
-		why = "its process ended: " + p.l.x.fate(p.p.Exit())
+		why = "its process ended: " + p.l.x.exitText(p.p.Exit())
 	}
-	read := p.in.read()
-	p.l.gone(p)
+	read := p.in.bytesRead()
+	p.l.removePeer(p)
 	p.mu.Lock()
 	calls := p.calls
 	p.calls = map[int64]*peerCall{}
@@ -209,8 +209,8 @@ func (p *peer) run() {
 	}
 }
 
-// fate returns a text that says how a process of the command exited.
-func (x *command) fate(e procgroup.Exit) string {
+// exitText returns a text that says how a process of the command exited.
+func (x *command) exitText(e procgroup.Exit) string {
 	if e.Limit != "" {
 		return "used more than " + x.Sandbox.limits().Describe(e.Limit) + " and was ended"
 	}

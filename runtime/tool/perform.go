@@ -97,9 +97,9 @@ func (p *Performer) Perform(ctx context.Context, r effect.Request) (effect.Resul
 	case *effect.AppPrepare:
 		return p.prepare(&q.AppAsk)
 	case *effect.AppDecide:
-		return p.decide(q)
+		return p.applyAnswer(q)
 	case *effect.AppLeave:
-		p.leave(ctx, q)
+		p.dropPrepared(ctx, q)
 		return nil, nil
 	case *effect.AppCall:
 		return p.call(ctx, &q.AppAsk)
@@ -137,13 +137,13 @@ func (s *Session) offered(q *effect.AppList) *effect.AppOffer {
 	return out
 }
 
-// asking returns the Ask for a program's request.
-func asking(q *effect.AppAsk) Ask {
+// askOf returns the Ask for a program's request.
+func askOf(q *effect.AppAsk) Ask {
 	return Ask{Name: toolname.Ref{Name: q.Tool, Version: int(q.Version)}.String(), Args: q.Args, CallID: q.CallID, Caller: q.By, Route: q.Route}
 }
 
-// prepared prepares a call of the application's or the program's tool.
-func (p *Performer) prepared(q *effect.AppAsk) (*Call, error) {
+// prepareCall prepares a call of the application's or the program's tool.
+func (p *Performer) prepareCall(q *effect.AppAsk) (*Call, error) {
 	if q.Own != nil {
 		return p.ownCall(q)
 	}
@@ -151,7 +151,7 @@ func (p *Performer) prepared(q *effect.AppAsk) (*Call, error) {
 	if s == nil {
 		return nil, fmt.Errorf("tool: a call of %s without a session", q.Tool)
 	}
-	c := s.Prepare(asking(q))
+	c := s.Prepare(askOf(q))
 	if q.Missing && c.e != nil {
 		c.refuse(OutcomeNotFound, noTool, q.Tool)
 	}
@@ -159,7 +159,7 @@ func (p *Performer) prepared(q *effect.AppAsk) (*Call, error) {
 }
 
 func (p *Performer) prepare(q *effect.AppAsk) (*effect.AppQuestion, error) {
-	c, err := p.prepared(q)
+	c, err := p.prepareCall(q)
 	if err != nil {
 		return nil, err
 	}
@@ -179,8 +179,8 @@ func (p *Performer) prepare(q *effect.AppAsk) (*effect.AppQuestion, error) {
 	return out, err
 }
 
-// leave drops a prepared call, and records it as cancelled.
-func (p *Performer) leave(ctx context.Context, q *effect.AppLeave) {
+// dropPrepared drops a prepared call, and records it as cancelled.
+func (p *Performer) dropPrepared(ctx context.Context, q *effect.AppLeave) {
 	var left *asked
 	p.mu.Lock()
 	maps.DeleteFunc(p.asked, func(_ string, c *asked) bool {
@@ -195,8 +195,8 @@ func (p *Performer) leave(ctx context.Context, q *effect.AppLeave) {
 	}
 }
 
-// decide applies an answer to a prepared call.
-func (p *Performer) decide(q *effect.AppDecide) (*effect.AppVerdict, error) {
+// applyAnswer applies an answer to a prepared call.
+func (p *Performer) applyAnswer(q *effect.AppDecide) (*effect.AppVerdict, error) {
 	p.mu.Lock()
 	c := p.asked[q.CallID]
 	p.mu.Unlock()
@@ -212,9 +212,9 @@ func (p *Performer) decide(q *effect.AppDecide) (*effect.AppVerdict, error) {
 		answer, by := Answered(&effect.Answer{Value: q.Answer, Typed: q.Typed, By: q.By, Name: q.Name})
 		c.Answer(answer, by, took)
 	}
-	executed := c.holdApproved()
+	executed := c.checkApproved()
 	v := c.verdict()
-	v.Decided = c.told(executed)
+	v.Decided = c.decisionRecord(executed)
 	return v, nil
 }
 
@@ -252,7 +252,7 @@ func (p *Performer) call(ctx context.Context, q *effect.AppAsk) (effect.Result, 
 		c = x.Call
 	} else {
 		var err error
-		if c, err = p.prepared(q); err != nil {
+		if c, err = p.prepareCall(q); err != nil {
 			return nil, err
 		}
 	}

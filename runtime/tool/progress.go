@@ -104,12 +104,12 @@ func (c *Context) Progress(done, total float64, message string) {
 	}
 	r.waiting = &Progress{c.CallID, r.c.name(), done, total, message}
 	if r.timer == nil {
-		r.tell()
+		r.sendProgress()
 	}
 }
 
-// tell sends the waiting report, now or when the limit allows it.
-func (r *running) tell() {
+// sendProgress sends the waiting report, now or when the limit allows it.
+func (r *running) sendProgress() {
 	now := time.Now()
 	if r.told == nil {
 		r.told = make([]time.Time, mostProgress)
@@ -119,7 +119,7 @@ func (r *running) tell() {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			if r.timer = nil; !r.ended {
-				r.tell()
+				r.sendProgress()
 			}
 		})
 		return

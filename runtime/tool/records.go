@@ -116,8 +116,8 @@ func (c *Call) Ended(e Ended) audit.Record {
 	return c.clean(c.recorded().Done(e.Outcome, e.Result.Error, e.Duration.Milliseconds(), len(e.Result.Output)))
 }
 
-// stands reports whether the audit contains a record of the call.
-func (c *Call) stands(kind string) bool {
+// isRecorded reports whether the audit contains a record of the call.
+func (c *Call) isRecorded(kind string) bool {
 	a, can := c.s.hooks.Audit.(interface {
 		Stands(run, kind, call string) bool
 	})

@@ -88,31 +88,31 @@ func (p *peer) read() (why string) {
 			p.p.Kill()
 			return tooMuch(most)
 		case errors.As(err, &bad):
-			p.noise(bad.Text)
+			p.handleNonMessage(bad.Text)
 		case err != nil:
 			return ""
 		default:
-			p.hear(line.Text)
+			p.handleMessage(line.Text)
 		}
 	}
 }
 
-// hear handles a message. It ignores a response to an unknown request, and unknown notifications.
-func (p *peer) hear(line []byte) {
+// handleMessage handles a message. It ignores a response to an unknown request, and unknown notifications.
+func (p *peer) handleMessage(line []byte) {
 	var m rpcMessage
 	if json.Unmarshal(line, &m) != nil {
-		p.noise(line)
+		p.handleNonMessage(line)
 		return
 	}
 	var id int64
 	asks := len(m.ID) > 0 && string(m.ID) != "null"
 	switch {
 	case m.Method != "" && asks:
-		p.asked(m)
+		p.handleRequest(m)
 	case m.Method != "":
-		p.told(m)
+		p.handleNotification(m)
 	case asks && json.Unmarshal(m.ID, &id) == nil:
-		p.finished(id, peerAnswer{result: m.answer()})
+		p.handleAnswer(id, peerAnswer{result: m.answer()})
 	}
 }
 
@@ -127,8 +127,8 @@ func (m *rpcMessage) answer() Result {
 	return Failure("gave no result: %s", beginning(m.Result, quoted))
 }
 
-// noise handles a line that is not a message.
-func (p *peer) noise(line []byte) {
+// handleNonMessage handles a line that is not a message.
+func (p *peer) handleNonMessage(line []byte) {
 	p.noisy.Do(func() {
 		if call := p.oldest(); call != nil {
 			call.c.warn("tool '%s' says what is no message (answer: lines): %s", p.l.x.name, beginning(line, quoted))
@@ -137,8 +137,8 @@ func (p *peer) noise(line []byte) {
 	p.respond(rpcResponse{ID: json.RawMessage("null"), Error: &rpcError{Code: rpcParse, Message: "this is no JSON"}})
 }
 
-// told handles a notification.
-func (p *peer) told(m rpcMessage) {
+// handleNotification handles a notification.
+func (p *peer) handleNotification(m rpcMessage) {
 	var of struct {
 		CallID   string          `json:"call_id"`
 		Progress float64         `json:"progress"`
@@ -206,13 +206,13 @@ func (p *peer) oldest() (first *peerCall) {
 	return first
 }
 
-// asked handles a request.
-func (p *peer) asked(m rpcMessage) {
+// handleRequest handles a request.
+func (p *peer) handleRequest(m rpcMessage) {
 	switch m.Method {
 	case "ping":
 		p.respond(rpcResponse{ID: m.ID, Result: struct{}{}})
 	case "tools/call":
-		if e := p.compose(m); e != nil {
+		if e := p.beginComposed(m); e != nil {
 			p.respond(rpcResponse{ID: m.ID, Error: e})
 		}
 	default:

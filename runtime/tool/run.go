@@ -48,7 +48,7 @@ func (c *Call) Run(ctx context.Context) Ended {
 		c.overBudget()
 		return c.end(Failure("%s", c.refused.why), OutcomeLimit, false, 0)
 	}
-	if e, ok := c.played(); ok {
+	if e, ok := c.endInTest(); ok {
 		return e
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -58,7 +58,7 @@ func (c *Call) Run(ctx context.Context) Ended {
 	if err != nil {
 		return c.unavailable(ctx, err)
 	}
-	free, err := c.turn(ctx)
+	free, err := c.awaitTurn(ctx)
 	if err != nil {
 		return c.unavailable(ctx, err)
 	}
@@ -83,8 +83,8 @@ func (c *Call) cancelled(why error) string {
 	return fmt.Sprintf("tool '%s' was cancelled: %v", c.name(), why)
 }
 
-// turn waits for the session's turn of a sequential tool.
-func (c *Call) turn(ctx context.Context) (free func(), err error) {
+// awaitTurn waits for the session's turn of a sequential tool.
+func (c *Call) awaitTurn(ctx context.Context) (free func(), err error) {
 	if !c.e.def.Sequential {
 		return func() {}, nil
 	}
@@ -98,11 +98,11 @@ func (c *Call) turn(ctx context.Context) (free func(), err error) {
 		c.s.turns[c.e] = turn
 	}
 	c.s.mu.Unlock()
-	return take(ctx, turn)
+	return acquirePlace(ctx, turn)
 }
 
-// take waits for a place.
-func take(ctx context.Context, places chan struct{}) (free func(), err error) {
+// acquirePlace waits for a place.
+func acquirePlace(ctx context.Context, places chan struct{}) (free func(), err error) {
 	select {
 	case places <- struct{}{}:
 		return func() { <-places }, nil
@@ -124,28 +124,28 @@ func (c *Call) handle(ctx context.Context, cancel context.CancelCauseFunc, h Han
 	began := hand.Now()
 	defer hand.AfterFunc(c.e.def.Timeout, func() { cancel(errTimeout) }).Stop()
 	if c.e.slots != nil {
-		free, err := take(ctx, c.e.slots)
+		free, err := acquirePlace(ctx, c.e.slots)
 		if err != nil {
-			return c.over(ctx, false, hand.Now().Sub(began))
+			return c.cancelledEnd(ctx, false, hand.Now().Sub(began))
 		}
 		defer free()
 	}
 	r := newRunning(c, ctx, cancel)
-	a, ended := c.answered(ctx, r, h)
+	a, ended := c.callHandler(ctx, r, h)
 	c.lacks = r.end()
 	took := hand.Now().Sub(began)
 	switch {
 	case !ended:
 		c.s.log("warn", fmt.Sprintf("tool '%s' goes on although its call %s is over: what it gives is dropped", c.name(), c.ask.CallID))
-		return c.over(ctx, true, took)
+		return c.cancelledEnd(ctx, true, took)
 	case a.late:
-		return c.over(ctx, true, took)
+		return c.cancelledEnd(ctx, true, took)
 	}
-	return c.gave(a, took)
+	return c.answeredEnd(a, took)
 }
 
-// answered calls the handler, in another goroutine unless it is prompt.
-func (c *Call) answered(ctx context.Context, r *running, h Handler) (a answer, ended bool) {
+// callHandler calls the handler, in another goroutine unless it is prompt.
+func (c *Call) callHandler(ctx context.Context, r *running, h Handler) (a answer, ended bool) {
 	ask := func() (a answer) {
 		a.err = c.guarded(func() (err error) {
 			a.result, err = h(r.ctx, json.RawMessage(c.args), r.context())
@@ -190,8 +190,8 @@ func (c *Call) guarded(f func() error) (err error) {
 	return f()
 }
 
-// over returns the end of a call that ctx has ended.
-func (c *Call) over(ctx context.Context, started bool, took time.Duration) Ended {
+// cancelledEnd returns the end of a call that ctx has ended.
+func (c *Call) cancelledEnd(ctx context.Context, started bool, took time.Duration) Ended {
 	switch why := context.Cause(ctx); why {
 	case errTimeout:
 		return c.end(Failure("tool '%s' timed out after %s s", c.name(), seconds(c.e.def.Timeout)), OutcomeTimeout, started, took)
@@ -202,8 +202,8 @@ func (c *Call) over(ctx context.Context, started bool, took time.Duration) Ended
 	}
 }
 
-// gave returns the end of a call whose handler has answered.
-func (c *Call) gave(a answer, took time.Duration) Ended {
+// answeredEnd returns the end of a call whose handler has answered.
+func (c *Call) answeredEnd(a answer, took time.Duration) Ended {
 	var args argumentsError
 	if errors.As(a.err, &args) {
 		return c.end(Failure("bad arguments for %s: %s", c.name(), args.Error()), OutcomeArguments, true, took)

@@ -97,7 +97,7 @@ func (r *Registry) OpenWith(ctx context.Context, c Context, h Hooks) (*Session, 
 	s := &Session{r: r, base: c, hooks: h}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	for _, e := range now.entries {
-		if e.def.Open == nil || !s.sees(e) || s.unplayed(e) {
+		if e.def.Open == nil || !s.isVisible(e) || s.unplayed(e) {
 			continue
 		}
 		if _, err := s.handler(ctx, e); err != nil {
@@ -199,8 +199,8 @@ func (s *Session) make(ctx context.Context, e *entry, m *made) {
 	close(m.ready)
 }
 
-// sees reports whether a tool exists for the session.
-func (s *Session) sees(e *entry) bool {
+// isVisible reports whether a tool exists for the session.
+func (s *Session) isVisible(e *entry) bool {
 	if e.def.Scope == PerSession {
 		if e.session != "" && e.session != s.base.SessionID {
 			return false
@@ -222,9 +222,9 @@ func (s *Session) lacks(e *entry) string {
 	return ""
 }
 
-// over reports whether a hides b, which has the same name and version: a session's tool hides a
+// hides reports whether a hides b, which has the same name and version: a session's tool hides a
 // global one, and an earlier registration a later one.
-func over(a, b *entry) bool {
+func hides(a, b *entry) bool {
 	if a.def.Scope != b.def.Scope {
 		return a.def.Scope == PerSession
 	}
@@ -257,10 +257,10 @@ func (s *Session) find(now *snapshot, base string, version int) *entry {
 	var found *entry
 	for i := now.first(base); i < len(now.entries) && now.entries[i].def.Name == base; i++ {
 		e := now.entries[i]
-		if version > 0 && e.def.Version != version || !s.sees(e) {
+		if version > 0 && e.def.Version != version || !s.isVisible(e) {
 			continue
 		}
-		if found == nil || e.def.Version > found.def.Version || e.def.Version == found.def.Version && over(e, found) {
+		if found == nil || e.def.Version > found.def.Version || e.def.Version == found.def.Version && hides(e, found) {
 			found = e
 		}
 	}
@@ -387,7 +387,7 @@ func (s *Session) List() []Listed {
 	s.warn(now)
 	var out []Listed
 	for _, e := range now.entries {
-		if !s.sees(e) {
+		if !s.isVisible(e) {
 			continue
 		}
 		l := Listed{Definition: &e.def, Owner: e.owner, Stats: e.stats.now()}
@@ -403,7 +403,7 @@ func (s *Session) List() []Listed {
 func (s *Session) warn(now *snapshot) {
 	for i, e := range now.entries {
 		beside := i > 0 && sameVersion(now.entries[i-1], e) || i+1 < len(now.entries) && sameVersion(now.entries[i+1], e)
-		if !beside || !s.sees(e) {
+		if !beside || !s.isVisible(e) {
 			continue
 		}
 		winner := s.find(now, e.def.Name, e.def.Version)

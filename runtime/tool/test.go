@@ -58,8 +58,8 @@ func (c *Call) outside(e Ended) bool {
 	return w.Test && w.Reach && !c.e.def.inTests && !e.mocked
 }
 
-// played returns the end of a test's call that ends before the handler.
-func (c *Call) played() (Ended, bool) {
+// endInTest returns the end of a test's call that ends before the handler.
+func (c *Call) endInTest() (Ended, bool) {
 	switch {
 	case !c.s.hooks.World.Test:
 		return Ended{}, false

@@ -47,8 +47,8 @@ func (c *Context) world() *World {
 	return &c.running.c.s.hooks.World
 }
 
-// may returns an error if the call's handler may not access r.
-func (c *Context) may(r Reach) error {
+// checkReach returns an error if the call's handler may not access r.
+func (c *Context) checkReach(r Reach) error {
 	w, owner := c.world(), ""
 	if c.running != nil {
 		owner = c.running.c.e.owner
@@ -92,8 +92,8 @@ func (w *World) environ() []string {
 	return w.Environ
 }
 
-// given returns a variable that the application set for the session, otherwise the run's.
-func (w *World) given(name string, session map[string]string) (value string, ofRun bool, err error) {
+// lookupVariable returns a variable that the application set for the session, otherwise the run's.
+func (w *World) lookupVariable(name string, session map[string]string) (value string, ofRun bool, err error) {
 	if v, ok := session[name]; ok {
 		return v, false, nil
 	}

@@ -20,7 +20,7 @@ func (d *Dir) copy(ctx context.Context) error {
 		return err
 	}
 	var err error
-	d.tree, err = look(ctx, d.Path)
+	d.tree, err = scanTree(ctx, d.Path)
 	return err
 }
 

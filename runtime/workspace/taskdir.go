@@ -92,8 +92,8 @@ func (d *Dir) Shown() string { return home + "/tasks/" + d.Name }
 func (d *Dir) End(ctx context.Context) (kept bool, err error) {
 	switch {
 	case d.tree != nil:
-		now, err := look(ctx, d.Path)
-		if err != nil || !d.tree.same(now) {
+		now, err := scanTree(ctx, d.Path)
+		if err != nil || !d.tree.equal(now) {
 			return true, err
 		}
 	case d.commit != "":

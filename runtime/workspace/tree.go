@@ -20,10 +20,10 @@ type stamp struct {
 	target         string
 }
 
-func (t *tree) same(now *tree) bool { return maps.Equal(t.entries, now.entries) }
+func (t *tree) equal(now *tree) bool { return maps.Equal(t.entries, now.entries) }
 
-// look returns the tree of a directory.
-func look(ctx context.Context, root string) (*tree, error) {
+// scanTree returns the tree of a directory.
+func scanTree(ctx context.Context, root string) (*tree, error) {
 	t := &tree{entries: map[string]stamp{}}
 	err := filepath.WalkDir(root, func(at string, e fs.DirEntry, err error) error {
 		if err == nil {

@@ -11,34 +11,34 @@ import (
 
 // recover decides about an effect that had begun and not ended before the run was resumed. If known
 // is false, the effect must be performed again.
-func (w *world) again(ctx context.Context, f *flight, q effect.Request) (known bool, result effect.Result, err error) {
+func (w *world) recover(ctx context.Context, f *inFlight, q effect.Request) (known bool, result effect.Result, err error) {
 	switch effect.ClassOf(q) {
 	case effect.ClassSettled:
-		switch w.looked(ctx, f, q) {
+		switch w.probe(ctx, f, q) {
 		case effect.Done:
 			return true, nil, nil
 		case effect.None:
 			return false, nil, nil
 		}
-		return w.decided(ctx, f, q)
+		return w.applyDecision(ctx, f, q)
 	case effect.ClassOnce:
 		if _, opens := q.(*effect.MCPOpen); opens {
 			// the request for its events returns the result; see recalled
 			return true, &effect.MCPOpened{ID: f.e}, nil
 		}
-		return w.decided(ctx, f, q)
+		return w.applyDecision(ctx, f, q)
 	}
 	return false, nil, nil
 }
 
 // probe checks whether what an effect was to change has changed.
-func (w *world) looked(ctx context.Context, f *flight, q effect.Request) effect.Status {
+func (w *world) probe(ctx context.Context, f *inFlight, q effect.Request) effect.Status {
 	switch q := q.(type) {
 	case *effect.WriteFile:
 		text, size := w.text(ctx, q.Path)
 		switch {
 		case q.Append:
-			return w.appended(ctx, f, q, text, size)
+			return w.completeAppend(ctx, f, q, text, size)
 		case size >= 0 && text == q.Text:
 			return effect.Done
 		case size == f.mark || size >= 0 && strings.HasPrefix(q.Text, text):
@@ -60,23 +60,23 @@ func (w *world) looked(ctx context.Context, f *flight, q effect.Request) effect.
 		}
 		return effect.None
 	case *effect.RemoveFile:
-		return w.gone(ctx, q.Path)
+		return w.probeAbsent(ctx, q.Path)
 	case *effect.MoveFile:
-		return w.gone(ctx, q.From)
+		return w.probeAbsent(ctx, q.From)
 	}
 	return effect.None // a store's file records what was done
 }
 
 // probeAbsent reports whether something was removed.
-func (w *world) gone(ctx context.Context, path string) effect.Status {
+func (w *world) probeAbsent(ctx context.Context, path string) effect.Status {
 	if info := w.info(ctx, path); info != nil && !info.Exists {
 		return effect.Done
 	}
 	return effect.None
 }
 
-// appended completes an effect that was to append to a file: it writes what is missing.
-func (w *world) appended(ctx context.Context, f *flight, q *effect.WriteFile, text string, size int64) effect.Status {
+// completeAppend completes an effect that was to append to a file: it writes what is missing.
+func (w *world) completeAppend(ctx context.Context, f *inFlight, q *effect.WriteFile, text string, size int64) effect.Status {
 	before := max(f.mark, 0)
 	switch {
 	case size == f.mark || size == before:
@@ -133,7 +133,7 @@ func (w *world) markOf(q effect.Request) *int64 {
 
 // opener returns the request that opened the object of another request in an earlier process; nil
 // if the journal has none.
-func (r *Run) opener(q effect.Request) (effect.Request, *flight) {
+func (r *Run) opener(q effect.Request) (effect.Request, *inFlight) {
 	n, ok := q.(effect.Numbered)
 	if !ok {
 		return nil, nil
@@ -148,5 +148,5 @@ func (r *Run) opener(q effect.Request) (effect.Request, *flight) {
 	if len(x.R) > 0 && json.Unmarshal(secret.RestoreJSON(x.R, r.c.Secret), opened) != nil {
 		return nil, nil
 	}
-	return opened, &flight{e: e, tries: o.Tries, until: o.Until, task: x.P, policy: x.Policy, rule: x.Rule, class: x.C}
+	return opened, &inFlight{e: e, tries: o.Tries, until: o.Until, task: x.P, policy: x.Policy, rule: x.Rule, class: x.C}
 }

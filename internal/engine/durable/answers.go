@@ -30,9 +30,9 @@ type asked struct {
 	waits  bool                  // no one else is asked any more
 }
 
-// ask lets an awaited emit, or a request of a host, be answered: in this process as usual, or by
+// askQuestion lets an awaited emit, or a request of a host, be answered: in this process as usual, or by
 // another process.
-func (w *world) ask(ctx context.Context, s effect.Starter, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+func (w *world) askQuestion(ctx context.Context, s effect.Starter, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	f := w.run.flightOf(q)
 	if w.run.flush(journal.Synced) != nil { // the run is being suspended
 		return func() { done(nil, context.Canceled) }, true
@@ -51,7 +51,7 @@ func (w *world) ask(ctx context.Context, s effect.Starter, q effect.Request, don
 	} else if h, ok := q.(*effect.AskHost); ok {
 		x.Channel, x.Payload = hostmsg.Of(h.Type).Channel, w.run.clean(h.Message)
 	}
-	stop = w.answered(ctx, x, done, func(done func(effect.Result, error)) (func(), bool) {
+	stop = w.startQuestion(ctx, x, done, func(done func(effect.Result, error)) (func(), bool) {
 		if !emits || a.Misfit != "" {
 			return s.Start(ctx, q, done)
 		}
@@ -72,8 +72,8 @@ func (w *world) ask(ctx context.Context, s effect.Starter, q effect.Request, don
 	return stop, true
 }
 
-// answered starts a question. start asks in this process.
-func (w *world) answered(ctx context.Context, x *asked, done func(effect.Result, error), start func(func(effect.Result, error)) (func(), bool)) (stop func()) {
+// startQuestion starts a question. start asks in this process.
+func (w *world) startQuestion(ctx context.Context, x *asked, done func(effect.Result, error), start func(func(effect.Result, error)) (func(), bool)) (stop func()) {
 	var once sync.Once
 	i := &w.run.idle
 	finish := func(result effect.Result, err error) {
@@ -94,7 +94,7 @@ func (w *world) answered(ctx context.Context, x *asked, done func(effect.Result,
 		i.mu.Lock()
 		i.answered[x.E] = x.ID
 		i.mu.Unlock()
-		done(given(x.Channel, a))
+		done(answerResult(x.Channel, a))
 		return func() {}
 	}
 	ended := make(chan struct{})
@@ -109,12 +109,12 @@ func (w *world) answered(ctx context.Context, x *asked, done func(effect.Result,
 			if end != nil {
 				end()
 			}
-			done(given(x.Channel, a))
+			done(answerResult(x.Channel, a))
 		})
 	}
 	i.mu.Lock()
 	i.questions[x.E] = x
-	i.look()
+	i.pollAnswers()
 	i.mu.Unlock()
 	end, ok := start(func(result effect.Result, err error) {
 		if e := programError(err); e != nil && e.Fields["reason"] == "no_listener" && (w.run.c.Asking.Park || w.run.c.Asking.Wait) {
@@ -136,16 +136,16 @@ func (w *world) answered(ctx context.Context, x *asked, done func(effect.Result,
 	}
 }
 
-// given returns the result for an answer of another process.
-func given(channel string, a *journal.Answer) (effect.Result, error) {
+// answerResult returns the result for an answer of another process.
+func answerResult(channel string, a *journal.Answer) (effect.Result, error) {
 	if a.Refuse != nil {
 		return nil, effect.Errorf("EmitError", "%s", *a.Refuse).With("channel", channel).With("reason", "refused").Decided(effect.ByAnswer, a.By)
 	}
 	return &effect.Answer{Value: a.Value, By: effect.ByAnswer, Name: a.By}, nil
 }
 
-// look polls for answers while there are questions. The caller must hold mu.
-func (i *idleness) look() {
+// pollAnswers polls for answers while there are questions. The caller must hold mu.
+func (i *idleness) pollAnswers() {
 	if i.looking {
 		return
 	}

@@ -39,54 +39,54 @@ func (r *Run) class(q effect.Request) effect.Class {
 	return c
 }
 
-// reopened opens the object of a request again, where that is harmless: preparing a call changes
+// reopenObject opens the object of a request again, where that is harmless: preparing a call changes
 // nothing, the audit log is checked, and whether a server's call is repeated depends on its tool or
 // its policy.
-func (w *world) reopened(ctx context.Context, q effect.Request) (again bool, result effect.Result, err error) {
+func (w *world) reopenObject(ctx context.Context, q effect.Request) (again bool, result effect.Result, err error) {
 	open, f := w.run.opener(q)
 	switch open := open.(type) {
 	case *effect.AppPrepare:
 		about := &effect.AppCall{AppAsk: open.AppAsk}
-		if err := w.prepared(ctx, about); err != nil {
+		if err := w.restorePrepared(ctx, about); err != nil {
 			return false, nil, err
 		}
 		return true, nil, nil
 	case *effect.AuditCall:
 		ctx = effect.WithAgain(ctx)
 	case *effect.MCPOpen:
-		again, result, err = w.recalled(ctx, f, open, q)
+		again, result, err = w.recoverCall(ctx, f, open, q)
 		if !again || err != nil {
 			return false, result, err
 		}
 	default:
-		result, err := ended(q)
+		result, err := endedObjectResult(q)
 		return false, result, err
 	}
-	result, err = w.next.Perform(w.keyed(ctx, f, open), open)
+	result, err = w.next.Perform(w.withKey(ctx, f, open), open)
 	if err != nil {
 		return false, nil, err
 	}
-	_, err = w.came(open, f, result, nil)
+	_, err = w.mapResult(open, f, result, nil)
 	return err == nil, nil, err
 }
 
-// recalled decides whether an interrupted call of a server is repeated. Otherwise it returns the
+// recoverCall decides whether an interrupted call of a server is repeated. Otherwise it returns the
 // result of q, which refers to the call.
-func (w *world) recalled(ctx context.Context, f *flight, open *effect.MCPOpen, q effect.Request) (again bool, result effect.Result, err error) {
+func (w *world) recoverCall(ctx context.Context, f *inFlight, open *effect.MCPOpen, q effect.Request) (again bool, result effect.Result, err error) {
 	if effect.ClassOf(open) != effect.ClassOnce {
 		return true, nil, nil
 	}
 	if f.class == effect.ClassRetry.String() || w.run.servers != nil && w.run.servers.Repeatable(ctx, open, true) {
 		f.tries++
 		w.run.begin(f, f.task, open)
-		return true, nil, w.leave(ctx, open)
+		return true, nil, w.flushBefore(ctx, open)
 	}
 	about := w.run.flightOf(q)
-	back := w.run.idle.instead(about, f, open)
-	x, _, err := w.decide(ctx, f, open)
+	back := w.run.idle.waitInstead(about, f, open)
+	x, _, err := w.decideUnknown(ctx, f, open)
 	back()
 	if x != nil && x.again() {
-		return true, nil, w.onceMore(ctx, f, open, x)
+		return true, nil, w.announceRetry(ctx, f, open, x)
 	}
 	if about != nil {
 		about.resolved = x.record(w.run)

@@ -19,8 +19,8 @@ type Hosts interface {
 	AckJournaled(exchange, line int64)
 }
 
-// talks contains the run's open exchanges.
-type talks struct {
+// openExchanges contains the run's open exchanges.
+type openExchanges struct {
 	hosts Hosts // nil means that they end with this process
 
 	mu  sync.Mutex
@@ -29,13 +29,13 @@ type talks struct {
 	written map[int64]int64
 }
 
-func (t *talks) init() { t.all, t.written = map[int64]*host.Open{}, map[int64]int64{} }
+func (t *openExchanges) init() { t.all, t.written = map[int64]*host.Open{}, map[int64]int64{} }
 
 // Keep sets the run's hosts. It must be called before the run begins.
 func (r *Run) Keep(h Hosts) { r.talks.hosts = h }
 
-// began records an exchange that is about to be opened.
-func (t *talks) began(f *flight, q effect.Request) {
+// recordOpening records an exchange that is about to be opened.
+func (t *openExchanges) recordOpening(f *inFlight, q effect.Request) {
 	if open, ok := q.(*effect.ExchangeOpen); ok && f.begin != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -43,8 +43,8 @@ func (t *talks) began(f *flight, q effect.Request) {
 	}
 }
 
-// ended records the results of and replies to an exchange.
-func (t *talks) ended(e int64, q effect.Request, result effect.Result, err error) {
+// recordEnd records the results of and replies to an exchange.
+func (t *openExchanges) recordEnd(e int64, q effect.Request, result effect.Result, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch q := q.(type) {
@@ -58,7 +58,7 @@ func (t *talks) ended(e int64, q effect.Request, result effect.Result, err error
 		}
 	case *effect.ExchangeNext:
 		if m, ok := result.(*effect.ExchangeMessages); ok && err == nil {
-			t.heard(q.ID, m)
+			t.recordMessages(q.ID, m)
 		}
 	case *effect.ExchangeReply:
 		if open := t.all[q.ID]; open != nil && err == nil {
@@ -70,8 +70,8 @@ func (t *talks) ended(e int64, q effect.Request, result effect.Result, err error
 	}
 }
 
-// heard records the messages of a host.
-func (t *talks) heard(e int64, m *effect.ExchangeMessages) {
+// recordMessages records the messages of a host.
+func (t *openExchanges) recordMessages(e int64, m *effect.ExchangeMessages) {
 	open := t.all[e]
 	if open == nil {
 		return
@@ -118,8 +118,8 @@ func (r *Run) flushed(lines map[int64]int64) {
 	}
 }
 
-// taken returns the lines of the group that is written next.
-func (t *talks) taken() map[int64]int64 {
+// takeWritten returns the lines of the group that is written next.
+func (t *openExchanges) takeWritten() map[int64]int64 {
 	if t.hosts == nil {
 		return nil
 	}

@@ -54,7 +54,7 @@ type lasting struct {
 }
 
 // spend counts the usage of a model; the runtime counts calls that it makes itself.
-func (r *Run) spend(q effect.Request, f *flight, result effect.Result) {
+func (r *Run) spend(q effect.Request, f *inFlight, result effect.Result) {
 	reply, _ := result.(*effect.AgentReply)
 	if piece, ok := result.(*effect.StreamPiece); ok {
 		reply = piece.Reply
@@ -83,8 +83,8 @@ func (r *Run) lostCall(q *effect.AgentCall) {
 	r.c.World.Used(q.Connection, q.Model, 1, in, out, false)
 }
 
-// spoken removes the opener of an object that the program no longer uses.
-func (r *Run) spoken(q effect.Request, result effect.Result, err error) {
+// dropOpener removes the opener of an object that the program no longer uses.
+func (r *Run) dropOpener(q effect.Request, result effect.Result, err error) {
 	event, _ := result.(*effect.MCPEvent)
 	switch q := q.(type) {
 	case *effect.AppCall:

@@ -101,7 +101,7 @@ func (o *output) show(r *Run, channel string, payload json.RawMessage, print fun
 		return err
 	}
 	line = r.clean(line)
-	if err := o.keep(r, string(line)); err != nil {
+	if err := o.storeLine(r, string(line)); err != nil {
 		return err
 	}
 	o.add(line)
@@ -213,8 +213,8 @@ func (o *output) noteLater(r *Run) {
 	}()
 }
 
-// keep writes the line that the run puts out to the file, unless it is there.
-func (o *output) keep(r *Run, line string) error {
+// storeLine writes the line that the run puts out to the file, unless it is there.
+func (o *output) storeLine(r *Run, line string) error {
 	at := int(o.n) - 1
 	held := at < len(o.have)
 	switch {

@@ -49,7 +49,7 @@ type known struct {
 
 // under is an effect that had begun and not ended.
 type under struct {
-	flight *flight
+	flight *inFlight
 	begin  *journal.Record // nil for an effect that only reads
 	q      effect.Request
 }
@@ -130,15 +130,15 @@ func (k *known) first(p *past) *journal.Record {
 	return p.record(k.end)
 }
 
-// counted returns the number of the first of n lines of an exchange, and counts them.
-func (p *past) counted(of int64, n int) int64 {
+// countLines returns the number of the first of n lines of an exchange, and counts them.
+func (p *past) countLines(of int64, n int) int64 {
 	first := p.counts[of] + 1
 	p.counts[of] += int64(n)
 	return first
 }
 
-// reach sets what the journal contains of an effect that the program performs.
-func (p *past) reach(f *flight) {
+// restoreInFlight sets what the journal contains of an effect that the program performs.
+func (p *past) restoreInFlight(f *inFlight) {
 	k := p.effects[f.e]
 	if k == nil {
 		return
@@ -153,8 +153,8 @@ func (p *past) reach(f *flight) {
 	f.again = k.end < 0 && k.begin != nil
 }
 
-// give marks a record as returned.
-func (p *past) give(i int) {
+// markReturned marks a record as returned.
+func (p *past) markReturned(i int) {
 	if !p.all[i].given {
 		p.all[i].given = true
 		p.left--
@@ -170,7 +170,7 @@ func (p *past) find(e int64, q effect.Request) (*known, error) {
 		}
 		return &known{waits: -1, end: -1}, nil // it only reads, and had not ended
 	}
-	text, err := p.run.asked(q)
+	text, err := p.run.recordedRequest(q)
 	if err != nil {
 		return nil, err
 	}
@@ -194,13 +194,13 @@ func (p *past) find(e int64, q effect.Request) (*known, error) {
 		}
 	}
 	if k.begin != nil {
-		p.give(p.place(k.begin))
+		p.markReturned(p.beginIndex(k.begin))
 	}
 	return k, nil
 }
 
-// place returns the index of a begin record.
-func (p *past) place(x *journal.Record) int {
+// beginIndex returns the index of a begin record.
+func (p *past) beginIndex(x *journal.Record) int {
 	i, _ := slices.BinarySearchFunc(p.all, x.S, func(e event, s uint64) int { return cmp.Compare(e.record.S, s) })
 	return i
 }
@@ -215,7 +215,7 @@ func (p *past) record(i int) *journal.Record {
 // event returns the end of an effect for which the program waits.
 func (p *past) event(i int) vm.Event {
 	e := p.all[i].record.E
-	p.give(i)
+	p.markReturned(i)
 	delete(p.begun, e)
 	result, failed, err := p.outcome(i, e)
 	if err != nil {
@@ -240,8 +240,8 @@ func (p *past) outcome(i int, e int64) (effect.Result, error, error) {
 	return result, failed, err
 }
 
-// said returns the translated lines of a host's messages.
-func said(x *journal.Record) []string {
+// translatedLines returns the translated lines of a host's messages.
+func translatedLines(x *journal.Record) []string {
 	if x.Lines != nil {
 		return x.Lines
 	}
@@ -263,7 +263,7 @@ func failure(x *journal.Record) (*tape.Failure, error) {
 func (p *past) overBefore(i int) (cause error, ok bool) {
 	for at := p.cursor; at < i; at++ {
 		if x := &p.all[at]; x.record.Place == tape.PlaceOver && !x.given {
-			p.give(at)
+			p.markReturned(at)
 			return p.cause(at), true
 		}
 	}

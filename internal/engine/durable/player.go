@@ -33,13 +33,13 @@ func (r player) Perform(e int64, q effect.Request) (result effect.Result, isKnow
 	case err != nil:
 		return nil, true, err
 	case k.waits >= 0 && !p.all[k.waits].given:
-		p.give(k.waits)
+		p.markReturned(k.waits)
 		return nil, true, effect.ErrWaits
 	case k.end < 0: // it is the last one, and had not ended
 		p.under = append(p.under, under{r.flightOf(q), k.begin, q})
 		return nil, false, nil
 	}
-	p.give(k.end)
+	p.markReturned(k.end)
 	result, failed, err := p.outcome(k.end, e)
 	if err != nil {
 		return nil, true, err
@@ -87,7 +87,7 @@ func (r player) Next() (x vm.Event, ok bool) {
 		case e.given:
 			continue
 		case e.record.Place == tape.PlaceOver && e.record.W == nil:
-			p.give(p.cursor)
+			p.markReturned(p.cursor)
 			return vm.Event{Err: p.cause(p.cursor)}, true
 		case !p.begun[e.record.E] || e.record.K == journal.KPlace:
 			return vm.Event{}, false
@@ -106,7 +106,7 @@ func (r player) At(at vm.Moment) (x vm.Event, ok bool) {
 		case e.given || e.record.Place == tape.PlaceMemory:
 			continue
 		case e.record.Place == tape.PlaceOver:
-			p.give(i)
+			p.markReturned(i)
 			return vm.Event{Err: p.cause(i)}, true
 		case p.begun[e.record.E]:
 			return p.event(i), true
@@ -120,7 +120,7 @@ func (r player) Looked(at vm.Moment) bool {
 	p := &r.past
 	for _, i := range p.moments[at] {
 		if p.all[i].record.Place == tape.PlaceMemory && !p.all[i].given {
-			p.give(i)
+			p.markReturned(i)
 			return true
 		}
 	}

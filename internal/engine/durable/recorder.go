@@ -41,22 +41,22 @@ func (r recorder) Began(e, task int64, q effect.Request) {
 	if !tape.Recorded(q.Kind()) {
 		return
 	}
-	f := &flight{e: e, task: task}
+	f := &inFlight{e: e, task: task}
 	if s, ok := q.(*effect.Sleep); ok && r.live {
 		f.due = r.c.Writer.Time() + max(s.Milliseconds, 0)
 	}
 	if !r.live {
-		r.past.reach(f)
+		r.past.restoreInFlight(f)
 		r.setFlight(q, f)
 	}
 	if r.said.e == e {
 		f.policy, f.rule = r.said.policy, r.said.function
 	}
-	r.idle.began(f, q)
+	r.idle.addEffect(f, q)
 	if r.live && begins(q) {
 		r.begin(f, task, q)
 	}
-	r.talks.began(f, q)
+	r.talks.recordOpening(f, q)
 	if !r.live {
 		return
 	}
@@ -66,7 +66,7 @@ func (r recorder) Began(e, task int64, q effect.Request) {
 }
 
 // begin appends the record of an effect that is about to be performed.
-func (r *Run) begin(f *flight, task int64, q effect.Request) {
+func (r *Run) begin(f *inFlight, task int64, q effect.Request) {
 	x := &journal.Record{K: journal.KBegin, E: f.e, P: task, Q: string(q.Kind()), C: r.class(q).String(), Asked: journal.Asked{Due: f.due, Try: f.tries, Until: r.until(q), Policy: f.policy, Rule: f.rule}, Rest: journal.Rest{Resolved: f.resolved}}
 	if f.tries == 0 {
 		x.Mark = r.mark(q)
@@ -102,7 +102,7 @@ func (r *Run) request(x *journal.Record, q effect.Request) {
 	if n, ok := q.(effect.Numbered); ok {
 		x.Of = *n.Number()
 	}
-	text, err := r.asked(q)
+	text, err := r.recordedRequest(q)
 	if err != nil {
 		r.Suspend(&Unwritable{err})
 		return
@@ -112,8 +112,8 @@ func (r *Run) request(x *journal.Record, q effect.Request) {
 	}
 }
 
-// asked returns the recorded form of a request.
-func (r *Run) asked(q effect.Request) (json.RawMessage, error) {
+// recordedRequest returns the recorded form of a request.
+func (r *Run) recordedRequest(q effect.Request) (json.RawMessage, error) {
 	text, err := tape.Request(q)
 	if err != nil {
 		return nil, err
@@ -126,20 +126,20 @@ func (r *Run) append(x *journal.Record) {
 	r.telling.Lock()
 	defer r.telling.Unlock()
 	for _, text := range [][]byte{x.R, x.V, x.Err} {
-		r.tell(text)
+		r.recordSecrets(text)
 	}
 	if x.Resolved != nil {
-		r.tell(x.Resolved.Answer)
-		r.tell(x.Resolved.Error)
+		r.recordSecrets(x.Resolved.Answer)
+		r.recordSecrets(x.Resolved.Error)
 	}
 	for _, line := range x.M {
-		r.tell([]byte(line))
+		r.recordSecrets([]byte(line))
 	}
 	r.c.Writer.Append(x)
 }
 
-// tell appends a record for each secret that a text is the first to name.
-func (r *Run) tell(text []byte) {
+// recordSecrets appends a record for each secret that a text is the first to name.
+func (r *Run) recordSecrets(text []byte) {
 	for _, name := range marks(text) {
 		if r.told[name] {
 			continue
@@ -152,14 +152,14 @@ func (r *Run) tell(text []byte) {
 
 // Ended records the result of an effect.
 func (r recorder) Ended(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) {
-	defer r.spoken(q, result, err)
+	defer r.dropOpener(q, result, err)
 	if !tape.Recorded(q.Kind()) {
 		return
 	}
 	f := r.flightOf(q)
 	r.setFlight(q, nil)
-	r.idle.ended(e, q, result, err)
-	r.talks.ended(e, q, result, err)
+	r.idle.removeEffect(e, q, result, err)
+	r.talks.recordEnd(e, q, result, err)
 	r.spend(q, f, result)
 	if now, ok := result.(*effect.Time); ok && err == nil {
 		r.clock.newest = now
@@ -170,10 +170,10 @@ func (r recorder) Ended(e int64, q effect.Request, result effect.Result, err err
 			r.approves(q, result, r.past.record(k.end))
 		}
 	}
-	if !r.live || r.lost(err) {
+	if !r.live || r.endedBySuspension(err) {
 		return
 	}
-	x, rerr := r.ended(e, q, result, err, at)
+	x, rerr := r.endRecord(e, q, result, err, at)
 	if rerr != nil {
 		r.Suspend(&Unwritable{rerr})
 		return
@@ -198,7 +198,7 @@ func (r recorder) Ended(e int64, q effect.Request, result effect.Result, err err
 }
 
 // appendEnd appends the record of an effect's end, and passes its decision to the ledgers.
-func (r recorder) appendEnd(x *journal.Record, f *flight, q effect.Request) {
+func (r recorder) appendEnd(x *journal.Record, f *inFlight, q effect.Request) {
 	if f == nil || f.resolved == nil {
 		r.append(x)
 		r.idle.journaled(x.E)
@@ -215,20 +215,20 @@ func (r recorder) appendEnd(x *journal.Record, f *flight, q effect.Request) {
 	r.idle.journaled(e)
 	text, err := tape.Request(about)
 	if err == nil {
-		err = r.resolved(e, about.Kind(), text, r.resolutionOf(f.resolved))
+		err = r.recordResolution(e, about.Kind(), text, r.resolutionOf(f.resolved))
 	}
 	if err != nil {
 		r.Suspend(err)
 	}
 }
 
-// lost reports whether an effect ended only because the run was suspended.
-func (r *Run) lost(err error) bool {
+// endedBySuspension reports whether an effect ended only because the run was suspended.
+func (r *Run) endedBySuspension(err error) bool {
 	return err != nil && r.Err() != nil && !isProgram(err)
 }
 
-// ended returns the record of an effect's result.
-func (r *Run) ended(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) (*journal.Record, error) {
+// endRecord returns the record of an effect's result.
+func (r *Run) endRecord(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) (*journal.Record, error) {
 	entry, rerr := tape.EntryOf(e, q.Kind(), result, err, at)
 	if rerr != nil {
 		return nil, rerr
@@ -280,7 +280,7 @@ func (r *Run) lines(x *journal.Record, entry *tape.Entry, m *effect.ExchangeMess
 	}
 	x.Decided, x.Sizes = entry.Decided, entry.Sizes
 	if m.Lines == nil {
-		x.L, x.M = r.past.counted(x.Of, len(lines)), lines
+		x.L, x.M = r.past.countLines(x.Of, len(lines)), lines
 		return
 	}
 	x.Talk, x.Process = string(r.clean([]byte(m.Lines.Session))), m.Lines.Process

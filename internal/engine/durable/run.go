@@ -71,15 +71,15 @@ var ErrTried = errors.New("the program does what the run has done")
 // Run is a durable run in this process.
 type Run struct {
 	c Config
-	hiding
+	redactor
 	told  map[string]bool // secrets that the journal names; used by tell
 	given numbers
 	past  past
 	out   output
 	live  bool // the replay has ended
 	idle  idleness
-	talks talks
-	reach
+	talks openExchanges
+	effectState
 	decisions
 	calling
 	lasting
@@ -88,27 +88,27 @@ type Run struct {
 	telling sync.Mutex
 
 	mu      sync.Mutex
-	flights map[effect.Request]*flight
+	flights map[effect.Request]*inFlight
 	said    policyOf
 
-	leaving
+	suspension
 }
 
 // redactor replaces secrets by marks, in JSON and in texts.
-type hiding struct {
+type redactor struct {
 	clean func([]byte) []byte
 	hide  func(string) string
 }
 
 // suspension is the state of a run's suspension.
-type leaving struct {
+type suspension struct {
 	suspend chan struct{}
 	once    sync.Once
 	why     error // set before suspend is closed
 }
 
-// output is the state of the run's effects.
-type reach struct {
+// effectState is the state of the run's effects.
+type effectState struct {
 	print func(q *effect.Emit, n int64) error
 	mark  func(q effect.Request) *int64
 	clock clock
@@ -122,7 +122,7 @@ type policyOf struct {
 }
 
 // inFlight is a running effect.
-type flight struct {
+type inFlight struct {
 	e       int64
 	due     int64 // of a timer, in Unix milliseconds; 0 for none
 	again   bool  // it had begun before the run was resumed
@@ -141,7 +141,7 @@ type flight struct {
 
 // New returns a Run.
 func New(c Config) *Run {
-	r := &Run{c: c, told: map[string]bool{}, given: numbers{real: map[number]int64{}}, flights: map[effect.Request]*flight{}, lasting: lasting{openers: map[number]begunEffect{}}, leaving: leaving{suspend: make(chan struct{})}}
+	r := &Run{c: c, told: map[string]bool{}, given: numbers{real: map[number]int64{}}, flights: map[effect.Request]*inFlight{}, lasting: lasting{openers: map[number]begunEffect{}}, suspension: suspension{suspend: make(chan struct{})}}
 	if c.Remark == nil {
 		r.c.Remark = func(string) {}
 	}
@@ -239,7 +239,7 @@ func (r *Run) write(level journal.Level) error {
 		}
 	}
 	answered := r.idle.takeTaken()
-	lines := r.talks.taken()
+	lines := r.talks.takeWritten()
 	err := r.c.Writer.Flush(level)
 	for _, id := range answered {
 		if err == nil { // the journal contains them
@@ -336,13 +336,13 @@ func (x *numbers) get(k effect.Kind, e int64) (real int64, ok bool) {
 	return real, ok
 }
 
-func (r *Run) flightOf(q effect.Request) *flight {
+func (r *Run) flightOf(q effect.Request) *inFlight {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.flights[q]
 }
 
-func (r *Run) setFlight(q effect.Request, f *flight) {
+func (r *Run) setFlight(q effect.Request, f *inFlight) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if f == nil {

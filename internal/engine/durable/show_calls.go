@@ -16,8 +16,8 @@ type call struct {
 	Opened bool            `json:"opened,omitempty"`
 }
 
-// hear handles a record.
-func (c calls) hear(r *journal.Record) {
+// addRecord handles a record.
+func (c calls) addRecord(r *journal.Record) {
 	switch {
 	case r.K == journal.KBegin && r.Q == string(effect.KindMCPOpen) && c[r.E] == nil:
 		c[r.E] = &call{Begin: r}
@@ -32,8 +32,8 @@ func (c calls) hear(r *journal.Record) {
 	}
 }
 
-// again reports whether a record belongs to a further attempt of a call.
-func (c calls) again(r *journal.Record) bool { return c[r.E] != nil && c[r.E].Opened }
+// isRetry reports whether a record belongs to a further attempt of a call.
+func (c calls) isRetry(r *journal.Record) bool { return c[r.E] != nil && c[r.E].Opened }
 
 func endsCall(r *journal.Record) bool {
 	var e effect.MCPEvent

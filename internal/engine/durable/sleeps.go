@@ -48,7 +48,7 @@ func unpackSleeps(b []byte) (all []sleep, err error) {
 }
 
 // sleepOf returns the begin record of a timer as numbers, if those contain all of it.
-func sleepOf(q effect.Request, f *flight) (s sleep, ok bool) {
+func sleepOf(q effect.Request, f *inFlight) (s sleep, ok bool) {
 	timer, ok := q.(*effect.Sleep)
 	if !ok || f.tries > 1 || f.until != 0 || f.policy != "" || f.rule != "" {
 		return s, false

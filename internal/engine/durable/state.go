@@ -61,7 +61,7 @@ type openHost struct {
 
 // state returns the run's part of a snapshot taken now.
 func (r *Run) state() (*State, error) {
-	s := &State{Synced: r.c.Writer.Synced(), Lines: r.past.counts, Out: r.out.n, Spent: r.spent.all(), Approved: r.approved, Clock: r.clock.newest, OutSum: r.out.sum[:], Ledgers: map[string]int64{}, Asked: r.idle.asked()}
+	s := &State{Synced: r.c.Writer.Synced(), Lines: r.past.counts, Out: r.out.n, Spent: r.spent.all(), Approved: r.approved, Clock: r.clock.newest, OutSum: r.out.sum[:], Ledgers: map[string]int64{}, Asked: r.idle.openRequests()}
 	if r.c.World != nil {
 		s.Random = r.c.World.RandomState()
 	}

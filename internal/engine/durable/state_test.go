@@ -16,10 +16,10 @@ import (
 
 // asleep is a run in which n timers are under way.
 func asleep(n int) *Run {
-	r := &Run{flights: map[effect.Request]*flight{}}
+	r := &Run{flights: map[effect.Request]*inFlight{}}
 	for e := range int64(n) {
 		q := &effect.Sleep{Milliseconds: 3600000 + e}
-		f := &flight{e: e + 1, tries: 1}
+		f := &inFlight{e: e + 1, tries: 1}
 		f.begin = &journal.Record{S: uint64(e) + 2, T: 1795313808930, K: journal.KBegin, E: e + 1, P: e + 2, Q: "sleep", C: "waits", Asked: journal.Asked{R: fmt.Appendf(nil, `{"ms":%d}`, q.Milliseconds), Due: 1795317408930 + e}}
 		f.begin.D = hexsum.SHA256(f.begin.R)[:32]
 		r.flights[q] = f
@@ -73,7 +73,7 @@ func TestUnderWay(t *testing.T) {
 	}
 	all := again.Begun
 	for e := range int64(9) {
-		var was *flight
+		var was *inFlight
 		for _, f := range r.flights {
 			if f.e == e+1 {
 				was = f

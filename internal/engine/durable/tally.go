@@ -60,10 +60,10 @@ func (t *tally) Rest() ([]byte, error) {
 
 // Hear adds the next record.
 func (t *tally) Hear(r *journal.Record) {
-	t.Servers.hear(r)
+	t.Servers.addRecord(r)
 	switch r.K {
 	case journal.KBegin:
-		if t.Servers.again(r) {
+		if t.Servers.isRetry(r) {
 			return // of a call whose opening has ended
 		}
 		if r.Try > 0 && r.Q == string(effect.KindAgentCall) {

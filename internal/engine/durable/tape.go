@@ -44,7 +44,7 @@ func Tape(d *journal.Directory, h *journal.History, flags tape.Flags, emit strin
 
 // entryOf returns a record as an entry of a tape.
 func entryOf(d *journal.Directory, r, begin *journal.Record) (*tape.Entry, error) {
-	x := &tape.Entry{E: r.E, Place: r.Place, Q: effect.Kind(r.Q), Of: r.Of, R: r.R, V: r.V, Lines: said(r), Decided: r.Decided, Sizes: r.Sizes, W: r.W}
+	x := &tape.Entry{E: r.E, Place: r.Place, Q: effect.Kind(r.Q), Of: r.Of, R: r.R, V: r.V, Lines: translatedLines(r), Decided: r.Decided, Sizes: r.Sizes, W: r.W}
 	switch {
 	case r.K == journal.KEnd && begin != nil:
 		x.Q, x.R, x.Of = effect.Kind(begin.Q), begin.R, begin.Of

@@ -29,8 +29,8 @@ type toolCall struct {
 	here    bool              // the performer knows it
 }
 
-// read reads them from the journal.
-func (t *toolCalls) read(r *Run) {
+// readJournal reads them from the journal.
+func (t *toolCalls) readJournal(r *Run) {
 	t.known = map[string]*toolCall{}
 	if r.c.History == nil {
 		return
@@ -70,9 +70,9 @@ func (t *toolCalls) decided(q *effect.AppDecide, x *journal.Record) {
 	}
 }
 
-// prepared restores in the performer the call that a request refers to, and the approvals for the
+// restorePrepared restores in the performer the call that a request refers to, and the approvals for the
 // session.
-func (w *world) prepared(ctx context.Context, q effect.Request) error {
+func (w *world) restorePrepared(ctx context.Context, q effect.Request) error {
 	t := &w.run.tools
 	if w.run.c.History == nil {
 		return nil
@@ -93,7 +93,7 @@ func (w *world) prepared(ctx context.Context, q effect.Request) error {
 	w.run.preparing.Lock()
 	defer w.run.preparing.Unlock()
 	if t.known == nil {
-		t.read(w.run)
+		t.readJournal(w.run)
 	}
 	if !t.allowed {
 		t.allowed = true
@@ -118,7 +118,7 @@ func (w *world) prepare(ctx context.Context, c *toolCall, decide bool) error {
 	c.here = true
 	result, err := w.next.Perform(ctx, c.prepare)
 	if err == nil {
-		_, err = w.came(c.prepare, &flight{e: c.e}, result, nil)
+		_, err = w.mapResult(c.prepare, &inFlight{e: c.e}, result, nil)
 	}
 	if err == nil && decide && c.decide != nil {
 		_, err = w.next.Perform(ctx, c.decide)

@@ -16,20 +16,20 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// decided applies the decision about an effect with an unknown outcome. If known is false, the
+// applyDecision applies the decision about an effect with an unknown outcome. If known is false, the
 // effect is performed again.
-func (w *world) decided(ctx context.Context, f *flight, q effect.Request) (known bool, result effect.Result, err error) {
-	x, result, err := w.decide(ctx, f, q)
+func (w *world) applyDecision(ctx context.Context, f *inFlight, q effect.Request) (known bool, result effect.Result, err error) {
+	x, result, err := w.decideUnknown(ctx, f, q)
 	if x == nil || !x.again() {
 		f.resolved = x.record(w.run)
 		return true, result, err
 	}
-	err = w.onceMore(ctx, f, q, x)
+	err = w.announceRetry(ctx, f, q, x)
 	return err != nil, nil, err
 }
 
-// onceMore announces a further attempt of an effect.
-func (w *world) onceMore(ctx context.Context, f *flight, q effect.Request, x *resolution) error {
+// announceRetry announces a further attempt of an effect.
+func (w *world) announceRetry(ctx context.Context, f *inFlight, q effect.Request, x *resolution) error {
 	if err := w.wait(ctx, f, q); err != nil { // the program no longer waits for it
 		return err
 	}
@@ -40,17 +40,17 @@ func (w *world) onceMore(ctx context.Context, f *flight, q effect.Request, x *re
 	w.run.idle.journaled(f.e)
 	text, err := tape.Request(q)
 	if err == nil {
-		err = w.run.resolved(f.e, q.Kind(), text, x)
+		err = w.run.recordResolution(f.e, q.Kind(), text, x)
 	}
 	if err == nil {
-		err = w.leave(ctx, q)
+		err = w.flushBefore(ctx, q)
 	}
 	return err
 }
 
 // wait waits for the deadline of the earlier attempts of an effect, which an earlier process may
 // still send, unless that process is known to have exited.
-func (w *world) wait(ctx context.Context, f *flight, q effect.Request) error {
+func (w *world) wait(ctx context.Context, f *inFlight, q effect.Request) error {
 	left := f.until - w.run.c.Writer.Time()
 	if w.run.c.Alone || left <= 0 {
 		return context.Cause(ctx)
@@ -132,8 +132,8 @@ func (r *Run) resolutionOf(x *journal.Resolved) *resolution {
 	return &resolution{text(x.Answer), text(x.Error), x.By, x.Name, x.MS}
 }
 
-// resolved passes the decision about an effect to the ledgers.
-func (r *Run) resolved(e int64, kind effect.Kind, request json.RawMessage, x *resolution) error {
+// recordResolution passes the decision about an effect to the ledgers.
+func (r *Run) recordResolution(e int64, kind effect.Kind, request json.RawMessage, x *resolution) error {
 	asked, err := r.inquiry(e, kind, request)
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (r *Run) resolvedBefore() error {
 		if k.begin.R != nil {
 			request = secret.RestoreJSON(k.begin.R, r.c.Secret)
 		}
-		if err := r.resolved(e, effect.Kind(k.begin.Q), request, r.resolutionOf(x.Resolved)); err != nil {
+		if err := r.recordResolution(e, effect.Kind(k.begin.Q), request, r.resolutionOf(x.Resolved)); err != nil {
 			return err
 		}
 	}
@@ -177,12 +177,12 @@ func (r *Run) resolvedBefore() error {
 // unknownSection is the section of the manifest with the policies for such effects.
 const unknownSection = "[run.unknown]"
 
-// decide decides about an effect with an unknown outcome, by its policy or by asking. It returns
+// decideUnknown decides about an effect with an unknown outcome, by its policy or by asking. It returns
 // nil without a decision, if the run is being suspended.
-func (w *world) decide(ctx context.Context, f *flight, q effect.Request) (x *resolution, result effect.Result, err error) {
+func (w *world) decideUnknown(ctx context.Context, f *inFlight, q effect.Request) (x *resolution, result effect.Result, err error) {
 	x = &resolution{answer: f.policy, by: effect.ByRules, name: f.rule}
 	if x.answer == "" {
-		text, err := w.run.asked(q)
+		text, err := w.run.recordedRequest(q)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -190,7 +190,7 @@ func (w *world) decide(ctx context.Context, f *flight, q effect.Request) (x *res
 	}
 	if x.answer == "" {
 		x = &resolution{answer: policyFail, by: effect.ByNobody}
-		if w.run.c.Asking.can() || w.run.c.Dir.IsAnswered(UnknownID(f.e)) {
+		if w.run.c.Asking.canWait() || w.run.c.Dir.IsAnswered(UnknownID(f.e)) {
 			x.answer = PolicyAsk
 		}
 	}
@@ -204,12 +204,12 @@ func (w *world) decide(ctx context.Context, f *flight, q effect.Request) (x *res
 }
 
 // inquire asks about the outcome of an effect.
-func (w *world) inquire(ctx context.Context, f *flight, q effect.Request) (*resolution, effect.Result, error) {
+func (w *world) inquire(ctx context.Context, f *inFlight, q effect.Request) (*resolution, effect.Result, error) {
 	s, can := w.next.(effect.Starter)
 	if !can {
 		return &resolution{answer: policyFail, by: effect.ByNobody}, nil, unknownError(f, q)
 	}
-	text, err := w.run.asked(q)
+	text, err := w.run.recordedRequest(q)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -224,11 +224,11 @@ func (w *world) inquire(ctx context.Context, f *flight, q effect.Request) (*reso
 	}
 	got := make(chan answer, 1)
 	if effect.Inline(q.Kind()) {
-		w.run.idle.stands(f, q)
-		defer w.run.idle.ended(f.e, q, nil, nil)
+		w.run.idle.waitForOutcome(f, q)
+		defer w.run.idle.removeEffect(f.e, q, nil, nil)
 	}
 	since := w.run.c.Writer.Time()
-	stop := w.answered(ctx, question, func(result effect.Result, err error) { got <- answer{result, err} }, func(done func(effect.Result, error)) (func(), bool) {
+	stop := w.startQuestion(ctx, question, func(result effect.Result, err error) { got <- answer{result, err} }, func(done func(effect.Result, error)) (func(), bool) {
 		return s.Start(effect.WithShown(ctx), &effect.AwaitEmit{Channel: unknownChannel, Payload: payload, Wants: resolutions}, done)
 	})
 	defer stop()
@@ -243,15 +243,15 @@ func (w *world) inquire(ctx context.Context, f *flight, q effect.Request) (*reso
 	case a := <-got:
 		x := &resolution{ms: w.run.c.Writer.Time() - since}
 		if a.err != nil {
-			x.refused(a.err)
+			x.setRefused(a.err)
 			return x, nil, unknownError(f, q)
 		}
 		return w.answeredUnknown(f, q, a.result.(*effect.Answer), x)
 	}
 }
 
-// refused records that no decision was made: the effect counts as failed.
-func (x *resolution) refused(err error) {
+// setRefused records that no decision was made: the effect counts as failed.
+func (x *resolution) setRefused(err error) {
 	x.why, x.by = err.Error(), effect.ByNobody
 	if e := programError(err); e != nil {
 		switch {
@@ -264,7 +264,7 @@ func (x *resolution) refused(err error) {
 }
 
 // answeredUnknown applies an answer.
-func (w *world) answeredUnknown(f *flight, q effect.Request, a *effect.Answer, x *resolution) (*resolution, effect.Result, error) {
+func (w *world) answeredUnknown(f *inFlight, q effect.Request, a *effect.Answer, x *resolution) (*resolution, effect.Result, error) {
 	x.by, x.name = a.By, a.Name
 	var text string
 	if json.Unmarshal(a.Value, &text) != nil {
@@ -291,7 +291,7 @@ func (w *world) answeredUnknown(f *flight, q effect.Request, a *effect.Answer, x
 }
 
 // unknownError returns the program's error for an effect with an unknown outcome.
-func unknownError(f *flight, q effect.Request) error {
+func unknownError(f *inFlight, q effect.Request) error {
 	kind, what, reason := "FsError", "the change of a file", ""
 	switch q := q.(type) {
 	case *effect.HTTP:
@@ -315,5 +315,5 @@ func unknownError(f *flight, q effect.Request) error {
 	return e
 }
 
-// can reports whether an absent person can be asked.
-func (a Asking) can() bool { return a.Park || a.Wait || a.Here }
+// canWait reports whether an absent person can be asked.
+func (a Asking) canWait() bool { return a.Park || a.Wait || a.Here }

@@ -64,8 +64,8 @@ func (i *idleness) init(r *Run) {
 	*i = idleness{run: r, under: map[int64]effect.Request{}, due: map[int64]int64{}, questions: map[int64]*asked{}, open: map[int64]int{}, answered: map[int64]string{}}
 }
 
-// began and ended track the running effects.
-func (i *idleness) began(f *flight, q effect.Request) {
+// addEffect and ended track the running effects.
+func (i *idleness) addEffect(f *inFlight, q effect.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.moves++
@@ -86,8 +86,8 @@ func (i *idleness) caughtUp() {
 	i.resumed = i.moves
 }
 
-// instead makes a running effect wait for the outcome of another one, f, until back is called.
-func (i *idleness) instead(about, f *flight, open effect.Request) (back func()) {
+// waitInstead makes a running effect wait for the outcome of another one, f, until back is called.
+func (i *idleness) waitInstead(about, f *inFlight, open effect.Request) (back func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if about == nil || i.under[about.e] == nil {
@@ -105,14 +105,14 @@ func (i *idleness) instead(about, f *flight, open effect.Request) (back func()) 
 	}
 }
 
-// stands records that the run itself waits for the outcome of an effect.
-func (i *idleness) stands(f *flight, q effect.Request) {
+// waitForOutcome records that the run itself waits for the outcome of an effect.
+func (i *idleness) waitForOutcome(f *inFlight, q effect.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.under[f.e], i.still = q, true
 }
 
-func (i *idleness) ended(e int64, q effect.Request, result effect.Result, err error) {
+func (i *idleness) removeEffect(e int64, q effect.Request, result effect.Result, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.moves++
@@ -163,8 +163,8 @@ func (i *idleness) consider() {
 	})
 }
 
-// asked returns the number of unanswered requests of hosts, by exchange.
-func (i *idleness) asked() map[int64]int {
+// openRequests returns the number of unanswered requests of hosts, by exchange.
+func (i *idleness) openRequests() map[int64]int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	all := map[int64]int{}

@@ -52,28 +52,28 @@ func (w *world) Perform(ctx context.Context, q effect.Request) (effect.Result, e
 	if w.run.c.Trial {
 		return nil, vm.ErrSuspended
 	}
-	if err := w.leave(ctx, q); err != nil {
+	if err := w.flushBefore(ctx, q); err != nil {
 		return nil, err
 	}
 	f := w.run.flightOf(q)
-	real, result, err := w.real(ctx, q, f)
+	real, result, err := w.mapRequest(ctx, q, f)
 	if real == nil {
 		return result, err
 	}
 	if f != nil && f.again {
-		if known, result, err := w.again(ctx, f, real); known {
+		if known, result, err := w.recover(ctx, f, real); known {
 			return result, err
 		}
 	}
-	if err := w.prepared(ctx, q); err != nil {
+	if err := w.restorePrepared(ctx, q); err != nil {
 		return nil, err
 	}
-	ctx = w.keyed(ctx, f, q)
+	ctx = w.withKey(ctx, f, q)
 	if f != nil && f.again {
 		ctx = effect.WithAgain(ctx)
 	}
 	result, err = w.next.Perform(ctx, real)
-	return w.came(q, f, result, err)
+	return w.mapResult(q, f, result, err)
 }
 
 // Start begins an effect that waits; see effect.Starter.
@@ -85,12 +85,12 @@ func (w *world) Start(ctx context.Context, q effect.Request, done func(effect.Re
 	switch q.Kind() {
 	case effect.KindSleep, effect.KindExchangeNext:
 	case effect.KindAwaitEmit, effect.KindAskHost:
-		return w.ask(ctx, s, q, done)
+		return w.askQuestion(ctx, s, q, done)
 	default:
 		return nil, false
 	}
 	f := w.run.flightOf(q)
-	real, result, err := w.real(ctx, q, f)
+	real, result, err := w.mapRequest(ctx, q, f)
 	if real == nil {
 		done(result, err)
 		return func() {}, true
@@ -111,8 +111,8 @@ func (w *world) show(ctx context.Context, channel string, payload []byte, q effe
 	return nil
 }
 
-// leave writes everything that an effect may depend on, if the effect leaves the machine.
-func (w *world) leave(ctx context.Context, q effect.Request) error {
+// flushBefore writes everything that an effect may depend on, if the effect leaves the machine.
+func (w *world) flushBefore(ctx context.Context, q effect.Request) error {
 	level := journal.Written
 	switch effect.ClassOf(q) {
 	case effect.ClassRead, effect.ClassCut:
@@ -141,8 +141,8 @@ func (w *world) leave(ctx context.Context, q effect.Request) error {
 	return blocked(ctx)
 }
 
-// keyed passes an effect's key to its performer.
-func (w *world) keyed(ctx context.Context, f *flight, q effect.Request) context.Context {
+// withKey passes an effect's key to its performer.
+func (w *world) withKey(ctx context.Context, f *inFlight, q effect.Request) context.Context {
 	row := effect.Of(q.Kind())
 	if f == nil || !row.Keyed && !(row.By == effect.Stores && effect.ClassOf(q) == effect.ClassSettled) {
 		return ctx
@@ -150,10 +150,10 @@ func (w *world) keyed(ctx context.Context, f *flight, q effect.Request) context.
 	return effect.WithKey(ctx, w.run.key(f.e))
 }
 
-// real returns a request in its performer's form: with the number that the performer has assigned,
+// mapRequest returns a request in its performer's form: with the number that the performer has assigned,
 // and the rest of a duration. It returns nil if the object has ended with an earlier process,
 // together with the program's result.
-func (w *world) real(ctx context.Context, q effect.Request, f *flight) (effect.Request, effect.Result, error) {
+func (w *world) mapRequest(ctx context.Context, q effect.Request, f *inFlight) (effect.Request, effect.Result, error) {
 	if s, ok := q.(*effect.Sleep); ok && f != nil && f.again {
 		return &effect.Sleep{Milliseconds: max(f.due-w.run.c.Writer.Time(), 0)}, nil, nil
 	} else if ok {
@@ -165,7 +165,7 @@ func (w *world) real(ctx context.Context, q effect.Request, f *flight) (effect.R
 	}
 	number, there := w.run.given.get(q.Kind(), *n.Number())
 	if !there {
-		again, result, err := w.reopened(ctx, q)
+		again, result, err := w.reopenObject(ctx, q)
 		if !again {
 			return nil, result, err
 		}
@@ -178,8 +178,8 @@ func (w *world) real(ctx context.Context, q effect.Request, f *flight) (effect.R
 	return real, nil, nil
 }
 
-// came replaces the number and the time in a result by those of the run.
-func (w *world) came(q effect.Request, f *flight, result effect.Result, err error) (effect.Result, error) {
+// mapResult replaces the number and the time in a result by those of the run.
+func (w *world) mapResult(q effect.Request, f *inFlight, result effect.Result, err error) (effect.Result, error) {
 	if now, ok := result.(*effect.Time); ok && err == nil {
 		return w.run.clock.read(w.run, now), nil
 	}
@@ -191,8 +191,8 @@ func (w *world) came(q effect.Request, f *flight, result effect.Result, err erro
 	return result, err
 }
 
-// ended returns the program's result for an object that has ended with an earlier process.
-func ended(q effect.Request) (effect.Result, error) {
+// endedObjectResult returns the program's result for an object that has ended with an earlier process.
+func endedObjectResult(q effect.Request) (effect.Result, error) {
 	const was = "the run was interrupted while it was under way"
 	switch q.Kind() {
 	case effect.KindExchangeNext:

@@ -21,37 +21,37 @@ func verdict(wrong *Verdict) Verdict {
 func prompt(s *session) Verdict {
 	for range 2 {
 		t := &talk{s: s}
-		if v := t.hold(); v != nil {
+		if v := t.runExchange(); v != nil {
 			return *v
 		}
 		if v := t.isNot("text", `"prompt"`); v != nil {
 			return *v
 		}
-		if v := s.quiet("the next prompt"); v != nil {
+		if v := s.checkQuiet("the next prompt"); v != nil {
 			return *v
 		}
 	}
 	return passed
 }
 
-// quiet checks that the process waits and writes nothing, until something.
-func (s *session) quiet(until string) *Verdict {
+// checkQuiet checks that the process waits and writes nothing, until something.
+func (s *session) checkQuiet(until string) *Verdict {
 	e, came := s.unasked(settle, settle)
 	if !came {
 		return nil
 	}
 	v := s.fail("nothing behind the end of the exchange until "+until, "the line %s", quote(e.line.Text))
 	if e.err != nil {
-		v = s.fail("a process that waits for "+until, "%s", s.p.ended(s.ctx, e.err))
+		v = s.fail("a process that waits for "+until, "%s", s.p.endReason(s.ctx, e.err))
 	}
-	s.drop()
+	s.endProcess()
 	return &v
 }
 
-// hears makes an exchange in which a message of the type must come. A host that does not know the
+// expectMessage makes an exchange in which a message of the type must come. A host that does not know the
 // check may omit it.
-func (t *talk) hears(typ, why string, members ...string) Verdict {
-	if v := t.hold(); v != nil {
+func (t *talk) expectMessage(typ, why string, members ...string) Verdict {
+	if v := t.runExchange(); v != nil {
 		return *v
 	}
 	if t.heard[typ] == 0 {
@@ -64,11 +64,11 @@ func (t *talk) hears(typ, why string, members ...string) Verdict {
 }
 
 func progress(s *session) Verdict {
-	return (&talk{s: s}).hears("progress", "it reported no progress", "text", `"progress"`)
+	return (&talk{s: s}).expectMessage("progress", "it reported no progress", "text", `"progress"`)
 }
 
 func question(s *session) Verdict {
-	return (&talk{s: s}).hears("question", "it asked nothing", "text", `"two"`)
+	return (&talk{s: s}).expectMessage("question", "it asked nothing", "text", `"two"`)
 }
 
 // approval allows an action once, only for a testable host.
@@ -79,7 +79,7 @@ func approval(s *session) Verdict {
 		}
 		return &effect.ExchangeReply{Value: [][]byte{[]byte(`"yes"`), []byte(`"not now"`)}[min(n, 1)]}
 	}}
-	return t.hears("approval", "it wanted nothing allowed", "allowed", "[true,false]", "reason", `"not now"`)
+	return t.expectMessage("approval", "it wanted nothing allowed", "allowed", "[true,false]", "reason", `"not now"`)
 }
 
 // toolCall answers a testable host's first call and refuses the second.
@@ -90,13 +90,13 @@ func toolCall(s *session) Verdict {
 		}
 		return &effect.ExchangeReply{Value: []byte(`{"n":2}`)}
 	}}
-	return t.hears("tool_call", "it called no tool", "value", `{"n":2}`, "refused", `"concerto test: nothing answers tool_call"`)
+	return t.expectMessage("tool_call", "it called no tool", "value", `{"n":2}`, "refused", `"concerto test: nothing answers tool_call"`)
 }
 
 // fault expects an error, after which the process continues.
 func fault(s *session) Verdict {
 	t := &talk{s: s}
-	if v := t.hold(); v != nil {
+	if v := t.runExchange(); v != nil {
 		return *v
 	}
 	if t.typ != hostmsg.Error {
@@ -105,7 +105,7 @@ func fault(s *session) Verdict {
 		}
 		return skip("it had no error to report")
 	}
-	return verdict(s.quiet("the next prompt"))
+	return verdict(s.checkQuiet("the next prompt"))
 }
 
 // cancel ends an exchange early.
@@ -117,20 +117,20 @@ func cancel(s *session) Verdict {
 		return skip("it has not announced the capability cancel")
 	}
 	t := &talk{s: s, cancel: true}
-	if v := t.hold(); v != nil {
+	if v := t.runExchange(); v != nil {
 		return *v
 	}
 	if !t.told {
 		return skip("it was done before it could be cancelled")
 	}
-	return verdict(s.quiet("the next prompt"))
+	return verdict(s.checkQuiet("the next prompt"))
 }
 
 // text checks everything that the host has written so far: a process that sends messages must write
 // nothing else.
 func text(s *session) Verdict {
 	t := &talk{s: s}
-	if v := t.hold(); v != nil {
+	if v := t.runExchange(); v != nil {
 		return *v
 	}
 	if s.plain != "" && s.p.spoken {
@@ -162,7 +162,7 @@ func (s *session) echoes(text string) Verdict {
 	// Unescaped: Marshal escapes two of the characters.
 	line := strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029").Replace(string(quoted))
 	t := &talk{s: s, context: []byte(`{"text":` + line + `}`)}
-	if v := t.hold(); v != nil {
+	if v := t.runExchange(); v != nil {
 		return *v
 	}
 	return verdict(t.isNot("text", line))
@@ -173,7 +173,7 @@ func exit(s *session) Verdict {
 	if v := s.ready(); v != nil {
 		return *v
 	}
-	defer s.drop()
+	defer s.endProcess()
 	s.p.conn.CloseWrite()
 	timer := time.NewTimer(leaving)
 	defer timer.Stop()

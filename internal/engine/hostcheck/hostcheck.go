@@ -118,7 +118,7 @@ const (
 // Run makes the checks and reports each verdict as soon as it is known. The error is ctx's.
 func Run(ctx context.Context, o Options, tell func(Verdict)) error {
 	s := &session{ctx: ctx, o: o, dialer: host.NewDialer(o.Config, host.Options{Environ: o.Environ, Run: o.Run, Trace: o.Wire}), told: map[string]bool{}, wrong: map[string]bool{}}
-	defer s.drop()
+	defer s.endProcess()
 	unanswered := false // every further check would wait as long as a prompt may take
 	for _, c := range checks() {
 		if o.Only != nil && !slices.Contains(o.Only, c.name) {
@@ -164,8 +164,8 @@ func (s Sum) Text() string {
 	return fmt.Sprintf("%d ok, %d failed, %d skipped\n", s.OK, s.Failed, s.Skipped)
 }
 
-// as makes failures use the hint of another check, until restore is called.
-func (s *session) as(name string) (restore func()) {
+// useHintOf makes failures use the hint of another check, until restore is called.
+func (s *session) useHintOf(name string) (restore func()) {
 	before := s.hint
 	for _, c := range checks() {
 		if c.name == name {

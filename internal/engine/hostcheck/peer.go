@@ -92,8 +92,8 @@ func (p *peer) send(ctx context.Context, line []byte, d time.Duration) bool {
 	return false
 }
 
-// ended returns why nothing more came, for a verdict.
-func (p *peer) ended(ctx context.Context, err error) string {
+// endReason returns why nothing more came, for a verdict.
+func (p *peer) endReason(ctx context.Context, err error) string {
 	if !errors.Is(err, io.EOF) {
 		return err.Error()
 	}

@@ -44,8 +44,8 @@ func (a *ack) can(capability string) bool { return slices.Contains(a.Capabilitie
 // emptyInit is sent to a host without parameters, which may not support init.
 const emptyInit = `{"type":"init","params":{}}` + "\n"
 
-// drop ends the process, if there is one.
-func (s *session) drop() {
+// endProcess ends the process, if there is one.
+func (s *session) endProcess() {
 	if s.p != nil {
 		s.p.end()
 		s.p = nil
@@ -61,15 +61,15 @@ func (s *session) open() Verdict {
 	}
 	conn, err := s.dialer.Dial(s.ctx, stderr)
 	if err != nil {
-		return s.fail(want, "%s", s.plainly(err))
+		return s.fail(want, "%s", s.plainError(err))
 	}
 	s.p = newPeer(conn)
 	return passed
 }
 
-// plainly returns the text of an error about a host without the host's name, and without the
+// plainError returns the text of an error about a host without the host's name, and without the
 // manifest's name if none is used.
-func (s *session) plainly(err error) string {
+func (s *session) plainError(err error) string {
 	text := strings.TrimPrefix(err.Error(), "host '"+s.o.Config.Name+"' ")
 	if s.o.Config.Connector == "" {
 		text = strings.ReplaceAll(text, " in [hosts.] of Concerto.toml", "")
@@ -80,12 +80,12 @@ func (s *session) plainly(err error) string {
 // start is the check of that name; it is made once.
 func (s *session) start() Verdict {
 	if s.began == nil {
-		defer s.as("start")()
+		defer s.useHintOf("start")()
 		v := s.open()
 		if v.Outcome == OK {
 			if e, came := s.unasked(early, starting); came {
 				v = s.early(e)
-				s.drop()
+				s.endProcess()
 			}
 		}
 		s.began = &v
@@ -126,31 +126,31 @@ func (s *session) unasked(within, most time.Duration) (event, bool) {
 // early returns the verdict on output of a new process before anything was sent.
 func (s *session) early(e event) Verdict {
 	if e.err != nil {
-		return s.fail("a process that waits for its input", "%s", s.p.ended(s.ctx, e.err))
+		return s.fail("a process that waits for its input", "%s", s.p.endReason(s.ctx, e.err))
 	}
 	return s.fail("nothing before the first message", "the line %s", quote(e.line.Text))
 }
 
 // initialise is the check of init. A host without parameters need not support it.
 func (s *session) initialise() Verdict {
-	if v := s.needs("start", s.start()); v != nil {
+	if v := s.checkDependency("start", s.start()); v != nil {
 		return *v
 	}
 	if s.inits == nil {
-		defer s.as("init")()
+		defer s.useHintOf("init")()
 		v := s.handshake()
 		s.inits = &v
 		if v.Outcome != OK {
-			s.drop()
+			s.endProcess()
 		}
 	}
 	return *s.inits
 }
 
-// needs returns the verdict on a check that depends on the check name, whose verdict is v. If v is
+// checkDependency returns the verdict on a check that depends on the check name, whose verdict is v. If v is
 // a failure, the dependent check reports it, or is skipped if it was reported before. nil means
 // that the check can be made.
-func (s *session) needs(name string, v Verdict) *Verdict {
+func (s *session) checkDependency(name string, v Verdict) *Verdict {
 	if v.Outcome != Fail {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (s *session) needs(name string, v Verdict) *Verdict {
 func (s *session) handshake() Verdict {
 	line, err := host.InitLine(&s.o.Config, s.o.Environ)
 	if err != nil {
-		return s.fail("its parameters", "that it %s", s.plainly(err))
+		return s.fail("its parameters", "that it %s", s.plainError(err))
 	}
 	// A host without parameters may handle init in any way.
 	not := func(format string, args ...any) Verdict {
@@ -190,7 +190,7 @@ func (s *session) handshake() Verdict {
 	case !came:
 		return not("nothing within %s", seconds(wait))
 	case e.err != nil:
-		return not("%s", s.p.ended(s.ctx, e.err))
+		return not("%s", s.p.endReason(s.ctx, e.err))
 	}
 	m, is, err := host.Decode(e.line.Text)
 	if err != nil || !is || hostmsg.Of(m.Type).Role != hostmsg.Acknowledges {
@@ -212,7 +212,7 @@ func ends(line []byte) bool {
 // acknowledge is the check of ack: the content of init_ack, and that nothing follows.
 func (s *session) acknowledge() Verdict {
 	v := s.initialise()
-	if n := s.needs("init", v); n != nil {
+	if n := s.checkDependency("init", v); n != nil {
 		return *n
 	}
 	if v.Outcome == Skipped {
@@ -233,9 +233,9 @@ func (s *session) acknowledge() Verdict {
 		return passed
 	}
 	if e, came := s.unasked(settle, settle); came {
-		defer s.drop()
+		defer s.endProcess()
 		if e.err != nil {
-			return s.fail("a process that waits for a prompt", "%s", s.p.ended(s.ctx, e.err))
+			return s.fail("a process that waits for a prompt", "%s", s.p.endReason(s.ctx, e.err))
 		}
 		return s.fail("nothing between init_ack and the prompt", "the line %s", quote(e.line.Text))
 	}
@@ -244,12 +244,12 @@ func (s *session) acknowledge() Verdict {
 
 // ready ensures that a process waits for a prompt, or returns why it does not.
 func (s *session) ready() *Verdict {
-	if v := s.needs("start", s.start()); v != nil {
+	if v := s.checkDependency("start", s.start()); v != nil {
 		return v
 	}
 	known := s.inits != nil
 	v := s.initialise()
-	if n := s.needs("init", v); n != nil {
+	if n := s.checkDependency("init", v); n != nil {
 		return n
 	}
 	if s.p != nil {
@@ -260,7 +260,7 @@ func (s *session) ready() *Verdict {
 	}
 	if v.Outcome == OK && known {
 		if again := s.handshake(); again.Outcome != OK {
-			s.drop()
+			s.endProcess()
 			v := s.fail("a new process that is initialised as the first was", "%s", again.Got+again.Why)
 			return &v
 		}

@@ -99,7 +99,7 @@ func TestStart(t *testing.T) {
 			config := host.Config{Name: "Worker", Transport: "memory", OutputFormat: "json"}
 			dialer := host.NewDialer(config, host.Options{Transports: map[string]host.Transport{"memory": c.host}})
 			s := &session{ctx: context.Background(), o: Options{Config: config}, dialer: dialer, told: map[string]bool{}, wrong: map[string]bool{}}
-			defer s.drop()
+			defer s.endProcess()
 			began := time.Now()
 			got := s.start()
 			if took := time.Since(began); took > c.most {

@@ -31,15 +31,15 @@ type talk struct {
 // terminal describes what every exchange must end with.
 const terminal = "a result or an error"
 
-// hold runs the exchange. It returns what went wrong, after which the process is unusable.
-func (t *talk) hold() *Verdict {
+// runExchange runs the exchange. It returns what went wrong, after which the process is unusable.
+func (t *talk) runExchange() *Verdict {
 	s := t.s
 	if v := s.ready(); v != nil {
 		return v
 	}
 	v := t.talk()
 	if v != nil {
-		s.drop()
+		s.endProcess()
 	}
 	return v
 }
@@ -54,15 +54,15 @@ func (t *talk) talk() *Verdict {
 		return v
 	}
 	for t.typ == "" {
-		if v := t.next(); v != nil {
+		if v := t.handleNext(); v != nil {
 			return v
 		}
 	}
 	return nil
 }
 
-// next receives one line and handles it.
-func (t *talk) next() *Verdict {
+// handleNext receives one line and handles it.
+func (t *talk) handleNext() *Verdict {
 	s := t.s
 	wait := time.Until(t.until)
 	hesitates := t.cancel && !t.told && wait > hesitate
@@ -78,7 +78,7 @@ func (t *talk) next() *Verdict {
 	case !came:
 		return t.fails(terminal, "nothing more within %s", seconds(s.wait()))
 	case e.err != nil:
-		return t.fails(terminal, "%s", s.p.ended(s.ctx, e.err))
+		return t.fails(terminal, "%s", s.p.endReason(s.ctx, e.err))
 	}
 	m, is, err := host.Decode(e.line.Text)
 	before := e.line.Offset < t.since
@@ -93,14 +93,14 @@ func (t *talk) next() *Verdict {
 	case err != nil:
 		return t.fails("a JSON object on each line", "%s", quote(e.line.Text))
 	case is:
-		return t.take(&m)
+		return t.handleLine(&m)
 	case !s.p.spoken: // it counts as the result
 		t.typ = hostmsg.Result
 	}
 	return nil
 }
 
-func (t *talk) take(m *effect.HostMessage) *Verdict {
+func (t *talk) handleLine(m *effect.HostMessage) *Verdict {
 	row := hostmsg.Of(m.Type)
 	if wrong := misshapen(row, m.Text); wrong != "" && !t.s.wrong[wrong] {
 		t.s.wrong[wrong] = true // report it once

@@ -69,12 +69,12 @@ func answer(s *durable.Stored, id string, a GivenAnswer) error {
 	if err != nil {
 		return err
 	}
-	return late(s, id, &given)
+	return withdrawLate(s, id, &given)
 }
 
-// late removes an answer to a question that has just ended otherwise, because the run will not take
+// withdrawLate removes an answer to a question that has just ended otherwise, because the run will not take
 // it.
-func late(s *durable.Stored, id string, given *journal.Answer) error {
+func withdrawLate(s *durable.Stored, id string, given *journal.Answer) error {
 	h, err := s.Dir.ReadFrom(s.History.At())
 	if errors.Is(err, journal.ErrElsewhere) {
 		h, err = s.Dir.Read()

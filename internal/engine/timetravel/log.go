@@ -37,13 +37,13 @@ func (l *log) of(e int64) *noted {
 	return &l.effects[e-1]
 }
 
-func (l *log) came(x arrival) { l.arrivals = append(l.arrivals, x) }
+func (l *log) addArrival(x arrival) { l.arrivals = append(l.arrivals, x) }
 
-// ended notes the result of an effect.
-func (l *log) ended(x tape.Entry, at *vm.Moment) {
+// addEnd notes the result of an effect.
+func (l *log) addEnd(x tape.Entry, at *vm.Moment) {
 	n := l.of(x.E)
 	n.entry = &x
 	if n.parked {
-		l.came(arrival{e: x.E, at: at})
+		l.addArrival(arrival{e: x.E, at: at})
 	}
 }

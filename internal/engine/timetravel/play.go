@@ -162,7 +162,7 @@ func (f *first) missing(e int64, err error) bool {
 		f.stop(nil)
 		return true
 	}
-	f.drop(e)
+	f.dropEffect(e)
 	if missing.Ends && f.given.Ended == nil {
 		f.stop(nil)
 	} else {
@@ -171,8 +171,8 @@ func (f *first) missing(e int64, err error) bool {
 	return true
 }
 
-// drop removes an effect that the recorded run has not performed.
-func (f *first) drop(e int64) {
+// dropEffect removes an effect that the recorded run has not performed.
+func (f *first) dropEffect(e int64) {
 	if n := len(f.r.Effects); n > 0 && f.r.Effects[n-1].N == e {
 		f.lost = f.r.Effects[n-1].At
 		f.r.Effects = f.r.Effects[:n-1]
@@ -207,7 +207,7 @@ func (f *first) Next() (x vm.Event, ok bool) {
 	case !ok:
 		f.stop(f.unused())
 	case x.E == 0:
-		f.r.log.came(arrival{err: x.Err})
+		f.r.log.addArrival(arrival{err: x.Err})
 	}
 	return x, ok
 }
@@ -223,7 +223,7 @@ func (f *first) At(at vm.Moment) (x vm.Event, ok bool) {
 		return vm.Event{Err: context.Canceled}, true
 	}
 	if x, ok = f.past.At(at); ok && x.E == 0 {
-		f.r.log.came(arrival{err: x.Err, at: &at})
+		f.r.log.addArrival(arrival{err: x.Err, at: &at})
 	}
 	return x, ok
 }
@@ -299,7 +299,7 @@ func (f noting) Ended(e int64, q effect.Request, result effect.Result, err error
 		f.stop(fmt.Errorf("write down what effect %d gave: %w", e, werr))
 		return
 	}
-	f.r.log.ended(entry, at)
+	f.r.log.addEnd(entry, at)
 	x.Status, x.Error = statusOf(err), entry.Err
 	if entry.Lines != nil {
 		x.Result = f.r.clean(linesOf(entry.Lines))

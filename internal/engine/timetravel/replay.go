@@ -68,7 +68,7 @@ func (a *again) Next() (vm.Event, bool) {
 		a.leaving = true
 		return vm.Event{}, false
 	}
-	return a.take(), true
+	return a.takeArrival(), true
 }
 
 // At returns the event at a moment.
@@ -89,14 +89,14 @@ func (a *again) At(at vm.Moment) (vm.Event, bool) {
 	if x := a.log.arrivals[a.cursor]; x.at == nil || *x.at != at {
 		return vm.Event{}, false
 	}
-	return a.take(), true
+	return a.takeArrival(), true
 }
 
 // mostIdle is how often an interrupted run is polled after its last recorded effect before it
 // counts as an endless computation. It is polled after some 50,000 loops or calls.
 const mostIdle = 200
 
-func (a *again) take() vm.Event {
+func (a *again) takeArrival() vm.Event {
 	x := a.log.arrivals[a.cursor]
 	a.cursor++
 	if x.e == 0 {

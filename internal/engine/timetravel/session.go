@@ -54,7 +54,7 @@ func (r *Recording) Look() (*Session, error) {
 
 // Close ends the session, and removes its snapshots.
 func (s *Session) Close() error {
-	s.leave()
+	s.endPlaying()
 	return os.RemoveAll(s.dir)
 }
 
@@ -79,7 +79,7 @@ func (s *Session) to(ahead bool, before func(snap) bool, want func(e, line int64
 	}
 	nearer := ahead && s.run != nil && (from < 0 || s.snaps[from].effects <= s.Effects)
 	if !nearer {
-		s.leave()
+		s.endPlaying()
 		if err := s.begin(from); err != nil {
 			return err
 		}
@@ -88,14 +88,14 @@ func (s *Session) to(ahead bool, before func(snap) bool, want func(e, line int64
 	v, ok := s.next()
 	if !ok {
 		v = View{Effects: s.run.effects, Lines: s.run.lines, Ended: true}
-		s.leave()
+		s.endPlaying()
 	}
 	s.View = v
 	return nil
 }
 
-// leave ends the run that is being played.
-func (s *Session) leave() {
+// endPlaying ends the run that is being played.
+func (s *Session) endPlaying() {
 	if s.run != nil {
 		s.run.leaving = true
 		s.stop()
@@ -111,7 +111,7 @@ func (s *Session) begin(from int) error {
 	}
 	c := s.r.config
 	c.Performer, c.Journal, c.Past = nobody{}, seeing{a}, a
-	c.Boundary = func(m *vm.VM) { s.keep(a, m) }
+	c.Boundary = func(m *vm.VM) { s.takeSnapshot(a, m) }
 	m, err := s.machine(c, a, from)
 	if err != nil {
 		return err
@@ -147,8 +147,8 @@ func (s *Session) machine(c vm.Config, a *again, from int) (*vm.VM, error) {
 	return vm.Restore(c, data)
 }
 
-// keep takes a snapshot if one is due and possible.
-func (s *Session) keep(a *again, m *vm.VM) {
+// takeSnapshot takes a snapshot if one is due and possible.
+func (s *Session) takeSnapshot(a *again, m *vm.VM) {
 	if a.leaving || len(s.snaps) > 0 && a.effects < s.snaps[len(s.snaps)-1].effects+every || a.effects < every {
 		return
 	}

@@ -26,9 +26,9 @@ type event struct {
 	head
 	Attempt int64 `json:"attempt,omitempty"`
 	Of      int64 `json:"of,omitempty"`
-	asked
-	used
-	answered
+	requestRecord
+	usageRecord
+	replyRecord
 	failure
 }
 
@@ -55,8 +55,8 @@ type step struct {
 	Message   string   `json:"message,omitempty"`
 }
 
-// asked is the content of a request.
-type asked struct {
+// requestRecord is the content of a request.
+type requestRecord struct {
 	Connection string               `json:"connection,omitempty"`
 	Model      string               `json:"model,omitempty"`
 	System     string               `json:"system,omitempty"`
@@ -65,8 +65,8 @@ type asked struct {
 	Schema     json.RawMessage      `json:"schema,omitempty"`
 }
 
-// used is the usage of calls.
-type used struct {
+// usageRecord is the usage of calls.
+type usageRecord struct {
 	Calls       *int64          `json:"calls,omitempty"`
 	FailedCalls *int64          `json:"failed_calls,omitempty"`
 	Seconds     *float64        `json:"seconds,omitempty"`
@@ -75,8 +75,8 @@ type used struct {
 	Cost        json.RawMessage `json:"cost_usd,omitempty"` // null if a price is unknown
 }
 
-// answered is the content of a reply.
-type answered struct {
+// replyRecord is the content of a reply.
+type replyRecord struct {
 	StopReason string            `json:"stop_reason,omitempty"`
 	RequestID  string            `json:"request_id,omitempty"`
 	Text       *string           `json:"text,omitempty"`
@@ -116,7 +116,7 @@ func cost(u budget.Usage) json.RawMessage {
 
 // attempt begins a record of an attempt.
 func (r *Recorder) attempt(kind string, e llm.Event, c *call) *event {
-	return &event{head: r.head(kind, c.task, c.stage, e.Call.Agent), Attempt: e.Attempt, Of: e.Of, asked: asked{Connection: e.Connection, Model: e.Model}}
+	return &event{head: r.head(kind, c.task, c.stage, e.Call.Agent), Attempt: e.Attempt, Of: e.Of, requestRecord: requestRecord{Connection: e.Connection, Model: e.Model}}
 }
 
 func (r *Recorder) requested(e llm.Event, c *call) {
@@ -147,7 +147,7 @@ func (r *Recorder) replied(e llm.Event, c *call) {
 	r.sayReply(e, c, u)
 }
 
-func (r *Recorder) failed(e llm.Event, c *call) {
+func (r *Recorder) recordFailure(e llm.Event, c *call) {
 	reason, status := reasonOf(e.Err)
 	if e.Attempt > 0 && reason != string(llm.ClassLimit) { // otherwise no request was made
 		r.used.add(e.Call.Agent, c, r.tasks[c.task], budget.Usage{Calls: 1, Failed: 1, Priced: true})
@@ -171,7 +171,7 @@ func (r *Recorder) turned(e llm.Event, c *call) {
 	x.Message = e.Err.Error()
 	x.Reason, x.Status = reasonOf(e.Err)
 	r.write(x)
-	r.say(c.task, c.stage, "agent %s turns to connection %s", e.Call.Agent, e.Connection)
+	r.logLine(c.task, c.stage, "agent %s turns to connection %s", e.Call.Agent, e.Connection)
 }
 
 // step records what the library does between requests.

@@ -146,9 +146,9 @@ func (r *Recorder) Left(int64) {}
 func (r *Recorder) Requested(id int64, q effect.Request) func(effect.Result, error) {
 	switch q := q.(type) {
 	case *effect.AgentCall:
-		return r.asked(id, q, true)
+		return r.recordRequest(id, q, true)
 	case *effect.StreamOpen:
-		return r.asked(id, &q.AgentCall, false)
+		return r.recordRequest(id, &q.AgentCall, false)
 	case *effect.Step:
 		r.step(id, q)
 	case *effect.Emit:
@@ -157,9 +157,9 @@ func (r *Recorder) Requested(id int64, q effect.Request) func(effect.Result, err
 	return nil
 }
 
-// asked records which task makes a request. A request that is refused before any attempt is
+// recordRequest records which task makes a request. A request that is refused before any attempt is
 // recorded as a failure.
-func (r *Recorder) asked(id int64, q *effect.AgentCall, whole bool) func(effect.Result, error) {
+func (r *Recorder) recordRequest(id int64, q *effect.AgentCall, whole bool) func(effect.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := &call{task: id, stage: r.tasks[id].stage()}
@@ -168,7 +168,7 @@ func (r *Recorder) asked(id int64, q *effect.AgentCall, whole bool) func(effect.
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if err != nil && !c.heard {
-			r.failed(llm.Event{Call: q, Connection: q.Connection, Model: q.Model, Err: err}, c)
+			r.recordFailure(llm.Event{Call: q, Connection: q.Connection, Model: q.Model, Err: err}, c)
 		}
 		if whole || err != nil {
 			delete(r.calls, q)
@@ -213,7 +213,7 @@ func (r *Recorder) Heard(e llm.Event) {
 	case llm.EventReply:
 		r.replied(e, c)
 	case llm.EventFailure:
-		r.failed(e, c)
+		r.recordFailure(e, c)
 	case llm.EventRetry:
 		r.retried(e, c)
 	case llm.EventFallback:

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/llm"
 )
 
-// say logs a line, with the task unless it is a root task, and the stage.
-func (r *Recorder) say(task int64, stage, format string, args ...any) {
+// logLine logs a line, with the task unless it is a root task, and the stage.
+func (r *Recorder) logLine(task int64, stage, format string, args ...any) {
 	if r.options.Say == nil {
 		return
 	}
@@ -47,7 +47,7 @@ func (r *Recorder) sayRequest(e llm.Event, c *call) {
 	if e.Attempt > 1 {
 		again = fmt.Sprintf(", attempt %d of %d", e.Attempt, e.Of)
 	}
-	r.say(c.task, c.stage, "agent %s asks %s of connection %s%s: %s", q.Agent, e.Model, e.Connection, again, what)
+	r.logLine(c.task, c.stage, "agent %s asks %s of connection %s%s: %s", q.Agent, e.Model, e.Connection, again, what)
 	// The messages that were not in the previous request or reply.
 	news := q.Messages
 	for i := len(news) - 1; i >= 0; i-- {
@@ -83,23 +83,23 @@ func (r *Recorder) sayReply(e llm.Event, c *call, u budget.Usage) {
 	if x.Model != "" {
 		model = x.Model
 	}
-	r.say(c.task, c.stage, "agent %s: %s answers in %.3f s: %s", e.Call.Agent, model, e.Took.Seconds(), what)
+	r.logLine(c.task, c.stage, "agent %s: %s answers in %.3f s: %s", e.Call.Agent, model, e.Took.Seconds(), what)
 	r.body("assistant", x.Text)
 }
 
 func (r *Recorder) sayFailure(e llm.Event, c *call) {
-	r.say(c.task, c.stage, "agent %s: %s", e.Call.Agent, e.Err)
+	r.logLine(c.task, c.stage, "agent %s: %s", e.Call.Agent, e.Err)
 }
 
 func (r *Recorder) sayRetry(e llm.Event, c *call) {
-	r.say(c.task, c.stage, "agent %s asks again in %.3f s, attempt %d of %d", e.Call.Agent, e.Wait.Seconds(), e.Attempt, e.Of)
+	r.logLine(c.task, c.stage, "agent %s asks again in %.3f s, attempt %d of %d", e.Call.Agent, e.Wait.Seconds(), e.Attempt, e.Of)
 }
 
 // sayStep logs a step, unless the library logs it itself.
 func (r *Recorder) sayStep(x *step) {
 	switch x.Kind {
 	case effect.StepToolCall:
-		r.say(x.Task, x.Stage, "%s calls %s", x.Agent, x.Tool)
+		r.logLine(x.Task, x.Stage, "%s calls %s", x.Agent, x.Tool)
 		r.body(x.Tool, *x.Arguments)
 	case effect.StepToolResult:
 		took := ""
@@ -107,13 +107,13 @@ func (r *Recorder) sayStep(x *step) {
 			took = fmt.Sprintf(" in %.3f s", *x.Seconds)
 		}
 		if x.Failed {
-			r.say(x.Task, x.Stage, "%s: %s fails%s", x.Agent, x.Tool, took)
+			r.logLine(x.Task, x.Stage, "%s: %s fails%s", x.Agent, x.Tool, took)
 		} else {
-			r.say(x.Task, x.Stage, "%s: %s gives %s%s", x.Agent, x.Tool, counted(len(*x.Result), "byte"), took)
+			r.logLine(x.Task, x.Stage, "%s: %s gives %s%s", x.Agent, x.Tool, counted(len(*x.Result), "byte"), took)
 		}
 		r.body(x.Tool, *x.Result)
 	case effect.StepRepair:
-		r.say(x.Task, x.Stage, "agent %s: the reply does not fit the schema, attempt %d of %d follows", x.Agent, x.Attempt, x.Of)
+		r.logLine(x.Task, x.Stage, "agent %s: the reply does not fit the schema, attempt %d of %d follows", x.Agent, x.Attempt, x.Of)
 		r.body("wrong", x.Message)
 	}
 }

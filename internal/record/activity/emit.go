@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/eventtext"
 )
 
-// emitted handles the emits of the VM and the library: listens, and the stages of pipelines.
-func (f *Follower) emitted(id int64, q *effect.Emit) {
+// handleEmit handles the emits of the VM and the library: listens, and the stages of pipelines.
+func (f *Follower) handleEmit(id int64, q *effect.Emit) {
 	if q.Channel == eventtext.ProgressChannel {
 		f.progressed(id, q.Payload)
 		return
@@ -31,11 +31,11 @@ func (f *Follower) emitted(id int64, q *effect.Emit) {
 	case "listen:start":
 		f.enter(t, Event{Kind: ListenBegan, Task: id, Name: t.name, Host: r.Host})
 	case "listen:complete", "listen:error":
-		f.leave(t, ListenBegan)
+		f.endInnermost(t, ListenBegan)
 	case "pipeline:stage_start":
 		f.enter(t, Event{Kind: StageBegan, Task: id, Name: r.Name + "/" + r.Stage})
 	case "pipeline:stage_complete", "pipeline:error":
-		f.leave(t, StageBegan)
+		f.endInnermost(t, StageBegan)
 	}
 }
 
@@ -57,7 +57,7 @@ func (f *Follower) progressed(id int64, payload []byte) {
 	}
 	e := Event{Kind: Progressed, Number: t.progress, Task: id, Name: t.name, Text: r.Message, Percent: eventtext.Percent(r.Done, r.Of)}
 	e.Done, e.Of = r.Done, r.Of
-	f.tell(e)
+	f.emitEvent(e)
 	if r.Of > 0 && r.Done >= r.Of {
 		f.endProgress(id, t)
 	}
@@ -66,7 +66,7 @@ func (f *Follower) progressed(id int64, payload []byte) {
 // endProgress reports that a task's progress has ended.
 func (f *Follower) endProgress(id int64, t *task) {
 	if t.progress > 0 {
-		f.tell(Event{Kind: ProgressEnded, Number: t.progress, Task: id, Name: t.name})
+		f.emitEvent(Event{Kind: ProgressEnded, Number: t.progress, Task: id, Name: t.name})
 		t.progress = 0
 	}
 }
@@ -79,11 +79,11 @@ type report struct {
 func (f *Follower) enter(t *task, e Event) {
 	e.Number, e.Percent = f.next(), -1
 	t.within = append(t.within, e)
-	f.tell(e)
+	f.emitEvent(e)
 }
 
-// leave ends the innermost listen or stage of a task.
-func (f *Follower) leave(t *task, k Kind) {
+// endInnermost ends the innermost listen or stage of a task.
+func (f *Follower) endInnermost(t *task, k Kind) {
 	for i := len(t.within) - 1; i >= 0; i-- {
 		if t.within[i].Kind != k {
 			continue
@@ -94,7 +94,7 @@ func (f *Follower) leave(t *task, k Kind) {
 		if k == StageBegan {
 			e.Kind = StageEnded
 		}
-		f.tell(e)
+		f.emitEvent(e)
 		return
 	}
 }

@@ -75,8 +75,8 @@ func (f *Follower) Close() {
 	}
 }
 
-// tell sends an event. The caller must hold mu.
-func (f *Follower) tell(e Event) {
+// emitEvent sends an event. The caller must hold mu.
+func (f *Follower) emitEvent(e Event) {
 	e.At = f.options.Since()
 	if f.options.Clean != nil {
 		e.Text = f.options.Clean(e.Text)
@@ -102,7 +102,7 @@ func (f *Follower) TaskEnded(id int64, _ string) {
 	defer f.mu.Unlock()
 	if t := f.tasks[id]; t != nil {
 		for len(t.within) > 0 {
-			f.leave(t, t.within[len(t.within)-1].Kind)
+			f.endInnermost(t, t.within[len(t.within)-1].Kind)
 		}
 		f.endProgress(id, t)
 	}
@@ -119,45 +119,45 @@ func (f *Follower) Left(int64) {}
 func (f *Follower) Requested(id int64, q effect.Request) func(effect.Result, error) {
 	switch q := q.(type) {
 	case *effect.ExchangeNext:
-		return func(r effect.Result, err error) { f.heard(q.ID, r, err) }
+		return func(r effect.Result, err error) { f.handleMessages(q.ID, r, err) }
 	case *effect.ExchangeReply:
-		f.replied(id, q) // before the host can react; when repeated, it finds nothing to answer
+		f.handleReply(id, q) // before the host can react; when repeated, it finds nothing to answer
 	case *effect.ExchangeOpen:
-		return func(r effect.Result, err error) { f.opened(id, q.Host, r, err) }
+		return func(r effect.Result, err error) { f.handleOpened(id, q.Host, r, err) }
 	case *effect.ExchangeClose:
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.close(q.ID, q.Reason)
 	case *effect.Emit:
-		f.emitted(id, q)
+		f.handleEmit(id, q)
 	case *effect.AwaitEmit:
 		if strings.HasPrefix(q.Channel, "host:") {
-			return func(r effect.Result, err error) { f.awaited(id, r, err) }
+			return func(r effect.Result, err error) { f.recordAnswerer(id, r, err) }
 		}
 	}
 	return nil
 }
 
-// opened handles the beginning of an exchange, or its failure.
-func (f *Follower) opened(id int64, host string, r effect.Result, err error) {
+// handleOpened handles the beginning of an exchange, or its failure.
+func (f *Follower) handleOpened(id int64, host string, r effect.Result, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	e := Event{Kind: Began, Task: id, Name: host, Host: host, Percent: -1}
 	if at, ok := r.(*effect.ExchangeOpened); ok && err == nil {
-		e.Number, e.Lane = f.next(), f.take(host)
+		e.Number, e.Lane = f.next(), f.takeLane(host)
 		f.open[at.ID] = &exchange{began: e}
-		f.tell(e)
+		f.emitEvent(e)
 		return
 	}
 	var failed *effect.Error
 	if errors.As(err, &failed) {
 		e.Kind, e.Lane, e.Failed, e.Text = Ended, 1, true, failed.Message
-		f.tell(e)
+		f.emitEvent(e)
 	}
 }
 
-// take returns the smallest free lane of a host, and marks it as used.
-func (f *Follower) take(host string) int {
+// takeLane returns the smallest free lane of a host, and marks it as used.
+func (f *Follower) takeLane(host string) int {
 	at := slices.Index(f.lanes[host], false)
 	if at < 0 {
 		at = len(f.lanes[host])
@@ -167,8 +167,8 @@ func (f *Follower) take(host string) int {
 	return at + 1
 }
 
-// awaited records who answered an emit of the loop of `execute`.
-func (f *Follower) awaited(id int64, r effect.Result, err error) {
+// recordAnswerer records who answered an emit of the loop of `execute`.
+func (f *Follower) recordAnswerer(id int64, r effect.Result, err error) {
 	by := effect.ByDefault
 	if a, ok := r.(*effect.Answer); ok && err == nil {
 		by = effect.ByApplication
@@ -183,8 +183,8 @@ func (f *Follower) awaited(id int64, r effect.Result, err error) {
 	}
 }
 
-// replied handles an answer.
-func (f *Follower) replied(id int64, q *effect.ExchangeReply) {
+// handleReply handles an answer.
+func (f *Follower) handleReply(id int64, q *effect.ExchangeReply) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	by := q.By
@@ -198,7 +198,7 @@ func (f *Follower) replied(id int64, q *effect.ExchangeReply) {
 	if x == nil {
 		return
 	}
-	a, ok := x.answered(q)
+	a, ok := x.removeAnswered(q)
 	if !ok {
 		return // of a type that is not displayed
 	}
@@ -214,11 +214,11 @@ func (f *Follower) replied(id int64, q *effect.ExchangeReply) {
 	} else if q.Error == "" {
 		e.Text = plain(q.Value)
 	}
-	f.tell(e)
+	f.emitEvent(e)
 }
 
-// answered removes the request that a reply answers.
-func (x *exchange) answered(q *effect.ExchangeReply) (Answer, bool) {
+// removeAnswered removes the request that a reply answers.
+func (x *exchange) removeAnswered(q *effect.ExchangeReply) (Answer, bool) {
 	at := slices.IndexFunc(x.waiting, func(a Answer) bool { return a.Type == q.InReplyTo && a.ID == q.AnswerTo })
 	if at < 0 {
 		return Answer{}, false
@@ -254,8 +254,8 @@ func plain(v json.RawMessage) string {
 	return string(v)
 }
 
-// heard handles the messages of a host.
-func (f *Follower) heard(id int64, r effect.Result, err error) {
+// handleMessages handles the messages of a host.
+func (f *Follower) handleMessages(id int64, r effect.Result, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	x := f.open[id]
@@ -277,19 +277,19 @@ func (f *Follower) heard(id int64, r effect.Result, err error) {
 		m := &said.Messages[i]
 		switch row := hostmsg.Of(m.Type); {
 		case m.Decided:
-			f.ruled(x, m)
+			f.handleRuling(x, m)
 		case row.ByPerson():
 			if moved {
 				e.Used = x.used
-				f.tell(e)
+				f.emitEvent(e)
 				e, moved = x.event(Moved), false
 			}
 			a := x.event(Asked)
 			a.Type, a.ID, a.Text = m.Type, m.ID, question(m)
 			x.waiting = append(x.waiting, a.Answer)
-			f.tell(a)
+			f.emitEvent(a)
 		case row.Role == hostmsg.TakesBack:
-			f.withdrawn(x, m.ID)
+			f.handleWithdrawal(x, m.ID)
 		case row.Terminal():
 			x.end(m, row.Role == hostmsg.Fails)
 		default:
@@ -298,12 +298,12 @@ func (f *Follower) heard(id int64, r effect.Result, err error) {
 	}
 	if moved {
 		e.Used = x.used
-		f.tell(e)
+		f.emitEvent(e)
 	}
 }
 
-// withdrawn handles the withdrawal of a request. The caller must hold mu.
-func (f *Follower) withdrawn(x *exchange, id string) {
+// handleWithdrawal handles the withdrawal of a request. The caller must hold mu.
+func (f *Follower) handleWithdrawal(x *exchange, id string) {
 	at := slices.IndexFunc(x.waiting, func(a Answer) bool { return a.ID == id })
 	if at < 0 || id == "" {
 		return
@@ -311,7 +311,7 @@ func (f *Follower) withdrawn(x *exchange, id string) {
 	e := x.event(Withdrawn)
 	e.Answer = x.waiting[at]
 	x.waiting = slices.Delete(x.waiting, at, at+1)
-	f.tell(e)
+	f.emitEvent(e)
 }
 
 // close handles the close of an exchange. The caller must hold mu.
@@ -327,5 +327,5 @@ func (f *Follower) close(id int64, reason string) {
 	if !x.over {
 		e.Failed, e.Text = true, reason
 	}
-	f.tell(e)
+	f.emitEvent(e)
 }

@@ -73,18 +73,18 @@ func (x *exchange) move(m *effect.HostMessage, e *Event) bool {
 	return false
 }
 
-// ruled handles an approval that the rules of its host have decided.
-func (f *Follower) ruled(x *exchange, m *effect.HostMessage) {
+// handleRuling handles an approval that the rules of its host have decided.
+func (f *Follower) handleRuling(x *exchange, m *effect.HostMessage) {
 	p := m.Payload.Map()
 	e := x.event(Asked)
 	// Permission rules decide only approvals, because they inspect kind, paths and arguments.
 	e.Type, e.ID, e.Text = hostmsg.Approval, text(p, "id"), question(m)
-	f.tell(e)
+	f.emitEvent(e)
 	e.Kind, e.By, e.Text = Answered, effect.ByRules, ""
 	if e.Denied = text(p, "decision") == decision.Deny; !e.Denied {
 		e.Scope = decision.Once
 	}
-	f.tell(e)
+	f.emitEvent(e)
 }
 
 // mostTokens is an upper limit; a larger number is an error of the host.

@@ -37,7 +37,7 @@ type Options struct {
 // that on Err and returns Differs. For a process that was killed, it kills itself.
 func Play(o Options) (code int) {
 	p := &player{o: o, compare: hosttrace.Comparison{Strict: o.Strict}, heard: make(chan string)}
-	go p.listen()
+	go p.readInput()
 	return p.play(o.Recording.Process(o.Host, o.Proc))
 }
 
@@ -47,8 +47,8 @@ type player struct {
 	heard   chan string // lines of the input; closed at its end
 }
 
-// listen reads the input. A blank line counts.
-func (p *player) listen() {
+// readInput reads the input. A blank line counts.
+func (p *player) readInput() {
 	defer close(p.heard)
 	in := bufio.NewReader(p.o.In)
 	for {
@@ -73,7 +73,7 @@ func (p *player) play(lines []hosttrace.Recorded) int {
 		}
 		switch l.Dir {
 		case hosttrace.To:
-			if !p.hear(&l) {
+			if !p.expectLine(&l) {
 				return Differs
 			}
 		case hosttrace.From:
@@ -84,21 +84,21 @@ func (p *player) play(lines []hosttrace.Recorded) int {
 			if l.Text == hosttrace.Start {
 				continue
 			}
-			if passed >= patience(l.Text) && !p.idle() {
+			if passed >= patience(l.Text) && !p.awaitInputEnd() {
 				return Differs
 			}
 			return end(l.Text)
 		}
 	}
 	// The end was not recorded: the process stays until its input is closed.
-	if !p.idle() {
+	if !p.awaitInputEnd() {
 		return Differs
 	}
 	return 0
 }
 
-// hear receives the next line of the input, and reports how it differs from a recorded one.
-func (p *player) hear(l *hosttrace.Recorded) bool {
+// expectLine receives the next line of the input, and reports how it differs from a recorded one.
+func (p *player) expectLine(l *hosttrace.Recorded) bool {
 	got, ok := <-p.heard
 	differs := fmt.Sprintf("expected %s, got the end of its input", l.Text)
 	if ok {
@@ -110,8 +110,8 @@ func (p *player) hear(l *hosttrace.Recorded) bool {
 	return differs == ""
 }
 
-// idle waits for the end of the input; no line may come before it.
-func (p *player) idle() bool {
+// awaitInputEnd waits for the end of the input; no line may come before it.
+func (p *player) awaitInputEnd() bool {
 	got, ok := <-p.heard
 	if ok {
 		last := p.o.Recording.Process(p.o.Host, p.o.Proc)

@@ -260,7 +260,7 @@ func (d *Directory) Reopen(h *History, o Options) (*Writer, *History, error) {
 	if err != nil {
 		return nil, nil, unusable(err, true)
 	}
-	if !d.is(h) {
+	if !d.isUnchanged(h) {
 		if h, err = read(d.files, h.from); err != nil {
 			return nil, nil, errors.Join(err, unlock())
 		}
@@ -276,8 +276,8 @@ func (d *Directory) Reopen(h *History, o Options) (*Writer, *History, error) {
 	return w, h, nil
 }
 
-// is reports whether the journal is unchanged since it was read. Records are only appended.
-func (d *Directory) is(h *History) bool {
+// isUnchanged reports whether the journal is unchanged since it was read. Records are only appended.
+func (d *Directory) isUnchanged(h *History) bool {
 	f, size, err := d.files.Append(SegmentName(h.Segment))
 	if err != nil || f.Close() != nil || size != h.Size+int64(h.Torn) {
 		return false

@@ -251,12 +251,12 @@ func (w *Writer) write() error {
 		}
 	}
 	if err == nil {
-		if err = w.put(w.outFile, &w.outSize, out); err == nil {
+		if err = w.appendAll(w.outFile, &w.outSize, out); err == nil {
 			out = nil
 		}
 	}
 	if err != nil {
-		w.back(parts, out)
+		w.requeue(parts, out)
 		return err
 	}
 	if s > w.written.Load() {
@@ -269,8 +269,8 @@ func (w *Writer) write() error {
 	return nil
 }
 
-// back keeps what could not be written for the next attempt.
-func (w *Writer) back(parts []part, out []byte) {
+// requeue keeps what could not be written for the next attempt.
+func (w *Writer) requeue(parts []part, out []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(parts) > 0 {
@@ -291,15 +291,15 @@ func (w *Writer) putPart(p *part) error {
 	if w.options.MaxBytes > 0 && w.bytes+int64(len(p.lines)) > w.options.MaxBytes {
 		return ErrFull
 	}
-	if err := w.put(w.file, &w.size, p.lines); err != nil {
+	if err := w.appendAll(w.file, &w.size, p.lines); err != nil {
 		return err
 	}
 	w.bytes += int64(len(p.lines))
 	return nil
 }
 
-// put appends all of a text to a file, or nothing.
-func (w *Writer) put(f File, size *int64, text []byte) error {
+// appendAll appends all of a text to a file, or nothing.
+func (w *Writer) appendAll(f File, size *int64, text []byte) error {
 	if len(text) == 0 {
 		return nil
 	}

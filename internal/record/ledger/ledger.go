@@ -67,8 +67,8 @@ type RunOptions struct {
 type Run struct {
 	l     *Ledger
 	o     RunOptions
-	seen  map[int64]int // number of records of each effect
-	stood standing      // of a resumed run
+	seen  map[int64]int   // number of records of each effect
+	stood existingRecords // of a resumed run
 }
 
 // Begin begins to record the decisions of a run.
@@ -127,7 +127,7 @@ func (r *Run) Add(e int64, x audit.Record) error {
 // decisions that the run has lost; they are cut off, because the decisions will be made again. It
 // returns their number. Records that are followed by those of other runs remain.
 func (r *Run) Live() (cut int, err error) {
-	left := r.stood.left()
+	left := r.stood.notReproduced()
 	if len(left) == 0 {
 		return 0, nil
 	}
@@ -135,7 +135,7 @@ func (r *Run) Live() (cut int, err error) {
 	if err != nil || cut == 0 {
 		return 0, err
 	}
-	r.stood = standing{}
+	r.stood = existingRecords{}
 	return cut, r.l.log.Cut(at)
 }
 

@@ -28,24 +28,24 @@ type place struct {
 	n int
 }
 
-// stand is an existing record in a ledger.
-type stand struct {
+// existingRecord is an existing record in a ledger.
+type existingRecord struct {
 	seq  int64
 	text string
 	seen bool
 }
 
-// standing contains the existing records of a run.
-type standing map[place]*stand
+// existingRecords contains the existing records of a run.
+type existingRecords map[place]*existingRecord
 
 // standing reads the existing records of a run.
-func (l *Ledger) standing(run string) (standing, error) {
+func (l *Ledger) standing(run string) (existingRecords, error) {
 	f, err := os.Open(l.Path())
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", What, err)
 	}
 	defer f.Close()
-	all, count := standing{}, map[int64]int{}
+	all, count := existingRecords{}, map[int64]int{}
 	for line, err := range audit.Lines(f, l.Path()) {
 		if err != nil {
 			return nil, err
@@ -58,7 +58,7 @@ func (l *Ledger) standing(run string) (standing, error) {
 		if err != nil {
 			return nil, err
 		}
-		all[place{e, count[e]}] = &stand{seq: line.Seq, text: text}
+		all[place{e, count[e]}] = &existingRecord{seq: line.Seq, text: text}
 		count[e]++
 	}
 	return all, nil
@@ -94,10 +94,10 @@ func lasting(kind string, actor audit.Actor, subject, data json.RawMessage) (str
 	return string(text), err
 }
 
-func (s standing) has(e int64, n int) bool { return s[place{e, n}] != nil }
+func (s existingRecords) has(e int64, n int) bool { return s[place{e, n}] != nil }
 
 // compare compares a record with the existing one.
-func (s standing) compare(file string, e int64, n int, x audit.Record) error {
+func (s existingRecords) compare(file string, e int64, n int, x audit.Record) error {
 	was := s[place{e, n}]
 	is, err := lasting(x.Kind, x.Actor, x.Subject, x.Data)
 	if err != nil {
@@ -110,8 +110,8 @@ func (s standing) compare(file string, e int64, n int, x audit.Record) error {
 	return nil
 }
 
-// left returns the numbers of the records that were not produced again.
-func (s standing) left() map[int64]bool {
+// notReproduced returns the numbers of the records that were not produced again.
+func (s existingRecords) notReproduced() map[int64]bool {
 	var all map[int64]bool
 	for _, x := range s {
 		if !x.seen {

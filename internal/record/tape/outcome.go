@@ -175,7 +175,7 @@ func (e *Entry) setMessages(all []effect.HostMessage) {
 	for i := range all {
 		m := &all[i]
 		line := m.Text
-		if !says(line, m) {
+		if !isWholeMessage(line, m) {
 			line = lineOf(m)
 			translated = translated || len(line) != len(m.Text)
 		}
@@ -191,8 +191,8 @@ func (e *Entry) setMessages(all []effect.HostMessage) {
 	}
 }
 
-// says reports whether a line contains the complete message.
-func says(line []byte, m *effect.HostMessage) bool {
+// isWholeMessage reports whether a line contains the complete message.
+func isWholeMessage(line []byte, m *effect.HostMessage) bool {
 	typ, id, payload, err := value.ParseMessage(line)
 	return err == nil && typ == m.Type && string(id) == m.ID &&
 		bytes.Equal(value.AppendJSON(nil, payload), value.AppendJSON(nil, m.Payload))

@@ -82,7 +82,7 @@ func (p *Player) Perform(e int64, r effect.Request) (result effect.Result, known
 	if err != nil {
 		return nil, true, err
 	}
-	p.take(i, e)
+	p.useEntry(i, e)
 	x := &p.tape.Entries[i]
 	if x.Place == PlaceWaits {
 		return nil, true, effect.ErrWaits
@@ -113,7 +113,7 @@ func (p *Player) Begin(e int64, r effect.Request) (vm.Standing, error) {
 	if err != nil {
 		return vm.Unrecorded, err
 	}
-	p.take(i, e)
+	p.useEntry(i, e)
 	p.begun[i] = e
 	heap.Push(&p.queue, i)
 	return vm.Recorded, nil
@@ -148,7 +148,7 @@ func (p *Player) Next() (x vm.Event, ok bool) {
 func (p *Player) At(at vm.Moment) (x vm.Event, ok bool) {
 	for _, i := range p.moments[at] {
 		if p.tape.Entries[i].Place == PlaceOver && !p.used[i] {
-			p.take(i, 0)
+			p.useEntry(i, 0)
 			return vm.Event{Err: p.cause(i)}, true
 		}
 		if e, under := p.begun[i]; under {
@@ -163,7 +163,7 @@ func (p *Player) At(at vm.Moment) (x vm.Event, ok bool) {
 func (p *Player) Looked(at vm.Moment) bool {
 	for _, i := range p.moments[at] {
 		if p.tape.Entries[i].Place == PlaceMemory {
-			p.take(i, 0)
+			p.useEntry(i, 0)
 			return true
 		}
 	}
@@ -196,7 +196,7 @@ func (p *Player) overBefore(i int) (cause error, ok bool) {
 	}
 	at := p.overs[0]
 	p.overs = p.overs[1:]
-	p.take(at, 0)
+	p.useEntry(at, 0)
 	return p.cause(at), true
 }
 
@@ -207,7 +207,7 @@ func (p *Player) cause(i int) error {
 	return context.Canceled
 }
 
-func (p *Player) take(i int, e int64) { p.used[i], p.took[i] = true, e }
+func (p *Player) useEntry(i int, e int64) { p.used[i], p.took[i] = true, e }
 
 // find returns the entry of a request: the one with its number, or the next one with the same
 // request.

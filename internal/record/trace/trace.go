@@ -88,8 +88,8 @@ func (t *Writer) raw(s string) {
 	}
 }
 
-// put writes an event. The caller must hold mu.
-func (t *Writer) put(e event) {
+// writeEvent writes an event. The caller must hold mu.
+func (t *Writer) writeEvent(e event) {
 	line, err := json.Marshal(e)
 	if err != nil {
 		panic("trace: " + err.Error()) // events contain only JSON values
@@ -108,7 +108,7 @@ func (t *Writer) stamp() float64 { return micros(t.now()) }
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 func (t *Writer) name(what string, process int, thread int64, name string) {
-	t.put(event{Name: what, Phase: "M", Process: process, Thread: thread, Args: args{"name": name}})
+	t.writeEvent(event{Name: what, Phase: "M", Process: process, Thread: thread, Args: args{"name": name}})
 }
 
 // TaskBegan begins a task's thread.
@@ -130,13 +130,13 @@ func (t *Writer) TaskBegan(task, _ int64, at vm.Place) {
 func (t *Writer) begin(task int64, e event) {
 	e.Phase, e.Time, e.Process, e.Thread = "B", t.stamp(), program, task
 	t.open[task]++
-	t.put(e)
+	t.writeEvent(e)
 }
 
 // end ends all spans of a task. The caller must hold mu.
 func (t *Writer) end(task int64) {
 	for ; t.open[task] > 0; t.open[task]-- {
-		t.put(event{Phase: "E", Time: t.stamp(), Process: program, Thread: task})
+		t.writeEvent(event{Phase: "E", Time: t.stamp(), Process: program, Thread: task})
 	}
 	delete(t.open, task)
 }
@@ -146,13 +146,13 @@ func (t *Writer) TaskEnded(task int64, how string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for ; t.open[task] > 1; t.open[task]-- {
-		t.put(event{Phase: "E", Time: t.stamp(), Process: program, Thread: task})
+		t.writeEvent(event{Phase: "E", Time: t.stamp(), Process: program, Thread: task})
 	}
 	e := event{Phase: "E", Time: t.stamp(), Process: program, Thread: task}
 	if how != "" {
 		e.Args = args{"ended": how}
 	}
-	t.put(e)
+	t.writeEvent(e)
 	delete(t.open, task)
 }
 
@@ -171,7 +171,7 @@ func (t *Writer) Entered(task int64, kind vm.SpanKind, name string) {
 func (t *Writer) Left(task int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.put(event{Phase: "E", Time: t.stamp(), Process: program, Thread: task})
+	t.writeEvent(event{Phase: "E", Time: t.stamp(), Process: program, Thread: task})
 	t.open[task]--
 }
 
@@ -191,7 +191,7 @@ func (t *Writer) Requested(task int64, r effect.Request) func(effect.Result, err
 		t.outcome(a, result, err)
 		e := event{Name: name, Category: category(r), Phase: "X", Time: micros(begun), Duration: micros(t.now() - begun), Process: program, Thread: task, Args: a}
 		if t.exchange(&e, r, result) {
-			t.put(e)
+			t.writeEvent(e)
 		}
 	}
 }
@@ -249,7 +249,7 @@ func (t *Writer) exchange(e *event, r effect.Request, result effect.Result) bool
 
 // onHost puts an event of an exchange on its host's thread.
 func (t *Writer) onHost(host string, id int64, phase, name string) {
-	t.put(event{Name: name, Category: "exchange", Phase: phase, Time: t.stamp(), Process: hosts, Thread: t.host(host), ID: exchangeID(id)})
+	t.writeEvent(event{Name: name, Category: "exchange", Phase: phase, Time: t.stamp(), Process: hosts, Thread: t.host(host), ID: exchangeID(id)})
 }
 
 func exchangeID(id int64) string { return fmt.Sprintf("exchange %d", id) }

@@ -95,11 +95,11 @@ func (a *ACP) Hear(line []byte) (s Output) {
 	m, kind := parseRPC(line)
 	switch kind {
 	case rpcIsRequest:
-		a.asked(&s, &m, line)
+		a.handleRequest(&s, &m, line)
 	case rpcIsNotification:
 		a.told(&s, &m, line)
 	case rpcIsAnswer:
-		a.answered(&s, &m, line)
+		a.handleResponse(&s, &m, line)
 	default:
 		return foreign(line)
 	}
@@ -119,7 +119,7 @@ func (a *ACP) told(s *Output, m *rpcMessage, line []byte) {
 			return
 		}
 		u.raw = p.Update
-		a.updated(s, &u, a.Loading || p.Session != a.Session)
+		a.handleUpdate(s, &u, a.Loading || p.Session != a.Session)
 	case "$/cancel_request":
 		a.takesBack(s, m)
 	default:
@@ -127,8 +127,8 @@ func (a *ACP) told(s *Output, m *rpcMessage, line []byte) {
 	}
 }
 
-// updated handles an update. It ignores replayed ones, and those of other sessions.
-func (a *ACP) updated(s *Output, u *acpUpdate, elsewhere bool) {
+// handleUpdate handles an update. It ignores replayed ones, and those of other sessions.
+func (a *ACP) handleUpdate(s *Output, u *acpUpdate, elsewhere bool) {
 	at := slices.IndexFunc(acpRows, func(r acpRow) bool { return r.update == u.Kind })
 	switch {
 	case elsewhere, at >= 0 && acpRows[at].hear == nil:
@@ -165,7 +165,7 @@ func (a *ACP) Say(line []byte) (s Output) {
 		a.Text, a.Costs, a.Before = nil, false, a.Cost
 		if a.cfg.Fresh && a.Prompts > 1 {
 			a.Prompt = o.prompt()
-			s.answer(a.RPC.request("session/new", a.place()))
+			s.answer(a.RPC.request("session/new", a.sessionParams()))
 			return s
 		}
 		s.answer(a.begin(o.prompt()))
@@ -189,8 +189,8 @@ func (a *ACP) abilities() obj {
 	return all
 }
 
-// place returns where a session works.
-func (a *ACP) place() obj { return obj{"cwd": a.cfg.Dir, "mcpServers": a.servers()} }
+// sessionParams returns where a session works.
+func (a *ACP) sessionParams() obj { return obj{"cwd": a.cfg.Dir, "mcpServers": a.servers()} }
 
 func (a *ACP) begin(prompt string) []byte {
 	return a.RPC.request("session/prompt", obj{"sessionId": a.Session, "prompt": []any{obj{"type": "text", "text": prompt}}})
@@ -254,43 +254,43 @@ type acpUsage struct {
 	Made   int64 `json:"cachedWriteTokens"`
 }
 
-// answered handles the responses to our requests: it continues the handshake, or ends an exchange.
-func (a *ACP) answered(s *Output, m *rpcMessage, line []byte) {
-	method, ok := a.RPC.answered(m)
+// handleResponse handles the responses to our requests: it continues the handshake, or ends an exchange.
+func (a *ACP) handleResponse(s *Output, m *rpcMessage, line []byte) {
+	method, ok := a.RPC.matchResponse(m)
 	if !ok {
 		s.warn("an answer to what was not asked: " + stderrlog.Quote(line))
 		return
 	}
 	if m.Error != nil {
-		a.refused(s, method, m, line)
+		a.handleFailure(s, method, m, line)
 		return
 	}
 	var r acpAnswer
 	if json.Unmarshal(m.Result, &r) != nil {
-		a.refused(s, method, &rpcMessage{Error: &RPCError{Message: "its answer cannot be read: " + stderrlog.Quote(line)}}, line)
+		a.handleFailure(s, method, &rpcMessage{Error: &RPCError{Message: "its answer cannot be read: " + stderrlog.Quote(line)}}, line)
 		return
 	}
 	switch method {
 	case "initialize":
-		a.greeted(s, &r)
+		a.handleInitialized(s, &r)
 	case "session/prompt":
-		a.ended(s, &r, line)
+		a.endExchange(s, &r, line)
 	case "session/new", "session/load", "session/resume":
 		a.Loading = false
 		if r.Session != "" {
 			a.Session = r.Session
 		}
 		a.Cost, a.Before = 0, 0
-		a.settle(s, &r)
+		a.applySettings(s, &r)
 	default: // the response to a session's settings
-		a.settled(s)
+		a.continueWhenSet(s)
 	}
 }
 
-// greeted checks the version and begins or resumes the session.
-func (a *ACP) greeted(s *Output, r *acpAnswer) {
+// handleInitialized checks the version and begins or resumes the session.
+func (a *ACP) handleInitialized(s *Output, r *acpAnswer) {
 	a.Version = r.Agent.Version
-	place := a.place()
+	place := a.sessionParams()
 	switch {
 	case r.Version.String() != fmt.Sprint(acpVersion):
 		s.failed(fmt.Sprintf("host '%s' speaks version %s of ACP, and %d is needed", a.cfg.Host, r.Version, acpVersion), "version", "", nil)
@@ -311,8 +311,8 @@ func (a *ACP) greeted(s *Output, r *acpAnswer) {
 	}
 }
 
-// refused ends what cannot continue without the response.
-func (a *ACP) refused(s *Output, method string, m *rpcMessage, line []byte) {
+// handleFailure ends what cannot continue without the response.
+func (a *ACP) handleFailure(s *Output, method string, m *rpcMessage, line []byte) {
 	code := string(m.Error.Code)
 	if method == "session/prompt" {
 		clear(a.RPC.Open)
@@ -322,8 +322,8 @@ func (a *ACP) refused(s *Output, method string, m *rpcMessage, line []byte) {
 	s.failed(fmt.Sprintf("host '%s': %s: %s", a.cfg.Host, method, m.Error.Message), code, a.Session, nil)
 }
 
-// ended ends an exchange.
-func (a *ACP) ended(s *Output, r *acpAnswer, line []byte) {
+// endExchange ends an exchange.
+func (a *ACP) endExchange(s *Output, r *acpAnswer, line []byte) {
 	// Its message that a call is cancelled may come later, over the bridge.
 	for _, id := range sortedKeys(a.Bridged) {
 		s.withdraw(id)

@@ -22,7 +22,7 @@ type acpRequest struct {
 
 var acpRequests = []acpRequest{
 	{method: "session/request_permission", ask: (*ACP).asksPermission, answer: decidedPermission, cancelled: obj{"outcome": obj{"outcome": "cancelled"}}},
-	{method: "elicitation/create", ask: (*ACP).elicits, answer: answeredForm, cancelled: obj{"action": "cancel"}},
+	{method: "elicitation/create", ask: (*ACP).handleElicitation, answer: answeredForm, cancelled: obj{"action": "cancel"}},
 	{method: "fs/read_text_file", served: true, ask: (*ACP).asksFile, answer: decidedErrand},
 	{method: "fs/write_text_file", served: true, ask: (*ACP).asksFile, answer: decidedErrand},
 	{method: "terminal/create", served: true, ask: (*ACP).asksTerminal, answer: decidedErrand},
@@ -53,8 +53,8 @@ func ClientMethods() (methods []string) {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// asked passes on a request, or refuses it.
-func (a *ACP) asked(s *Output, m *rpcMessage, line []byte) {
+// handleRequest passes on a request, or refuses it.
+func (a *ACP) handleRequest(s *Output, m *rpcMessage, line []byte) {
 	a.Asked++
 	row := acpRequestOf(m.Method)
 	if row == nil || row.served && !a.cfg.Serves {
@@ -109,7 +109,7 @@ func (a *ACP) asksPermission(s *Output, q *rpcRequest, line []byte) {
 	_ = json.Unmarshal(p.Call, &head)
 	call, _ := a.Calls[head.ID].with(p.Call)
 	kind := call.kind()
-	if once := q.first("allow_once"); once != "" && kind == "other" && a.cfg.Tools.titled(call.Title) {
+	if once := q.first("allow_once"); once != "" && kind == "other" && a.cfg.Tools.matchesTitle(call.Title) {
 		s.answer(rpcResult(q.ID, selected(once))) // tools that the program provides are allowed
 		return
 	}
@@ -135,7 +135,7 @@ func (a *ACP) asksPermission(s *Output, q *rpcRequest, line []byte) {
 		}
 	}
 	q.Options, q.Args = w.Options, w.Args
-	w.ID = a.RPC.take(*q)
+	w.ID = a.RPC.storeRequest(*q)
 	s.approval(w)
 }
 
@@ -182,15 +182,15 @@ func (q *rpcRequest) outcome(o *ours) obj {
 	return selected(chosen)
 }
 
-// elicits asks the questions of a form; other kinds of elicitation are unknown.
-func (a *ACP) elicits(s *Output, q *rpcRequest, line []byte) {
+// handleElicitation asks the questions of a form; other kinds of elicitation are unknown.
+func (a *ACP) handleElicitation(s *Output, q *rpcRequest, line []byte) {
 	e := q.elicitation()
 	if e.Schema == nil {
 		s.unknown(&rpcMessage{ID: q.ID}, q.Method+" "+e.Mode, line)
 		return
 	}
 	f := readForm(e.Schema)
-	s.question(a.RPC.take(*q), e.Message, f.asks(), e.Schema, line)
+	s.question(a.RPC.storeRequest(*q), e.Message, f.asks(), e.Schema, line)
 }
 
 func answeredForm(s *Output, q *rpcRequest, o *ours) {
@@ -224,12 +224,12 @@ func (o *acpOption) values() []string {
 	return out
 }
 
-// settle sets the model and the mode of a new session.
-func (a *ACP) settle(s *Output, r *acpAnswer) {
+// applySettings sets the model and the mode of a new session.
+func (a *ACP) applySettings(s *Output, r *acpAnswer) {
 	if a.cfg.Model != "" && !a.setModel(s, r) || a.cfg.Mode != "" && a.cfg.Mode != "default" && !a.setMode(s, r) {
 		return
 	}
-	a.settled(s)
+	a.continueWhenSet(s)
 }
 
 func (a *ACP) setModel(s *Output, r *acpAnswer) bool {
@@ -277,9 +277,9 @@ func (a *ACP) notOffered(s *Output, what, name string, offered []string) {
 	s.failed(fmt.Sprintf("host '%s' does not offer the %s '%s': it offers %s", a.cfg.Host, what, name, all), what, a.Session, nil)
 }
 
-// settled continues when no setting is open: it ends the handshake, or sends the prompt that waited
+// continueWhenSet continues when no setting is open: it ends the handshake, or sends the prompt that waited
 // for a new session.
-func (a *ACP) settled(s *Output) {
+func (a *ACP) continueWhenSet(s *Output) {
 	for _, method := range a.RPC.Waiting {
 		if strings.HasPrefix(method, "session/set_") {
 			return

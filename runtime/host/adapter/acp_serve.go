@@ -118,7 +118,7 @@ func (a *ACP) asksErrand(s *Output, q *rpcRequest, w approval, args obj, what st
 	w.description = described(w.tool, what)
 	w.Options = []string{decision.Once, decision.Deny}
 	q.Options, q.Args = w.Options, w.Args
-	w.ID = a.RPC.take(*q)
+	w.ID = a.RPC.storeRequest(*q)
 	s.approval(w)
 }
 

@@ -38,10 +38,10 @@ func (a *ACP) servers() []any {
 	return []any{obj{"name": toolServer, "command": a.cfg.Bridge.Command, "args": a.cfg.Bridge.Args, "env": []any{}}}
 }
 
-// titled reports whether an agent's call with that title calls one of the tools. Claude uses the
+// matchesTitle reports whether an agent's call with that title calls one of the tools. Claude uses the
 // first form, Gemini the others, OpenCode the third. A title that is a command or a path, which a
 // model can choose, belongs to another kind of call.
-func (t Tools) titled(title string) bool {
+func (t Tools) matchesTitle(title string) bool {
 	return slices.ContainsFunc(t, func(f effect.ToolSpec) bool {
 		switch title {
 		case claudeOurs + f.Name, "mcp_" + toolServer + "_" + f.Name, toolServer + "_" + f.Name, f.Name + " (" + toolServer + " MCP Server)":
@@ -64,7 +64,7 @@ func (a *ACP) HearBridge(client int, line []byte) (s Output) {
 		s.warn("over the bridge to the tools: " + stderrlog.Quote(line))
 		return s
 	}
-	result, failure, call := a.cfg.Tools.served(&m)
+	result, failure, call := a.cfg.Tools.serveMCP(&m)
 	switch {
 	case failure != nil:
 		s.Bridge = append(s.Bridge, BridgeLine{client, rpcFailure(m.ID, failure.Number(), failure.Message)})

@@ -78,8 +78,8 @@ func (t Tools) Equal(other Tools) bool {
 	})
 }
 
-// listed returns the tools in the form of an MCP server's list.
-func (t Tools) listed() []any {
+// mcpList returns the tools in the form of an MCP server's list.
+func (t Tools) mcpList() []any {
 	out := []any{}
 	for _, f := range t {
 		out = append(out, obj{"name": f.Name, "description": f.Description, "inputSchema": f.Parameters})

@@ -67,7 +67,7 @@ func answersTo(asks []ask, answer json.RawMessage) []json.RawMessage {
 			for _, name := range []string{a.ID, a.Question, a.Header} {
 				at := slices.IndexFunc(byName, func(m jsonobject.Member) bool { return m.Name == name })
 				if name != "" && at >= 0 {
-					out[i] = given(byName[at].Value)
+					out[i] = nonEmpty(byName[at].Value)
 					break
 				}
 			}
@@ -77,20 +77,20 @@ func answersTo(asks []ask, answer json.RawMessage) []json.RawMessage {
 	var list []json.RawMessage
 	if len(asks) > 1 && json.Unmarshal(answer, &list) == nil {
 		for i := range min(len(asks), len(list)) {
-			out[i] = given(list[i])
+			out[i] = nonEmpty(list[i])
 		}
 		return out
 	}
 	if len(asks) == 1 || isText(answer) {
 		for i := range asks {
-			out[i] = given(answer)
+			out[i] = nonEmpty(answer)
 		}
 	}
 	return out
 }
 
-// given returns nil for an empty answer: nothing, null, an empty text.
-func given(v json.RawMessage) json.RawMessage {
+// nonEmpty returns nil for an empty answer: nothing, null, an empty text.
+func nonEmpty(v json.RawMessage) json.RawMessage {
 	if len(v) == 0 || string(v) == "null" || string(v) == `""` {
 		return nil
 	}

@@ -64,7 +64,7 @@ var claudeRows = []claudeRow{
 	{"system", "api_retry", (*claude).retries},
 	{"system", "status", nil},
 	{"keep_alive", "", nil},
-	{"control_response", "", (*claude).answered},
+	{"control_response", "", (*claude).handleResponse},
 	{"control_request", "can_use_tool", (*claude).asksForTool},
 	{"control_request", "mcp_message", (*claude).mcp},
 	{"control_request", "", (*claude).asksForOther},

@@ -150,8 +150,8 @@ func (c *claude) retries(s *Output, m *claudeLine) {
 	s.progress("retry", fmt.Sprintf("model call failed (%s), attempt %d of %d", idText(why), r.Attempt, r.Of), m.line)
 }
 
-// answered handles the end of the handshake; other responses are ignored.
-func (c *claude) answered(s *Output, m *claudeLine) {
+// handleResponse handles the end of the handshake; other responses are ignored.
+func (c *claude) handleResponse(s *Output, m *claudeLine) {
 	var r struct {
 		Subtype   string `json:"subtype"`
 		RequestID string `json:"request_id"`

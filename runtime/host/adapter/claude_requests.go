@@ -95,7 +95,7 @@ func (c *claude) mcp(s *Output, m *claudeLine) {
 		c.asksForOther(s, m)
 		return
 	}
-	switch result, failure, call := c.cfg.Tools.served(q); {
+	switch result, failure, call := c.cfg.Tools.serveMCP(q); {
 	case call != nil:
 		c.Open[m.RequestID] = claudeRequest{Call: q.ID}
 		s.toolCall(m.RequestID, call.Name, call.Arguments)

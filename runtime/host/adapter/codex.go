@@ -59,7 +59,7 @@ var codexRows = []codexRow{
 	{"thread/tokenUsage/updated", (*codex).uses},
 	{"error", (*codex).retries},
 	{"turn/completed", (*codex).completed},
-	{"serverRequest/resolved", (*codex).resolved},
+	{"serverRequest/resolved", (*codex).withdrawResolved},
 	{"turn/diff/updated", nil},
 	{"item/commandExecution/outputDelta", nil},
 	{"item/fileChange/outputDelta", nil},
@@ -125,11 +125,11 @@ func (c *codex) Hear(line []byte) (s Output) {
 	m, kind := parseRPC(line)
 	switch kind {
 	case rpcIsRequest:
-		c.asked(&s, &m, line)
+		c.handleRequest(&s, &m, line)
 	case rpcIsNotification:
 		c.told(&s, &m, line)
 	case rpcIsAnswer:
-		c.answered(&s, &m, line)
+		c.handleResponse(&s, &m, line)
 	default:
 		return foreign(line)
 	}
@@ -216,15 +216,15 @@ func (c *codex) interrupt(s *Output) {
 
 var codexVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/(\d+\.\d+\.\d+)`) })
 
-// answered handles the responses to our requests: it continues the handshake, or fails an exchange.
-func (c *codex) answered(s *Output, m *rpcMessage, line []byte) {
-	method, ok := c.RPC.answered(m)
+// handleResponse handles the responses to our requests: it continues the handshake, or fails an exchange.
+func (c *codex) handleResponse(s *Output, m *rpcMessage, line []byte) {
+	method, ok := c.RPC.matchResponse(m)
 	if !ok {
 		s.warn("an answer to what was not asked: " + stderrlog.Quote(line))
 		return
 	}
 	if m.Error != nil {
-		c.refused(s, method, m)
+		c.handleFailure(s, method, m)
 		return
 	}
 	var r struct {
@@ -238,12 +238,12 @@ func (c *codex) answered(s *Output, m *rpcMessage, line []byte) {
 		} `json:"turn"`
 	}
 	if json.Unmarshal(m.Result, &r) != nil && method != "turn/interrupt" {
-		c.refused(s, method, &rpcMessage{Error: &RPCError{Message: "its answer cannot be read: " + stderrlog.Quote(line)}})
+		c.handleFailure(s, method, &rpcMessage{Error: &RPCError{Message: "its answer cannot be read: " + stderrlog.Quote(line)}})
 		return
 	}
 	switch method {
 	case "initialize":
-		c.greeted(s, r.UserAgent)
+		c.handleInitialized(s, r.UserAgent)
 	case "thread/start", "thread/resume":
 		c.Session, c.Model = r.Thread.ID, r.Model
 		c.Used, c.Total = usage{}, usage{}
@@ -259,8 +259,8 @@ func (c *codex) answered(s *Output, m *rpcMessage, line []byte) {
 	}
 }
 
-// greeted checks the version and begins the thread.
-func (c *codex) greeted(s *Output, agent string) {
+// handleInitialized checks the version and begins the thread.
+func (c *codex) handleInitialized(s *Output, agent string) {
 	if found := codexVersion().FindStringSubmatch(agent); found != nil {
 		c.Version = found[1]
 	}
@@ -282,8 +282,8 @@ func (c *codex) greeted(s *Output, agent string) {
 	s.answer(c.RPC.request("thread/resume", t))
 }
 
-// refused ends what cannot continue without the response.
-func (c *codex) refused(s *Output, method string, m *rpcMessage) {
+// handleFailure ends what cannot continue without the response.
+func (c *codex) handleFailure(s *Output, method string, m *rpcMessage) {
 	if method == "turn/interrupt" {
 		s.Quiet = method
 		return

@@ -164,8 +164,8 @@ func (c *codex) completed(s *Output, e *codexEvent) {
 	}
 }
 
-// resolved withdraws a request that was answered elsewhere.
-func (c *codex) resolved(s *Output, e *codexEvent) {
+// withdrawResolved withdraws a request that was answered elsewhere.
+func (c *codex) withdrawResolved(s *Output, e *codexEvent) {
 	id := idText(e.RequestID)
 	if _, open := c.RPC.close(id); open {
 		s.withdraw(id)

@@ -24,7 +24,7 @@ var codexRequests = []codexRequest{
 	{"execCommandApproval", (*codex).asksCommand, decidedLegacy},
 	{"applyPatchApproval", (*codex).asksChange, decidedLegacy},
 	{"item/tool/requestUserInput", (*codex).asksUser, answeredUser},
-	{"mcpServer/elicitation/request", (*codex).elicits, answeredElicitation},
+	{"mcpServer/elicitation/request", (*codex).handleElicitation, answeredElicitation},
 	{"item/tool/call", (*codex).callsTool, answeredCall},
 }
 
@@ -36,8 +36,8 @@ func codexRequestOf(method string) *codexRequest {
 	return &codexRequests[at]
 }
 
-// asked passes on a request, or refuses it.
-func (c *codex) asked(s *Output, m *rpcMessage, line []byte) {
+// handleRequest passes on a request, or refuses it.
+func (c *codex) handleRequest(s *Output, m *rpcMessage, line []byte) {
 	row := codexRequestOf(m.Method)
 	if row == nil {
 		s.unknown(m, m.Method, line)
@@ -154,7 +154,7 @@ func (c *codex) asksCommand(s *Output, q *rpcRequest, line []byte) {
 // approve stores what an approval showed, and requests it.
 func (c *codex) approve(s *Output, q *rpcRequest, a approval) {
 	q.Options, q.Args = a.Options, a.Args
-	a.ID = c.RPC.take(*q)
+	a.ID = c.RPC.storeRequest(*q)
 	s.approval(a)
 }
 
@@ -231,7 +231,7 @@ func (q *rpcRequest) questions() []ask {
 }
 
 func (c *codex) asksUser(s *Output, q *rpcRequest, line []byte) {
-	s.question(c.RPC.take(*q), "", q.questions(), nil, line)
+	s.question(c.RPC.storeRequest(*q), "", q.questions(), nil, line)
 }
 
 func answeredUser(q *rpcRequest, o *ours) obj {
@@ -259,15 +259,15 @@ func (q *rpcRequest) elicitation() (e elicitation) {
 	return e
 }
 
-// elicits asks the questions of a form; other kinds of elicitation are unknown.
-func (c *codex) elicits(s *Output, q *rpcRequest, line []byte) {
+// handleElicitation asks the questions of a form; other kinds of elicitation are unknown.
+func (c *codex) handleElicitation(s *Output, q *rpcRequest, line []byte) {
 	e := q.elicitation()
 	if e.Schema == nil {
 		s.unknown(&rpcMessage{ID: q.ID}, q.Method+" "+e.Mode, line)
 		return
 	}
 	f := readForm(e.Schema)
-	s.question(c.RPC.take(*q), e.Message, f.asks(), e.Schema, line)
+	s.question(c.RPC.storeRequest(*q), e.Message, f.asks(), e.Schema, line)
 }
 
 func answeredElicitation(q *rpcRequest, o *ours) obj {
@@ -285,7 +285,7 @@ func (c *codex) callsTool(s *Output, q *rpcRequest, line []byte) {
 		Arguments json.RawMessage `json:"arguments"`
 	}
 	_ = json.Unmarshal(q.Params, &p) // a call without a name matches no tool of the program
-	s.toolCall(c.RPC.take(*q), p.Tool, p.Arguments)
+	s.toolCall(c.RPC.storeRequest(*q), p.Tool, p.Arguments)
 }
 
 func answeredCall(q *rpcRequest, o *ours) obj {

@@ -17,9 +17,9 @@ type mcpCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// served answers a message to the server: with a result, with a failure, or, for a call, by the
+// serveMCP answers a message to the server: with a result, with a failure, or, for a call, by the
 // program. A notification needs no answer; its result is empty.
-func (t Tools) served(q *rpcMessage) (result obj, failure *RPCError, call *mcpCall) {
+func (t Tools) serveMCP(q *rpcMessage) (result obj, failure *RPCError, call *mcpCall) {
 	var params struct {
 		mcpCall
 		Protocol string `json:"protocolVersion"`
@@ -29,7 +29,7 @@ func (t Tools) served(q *rpcMessage) (result obj, failure *RPCError, call *mcpCa
 	case q.Method == "initialize":
 		return obj{"protocolVersion": params.Protocol, "capabilities": obj{"tools": obj{}}, "serverInfo": obj{"name": toolServer, "version": "1"}}, nil, nil
 	case q.Method == "tools/list":
-		return obj{"tools": t.listed()}, nil, nil
+		return obj{"tools": t.mcpList()}, nil, nil
 	case q.Method == "tools/call":
 		return nil, nil, &params.mcpCall
 	case q.Method == "ping", strings.HasPrefix(q.Method, "notifications/"):

@@ -66,8 +66,8 @@ func notification(method string, params any) []byte {
 	return jsonwrite.MustEncode(m)
 }
 
-// answered returns the method of the request that a response belongs to; false if there is none.
-func (r *rpc) answered(m *rpcMessage) (method string, ok bool) {
+// matchResponse returns the method of the request that a response belongs to; false if there is none.
+func (r *rpc) matchResponse(m *rpcMessage) (method string, ok bool) {
 	id := idText(m.ID)
 	method, ok = r.Waiting[id]
 	delete(r.Waiting, id)
@@ -83,8 +83,8 @@ func idText(id json.RawMessage) string {
 	return string(id)
 }
 
-// take stores an open request, and returns its id as a text.
-func (r *rpc) take(q rpcRequest) string {
+// storeRequest stores an open request, and returns its id as a text.
+func (r *rpc) storeRequest(q rpcRequest) string {
 	id := idText(q.ID)
 	r.Open[id] = q
 	return id
