@@ -27,9 +27,9 @@ func unreadable() []misdeed {
 		{n: 37, name: "cut off within a message", host: "read\n< {\"type\":\"progress\"}\nstderr oh\nnow when\nraw {\"type\":\"resu\nexit 0", out: []string{"[host:progress] {}"},
 			err: `host 'W' ended in the middle of a message (13 bytes): {"type":"resu`, exit: noExit, stderr: "oh", bounds: bounds{within: 1200 * ms}},
 		{n: 38, name: "nested too deep in a message", host: "read\nnow when\nnest 10001 {\"type\":\"result\",\"text\":${nest}}\nhang",
-			err: "~host 'W' sent a message that cannot be read \\(.*nest.*\\): \\{\"type\":\"result\",\"text\":\\[+…", bounds: bounds{within: 100 * ms}},
+			err: "~host 'W' sent an invalid message \\(.*nest.*\\): \\{\"type\":\"result\",\"text\":\\[+…", bounds: bounds{within: 100 * ms}},
 		{n: 38, name: "nested too deep in text", host: "read\nnow when\nnest 10001 ${nest}\nhang",
-			err: "~host 'W' sent a message that cannot be read \\(.*nest.*\\): \\[+…", bounds: bounds{within: 100 * ms}},
+			err: "~host 'W' sent an invalid message \\(.*nest.*\\): \\[+…", bounds: bounds{within: 100 * ms}},
 	}
 	for i := range rows {
 		rows[i].starts = 1

@@ -47,15 +47,15 @@ var cannotStart = []misdeed{
 	{n: 2, name: "not executable", keys: `command = "./agent"`, prep: put("agent", "#!/bin/sh\n", 0o644), body: elapsed, out: fast,
 		err: "~host 'W' cannot be started: command '/.*/agent' is not executable: make it so \\(chmod \\+x\\), or name its interpreter as command in \\[hosts.w\\] of Concerto.toml"},
 	{n: 3, name: "exec format error", keys: `command = "./agent"`, prep: put("agent", "\x00\x01nothing", 0o755), body: elapsed, out: fast,
-		err: "~host 'W' cannot be started: command '/.*/agent' is no program: give it a first line like '#!/bin/sh', or name its interpreter as command in \\[hosts.w\\] of Concerto.toml"},
+		err: "~host 'W' cannot be started: command '/.*/agent' is not a program: add a first line like '#!/bin/sh', or set its interpreter as command in \\[hosts.w\\] of Concerto.toml"},
 	{n: 4, name: "a directory", keys: `command = "./agent"`, prep: makeDir("agent", 0o755), body: elapsed, out: fast,
 		err: "~host 'W' cannot be started: command '/.*/agent' is a directory: check command in \\[hosts.w\\] of Concerto.toml"},
 	{n: 5, name: "interpreter missing", keys: `command = "./agent"`, prep: put("agent", "#!/no/such/interpreter\n", 0o755), body: elapsed, out: fast,
 		err: "~host 'W' cannot be started: command '/.*/agent' names an interpreter that does not exist: check its first line and command in \\[hosts.w\\] of Concerto.toml"},
 	{n: 6, name: "working_dir gone", keys: "command = \"sh\"\nworking_dir = \"gone\"", body: elapsed, out: fast,
-		err: "~host 'W' cannot be started: command 'sh' is to run in /.*/gone, which is no directory: check working_dir in \\[hosts.w\\] of Concerto.toml"},
+		err: "~host 'W' cannot be started: command 'sh' needs the working directory /.*/gone, which does not exist or is not a directory: check working_dir in \\[hosts.w\\] of Concerto.toml"},
 	{n: 7, name: "no permission on working_dir", keys: "command = \"sh\"\nworking_dir = \"locked\"", prep: makeDir("locked", 0), body: elapsed, out: fast,
-		err: "~host 'W' cannot be started: command 'sh' is to run in /.*/locked, which may not be entered: check working_dir in \\[hosts.w\\] of Concerto.toml", how: how{user: true}},
+		err: "~host 'W' cannot be started: command 'sh' needs the working directory /.*/locked, which cannot be entered: check working_dir in \\[hosts.w\\] of Concerto.toml", how: how{user: true}},
 }
 
 const noAck = "host 'W' did not acknowledge initialization: "
@@ -92,7 +92,7 @@ while read -r line; do
 	*) echo "$line" >> prompted ;;
 	esac
 done`, starts: 1, made: []string{"!prompted"},
-		err: "host 'W' is Claude Code 2.0.0, and at least 2.1.0 is needed", code: "version", bounds: bounds{within: 100 * ms}},
+		err: "host 'W' is Claude Code 2.0.0, but at least 2.1.0 is required", code: "version", bounds: bounds{within: 100 * ms}},
 	{n: 16, name: "vendor needs login", keys: `transport = "acp"`, starts: 1,
 		host: ">~ {\"method\":\"initialize\"}\n< {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":1,\"agentCapabilities\":{}}}\n" +
 			">~ {\"method\":\"session/new\"}\nnow when\n< {\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":-32000,\"message\":\"Authentication required\"}}\nhang",
@@ -123,7 +123,7 @@ var exitsEarly = []misdeed{
 	{n: 22, name: "dies between exchanges", host: "read\n< {\"type\":\"result\",\"text\":\"one\"}\nexit 1\n--- spawn\nread\n< {\"type\":\"result\",\"text\":\"two\"}", starts: 2,
 		body: "    tell(W.execute(\"go\"));\n    tell(W.execute(\"again\"));", out: []string{"[ok] one", "[ok] two"}},
 	{n: 23, name: "closes its output and lives on", host: "on-sigterm told\nread\nstderr still here\nnow when\nclose-stdout\nawait told\nexit 0", starts: 1, made: []string{"told"},
-		err: gone + ": it closed its output and goes on running", stderr: "still here", bounds: bounds{within: 1200 * ms}},
+		err: gone + ": it closed its output but is still running", stderr: "still here", bounds: bounds{within: 1200 * ms}},
 	{n: 24, name: "its child holds the output", host: "read\nspawn-grandchild child\nnow when\nexit 3", starts: 1, made: []string{"child"}, err: gone, exit: 3, bounds: bounds{within: 1200 * ms}},
 	{n: 25, name: "a child in a session of its own holds the output", host: "read\nspawn-grandchild child own-session\nnow when\nexit 4", starts: 1, made: []string{"child"},
 		err: gone, exit: 4, bounds: bounds{within: 1200 * ms}},

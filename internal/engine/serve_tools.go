@@ -68,7 +68,7 @@ func (a *applicationOffers) now(ctx context.Context) ([]mcp.Offer, error) {
 	var offers []mcp.Offer
 	for _, t := range found.(*effect.AppOffer).Tools {
 		if t.Approve && !a.o.canBeAnswered(tool.ApprovalChannel) {
-			a.withhold(fmt.Sprintf("tool %s is not offered: its calls must be approved of, and nobody would be asked: give --answer %s=VALUE or --emit-handler COMMAND", t.Name, tool.ApprovalChannel))
+			a.withhold(fmt.Sprintf("tool %s is not offered: its calls need approval, and no approver is available: use --answer %s=VALUE or --emit-handler COMMAND", t.Name, tool.ApprovalChannel))
 			continue
 		}
 		offers = append(offers, mcp.Offer{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Calls: fmt.Sprintf("%s@%d", t.Tool, t.Version), Call: applicationCall(a.world, t)})

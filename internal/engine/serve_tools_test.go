@@ -198,7 +198,7 @@ func TestServeTools(t *testing.T) {
 	if got := list(c); got != "Sums_add count " {
 		t.Errorf("offered are %s", got)
 	}
-	if got := strings.Join(*withheld, "\n"); got != "tool stock is not offered: its calls must be approved of, and nobody would be asked: give --answer tool:approval=VALUE or --emit-handler COMMAND" {
+	if got := strings.Join(*withheld, "\n"); got != "tool stock is not offered: its calls need approval, and no approver is available: use --answer tool:approval=VALUE or --emit-handler COMMAND" {
 		t.Error(got)
 	}
 	if err := end(); err != nil {

@@ -390,7 +390,7 @@ func (r *testRun) lateFailure(ctx context.Context, machine *vm.VM, err error) *T
 	if err == nil || !errors.Is(context.Cause(ctx), errLate) {
 		return nil
 	}
-	f := &TestFailure{Message: fmt.Sprintf("the test ran longer than %s, and was ended: a loop may not end, or it needs more (--timeout, or [limits] max_test_seconds)", seconds(r.limit()))}
+	f := &TestFailure{Message: fmt.Sprintf("the test ran longer than %s and was stopped: a loop may not end, or it needs more time (--timeout, or [limits] max_test_seconds)", seconds(r.limit()))}
 	if at := machine.CutAt(); at != nil {
 		f.Place, f.Trace = at.Place, at.Trace
 	}
@@ -449,7 +449,7 @@ func failureOf(err error) *TestFailure {
 			f.Kind = "panic"
 		}
 		for _, other := range uncaught.Others {
-			f.Message += fmt.Sprintf("\nin a task that nobody awaited (%s:%d): %s: %s", other.File, other.Line, other.Kind, other.Message)
+			f.Message += fmt.Sprintf("\nin a task that was not awaited (%s:%d): %s: %s", other.File, other.Line, other.Kind, other.Message)
 		}
 		return f
 	case errors.As(err, &stopped):

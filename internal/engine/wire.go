@@ -29,7 +29,7 @@ func wireError(w *hosttrace.Writer) error {
 	if w == nil || w.Err() == nil {
 		return nil
 	}
-	return fmt.Errorf("record what hosts say: %w", w.Err())
+	return fmt.Errorf("write the trace of the hosts: %w", w.Err())
 }
 
 // MainFile returns the file that contains main, or the first file.

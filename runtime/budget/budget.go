@@ -160,7 +160,7 @@ func (b *Budget) reserve(c Call) (granted int64, settle func(in, out int64, answ
 	c.In, c.Out = last.in.scale(c.In), last.out.scale(c.Out)
 	switch {
 	case b.cost > 0 && !c.Priced:
-		return 0, nil, nil, fmt.Errorf("the price of model %s is not known, which [limits] max_cost_usd needs: add [connections.%s.prices.%s] with input and output",
+		return 0, nil, nil, fmt.Errorf("the price of model %s is unknown, but [limits] max_cost_usd requires it: add [connections.%s.prices.%s] with input and output",
 			c.Model, c.Connection, tomlKey(c.Model))
 	case b.bounded() && c.Out == 0:
 		if room := b.room(c.In, in, out); room < math.MaxInt64 {

@@ -195,7 +195,7 @@ func TestCostReserved(t *testing.T) {
 	}
 	c.Priced = false
 	_, _, err = b.Reserve(t.Context(), c)
-	if want := `the price of model gpt/4 is not known, which [limits] max_cost_usd needs: add [connections.main.prices."gpt/4"] with input and output`; err == nil || err.Error() != want {
+	if want := `the price of model gpt/4 is unknown, but [limits] max_cost_usd requires it: add [connections.main.prices."gpt/4"] with input and output`; err == nil || err.Error() != want {
 		t.Error(err)
 	}
 }

@@ -22,9 +22,9 @@ func (p *process) openBridge(path string) error {
 	h := p.hosts
 	switch {
 	case runtime.GOOS == "windows":
-		return p.cfg.errorf("cannot be given its tools: there is no bridge to them on Windows; leave out its tools")
+		return p.cfg.errorf("cannot use tools on Windows: remove its tools")
 	case h.executable() == "":
-		return p.cfg.errorf("cannot be given its tools: that needs the program concerto, and its path is not known here: set Options.Executable")
+		return p.cfg.errorf("cannot use tools: the path of the concerto program is unknown: set Options.Executable")
 	}
 	if path == "" {
 		path = mcpbridge.Path()
@@ -43,7 +43,7 @@ func (p *process) openBridge(path string) error {
 		},
 	})
 	if err != nil {
-		return p.cfg.errorf("cannot be given its tools: %v", err)
+		return p.cfg.errorf("cannot use tools: %v", err)
 	}
 	d.bridge, p.bridge = at, d
 	return nil
@@ -92,7 +92,7 @@ func (d *localBridge) sendLines(all []adapter.BridgeLine) {
 // logUnreadAnswers logs that the bridge closed a client's connection because the client did not
 // read its answers.
 func (p *process) logUnreadAnswers() {
-	p.hosts.logf("warn", p.cfg, "leaves the answers of its tools unread; its connection to them is closed")
+	p.hosts.logf("warn", p.cfg, "does not read the answers of its tools; their connection was closed")
 }
 
 // closeBridge closes the bridge and waits until every client is disconnected.

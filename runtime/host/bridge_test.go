@@ -62,7 +62,7 @@ func TestBridgeDeafClient(t *testing.T) {
 	if sent<<15 < unreadLimit {
 		t.Errorf("closed after %d requests", sent)
 	}
-	if got := <-remarks; got != "warn: host 'Coder' leaves the answers of its tools unread; its connection to them is closed" {
+	if got := <-remarks; got != "warn: host 'Coder' does not read the answers of its tools; their connection was closed" {
 		t.Error(got)
 	}
 	io.WriteString(other, ping(7, 1))

@@ -212,7 +212,7 @@ func TestCloseDuringExchange(t *testing.T) {
 				if stubborn := c.name == "stubborn"; stubborn != errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("close: %v", err)
 				}
-				if got := <-next; got != "exchange 1 has ended: nothing is left to wait for" {
+				if got := <-next; got != "exchange 1 has ended" {
 					t.Errorf("the waiting request got %s", got)
 				}
 				synctest.Wait()

@@ -86,7 +86,7 @@ func ParseConfig(name, connector string, params, config json.RawMessage, root st
 		}
 	}
 	if c.MaxLine < 0 || c.Instances < 0 || min(c.Timeout, c.InitTimeout, c.Heartbeat, c.IdleSeconds, c.CancelGrace) < 0 {
-		return c, fmt.Errorf("read host %s: a negative number", name)
+		return c, fmt.Errorf("read host %s: a number is negative", name)
 	}
 	c.Root = root
 	if root == "" {

@@ -37,10 +37,10 @@ func (c *Config) buildEnviron(base []string, n int) (env, kept []string) {
 func (h *Hosts) processEnviron(c *Config, n int) []string {
 	env, kept := c.buildEnviron(h.opts.Environ, n)
 	if n == 1 && len(kept) > 0 {
-		h.logf("debug", c, "does not get %s: pass_env in [hosts.%s] passes a variable on", strings.Join(kept, ", "), c.Connector)
+		h.logf("debug", c, "does not receive %s: to pass a variable on, list it in pass_env of [hosts.%s]", strings.Join(kept, ", "), c.Connector)
 	}
 	if n == 1 && c.Limits.Any() {
-		h.logf("debug", c, "is held to its limits by %s", procgroup.Means())
+		h.logf("debug", c, "has its limits enforced by %s", procgroup.Means())
 	}
 	return env
 }
@@ -50,7 +50,7 @@ func (h *Hosts) processEnviron(c *Config, n int) []string {
 func (h *Hosts) warnUnguarded() {
 	h.unguardedOnce.Do(func() {
 		if why := h.opts.Run.Unguarded(); why != "" {
-			h.opts.Logf("debug", "when this process is killed, what hosts have started may go on: "+why)
+			h.opts.Logf("debug", "if this process is killed, processes started by hosts may continue: "+why)
 		}
 	})
 }

@@ -264,7 +264,7 @@ func (ex *exchange) isDone() bool {
 }
 
 func (ex *exchange) endedError() error {
-	return fmt.Errorf("exchange %d has ended: nothing is left to wait for", ex.id)
+	return fmt.Errorf("exchange %d has ended", ex.id)
 }
 
 // reassign moves the exchange to a new process after its process exited before it read the prompt,

@@ -92,15 +92,15 @@ func (p *process) lineError(err error, line []byte) *effect.Error {
 	case errors.As(err, &enc):
 		f = c.unknownErrorf("sent a line of %d bytes that is not valid UTF-8 (byte %d of it, at offset %d of its output)", enc.Size, enc.At, enc.Offset)
 	case errors.As(err, &broken):
-		f = c.unknownErrorf("sent a message that cannot be read (%v): %s", broken, stderrlog.Quote(line))
+		f = c.unknownErrorf("sent an invalid message (%v): %s", broken, stderrlog.Quote(line))
 	case errors.Is(err, keeper.ErrLost):
 		f = c.lostError()
 	case err == errNotReading:
-		f = c.unknownErrorf("cannot go on: %v", err)
+		f = c.unknownErrorf("cannot continue: %v", err)
 	case err == errTooLarge:
 		f = c.unknownErrorf("sent a message whose values need more than the %d MiB that [limits] max_memory_mb allows", p.hosts.opts.MaxMemory>>20)
 	default:
-		f = c.unknownErrorf("cannot be read from: %v", err)
+		f = c.unknownErrorf("has unreadable output: %v", err)
 	}
 	f.Cause = err
 	return f

@@ -134,7 +134,7 @@ func TestFailureHasCause(t *testing.T) {
 		&ndjson.TooLongError{Limit: 8, Size: 9, Offset: 1}: "sent a line longer than 8 bytes (9 read, at offset 1 of its output)",
 		&ndjson.EncodingError{Size: 4, At: 2, Offset: 7}:   "sent a line of 4 bytes that is not valid UTF-8 (byte 2 of it, at offset 7 of its output)",
 		errTooLarge:         "sent a message whose values need more than the 3 MiB that [limits] max_memory_mb allows",
-		errors.New("a leg"): "cannot be read from: a leg",
+		errors.New("a leg"): "has unreadable output: a leg",
 	} {
 		if f := p.lineError(err, nil); !strings.HasSuffix(f.Message, want) || !errors.Is(f, err) {
 			t.Errorf("%s, want %s", f.Message, want)

@@ -97,7 +97,7 @@ func (p *process) initialise(ctx context.Context, text []byte) error {
 			if p.translation == nil || hostmsg.Of(m.Type).Terminal() || hostmsg.Of(m.Type).Role == hostmsg.Acknowledges {
 				return p.handleInitReply(m)
 			}
-			p.hosts.logf("debug", p.cfg, "says before it is ready: %s", stderrlog.Quote(m.Text))
+			p.hosts.logf("debug", p.cfg, "sent before it was ready: %s", stderrlog.Quote(m.Text))
 		}
 		if now == inboxFailed {
 			return p.noAckError(in.failureError())

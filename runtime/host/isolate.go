@@ -77,7 +77,7 @@ func (h *Hosts) makeWorkDir(ctx context.Context, c *Config, session string) (*Co
 	d, err := workspace.Make(ctx, c.Isolate, name, at)
 	switch {
 	case errors.Is(err, workspace.ErrNoRepository):
-		return nil, nil, c.errorf(`cannot be isolated: %v, which isolate = "worktree" of [hosts.%s] needs: make it one by git init, or copy by isolate = "copy"`, err, c.Connector)
+		return nil, nil, c.errorf(`cannot be isolated: %v, but isolate = "worktree" of [hosts.%s] requires one: run git init, or use isolate = "copy"`, err, c.Connector)
 	case ctx.Err() != nil:
 		return nil, nil, context.Cause(ctx)
 	case err != nil:
@@ -163,7 +163,7 @@ func (p *process) endWorkDir() {
 	}
 	if session := p.sessionName(); session != "" {
 		if err := h.pools[c.Name].workDirs.saveDir(workDir{Host: c.Name, Session: session, Name: p.workDir.Name, Dir: p.workDir.Path, Branch: p.workDir.Branch, kept: kept}, p.workDir); err != nil {
-			h.logf("warn", c, "cannot note where its session %s worked: %v", session, err)
+			h.logf("warn", c, "could not record the directory of its session %s: %v", session, err)
 		}
 	}
 }

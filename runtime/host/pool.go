@@ -150,7 +150,7 @@ func (s *slot) acquireOnce(ctx context.Context, w acquireSpec) (*process, error)
 			if why == "" {
 				return s.proc, nil
 			}
-			s.pool.hosts.logf("debug", s.pool.cfg, "is started anew: %s", why)
+			s.pool.hosts.logf("debug", s.pool.cfg, "is restarted: %s", why)
 		}
 		s.proc.retire(idlePatience)
 		select {
@@ -191,12 +191,12 @@ func (p *process) canServe(w acquireSpec) bool { return p.mismatch(w) == "" }
 func (p *process) mismatch(w acquireSpec) string {
 	switch proto := p.cfg.protocol(); {
 	case p.translation != nil && !p.tools.Equal(w.tools):
-		return "it is to be told of other tools" // an agent receives them when it starts
+		return "its tools have changed" // an agent receives them when it starts
 	case w.session == "" && proto.OneConversation && p.cfg.Vendor.Session == "fresh" && p.lifecycle.hasServed():
-		return "a conversation of its own is wanted"
+		return "the exchange needs a new session"
 	// A host of our protocol receives the session in its prompt.
 	case w.session != "" && p.sessionName() != w.session && (p.translation != nil || !p.announced.resumes):
-		return "another conversation is to go on"
+		return "the exchange continues another session"
 	}
 	return ""
 }
@@ -260,7 +260,7 @@ func (c *Config) connectVia(table map[string]Transport, s Surroundings) (Conn, e
 	}
 	transport := table[kind]
 	if transport == nil {
-		return nil, c.errorf("has an unknown transport '%s': [hosts.%s] of Concerto.toml may name one of %v",
+		return nil, c.errorf("has an unknown transport '%s' in [hosts.%s] of Concerto.toml: use one of %v",
 			kind, c.Connector, slices.Sorted(maps.Keys(table)))
 	}
 	return transport.Connect(c, s)

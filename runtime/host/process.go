@@ -26,7 +26,7 @@ const (
 )
 
 // errNotReading means that a host sends requests and does not read the answers.
-var errNotReading = errors.New("it does not read the answers to what it asks")
+var errNotReading = errors.New("it does not read the answers to its requests")
 
 // errCutOff means that the output ended within a message.
 var errCutOff = errors.New("output ended within a message")
@@ -184,7 +184,7 @@ func (p *process) handleOutputEnd(err error, last ndjson.Line) {
 	case in != nil:
 		p.notifyInbox(in)
 	case !exited && !retiring && !p.hosts.suspended.Load():
-		p.hosts.logf("warn", p.cfg, "is ended, and started again when it is needed: %s", failure.Message)
+		p.hosts.logf("warn", p.cfg, "was stopped, and will be restarted when needed: %s", failure.Message)
 	}
 	p.retire(0)
 }
@@ -209,7 +209,7 @@ func (p *process) endReason(err error, last ndjson.Line) (failure *effect.Error,
 	case exited:
 		failure = p.cfg.exitError(p.conn.Exit())
 	default:
-		failure = effect.Errorf("HostError", "host exited without result: it closed its output and goes on running").With("host", p.cfg.Name)
+		failure = effect.Errorf("HostError", "host exited without result: it closed its output but is still running").With("host", p.cfg.Name)
 		failure.Status = effect.Unknown
 	}
 	return failure, exited && !cut

@@ -41,7 +41,7 @@ func (ex *exchange) handOver(ctx context.Context, lost *effect.Error) error {
 	if err == nil || ctx.Err() != nil || errors.Is(err, ErrClosed) {
 		return err
 	}
-	ex.pool.hosts.logf("warn", ex.pool.cfg, "was lost, and cannot go on with session '%s': %v", w.session, err)
+	ex.pool.hosts.logf("warn", ex.pool.cfg, "was lost, and could not continue session '%s': %v", w.session, err)
 	ex.inbox.setFailure(lost)
 	return nil
 }

@@ -45,11 +45,11 @@ func (c *Config) checkDir() error {
 	if err == nil {
 		return nil
 	}
-	wrong := "is no directory"
+	wrong := "does not exist or is not a directory"
 	if errors.Is(err, os.ErrPermission) {
-		wrong = "may not be entered"
+		wrong = "cannot be entered"
 	}
-	e := c.errorf("cannot be started: command '%s' is to run in %s, which %s: check working_dir in [hosts.%s] of Concerto.toml", c.Command, c.Dir, wrong, c.Connector)
+	e := c.errorf("cannot be started: command '%s' needs the working directory %s, which %s: check working_dir in [hosts.%s] of Concerto.toml", c.Command, c.Dir, wrong, c.Connector)
 	e.Cause = err
 	return e
 }
@@ -60,19 +60,19 @@ func (c *Config) spawnError(err error) error {
 	var why string
 	switch {
 	case errors.Is(err, procgroup.ErrNotFound) && c.Command != "" && c.Command == c.protocol().Command:
-		why = fmt.Sprintf("command '%s' not found: install it (npm install -g %s), or name where it is as %s", c.Command, c.protocol().Install, section)
+		why = fmt.Sprintf("command '%s' not found: install it (npm install -g %s), or set its path as %s", c.Command, c.protocol().Install, section)
 	case errors.Is(err, procgroup.ErrNotFound):
 		why = fmt.Sprintf("command '%s' not found: check %s", c.Command, section)
 	case errors.Is(err, procgroup.ErrIsDirectory):
 		why = fmt.Sprintf("command '%s' is a directory: check %s", c.Command, section)
 	case errors.Is(err, procgroup.ErrNotExecutable), errors.Is(err, os.ErrPermission):
-		why = fmt.Sprintf("command '%s' is not executable: make it so (chmod +x), or name its interpreter as %s", c.Command, section)
+		why = fmt.Sprintf("command '%s' is not executable: run chmod +x, or set its interpreter as %s", c.Command, section)
 	case errors.Is(err, syscall.ENOEXEC):
-		why = fmt.Sprintf("command '%s' is no program: give it a first line like '#!/bin/sh', or name its interpreter as %s", c.Command, section)
+		why = fmt.Sprintf("command '%s' is not a program: add a first line like '#!/bin/sh', or set its interpreter as %s", c.Command, section)
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		why = fmt.Sprintf("command '%s': too many files are open: allow more (ulimit -n), or have fewer hosts at once", c.Command)
+		why = fmt.Sprintf("command '%s': too many open files: raise the limit (ulimit -n), or run fewer hosts at once", c.Command)
 	case errors.Is(err, syscall.EAGAIN):
-		why = fmt.Sprintf("command '%s': there are too many processes: allow more (ulimit -u), or have fewer hosts at once", c.Command)
+		why = fmt.Sprintf("command '%s': too many processes: raise the limit (ulimit -u), or run fewer hosts at once", c.Command)
 	case errors.Is(err, os.ErrNotExist):
 		why = fmt.Sprintf("command '%s' names an interpreter that does not exist: check its first line and %s", c.Command, section)
 	default:

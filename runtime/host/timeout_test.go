@@ -151,7 +151,7 @@ func TestOutputClosed(t *testing.T) {
 		b.hears(id, "HostError: host exited without result")
 		b.end(id, "")
 		id = b.begin()
-		b.hears(id, "HostError: host exited without result: it closed its output and goes on running")
+		b.hears(id, "HostError: host exited without result: it closed its output but is still running")
 		b.end(id, "")
 		synctest.Wait()
 		b.happened(1, "term@1 exit@1")

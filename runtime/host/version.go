@@ -106,11 +106,11 @@ func (p *process) checkVersion(ctx context.Context) error {
 	version := versionPattern().FindString(check.output)
 	switch {
 	case version == "":
-		p.hosts.logf("warn", p.cfg, "does not say its version: %s", stderrlog.Quote([]byte(check.output)))
+		p.hosts.logf("warn", p.cfg, "does not report its version: %s", stderrlog.Quote([]byte(check.output)))
 	case !adapter.Older(version, proto.Oldest):
 		p.announced.result.Version = version
 	default:
-		return p.cfg.errorf("is %s %s, and at least %s is needed", proto.Product, version, proto.Oldest).With("code", "version")
+		return p.cfg.errorf("is %s %s, but at least %s is required", proto.Product, version, proto.Oldest).With("code", "version")
 	}
 	return nil
 }

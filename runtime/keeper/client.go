@@ -183,7 +183,7 @@ func launchKeeper(o *Options, c config) error {
 const pollInterval = 5 * time.Millisecond
 
 // errRunning means that a keeper is running or starting.
-var errRunning = errors.New("there is a keeper already")
+var errRunning = errors.New("a keeper is already running")
 
 // ensureLink returns the connection to the keeper, and starts a keeper if there is none.
 func (c *Client) ensureLink() (*link, error) {

@@ -186,7 +186,7 @@ func (k *keeper) serveControl(conn net.Conn, in *bufio.Reader) {
 	k.mu.Lock()
 	if k.control == c {
 		k.control = nil
-		k.orphanTimer = time.AfterFunc(time.Duration(k.OrphanMS)*time.Millisecond, func() { k.beginEnd("nobody has come back") })
+		k.orphanTimer = time.AfterFunc(time.Duration(k.OrphanMS)*time.Millisecond, func() { k.beginEnd("no client has reconnected") })
 	}
 	k.mu.Unlock()
 	k.endIfIdle()
@@ -208,7 +208,7 @@ func (k *keeper) handleRequest(c *holder.Peer, a *request) {
 	case a.Op == opSecrets:
 		k.redactor.addSecrets(a.Secrets)
 	case a.Op == opBye:
-		k.beginEnd("the run has no more use for it")
+		k.beginEnd("the run no longer needs it")
 	case h == nil:
 		answer.Error = &refusal{Text: "there is no process " + a.ID.String()}
 	case a.Op == opEnd, a.Op == opKill:

@@ -62,7 +62,7 @@ func (f *feed) sendLoop() {
 		}
 		raw, text, err := h.out.readAt(f.position.at)
 		if err != nil {
-			h.keeper.logf("read what %s said: %v", h.spec.ID, err)
+			h.keeper.logf("read the output of %s: %v", h.spec.ID, err)
 			f.markClosed()
 			return
 		}

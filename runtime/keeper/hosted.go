@@ -136,7 +136,7 @@ const diskRetryDelay = time.Second
 func (h *hosted) appendOutput(text []byte) {
 	at, before := h.out.size, h.out.bytes
 	for err := h.out.appendText(text); err != nil && !h.keeperEnded; err = h.out.appendText(text) {
-		h.keeper.logf("write what %s says: %v", h.spec.ID, err)
+		h.keeper.logf("write the output of %s: %v", h.spec.ID, err)
 		h.mu.Unlock()
 		h.keeper.sleep(diskRetryDelay)
 		h.mu.Lock()

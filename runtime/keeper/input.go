@@ -56,7 +56,7 @@ func (in *input) readFrames(conn io.Reader) {
 		f, err := readFrame(conn)
 		if err != nil {
 			if errors.Is(err, errBadFrame) {
-				in.h.keeper.logf("hear what is said to %s: %v", in.h.spec.ID, err)
+				in.h.keeper.logf("read the input of %s: %v", in.h.spec.ID, err)
 			}
 			return
 		}
@@ -83,7 +83,7 @@ func (in *input) acceptFrame(f frame) bool {
 		return true
 	}
 	if f.N != in.lastFrame+1 {
-		in.h.keeper.logf("frame %d is said to %s, where %d is the next", f.N, in.h.spec.ID, in.lastFrame+1)
+		in.h.keeper.logf("frame %d for %s came instead of %d", f.N, in.h.spec.ID, in.lastFrame+1)
 		return false
 	}
 	in.lastFrame = f.N

@@ -64,13 +64,13 @@ var (
 	// ErrNone means that the run has no keeper.
 	ErrNone = errors.New("the run has no keeper")
 	// ErrLost means that the keeper and its hosts have exited.
-	ErrLost = errors.New("the process that kept the run's hosts has ended, and they with it")
+	ErrLost = errors.New("the keeper process of the run's hosts has exited, and the hosts with it")
 	// ErrFenced means that another process, with a higher owner number, has taken over the run.
 	ErrFenced = errors.New("another process has taken over the run")
 	// ErrNoConfig means that the keeper received no configuration.
-	ErrNoConfig = errors.New("a keeper is told what to keep by the run that starts it")
+	ErrNoConfig = errors.New("the keeper must be started by a run")
 	// ErrLeft is the error of reads after Client.Leave.
-	ErrLeft = errors.New("the hosts are left to their keeper")
+	ErrLeft = errors.New("the hosts were left to their keeper")
 )
 
 // ID identifies a process: the K-th process of a host, from 1.

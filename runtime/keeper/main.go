@@ -122,7 +122,7 @@ func (k *keeper) serve() error {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
 	k.mu.Lock()
-	k.orphanTimer = time.AfterFunc(firstConnectTimeout, func() { k.beginEnd("nobody has come") })
+	k.orphanTimer = time.AfterFunc(firstConnectTimeout, func() { k.beginEnd("no client has connected") })
 	k.mu.Unlock()
 	go k.acceptLoop()
 	ticker := time.NewTicker(removedCheckInterval)
@@ -130,7 +130,7 @@ func (k *keeper) serve() error {
 	go k.watchRemoval(ticker.C)
 	select {
 	case <-stop:
-		k.beginEnd("it is told to end")
+		k.beginEnd("it received SIGTERM")
 		<-k.done
 	case <-k.done:
 	}
@@ -264,6 +264,6 @@ func (k *keeper) endIfIdle() {
 	idle := k.living == 0 && k.control == nil && k.hadClient
 	k.mu.Unlock()
 	if idle {
-		k.beginEnd("its hosts have ended, and nobody is there")
+		k.beginEnd("its hosts have exited, and no client is connected")
 	}
 }

@@ -169,7 +169,7 @@ func appendHead(dst []byte, e Entry, sides []Side, size int) []byte {
 	return dst
 }
 
-var errBadFrame = errors.New("what is no frame")
+var errBadFrame = errors.New("invalid frame")
 
 // maxFrameText is the longest text of a valid frame.
 const maxFrameText = 1 << 34
@@ -183,7 +183,7 @@ func readFrame(r io.Reader) (f frame, err error) {
 	f.Kind, f.N, f.Heard = Kind(head[0]), binary.BigEndian.Uint64(head[1:]), int64(binary.BigEndian.Uint64(head[9:]))
 	note, beside, text := uint64(binary.BigEndian.Uint32(head[17:])), uint64(binary.BigEndian.Uint32(head[21:])), binary.BigEndian.Uint64(head[25:])
 	if f.Kind < KindSay || f.Kind > KindPinned || text > maxFrameText {
-		return f, fmt.Errorf("%w begins with %d", errBadFrame, head[0])
+		return f, fmt.Errorf("%w: it begins with %d", errBadFrame, head[0])
 	}
 	body := make([]byte, note+beside+text)
 	if _, err := io.ReadFull(r, body); err != nil {

@@ -292,7 +292,7 @@ func (s *anthropicStream) event(data []byte) (string, error) {
 		return s.add(len(s.parts)-1, e.Block.Text), nil
 	case "content_block_delta":
 		if e.Index < 0 || e.Index >= len(s.parts) {
-			return "", &Failure{Class: ClassBadAnswer, Message: fmt.Sprintf("the provider's answer goes on with part %d, which has not begun (check the connection's base_url)", e.Index)}
+			return "", &Failure{Class: ClassBadAnswer, Message: fmt.Sprintf("the provider's response continues part %d, which has not begun (check the connection's base_url)", e.Index)}
 		}
 		return s.add(e.Index, e.Delta.Text+e.Delta.JSON), nil
 	case "message_delta":

@@ -51,13 +51,13 @@ const (
 func (c Capabilities) refuses(req *Request) error {
 	switch {
 	case c.MaxStop > 0 && len(req.Stop) > c.MaxStop:
-		return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("%d stop_sequences, and the provider takes at most %d: leave some out", len(req.Stop), c.MaxStop)}
+		return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("%d stop_sequences, but the provider accepts at most %d: remove some", len(req.Stop), c.MaxStop)}
 	case c.NoSeed && req.Seed != nil:
 		return &Failure{Class: ClassBadRequest, Message: "the provider takes no seed: leave it out"}
 	case c.NoEffort && req.Effort != "":
 		return &Failure{Class: ClassBadRequest, Message: "the provider takes no reasoning_effort: leave it out, and write what the model takes into the connection's `extra`"}
 	case c.MaxTemperature > 0 && req.Temperature != nil && *req.Temperature > c.MaxTemperature:
-		return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("temperature is %v, and the provider takes 0 to %v: choose one within", *req.Temperature, c.MaxTemperature)}
+		return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("temperature is %v, but the provider accepts 0 to %v: choose a lower one", *req.Temperature, c.MaxTemperature)}
 	}
 	for _, m := range req.Messages {
 		for _, f := range m.Files {

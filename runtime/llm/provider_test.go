@@ -301,8 +301,8 @@ func TestRefusedBeforehand(t *testing.T) {
 		call effect.AgentCall
 		want string
 	}{
-		"gemini":    {effect.AgentCall{Stop: []string{"a", "b", "c", "d", "e", "f"}}, "6 stop_sequences, and the provider takes at most 5: leave some out"},
-		"anthropic": {effect.AgentCall{Temperature: ptr(1.5)}, "temperature is 1.5, and the provider takes 0 to 1: choose one within"},
+		"gemini":    {effect.AgentCall{Stop: []string{"a", "b", "c", "d", "e", "f"}}, "6 stop_sequences, but the provider accepts at most 5: remove some"},
+		"anthropic": {effect.AgentCall{Temperature: ptr(1.5)}, "temperature is 1.5, but the provider accepts 0 to 1: choose a lower one"},
 	} {
 		s, conn := server(t, provider, testllm.Reply{Text: "x"})
 		cl, _ := client(t, conn)

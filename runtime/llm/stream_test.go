@@ -137,7 +137,7 @@ func TestErrorsInStreams(t *testing.T) {
 		"tool call out of order": {"openai", "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":3}]}}]}\n\n",
 			"the provider's answer has tool call 3 after 0 calls (check", ClassBadAnswer},
 		"part out of order": {"anthropic", "data: {\"type\":\"content_block_delta\",\"index\":1}\n\n",
-			"the provider's answer goes on with part 1, which has not begun (check", ClassBadAnswer},
+			"the provider's response continues part 1, which has not begun (check", ClassBadAnswer},
 	} {
 		_, conn := server(t, c.provider, testllm.Reply{Raw: &c.raw, Headers: map[string]string{"Content-Type": "text/event-stream"}})
 		cl, _ := client(t, conn)

@@ -71,7 +71,7 @@ func (s *server) check(ctx context.Context, l *link, declared []effect.MCPTool) 
 	if len(wrong) == 0 {
 		return nil
 	}
-	return effect.Errorf("ToolError", "mcp server '%s' does not fit its declaration: %s", s.config.Name, strings.Join(wrong, "; ")).With("tool", s.config.Name)
+	return effect.Errorf("ToolError", "mcp server '%s' does not match its declaration: %s", s.config.Name, strings.Join(wrong, "; ")).With("tool", s.config.Name)
 }
 
 func readShape(schema any) *shape {

@@ -229,7 +229,7 @@ func filled(pairs ...string) map[string]any {
 func made(text string, data any) (*effect.MCPEvent, error) {
 	b, err := json.Marshal(data)
 	if err != nil {
-		return nil, fmt.Errorf("the result is no JSON: %w", err)
+		return nil, fmt.Errorf("the result is not valid JSON: %w", err)
 	}
 	return &effect.MCPEvent{Kind: effect.MCPResult, Text: text, Data: b}, nil
 }

@@ -247,7 +247,7 @@ func (l *link) why(ctx context.Context, command string, err error) error {
 		return fmt.Errorf("its command '%s' wrote `%s` to its standard output, which is for the protocol alone: a log belongs on standard error", command, text)
 	}
 	if !isClosedError(err) {
-		return fmt.Errorf("its command '%s' does not answer as the protocol wants: %w", command, err)
+		return fmt.Errorf("its command '%s' violates the protocol: %w", command, err)
 	}
 	l.end(nil)
 	return exited(l.process, "its command '"+command+"' ended before it answered")
@@ -279,7 +279,7 @@ func (s *server) transport(l *link) (sdk.Transport, error) {
 	env, kept := procgroup.Inherit{Pass: c.PassEnv, Keys: c.Keys}.Of(s.options.Environ)
 	if s.options.Remark != nil && len(kept) > 0 {
 		s.told.Do(func() {
-			s.options.Remark("debug", fmt.Sprintf("MCP server '%s' does not get %s: pass_env in [mcp.%s] passes a variable on", c.Name, strings.Join(kept, ", "), c.Name))
+			s.options.Remark("debug", fmt.Sprintf("MCP server '%s' does not receive %s: to pass a variable on, list it in pass_env of [mcp.%s]", c.Name, strings.Join(kept, ", "), c.Name))
 		})
 	}
 	for name, v := range c.Env {

@@ -209,7 +209,7 @@ func (x *exchange) next() (effect.Result, error) {
 		}
 		typ, id, payload, err := value.ParseMessage(s.line)
 		if err != nil {
-			return nil, x.fail("host '%s' sent a message that cannot be read: %v", x.host.name, err)
+			return nil, x.fail("host '%s' sent an invalid message: %v", x.host.name, err)
 		}
 		x.done = s.terminal()
 		m := effect.HostMessage{Type: typ, ID: string(id), Payload: payload, Text: s.line}

@@ -255,7 +255,7 @@ var signalNames = map[string]string{
 // the shell. The shell is sh, found in env's PATH.
 func Shell(command string, args []string, dir string, env []string) (path string, all []string, err error) {
 	if path, err = procgroup.Find("sh", dir, env); err != nil {
-		return "", nil, errors.New("terminals need the program sh, and it is not found")
+		return "", nil, errors.New("terminals need the program sh, which was not found")
 	}
 	if len(args) == 0 && strings.ContainsAny(command, " \t\n;&|<>$`\\()'\"*?[#~=%") {
 		return path, []string{"-c", "exec 2>&1\n" + command}, nil

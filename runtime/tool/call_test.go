@@ -235,7 +235,7 @@ func TestHandlers(t *testing.T) {
 			"tool 'x' panicked: runtime error: index out of range [2] with length 0"},
 		{"garbage", func(context.Context, json.RawMessage, *Context) (Result, error) {
 			return Result{Success: true, Output: json.RawMessage("{"), Metadata: map[string]any{"f": func() {}}}, nil
-		}, OutcomeFailed, "tool 'x' gave an output that is no JSON"},
+		}, OutcomeFailed, "tool 'x' returned an output that is not valid JSON"},
 	} {
 		d := echo("x")
 		d.Handler = c.h
@@ -334,11 +334,11 @@ func TestTime(t *testing.T) {
 		{"slow to end", func(d *Definition) { d.Timeout, d.Handler = time.Second, block(500*time.Millisecond) }, nil, 1500 * time.Millisecond, OutcomeTimeout,
 			"tool 'x' timed out after 1 s", ""},
 		{"ignores", func(d *Definition) { d.Timeout, d.Handler = time.Second, block(time.Hour) }, nil, 2 * time.Second, OutcomeTimeout, "tool 'x' timed out after 1 s",
-			"warn tool 'x' goes on although its call s-1 is over: what it gives is dropped"},
+			"warn tool 'x' is still running after its call s-1 has ended: its result will be dropped"},
 		{"idle", func(d *Definition) { d.IdleTimeout = 2 * time.Second }, nil, 2 * time.Second, OutcomeTimeout, "tool 'x' timed out after 2 s without progress", ""},
 		{"cancelled", func(d *Definition) {}, context.Canceled, 5 * time.Second, OutcomeCancelled, "tool 'x' was cancelled", ""},
 		{"with a reason", func(d *Definition) { d.Handler = block(time.Hour) }, errors.New("the client is gone"), 6 * time.Second, OutcomeCancelled,
-			"tool 'x' was cancelled: the client is gone", "warn tool 'x' goes on although its call s-1 is over: what it gives is dropped"},
+			"tool 'x' was cancelled: the client is gone", "warn tool 'x' is still running after its call s-1 has ended: its result will be dropped"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := echo("x")

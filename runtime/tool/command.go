@@ -139,7 +139,7 @@ func (x *command) directory(c *Context) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("cannot run %s in %s: %w", x.Run[0], dir, reason(err))
 	case !info.IsDir():
-		return "", fmt.Errorf("cannot run %s in %s: it is no directory", x.Run[0], dir)
+		return "", fmt.Errorf("cannot run %s in %s: it is not a directory", x.Run[0], dir)
 	}
 	return dir, nil
 }
@@ -167,7 +167,7 @@ func strictly(text []byte, into any) error {
 		return err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return errors.New("there is more behind the object")
+		return errors.New("there is more after the object")
 	}
 	return nil
 }

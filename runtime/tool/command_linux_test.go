@@ -240,7 +240,7 @@ func TestCommandCannotRun(t *testing.T) {
 	}{
 		{[]string{"touch", mark}, func(x *Command, _ *World) { x.PassEnv = []string{"A", "MISSING"} }, "the environment variable MISSING is not set: pass_env names it"},
 		{[]string{"touch", mark}, func(x *Command, _ *World) { x.Cwd = "none" }, "cannot run touch in " + filepath.Join(dir, "none") + ": no such file or directory"},
-		{[]string{"touch", mark}, func(x *Command, _ *World) { x.Cwd = "plain" }, "cannot run touch in " + filepath.Join(dir, "plain") + ": it is no directory"},
+		{[]string{"touch", mark}, func(x *Command, _ *World) { x.Cwd = "plain" }, "cannot run touch in " + filepath.Join(dir, "plain") + ": it is not a directory"},
 		{[]string{"touch", mark}, func(_ *Command, w *World) { w.Refused = refuse }, "running it is not permitted"},
 		{[]string{"no-such-command"}, nil, "cannot run no-such-command: it is not there"},
 		{[]string{"./none"}, nil, "cannot run ./none: it is not there"},

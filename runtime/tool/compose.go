@@ -42,7 +42,7 @@ func (p *peer) beginComposed(m rpcMessage) *rpcError {
 	p.mu.Unlock()
 	if full {
 		cancel(nil)
-		return &rpcError{Code: rpcLimit, Message: fmt.Sprintf("at most %d calls of other tools are under way at once", mostInner), Data: map[string]any{"limit": mostInner}}
+		return &rpcError{Code: rpcLimit, Message: fmt.Sprintf("at most %d calls of other tools may run at once", mostInner), Data: map[string]any{"limit": mostInner}}
 	}
 	go func() {
 		defer cancel(nil)
@@ -67,7 +67,7 @@ func badParams(path, why string) *rpcError {
 	return &rpcError{Code: rpcParams, Message: "bad parameters: " + path + ": " + why, Data: map[string]any{"errors": []map[string]string{{"path": path, "message": why}}}}
 }
 
-var errTakenBack = errors.New("the tool has taken the call back")
+var errTakenBack = errors.New("the tool has cancelled the call")
 
 // takenBack returns the cause of a context whose request a process has cancelled.
 func takenBack(reason string) error {

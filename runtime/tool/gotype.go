@@ -276,7 +276,7 @@ func (b *schemaBuilder) tags(s map[string]any, f field, at string) {
 		case json.Valid(v):
 			values = append(values, v)
 		default:
-			b.wrong(at, "field %s: enum has %q, which is no value of type %s", f.Name, text, f.Type)
+			b.wrong(at, "field %s: enum has %q, which is not a value of type %s", f.Name, text, f.Type)
 		}
 	}
 	s["enum"] = values

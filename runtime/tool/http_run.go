@@ -144,7 +144,7 @@ func (x *address) query(input json.RawMessage, c *Context) (string, error) {
 		}
 	}
 	if len(left) > 0 {
-		c.warn("tool '%s': GET sends scalars alone, and none that the address has itself: left out is %s", x.name, strings.Join(left, ", "))
+		c.warn("tool '%s': GET sends only scalars, and none that the address already contains: %s was left out", x.name, strings.Join(left, ", "))
 	}
 	out := x.url.RawQuery
 	if out != "" && len(more) > 0 {

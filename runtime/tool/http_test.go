@@ -107,7 +107,7 @@ func TestHTTPGet(t *testing.T) {
 	if want := []string{"GET /p?key=own&b=%20&n=9007199254740993&none=null&q=a+b%26c&t=true s-1 "}; !slices.Equal(s.heard(), want) {
 		t.Errorf("%q, not %q", s.heard(), want)
 	}
-	if want := []string{"warn tool 'x': GET sends scalars alone, and none that the address has itself: left out is key, list, o"}; !slices.Equal(rec.logs, want) {
+	if want := []string{"warn tool 'x': GET sends only scalars, and none that the address already contains: key, list, o was left out"}; !slices.Equal(rec.logs, want) {
 		t.Errorf("%q", rec.logs)
 	}
 }

@@ -241,8 +241,8 @@ func TestLinesAnswers(t *testing.T) {
 		`"result": {"success": true, "output": {"a": [1, 2]}}`:     `{"a":[1,2]}`,
 		`"result": {"success": false, "error": "no rows"}`:         `no rows`,
 		`"result": {"success": false}`:                             `failed, and did not say why`,
-		`"result": {"a": 1}`:                                       `gave no result: {"a": 1}`,
-		`"result": null`:                                           `gave no result: null`,
+		`"result": {"a": 1}`:                                       `returned no result: {"a": 1}`,
+		`"result": null`:                                           `returned no result: null`,
 		`"error": {"code": -32000, "message": "the disk is full"}`: `the disk is full`,
 	} {
 		args, err := json.Marshal(map[string]string{"do": "raw", "text": text})
@@ -256,7 +256,7 @@ func TestLinesAnswers(t *testing.T) {
 	gives(t, s, `{"do":"says","text":"{\"jsonrpc\":\"2.0\",\"method\":\"nothing\"}"}`, "said")
 	gives(t, s, `{"do":"says","text":"debugging …"}`, "said")
 	gives(t, s, `{"do":"says","text":"more"}`, "said")
-	if want := []string{"warn tool 'x' says what is no message (answer: lines): debugging …"}; !slices.Equal(rec.logs, want) {
+	if want := []string{"warn tool 'x' wrote a line that is not a message (answer: lines): debugging …"}; !slices.Equal(rec.logs, want) {
 		t.Errorf("%q", rec.logs)
 	}
 }
@@ -282,7 +282,7 @@ func TestLinesTalk(t *testing.T) {
 		t.Errorf("%q", rec.logs)
 	}
 	gives(t, s, `{"do":"compose"}`, `{"cycle":"tool cycle: x → x","method":"-32601 there is no method \"tools/list\"","nobody":"-32602 bad parameters: parent: must be the call_id of a call under way",`+
-		`"none":"-32602 bad parameters: name: missing","ok":"{\"a\":1}","only":"{}","ping":"{}","taken back":"-32005 the tool has taken the call back: enough"}`)
+		`"none":"-32602 bad parameters: name: missing","ok":"{\"a\":1}","only":"{}","ping":"{}","taken back":"-32005 the tool has cancelled the call: enough"}`)
 }
 
 // A process that has died is started again; a call that it never saw goes to the next.

@@ -114,7 +114,7 @@ func TestTypesWithoutSchema(t *testing.T) {
 		{New("x", "", func(context.Context, complexes) (int, error) { return 0, nil }), "field Z: the type complex128 has no JSON form"},
 		{New("x", "", func(context.Context, keys) (int, error) { return 0, nil }), "field M: a map with int as keys has no JSON form; strings have"},
 		{New("x", "", func(context.Context, iface) (int, error) { return 0, nil }), "field E: the type error has no JSON form"},
-		{New("x", "", func(context.Context, badEnum) (int, error) { return 0, nil }), `field N: enum has "two", which is no value of type int`},
+		{New("x", "", func(context.Context, badEnum) (int, error) { return 0, nil }), `field N: enum has "two", which is not a value of type int`},
 		{New("x", "", func(context.Context, badMin) (int, error) { return 0, nil }), `field N: min is a number, not "low"`},
 		{New("x", "", func(context.Context, badRedact) (int, error) { return 0, nil }), `field N: redact is "true" or "false", not "yes"`},
 		{New("x", "", func(context.Context, int) (int, error) { return 0, nil }), "tool 'x': /parameters: the arguments must be a struct or a map, not int"},

@@ -159,7 +159,7 @@ func (c *Context) Emit(channel string, payload any) error {
 		return fmt.Errorf("emit on '%s': %w", channel, err)
 	}
 	if c.running == nil {
-		return fmt.Errorf("emit on '%s': there is no call", channel)
+		return fmt.Errorf("emit on '%s': no call is running", channel)
 	}
 	r := c.running
 	r.mu.Lock()
@@ -174,7 +174,7 @@ func (c *Context) Emit(channel string, payload any) error {
 // Call calls another tool of the session with args as JSON. It ends with ctx and with this call.
 func (c *Context) Call(ctx context.Context, name string, args any) Result {
 	if c.running == nil {
-		return Failure("call of tool '%s': there is no call that it could serve", name)
+		return Failure("call of tool '%s': no call is running that it could belong to", name)
 	}
 	text, err := jsonwrite.Encode(args)
 	if err != nil {

@@ -124,14 +124,14 @@ func (m *rpcMessage) answer() Result {
 	if r, ok := readResult(m.Result); ok {
 		return r
 	}
-	return Failure("gave no result: %s", beginning(m.Result, quoted))
+	return Failure("returned no result: %s", beginning(m.Result, quoted))
 }
 
 // handleNonMessage handles a line that is not a message.
 func (p *peer) handleNonMessage(line []byte) {
 	p.noisy.Do(func() {
 		if call := p.oldest(); call != nil {
-			call.c.warn("tool '%s' says what is no message (answer: lines): %s", p.l.x.name, beginning(line, quoted))
+			call.c.warn("tool '%s' wrote a line that is not a message (answer: lines): %s", p.l.x.name, beginning(line, quoted))
 		}
 	})
 	p.respond(rpcResponse{ID: json.RawMessage("null"), Error: &rpcError{Code: rpcParse, Message: "this is no JSON"}})

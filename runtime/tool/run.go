@@ -136,7 +136,7 @@ func (c *Call) handle(ctx context.Context, cancel context.CancelCauseFunc, h Han
 	took := hand.Now().Sub(began)
 	switch {
 	case !ended:
-		c.s.log("warn", fmt.Sprintf("tool '%s' goes on although its call %s is over: what it gives is dropped", c.name(), c.ask.CallID))
+		c.s.log("warn", fmt.Sprintf("tool '%s' is still running after its call %s has ended: its result will be dropped", c.name(), c.ask.CallID))
 		return c.cancelledEnd(ctx, true, took)
 	case a.late:
 		return c.cancelledEnd(ctx, true, took)
@@ -243,7 +243,7 @@ func (c *Call) metadata(r Result) map[string]any {
 // badOutput returns what is wrong with the output, or "".
 func (c *Call) badOutput(r Result) string {
 	if r.Output != nil && !json.Valid(r.Output) {
-		return fmt.Sprintf("tool '%s' gave an output that is no JSON", c.name())
+		return fmt.Sprintf("tool '%s' returned an output that is not valid JSON", c.name())
 	}
 	if c.e.output == nil || !r.Success {
 		return ""

@@ -48,7 +48,7 @@ func Make(ctx context.Context, kind, name string, p Place) (*Dir, error) {
 	}
 	d := &Dir{Name: name, Path: p.path(name), place: p}
 	if _, err := os.Lstat(d.Path); err == nil {
-		return nil, fmt.Errorf("%s is there already", d.Path)
+		return nil, fmt.Errorf("%s already exists", d.Path)
 	}
 	var err error
 	switch kind {
@@ -57,7 +57,7 @@ func Make(ctx context.Context, kind, name string, p Place) (*Dir, error) {
 	case "worktree":
 		err = d.worktree(ctx)
 	default:
-		return nil, fmt.Errorf("no kind of directory is called %q", kind)
+		return nil, fmt.Errorf("unknown kind of directory %q", kind)
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.discard(context.WithoutCancel(ctx)))

@@ -110,7 +110,7 @@ func TestCopy(t *testing.T) {
 	if string(text) != "b" {
 		t.Errorf("the link leads to %q", text)
 	}
-	if _, err := Make(t.Context(), "copy", "run-W-1", p); err == nil || !strings.Contains(err.Error(), "is there already") {
+	if _, err := Make(t.Context(), "copy", "run-W-1", p); err == nil || !strings.Contains(err.Error(), "already exists") {
 		t.Errorf("a second one of that name: %v", err)
 	}
 }

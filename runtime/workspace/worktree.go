@@ -14,7 +14,7 @@ import (
 )
 
 // ErrNoRepository means that the directory for a worktree is in no repository.
-var ErrNoRepository = errors.New("is in no git repository")
+var ErrNoRepository = errors.New("is not in a git repository")
 
 // adding serialises changes to a repository's list of worktrees.
 var adding sync.Mutex
@@ -92,12 +92,12 @@ func (d *Dir) git(ctx context.Context, dir string, args ...string) (string, erro
 	env := withoutRepository(d.place.Environ)
 	path, err := procgroup.Find("git", dir, env)
 	if err != nil {
-		return "", fmt.Errorf("git cannot be run: %w", err)
+		return "", fmt.Errorf("could not run git: %w", err)
 	}
 	var said []string
 	p, err := procgroup.Start(procgroup.Command{Path: path, Args: args, Env: env, Dir: dir, Stderr: func(line string) { said = append(said, line) }})
 	if err != nil {
-		return "", fmt.Errorf("git cannot be run: %w", err)
+		return "", fmt.Errorf("could not run git: %w", err)
 	}
 	_ = p.Stdin.Close()
 	var out []byte

@@ -39,7 +39,7 @@ func (a *Console) report(e *vm.Uncaught) {
 		fmt.Fprintln(a.Stderr, terminal.Escape("  = hint: "+e.Hint))
 	}
 	if e.Task {
-		fmt.Fprintln(a.Stderr, "  = in a task that nobody awaited")
+		fmt.Fprintln(a.Stderr, "  = in a task that was not awaited")
 	}
 	for _, o := range e.Others {
 		a.report(o)

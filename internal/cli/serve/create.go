@@ -188,7 +188,7 @@ func (r *request) environ(p *creating) ([]string, *Error) {
 		v := p.Environment[name]
 		switch passed, _ := (procgroup.Inherit{}).Of([]string{name + "=" + v}); {
 		case name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(v, 0):
-			return nil, badParam(path, "this is no environment variable")
+			return nil, badParam(path, "this is not a valid environment variable")
 		case r.http && !c.Source && len(passed) > 0:
 			return nil, badParam(path, "what all processes get is the server's over HTTP, unless it has --allow-source")
 		}

@@ -119,9 +119,9 @@ func (c *Change) change(r, begin *journal.Record) error {
 		}
 		return nil
 	case c.Answer != nil && q != effect.KindAwaitEmit:
-		return fmt.Errorf("effect %d is no awaited emit, but %s: give --result or --error", r.E, q)
+		return fmt.Errorf("effect %d is not an awaited emit, but %s: use --result or --error", r.E, q)
 	case q == effect.KindExchangeNext:
-		return fmt.Errorf("effect %d is what a host said: give --error, or fork at an answer to it", r.E)
+		return fmt.Errorf("effect %d contains messages of a host: use --error, or fork at an answer to them", r.E)
 	}
 	v := c.Result
 	if c.Answer != nil {

@@ -99,7 +99,7 @@ func withdrawLate(s *durable.Stored, id string, given *journal.Answer) error {
 func withdrawn(s *durable.Stored, id string) error {
 	p := &Problem{Message: id + " waits for no answer any more: the run has gone on without one, or has ended"}
 	if e, ok := strings.CutPrefix(id, "q"); ok {
-		p.Hint = fmt.Sprintf("concerto runs fork %s --at %s --answer VALUE goes on from there with one", s.Dir.Path(), e)
+		p.Hint = fmt.Sprintf("concerto runs fork %s --at %s --answer VALUE continues from there with an answer", s.Dir.Path(), e)
 	}
 	return p
 }

@@ -69,7 +69,7 @@ func TestLateAnswer(t *testing.T) {
 		switch {
 		case x.want == "" && err != nil, x.want != "" && (problem == nil || !strings.HasPrefix(problem.Message, x.want)):
 			t.Errorf("%s: %v", name, err)
-		case strings.HasPrefix(x.want, "q2 waits") && problem.Hint != "concerto runs fork "+dir+" --at 2 --answer VALUE goes on from there with one":
+		case strings.HasPrefix(x.want, "q2 waits") && problem.Hint != "concerto runs fork "+dir+" --at 2 --answer VALUE continues from there with an answer":
 			t.Errorf("%s: %s", name, problem.Hint)
 		}
 		if a, err := before.Dir.Given("q2"); (a != nil) != x.left || err != nil {

@@ -296,7 +296,7 @@ func (f noting) Ended(e int64, q effect.Request, result effect.Result, err error
 	x := &f.r.Effects[i]
 	entry, werr := tape.EntryOf(e, q.Kind(), result, err, at)
 	if werr != nil {
-		f.stop(fmt.Errorf("write down what effect %d gave: %w", e, werr))
+		f.stop(fmt.Errorf("record the result of effect %d: %w", e, werr))
 		return
 	}
 	f.r.log.addEnd(entry, at)

@@ -39,7 +39,7 @@ func Launch(cmd *exec.Cmd, log string, spec, ready any) error {
 	}
 	go func() { _ = cmd.Wait() }() // the holder is our child while we live; other errors are in its log
 	if err := json.NewDecoder(said).Decode(ready); err != nil {
-		return fmt.Errorf("it said nothing: %w", err)
+		return fmt.Errorf("it sent no message: %w", err)
 	}
 	return nil
 }

@@ -8,5 +8,5 @@ import (
 )
 
 func isolate(*syscall.SysProcAttr) error {
-	return errors.New("only Linux gives a process a network of its own")
+	return errors.New("only Linux supports network namespaces")
 }

@@ -177,7 +177,7 @@ func TestHead(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := Verify(strings.NewReader(cutOff), "f", head.Hash); err == nil ||
-		err.Error() != "f:2: seq 2: no record has the hash "+head.Hash+": the end of the log was cut off, or it is another log" {
+		err.Error() != "f:2: seq 2: no record has the hash "+head.Hash+": the end of the log was cut off, or this is another log" {
 		t.Error(err)
 	}
 }

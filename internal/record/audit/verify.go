@@ -182,7 +182,7 @@ func Verify(r io.Reader, name, head string) (Summary, error) {
 		s.Unfinished += n
 	}
 	if !found {
-		return s, &BrokenError{name, n, s.Head.Seq, fmt.Sprintf("no record has the hash %s: the end of the log was cut off, or it is another log", head)}
+		return s, &BrokenError{name, n, s.Head.Seq, fmt.Sprintf("no record has the hash %s: the end of the log was cut off, or this is another log", head)}
 	}
 	return s, nil
 }

@@ -186,7 +186,7 @@ func ChooseHost(r *hosttrace.Recording, name string, getenv func(string) string)
 	case len(hosts) == 1:
 		return hosts[0], nil
 	}
-	return "", fmt.Errorf("--host is to say which host is played: it has %s", listed(hosts))
+	return "", fmt.Errorf("use --host to select the host: the recording has %s", listed(hosts))
 }
 
 func listed(names []string) string {

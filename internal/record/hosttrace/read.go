@@ -73,7 +73,7 @@ func (r *Recording) take(n int, text []byte) error {
 	}
 	l := Recorded{Number: n}
 	if err := json.Unmarshal(text, &l.Line); err != nil {
-		return &LineError{n, fmt.Sprintf("it is no line of a recording: %v", err)}
+		return &LineError{n, fmt.Sprintf("it is not a line of a recording: %v", err)}
 	}
 	if !slices.Contains([]Dir{From, To, Aside, Fate}, l.Dir) {
 		return &LineError{n, fmt.Sprintf(`dir is %q, and "<", ">", "!" or "." is wanted`, l.Dir)}

@@ -113,7 +113,7 @@ func TestRead(t *testing.T) {
 		{"whole", head + line + "\n\n", ""},
 		{"without its last end", head + line, ""},
 		{"cut off", head + line + "\n" + line[:20], ""},
-		{"cut in the middle", head + line[:20] + "\n" + line + "\n", "line 2: it is no line of a recording"},
+		{"cut in the middle", head + line[:20] + "\n" + line + "\n", "line 2: it is not a line of a recording"},
 		{"another dir", head + strings.Replace(line, "<", "^", 1) + "\n", `line 2: dir is "^"`},
 	} {
 		r, err := Read(strings.NewReader(c.text))

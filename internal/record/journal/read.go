@@ -29,7 +29,7 @@ func (e *Newer) Error() string {
 }
 
 // ErrNoRun means that a directory contains no run.
-var ErrNoRun = errors.New("it holds no run: there is no journal with a start record in it")
+var ErrNoRun = errors.New("it contains no run: it has no journal with a start record")
 
 // History is the content of a journal.
 type History struct {

@@ -222,10 +222,10 @@ func parse(line []byte, previous string) (*Record, error) {
 		return nil, errCut
 	}
 	if err := json.Unmarshal(line, &r); err != nil {
-		return nil, fmt.Errorf("it is no record: %w", err)
+		return nil, fmt.Errorf("it is not a record: %w", err)
 	}
 	if h := hashOf(previous, line[:at]); h != r.H {
-		return nil, fmt.Errorf("its hash is %s, and that of what stands there %s", shortHash(r.H), shortHash(h))
+		return nil, fmt.Errorf("its hash is %s, but that of the text is %s", shortHash(r.H), shortHash(h))
 	}
 	return &r, nil
 }

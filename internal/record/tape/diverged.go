@@ -81,9 +81,9 @@ func (p *Player) missing(e int64, k key, text []byte) error {
 	case best < 0:
 		out.Reason = fmt.Sprintf(": it has no %s", k.kind)
 	case !bestFree:
-		out.Reason = fmt.Sprintf("; the nearest, on line %d, was taken by effect %d already", p.tape.Entries[best].line, p.took[best]-p.before)
+		out.Reason = fmt.Sprintf("; the nearest, on line %d, was already used by effect %d", p.tape.Entries[best].line, p.took[best]-p.before)
 	case out.Diff == "" && p.of[best] != 0:
-		out.Reason = fmt.Sprintf("; the nearest, on line %d, is about what effect %d opened", p.tape.Entries[best].line, p.of[best])
+		out.Reason = fmt.Sprintf("; the nearest, on line %d, refers to what effect %d opened", p.tape.Entries[best].line, p.of[best])
 	default:
 		out.Reason = fmt.Sprintf("; the nearest is on line %d", p.tape.Entries[best].line)
 	}

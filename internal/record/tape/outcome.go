@@ -127,7 +127,7 @@ func (e *Entry) Outcome(opened int64) (effect.Result, error, error) {
 	row := effect.Of(e.Q)
 	if row.Result == nil || isNull(e.V) && !hasNumber(row) {
 		if len(e.V) > 0 && !isNull(e.V) {
-			return nil, nil, errors.New("it gives nothing")
+			return nil, nil, errors.New("it has no result")
 		}
 		return nil, nil, nil
 	}

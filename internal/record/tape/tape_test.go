@@ -158,7 +158,7 @@ func TestMissing(t *testing.T) {
  }`)
 	get(1, "http://a/1", "")
 	get(5, "http://a/2", "")
-	get(6, "http://a/2", "http (effect 6) is not in the tape; the nearest, on line 3, was taken by effect 5 already")
+	get(6, "http://a/2", "http (effect 6) is not in the tape; the nearest, on line 3, was already used by effect 5")
 	if _, _, err := p.Perform(7, &effect.ReadFile{Path: "a"}); err == nil || err.Error() != "fs.read (effect 7) is not in the tape: it has no fs.read" {
 		t.Error(err)
 	}
@@ -259,7 +259,7 @@ func TestNumbersLeftOut(t *testing.T) {
 			t.Errorf("with %q: %v", e1, err)
 		}
 	}
-	const want = "exchange.close (effect 3) is not in the tape; the nearest, on line 4, is about what effect 1 opened"
+	const want = "exchange.close (effect 3) is not in the tape; the nearest, on line 4, refers to what effect 1 opened"
 	if _, err := play(`"e":1,`).Begin(3, &effect.ExchangeClose{ID: 2}); err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}

@@ -234,7 +234,7 @@ func (m *model) line(line string, half bool) (got []message, failure string) {
 		if half {
 			return nil, "host '" + Host + "' ended in the middle of a message (" + strconv.Itoa(len(line)) + " bytes): " + line
 		}
-		return nil, "host '" + Host + "' sent a message that cannot be read: " + line
+		return nil, "host '" + Host + "' sent an invalid message: " + line
 	case m.spoken:
 		m.remark("sent a line that is not a message; it is skipped: %s", line)
 		return nil, ""

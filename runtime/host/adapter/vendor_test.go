@@ -72,7 +72,7 @@ func TestConversations(t *testing.T) {
 		{"too old", "codex", Vendor{}, "", []string{start, `{"id":1,"result":{"userAgent":"concerto/0.105.0 (Linux)"}}`},
 			[]string{`{"type":"error","message":"host 'Coder' is Codex 0.105.0, and at least 0.107.0 is needed","code":"version"}`}},
 		{"no version", "codex", Vendor{}, "", []string{start, `{"id":1,"result":{"userAgent":"own build"}}`},
-			[]string{`{"type":"log","level":"warn","message":"host 'Coder' does not say its version: own build"}`, `> {"jsonrpc":"2.0","method":"initialized"}`,
+			[]string{`{"type":"log","level":"warn","message":"host 'Coder' does not report its version: own build"}`, `> {"jsonrpc":"2.0","method":"initialized"}`,
 				`> {"id":2,"jsonrpc":"2.0","method":"thread/start","params":{"approvalPolicy":"untrusted","cwd":"/work","sandbox":"workspace-write"}}`}},
 		{"another version", "acp", Vendor{}, "", []string{start, `{"id":1,"result":{"protocolVersion":2}}`},
 			[]string{`{"type":"error","message":"host 'Coder' speaks version 2 of ACP, and 1 is needed","code":"version"}`}},

@@ -171,7 +171,7 @@ func unreadable(w *world) {
 		if len(shown) > 200 {
 			shown = shown[:200] + "…"
 		}
-		if e, want := x.fails(), "host 'worker' sent a message that cannot be read ("+b.why+"): "+shown; e.Message != want {
+		if e, want := x.fails(), "host 'worker' sent an invalid message ("+b.why+"): "+shown; e.Message != want {
 			w.Errorf("message %q, want %q", e.Message, want)
 		}
 		x.close()

@@ -21,7 +21,7 @@ const fileLimit = 16 << 20
 // Reasons why a file is not returned.
 var (
 	errMoved   = errors.New("it was replaced while it was opened")
-	errNoFile  = errors.New("it is no ordinary file")
+	errNoFile  = errors.New("it is not a regular file")
 	errNoText  = errors.New("it is not UTF-8 text")
 	errTooLong = fmt.Errorf("it has more than %d MB: ask for a part of it with line and limit", fileLimit>>20)
 )
@@ -92,7 +92,7 @@ func skipLine(in *bufio.Reader) error {
 func (s *Service) open(path string, flags int) (*os.File, error) {
 	at, ok := s.opts.Resolve(path)
 	if !ok {
-		return nil, errors.New("where it leads cannot be said")
+		return nil, errors.New("its real path could not be determined")
 	}
 	before, err := os.Lstat(at)
 	creates := flags&os.O_CREATE != 0 && errors.Is(err, os.ErrNotExist)

@@ -51,7 +51,7 @@ func (s *Service) command(q *adapter.Command) (*terminalhost.Spec, error) {
 	env := s.opts.Environ()
 	for _, v := range q.Env {
 		if v.Name == "" || strings.ContainsAny(v.Name, "=\x00") || strings.ContainsRune(v.Value, 0) {
-			return nil, fmt.Errorf("%q is no environment variable", v.Name)
+			return nil, fmt.Errorf("%q is not a valid environment variable", v.Name)
 		}
 		env = append(env, v.Name+"="+v.Value)
 	}

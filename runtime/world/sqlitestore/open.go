@@ -265,7 +265,7 @@ func inspect(path string) (size int64, err error) {
 	case info.IsDir():
 		return 0, refuse("it is a directory: name a file in it")
 	case !info.Mode().IsRegular():
-		return 0, refuse("it is no ordinary file: name another one")
+		return 0, refuse("it is not a regular file: name another one")
 	case info.Size() == 0:
 		return 0, nil
 	}

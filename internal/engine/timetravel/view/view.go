@@ -295,7 +295,7 @@ func (b *View) fork() (leave bool, err error) {
 		b.message = "there is no effect yet"
 		return false, nil
 	}
-	return b.ask(fmt.Sprintf("fork at effect %d, which gives (JSON, nothing: what it gave, Esc: no fork): ", n), func(text string) (bool, error) {
+	return b.ask(fmt.Sprintf("fork at effect %d, with the result (JSON; empty: unchanged; Esc: no fork): ", n), func(text string) (bool, error) {
 		if text != "" && !json.Valid([]byte(text)) {
 			b.message = "that is no JSON, a text stands in quotes: " + text
 			return false, nil

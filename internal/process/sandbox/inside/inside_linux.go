@@ -45,7 +45,7 @@ const noNewPrivileges = 38
 
 func confine(p *sandbox.Plan) error {
 	if _, _, failed := syscall.Syscall6(syscall.SYS_PRCTL, noNewPrivileges, 1, 0, 0, 0, 0); failed != 0 {
-		return fmt.Errorf("cannot give up winning privileges: %w", failed)
+		return fmt.Errorf("cannot disable gaining privileges: %w", failed)
 	}
 	if err := files(p); err != nil {
 		return err
@@ -60,7 +60,7 @@ func limit(which int, most uint64) error {
 		return nil
 	}
 	if err := syscall.Setrlimit(which, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
-		return fmt.Errorf("cannot limit itself: %w", err)
+		return fmt.Errorf("cannot set its limits: %w", err)
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func files(p *sandbox.Plan) error {
 		return nil
 	}
 	if have := sandbox.Landlock(); have < sandbox.LandlockNeeded {
-		return fmt.Errorf("cannot confine itself to files: this machine has version %d of Landlock, and %d is needed", have, sandbox.LandlockNeeded)
+		return fmt.Errorf("cannot restrict files: this machine has version %d of Landlock, but version %d is required", have, sandbox.LandlockNeeded)
 	}
 	var rules []landlock.Rule
 	for _, path := range p.Read {
@@ -80,7 +80,7 @@ func files(p *sandbox.Plan) error {
 		rules = append(rules, rule(path, func(paths ...string) landlock.FSRule { return landlock.RWDirs(paths...).WithRefer() }, landlock.RWFiles))
 	}
 	if err := landlock.V3.RestrictPaths(rules...); err != nil {
-		return fmt.Errorf("cannot confine itself to files: %w", err)
+		return fmt.Errorf("cannot restrict files: %w", err)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func TestBecome(t *testing.T) {
 		{sandbox.Plan{OpenFiles: 20, FileMB: 3, Run: []string{"/bin/sh", "-c", "ulimit -n"}}.Command(), 0, "20\n", true},
 		{sandbox.Plan{Run: []string{"/none"}}.Command(), sandbox.Failed, "cannot run /none in its sandbox: no such file or directory\n", true},
 		{append(sandbox.Args[:], "{"), sandbox.Failed, "unexpected end of JSON input\n", true},
-		{sandbox.Plan{Files: true, Read: []string{"/none"}, Run: []string{"/bin/true"}}.Command(), sandbox.Failed, "cannot confine itself to files: ", true},
+		{sandbox.Plan{Files: true, Read: []string{"/none"}, Run: []string{"/bin/true"}}.Command(), sandbox.Failed, "cannot restrict files: ", true},
 		{sandbox.Plan{Files: true, Read: []string{file}, Run: []string{"/bin/sh", "-c", "cat " + file}}.Command(), sandbox.Failed, "cannot run /bin/sh in its sandbox: permission denied\n", confined},
 		{sandbox.Plan{Files: true, Read: []string{"/usr", "/bin", "/lib", "/etc", file}, Run: []string{"/bin/sh", "-c", "cat " + file + "; (echo b > " + file + ") || exit 9"}}.Command(), 9, "a", confined},
 		{sandbox.Plan{Files: true, Read: []string{"/usr", "/bin", "/lib", "/etc"}, Write: []string{file}, Run: []string{"/bin/sh", "-c", "cat " + file + "; echo b > " + file}}.Command(), 0, "a", confined},
