@@ -184,7 +184,7 @@ func TestMistakes(t *testing.T) {
 		"{\"tape\":1}\n\n{\"q\":\"clock\",\"v\":{\"unix_ms\":\"now\"}}":                "3: what clock gave: ",
 		"{\"tape\":1}\n{\"q\":\"exchange.next\"}":                                      "2: what exchange.next gave: it has no lines",
 		"{\"tape\":1}\n{\"q\":\"exchange.next\",\"lines\":[\"{}\"]}":                   "line 1: not an object with a string `type`",
-		"{\"tape\":1}\n{\"q\":\"sleep\",\"v\":{}}":                                     "2: what sleep gave: it gives nothing",
+		"{\"tape\":1}\n{\"q\":\"sleep\",\"v\":{}}":                                     "2: what sleep gave: it has no result",
 		"{\"tape\":1}\n{\"q\":\"clock\",\"err\":{\"kind\":\"Oops\"}}":                  `2: there is no error type "Oops"`,
 		"{\"tape\":1}\n{\"end\":{\"code\":0}}\n{\"q\":\"clock\"}":                      "3: nothing comes after the end",
 		"{\"tape\":1}\n{\"q\":\"clock\"} {\"q\":\"clock\"}":                            "2: more than one JSON value",
