@@ -268,7 +268,7 @@ func (c *codex) handleInitialized(s *Output, agent string) {
 	case c.Version == "":
 		s.warn(fmt.Sprintf("host '%s' does not report its version: %s", c.cfg.Host, agent))
 	case Older(c.Version, codexOldest):
-		s.failed(fmt.Sprintf("host '%s' is Codex %s, and at least %s is needed", c.cfg.Host, c.Version, codexOldest), "version", "", nil)
+		s.failed(fmt.Sprintf("host '%s' is Codex %s, but at least %s is required", c.cfg.Host, c.Version, codexOldest), "version", "", nil)
 		return
 	}
 	s.answer(notification("initialized", nil))

@@ -70,7 +70,7 @@ func TestConversations(t *testing.T) {
 		{"the handshake is refused", "acp", Vendor{}, "", []string{start, `{"id":1,"result":{"protocolVersion":1}}`, `{"id":2,"error":{"code":-32000,"message":"Authentication required"}}`},
 			[]string{`{"type":"error","message":"host 'Coder': session/new: Authentication required","code":"-32000"}`}},
 		{"too old", "codex", Vendor{}, "", []string{start, `{"id":1,"result":{"userAgent":"concerto/0.105.0 (Linux)"}}`},
-			[]string{`{"type":"error","message":"host 'Coder' is Codex 0.105.0, and at least 0.107.0 is needed","code":"version"}`}},
+			[]string{`{"type":"error","message":"host 'Coder' is Codex 0.105.0, but at least 0.107.0 is required","code":"version"}`}},
 		{"no version", "codex", Vendor{}, "", []string{start, `{"id":1,"result":{"userAgent":"own build"}}`},
 			[]string{`{"type":"log","level":"warn","message":"host 'Coder' does not report its version: own build"}`, `> {"jsonrpc":"2.0","method":"initialized"}`,
 				`> {"id":2,"jsonrpc":"2.0","method":"thread/start","params":{"approvalPolicy":"untrusted","cwd":"/work","sandbox":"workspace-write"}}`}},
