@@ -11,14 +11,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// dies reads its prompt and ends.
+// dies reads its prompt and exits.
 func dies(h *memHost) {
 	h.hear()
 	h.die(Exit{Code: 3})
 }
 
-// fails is one exchange that must fail; it gives the message and when it began and
-// ended, in the bubble's time.
+// fails makes one exchange that must fail. It returns the message, and the bubble's time at its
+// beginning and end.
 func (b *bubble) fails(start time.Time) (message, at string) {
 	b.Helper()
 	id, err := b.tryBegin()
@@ -61,8 +61,8 @@ func TestBackoff(t *testing.T) {
 		want(died, "31.5")
 		want(strings.Replace(loop, "5", "6", 1), "31.5")
 		time.Sleep(time.Minute)
-		// A completed exchange is a new beginning; a process that had one may die without
-		// making the next one wait.
+		// A completed exchange resets the count: a process that had one may exit without delaying
+		// the next start.
 		id := b.begin()
 		b.hears(id, `result {"text":"fine"}`)
 		b.end(id, "")
@@ -77,8 +77,8 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// TestBackoffOfInit: an initialisation that fails is a start that failed, once, and
-// what is wrong is what the crash loop tells.
+// TestBackoffOfInit checks that a failed initialisation counts as one failed start, and that its
+// error is the reason of the crash loop.
 func TestBackoffOfInit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Params: someParams}, func(h *memHost) {
@@ -100,8 +100,8 @@ func TestBackoffOfInit(t *testing.T) {
 	})
 }
 
-// TestNoBackoff: a host that is ended for what it does, or by the program, has not
-// failed to start.
+// TestNoBackoff checks that a host that is ended for a violation, or by the program, does not count
+// as a failed start.
 func TestNoBackoff(t *testing.T) {
 	for name, play := range map[string]func(h *memHost){
 		"timeout":   (*memHost).hang,
@@ -115,7 +115,7 @@ func TestNoBackoff(t *testing.T) {
 				for n := range 10 {
 					id := b.begin()
 					if n > 0 {
-						// Nothing but the end of the one before was waited for.
+						// The start waited only for the end of the previous process.
 						if wait := b.mem.all[n].began.Sub(b.mem.all[n-1].left()); wait > 0 {
 							t.Errorf("start %d waited for %v", n, wait)
 						}
@@ -129,7 +129,7 @@ func TestNoBackoff(t *testing.T) {
 	}
 }
 
-// left is when the last thing happened to the host.
+// left returns when the last event of the host happened.
 func (h *memHost) left() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -139,7 +139,7 @@ func (h *memHost) left() time.Time {
 	return h.began.Add(h.events[len(h.events)-1].at)
 }
 
-// TestBackoffEnds: who waits for a start can be cancelled, and the end of the run ends it.
+// TestBackoffEnds checks that the wait for a start can be cancelled, and ends with the run.
 func TestBackoffEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, dies)

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
-// bridgedHost opens a bridge to the tools of a host, whose remarks it hands on.
+// bridgedHost opens a bridge to the tools of a host, and passes on its log lines.
 func bridgedHost(t *testing.T) (p *process, remarks chan string) {
 	t.Helper()
 	remarks = make(chan string, 16)
@@ -39,13 +39,13 @@ func dialBridge(t *testing.T, e *adapter.BridgeEntry) net.Conn {
 	return conn
 }
 
-// ping is a request whose answer is as long as it is.
+// ping returns a request whose answer has the given size.
 func ping(id, size int) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"%s"}`+"\n", id, strings.Repeat("x", size))
 }
 
-// TestBridgeDeafClient: one who leaves its answers unread loses its connection, which is
-// said; others do not notice.
+// TestBridgeDeafClient checks that a client that does not read its answers is disconnected, that
+// this is logged, and that other clients are not affected.
 func TestBridgeDeafClient(t *testing.T) {
 	p, remarks := bridgedHost(t)
 	deaf, other := dialBridge(t, p.bridgeEntry), dialBridge(t, p.bridgeEntry)

@@ -71,8 +71,8 @@ func TestCancelWithoutCapability(t *testing.T) {
 	})
 }
 
-// TestGivenUpNextLosesNothing: a message that comes when nobody waits is there
-// for the next call.
+// TestGivenUpNextLosesNothing checks that a message that arrives without a waiting call is returned
+// by the next call.
 func TestGivenUpNextLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, func(h *memHost) {
@@ -99,8 +99,8 @@ func TestGivenUpNextLosesNothing(t *testing.T) {
 	})
 }
 
-// TestGivenUpOpen: who gives up in the queue, or while a process initialises,
-// leaves the host usable.
+// TestGivenUpOpen checks that cancelling an open in the queue, or during initialisation, leaves the
+// host usable.
 func TestGivenUpOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Params: someParams}, func(h *memHost) { h.hear(); h.untilTerm() }, func(h *memHost) {
@@ -157,7 +157,7 @@ func TestCloseIdle(t *testing.T) {
 	}
 }
 
-// TestCloseAgainIsImpatient: a second call cuts the first one's waiting short.
+// TestCloseAgainIsImpatient checks that a second Close shortens the wait of the first.
 func TestCloseAgainIsImpatient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, (*memHost).hang)
@@ -222,7 +222,7 @@ func TestCloseDuringExchange(t *testing.T) {
 	}
 }
 
-// TestCloseDuringInit: a host that is being initialised is ended as well.
+// TestCloseDuringInit checks that a host that is being initialised is ended too.
 func TestCloseDuringInit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Params: someParams}, func(h *memHost) { h.hear(); h.untilTerm() })
@@ -242,7 +242,7 @@ func TestCloseDuringInit(t *testing.T) {
 	})
 }
 
-// TestMisuse: requests that no program makes are Go errors, not the program's.
+// TestMisuse checks that requests that no program makes return Go errors, not the program's.
 func TestMisuse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, echoes)

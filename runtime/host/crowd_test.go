@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// asking is a host that asks twenty questions, each when the one before is
-// answered, and tells at the end how many answers it has read.
+// asking is a host that asks twenty questions, each after the previous answer, and reports at the
+// end how many answers it has read.
 const asking = `
 while read -r prompt; do
 	i=0
@@ -25,8 +25,8 @@ while read -r prompt; do
 	echo '{"type":"result","text":"'$i'"}'
 done`
 
-// TestCrowd: a hundred exchanges at once, each with a process of its own: every
-// question is answered, a process takes three descriptors, and nothing is left.
+// TestCrowd runs a hundred exchanges at once, each with its own process: every question is
+// answered, a process needs three descriptors, and nothing is left.
 func TestCrowd(t *testing.T) {
 	const many = 100
 	files, routines := descriptors(t), runtime.NumGoroutine()

@@ -25,7 +25,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// quietTerminal answers nothing, and keeps what is shown.
+// quietTerminal answers nothing, and stores what is shown.
 type quietTerminal struct{ shown string }
 
 func (q *quietTerminal) Join(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
@@ -36,8 +36,8 @@ func (q *quietTerminal) Ask(_ context.Context, p screen.Prompt) (string, error) 
 	return "a", nil
 }
 
-// TestDescribed: what an approval is about is shown whole or says what is missing, with
-// nothing hidden in it, wherever it is shown.
+// TestDescribed checks that the description of an approval is shown completely or says what is
+// missing, with nothing hidden, in every place.
 func TestDescribed(t *testing.T) {
 	commands := testcommand.Hostile()
 	if len(commands) < 200 {
@@ -152,7 +152,7 @@ func TestDescribed(t *testing.T) {
 	}
 }
 
-// TestArgumentsOfATerminal: each argument of a terminal's command is seen as one.
+// TestArgumentsOfATerminal checks that each argument of a terminal's command is shown as one.
 func TestArgumentsOfATerminal(t *testing.T) {
 	for _, c := range []struct {
 		params, want string

@@ -8,7 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// TestLimitsStand: while the run's time stands, a host is neither too slow nor too silent, and what it says meanwhile is kept.
+// TestLimitsStand checks that while the run's time is paused, no timeout or heartbeat expires, and
+// the host's messages are kept.
 func TestLimitsStand(t *testing.T) {
 	for limit, ends := range map[string]string{
 		"timeout":   "HostError: host 'w' timed out after 10 seconds",

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	_ "github.com/concerto-lang/concerto/internal/process/guard" // the keeper starts this program as its guardian, too
+	// the keeper starts this program as its guardian
+	_ "github.com/concerto-lang/concerto/internal/process/guard"
 	"github.com/concerto-lang/concerto/internal/record/hostreplay"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 	"github.com/concerto-lang/concerto/internal/testkit/testhost"
@@ -17,8 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// TestMain makes the test binary the host that plays scripts when it is started
-// as one.
+// TestMain makes the test binary a host that plays scripts when it is started as one.
 func TestMain(m *testing.M) {
 	if os.Getenv("TESTHOST") != "" {
 		os.Exit(testhost.Main(os.Args[1:]))
@@ -49,15 +49,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// scripted is a host that plays a script.
+// scripted returns a host that plays a script.
 func scripted(_ *testing.T, script string) host.Config {
 	return host.Config{Command: os.Args[0], Args: []string{script}, Env: map[string]string{
 		"TESTHOST": "1",
-		"GORACE":   "atexit_sleep_ms=0", // a raced host leaves as fast as any other
+		"GORACE":   "atexit_sleep_ms=0", // a host under the race detector exits as fast as any other
 	}}
 }
 
-// replay plays the first process of a recording, or prints its version when asked for it.
+// replay plays the first process of a recording, or prints its version for --version.
 func replay(file string) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -75,7 +75,7 @@ func replay(file string) {
 	os.Exit(hostreplay.Play(hostreplay.Options{Recording: r, File: file, Host: "Coder", Proc: 1, In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 
-// TestPlaces: every transport works with every value of isolate and several instances.
+// TestPlaces checks every transport with every value of isolate and several instances.
 func TestPlaces(t *testing.T) {
 	peers := map[string]hosttest.Peer{"stdio": scripted}
 	for name, c := range map[string]host.Config{
@@ -90,7 +90,7 @@ func TestPlaces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := c // it is called at the same time for several processes
+			c := c // it is called concurrently for several processes
 			c.Command, c.Env = os.Args[0], map[string]string{"REPLAY": file, "GORACE": "atexit_sleep_ms=0"}
 			return c
 		}
@@ -100,12 +100,12 @@ func TestPlaces(t *testing.T) {
 
 func TestStdio(t *testing.T) { hosttest.Run(t, scripted) }
 
-// TestKept: with the processes in the keeper, all is as it is without.
+// TestKept checks that processes in the keeper behave as those without one.
 func TestKept(t *testing.T) {
 	hosttest.Run(t, scripted, func(t *testing.T, o *host.Options) { o.Keeper = keep(t.TempDir(), 1) })
 }
 
-// keep is a run's end of its keeper, which is this program.
+// keep returns a run's keeper client; the keeper is this program.
 func keep(dir string, owner int64) *keeper.Client {
 	return keeper.New(keeper.Options{Dir: dir, Run: "r_test", Owner: owner, Executable: os.Args[0], Env: []string{"KEEPER=1"}, Orphan: patience})
 }

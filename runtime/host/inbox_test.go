@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
-// uttered is a batch of lines.
+// uttered returns a batch of lines.
 func uttered(t *testing.T, lines ...string) (b batch) {
 	t.Helper()
 	for _, l := range lines {
@@ -24,7 +24,7 @@ func uttered(t *testing.T, lines ...string) (b batch) {
 	return b
 }
 
-// taken tells what an inbox gives: messages, or how things stand.
+// taken returns the messages of an inbox, or its state.
 func taken(in *inbox) string {
 	b, now := in.takeBatch()
 	if len(b.msgs) > 0 {
@@ -33,15 +33,15 @@ func taken(in *inbox) string {
 	return [...]string{"waiting", "complete", "failed", "untaken"}[now]
 }
 
-// TestInbox: what waits is given before the end is told, unless the time was over;
-// behind the end nothing comes; who waits for the end hears of it.
+// TestInbox checks that pending messages are returned before the end, except after a timeout; that
+// nothing follows the end; and that the end wakes waiting goroutines.
 func TestInbox(t *testing.T) {
 	const progress, result = `{"type":"progress"}`, `{"type":"result"}`
 	broke := effect.Errorf("HostError", "broke")
 	for _, c := range []struct {
 		name string
 		do   func(in *inbox)
-		want string // what is taken until that says no more
+		want string // what is taken until the inbox is closed
 		ends bool
 	}{
 		{"nothing", func(*inbox) {}, "waiting", false},
@@ -88,8 +88,8 @@ func TestInbox(t *testing.T) {
 	}
 }
 
-// TestBatchBounds: what comes at once is handed on in parts of bounded size, and
-// a line beyond that alone.
+// TestBatchBounds checks that lines that arrive together are delivered in batches of limited size,
+// and a longer line alone.
 func TestBatchBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		line := func(n int) string {
@@ -97,7 +97,7 @@ func TestBatchBounds(t *testing.T) {
 		}
 		b := newBubble(t, Config{}, func(h *memHost) {
 			h.hear()
-			h.out.room = 1 << 30 // one write: where reads are cut does not depend on turns
+			h.out.room = 1 << 30 // one write, so that reads are cut deterministically
 			h.out.write(line(batchBytes*2/5) + line(batchBytes*2/5) + line(batchBytes*2/5) + line(batchBytes) + strings.Repeat(line(1), batchMessages+1))
 			h.say(`{"type":"result"}`)
 			h.hear()
@@ -113,7 +113,7 @@ func TestBatchBounds(t *testing.T) {
 	})
 }
 
-// TestFailureHasCause: an application finds what was wrong with a line.
+// TestFailureHasCause checks that an application can determine what was wrong with a line.
 func TestFailureHasCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, func(h *memHost) {

@@ -17,13 +17,13 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// peer is an end of JSON-RPC that asks, and wants each of its questions answered once.
+// peer is an end of a JSON-RPC connection that sends requests, each of which must be answered once.
 type peer struct {
 	in   *bufio.Reader
 	out  io.Writer
 	n    int
 	open map[string]bool
-	came map[string]json.RawMessage // answers that are not yet wanted
+	came map[string]json.RawMessage // answers that are not yet needed
 }
 
 type rpcLine struct {
@@ -41,7 +41,7 @@ func newPeer(in io.Reader, out io.Writer) *peer {
 	return &peer{in: bufio.NewReader(in), out: out, open: map[string]bool{}, came: map[string]json.RawMessage{}}
 }
 
-// agentFail tells what the agent has against what it was told.
+// agentFail reports an error of the agent's test.
 func agentFail(format string, args ...any) {
 	_ = os.WriteFile(os.Getenv("AGENT")+".fail", []byte(fmt.Sprintf(format, args...)), 0o600)
 	os.Exit(9)
@@ -65,7 +65,7 @@ func (p *peer) ask(method string, params any) (id string) {
 	return fmt.Sprint(p.n)
 }
 
-// read takes a line in; false at the end.
+// read reads a line; false at the end.
 func (p *peer) read() (l rpcLine, ok bool) {
 	text, err := p.in.ReadBytes('\n')
 	if err != nil {
@@ -89,7 +89,7 @@ func (p *peer) read() (l rpcLine, ok bool) {
 	return l, true
 }
 
-// await gives what a question was answered.
+// await waits for the answer to a request.
 func (p *peer) await(id string, into any) {
 	for p.came[id] == nil {
 		if l, ok := p.read(); !ok || l.Method != "" {
@@ -104,8 +104,8 @@ func (p *peer) await(id string, into any) {
 
 func (p *peer) get(method string, params any, into any) { p.await(p.ask(method, params), into) }
 
-// beAgent is an agent of ACP that has commands run for it, one of them from the first exchange to the last, works with
-// files, and calls a tool by two connections.
+// beAgent is an ACP agent that runs commands, one of them from the first exchange to the last,
+// accesses files, and calls a tool over two connections.
 func beAgent() {
 	file := os.Getenv("AGENT")
 	spawns, err := os.OpenFile(file+".spawns", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -188,7 +188,7 @@ func written(client *peer, id, want string) {
 	}
 }
 
-// work is what the agent does in an exchange.
+// work is the agent's work in an exchange.
 func work(client *peer, tools [2]*peer, turn int) {
 	double := func(i, n int) string {
 		return tools[i].ask("tools/call", map[string]any{"name": "Calc_double", "arguments": map[string]any{"n": n}})
@@ -201,7 +201,7 @@ func work(client *peer, tools [2]*peer, turn int) {
 			agentFail("two times %d is %d", n, got.Structured.Result)
 		}
 	}
-	command := fmt.Sprintf("echo out %d; echo err >&2; exit %d", turn, turn%5) // the program is asked for it
+	command := fmt.Sprintf("echo out %d; echo err >&2; exit %d", turn, turn%5) // the program is asked
 	if turn%2 == 0 {
 		must(os.WriteFile("script.sh", []byte(command), 0o600))
 		command = "sh script.sh" // a rule allows it
@@ -229,8 +229,8 @@ func work(client *peer, tools [2]*peer, turn int) {
 	}
 }
 
-// TestKilledWithTerminals: what an agent of ACP has from its client outlives the process that runs the run: its
-// terminals, and the connections to the program's tools. Each of its questions is answered once.
+// TestKilledWithTerminals checks that an ACP agent's terminals, and its connections to the
+// program's tools, outlive the process that runs the run, and that each request is answered once.
 func TestKilledWithTerminals(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "worker")
@@ -248,7 +248,7 @@ func TestKilledWithTerminals(t *testing.T) {
 		all := strings.Join(got, "\n")
 		want := x % 2
 		if x == 0 {
-			want = 1 // the one that stays
+			want = 1 // the one that keeps running
 		}
 		if n := strings.Count(all, `"type":"approval"`); n != want {
 			t.Errorf("exchange %d: %d approvals:\n%s", x, n, all)
@@ -272,11 +272,11 @@ func TestKilledWithTerminals(t *testing.T) {
 	}
 }
 
-// calc is the tool of whoever talks with an agent of ACP.
+// calc is the program's tool for an ACP agent.
 var calc = []effect.ToolSpec{{Name: "Calc_double", Description: "Doubles.", Parameters: json.RawMessage(`{"type":"object"}`)}}
 
-// TestCallsBetweenExchanges: a call of a tool while no exchange runs is refused, also when it had to wait until
-// somebody was there to say so; what needs nobody is answered.
+// TestCallsBetweenExchanges checks that a tool call between exchanges is refused, even if it waited
+// for a process of the run, and that requests that need no program are answered.
 func TestCallsBetweenExchanges(t *testing.T) {
 	dir := t.TempDir()
 	c, file := hostOf(t, dir, `
@@ -348,7 +348,7 @@ end
 		t.Fatal(err)
 	}
 	call(4)
-	answered(4, "no exchange is running") // and nothing else: what was answered is not answered again
+	answered(4, "no exchange is running") // and nothing else: no request is answered twice
 	exchange(third)
 	wasTold(t, file, 4)
 }

@@ -19,13 +19,14 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// noted is a record of the run that these tests kill: a journal as simple as can be.
+// noted is a record of the run that these tests kill: a minimal journal.
 type noted struct {
-	K      string                 `json:"k"` // start, opening, open, lines, replying, replied, closing, closed
-	X      int                    `json:"x"` // the exchange, from 0
+	// start, opening, open, lines, replying, replied, closing, closed
+	K      string                 `json:"k"`
+	X      int                    `json:"x"` // number of the exchange, from 0
 	At     int64                  `json:"at,omitempty"`
 	Opened *effect.ExchangeOpened `json:"opened,omitempty"`
-	Last   int64                  `json:"last,omitempty"` // line
+	Last   int64                  `json:"last,omitempty"` // of the line
 	Texts  []string               `json:"texts,omitempty"`
 	Reply  *effect.ExchangeReply  `json:"reply,omitempty"`
 }
@@ -40,10 +41,10 @@ type talker struct {
 	tools   []effect.ToolSpec
 }
 
-// patience is longer than anything takes.
+// patience is longer than any step takes.
 const patience = 2 * time.Minute
 
-// exchanges is how many a talker has.
+// exchanges is the number of a talker's exchanges.
 const exchanges = 12
 
 // beTalker is the process that is killed.
@@ -99,7 +100,7 @@ func (t *talker) run() (err error) {
 	return t.hosts.Close(context.Background())
 }
 
-// readNoted reads a journal; what was not written whole is not there.
+// readNoted reads a journal without an incomplete last record.
 func readNoted(name string) (all []noted) {
 	text, _ := os.ReadFile(name)
 	for line := range strings.Lines(string(text)) {
@@ -111,7 +112,7 @@ func readNoted(name string) (all []noted) {
 	return all
 }
 
-// note writes a record, and tells whoever kills.
+// note writes a record, and tells the parent process.
 func (t *talker) note(n noted) {
 	n.At = time.Now().UnixMilli()
 	text, err := json.Marshal(n)
@@ -121,7 +122,7 @@ func (t *talker) note(n noted) {
 	fmt.Println(n.K)
 }
 
-// of are an exchange's records of a sort.
+// of returns the records of an exchange with a kind.
 func (t *talker) of(x int, k string) (all []noted) {
 	for _, n := range t.past {
 		if n.X == x && n.K == k {
@@ -135,7 +136,7 @@ func request(x int, tools ...effect.ToolSpec) *effect.ExchangeOpen {
 	return &effect.ExchangeOpen{Host: "worker", Prompt: fmt.Sprint("job ", x), Tools: tools}
 }
 
-// open are the exchanges that were open.
+// open returns the exchanges that were open.
 func (t *talker) open() (all []host.Open) {
 	for x := range exchanges {
 		if t.of(x, "opening") == nil || t.of(x, "closed") != nil {
@@ -160,7 +161,7 @@ func (t *talker) open() (all []host.Open) {
 	return all
 }
 
-// exchange has one, or goes on with it.
+// exchange runs an exchange, or continues it.
 func (t *talker) exchange(x int) error {
 	if t.of(x, "closed") != nil {
 		return nil
@@ -213,7 +214,7 @@ func (t *talker) exchange(x int) error {
 	return nil
 }
 
-// handle answers the questions that are not answered, and says whether the exchange is over.
+// handle answers the unanswered questions, and reports whether the exchange has ended.
 func (t *talker) handle(x int, texts []string, replied *int) (over bool, err error) {
 	asked := 0
 	for _, text := range texts {
@@ -246,8 +247,8 @@ func (t *talker) handle(x int, texts []string, replied *int) (over bool, err err
 	return over, nil
 }
 
-// kill runs a talker again and again, and kills it at one of its steps each time, so often, until it
-// is left in peace. It gives what the program was told, by exchange.
+// kill runs a talker repeatedly, and kills it at one of its steps the given number of times. It
+// returns what the program received, by exchange.
 func kill(t *testing.T, dir string, c host.Config, times int) [][]string {
 	t.Helper()
 	text, err := json.Marshal(configOf(c))
@@ -280,7 +281,8 @@ func configOf(c host.Config) map[string]any {
 	return map[string]any{"transport": c.Transport, "command": c.Command, "args": c.Args, "env": c.Env, "timeout": c.Timeout, "output_format": c.OutputFormat, "init": c.Init, "working_dir": c.Dir, "permissions": c.Permissions}
 }
 
-// runTalker runs a talker until it has done so many steps, and kills it then; -1: to its end. It says whether it has ended by itself.
+// runTalker runs a talker and kills it after the given number of steps; -1 means never. It reports
+// whether it has exited by itself.
 func runTalker(t *testing.T, dir string, steps int) (done bool) {
 	t.Helper()
 	c := exec.Command(os.Args[0])
@@ -294,7 +296,8 @@ func runTalker(t *testing.T, dir string, steps int) (done bool) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	stuck := time.AfterFunc(patience, func() { _ = syscall.Kill(c.Process.Pid, syscall.SIGQUIT) }) // it says where
+	// it prints where it hangs
+	stuck := time.AfterFunc(patience, func() { _ = syscall.Kill(c.Process.Pid, syscall.SIGQUIT) })
 	defer stuck.Stop()
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
@@ -311,7 +314,7 @@ func runTalker(t *testing.T, dir string, steps int) (done bool) {
 	return done
 }
 
-// hostOf writes a script, and gives the host that plays it, and its file.
+// hostOf writes a script, and returns a host that plays it, and its file.
 func hostOf(t *testing.T, dir, script string) (host.Config, string) {
 	t.Helper()
 	file := filepath.Join(dir, "worker.host")
@@ -323,7 +326,7 @@ func hostOf(t *testing.T, dir, script string) (host.Config, string) {
 	return c, file
 }
 
-// wasTold says whether the host was started once, was told so many lines, and had nothing against them.
+// wasTold checks that the host was started once, received that many lines, and reported no error.
 func wasTold(t *testing.T, file string, lines int) {
 	t.Helper()
 	if fail, err := os.ReadFile(file + ".fail"); err == nil {
@@ -338,8 +341,8 @@ func wasTold(t *testing.T, file string, lines int) {
 	}
 }
 
-// TestKilled: however often the process that runs a run is killed, its host sees each line once, and
-// the program gets each once.
+// TestKilled checks that however often the run's process is killed, the host receives each line
+// once, and the program receives each line once.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	c, file := hostOf(t, dir, `
@@ -364,8 +367,8 @@ end
 	wasTold(t, file, exchanges*3)
 }
 
-// TestKilledAgent: the same of an agent of another protocol, whose adapter is made again from what was
-// heard and said.
+// TestKilledAgent is the same for an agent of another protocol, whose adapter is restored from the
+// lines.
 func TestKilledAgent(t *testing.T) {
 	dir := t.TempDir()
 	c, file := hostOf(t, dir, `

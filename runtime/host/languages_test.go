@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// TestRealHosts: hosts in other languages, written as their authors would.
+// TestRealHosts checks hosts in other languages, written as their authors would.
 func TestRealHosts(t *testing.T) {
 	for _, c := range []struct{ name, command, script string }{
 		{"python", "python3", "testdata/asking.py"},
@@ -52,7 +52,7 @@ func TestRealHosts(t *testing.T) {
 	}
 }
 
-// talk has three exchanges; the host dies in the third.
+// talk runs three exchanges; the host exits in the third.
 func talk(ctx context.Context, t *testing.T, h *host.Hosts) {
 	t.Helper()
 	perform := func(r effect.Request) effect.Result {

@@ -16,8 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// tricky are texts of which no part may be cut anywhere: what is encoded in pieces is
-// the same as what is encoded whole.
+// tricky contains texts that must be encoded in pieces as they are encoded whole.
 var tricky = map[string]string{
 	"characters of each length": "aé…😀",
 	"line ends":                 "a\r\nb\n\rc\r\r\n",
@@ -26,8 +25,8 @@ var tricky = map[string]string{
 	"parts of characters alone": "\x80\x81\x82\x83\x84",
 }
 
-// TestLongPrompts: a prompt that is long is the same line as it would be if it were
-// copied into it, wherever its pieces end.
+// TestLongPrompts checks that a long prompt becomes the same line as if it were copied, wherever
+// its pieces end.
 func TestLongPrompts(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	for name, part := range tricky {
@@ -49,7 +48,7 @@ func TestLongPrompts(t *testing.T) {
 	}
 }
 
-// TestLongAmongOthers: lines come in their order and at their offsets, whichever of them is long, and
+// TestLongAmongOthers checks the order and the offsets of lines, whichever of them is long, and
 // whether the writer has begun or not.
 func TestLongAmongOthers(t *testing.T) {
 	long := func(c string) line {
@@ -93,7 +92,7 @@ func TestLongAmongOthers(t *testing.T) {
 	}
 }
 
-// TestLongIsFull: what is long counts as what waits.
+// TestLongIsFull checks that long texts count as queued bytes.
 func TestLongIsFull(t *testing.T) {
 	o := newOutbox(&memConn{})
 	o.enqueue(line{long: []longPart{newLongPart(0, strings.Repeat("x", outboxLimit), value.AppendEscaped)}}, false)
@@ -102,7 +101,7 @@ func TestLongIsFull(t *testing.T) {
 	}
 }
 
-// TestLongPromptTakesNoMemory: nor when nobody reads it.
+// TestLongPromptTakesNoMemory checks that, also if the host does not read it.
 func TestLongPromptTakesNoMemory(t *testing.T) {
 	randtest.Measures(t)
 	text := strings.Repeat("x\"", 20<<20)
@@ -128,7 +127,7 @@ func TestLongPromptTakesNoMemory(t *testing.T) {
 	}
 }
 
-// fileConn is as much of a connection as an outbox needs.
+// fileConn is the part of a connection that an outbox needs.
 type fileConn struct {
 	Conn
 	w *os.File
@@ -139,7 +138,7 @@ func (c *fileConn) TryWrite([]byte) int         { return 0 }
 func (c *fileConn) CloseWrite()                 { _ = c.w.Close() }
 func (c *fileConn) Unread() int                 { return 0 }
 
-// TestVendorGetsLongPrompts: an adapter gets them whole.
+// TestVendorGetsLongPrompts checks that an adapter receives them whole.
 func TestVendorGetsLongPrompts(t *testing.T) {
 	text := strings.Repeat("é", longText)
 	l := (&Config{Transport: "acp"}).promptLine(&effect.ExchangeOpen{Prompt: text}, false)

@@ -19,7 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// kept are hosts of a run whose processes are kept; owner counts the run's processes.
+// kept returns hosts whose processes are kept; owner counts the run's processes.
 func kept(t *testing.T, dir string, owner int64, c host.Config) *host.Hosts {
 	t.Helper()
 	c.Name, c.Connector = "worker", "worker"
@@ -28,7 +28,7 @@ func kept(t *testing.T, dir string, owner int64, c host.Config) *host.Hosts {
 	return h
 }
 
-// begin opens an exchange and takes its first messages.
+// begin opens an exchange and returns its first messages.
 func begin(t *testing.T, h *host.Hosts) (*effect.ExchangeOpened, *effect.ExchangeMessages) {
 	t.Helper()
 	got, err := h.Perform(t.Context(), request(0))
@@ -48,7 +48,7 @@ func next(t *testing.T, h *host.Hosts, id int64) *effect.ExchangeMessages {
 	return got.(*effect.ExchangeMessages)
 }
 
-// failure is why there is no next message.
+// failure returns why there is no next message.
 func failure(t *testing.T, h *host.Hosts, id int64) *effect.Error {
 	t.Helper()
 	got, err := h.Perform(t.Context(), &effect.ExchangeNext{ID: id})
@@ -75,7 +75,7 @@ func killKeeper(t *testing.T, dir string) {
 	}
 }
 
-// waits1 is a host that has something to say, asks, and waits.
+// waits1 is a host that sends a message, asks, and waits.
 const waits1 = `
 serve
 >~ {"type":"prompt"}
@@ -90,8 +90,8 @@ serve
 end
 `
 
-// TestKeeperLost: when its keeper is killed an exchange is lost, which the program may catch; the next one
-// has a new process. A run that is gone on with then hears the same.
+// TestKeeperLost checks that an exchange fails when its keeper is killed, that the program can
+// catch this, that the next exchange has a new process, and that a resumed run receives the same.
 func TestKeeperLost(t *testing.T) {
 	dir := t.TempDir()
 	c, _ := hostOf(t, dir, waits1)
@@ -125,8 +125,8 @@ func TestKeeperLost(t *testing.T) {
 	}
 }
 
-// TestEndedMeanwhile: what a host said and how it ended while nobody was there is told as it was, also
-// when its keeper has ended after it.
+// TestEndedMeanwhile checks that output and exit of a host without an attached client are reported
+// unchanged, also if its keeper has exited afterwards.
 func TestEndedMeanwhile(t *testing.T) {
 	dir := t.TempDir()
 	c, file := hostOf(t, dir, `
@@ -168,7 +168,7 @@ exit 3
 	}
 }
 
-// TestTimeMeanwhile: the time of an exchange goes on while nobody is there.
+// TestTimeMeanwhile checks that an exchange's timeout continues without an attached client.
 func TestTimeMeanwhile(t *testing.T) {
 	dir := t.TempDir()
 	c, _ := hostOf(t, dir, waits1)
@@ -180,7 +180,7 @@ func TestTimeMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	c.Timeout = 0.001 // it is over, however soon this is
+	c.Timeout = 0.001 // it has passed in any case
 	second := kept(t, dir, 2, c)
 	if err := second.Resume(t.Context(), []host.Open{{ID: 5, Request: request(0), Opened: opened, Line: 1}}); err != nil {
 		t.Fatal(err)
@@ -194,8 +194,8 @@ func TestTimeMeanwhile(t *testing.T) {
 	}
 }
 
-// revives is a host that names its conversation, asks twice, and goes on with it in another process, which asks the
-// second question again.
+// revives is a host that names its session, asks twice, and continues in another process, which
+// asks the second question again.
 const revives = `
 >~ {"type":"init"}
 < {"type":"init_ack","capabilities":["resume"]}
@@ -218,7 +218,7 @@ read
 < {"type":"result","text":"another"}
 `
 
-// asked takes messages until one asks, and answers it, or has it answered later when value is "".
+// asked waits for a question and answers it, or leaves it to the caller if value is "".
 func asked(t *testing.T, h *host.Hosts, id int64, want, value string) *effect.ExchangeReply {
 	t.Helper()
 	for {
@@ -240,8 +240,8 @@ func asked(t *testing.T, h *host.Hosts, id int64, want, value string) *effect.Ex
 	}
 }
 
-// TestRevived: an exchange whose keeper is killed is gone on with by a new process of the conversation, which is told
-// what was answered last. What is open is asked again, and not told again.
+// TestRevived checks that an exchange whose keeper is killed is continued by a new process with the
+// session and the last answer, and that a repeated question is not passed to the program again.
 func TestRevived(t *testing.T) {
 	dir := t.TempDir()
 	c, file := hostOf(t, dir, revives)
@@ -252,7 +252,7 @@ func TestRevived(t *testing.T) {
 	if _, err := h.Perform(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
-	if opened.Session+said.Lines.Session != "s" { // it may have been heard by then
+	if opened.Session+said.Lines.Session != "s" { // it may have been received by then
 		t.Errorf("opened %+v, lines %+v", opened, said.Lines)
 	}
 	second := asked(t, h, opened.ID, "second?", "")
@@ -283,7 +283,7 @@ func TestRevived(t *testing.T) {
 	}
 }
 
-// agents are hosts of other protocols that ask once, and again when their conversation is gone on with.
+// agents are hosts of other protocols that ask once, and again when their session is continued.
 var agents = map[string]string{
 	"acp": `
 read
@@ -322,7 +322,7 @@ read
 `,
 }
 
-// versioned is a command that tells the version of an agent, and else is another one.
+// versioned returns a command that prints an agent's version, or runs another command.
 func versioned(t *testing.T, dir, command string) string {
 	t.Helper()
 	file := filepath.Join(dir, "agent")
@@ -333,8 +333,9 @@ func versioned(t *testing.T, dir, command string) string {
 	return file
 }
 
-// TestAgentsRevived: run and keeper are killed while an agent waits for an answer, which is given then. The
-// agent's new process goes on with its conversation, asks again, and gets it; the program is not asked again.
+// TestAgentsRevived checks that an agent whose run and keeper were killed while it waited for an
+// answer receives it: its new process continues the session and asks again, and the program is not
+// asked again.
 func TestAgentsRevived(t *testing.T) {
 	for transport, script := range agents {
 		t.Run(transport, func(t *testing.T) {
@@ -367,7 +368,7 @@ func TestAgentsRevived(t *testing.T) {
 			if err := second.Resume(t.Context(), []host.Open{open}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := second.Perform(t.Context(), r); err != nil { // before there is a process
+			if _, err := second.Perform(t.Context(), r); err != nil { // before a process exists
 				t.Fatal(err)
 			}
 			for last := ""; last != "result"; {
@@ -390,8 +391,8 @@ func TestAgentsRevived(t *testing.T) {
 	}
 }
 
-// TestDecidedBefore: what rules have decided, and a host was answered, stays so when the run's process is killed before it
-// has written that down, whatever the rules say then.
+// TestDecidedBefore checks that a decision of the rules that was sent to a host remains valid if
+// the run's process is killed before it has recorded it, even if the rules have changed.
 func TestDecidedBefore(t *testing.T) {
 	dir := t.TempDir()
 	c, file := hostOf(t, dir, `

@@ -16,21 +16,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
-// memory is a transport to hosts that are functions, for tests in synctest
-// bubbles: their time is the bubble's.
+// memory is a transport to hosts that are functions, for tests in synctest bubbles: they use the
+// bubble's time.
 type memory struct {
-	play []func(h *memHost) // for each start; the last one for later ones
+	play []func(h *memHost) // for each start; the last one for further ones
 	all  []*memHost
 }
 
-// memHost is a host that is a function, from its side.
+// memHost is the host's side of a host that is a function.
 type memHost struct {
 	toHost   chan string
 	out      *memPipe
 	inClosed chan struct{}
 	closing  sync.Once
 	dying    sync.Once
-	term     chan struct{} // SIGTERM
+	term     chan struct{} // signals SIGTERM
 	dead     chan struct{}
 	exit     Exit
 	began    time.Time
@@ -39,13 +39,13 @@ type memHost struct {
 	events []event
 }
 
-// event is something that happened to a host, with the time since it began.
+// event is an event of a host, with the time since its start.
 type event struct {
 	what string
 	at   time.Duration
 }
 
-// rank orders what happened at the same time: that it did is what counts.
+// rank orders events of the same time.
 var rank = map[string]int{"eof": 1, "term": 2, "kill": 3, "exit": 4}
 
 func (m *memory) Connect(*Config, Surroundings) (Conn, error) {
@@ -68,7 +68,7 @@ func (h *memHost) note(what string) {
 	h.events = append(h.events, event{what, time.Since(h.began)})
 }
 
-// hear gives the next line; "" at the end of the input and of the host.
+// hear returns the next line, or "" at the end of the input or of the host.
 func (h *memHost) hear() string {
 	select {
 	case l := <-h.toHost:
@@ -83,7 +83,7 @@ func (h *memHost) say(line string) { h.out.write(line + "\n") }
 
 func (h *memHost) closeOutput() { h.out.close() }
 
-// hang waits for the end, whatever it is asked.
+// hang waits for the end and ignores signals.
 func (h *memHost) hang() { <-h.dead }
 
 // untilTerm waits for SIGTERM.
@@ -181,7 +181,7 @@ func (c *memConn) End(grace time.Duration, stop <-chan struct{}) {
 	c.h.die(Exit{Code: 137})
 }
 
-// bubble is hosts with one declaration, w, over the memory transport.
+// bubble contains hosts with one declaration, w, over the memory transport.
 type bubble struct {
 	*testing.T
 	*Hosts
@@ -217,7 +217,7 @@ func (b *bubble) tryBegin() (int64, error) {
 	return r.(*effect.ExchangeOpened).ID, nil
 }
 
-// hears takes one message.
+// hears expects one message.
 func (b *bubble) hears(id int64, want string) {
 	b.Helper()
 	if got := b.outcome(id); got != want {
@@ -225,7 +225,7 @@ func (b *bubble) hears(id int64, want string) {
 	}
 }
 
-// outcome is the next message as "type payload", or the failure's text.
+// outcome returns the next message as "type payload", or the failure's text.
 func (b *bubble) outcome(id int64) string {
 	r, err := b.Perform(context.Background(), &effect.ExchangeNext{ID: id})
 	var e *effect.Error
@@ -249,7 +249,7 @@ func (b *bubble) end(id int64, reason string) {
 	}
 }
 
-// happened compares what happened to the n-th process.
+// happened compares the events of the n-th process.
 func (b *bubble) happened(n int, want string) {
 	b.Helper()
 	h := b.mem.all[n]
@@ -260,7 +260,7 @@ func (b *bubble) happened(n int, want string) {
 	})
 	var all []string
 	for _, e := range h.events {
-		// At the signal the input ends too, when the host is still there to see.
+		// After the signal the input is closed too, if the host still runs.
 		if e.what == "eof" && slices.Contains(h.events, event{"term", e.at}) {
 			continue
 		}
@@ -271,5 +271,5 @@ func (b *bubble) happened(n int, want string) {
 	}
 }
 
-// since is how many seconds of the bubble's time have passed.
+// since returns the seconds of the bubble's time since t.
 func since(t time.Time) string { return formatSeconds(time.Since(t).Seconds()) }

@@ -79,8 +79,8 @@ func TestWithdrawInBatches(t *testing.T) {
 	}
 }
 
-// FuzzDecode: a line is the message that it says it is, or text, or cannot be
-// read, as package json sees it.
+// FuzzDecode checks that a line is classified as a message, as text, or as unreadable, in agreement
+// with package json.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{
 		`{"type":"progress","percent":10}`, `{"type":5}`, `plain`, `{"type":"a","id":"x","b":{"type":"c"}}`, `{"type":"a"`, `"type"`, "\u2028{}",

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// TestMonotonic: a wall clock that jumps moves no timeout, heartbeat or backoff, since
-// times that are compared have Go's monotonic reading. It is lost by what makes a time
-// of a number or a text, rounds it, or changes its zone: nothing of that stands where
-// hosts are waited for. Who has to write the time for people does it elsewhere.
+// TestMonotonic checks that a jump of the wall clock moves no timeout, heartbeat or backoff,
+// because compared times have Go's monotonic reading. Converting a time to a number or a text,
+// rounding it, or changing its zone loses the reading, so the files that wait for hosts must not do
+// that.
 func TestMonotonic(t *testing.T) {
 	loses := map[string]bool{"Round": true, "UTC": true, "Local": true, "In": true, "AddDate": true, "Date": true,
 		"Unix": true, "UnixMilli": true, "UnixMicro": true, "UnixNano": true, "Parse": true}
@@ -41,7 +41,7 @@ func TestMonotonic(t *testing.T) {
 				if !ok || !loses[s.Sel.Name] {
 					return true
 				}
-				// time.Unix(1, 0) is a deadline that is over on any clock.
+				// time.Unix(1, 0) is a deadline that has passed on any clock.
 				if len(call.Args) == 2 && literal(call.Args[0], "1") && literal(call.Args[1], "0") {
 					return true
 				}

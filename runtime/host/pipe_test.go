@@ -6,21 +6,21 @@ import (
 	"sync"
 )
 
-// memPipe is a pipe in memory, as large as the system's. Unlike io.Pipe it has
-// room, so that its writer may go on before anyone reads.
+// memPipe is a pipe in memory with the system's capacity. Unlike with io.Pipe, its writer can
+// continue before anyone reads.
 type memPipe struct {
 	mu     sync.Mutex
-	moved  sync.Cond // bytes have come or gone, or it was closed
+	moved  sync.Cond // bytes were written or read, or it was closed
 	bytes  []byte
-	all    []byte // that was ever written
+	all    []byte // everything ever written
 	taken  int64
-	room   int // how many bytes it holds
+	room   int // capacity in bytes
 	closed bool
 
 	interrupted bool // a Read does not wait
 }
 
-// memPipeRoom is how many bytes a memPipe holds unless a test says otherwise.
+// memPipeRoom is the default capacity of a memPipe.
 const memPipeRoom = 64 << 10
 
 func newMemPipe() *memPipe {
@@ -29,7 +29,7 @@ func newMemPipe() *memPipe {
 	return p
 }
 
-// write waits for room. What is written to a closed pipe is dropped.
+// write waits for room. Writes to a closed pipe are dropped.
 func (p *memPipe) write(s string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,7 +48,7 @@ func (p *memPipe) write(s string) {
 	}
 }
 
-// Read waits for bytes; io.EOF when the pipe is closed and empty.
+// Read waits for bytes, and returns io.EOF when the pipe is closed and empty.
 func (p *memPipe) Read(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,14 +76,14 @@ func (p *memPipe) interrupt(on bool) {
 	p.moved.Broadcast()
 }
 
-// written is how many bytes have been written, read or not.
+// written returns how many bytes were written, read or not.
 func (p *memPipe) written() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.taken + int64(len(p.bytes))
 }
 
-// said is all that was ever written.
+// said returns everything ever written.
 func (p *memPipe) said() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

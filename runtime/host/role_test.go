@@ -13,7 +13,7 @@ import (
 
 const saidMore = `{"type":"progress","message":"more"}`
 
-// roleOf is who reads the first process.
+// roleOf returns the lease of the first process's reader.
 func (b *bubble) roleOf(id int64) *readLease {
 	b.Helper()
 	ex, err := b.lookupExchange(id)
@@ -29,7 +29,7 @@ func (r *readLease) now() leaseState {
 	return r.state
 }
 
-// is compares who has the role, once nothing moves any more.
+// is compares the state of the lease when all goroutines are blocked.
 func (b *bubble) is(r *readLease, want leaseState) {
 	b.Helper()
 	synctest.Wait()
@@ -38,7 +38,7 @@ func (b *bubble) is(r *readLease, want leaseState) {
 	}
 }
 
-// pause waits, if the host lives.
+// pause waits while the host runs.
 func (h *memHost) pause(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -46,8 +46,8 @@ func (h *memHost) pause(d time.Duration) {
 	}
 }
 
-// TestRole: who waits for messages reads them, and keeps the role while it comes
-// back for more; else the reader has it again.
+// TestRole checks that a goroutine that waits for messages reads them, and keeps the lease while it
+// continues to; otherwise the reader takes it back.
 func TestRole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 60}, func(h *memHost) {
@@ -71,7 +71,7 @@ func TestRole(t *testing.T) {
 			}
 		}
 		soon := func() { time.AfterFunc(time.Millisecond, answer) }
-		b.is(r, readerWaiting) // the first message came before anybody asked for one
+		b.is(r, readerWaiting) // the first message came before anyone requested one
 		b.hears(id, `progress {"message":"more"}`)
 		b.is(r, readerWaiting)
 		for range 2 {
@@ -79,7 +79,7 @@ func TestRole(t *testing.T) {
 			b.hears(id, `progress {"message":"more"}`)
 			b.is(r, leaseHeld)
 		}
-		// Nobody comes back for more: what the host says is read all the same.
+		// No one requests more; the output is read nevertheless.
 		answer()
 		time.Sleep(2 * time.Second)
 		b.is(r, readerWaiting)
@@ -92,8 +92,8 @@ func TestRole(t *testing.T) {
 	})
 }
 
-// TestRoleIsWanted: a reading is interrupted by the end of who asked for it, of the
-// exchange's time, and of the run; half a line is not lost by that.
+// TestRoleIsWanted checks that a read is interrupted by the end of its caller's context, of the
+// exchange's time, and of the run, without losing half a line.
 func TestRoleIsWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 60}, func(h *memHost) {
@@ -141,8 +141,8 @@ func TestRoleIsWanted(t *testing.T) {
 	})
 }
 
-// TestRoleWithMessages: what the reader handed on before it gave the role away is
-// not waited for again.
+// TestRoleWithMessages checks that messages delivered before the lease was granted are returned
+// without waiting.
 func TestRoleWithMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 60}, func(h *memHost) {
@@ -164,8 +164,7 @@ func TestRoleWithMessages(t *testing.T) {
 	})
 }
 
-// TestRoleInFlood: while much comes at once the reader keeps the role, and gives
-// it away again when that is over.
+// TestRoleInFlood checks that the reader keeps the lease during a flood, and grants it afterwards.
 func TestRoleInFlood(t *testing.T) {
 	for name, flood := range map[string]string{
 		"many messages": strings.Repeat(saidMore+"\n", floodMessages),
@@ -195,7 +194,7 @@ func TestRoleInFlood(t *testing.T) {
 						t.Errorf("%d: %s", i, got)
 					}
 				}
-				synctest.Wait() // the reader has nothing in hand any more
+				synctest.Wait() // the reader is waiting for a line
 				time.AfterFunc(time.Second/2, func() { b.is(r, leaseReading) })
 				b.outcome(id)
 			})
@@ -203,7 +202,7 @@ func TestRoleInFlood(t *testing.T) {
 	}
 }
 
-// TestRoleAtTheEnd: the end of a host that somebody reads is told as any.
+// TestRoleAtTheEnd checks that the end of a host is reported while another goroutine reads.
 func TestRoleAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 60}, func(h *memHost) {

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
-// TestStartKeepsOrder: exchanges that are started get the host in the order in
-// which they were, and one that is stopped gives its place up.
+// TestStartKeepsOrder checks that started exchanges acquire the host in order, and that a stopped
+// one leaves the queue.
 func TestStartKeepsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, func(h *memHost) { echoes(h) })

@@ -24,25 +24,26 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
-// program plays a program's side of a generated conversation: it does with each
-// message what the message says.
+// program plays the program's side of a generated conversation: it follows the instructions in the
+// messages.
 type program struct {
 	hosts  *Hosts
 	signal func(name string)
-	said   func(exchange int) // waits until the host has said all behind an exchange
+	said   func(exchange int) // waits until the host has written everything after an exchange
 
 	mu      sync.Mutex
 	remarks []string
 }
 
-// newProgram makes the hosts of a conversation.
+// newProgram returns the hosts of a conversation.
 func newProgram(t *conversation.Talk, c Config, transport Transport) *program {
 	c.Name, c.Connector, c.OutputFormat, c.Timeout = conversation.Host, "w", "json", 30
 	if t.Params {
 		c.Params = []byte(`{"a":1}`)
 	}
 	p := &program{}
-	inherited, _ := procgroup.Inherit{}.Of(os.Environ()) // what is kept back would be remarked
+	// variables that are not passed on would be logged
+	inherited, _ := procgroup.Inherit{}.Of(os.Environ())
 	o := Options{Configs: []Config{c}, Environ: inherited, Logf: func(level, line string) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -56,7 +57,7 @@ func newProgram(t *conversation.Talk, c Config, transport Transport) *program {
 	return p
 }
 
-// play gives what the program sees.
+// play returns what the program receives.
 func (p *program) play(t *conversation.Talk) [][]string {
 	var seen [][]string
 	for i := range t.Exchanges {
@@ -92,7 +93,7 @@ func (p *program) exchange(e *conversation.Exchange) (seen []string) {
 	}
 }
 
-// act does what a message says; it gives why the exchange is to end.
+// act follows a message; it returns why the exchange must end.
 func (p *program) act(ctx context.Context, id int64, m *effect.HostMessage) (reason string) {
 	member := func(name string) value.Slot {
 		v, _ := m.Payload.Map().GetString(name)
@@ -115,7 +116,7 @@ func (p *program) act(ctx context.Context, id int64, m *effect.HostMessage) (rea
 	return ""
 }
 
-// failureText writes a failure as the model does.
+// failureText formats a failure as the model does.
 func failureText(err error) string {
 	text := conversation.Failed(err.Error())
 	var e *effect.Error
@@ -125,8 +126,8 @@ func failureText(err error) string {
 	return text
 }
 
-// differences compares what came of a conversation with what must; allRemarks
-// says that those on what comes outside an exchange are sure.
+// differences compares the results of a conversation with the expected ones; allRemarks means that
+// log lines about output outside an exchange are deterministic.
 func differences(t *conversation.Talk, seen, heard [][]string, remarks []string, allRemarks bool) string {
 	want := t.Expect()
 	if len(want.Problems) > 0 {
@@ -142,8 +143,7 @@ func differences(t *conversation.Talk, seen, heard [][]string, remarks []string,
 	return diff
 }
 
-// inMemory plays a conversation in a bubble, over pipes in memory; wrap may
-// change the transport.
+// inMemory plays a conversation in a bubble, over pipes in memory; wrap may change the transport.
 func inMemory(t *testing.T, talk *conversation.Talk, wrap func(Transport) Transport) (diff string) {
 	synctest.Test(t, func(t *testing.T) {
 		signals := map[string]chan struct{}{}
@@ -177,7 +177,7 @@ func inMemory(t *testing.T, talk *conversation.Talk, wrap func(Transport) Transp
 
 func asItIs(t Transport) Transport { return t }
 
-// speak plays a process's steps, and gives what it heard.
+// speak plays a process's steps, and returns what it received.
 func speak(h *memHost, steps []conversation.Step, signal func(string) chan struct{}) (heard []string) {
 	for _, s := range steps {
 		switch s.Op {
@@ -211,7 +211,7 @@ func speak(h *memHost, steps []conversation.Step, signal func(string) chan struc
 	}
 }
 
-// talkSeeds is how many conversations are played in memory.
+// talkSeeds is the number of conversations played in memory.
 const talkSeeds = 400
 
 func patient(seed uint64) *conversation.Talk {
@@ -227,7 +227,7 @@ func TestTalks(t *testing.T) {
 	})
 }
 
-// wrong is a transport in memory that makes a mistake.
+// wrong is a transport in memory with a bug.
 type wrong struct {
 	Transport
 	make func(*memConn) Conn
@@ -241,14 +241,14 @@ func (w wrong) Connect(c *Config, s Surroundings) (Conn, error) {
 	return w.make(conn.(*memConn)), nil
 }
 
-// The mistakes.
+// The bugs.
 type (
-	blankIsSaid  struct{ *memConn } // what follows a blank line is said already
-	blankIsReady struct{ *memConn } // blank lines are lines
-	saysNothing  struct{ *memConn } // nothing is known to be said
-	keepsReturns struct{ *memConn } // the '\r' of "\r\n" is the line's
-	losesHalves  struct{ *memConn } // a last line without an end is none
-	losesWrites  struct{ *memConn } // of lines that are written together the last is lost
+	blankIsSaid  struct{ *memConn } // the offset after a blank line is wrong
+	blankIsReady struct{ *memConn } // blank lines count as lines
+	saysNothing  struct{ *memConn } // BytesSent returns 0
+	keepsReturns struct{ *memConn } // the '\r' of "\r\n" belongs to the line
+	losesHalves  struct{ *memConn } // an incomplete last line is dropped
+	losesWrites  struct{ *memConn } // the last of several lines written together is dropped
 )
 
 func (c blankIsSaid) BytesSent() int64 {
@@ -290,8 +290,7 @@ func (c losesWrites) Write(b []byte) (int, error) {
 	return c.memConn.Write(b)
 }
 
-// TestTalksShowMistakes: the conversations that TestTalks plays show each of some
-// mistakes.
+// TestTalksShowMistakes checks that the conversations of TestTalks reveal each bug.
 func TestTalksShowMistakes(t *testing.T) {
 	for _, m := range []struct {
 		name string

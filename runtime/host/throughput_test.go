@@ -18,8 +18,8 @@ import (
 
 const floodLines = 200000
 
-// flooding writes a file of one-way messages and gives a shell command that
-// sends it for each prompt, as fast as a pipe takes it.
+// flooding writes a file of one-way messages and returns a shell command that sends it for each
+// prompt, as fast as the pipe allows.
 func flooding(b *testing.B) (command string, args []string, size int64) {
 	b.Helper()
 	var all bytes.Buffer
@@ -34,7 +34,7 @@ func flooding(b *testing.B) (command string, args []string, size int64) {
 	return "sh", []string{"-c", "while read -r line; do cat '" + file + "'; done"}, int64(all.Len())
 }
 
-// BenchmarkOneWay: one-way messages through an exchange.
+// BenchmarkOneWay measures one-way messages through an exchange.
 func BenchmarkOneWay(b *testing.B) {
 	command, args, size := flooding(b)
 	h := host.New(host.Options{Environ: os.Environ(), Configs: []host.Config{{
@@ -67,8 +67,7 @@ func BenchmarkOneWay(b *testing.B) {
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "messages/s")
 }
 
-// BenchmarkOneWayBare: the same with nothing but a pipe, a line reader and the
-// decoder.
+// BenchmarkOneWayBare measures the same with only a pipe, a line reader and the decoder.
 func BenchmarkOneWayBare(b *testing.B) {
 	command, args, size := flooding(b)
 	cmd := exec.Command(command, args...)
@@ -108,7 +107,7 @@ func BenchmarkOneWayBare(b *testing.B) {
 	cmd.Wait()
 }
 
-// BenchmarkRoundTrip: a question and its answer.
+// BenchmarkRoundTrip measures a question and its answer.
 func BenchmarkRoundTrip(b *testing.B) {
 	h := host.New(host.Options{Environ: os.Environ(), Configs: []host.Config{{
 		Name: "asks", Connector: "asks", Command: os.Args[0], OutputFormat: "json", Env: map[string]string{"ASKS": "1"},
@@ -132,7 +131,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// BenchmarkRoundTripBare: the same with nothing but the pipes and the decoder.
+// BenchmarkRoundTripBare measures the same with only the pipes and the decoder.
 func BenchmarkRoundTripBare(b *testing.B) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "ASKS=1")

@@ -14,7 +14,7 @@ import (
 
 var someParams = json.RawMessage(`{"a":1}`)
 
-// withCancel acknowledges with the capability cancel, then takes the prompt.
+// withCancel acknowledges with the capability cancel, then reads the prompt.
 func withCancel(h *memHost) {
 	h.hear()
 	h.say(`{"type":"init_ack","capabilities":["cancel"]}`)
@@ -65,7 +65,7 @@ func TestTimeoutTellsHost(t *testing.T) {
 	})
 }
 
-// TestTimeoutBeginsWithPrompt: neither the queue nor the initialisation counts.
+// TestTimeoutBeginsWithPrompt checks that neither the queue nor the initialisation counts.
 func TestTimeoutBeginsWithPrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 10, Params: someParams}, func(h *memHost) {
@@ -114,8 +114,8 @@ func TestInitTimeout(t *testing.T) {
 	}
 }
 
-// TestSlowProgramIsNotTimeout: the host was in time, so handling its messages
-// may take as long as it likes.
+// TestSlowProgramIsNotTimeout checks that the program may take any time to handle the messages of a
+// host that was in time.
 func TestSlowProgramIsNotTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 10}, func(h *memHost) {
@@ -158,8 +158,8 @@ func TestOutputClosed(t *testing.T) {
 	})
 }
 
-// TestOutputClosedAfterResult: nobody waits for the exit of a host that is
-// done; the next exchange has a process of its own.
+// TestOutputClosedAfterResult checks that the exit of a host after its result is not waited for,
+// and that the next exchange has a new process.
 func TestOutputClosedAfterResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, func(h *memHost) {
@@ -178,8 +178,8 @@ func TestOutputClosedAfterResult(t *testing.T) {
 	})
 }
 
-// TestReplyWaitsForTimeoutAtMost: the queue is full because the host reads
-// nothing; the waiting reply gives the exchange's failure.
+// TestReplyWaitsForTimeoutAtMost checks that a reply to a host that does not read fails with the
+// exchange's timeout.
 func TestReplyWaitsForTimeoutAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 7}, (*memHost).hang)

@@ -5,9 +5,8 @@ import (
 	"testing/synctest"
 )
 
-// TestMessagesOfAnExchange: what is written behind a terminal message is
-// nobody's, and the next exchange's messages are all its own, in whatever pieces
-// both come.
+// TestMessagesOfAnExchange checks that output after a terminal message belongs to no exchange, and
+// that the next exchange receives all its messages, however the output is split.
 func TestMessagesOfAnExchange(t *testing.T) {
 	const result = `{"type":"result","text":"done"}` + "\n"
 	for _, c := range []struct{ name, behind, next string }{
@@ -46,8 +45,8 @@ func TestMessagesOfAnExchange(t *testing.T) {
 	}
 }
 
-// TestSaidBeforePrompt: a host may answer before it is asked the first time, as
-// commands do that do not read their input.
+// TestSaidBeforePrompt checks that a host may answer before its first prompt, as commands do that
+// do not read their input.
 func TestSaidBeforePrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, func(h *memHost) {

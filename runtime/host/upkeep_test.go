@@ -14,7 +14,7 @@ func TestHeartbeat(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		play func(h *memHost)
-		want string // the failure, or what comes instead
+		want string // the failure, or the message that comes instead
 		at   string // seconds after the prompt
 		ends string
 	}{
@@ -63,11 +63,11 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-// ended waits for the end, d at most, and says whether it has come.
+// ended waits at most d for the end, and reports whether it has come.
 func (h *memHost) ended(d time.Duration) bool { return waitFor(d, h.dead) }
 
-// TestHeartbeatCode: the program learns by the code what the host was ended for, and
-// one that can be cancelled is told.
+// TestHeartbeatCode checks the error's code, and that a host that supports cancellation receives a
+// cancel message.
 func TestHeartbeatCode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Params: someParams, Upkeep: Upkeep{Heartbeat: 0.5}}, func(h *memHost) {
@@ -86,7 +86,7 @@ func TestHeartbeatCode(t *testing.T) {
 	})
 }
 
-// TestHeartbeatWaits: a host that waits for an answer may be silent, until it has it.
+// TestHeartbeatWaits checks that a host that waits for an answer may be silent until it has it.
 func TestHeartbeatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Upkeep: Upkeep{Heartbeat: 3}}, func(h *memHost) {
@@ -104,7 +104,7 @@ func TestHeartbeatWaits(t *testing.T) {
 		for _, typ := range []string{"question", "approval"} {
 			time.Sleep(10 * time.Second)
 			r := &effect.ExchangeReply{ID: id, InReplyTo: typ, AnswerTo: "1"}
-			for range 2 { // a second answer to it answers nothing
+			for range 2 { // a second answer has no effect
 				if _, err := b.Perform(t.Context(), r); err != nil {
 					t.Fatal(err)
 				}
@@ -118,7 +118,8 @@ func TestHeartbeatWaits(t *testing.T) {
 	})
 }
 
-// TestHeartbeatOfSlowProgram: while lines wait for the program, the host is not silent.
+// TestHeartbeatOfSlowProgram checks that the host does not count as silent while lines wait for the
+// program.
 func TestHeartbeatOfSlowProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Upkeep: Upkeep{Heartbeat: 1}}, func(h *memHost) {
@@ -160,7 +161,7 @@ func TestIdle(t *testing.T) {
 		}
 		ask()
 		time.Sleep(59 * time.Second)
-		ask() // it begins anew
+		ask() // it restarts the silence
 		time.Sleep(59 * time.Second)
 		ask()
 		if n := len(b.mem.all); n != 1 {
@@ -177,7 +178,7 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// TestIdleIsNotBusy: an exchange may take longer than the idle time.
+// TestIdleIsNotBusy checks that an exchange may take longer than the idle time.
 func TestIdleIsNotBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Upkeep: Upkeep{IdleSeconds: 1}}, func(h *memHost) {
@@ -220,7 +221,7 @@ func TestCancelGrace(t *testing.T) {
 	}
 }
 
-// TestPulseIsNotReset: who reads may change; the silence goes on.
+// TestPulseIsNotReset checks that the silence continues when another goroutine reads.
 func TestPulseIsNotReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newSilenceTimer(&Config{Upkeep: Upkeep{Heartbeat: 3}}, nil)
@@ -229,7 +230,7 @@ func TestPulseIsNotReset(t *testing.T) {
 			p.beginWait()
 			time.Sleep(time.Second)
 			p.endWait(false)
-			time.Sleep(time.Hour) // nobody listens
+			time.Sleep(time.Hour) // no one waits for messages
 		}
 		if left := p.remaining(3 * time.Second); left != time.Second {
 			t.Errorf("%v", left)
