@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// person answers what it is asked, and withdraws from what it is told to.
+// person answers questions, and withdraws from a question when its context ends.
 type person struct {
 	mu    sync.Mutex
 	asked []string
@@ -48,7 +48,7 @@ fn main() {
     println(to_string(d?.text));
 }`
 
-// A host of sh: it tells what it is answered.
+// A host in sh that reports its answers.
 const asks = `
 [hosts.w]
 command = "sh"
@@ -61,8 +61,8 @@ done''']
 message_types = ["question", "approval", "progress"]
 `
 
-// What a host asks and the program does not answer is put to a HostPrompter; an
-// embedding application hears what becomes of it.
+// A host's request that the program does not answer goes to a HostPrompter, and an embedding
+// application receives the result.
 func TestUnhandledIsAsked(t *testing.T) {
 	p := compile(t, map[string]string{"main.conc": unhandled, "Concerto.toml": asks})
 	for _, fails := range []bool{false, true} {
@@ -85,7 +85,7 @@ func TestUnhandledIsAsked(t *testing.T) {
 				emitted = append(emitted, line)
 			}
 		}
-		// With a declared default nobody is asked, but under execute first.
+		// With a declared default no one is asked; under execute a person is asked first.
 		asked := []string{`W question 60000 {"id":1,"question":"Which?"}`, `W approval 60000 {"id":2,"description":"rm"}`,
 			`W question 60000 {"id":1,"question":"Which?"}`, `W approval 60000 {"id":2,"description":"rm"}`}
 		if d := cmp.Diff(asked, who.asked); d != "" {
@@ -103,7 +103,7 @@ func TestUnhandledIsAsked(t *testing.T) {
 	}
 }
 
-// Every kind of activity is told, and what begins ends.
+// Every kind of activity is reported, and what begins ends.
 func TestActivity(t *testing.T) {
 	p := compile(t, map[string]string{"main.conc": `
 host W { connector: w, output_format: "json" }

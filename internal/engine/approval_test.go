@@ -19,8 +19,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
-// audited runs a program with an audit log, and gives its records of calls, shortened:
-// who called, and who decided what.
+// audited runs a program with an audit log, and returns its records of calls in short form: who
+// called, and who decided what.
 func audited(t *testing.T, p *engine.Program, o engine.Options) (calls []string, log string, err error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "audit.ndjson")
@@ -92,7 +92,7 @@ func orders(change func(*tool.Definition)) *tool.Registry {
 	return &tools
 }
 
-// Who decided about a call is told as it was: the one who answered, or why nobody did.
+// The record of a decision names who answered, or why there was no answer.
 func TestWhoApproves(t *testing.T) {
 	waits := func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
 		<-ctx.Done()
@@ -101,7 +101,7 @@ func TestWhoApproves(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		o       engine.Options
-		timeout string // on_timeout; "" for no end of the waiting
+		timeout string // on_timeout; "" means that waiting does not end
 		want    string
 		said    string
 	}{
@@ -147,9 +147,9 @@ func TestWhoApproves(t *testing.T) {
 	}
 }
 
-// [permissions] approve has calls approved of on every route; what was allowed for the
-// session is not asked again, and says who allowed it. A tool whose time for approval ends
-// with `halt` ends the agent's call.
+// [permissions] approve requires approval on every route. A grant for the session is not requested
+// again, and its record names who granted it. A tool whose approval times out with `halt` ends the
+// agent's call.
 func TestMustApprove(t *testing.T) {
 	const program = `
 		agent Clerk uses main {}
@@ -226,7 +226,8 @@ replies = [
 	}
 }
 
-// A prepared call whose approval is cancelled leaves nothing behind, and is not made; the audit has it.
+// A prepared call whose approval is cancelled is not made and leaves nothing behind; the audit
+// contains it.
 func TestApprovalCancelled(t *testing.T) {
 	p := compileTests(t, map[string]string{"Concerto.toml": "", "main.conc": `
 		fn late() -> Any { await emit("go", 1)?; 2 }
@@ -253,7 +254,7 @@ func TestApprovalCancelled(t *testing.T) {
 	}
 }
 
-// A call that cannot be recorded does not happen, whatever implements the tool.
+// A call that cannot be recorded is not made, however the tool is implemented.
 func TestUnrecordedCalls(t *testing.T) {
 	p := compileTests(t, map[string]string{"Concerto.toml": "", "main.conc": `
 		tool Own { description: "Own", @describe("Counts") pub fn count(self) -> Int { emit("counted", 1); 1 } }
@@ -284,7 +285,7 @@ func TestUnrecordedCalls(t *testing.T) {
 	}
 }
 
-// filling is a file on a disk that fills up.
+// filling is a file on a disk that becomes full.
 type filling struct {
 	audit.File
 	full *bool

@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// Runs of one process whose manifests name the same log write it together; the last one
-// closes it, and another process may have it then.
+// Runs of one process whose manifests name the same log share it. The last one closes it, and then
+// another process may open it.
 func TestRunsShareAuditLog(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "audit.log")

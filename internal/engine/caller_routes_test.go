@@ -17,8 +17,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool/tooltest"
 )
 
-// The same script is played by an agent, a host, dispatch_tool and an MCP client: each gets
-// what a Go caller gets, byte for byte.
+// The same script is played by an agent, a host, dispatch_tool and an MCP client: each receives the
+// same bytes as a Go caller.
 
 // toolHost is a host whose prompts are calls that it makes; its results are the answers.
 func toolHost(in io.Reader, out io.Writer) {
@@ -42,25 +42,25 @@ func toolHost(in io.Reader, out io.Writer) {
 	}
 }
 
-// step is a call that is wanted of a program, and where what it gave goes.
+// step is a call that a program must make, and a channel for its result.
 type step struct {
 	name string
 	args json.RawMessage
 	got  chan tooltest.Got
 }
 
-// playing is a run of a program that makes one call after the other. How a call is asked
-// for, and what comes of it, is the route's.
+// playing is a run of a program that makes one call after the other. The route defines how a call
+// is requested and what it returns.
 type playing struct {
 	tools  *tool.Registry
 	steps  chan *step
 	now    *step
-	failed string // the outcome that on_tool_error has told
+	failed string // the outcome reported to on_tool_error
 	ended  chan error
 }
 
-// play runs a program, which gets each call as the answer to an awaited emit on `next` and
-// emits what it gave on `done`: an array of the outcome and the value, or the message.
+// play runs a program that receives each call as the answer to an awaited emit on `next` and emits
+// the result on `done`: an array of the outcome and the value, or the message.
 func play(t *testing.T, app *tooltest.App, program, manifest string, environ ...string) *playing {
 	p := compileTests(t, map[string]string{"main.conc": program, "Concerto.toml": manifest})
 	x := &playing{tools: tooltest.Registry(t), steps: make(chan *step), ended: make(chan error, 1)}
@@ -135,7 +135,7 @@ func (x *playing) Unregister(name string) error {
 	return nil
 }
 
-// whoeverCancels: a program that cancels a call does not hear of it any more.
+// whoeverCancels: a program that cancels a call receives nothing more about it.
 const whoeverCancels = "what is cancelled in a program gives nothing"
 
 func TestDispatchRoute(t *testing.T) {
@@ -172,10 +172,10 @@ func TestHostRoute(t *testing.T) {
 	}})
 }
 
-// model is a model that calls what is wanted next, and says what it got.
+// model is a model that makes the next call, and returns its result.
 type model struct {
 	x    *playing
-	text string // what the last call gave
+	text string // result of the last call
 }
 
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -198,7 +198,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"usage": map[string]any{"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}})
 }
 
-// agentPlaying takes the text from the model, and the outcome from what the agent was told.
+// agentPlaying takes the text from the model, and the outcome from the agent's events.
 type agentPlaying struct {
 	*playing
 	m *model
@@ -213,7 +213,7 @@ func (a agentPlaying) Call(ctx context.Context, name string, args json.RawMessag
 	if got.Failed {
 		return got
 	}
-	text, said := strings.CutPrefix(a.m.text, "Error: ") // as this provider is told
+	text, said := strings.CutPrefix(a.m.text, "Error: ") // in the form for this provider
 	if said != (outcome != tool.OutcomeOK) {
 		return tooltest.Got{Text: "the model was told: " + a.m.text, Outcome: outcome}
 	}
@@ -239,11 +239,11 @@ func TestAgentRoute(t *testing.T) {
 	}})
 }
 
-// mcpPlaying is a client of a program that is served.
+// mcpPlaying is a client of a served program.
 type mcpPlaying struct{ c *mcpClient }
 
 func (m mcpPlaying) Call(_ context.Context, name string, args json.RawMessage) tooltest.Got {
-	switch name { // as they are offered where both are
+	switch name { // as offered if both exist
 	case "versioned@1":
 		name = "versioned__1"
 	case "versioned@2", "versioned":

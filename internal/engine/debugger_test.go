@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// still is a debugger whose hand stands all the time.
+// still is a debugger whose clock is always paused.
 type still struct{ hand *clock.Hand }
 
 func (s still) Hand() *clock.Hand                                 { return s.hand }
@@ -25,7 +25,7 @@ func (still) Handles(vm.Scene, string, *effect.HostMessage)       {}
 func (still) Calls(at vm.Scene, tool, function string)            {}
 func (still) Raised(vm.Scene, vm.Raise)                           {}
 
-// TestDebuggersHand: the clocks of a run go by its debugger's hand.
+// TestDebuggersHand checks that the clocks of a run follow its debugger's clock.
 func TestDebuggersHand(t *testing.T) {
 	s := still{clock.NewHand()}
 	s.hand.Stand()

@@ -2,5 +2,5 @@ package engine
 
 import "reflect"
 
-// ToolForm is what a tool's keys are read into.
+// ToolForm is the type into which a tool's keys are decoded.
 var ToolForm = reflect.TypeFor[toolForm]()

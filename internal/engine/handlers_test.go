@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// handled runs a program with tools that are no Go functions, and gives what it emits and logs.
+// handled runs a program with tools that are not Go functions, and returns its emits and log.
 func handled(t *testing.T, program, manifest string, o engine.Options, tools ...tool.Definition) (emits []string, log string) {
 	t.Helper()
 	p := compileTests(t, map[string]string{"main.conc": program, "Concerto.toml": manifest})
@@ -41,7 +41,7 @@ fn try_tool(name: String) {
 }
 fn main() { try_tool("c"); try_tool("h"); }`
 
-// Commands and addresses act in the world of the run: its log, its secrets, its environment, what it is permitted.
+// Commands and addresses use the run's log, secrets, environment and permissions.
 func TestToolsThatAreNoGo(t *testing.T) {
 	var auth string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -67,7 +67,7 @@ func TestToolsThatAreNoGo(t *testing.T) {
 		{"[permissions]\nnet = [\"127.0.0.1\"]\ntools = [\"c\", \"h\"]", engine.Options{}, `err "answered with status 401 Unauthorized: no such key: ***AUTH***"`},
 		{"[permissions]\nnet = []\ntools = [\"c\", \"h\"]", engine.Options{}, refused + "add it to `net` in [permissions]\""},
 		{"", engine.Options{Allow: permit.Grants{Allow: map[permit.Kind]permit.List{permit.Net: {}}}}, refused + `allow it with --allow-net=127.0.0.1"`},
-		// What the application brings needs no --allow-run.
+		// The application's own tools need no --allow-run.
 		{"", engine.Options{Allow: permit.Grants{Sandbox: true}}, refused + `allow it with --allow-net=127.0.0.1"`},
 	} {
 		auth = ""
@@ -84,7 +84,7 @@ func TestToolsThatAreNoGo(t *testing.T) {
 	}
 }
 
-// A tool for all sessions keeps its process from run to run, until the registry is closed.
+// A global tool keeps its process from run to run, until the registry is closed.
 func TestToolsThatStay(t *testing.T) {
 	script := `n=0; while read line; do n=$((n+1)); echo "{\"jsonrpc\":\"2.0\",\"id\":$n,\"result\":{\"success\":true,\"output\":[$n,$$]}}"; done`
 	stays, err := tool.Command{Run: []string{"sh", "-c", script}, Answer: "lines"}.Definition(tool.Spec{Name: "c", Description: "c"}, "")

@@ -9,10 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
-// TestHostMessages plays each row of the table of messages in a program: with a
-// handler, with one that is too slow, withdrawn, without a handler (with and
-// without a default), and under execute. In each case, what a host waits for
-// must be answered or taken back.
+// TestHostMessages plays each row of the table of messages in a program: with a handler, with one
+// that is too slow, withdrawn, without a handler (with and without a default), and under execute.
+// In each case, what a host waits for must be answered or withdrawn.
 func TestHostMessages(t *testing.T) {
 	var program, manifest strings.Builder
 	program.WriteString("use std::time;\nhost W { connector: w, output_format: \"json\" }\nhost D { connector: d, output_format: \"json\" }\nfn main() {}\n" +
@@ -69,7 +68,7 @@ func played(w *strings.Builder, m *hostmsg.Message) {
 	slow := fmt.Sprintf("%q => |m| { time::sleep(5000); \"late\" }", m.Type)
 	test("handled", "W", result, handler, replied("W", `"answer"`)+`assert_eq(got, ["m1"]);`)
 
-	// Nobody handles it, without and with a default.
+	// Without a handler, without and with a default.
 	failed := func(problem string) string { return fmt.Sprintf("{ error: %q }", problem) }
 	none, byDefault, late := "", "", `"late"`
 	if m.Waits() {

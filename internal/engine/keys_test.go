@@ -16,8 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
 
-// TestKeysAreDecoded: each key of a host, an MCP server or a tool in the manifest is read
-// by somebody, and what its performer reads is a key.
+// TestKeysAreDecoded checks that each key of a host, an MCP server or a tool in the manifest is
+// decoded, and that each decoded name is a key.
 func TestKeysAreDecoded(t *testing.T) {
 	hosts := map[string]bool{
 		"params":        true, // beside the others in the IR
@@ -58,7 +58,7 @@ func TestKeysAreDecoded(t *testing.T) {
 	}
 }
 
-// TestDefaultsOfRun: what is read of a program without [run] is what the manual says.
+// TestDefaultsOfRun checks the defaults of a program without [run] against the manual.
 func TestDefaultsOfRun(t *testing.T) {
 	c, err := runconf.Read(nil)
 	if err != nil {
@@ -83,8 +83,8 @@ func TestDefaultsOfRun(t *testing.T) {
 	}
 }
 
-// members adds the JSON names of a struct's fields, also of those that stand in an
-// embedded struct. Those of a section in the section stand behind its name and a dot.
+// members adds the JSON names of a struct's fields, including those of embedded structs. Names of a
+// subsection follow its name and a dot.
 func members(to map[string]bool, of reflect.Type) map[string]bool {
 	for i := range of.NumField() {
 		f := of.Field(i)

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// What `concerto doc` shows of the library are tests, and they pass.
+// The examples of the library that `concerto doc` shows are tests, and pass.
 func TestLibraryExamples(t *testing.T) {
 	paths, err := filepath.Glob("../../stdlib/examples/*.conc")
 	if err != nil || len(paths) < 25 {

@@ -23,10 +23,10 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// No program of these tests may be broken by the passes.
+// An optimisation that breaks a program of these tests makes them panic.
 func init() { driver.Strict = true }
 
-// compile writes files into a fresh directory and compiles main.conc there.
+// compile writes files into a new directory and compiles main.conc there.
 func compile(t *testing.T, files map[string]string) *Program {
 	t.Helper()
 	dir := t.TempDir()
@@ -84,7 +84,7 @@ func TestLoadedRunsAlike(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range []*Program{p, again, p} { // p twice: a run leaves nothing behind
+	for _, x := range []*Program{p, again, p} { // p twice: a run leaves no state behind
 		var out bytes.Buffer
 		if err := x.Run(context.Background(), Options{Output: Output{To: &out, Mode: emit.NDJSON}}); err != nil || out.String() != `{"channel":"r","payload":"yes"}`+"\n" {
 			t.Errorf("%q, %v", out.String(), err)
@@ -133,7 +133,7 @@ func TestCompileFails(t *testing.T) {
 	}
 }
 
-// What the manifest writes into the IR is what the model client reads.
+// The model client decodes what the manifest writes into the IR.
 func TestConnectionsSurviveTheIR(t *testing.T) {
 	m, found := manifest.Parse(source.NewFile("Concerto.toml", []byte(`
 [connections.a]
@@ -167,7 +167,7 @@ replies = [{ text = "z" }]
 	}
 }
 
-// The path of a project is nowhere in its compiled form.
+// The compiled form of a project does not contain its path.
 func TestNoPathInTheIR(t *testing.T) {
 	p := compile(t, map[string]string{
 		"main.conc":     "host W { connector: w }\nfn main() { emit(\"x\", W.execute(\"a\")?); }",

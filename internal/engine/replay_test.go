@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// replayed uses all that is concurrent at once: tasks, joins, races, bounded
-// loops, errors, cancelling, closures over shared cells.
+// replayed uses all concurrent features together: tasks, joins, races, bounded loops, errors,
+// cancelling, closures over shared cells.
 const replayed = `
 async fn ask(who: String) -> String {
     let answer = await emit("ask:${who}");
@@ -61,9 +61,9 @@ fn main() {
 }
 `
 
-// TestReplay: when the same requests complete in the same order, the run is the
-// same, byte for byte, whatever the timing. Four recorded orders are replayed
-// 250 times each, under random delays.
+// TestReplay checks that if the same requests complete in the same order, the run is the same, byte
+// for byte, whatever the timing. Four recorded orders are replayed 250 times each, with random
+// delays.
 func TestReplay(t *testing.T) {
 	p := compileText(t, replayed)
 	different := map[string]bool{}
@@ -86,8 +86,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestReplayRandom: random programs of tasks, races, loops, errors and
-// cancelling end with no request under way, and can be replayed.
+// TestReplayRandom checks that random programs of tasks, races, loops, errors and cancelling end
+// without a running request, and can be replayed.
 func TestReplayRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		g := &tangle{Rand: rand.New(rand.NewPCG(seed, 7))}
@@ -117,14 +117,14 @@ func (g *tangle) program() string {
 
 func (g *tangle) name() int { g.names++; return g.names }
 
-// call starts a new async function.
+// call generates a new async function.
 func (g *tangle) call(depth int) string {
 	n := g.name()
 	g.functions = append(g.functions, fmt.Sprintf("async fn f%d() -> Int { %s }\n", n, g.expr(depth)))
 	return fmt.Sprintf("f%d()", n)
 }
 
-// expr is an expression of type Int.
+// expr generates an expression of type Int.
 func (g *tangle) expr(depth int) string {
 	n := g.name()
 	if depth == 0 {
@@ -158,14 +158,13 @@ func (g *tangle) expr(depth int) string {
 	return fmt.Sprintf("%s.await", g.call(depth-1))
 }
 
-// conductor performs requests in memory. It completes those that wait from a
-// goroutine of its own: in the order that it was given, or in a random order,
-// which it records.
+// conductor performs requests in memory. It completes waiting ones on its own goroutine: in a given
+// order, or in a random order, which it records.
 type conductor struct {
 	config func(*vm.Config) // may change it
 	random *rand.Rand
 	replay bool
-	order  []int // the numbers of requests, as they are completed
+	order  []int // the numbers of requests, in order of completion
 
 	mu       sync.Mutex
 	changed  *sync.Cond
@@ -186,7 +185,7 @@ func newConductor(order []int, random *rand.Rand) *conductor {
 	return c
 }
 
-// run runs the program and gives what it emitted, a line each.
+// run runs the program and returns its emits, one on each line.
 func (c *conductor) run(t *testing.T, p *Program) string {
 	t.Helper()
 	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: c}
@@ -217,7 +216,7 @@ func (c *conductor) run(t *testing.T, p *Program) string {
 	return strings.Join(c.lines, "\n")
 }
 
-// ended notes how a run has ended.
+// ended records how a run has ended.
 func (c *conductor) ended(t *testing.T, err error) {
 	t.Helper()
 	var u *vm.Uncaught
@@ -232,7 +231,7 @@ func (c *conductor) ended(t *testing.T, err error) {
 	}
 }
 
-// conduct completes requests until the run is over.
+// conduct completes requests until the run has ended.
 func (c *conductor) conduct() {
 	for n := 0; ; n++ {
 		for range c.random.IntN(20) {
@@ -260,8 +259,7 @@ func (c *conductor) conduct() {
 	}
 }
 
-// next is the number of the request to complete as the n-th; -1 when that one
-// has not been made yet.
+// next returns the number of the n-th request to complete, or -1 if that request has not been made.
 func (c *conductor) next(n int) int {
 	if c.replay {
 		if n < len(c.order) && c.order[n] < len(c.requests) {
@@ -281,7 +279,7 @@ func (c *conductor) next(n int) int {
 	return waiting[c.random.IntN(len(waiting))]
 }
 
-// answer depends on nothing but the request.
+// answer depends only on the request.
 func answer(x *played) (effect.Result, error) {
 	if x.stopped {
 		return nil, context.Canceled
@@ -296,7 +294,7 @@ func answer(x *played) (effect.Result, error) {
 	return &effect.Answer{Value: fmt.Appendf(nil, "%q", strings.ToUpper(r.Channel))}, nil
 }
 
-// Start notes a request; conduct completes it.
+// Start records a request; conduct completes it.
 func (c *conductor) Start(_ context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -310,7 +308,7 @@ func (c *conductor) Start(_ context.Context, r effect.Request, done func(effect.
 	}, true
 }
 
-// Perform takes emits, and what a program waits for alone.
+// Perform performs emits, and requests that are the only running ones.
 func (c *conductor) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	if e, ok := r.(*effect.Emit); ok {
 		c.lines = append(c.lines, e.Channel+" "+string(e.Payload))

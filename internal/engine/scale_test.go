@@ -22,7 +22,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// counting looks at the memory in use when the last of n sleeps has begun.
+// counting measures the memory in use when the last of n sleeps has begun.
 type counting struct {
 	*runtime.Runtime
 	left int
@@ -39,12 +39,11 @@ func (c *counting) Start(ctx context.Context, r effect.Request, done func(effect
 	return stop, ok
 }
 
-// TestWaitingTasksAreSmall bounds the memory of a waiting task, with all that
-// its request needs.
+// TestWaitingTasksAreSmall limits the memory of a waiting task, including its request.
 func TestWaitingTasksAreSmall(t *testing.T) {
 	for _, c := range []struct {
 		program    string
-		tasks, max int // bytes
+		tasks, max int // in bytes
 	}{
 		{`fn main() { let xs = parallel for i in 0..N { std::time::sleep(3600000); i }; emit("n", xs.len()); }`, 10_000, 30 << 20},
 		{`async fn wait(n: Int) -> Int { std::time::sleep(3600000 + n); n }
@@ -81,7 +80,7 @@ fn main() {
 	}
 }
 
-// inUse is the memory of heap and stacks after a collection.
+// inUse returns the memory of heap and stacks after a collection.
 func inUse() int {
 	goruntime.GC()
 	var s goruntime.MemStats
@@ -89,8 +88,8 @@ func inUse() int {
 	return int(s.HeapAlloc + s.StackInuse)
 }
 
-// TestTokenRing: 50,000 tasks pass a number on, each from the task before, which
-// it awaits. The time must grow with their number, not with its square.
+// TestTokenRing passes a number through 50,000 tasks, each of which awaits the previous one. The
+// time must grow linearly with their number.
 func TestTokenRing(t *testing.T) {
 	p := compileText(t, `
 async fn first() -> Int { std::time::sleep(1); 0 }
@@ -122,8 +121,8 @@ func compileText(t testing.TB, text string) *Program {
 	return p
 }
 
-// TestNothingIsLeft: with virtual time, tasks end at their times, races and
-// errors end the tasks that still sleep, and no goroutine outlives the run.
+// TestNothingIsLeft checks, with virtual time, that tasks end at their times, that races and errors
+// end sleeping tasks, and that no goroutine outlives the run.
 func TestNothingIsLeft(t *testing.T) {
 	p := compileText(t, `
 async fn say(ms: Int) -> Int { std::time::sleep(ms); emit("at", [ms, std::time::monotonic_ms()]); ms }
@@ -156,7 +155,7 @@ fn main() {
 	})
 }
 
-// noting notes what a program puts out.
+// noting records a program's output.
 type noting struct {
 	effect.Starter
 	lines *[]string
@@ -174,8 +173,8 @@ func (n noting) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	return n.Starter.Perform(ctx, r)
 }
 
-// TestAppendingIsLinear: a text that grows by appends allocates bytes in
-// proportion to its length, in whatever way the program writes the appends.
+// TestAppendingIsLinear checks that a text that grows by appends allocates bytes in proportion to
+// its length, however the program writes the appends.
 func TestAppendingIsLinear(t *testing.T) {
 	for name, body := range map[string]string{
 		"variable":      `let mut s = ""; for i in 0..N { s += "line ${i}\n"; } s`,
@@ -206,7 +205,7 @@ func TestAppendingIsLinear(t *testing.T) {
 			for i := range n {
 				size += int64(len("line \n") + len(strconv.Itoa(i)))
 			}
-			// The lines themselves, each written up to two times, and what makes room.
+			// The lines themselves, each written up to two times, and the growth of the buffer.
 			if got := out.Stats.CopiedText; got > 6*size {
 				t.Errorf("%d bytes of text took copying %d", size, got)
 			}
@@ -214,8 +213,8 @@ func TestAppendingIsLinear(t *testing.T) {
 	}
 }
 
-// TestSlicesAreLinear: taking an array apart from one end, by slices or
-// patterns, allocates in proportion to its length.
+// TestSlicesAreLinear checks that taking an array apart from one end, by slices or patterns,
+// allocates in proportion to its length.
 func TestSlicesAreLinear(t *testing.T) {
 	for name, body := range map[string]string{
 		"pattern of Ints": `fn go(xs: Array<Int>) -> Int { match xs { [] => 0, [x, ..rest] => x + go(rest) } } fn main() { assert(go((0..N).to_array()) > 0); }`,
@@ -248,15 +247,15 @@ func TestSlicesAreLinear(t *testing.T) {
 	}
 }
 
-// allocated is how much the process has taken from Go's heap, in bytes.
+// allocated returns how many bytes the process has allocated on Go's heap.
 func allocated() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)
 	return s[0].Value.Uint64()
 }
 
-// TestCompilingIsLinear: when a program has many of one construct in one place,
-// the work to compile it grows in proportion.
+// TestCompilingIsLinear checks that compiling many of one construct in one place takes time in
+// proportion to their number.
 func TestCompilingIsLinear(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	if testing.Short() {

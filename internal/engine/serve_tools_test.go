@@ -16,17 +16,17 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// mcpClient speaks to a program that is served.
+// mcpClient is a client of a served program.
 type mcpClient struct {
 	t    *testing.T
 	out  io.Writer
 	in   *bufio.Reader
 	last int
 	told []string // the messages of progress
-	news int      // how often it was told that the list of tools has changed
+	news int      // number of notifications about changes of the tools
 }
 
-// ask makes a request and gives its result.
+// ask sends a request and returns its result.
 func (c *mcpClient) ask(method string, params any) map[string]any {
 	c.t.Helper()
 	c.last++
@@ -40,7 +40,7 @@ func (c *mcpClient) ask(method string, params any) map[string]any {
 	}
 }
 
-// heard is a message of the server's.
+// heard is a message of the server.
 type heard struct {
 	Method string
 	Params struct{ Message string }
@@ -48,7 +48,7 @@ type heard struct {
 	Error  any
 }
 
-// hear takes the next message.
+// hear receives the next message.
 func (c *mcpClient) hear() (m heard) {
 	c.t.Helper()
 	line, err := c.in.ReadBytes('\n')
@@ -77,7 +77,7 @@ func (c *mcpClient) send(m any) {
 	}
 }
 
-// call calls a tool, and gives its text, or the error behind "!".
+// call calls a tool, and returns its text, or the error after "!".
 func (c *mcpClient) call(name string, args any) string {
 	c.t.Helper()
 	r := c.ask("tools/call", map[string]any{"name": name, "arguments": args, "_meta": map[string]any{"progressToken": name}})
@@ -88,7 +88,7 @@ func (c *mcpClient) call(name string, args any) string {
 	return text
 }
 
-// served serves a program to a client, which is gone at the test's end.
+// served serves a program to a client, which disconnects at the end of the test.
 func served(t *testing.T, p *engine.Program, o engine.Options) (c *mcpClient, withheld *[]string, end func() error) {
 	in, out := io.Pipe()
 	back, answers := io.Pipe()
@@ -108,8 +108,8 @@ func served(t *testing.T, p *engine.Program, o engine.Options) (c *mcpClient, wi
 	}
 }
 
-// A client is told when the application's tools change while it is served, and then sees
-// and calls what there is.
+// A client is notified when the application's tools change, and then sees and calls the current
+// ones.
 func TestServeToolsThatChange(t *testing.T) {
 	p := compileTests(t, map[string]string{"Concerto.toml": "", "main.conc": "fn main() {}"})
 	var tools tool.Registry
@@ -127,7 +127,7 @@ func TestServeToolsThatChange(t *testing.T) {
 		}
 		return names
 	}
-	await := func(want string) { // it is told of each change: else this would wait
+	await := func(want string) { // without a notification this would wait forever
 		for got := list(); got != want; got = list() {
 			for heard := c.news; heard == c.news; {
 				c.hear()
@@ -170,9 +170,9 @@ func TestServeToolsThatChange(t *testing.T) {
 	}
 }
 
-// The application's tools are offered beside the program's own, which win where names are
-// the same; those that need an approval only when somebody answers. The audit has every
-// call, with the client's name.
+// The application's tools are offered next to the program's own, which take precedence; those that
+// need an approval only if someone can answer. The audit contains every call with the client's
+// name.
 func TestServeTools(t *testing.T) {
 	p := compileTests(t, map[string]string{"Concerto.toml": "", "main.conc": `
 		pub tool Sums { description: "Sums",

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// mostIdle is how many bytes a task may take in a snapshot that waits for a timer.
+// mostIdle limits the size of a task in a snapshot, in bytes, that waits for a timer.
 const mostIdle = 600
 
 const idleTasks = `
@@ -24,7 +24,7 @@ fn main() {
 }
 `
 
-// asleep performs nothing: all wait until the run ends.
+// asleep performs nothing: all requests wait until the run ends.
 type asleep struct{}
 
 func (asleep) Perform(context.Context, effect.Request) (effect.Result, error) {
@@ -57,7 +57,7 @@ func idle(t testing.TB, n int, f func(m *vm.VM, c vm.Config)) {
 	}
 }
 
-// TestSnapshotSize: an idle task takes 600 bytes at most.
+// TestSnapshotSize checks that an idle task takes at most 600 bytes.
 func TestSnapshotSize(t *testing.T) {
 	const n = 1000
 	idle(t, n, func(m *vm.VM, _ vm.Config) {

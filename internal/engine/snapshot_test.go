@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// journaled has a conductor's run tell a journal that nobody reads; the machine then waits for
-// all that may wait, as one does whose state is written down.
+// journaled gives a conductor's run a journal that is not read; the VM then waits wherever a run
+// with snapshots does.
 func journaled(t *testing.T) func(*vm.Config) {
 	return func(c *vm.Config) {
 		compiletest.Renew(t, c)
@@ -21,15 +21,16 @@ func journaled(t *testing.T) func(*vm.Config) {
 	}
 }
 
-// TestSnapshots: a run that goes on at every boundary from a snapshot of itself is the same,
-// byte for byte, as one that takes none.
+// TestSnapshots checks that a run that is replaced by a snapshot at every boundary is the same,
+// byte for byte, as one without snapshots.
 func TestSnapshots(t *testing.T) {
 	for record := range uint64(4) {
 		snapshots(t, replayed, record, 80)
 	}
 }
 
-// TestSnapshotsRandom: likewise random programs of tasks, races, loops, errors and cancelling.
+// TestSnapshotsRandom is the same with random programs of tasks, races, loops, errors and
+// cancelling.
 func TestSnapshotsRandom(t *testing.T) {
 	for seed := range uint64(120) {
 		g := &tangle{Rand: rand.New(rand.NewPCG(seed, 7))}
@@ -40,7 +41,7 @@ func TestSnapshotsRandom(t *testing.T) {
 	}
 }
 
-// snapshots plays a program twice, the second time with at least so many snapshots.
+// snapshots plays a program twice, the second time with at least the given number of snapshots.
 func snapshots(t *testing.T, text string, seed uint64, least int) {
 	t.Helper()
 	p := compileText(t, text)
@@ -58,8 +59,9 @@ func snapshots(t *testing.T, text string, seed uint64, least int) {
 	}
 }
 
-// TestSnapshotsResumed: a run that is restored from a snapshot, and is given what the recorded
-// run got from there on, does what that one did: what it had under way is begun anew.
+// TestSnapshotsResumed checks that a run that is restored from a snapshot, and receives the
+// recorded results from there on, behaves like the recorded one: its running effects are begun
+// again.
 func TestSnapshotsResumed(t *testing.T) {
 	resumed(t, replayed, 1, 6)
 	for seed := range uint64(40) {
@@ -68,7 +70,7 @@ func TestSnapshotsResumed(t *testing.T) {
 	}
 }
 
-// resumed records a run, and goes on with it from some of its snapshots.
+// resumed records a run, and resumes it from some of its snapshots.
 func resumed(t *testing.T, text string, seed uint64, tries int) {
 	t.Helper()
 	type kept struct {

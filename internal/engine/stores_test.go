@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// emits performs emits, as a log, and hands all else on.
+// emits performs emits, as a log, and passes everything else on.
 type emits struct {
 	log  []string
 	rest func(ctx context.Context, r effect.Request) (effect.Result, error)
@@ -72,7 +72,7 @@ fn main() {
 }
 `
 
-// TestStoresAreTheSame: a program cannot tell a store in a file from one in
+// TestStoresAreTheSame checks that a program cannot distinguish a store in a file from one in
 // memory.
 func TestStoresAreTheSame(t *testing.T) {
 	var logs []string
@@ -90,8 +90,8 @@ func TestStoresAreTheSame(t *testing.T) {
 	}
 }
 
-// TestStoresReplay: requests and results of stores are data. A recorded run can
-// be replayed where there is no store, and goes the same way.
+// TestStoresReplay checks that requests and results of stores are data: a recorded run can be
+// replayed without a store.
 func TestStoresReplay(t *testing.T) {
 	p := compileText(t, keeping)
 	s := sqlitestore.New(sqlitestore.Options{InMemory: true})
@@ -139,9 +139,8 @@ func TestStoresReplay(t *testing.T) {
 	}
 }
 
-// TestStoreGivesWay: while a request to a store has to wait, as when another
-// process writes to the store's file, other tasks go on. The request gets its
-// answer afterwards.
+// TestStoreGivesWay checks that other tasks continue while a request to a store waits, for example
+// because another process writes to the store's file.
 func TestStoreGivesWay(t *testing.T) {
 	p := compileText(t, `
 hashmap counts: HashMap<String, Int> = HashMap::new().with_persistence("s.db");

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// secretive sends a secret in several ways, and gets it back in several ways.
+// secretive sends a secret in several forms, and receives it in several forms.
 const secretive = `
 use std::http;
 fn main() {
@@ -22,8 +22,9 @@ fn main() {
     emit("status", page.status);
 }`
 
-// TestTapeSecrets: a secret that [run] names is on no tape in any way in which it was written, and
-// comes back to the byte; what is to be redacted is gone, and requests are found without it.
+// TestTapeSecrets checks that a secret that [run] names is not on a tape in any form, that
+// replaying restores it exactly, that redacted texts are missing, and that requests are found
+// without them.
 func TestTapeSecrets(t *testing.T) {
 	const value = `hunter two/"3"`
 	encoded := base64.StdEncoding.EncodeToString([]byte(value))
@@ -59,12 +60,13 @@ func TestTapeSecrets(t *testing.T) {
 	if got := playedIn(t, p, tape, environ); got != redacted {
 		t.Errorf("got  %s\nwant %s", got, redacted)
 	}
-	// Edited by hand, a request may hold what is redacted: both sides are compared without.
+	// A request that was edited by hand may contain redacted text: both sides are compared without
+	// it.
 	edited := bytes.Replace(tape, []byte("«redacted» says «secret:CUSTOMER_DB»"), []byte(`cust_4 says hunter two/\"3\"`), 1)
 	if got := playedIn(t, p, edited, environ); got != redacted {
 		t.Errorf("edited: got  %s\nwant %s", got, redacted)
 	}
-	// Without the secret its marks stand, and requests that hold one are found.
+	// Without the secret its marks remain, and requests that contain one are found.
 	without := playedIn(t, p, tape, nil)
 	for _, want := range []string{`raw «secret:CUSTOMER_DB» url «secret:CUSTOMER_DB:url»`, `"channel":"same","payload":true`} {
 		if !strings.Contains(without, want) {
@@ -73,7 +75,7 @@ func TestTapeSecrets(t *testing.T) {
 	}
 }
 
-// playedIn is what a program puts out on a tape in an environment.
+// playedIn returns the output of a tape's program in an environment.
 func playedIn(t *testing.T, p *Program, tape []byte, environ []string) string {
 	t.Helper()
 	r, err := ReadTape(bytes.NewReader(tape))

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
-// taped runs a program and gives its output and its tape.
+// taped runs a program and returns its output and its tape.
 func taped(t *testing.T, p *Program, o Options) (out string, tape []byte) {
 	t.Helper()
 	var text, record bytes.Buffer
@@ -20,7 +20,7 @@ func taped(t *testing.T, p *Program, o Options) (out string, tape []byte) {
 	return fmt.Sprintf("%s%v", &text, err), record.Bytes()
 }
 
-// again replays a tape, and gives the output.
+// again replays a tape, and returns the output.
 func again(t *testing.T, p *Program, tape []byte) string {
 	t.Helper()
 	r, err := ReadTape(bytes.NewReader(tape))

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// compileTests compiles a program of its sources for its tests.
+// compileTests compiles a program from its sources for its tests.
 func compileTests(t *testing.T, files map[string]string) *engine.Program {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func compileTests(t *testing.T, files map[string]string) *engine.Program {
 	return p
 }
 
-// outcomes are names with the messages of failures.
+// outcomes returns names with the messages of failures.
 func outcomes(results []engine.TestResult) []string {
 	var out []string
 	for _, r := range results {
@@ -76,8 +76,8 @@ fn use_all() {
 use std::time;
 `
 
-// TestTestsAreApart: tests do not affect one another, however many run at a
-// time. Results come in the program's order.
+// TestTestsAreApart checks that tests do not affect each other, however many run at the same time,
+// and that results come in the program's order.
 func TestTestsAreApart(t *testing.T) {
 	p := compileTests(t, map[string]string{"main.conc": leaky, "Concerto.toml": "[hosts.w]\ncommand = \"./none\"\n"})
 	missing := "four: agent `A` has no mock: add `mock A { response: \"…\" }` to the test before this call, or run it with --live\nnor is there its tape, tapes/main/four.tape: `concerto test --record` records it"
@@ -108,7 +108,7 @@ func TestTestsLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The clock is the real one, and that is the first thing `four` stumbles on.
+	// The clock is the real one, which is the first thing that `four` fails on.
 	if len(results) != 1 || results[0].Failure == nil || !strings.HasPrefix(results[0].Failure.Message, "assertion failed") {
 		t.Error(outcomes(results))
 	}
@@ -121,7 +121,7 @@ func TestTestsLive(t *testing.T) {
 	}
 }
 
-// A cancelled run gives what it has, and why it ended.
+// A cancelled run returns the results so far, and why it ended.
 func TestTestsAreCancelled(t *testing.T) {
 	p := compileTests(t, map[string]string{"main.conc": `
 @test fn first() { assert(true); }
@@ -135,7 +135,7 @@ func TestTestsAreCancelled(t *testing.T) {
 	}
 }
 
-// The manifest's limit holds for each test.
+// The manifest's limit applies to each test.
 func TestTestsAreLimited(t *testing.T) {
 	p := compileTests(t, map[string]string{"Concerto.toml": "[limits]\nmax_run_seconds = 0.05\n", "main.conc": `
 @test fn endless() { let mut n = 0; loop { n = (n + 1) % 10; } }
@@ -148,7 +148,7 @@ func TestTestsAreLimited(t *testing.T) {
 	}
 }
 
-// What is told of coverage does not depend on how many workers there were.
+// The reported coverage does not depend on the number of workers.
 func TestTestsCover(t *testing.T) {
 	p := compileTests(t, map[string]string{"main.conc": `
 fn f(n: Int) -> String {

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// written is the script's tools in a file of tools, with the handler that is given for all.
+// written returns the script's tools as a file of tools, with one handler for all.
 func written(t *testing.T, app *tooltest.App, key string, handler any) tooltest.Session {
 	t.Helper()
 	var all []map[string]any
@@ -61,7 +61,7 @@ func written(t *testing.T, app *tooltest.App, key string, handler any) tooltest.
 	return tooltest.Open(t, app, r)
 }
 
-// Tools of files do what those in Go do, byte for byte.
+// Tools of files behave as those in Go, byte for byte.
 func TestToolFilesPlayTheScript(t *testing.T) {
 	for _, answer := range []string{tool.AnswerJSON, tool.AnswerText, tool.AnswerLines} {
 		tooltest.Run(t, tooltest.Route{Name: "file command " + answer, Lacks: tooltest.Lacks(answer), Open: func(t *testing.T, app *tooltest.App) tooltest.Session {

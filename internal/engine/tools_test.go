@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// toolRun runs a program with tools and gives its emits as lines, and what it was asked.
+// toolRun runs a program with tools and returns its emits as lines, and its questions.
 func toolRun(t *testing.T, program, manifest string, tools *tool.Registry, answer func(payload json.RawMessage) (json.RawMessage, error)) (emits []string, asked []map[string]any) {
 	t.Helper()
 	p := compileTests(t, map[string]string{"main.conc": program, "Concerto.toml": manifest})
@@ -68,7 +68,7 @@ replies = [
 ]
 `
 
-// An agent is offered the application's tools, calls them, and hears what became of it.
+// An agent is offered the application's tools, calls them, and receives the results.
 func TestToolsOfAgents(t *testing.T) {
 	var tools tool.Registry
 	if err := tools.Register(stock(false)); err != nil {
@@ -106,7 +106,7 @@ func TestToolsOfAgents(t *testing.T) {
 		`render ["text/html"]`,
 		`tools [["see",1,""],["stock",1,"shop"]]`,
 	}
-	slices.Sort(emits[:2]) // the calls are made beside each other
+	slices.Sort(emits[:2]) // the calls are made concurrently
 	if diff := cmp.Diff(want, emits); diff != "" {
 		t.Error(diff)
 	}
@@ -115,8 +115,8 @@ func TestToolsOfAgents(t *testing.T) {
 	}
 }
 
-// Whoever runs the program approves, denies, changes and answers calls in the tool's
-// place; what it allows for the session is not asked again.
+// The person who runs the program approves, denies, changes and answers calls; a grant for the
+// session is not requested again.
 func TestApprovalOfTools(t *testing.T) {
 	const program = `
 		agent Clerk uses main {}
@@ -178,8 +178,8 @@ replies = [{ tool_calls = [{ name = "stock", args = { sku = "a1" } }] }, { text 
 	}
 }
 
-// What an agent or host says of `app_tools`, and what [permissions] say, holds; a tool of
-// the program hides one of the application that has its name.
+// `app_tools` of an agent or host and [permissions] apply; a tool of the program hides one of the
+// application with its name.
 func TestWhichToolsAreOffered(t *testing.T) {
 	var tools tool.Registry
 	calc := tool.New("Calc_add", "Of the application", func(context.Context, struct{}) (string, error) { return "application", nil })
@@ -210,7 +210,7 @@ replies = [{ text = "x", repeat = true }]
 	}
 }
 
-// A host calls the application's tools by their names, as it does the program's.
+// A host calls the application's tools by their names, like those of the program.
 func TestToolsOfHosts(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("the host is a script for sh: ", err)
@@ -245,8 +245,8 @@ done"""]
 	}
 }
 
-// A host of our protocol that wants it is told of the application's tools behind its own,
-// as far as it may call them.
+// A host of our protocol that announces it receives the application's tools that it may call, after
+// its own.
 func TestHostsAreTold(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("the host is a script for sh: ", err)

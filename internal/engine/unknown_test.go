@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// policies is a journal that notes what the program says of its requests.
+// policies is a journal that records the program's policies for its requests.
 type policies struct {
 	said map[int64]string
 	of   map[string]string // by the request's URL
@@ -65,8 +65,9 @@ fn main() {
     post("last");
 }`
 
-// TestOnUnknown: with an effect that may not be done twice stands what the innermost marked
-// function says that is on the stack, also over tasks that it waits for; none of them is inlined.
+// TestOnUnknown checks that an effect that must not be repeated has the policy of the innermost
+// annotated function on the stack, including tasks that it waits for, and that no such function is
+// inlined.
 func TestOnUnknown(t *testing.T) {
 	p := compileText(t, marked)
 	calls := 0
@@ -80,7 +81,7 @@ func TestOnUnknown(t *testing.T) {
 		case *effect.HTTP:
 			return &effect.HTTPResponse{Status: 200}, nil
 		case *effect.Sleep:
-			if r.Milliseconds > 100 { // a bound
+			if r.Milliseconds > 100 { // a limit
 				<-ctx.Done()
 				return nil, context.Cause(ctx)
 			}

@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
-// startBeside starts a process with a bridge, and says where that is.
+// startBeside starts a process with a bridge, and returns the bridge's path.
 func startBeside(t *testing.T, c *keeper.Client) (conn *keeper.Conn, path string) {
 	t.Helper()
 	path = mcpbridge.Path()
@@ -28,7 +28,7 @@ func startBeside(t *testing.T, c *keeper.Client) (conn *keeper.Conn, path string
 	return conn, path
 }
 
-// over is one who has come over a bridge.
+// over is a client of a bridge.
 type over struct {
 	net.Conn
 	in *bufio.Reader
@@ -61,8 +61,8 @@ func shell(t *testing.T, command string) *terminalhost.Spec {
 	return &terminalhost.Spec{Path: path, Args: args, Env: os.Environ(), Dir: "/", Keep: terminalhost.Most}
 }
 
-// TestBridgeOutlivesTheRun: what comes over a bridge stands among what the process says, behind what it had said
-// before, and waits for the run's next process, whose answer is the only one.
+// TestBridgeOutlivesTheRun checks that lines of a bridge are in the process's output after what it
+// had written before, and wait for the run's next process, which alone answers them.
 func TestBridgeOutlivesTheRun(t *testing.T) {
 	dir := t.TempDir()
 	first := client(t, dir, 1)
@@ -99,7 +99,7 @@ func TestBridgeOutlivesTheRun(t *testing.T) {
 			t.Errorf("the answer is %q (%v), want %q", got, err, want)
 		}
 	}
-	// A line counts to the exchange in which it is said: behind what was counted before.
+	// A line belongs to the exchange in which it is sent: after what was counted before.
 	mark := b.BytesSent()
 	o.say(t, "three")
 	l, err := b.Read()
@@ -116,8 +116,8 @@ func TestBridgeOutlivesTheRun(t *testing.T) {
 	}
 }
 
-// TestTerminalsOutliveTheRun: commands run on, and are known to the run's next process: also that they were
-// started, when the one before was not told.
+// TestTerminalsOutliveTheRun checks that commands keep running, and that the run's next process
+// knows them, even if the previous one did not learn that they were started.
 func TestTerminalsOutliveTheRun(t *testing.T) {
 	dir := t.TempDir()
 	first := client(t, dir, 1)
@@ -185,7 +185,8 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// TestNothingBesideIsLeft: terminals and the bridge end with their host, however that ends.
+// TestNothingBesideIsLeft checks that terminals and the bridge end with their host, however that
+// ends.
 func TestNothingBesideIsLeft(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, dir string, c *keeper.Client, host *keeper.Conn){
 		"itself": func(t *testing.T, _ string, _ *keeper.Client, host *keeper.Conn) {
@@ -209,7 +210,7 @@ func TestNothingBesideIsLeft(t *testing.T) {
 			c := client(t, dir, 1, func(o *keeper.Options) { o.Orphan = 50 * time.Millisecond })
 			host, path := startBeside(t, c)
 			comeOver(t, path)
-			if name == "killed" { // it has no time to end by itself
+			if name == "killed" { // it has no time to exit by itself
 				if _, err := host.Terminals().Open(1, shell(t, "trap '' TERM; echo $$; while :; do read x < "+fifo(t, dir)+"; done")); err != nil {
 					t.Fatal(err)
 				}
@@ -224,7 +225,7 @@ func TestNothingBesideIsLeft(t *testing.T) {
 			})
 			end(t, dir, c, host)
 			gone(t, pid)
-			if name == "with its keeper" { // whoever comes next tidies up
+			if name == "with its keeper" { // the next keeper removes them
 				until(t, "the keeper is gone", func() bool {
 					_, err := client(t, dir, 2).Attach()
 					return errors.Is(err, keeper.ErrNone)
@@ -245,7 +246,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestLinesAreNotMixed: what comes over a bridge is not put into a line that the process has not ended.
+// TestLinesAreNotMixed checks that a bridge's line is not inserted into a line that the process has
+// not completed.
 func TestLinesAreNotMixed(t *testing.T) {
 	c := client(t, t.TempDir(), 1)
 	host, path := startBeside(t, c)
@@ -277,7 +279,8 @@ func TestLinesAreNotMixed(t *testing.T) {
 	must(t, c.End())
 }
 
-// TestSignalsOfTheKeeperAreItsOwn: the keeper ignores Ctrl-C and the end of its terminal; what it starts does not.
+// TestSignalsOfTheKeeperAreItsOwn checks that the keeper ignores Ctrl-C and the end of its
+// terminal, and that its children do not.
 func TestSignalsOfTheKeeperAreItsOwn(t *testing.T) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		t.Skip("there is no /proc")

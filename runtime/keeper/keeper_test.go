@@ -12,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/concerto-lang/concerto/internal/process/guard" // the keeper starts this program as its guardian, too
+	// the keeper starts this program as its guardian
+	_ "github.com/concerto-lang/concerto/internal/process/guard"
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
@@ -32,7 +33,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// beHost answers each line by what it says: `say TEXT`, `many N TEXT`, `err TEXT`, `env NAME`, `exit N`.
+// beHost follows the instruction in each line: `say TEXT`, `many N TEXT`, `err TEXT`, `env NAME`,
+// `exit N`.
 func beHost() {
 	out := bufio.NewWriter(os.Stdout)
 	in := bufio.NewScanner(os.Stdin)
@@ -61,10 +63,10 @@ func beHost() {
 	}
 }
 
-// patience is longer than anything takes.
+// patience is longer than any step takes.
 const patience = 2 * time.Minute
 
-// client is a run's end of a keeper, ended with the test.
+// client returns a run's client of a keeper, which is ended with the test.
 func client(t *testing.T, dir string, owner int64, change ...func(*keeper.Options)) *keeper.Client {
 	t.Helper()
 	o := keeper.Options{Dir: dir, Run: "r_test", Owner: owner, Executable: os.Args[0], Env: []string{"KEEPER=1"}, Orphan: patience}
@@ -83,7 +85,7 @@ func start(t *testing.T, c *keeper.Client, k int64, env ...string) *keeper.Conn 
 	return conn
 }
 
-// tell says a line to a process.
+// tell sends a line to a process.
 func tell(t *testing.T, c *keeper.Conn, kind keeper.Kind, line string) {
 	t.Helper()
 	line += "\n"
@@ -102,7 +104,7 @@ func hear(t *testing.T, c *keeper.Conn, want ...string) {
 	}
 }
 
-// until waits for what happens in another process and nothing tells of.
+// until waits for an event in another process that is not reported.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
@@ -112,7 +114,7 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// gone waits for the end of processes that are not the test's own children.
+// gone waits for the exit of processes that are not children of the test.
 func gone(t *testing.T, pids ...int) {
 	t.Helper()
 	if left, err := testproc.Ended(patience, pids...); err != nil || len(left) > 0 {
@@ -120,8 +122,8 @@ func gone(t *testing.T, pids ...int) {
 	}
 }
 
-// TestTakenOver: the next process of a run has what the one before has not written down, in order;
-// what was said is not said again, and the one before is refused.
+// TestTakenOver checks that the next process of a run receives, in order, what the previous one has
+// not journaled, that nothing is sent twice, and that the previous one is refused.
 func TestTakenOver(t *testing.T) {
 	dir := t.TempDir()
 	first := client(t, dir, 1)
@@ -164,7 +166,8 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// TestEndedAlone: a keeper that nobody is with ends with its last host; what that said and how it ended is told all the same.
+// TestEndedAlone checks that a keeper without a client ends with its last host, and that the host's
+// output and exit are available afterwards.
 func TestEndedAlone(t *testing.T) {
 	dir := t.TempDir()
 	const secret = "s3cr3t-value"
@@ -222,8 +225,8 @@ func TestEndedAlone(t *testing.T) {
 	}
 }
 
-// TestKeeperKilled: hosts are killed with their keeper, and who is with it hears that they are lost; the
-// next one is started by another.
+// TestKeeperKilled checks that hosts are killed with their keeper, that the client is told that
+// they are lost, and that the next host starts another keeper.
 func TestKeeperKilled(t *testing.T) {
 	dir := t.TempDir()
 	c := client(t, dir, 1)
@@ -249,7 +252,7 @@ func TestKeeperKilled(t *testing.T) {
 	}
 }
 
-// TestOrphans: hosts that nobody comes back to are ended.
+// TestOrphans checks that hosts are ended if no client reconnects.
 func TestOrphans(t *testing.T) {
 	dir := t.TempDir()
 	c := client(t, dir, 1, func(o *keeper.Options) { o.Orphan = 50 * time.Millisecond })
@@ -263,7 +266,7 @@ func TestOrphans(t *testing.T) {
 	})
 }
 
-// TestUnjournaled: a host is not read any further than 64 MiB beyond the journal.
+// TestUnjournaled checks that at most 64 MiB of unjournaled output of a host is read.
 func TestUnjournaled(t *testing.T) {
 	dir := t.TempDir()
 	c := client(t, dir, 1)
@@ -285,7 +288,7 @@ func TestUnjournaled(t *testing.T) {
 		}
 		return info.Size()
 	}
-	read(64 << 20 / (length + 6)) // what it may be ahead
+	read(64 << 20 / (length + 6)) // the allowed amount
 	until(t, "it waits", func() bool { return spooled() >= 64<<20 })
 	if n := spooled(); n > 64<<20+1<<20 {
 		t.Errorf("%d bytes were read that nobody has written down", n)
@@ -297,8 +300,8 @@ func TestUnjournaled(t *testing.T) {
 	}
 }
 
-// TestEndsUnjournaled: the output of a process that has ended comes to its end, also when more of it is not journaled
-// than the keeper takes of one that runs.
+// TestEndsUnjournaled checks that the output of an exited process is complete even if more of it is
+// unjournaled than allowed for a running one.
 func TestEndsUnjournaled(t *testing.T) {
 	dir := t.TempDir()
 	c := client(t, dir, 1)
@@ -319,7 +322,7 @@ func TestEndsUnjournaled(t *testing.T) {
 	}
 }
 
-// toEnd reads what is left of the output, and gives how many lines that are.
+// toEnd reads the rest of the output, and returns the number of lines.
 func toEnd(t *testing.T, a *keeper.Conn) (lines int) {
 	t.Helper()
 	defer time.AfterFunc(patience, a.Interrupt).Stop()
@@ -335,7 +338,7 @@ func toEnd(t *testing.T, a *keeper.Conn) (lines int) {
 	}
 }
 
-// TestDrop: who wants no more of what a process has said need not read it.
+// TestDrop checks that a client need not read the rest of a process's output.
 func TestDrop(t *testing.T) {
 	dir := t.TempDir()
 	c := client(t, dir, 1)
@@ -358,7 +361,7 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// TestLongPath: a directory's path may be longer than a socket's.
+// TestLongPath checks that the directory's path may be longer than a socket's.
 func TestLongPath(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -373,13 +376,13 @@ func TestLongPath(t *testing.T) {
 	}
 }
 
-// TestDeadClientIsHeard: what a run's process has said is taken, though it is gone and what the host says
-// reaches nobody.
+// TestDeadClientIsHeard checks that frames of an exited run process are accepted although the
+// host's output has no reader.
 func TestDeadClientIsHeard(t *testing.T) {
 	dir := t.TempDir()
 	first := client(t, dir, 1)
 	a := start(t, first, 1)
-	tell(t, a, keeper.KindBegin, "many 100000 flood") // nobody reads it, so that the keeper waits with it
+	tell(t, a, keeper.KindBegin, "many 100000 flood") // no one reads it, so the keeper waits
 	hear(t, a, "0 flood")
 	pid := keeperOf(t, dir)
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
@@ -387,7 +390,7 @@ func TestDeadClientIsHeard(t *testing.T) {
 	}
 	const frames = 1000
 	var all []byte
-	for range frames { // in all less than a socket takes
+	for range frames { // less in total than a socket holds
 		line := "say " + strings.Repeat("x", 60) + "\n"
 		all = append(append(all, a.Frame(keeper.KindSay, 0, nil, nil, len(line))...), line...)
 	}
@@ -411,7 +414,7 @@ func TestDeadClientIsHeard(t *testing.T) {
 	}
 }
 
-// keeperOf is the number of the keeper's process.
+// keeperOf returns the number of the keeper's process.
 func keeperOf(t *testing.T, dir string) (pid int) {
 	t.Helper()
 	text, _ := os.ReadFile(filepath.Join(dir, "keeper.json"))

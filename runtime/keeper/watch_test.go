@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/holder"
 )
 
-// TestRemovedDirectory: a keeper ends at the first tick after its run's directory was removed, when
-// nobody is attached; not when that was renamed.
+// TestRemovedDirectory checks that a keeper ends at the first tick after its run's directory was
+// removed, if no client is attached, but not after the directory was renamed.
 func TestRemovedDirectory(t *testing.T) {
 	if !Supported {
 		t.Skip("there is no keeper here")
@@ -35,7 +35,7 @@ func TestRemovedDirectory(t *testing.T) {
 	stays := func(why string) {
 		t.Helper()
 		ticks <- time.Time{}
-		ticks <- time.Time{} // the one before was dealt with
+		ticks <- time.Time{} // the previous tick was handled
 		select {
 		case <-k.done:
 			t.Fatalf("the keeper ends, and %s", why)
@@ -61,7 +61,7 @@ func TestRemovedDirectory(t *testing.T) {
 	attached(nil)
 	select {
 	case ticks <- time.Time{}:
-	case <-watched: // the second tick before was dealt with after the run had left
+	case <-watched: // the second to last tick was handled after the run had disconnected
 	}
 	<-watched
 	if err := k.unlock(); err != nil {

@@ -20,7 +20,7 @@ func guarded() Definition {
 	return d
 }
 
-// What an answer means for the call, the model and the audit.
+// The effect of an answer on the call, the model and the audit.
 func TestAnswers(t *testing.T) {
 	args := `{"sql":"drop","token":"s3cr3t"}`
 	tag := Tag([]byte(`"s3cr3t"`))
@@ -78,7 +78,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// The model hears of changed arguments, without their secrets.
+// The model is told about changed arguments, without their secrets.
 func TestChangedArguments(t *testing.T) {
 	app := &recorder{answers: []string{`{"decision":"allow","input":{"sql":"read","token":"other1"}}`, `{"decision":"allow","input":{"sql": "same"}}`}}
 	s := opened(t, registered(t, guarded()), Context{}, app.hooks())
@@ -96,8 +96,8 @@ func TestChangedArguments(t *testing.T) {
 	}
 }
 
-// A grant for the session holds for that registration of that version, and for the same
-// arguments where it says so.
+// A grant for the session applies to that registration of that version, and to the same arguments
+// if it says so.
 func TestGrants(t *testing.T) {
 	app := &recorder{answers: []string{`{"decision":"allow","scope":"session","match":"args"}`, `"once"`, `"session"`, `"yes"`, `"no"`}}
 	r := registered(t, guarded())
@@ -126,7 +126,7 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-// Without anybody there it is denied at once; nobody answering in time is as the tool says.
+// Without an approver the call is denied at once; a timeout has the effect that the tool defines.
 func TestNobodyAnswers(t *testing.T) {
 	s := opened(t, registered(t, guarded()), Context{}, Hooks{})
 	if e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"sql":""}`)}); e.Outcome != OutcomeDenied || e.Result.Error != "x was not called: nobody approved of it" {
@@ -167,7 +167,7 @@ func TestNobodyAnswers(t *testing.T) {
 	})
 }
 
-// A manifest may demand approval of tools that do not; a hook that panics denies.
+// A manifest may require approval for tools that do not; a panic of a hook denies.
 func TestMustApprove(t *testing.T) {
 	app := &recorder{answers: []string{`"no"`}}
 	h := app.hooks()
@@ -187,7 +187,7 @@ func TestMustApprove(t *testing.T) {
 	}
 }
 
-// Bad arguments are refused before anybody is asked.
+// Invalid arguments are refused before approval is requested.
 func TestNotAskedForNothing(t *testing.T) {
 	app := &recorder{}
 	s := opened(t, registered(t, guarded()), Context{}, app.hooks())
@@ -196,7 +196,7 @@ func TestNotAskedForNothing(t *testing.T) {
 	}
 }
 
-// The steps one by one, as effects take them, and for a call that is prepared again.
+// The single steps, as effects use them, and for a call that is prepared again.
 func TestSteps(t *testing.T) {
 	s := opened(t, registered(t, guarded()), Context{SessionID: "s"}, Hooks{})
 	ask := Ask{Name: "x", Args: json.RawMessage(`{"sql":"a"}`), CallID: "s-9"}
@@ -219,8 +219,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// A call that needs an approval is not made when nobody was asked: not by one who skips the
-// question, and not when it is made anew without what was prepared.
+// A call that needs approval is not made without a request: neither by a caller that skips the
+// question, nor when it is repeated without the prepared call.
 func TestUnaskedIsDenied(t *testing.T) {
 	app := &recorder{answers: []string{"true"}}
 	s := opened(t, registered(t, guarded()), Context{SessionID: "s"}, app.hooks())

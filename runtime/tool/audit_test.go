@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
-// filling is a disk that is full from some time on.
+// filling is a disk that becomes full.
 type filling struct {
 	audit.File
 	full *atomic.Bool
@@ -28,8 +28,8 @@ func (f filling) Write(b []byte) (int, error) {
 	return f.File.Write(b)
 }
 
-// A log of calls verifies: each that ended is in it, each that has only begun is
-// unfinished, and what a full disk cannot take does not happen.
+// A log of calls is valid: it contains the end of each completed call, calls without an end are
+// unfinished, and a call that a full disk cannot record is not made.
 func TestAuditLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	var full atomic.Bool
@@ -81,7 +81,7 @@ func TestAuditLog(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	close(end)
-	last.Wait() // its end cannot be recorded: that is said, and the call stays unfinished
+	last.Wait() // its end cannot be recorded: that is logged, and the call stays unfinished
 	if got := app.so(&app.logs); !strings.Contains(got, "error the end of call r_1-101 of tool 'hangs' is not in the audit log") {
 		t.Error(got)
 	}

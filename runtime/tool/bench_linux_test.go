@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// BenchmarkHandlers is a call of a command that is started for it, of one in a sandbox, and
-// of one that stays.
+// BenchmarkHandlers measures a call of a command that is started for it, of one in a sandbox, and
+// of a long-lived one.
 func BenchmarkHandlers(b *testing.B) {
 	off := false
 	starts := Command{Run: []string{"/bin/true"}, Answer: AnswerText}

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
-// many is a registry of 10,000 tools.
+// many returns a registry of 10,000 tools.
 func many(tb testing.TB) *Registry {
 	ds := make([]Definition, 10_000)
 	for i := range ds {
@@ -26,7 +26,7 @@ func many(tb testing.TB) *Registry {
 	return r
 }
 
-// To list and to resolve among many allocates nothing.
+// Listing and resolving among many tools allocates nothing.
 func TestAllocations(t *testing.T) {
 	r := many(t)
 	s := opened(t, r, Context{SessionID: "s"}, Hooks{})
@@ -52,7 +52,7 @@ func TestAllocations(t *testing.T) {
 			t.Errorf("%s allocates %v times", what, n)
 		}
 	}
-	// Among many a call allocates what it does among few.
+	// A call among many tools allocates as much as among few.
 	few := opened(t, registered(t, echo("tool_05000")), Context{SessionID: "s"}, Hooks{})
 	call := func(s *Session) float64 {
 		return testing.AllocsPerRun(100, func() { s.Call(context.Background(), "tool_05000", nil) })
@@ -108,7 +108,7 @@ func BenchmarkDispatch(b *testing.B) {
 	}
 }
 
-// BenchmarkAudit is a call with its two records in a log on the disk, beside one without.
+// BenchmarkAudit measures a call with its two records in a log on the disk, and one without.
 func BenchmarkAudit(b *testing.B) {
 	args := json.RawMessage(`{"sql":"select name, price from pieces where sku = 'a1' order by price","limit":6}`)
 	for _, on := range []bool{false, true} {
@@ -136,7 +136,7 @@ func BenchmarkAudit(b *testing.B) {
 	}
 }
 
-// BenchmarkThousand is 1,000 calls of 10 ms at once.
+// BenchmarkThousand measures 1,000 concurrent calls of 10 ms.
 func BenchmarkThousand(b *testing.B) {
 	d := echo("x")
 	d.Handler = func(context.Context, json.RawMessage, *Context) (Result, error) {
@@ -160,7 +160,7 @@ func BenchmarkThousand(b *testing.B) {
 	}
 }
 
-// BenchmarkRegister adds a tool to 10,000 and takes it away.
+// BenchmarkRegister adds a tool to 10,000 and removes it.
 func BenchmarkRegister(b *testing.B) {
 	r := many(b)
 	for b.Loop() {

@@ -18,11 +18,11 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// recorder is the application around a session: it answers approvals in turn, and notes
-// what it is told.
+// recorder is the application around a session: it answers approvals in order, and records what it
+// receives.
 type recorder struct {
 	mu      sync.Mutex
-	answers []string // of approvals; "" is nobody, "…" waits
+	answers []string // to approvals; "" means no approver, "…" waits
 	asked   []*Question
 	records []audit.Record
 	emits   []string
@@ -69,7 +69,7 @@ func (r *recorder) Append(record audit.Record) (audit.Line, error) {
 	return audit.Line{}, r.full
 }
 
-// told are the records in short.
+// told returns the records in short form.
 func (r *recorder) told() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,7 +94,7 @@ func queryTool() Definition {
 	return d
 }
 
-// What [permissions] refuse, the audit has as denied by that rule.
+// The audit contains calls that [permissions] refuses as denied by that rule.
 func TestRefusedByARule(t *testing.T) {
 	app := &recorder{}
 	h := app.hooks()
@@ -109,7 +109,7 @@ func TestRefusedByARule(t *testing.T) {
 	}
 }
 
-// Every way in which a call ends before its handler has its outcome and its text.
+// Each way in which a call ends before its handler has its outcome and its text.
 func TestRefusals(t *testing.T) {
 	d := queryTool()
 	needs := echo("picture")
@@ -153,7 +153,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Integers arrive as they were sent.
+// Integers arrive unchanged.
 func TestExact(t *testing.T) {
 	s := opened(t, registered(t, echo("x")), Context{}, Hooks{})
 	const args = `{"n":[9007199254740993,-18446744073709551616,1.50]}`
@@ -162,7 +162,7 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// A call's records and result tell who called what, and how it ended.
+// A call's records and result say who called what, and how it ended.
 func TestRecords(t *testing.T) {
 	app := &recorder{}
 	s := opened(t, registered(t, queryTool()), Context{SessionID: "r_1", Route: RouteAgent, Caller: "Clerk"}, app.hooks())
@@ -185,7 +185,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// Known secrets are neither shown nor recorded; the handler gets them.
+// Known secrets are neither shown nor recorded; the handler receives them.
 func TestKnownSecrets(t *testing.T) {
 	app := &recorder{answers: []string{`"because hunter22"`}}
 	h := app.hooks()
@@ -214,7 +214,7 @@ func TestAuditFails(t *testing.T) {
 	}
 }
 
-// What handlers do, and give, becomes a result.
+// What handlers do and return becomes a result.
 func TestHandlers(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -257,7 +257,7 @@ func TestHandlers(t *testing.T) {
 	}
 }
 
-// The output is held to its schema.
+// The output is checked against its schema.
 func TestOutputSchema(t *testing.T) {
 	d := echo("x")
 	d.Output = json.RawMessage(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`)
@@ -271,7 +271,7 @@ func TestOutputSchema(t *testing.T) {
 	}
 }
 
-// A result has all four members as JSON, and comes back.
+// A result has all four members as JSON, and can be parsed again.
 func TestResultJSON(t *testing.T) {
 	for _, c := range []struct {
 		r    Result
@@ -309,7 +309,7 @@ func TestResultJSON(t *testing.T) {
 	}
 }
 
-// block is a handler that waits for its context, or longer.
+// block returns a handler that waits for its context, or longer.
 func block(more time.Duration) Handler {
 	return func(ctx context.Context, _ json.RawMessage, _ *Context) (Result, error) {
 		<-ctx.Done()
@@ -318,7 +318,7 @@ func block(more time.Duration) Handler {
 	}
 }
 
-// Time ends a call; what its handler gives later is dropped, and said once.
+// A timeout ends a call; the handler's later result is dropped and logged once.
 func TestTime(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -364,8 +364,8 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// Progress keeps a call alive that has an idle timeout, and comes 10 times a second at
-// most, the latest in the end; none comes after the call.
+// Progress extends a call with an idle timeout, and is sent at most 10 times a second, the latest
+// at the end, and none after the call.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := echo("x")
@@ -401,7 +401,7 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// A tool emits what is not the runtime's.
+// A tool cannot emit on the runtime's channels.
 func TestEmit(t *testing.T) {
 	d := echo("x")
 	var errs []string
@@ -426,8 +426,8 @@ func TestEmit(t *testing.T) {
 	}
 }
 
-// Sequential tools run one at a time a session, MaxConcurrent bounds a process, and its
-// waiting counts.
+// Sequential tools run one at a time in a session, MaxConcurrent applies to the process, and
+// waiting for it counts.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := func(ctx context.Context, _ json.RawMessage, _ *Context) (Result, error) {
@@ -468,8 +468,8 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// Tools call tools: the whole way, in a chain that knows no cycle; ending one ends those
-// that serve it.
+// Tools call tools with all steps, in a chain without cycles; ending a call ends those that it
+// makes.
 func TestComposition(t *testing.T) {
 	calls := func(name, inner string) Definition {
 		d := echo(name)
@@ -508,7 +508,7 @@ func TestComposition(t *testing.T) {
 	})
 }
 
-// A call that ends as its context does is prepared like any other, and not begun.
+// A call whose context has ended is prepared, but not started.
 func TestCancelledBefore(t *testing.T) {
 	s := opened(t, registered(t, echo("x")), Context{}, Hooks{})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -518,7 +518,7 @@ func TestCancelledBefore(t *testing.T) {
 	}
 }
 
-// A hook that panics ends the call, not the program.
+// A panic of a hook ends the call, not the program.
 func TestHookPanics(t *testing.T) {
 	app := &recorder{}
 	h := app.hooks()
@@ -530,7 +530,7 @@ func TestHookPanics(t *testing.T) {
 	}
 }
 
-// While a hand stands, no call takes long, and nobody is waited for.
+// While the clock is paused, no call times out.
 func TestTimeStands(t *testing.T) {
 	for name, change := range map[string]func(*Definition){
 		"timeout":  func(d *Definition) { d.Timeout = time.Minute },

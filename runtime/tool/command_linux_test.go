@@ -22,9 +22,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// roles are what this test binary is as a tool's command.
+// roles contains what this test binary does as a tool's command.
 var roles = map[string]func(args []string){
-	// says back what it is sent
+	// returns its input
 	"echo": func([]string) { _, _ = io.Copy(os.Stdout, os.Stdin) },
 	// writes STDOUT STDERR, and exits with CODE
 	"say": func(args []string) {
@@ -39,15 +39,15 @@ var roles = map[string]func(args []string){
 		_ = json.NewEncoder(os.Stdout).Encode(map[string]any{"dir": dir, "env": env})
 	},
 	"hang": func([]string) { select {} },
-	// does not end when it is asked to, nor does its child. It is called once its group is known to the guardian: who is
-	// killed before leaves a child without the run's mark to nobody.
+	// ignores SIGTERM, as does its child. It is called after the guardian knows its group: killing
+	// it earlier would leave a child without the run's mark.
 	"stubborn": func(args []string) {
 		signal.Ignore(syscall.SIGTERM)
 		_, _ = os.Stdin.Read(make([]byte, 1))
 		child(args[0])
 		select {}
 	},
-	// leaves a child behind, which holds its pipes and does not end when it is asked to
+	// leaves a child that holds its pipes and ignores SIGTERM
 	"leaves": func(args []string) {
 		child(args[0])
 		fmt.Print(`"left"`)
@@ -94,7 +94,7 @@ var roles = map[string]func(args []string){
 	},
 }
 
-// child starts the role child, which writes its number to a file, and waits until it has.
+// child starts the role child, which writes its process number to a file, and waits for that.
 func child(file string) {
 	c := exec.Command(os.Args[0], file)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -116,7 +116,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// plays is this test binary as a command in a role.
+// plays returns this test binary as a command in a role.
 func plays(role string, args ...string) Command {
 	return Command{Run: append([]string{os.Args[0]}, args...), Env: map[string]string{"TOOL_ROLE": role, "GORACE": "atexit_sleep_ms=0"}}
 }
@@ -133,14 +133,14 @@ func defined(t *testing.T, x Command, s Spec) Definition {
 	return d
 }
 
-// ran is the end of a call of a command.
+// ran returns the end of a call of a command.
 func ran(t *testing.T, x Command, args string, c Context, h Hooks) Ended {
 	t.Helper()
 	s := opened(t, registered(t, defined(t, x, Spec{})), c, h)
 	return s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(args), Caller: "Clerk", Route: RouteAgent})
 }
 
-// A command gets one line, and is told of its call.
+// A command receives one line that describes its call.
 func TestCommandInput(t *testing.T) {
 	dir := t.TempDir()
 	e := ran(t, plays("echo"), `{"a": [1, "ü"]}`, Context{SessionID: "s", Cwd: dir, Environment: map[string]string{"A": "1"}, Metadata: map[string]any{"user": "ada"}}, Hooks{})
@@ -157,7 +157,7 @@ func TestCommandInput(t *testing.T) {
 	}
 }
 
-// What a command writes and how it exits is what its call gives.
+// A command's output and exit code determine the result of its call.
 func TestCommandAnswers(t *testing.T) {
 	long := strings.Repeat("ü", 199) + "é"
 	for _, c := range []struct {
@@ -202,7 +202,8 @@ func TestCommandAnswers(t *testing.T) {
 	}
 }
 
-// The environment of a command is that of hosts, what it is passed, and its own; its directory is the session's.
+// The environment of a command contains that of hosts, the variables passed on, and its own; its
+// directory is the session's.
 func TestCommandSurroundings(t *testing.T) {
 	dir := t.TempDir()
 	dir, _ = filepath.EvalSymlinks(dir)
@@ -225,7 +226,7 @@ func TestCommandSurroundings(t *testing.T) {
 	}
 }
 
-// What stands in the way of a call is said, and nothing is started.
+// A call that cannot start its command returns the reason.
 func TestCommandCannotRun(t *testing.T) {
 	dir := t.TempDir()
 	mark := filepath.Join(dir, "started")
@@ -265,7 +266,8 @@ func TestCommandCannotRun(t *testing.T) {
 	}
 }
 
-// A relative command starts at its directory, a script needs no shell, and arguments are as they are.
+// A relative command starts at its directory, a script needs no shell, and arguments are passed
+// unchanged.
 func TestCommandPaths(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "tool"), []byte("#!/bin/sh\nprintf '%s|' \"$@\"; pwd\n"), 0o700); err != nil {
@@ -284,7 +286,7 @@ func TestCommandPaths(t *testing.T) {
 	}
 }
 
-// A definition's mistakes are all told, with their places.
+// All errors of a definition are reported with their positions.
 func TestCommandDefinition(t *testing.T) {
 	_, err := Command{PassEnv: []string{"A=b", "", "A*"}, Env: map[string]string{"A": "\x00"}, Answer: "yaml", MaxOutput: -1}.Definition(Spec{Name: "x"}, "")
 	want := `tool 'x': /command/run: must name a command
@@ -308,7 +310,7 @@ tool 'x': /command/max_output: must be 1 or more, not -1`
 	}
 }
 
-// floods: what a command writes is bounded, and what it writes too much ends it.
+// floods: a command's output is limited, and exceeding the limit ends the command.
 func TestCommandFloods(t *testing.T) {
 	x := plays("flood", "stdout", "100000000")
 	x.MaxOutput = 1000
@@ -332,14 +334,15 @@ func TestCommandFloods(t *testing.T) {
 	}
 }
 
-// dies between bytes: what a command left unfinished is no answer.
+// dies between bytes: incomplete output is not an answer.
 func TestCommandDies(t *testing.T) {
 	if e := ran(t, plays("dies"), `{}`, Context{}, Hooks{}); e.Outcome != OutcomeFailed || e.Result.Error != "exited with 137 (killed)" {
 		t.Errorf("%s %s", e.Outcome, e.Result.Error)
 	}
 }
 
-// forks and leaves, holds the pipe: nothing of a command's group outlives its call, and nobody waits for it.
+// forks and leaves, holds the pipe: no process of a command's group outlives its call, and the call
+// does not wait for them.
 func TestCommandLeaves(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "child")
 	e := ran(t, plays("leaves", file), `{}`, Context{}, Hooks{})
@@ -349,7 +352,7 @@ func TestCommandLeaves(t *testing.T) {
 	ended(t, file)
 }
 
-// ended demands that the process whose number a file holds is no more.
+// ended checks that the process whose number is in a file has exited.
 func ended(t *testing.T, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -360,13 +363,14 @@ func ended(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It was killed, or would not end at all; its last thread may take a moment to.
+	// It was killed, or would never exit; its last thread may take a moment.
 	if left, err := testproc.Ended(2*time.Minute, pid); err != nil || len(left) > 0 {
 		t.Errorf("%v is left (%v)", left, err)
 	}
 }
 
-// hangs, and ignores cancel: a command that takes too long is asked to end, then killed, with all that it started.
+// hangs, and ignores cancel: a command that exceeds its time receives SIGTERM, then SIGKILL,
+// together with its children.
 func TestCommandHangs(t *testing.T) {
 	t.Run("timeout", func(t *testing.T) {
 		t.Parallel()
@@ -398,7 +402,7 @@ func TestCommandHangs(t *testing.T) {
 	})
 }
 
-// kill -9: nothing of a command outlives this process, whatever it has started.
+// kill -9: no process of a command outlives this process.
 func TestCommandKilled(t *testing.T) {
 	off := false
 	for name, x := range map[string]Command{"plain": plays("stubborn"), "confined": {Run: []string{os.Args[0]}, Env: map[string]string{"TOOL_ROLE": "stubborn"}, Sandbox: &Sandbox{Net: &off, Missing: MissingWarn}}} {
@@ -428,7 +432,7 @@ func TestCommandKilled(t *testing.T) {
 	}
 }
 
-// A command that does not read what it is sent holds up nobody.
+// A command that does not read its input blocks nothing.
 func TestCommandDoesNotRead(t *testing.T) {
 	big, err := json.Marshal(map[string]string{"a": strings.Repeat("x", 4<<20)})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// served is a server that keeps what it is asked, and a tool of its address.
+// served is a server that records its requests, and a tool with its address.
 type served struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -39,7 +39,7 @@ func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) *s
 	return s
 }
 
-// heard is what the server was asked.
+// heard is a recorded request.
 func (s *served) heard() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func called(t *testing.T, x HTTP, spec Spec, args string, c Context, h Hooks) En
 	return opened(t, registered(t, d), c, h).Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(args), Caller: "Clerk", Route: RouteAgent})
 }
 
-// The request is what a command gets, with the call's id as its key.
+// The request contains what a command receives, with the call's id as its key.
 func TestHTTPRequest(t *testing.T) {
 	var got http.Header
 	var host string
@@ -90,7 +90,7 @@ func TestHTTPRequest(t *testing.T) {
 	}
 }
 
-// With GET the scalars of the input are the query; what the address has itself stays.
+// With GET the scalars of the input become the query; the address's own query stays.
 func TestHTTPGet(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Content-Type") != "" {
@@ -112,7 +112,7 @@ func TestHTTPGet(t *testing.T) {
 	}
 }
 
-// What a server answers is what the call gives.
+// The server's response determines the result of the call.
 func TestHTTPAnswers(t *testing.T) {
 	long := strings.Repeat("é", 499) + "x"
 	for _, c := range []struct {
@@ -148,7 +148,7 @@ func TestHTTPAnswers(t *testing.T) {
 	}
 }
 
-// A redirect is followed on the same host alone, and only where it is permitted.
+// A redirect is followed only on the same host, and only if permitted.
 func TestHTTPRedirects(t *testing.T) {
 	other := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("another host was called") })
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -187,7 +187,7 @@ func TestHTTPRedirects(t *testing.T) {
 	}
 }
 
-// What stands in the way of a request is said, and nothing is sent.
+// A request that cannot be sent returns the reason.
 func TestHTTPCannotCall(t *testing.T) {
 	s := serve(t, func(http.ResponseWriter, *http.Request) {})
 	for want, c := range map[string]struct {
@@ -206,14 +206,14 @@ func TestHTTPCannotCall(t *testing.T) {
 	if len(s.heard()) > 0 {
 		t.Errorf("%q", s.heard())
 	}
-	// The port of a server that has ended may be another's by now; nobody listens at port 1.
+	// The port of a closed server may be reused; port 1 has no listener.
 	e := called(t, HTTP{URL: "http://127.0.0.1:1/?key=k"}, Spec{}, `{}`, Context{}, Hooks{})
 	if !strings.HasPrefix(e.Result.Error, "POST http://127.0.0.1:1/: ") || !strings.Contains(e.Result.Error, "refused") {
 		t.Errorf("%s", e.Result.Error)
 	}
 }
 
-// A server's answer may repeat what it was sent: known secrets are taken out of it.
+// A server's response may repeat the request: known secrets are removed from it.
 func TestHTTPHides(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad key k1", http.StatusUnauthorized) })
 	h := Hooks{Hide: func(text []byte) []byte { return []byte(strings.ReplaceAll(string(text), "k1", "***KEY***")) }}
@@ -222,7 +222,7 @@ func TestHTTPHides(t *testing.T) {
 	}
 }
 
-// A definition's mistakes are all told, with their places.
+// All errors of a definition are reported with their positions.
 func TestHTTPDefinition(t *testing.T) {
 	_, err := HTTP{URL: "ftp://a", Method: "get", Answer: "lines", MaxOutput: -1, Headers: map[string]string{"a b": "x", "A": "\n", "idempotency-key": "x"},
 		HeadersEnv: map[string]string{"B": "$C", "C": "D=E"}}.Definition(Spec{Name: "x"}, "")
@@ -253,7 +253,7 @@ tool 'x': /http/max_output: must be 1 or more, not -1`
 	}
 }
 
-// stalls in headers and in body: the call ends with its time, and with its ctx.
+// stalls in headers and in body: the call ends with its timeout, and with its ctx.
 func TestHTTPStalls(t *testing.T) {
 	for _, begins := range []bool{false, true} {
 		gone, begun := make(chan struct{}, 2), make(chan struct{}, 2)
@@ -286,7 +286,7 @@ func TestHTTPStalls(t *testing.T) {
 	}
 }
 
-// dies between bytes: what a server left unfinished is no answer, and it is not asked again.
+// dies between bytes: an incomplete response is not an answer, and the request is not repeated.
 func TestHTTPDies(t *testing.T) {
 	for _, begins := range []bool{false, true} {
 		s := serve(t, func(w http.ResponseWriter, _ *http.Request) {

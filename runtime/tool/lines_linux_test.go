@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// speaker is this test binary as a process that stays.
+// speaker is this test binary as a long-lived process.
 type speaker struct {
 	mu      sync.Mutex
 	waiting map[string]chan rpcMessage // for answers to its own requests
@@ -30,7 +30,7 @@ func (s *speaker) say(v any) {
 	_ = json.NewEncoder(os.Stdout).Encode(v)
 }
 
-// request makes a request of its own.
+// request sends a request of its own.
 func (s *speaker) request(id, method string, params any) rpcMessage {
 	answer := make(chan rpcMessage, 1)
 	s.mu.Lock()
@@ -82,7 +82,7 @@ func speak([]string) {
 	}
 }
 
-// call does what the arguments of a call say.
+// call follows the instruction in the arguments of a call.
 func (s *speaker) call(m rpcMessage, count int, cancel chan string) {
 	var p struct {
 		CallID string `json:"call_id"`
@@ -113,7 +113,7 @@ func (s *speaker) call(m rpcMessage, count int, cancel chan string) {
 		give(map[string]any{"dir": dir, "given": os.Getenv("GIVEN")})
 	case "raw": // as an answer
 		fmt.Printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, p.Args.Text)
-	case "says": // something else
+	case "says": // another value
 		fmt.Println(p.Args.Text)
 		give("said")
 	case "twice":
@@ -182,14 +182,14 @@ func (s *speaker) outcome(m rpcMessage) string {
 
 func init() { roles["speak"] = speak }
 
-// stays is this test binary as a command that stays.
+// stays returns this test binary as a long-lived command.
 func stays() Command {
 	x := plays("speak")
 	x.Answer = AnswerLines
 	return x
 }
 
-// spoken is a session with a tool `x` that stays, and what is told of it.
+// spoken is a session with a long-lived tool `x`, and its events.
 func spoken(t *testing.T, spec Spec, more ...Definition) (*Session, *recorder) {
 	t.Helper()
 	var rec recorder
@@ -208,7 +208,8 @@ func gives(t *testing.T, s *Session, args, want string) {
 	}
 }
 
-// A process that stays takes calls one after the other and beside each other, each as a client of `serve` does.
+// A long-lived process serves calls sequentially and concurrently, each as a client of `serve`
+// does.
 func TestLines(t *testing.T) {
 	s, _ := spoken(t, Spec{Timeout: 30, Version: 2})
 	gives(t, s, `{"do":"params"}`, `{"call_id":"s-1","session_id":"s","name":"x","version":2,"args":{"do":"params"},"context":{"session_id":"s","cwd":"","environment":{},`+
@@ -234,7 +235,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// What a response says is what the call gives.
+// The response determines the result of the call.
 func TestLinesAnswers(t *testing.T) {
 	s, rec := spoken(t, Spec{})
 	for text, want := range map[string]string{
@@ -261,7 +262,7 @@ func TestLinesAnswers(t *testing.T) {
 	}
 }
 
-// A process tells progress and emits, which are bounded as any handler's, and calls other tools.
+// A process sends progress and emits, with the limits of any handler, and calls other tools.
 func TestLinesTalk(t *testing.T) {
 	begun := make(chan struct{})
 	waits := Definition{Name: "waits", Handler: func(ctx context.Context, _ json.RawMessage, _ *Context) (Result, error) {
@@ -285,7 +286,7 @@ func TestLinesTalk(t *testing.T) {
 		`"none":"-32602 bad parameters: name: missing","ok":"{\"a\":1}","only":"{}","ping":"{}","taken back":"-32005 the tool has cancelled the call: enough"}`)
 }
 
-// A process that has died is started again; a call that it never saw goes to the next.
+// A process that has exited is started again; a call that it did not read goes to the next one.
 func TestLinesRestart(t *testing.T) {
 	s, rec := spoken(t, Spec{})
 	gives(t, s, `{"do":"count"}`, "1")
@@ -312,7 +313,7 @@ func TestLinesRestart(t *testing.T) {
 	}
 }
 
-// Whose the process is: a session's, or, of a global tool, this process's.
+// The process belongs to a session or, for a global tool, to this process.
 func TestLinesScope(t *testing.T) {
 	t.Setenv("GIVEN", "process")
 	x := stays()
@@ -366,7 +367,7 @@ func pid(t *testing.T, text string) int {
 
 func lives(t *testing.T, pid int, want bool) {
 	t.Helper()
-	within := 2 * time.Minute // its threads may take a moment to end
+	within := 2 * time.Minute // its threads may take a moment to exit
 	if want {
 		within = 0
 	}
@@ -375,7 +376,8 @@ func lives(t *testing.T, pid int, want bool) {
 	}
 }
 
-// A global tool's process goes on until its last call is over, when the tool is taken away or replaced.
+// A global tool's process runs until its last call has ended after the tool was removed or
+// replaced.
 func TestLinesUnregister(t *testing.T) {
 	r := registered(t, defined(t, stays(), Spec{}))
 	s := opened(t, r, Context{}, Hooks{})
@@ -413,7 +415,7 @@ func await(t *testing.T, file string) {
 
 func fileNumber(t *testing.T, file string) (n int) {
 	t.Helper()
-	for n == 0 { // it is written after it is made
+	for n == 0 { // it is written after it is created
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -423,7 +425,8 @@ func fileNumber(t *testing.T, file string) (n int) {
 	return n
 }
 
-// Cancelled and late calls are taken back; a process that then answers stays, one that does not is replaced, and nobody waits for it.
+// Cancelled and late calls are cancelled in the process; a process that then answers stays, any
+// other is replaced without waiting for it.
 func TestLinesCancel(t *testing.T) {
 	s, rec := spoken(t, Spec{Timeout: 0.3})
 	dir := t.TempDir()
@@ -450,7 +453,7 @@ func TestLinesCancel(t *testing.T) {
 	}
 }
 
-// A process that says too much, or does not read, is ended.
+// A process that writes too much, or does not read, is ended.
 func TestLinesFloods(t *testing.T) {
 	x := stays()
 	x.MaxOutput = 1000

@@ -60,7 +60,7 @@ func TestSchemaOfGoType(t *testing.T) {
 	_ = everything{}.hidden
 }
 
-// A root that contains itself refers to the root; int64 has its own bounds, in full.
+// A root that contains itself refers to the root; int64 has its exact limits.
 func TestSchemaOfRecursion(t *testing.T) {
 	type node struct {
 		N    int64            `json:"n"`
@@ -89,7 +89,7 @@ func TestSchemaOfRecursion(t *testing.T) {
 	}
 }
 
-// A type that arguments cannot have is an error of Register's, which names the field.
+// Register fails for a type that arguments cannot have, and names the field.
 func TestTypesWithoutSchema(t *testing.T) {
 	type in struct{ A struct{ C []chan int } }
 	type fn struct{ F func() }

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// echo is a tool that gives its input.
+// echo is a tool that returns its input.
 func echo(name string) Definition {
 	return Definition{Name: name, Description: "Gives what it gets", Handler: func(_ context.Context, input json.RawMessage, _ *Context) (Result, error) {
 		return Result{Success: true, Output: input}, nil
@@ -40,7 +40,7 @@ func opened(t *testing.T, r *Registry, c Context, h Hooks) *Session {
 	return s
 }
 
-// ids are the versions that a list has.
+// ids returns the versions in a list.
 func ids(list []*Definition) string {
 	var out []string
 	for _, d := range list {
@@ -91,7 +91,7 @@ func TestCreateSessionTools(t *testing.T) {
 	}
 }
 
-// The zero registry is empty, and lists are sorted by name, then version.
+// The zero registry is empty, and lists are sorted by name and version.
 func TestList(t *testing.T) {
 	r := &Registry{}
 	if len(r.List()) != 0 || r.Unregister("x") {
@@ -133,7 +133,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// A definition that is none says everything that is wrong with it, and where.
+// All errors of an invalid definition are reported with their positions.
 func TestDefinitionErrors(t *testing.T) {
 	for _, c := range []struct {
 		change func(*Definition)
@@ -178,7 +178,7 @@ func opens(h Handler, closer io.Closer) func(context.Context, *Context) (Handler
 	return func(context.Context, *Context) (Handler, io.Closer, error) { return h, closer, nil }
 }
 
-// Owners have what they registered; Replace puts what is new in the place of what was.
+// Owners own what they registered; Replace replaces it.
 func TestOwners(t *testing.T) {
 	r := registered(t, echo("x"))
 	a, b := r.As("client:a"), r.As("client:b")
@@ -215,7 +215,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// What changes while nobody looks comes as one change.
+// Changes that occur before the receiver is ready are combined.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := registered(t, echo("old"), echo("changed"))
@@ -261,7 +261,7 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// Thousands of calls go on while tools come and go; each call has an outcome that fits.
+// Thousands of calls run while tools are added and removed; each call has a valid outcome.
 func TestChangesDuringCalls(t *testing.T) {
 	r := registered(t, echo("stays"), echo("goes"))
 	s := opened(t, r, Context{SessionID: "s"}, Hooks{})

@@ -23,7 +23,7 @@ import (
 )
 
 func init() {
-	// tries to do what its arguments say, and tells what came of it
+	// tries its arguments, and prints the results
 	roles["tries"] = func(args []string) {
 		out := map[string]string{}
 		for _, what := range args {
@@ -118,7 +118,7 @@ func ours() World {
 	return World{Run: &procgroup.Run{ID: procgroup.NewID(), Executable: os.Args[0]}}
 }
 
-// confined is a command that tries things in a sandbox.
+// confined is a command that tries actions in a sandbox.
 func confined(s Sandbox, tries ...string) Command {
 	x := plays("tries", tries...)
 	x.Sandbox = &s
@@ -134,7 +134,7 @@ func tried(t *testing.T, x Command, dir string) string {
 	return string(e.Result.Output)
 }
 
-// Outside of what its sandbox lists, there is nothing of the file system for a command.
+// A command cannot access files that its sandbox does not list.
 func TestSandboxFiles(t *testing.T) {
 	if sandbox.Landlock() < sandbox.LandlockNeeded {
 		t.Skip("this machine lacks Landlock")
@@ -170,20 +170,20 @@ func TestSandboxFiles(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "out", "new.txt")); err != nil {
 		t.Error(err)
 	}
-	// A list that is empty lists nothing, and what is listed must be there.
+	// An empty list lists nothing, and listed paths must exist.
 	if got := tried(t, confined(Sandbox{Read: []string{}}, in("read", "data/data.txt")), filepath.Join(dir, "cwd")); got != `{"read data.txt":"permission denied"}` {
 		t.Error(got)
 	}
 	if got, want := tried(t, confined(Sandbox{Write: []string{in("", "none")[1:]}}), dir), "cannot allow "+filepath.Join(dir, "none")+" in its sandbox: no such file or directory: `write` names it"; got != want {
 		t.Error(got)
 	}
-	// Without either the file system is as it is.
+	// Without either list all files are accessible.
 	if got := tried(t, confined(Sandbox{}, "read /etc/passwd", "win x"), dir); got != `{"read passwd":"ok","win x":"cannot"}` {
 		t.Error(got)
 	}
 }
 
-// `net: false` is a network in which there is nothing; the command is the user that it was.
+// `net: false` is an empty network; the command keeps its user.
 func TestSandboxNet(t *testing.T) {
 	off, on := false, true
 	s := serve(t, func(http.ResponseWriter, *http.Request) {})
@@ -207,7 +207,7 @@ func TestSandboxNet(t *testing.T) {
 	}
 }
 
-// What crosses a limit is ended, or fails.
+// Exceeding a limit ends the command, or fails.
 func TestSandboxLimits(t *testing.T) {
 	dir := t.TempDir()
 	if got := tried(t, confined(Sandbox{OpenFiles: 64}, "open x"), dir); got != `{"open x":"too many open files"}` {
@@ -221,7 +221,7 @@ func TestSandboxLimits(t *testing.T) {
 	}
 }
 
-// A process that stays has its sandbox, too, and is ended with its session.
+// A long-lived process has its sandbox too, and ends with its session.
 func TestSandboxLines(t *testing.T) {
 	x := stays()
 	x.Sandbox = &Sandbox{OpenFiles: 64}
@@ -230,7 +230,7 @@ func TestSandboxLines(t *testing.T) {
 	gives(t, s, `{"do":"count"}`, "2")
 }
 
-// What this machine lacks fails the call, or is told, where the sandbox lets it be missing.
+// A missing feature of this machine fails the call, or is reported if the sandbox allows that.
 func TestSandboxMissing(t *testing.T) {
 	off := false
 	if got := ran(t, confined(Sandbox{}), `{}`, Context{}, Hooks{}).Result.Error; got != "this machine lacks the program concerto, which sets sandboxes up" {
@@ -270,7 +270,7 @@ func TestSandboxMissing(t *testing.T) {
 	}
 }
 
-// A kernel whose Landlock does not hold files, or that has none, is told of.
+// A kernel without Landlock, or whose version cannot restrict files, is reported.
 func TestSandboxLandlock(t *testing.T) {
 	defer func(is func() int) { landlock = is }(landlock)
 	for version, lack := range map[int]string{0: "Landlock", 2: "version 3 of Landlock's ABI (it has 2)"} {
@@ -285,7 +285,7 @@ func TestSandboxLandlock(t *testing.T) {
 	}
 }
 
-// A sandbox's mistakes are told with their places.
+// Errors of a sandbox are reported with their positions.
 func TestSandboxDefinition(t *testing.T) {
 	x := confined(Sandbox{Read: []string{""}, CPUSeconds: -1, Processes: -2, Missing: "ignore"})
 	_, err := x.Definition(Spec{Name: "x"}, "")

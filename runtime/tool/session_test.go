@@ -20,7 +20,7 @@ import (
 
 func actor(kind, name string) audit.Actor { return audit.Actor{Type: kind, Name: name} }
 
-// closing is a session's handler's closer.
+// closing is the closer of a session's handler.
 type closing struct {
 	closed *atomic.Int32
 	err    error
@@ -28,7 +28,7 @@ type closing struct {
 
 func (c closing) Close() error { c.closed.Add(1); return c.err }
 
-// stateful is a tool with a counter of its own in each session.
+// stateful is a tool with a counter in each session.
 func stateful(name string, closed *atomic.Int32, err error) Definition {
 	return Definition{Name: name, Scope: PerSession, Open: func(_ context.Context, c *Context) (h Handler, closer io.Closer, _ error) {
 		n := 0
@@ -39,7 +39,7 @@ func stateful(name string, closed *atomic.Int32, err error) Definition {
 	}}
 }
 
-// A session has handlers of its own, and closes them.
+// A session has its own handlers, and closes them.
 func TestSessionState(t *testing.T) {
 	var closed atomic.Int32
 	r := registered(t, stateful("x", &closed, errors.New("stuck")))
@@ -70,7 +70,7 @@ func TestSessionState(t *testing.T) {
 	}
 }
 
-// A tool that cannot be opened fails the session, and is named; what was opened is closed.
+// A tool that cannot be opened fails the session, and is named; opened handlers are closed.
 func TestOpenFails(t *testing.T) {
 	var closed atomic.Int32
 	fails := Definition{Name: "y", Scope: PerSession}
@@ -130,8 +130,8 @@ func answering(name string, n int, scope Scope, text string) Definition {
 	return Definition{Name: name, Version: n, Scope: scope, Handler: func(context.Context, json.RawMessage, *Context) (Result, error) { return Success(text) }}
 }
 
-// TestChosenVersions: a declaration that names a tool without a version gets the highest
-// one, under its plain name; what the program has itself is hidden, which is warned about once.
+// TestChosenVersions checks that a declaration that names a tool without a version gets the highest
+// one under its plain name, and that the program's own tool hides it with one warning.
 func TestChosenVersions(t *testing.T) {
 	r := registered(t, answering("x", 1, Global, "1"), answering("x", 2, Global, "2"), answering("x", 10, Global, "10"), answering("y", 1, Global, "y"))
 	app := &recorder{}
@@ -162,8 +162,8 @@ func TestChosenVersions(t *testing.T) {
 	}
 }
 
-// One name has one winner: a session's tool before a global one, the highest version, and
-// of several versions each has a name of its own for models.
+// One name has one meaning: a session's tool precedes a global one, and the highest version the
+// others; several versions have separate names for models.
 func TestOffers(t *testing.T) {
 	r := registered(t, answering("x", 1, Global, "global 1"), answering("x", 2, Global, "global 2"), answering("only", 3, Global, "o"), answering("x__1", 1, Global, "plain"))
 	if err := errors.Join(r.As("client:a").Register(answering("x", 2, PerSession, "a's")), r.As("client:b").Register(answering("x", 2, PerSession, "b's")),
@@ -197,7 +197,7 @@ func TestOffers(t *testing.T) {
 	if got := offered(other); got != "only=only@3/go x___1=x@1/go x__2=x@2/go x__1=x__1@1/go" {
 		t.Error(got)
 	}
-	// The offer stands: what has gone is not found, also under its name for models.
+	// An offer is fixed: a removed tool is not found, even by its name for models.
 	tools := s.Tools()
 	r.Unregister("x")
 	for _, b := range tools[1:3] {
@@ -207,7 +207,7 @@ func TestOffers(t *testing.T) {
 	}
 }
 
-// Names for models are no longer than a name may be.
+// Names for models respect the length limit.
 func TestLongOffers(t *testing.T) {
 	long := strings.Repeat("a", 63)
 	r := registered(t, version(long, 1), version(long, 20), version(long+"b", 1), version(long+"b", 2))
@@ -224,7 +224,7 @@ func TestLongOffers(t *testing.T) {
 	}
 }
 
-// What a session cannot show, or is not to see, is not offered.
+// A session is not offered what it cannot show or must not see.
 func TestSees(t *testing.T) {
 	picture := echo("picture")
 	picture.Requires, picture.Category = []string{"render:image/png"}, "art"
@@ -242,7 +242,7 @@ func TestSees(t *testing.T) {
 	}
 }
 
-// Lists tell of calls how many there were, how many failed and how long they took.
+// Lists contain the number of calls, of failures, and the durations.
 func TestStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := echo("x")

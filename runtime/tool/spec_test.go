@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// What is said of a tool goes out as it came in.
+// A Spec survives encoding and decoding.
 func TestSpec(t *testing.T) {
 	const text = `{"name":"x","description":"d","parameters":{"type":"object"},"output":{"type":"string"},"version":2,"scope":"session","category":"db",` +
 		`"requires_approval":true,"approval_timeout":0.5,"on_timeout":"halt","timeout":30,"idle_timeout":1.5,"sequential":true,"max_concurrent":3,"requires":["render:a"]}`

@@ -1,5 +1,5 @@
 package hosttest
 
-// GroupAlive says whether a process of the group pgid still runs, for tests
-// that look for what a run has left behind.
+// GroupAlive reports whether a process of the group pgid still runs, for tests of what a run leaves
+// behind.
 func GroupAlive(pgid int) bool { return groupAlive(pgid) }

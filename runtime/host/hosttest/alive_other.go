@@ -2,5 +2,5 @@
 
 package hosttest
 
-// groupAlive: there are no groups here, and no stdio hosts either.
+// groupAlive returns false: this system has no process groups, and no stdio hosts.
 func groupAlive(int) bool { return false }

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// groupAlive says whether a process of the group still runs; ended ones that
-// nobody has collected do not count where the system shows them.
+// groupAlive reports whether a process of the group still runs; zombies do not count if the system
+// shows them.
 func groupAlive(pgid int) bool {
 	if syscall.Kill(-pgid, 0) == syscall.ESRCH {
 		return false

@@ -39,7 +39,7 @@ write answered yes
 	c.Permissions = &hostpolicy.Rules{Commands: hostpolicy.Commands{Allow: []string{"ls"}, Deny: []string{"rm *"}}}
 	w.start(c)
 	x := w.open("go")
-	w.await("answered") // though no message has been asked for
+	w.await("answered") // although no message was requested
 	x.want("progress", "{}")
 	for _, want := range []string{
 		`{"host":"worker","id":1,"decision":"allow","description":"list","asked":{"id":1,"description":"list","kind":"execute","args":{"command":"ls"}}}`,
@@ -139,7 +139,7 @@ read
 write told x
 hang
 `)
-	c.Timeout = 3 // the initialisation must fit, however busy the machine
+	c.Timeout = 3 // the initialisation must fit on a busy machine
 	w.start(c)
 	x := w.open("go")
 	x.fails()
@@ -200,7 +200,7 @@ exit 0
 ` + echo))
 	x := w.open("go")
 	x.want("progress", `{}`)
-	x.close() // it returns although the host does not leave
+	x.close() // it returns although the host does not exit
 	w.await("signalled")
 	first := w.spawns("worker")[0]
 	if !groupAlive(first) {

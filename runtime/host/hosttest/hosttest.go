@@ -1,9 +1,8 @@
-// Package hosttest is the conformance suite of host transports: it plays each
-// H rule of spec/host-protocol.md with a scripted host on the other side of the
-// transport; its API promises nothing. A transport that passes it carries the whole protocol.
+// Package hosttest is the conformance suite of host transports: it plays each H rule of
+// spec/host-protocol.md with a scripted host on the other side of the transport; its API promises
+// nothing. A transport that passes it supports the whole protocol.
 //
-// The rules are quoted in full; a test holds the quotations against the
-// chapter, so that neither can change without the other.
+// The rules are quoted in full, and a test compares the quotations with the chapter.
 package hosttest
 
 import (
@@ -24,13 +23,13 @@ type rule struct {
 	play func(w *world)
 }
 
-// rules are all of them, in the chapter's order.
+// rules lists all rules in the chapter's order.
 var rules = slices.Concat(processRules, lineRules, initRules, promptRules, messageRules, endRules, sessionRules, decidedRules, upkeepRules)
 
-// Run plays every rule. Afterwards no goroutine of the hosts may be left, and
-// no process. Each of with changes the options of the hosts that a rule is played with.
+// Run plays every rule. Afterwards no goroutine of the hosts and no process may be left. Each of
+// with changes the options of the hosts.
 func Run(t *testing.T, peer Peer, with ...func(*testing.T, *host.Options)) {
-	t.Cleanup(func() { checkGoroutines(t) }) // when all rows are over
+	t.Cleanup(func() { checkGoroutines(t) }) // after all rows
 	for _, r := range rules {
 		t.Run(r.id, func(t *testing.T) {
 			t.Parallel()
@@ -60,8 +59,8 @@ func Run(t *testing.T, peer Peer, with ...func(*testing.T, *host.Options)) {
 	}
 }
 
-// checkGoroutines fails when one runs our code after all is closed. The last
-// ones may be on their way out.
+// checkGoroutines fails if a goroutine runs our code after everything is closed. It waits for the
+// last ones to exit.
 func checkGoroutines(t *testing.T) {
 	t.Helper()
 	var left []string
@@ -70,7 +69,8 @@ func checkGoroutines(t *testing.T) {
 		all := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
 		left = slices.DeleteFunc(all[1:], func(s string) bool {
 			ours := strings.Contains(s, "/runtime/host.") || strings.Contains(s, "/runtime/keeper.") || strings.Contains(s, "/internal/process/procgroup.")
-			return !ours || strings.Contains(s, "/internal/process/procgroup.runStarter") // it has the thread that starts all
+			// it has the starter thread
+			return !ours || strings.Contains(s, "/internal/process/procgroup.runStarter")
 		})
 		if len(left) == 0 {
 			return

@@ -32,8 +32,7 @@ read
 	}
 }
 
-// terminalMessages says each of them in an exchange of its own, behind each
-// message that is none.
+// terminalMessages plays each terminal message in an exchange of its own, after each other message.
 func terminalMessages(w *world) {
 	ends := hostmsg.Types((*hostmsg.Message).Terminal)
 	others := hostmsg.Types(func(m *hostmsg.Message) bool { return m.Sender == hostmsg.Host && !m.Terminal() })
@@ -77,7 +76,7 @@ read
 < {"type":"result","text":"three"}
 `))
 	w.ask("go", "one")
-	w.await("said") // what it writes later than the next prompt is sent would belong to that
+	w.await("said") // output after the next prompt would belong to that
 	w.until("the remark", func() bool {
 		return w.remarked("warn: host 'worker' sent a message of type 'progress' outside an exchange")
 	})
@@ -86,8 +85,8 @@ read
 	w.ask("go", "three")
 }
 
-// withdrawn takes back each type of message with each that takes back; what the
-// host does not wait for stays.
+// withdrawn withdraws each type of message with each type of withdrawal; requests that the host
+// does not wait for stay.
 func withdrawn(w *world) {
 	backs := hostmsg.Types(func(m *hostmsg.Message) bool { return m.Role == hostmsg.TakesBack })
 	types := hostmsg.Types((*hostmsg.Message).Handled)

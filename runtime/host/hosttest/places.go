@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// placesScript is the script of a host that speaks our protocol in Places.
+// placesScript is the script of a host of our protocol in Places.
 const placesScript = `
 >= {"type":"prompt","text":"please work"}
 < {"type":"approval","id":"a","tool":"Bash","description":"Bash: ls"}
@@ -22,9 +22,9 @@ const placesScript = `
 < {"type":"result","text":"done"}
 `
 
-// Places runs exchanges with each peer, with every value of isolate and with one and two
-// instances. A peer receives the prompt "please work"; it may ask for approval, which it
-// gets, and a question, which "tabs" answers. Every transport must have a peer.
+// Places runs exchanges with each peer, with every value of isolate and with one and two instances.
+// A peer receives the prompt "please work"; it may request approval, which it gets, and ask a
+// question, which "tabs" answers. Every transport must have a peer.
 func Places(t *testing.T, peers map[string]Peer) {
 	t.Cleanup(func() { checkGoroutines(t) })
 	missing := host.Transports()
@@ -45,8 +45,8 @@ func Places(t *testing.T, peers map[string]Peer) {
 	}
 }
 
-// place opens as many exchanges as there are instances and plays each to its end. An
-// isolated host then gets one more, since each exchange has a process of its own.
+// place opens as many exchanges as there are instances and plays each to its end. An isolated host
+// then gets one more, since each exchange has a process of its own.
 func (w *world) place(isolate string, instances int) {
 	c := w.worker(placesScript)
 	c.Dir, c.Root, c.Isolate, c.Instances = w.repository(), w.dir, isolate, instances
@@ -109,7 +109,7 @@ func (x *talk) workDir() string {
 	}
 }
 
-// repository makes a directory that is a git repository with a commit.
+// repository creates a directory that is a git repository with a commit.
 func (w *world) repository() string {
 	w.Helper()
 	dir := w.TempDir()

@@ -101,7 +101,7 @@ func spawnFailures(w *world) {
 	}
 	w.start(configs...)
 	for _, c := range cases {
-		for range 2 { // a failure leaves the host usable, to fail again
+		for range 2 { // a failure leaves the host usable, so it can fail again
 			_, err := w.tryOpen(effect.ExchangeOpen{Host: c.name, Prompt: "go"})
 			e := w.hostError(err)
 			for _, part := range []string{"host '" + c.name + "'", c.says, c.command, "[hosts." + c.name + "] of Concerto.toml"} {
@@ -153,7 +153,7 @@ func turns(w *world) {
 	order := make(chan string, n)
 	var waiting sync.WaitGroup
 	for i := range n {
-		// each waits in the queue before the next one comes
+		// each is queued before the next one
 		before := w.hosts.Waiting("worker")
 		waiting.Go(func() {
 			x, err := w.tryOpen(effect.ExchangeOpen{Host: "worker", Prompt: string(rune('a' + i))})
@@ -226,7 +226,7 @@ exit 1
 < {"type":"result","text":"works"}
 `)
 	c.Params = []byte(`{"a":1}`)
-	c.Timeout = 3 // initialisations must fit, however busy the machine
+	c.Timeout = 3 // initialisations must fit on a busy machine
 	w.start(c)
 	for _, prompt := range []string{"crash", "silence", "garbage"} {
 		x := w.open(prompt)

@@ -61,7 +61,7 @@ hang
 	}
 }
 
-// resumes plays a host that can, one that cannot, and one that is not asked.
+// resumes plays a host that can resume, one that cannot, and one that is not initialised.
 func resumes(w *world) {
 	can := w.named("can", `
 >= {"type":"init"}
@@ -141,7 +141,7 @@ read
 	}
 }
 
-// openOn begins an exchange that goes on with a conversation.
+// openOn begins an exchange that continues a session.
 func (w *world) openOn(name, prompt, session string) *talk {
 	w.Helper()
 	x, err := w.tryOpen(effect.ExchangeOpen{Host: name, Prompt: prompt, Session: session})
@@ -151,7 +151,7 @@ func (w *world) openOn(name, prompt, session string) *talk {
 	return x
 }
 
-// resume is a whole such exchange, with that result.
+// resume runs a whole such exchange, with that result.
 func (w *world) resume(name, prompt, session, result string) {
 	w.Helper()
 	x := w.openOn(name, prompt, session)

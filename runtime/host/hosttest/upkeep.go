@@ -80,7 +80,7 @@ write left x
 	c.IdleSeconds = 0.2
 	w.start(c)
 	w.ask("one", "one")
-	w.await("left") // the signal that comes soon after the end of its input must not be first on a busy machine
+	w.await("left") // on a busy machine the signal must not come before the end of the input
 	w.ask("two", "two")
 	if n := len(w.spawns("worker")); n != 2 {
 		w.Errorf("%d starts", n)

@@ -18,15 +18,14 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// patience bounds every wait of the suite; nothing but a bug comes near it.
+// patience limits every wait of the suite; only a bug reaches it.
 const patience = 2 * time.Minute
 
-// A Peer makes the configuration of a host that plays the script file and
-// speaks over the transport under test. Name, formats, parameters and limits
-// are the suite's to set.
+// A Peer returns the configuration of a host that plays the script file over the transport under
+// test. The suite sets name, formats, parameters and limits.
 type Peer func(t *testing.T, script string) host.Config
 
-// world is one test's hosts.
+// world contains one test's hosts.
 type world struct {
 	*testing.T
 	peer  Peer
@@ -46,8 +45,7 @@ func newWorld(t *testing.T, peer Peer) *world {
 	return &world{T: t, peer: peer, dir: t.TempDir(), ctx: ctx}
 }
 
-// worker configures a host named worker that plays the script and answers in
-// JSON.
+// worker configures a host named worker that plays the script and answers in JSON.
 func (w *world) worker(script string) host.Config {
 	w.Helper()
 	return w.named("worker", script)
@@ -64,10 +62,10 @@ func (w *world) named(name, script string) host.Config {
 	return c
 }
 
-// start makes the hosts; they are closed when the test ends, and their scripts
-// must have fitted.
+// start starts the hosts. They are closed when the test ends, and their scripts must have matched.
 func (w *world) start(configs ...host.Config) {
-	inherited, _ := procgroup.Inherit{}.Of(os.Environ()) // what is kept back would be remarked
+	// variables that are not passed on would be logged
+	inherited, _ := procgroup.Inherit{}.Of(os.Environ())
 	w.startIn(inherited, configs...)
 }
 
@@ -103,8 +101,8 @@ func (w *world) end() {
 	}
 }
 
-// endAsync begins to end the run; what it gives cuts the waiting short and
-// returns when all is over.
+// endAsync begins to end the run; the returned function shortens the wait and returns when
+// everything has ended.
 func (w *world) endAsync() (stop func()) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	done := make(chan struct{})
@@ -115,8 +113,7 @@ func (w *world) endAsync() (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// spawns gives the process numbers of all starts of a host, which are their
-// groups' as well.
+// spawns returns the process numbers of all starts of a host, which are also those of their groups.
 func (w *world) spawns(name string) []int {
 	w.Helper()
 	var pids []int
@@ -132,7 +129,7 @@ func (w *world) spawns(name string) []int {
 
 func (w *world) file(name string) string { return filepath.Join(w.dir, name) }
 
-// lines gives the lines of a file; none when there is no file.
+// lines returns the lines of a file, or none if it does not exist.
 func (w *world) lines(name string) []string {
 	b, err := os.ReadFile(w.file(name))
 	if err != nil || len(b) == 0 {
@@ -141,13 +138,13 @@ func (w *world) lines(name string) []string {
 	return strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
 }
 
-// await waits until the file is there.
+// await waits until the file exists.
 func (w *world) await(name string) {
 	w.Helper()
 	w.until("the file "+name, func() bool { _, err := os.Stat(w.file(name)); return err == nil })
 }
 
-// until polls: what it waits for happens in another process.
+// until polls for an event in another process.
 func (w *world) until(what string, ok func() bool) {
 	w.Helper()
 	for !ok() {
@@ -175,8 +172,8 @@ func (w *world) has(lines *[]string, part string) bool {
 	return slices.ContainsFunc(*lines, func(l string) bool { return strings.Contains(l, part) })
 }
 
-// wantRemarks compares all that has been remarked, but that nobody watches over the
-// processes: these tests have no command that could.
+// wantRemarks compares the log lines, except the one about a missing guardian, which these tests
+// cannot start.
 func (w *world) wantRemarks(want ...string) {
 	w.Helper()
 	w.mu.Lock()
@@ -187,17 +184,17 @@ func (w *world) wantRemarks(want ...string) {
 	}
 }
 
-// payload gives a message's payload as JSON.
+// payload returns a message's payload as JSON.
 func payload(m effect.HostMessage) string { return string(value.AppendJSON(nil, m.Payload)) }
 
-// quoted gives s as JSON.
+// quoted returns s as JSON.
 func quoted(s string) string { return string(value.AppendString(nil, s)) }
 
 // talk is one exchange.
 type talk struct {
 	w    *world
 	id   int64
-	kept []effect.HostMessage // taken and not looked at
+	kept []effect.HostMessage // received and not yet checked
 }
 
 func (w *world) tryOpen(r effect.ExchangeOpen) (*talk, error) {
@@ -223,7 +220,7 @@ func (w *world) openAt(name, prompt string) *talk {
 	return x
 }
 
-// next gives the next message, or why there is none.
+// next returns the next message, or why there is none.
 func (x *talk) next() (effect.HostMessage, error) {
 	if len(x.kept) == 0 {
 		res, err := x.w.hosts.Perform(x.w.ctx, &effect.ExchangeNext{ID: x.id})
@@ -237,8 +234,7 @@ func (x *talk) next() (effect.HostMessage, error) {
 	return m, nil
 }
 
-// want takes the next message and compares it: its type and its payload as
-// JSON.
+// want receives the next message and compares its type and its payload as JSON.
 func (x *talk) want(typ, body string) effect.HostMessage {
 	x.w.Helper()
 	m, err := x.next()
@@ -251,7 +247,7 @@ func (x *talk) want(typ, body string) effect.HostMessage {
 	return m
 }
 
-// fails takes the next message, which must not come, and gives the failure.
+// fails expects a failure instead of a message, and returns it.
 func (x *talk) fails() *effect.Error {
 	x.w.Helper()
 	m, err := x.next()
@@ -292,7 +288,7 @@ func (x *talk) cancel(reason string) {
 	}
 }
 
-// ask is a whole exchange whose only message is the result with that text.
+// ask runs a whole exchange whose only message is the result with that text.
 func (w *world) ask(prompt, text string) {
 	w.Helper()
 	x := w.open(prompt)

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// Registry is the script's tools as Go handlers.
+// Registry returns the script's tools as Go handlers.
 func Registry(t *testing.T) *tool.Registry {
 	t.Helper()
 	r := &tool.Registry{}
@@ -26,7 +26,7 @@ func Registry(t *testing.T) *tool.Registry {
 	return r
 }
 
-// Hooks connect a session with the application.
+// Hooks connects a session with the application.
 func Hooks(app *App) tool.Hooks {
 	return tool.Hooks{Emit: app.Emit, Approve: func(_ context.Context, q *tool.Question) (json.RawMessage, audit.Actor, error) {
 		text, err := json.Marshal(q)
@@ -41,7 +41,7 @@ func Hooks(app *App) tool.Hooks {
 	}}
 }
 
-// Go is Go handlers, called by Go.
+// Go is the route of Go handlers, called from Go.
 func Go() Route {
 	return Route{Name: "go", Open: func(t *testing.T, app *App) Session {
 		return Open(t, app, Registry(t))

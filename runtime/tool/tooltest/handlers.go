@@ -10,16 +10,16 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// maxOutput is what the script's greatest output needs.
+// maxOutput is enough for the script's largest output.
 const maxOutput = 8 << 20
 
-// once is why tools that are called once lack steps.
+// once is the reason why tools that serve one call lack steps.
 var once = map[string]string{
 	"progress":    "it has no way to tell it",
 	"composition": "it has no way to call",
 }
 
-// Command is commands, called by Go: the test binary, whose TestMain calls Play.
+// Command is the route of commands, called from Go: the test binary, whose TestMain calls Play.
 func Command(answer string) Route {
 	return Route{Name: "command " + answer, Lacks: Lacks(answer), Open: func(t *testing.T, app *App) Session {
 		x := Player(answer)
@@ -32,7 +32,7 @@ func Player(answer string) tool.Command {
 	return tool.Command{Run: []string{os.Args[0]}, Env: map[string]string{PlayEnv: answer, "GORACE": "atexit_sleep_ms=0"}, Answer: answer, MaxOutput: maxOutput}
 }
 
-// Lacks are the steps that tools lack which answer so.
+// Lacks returns the steps that tools with a form of answers lack.
 func Lacks(answer string) map[string]string {
 	switch answer {
 	case tool.AnswerLines:
@@ -45,7 +45,7 @@ func Lacks(answer string) map[string]string {
 	return once
 }
 
-// HTTP is addresses, called by Go.
+// HTTP is the route of addresses, called from Go.
 func HTTP() Route {
 	return Route{Name: "http", Lacks: Lacks(tool.AnswerJSON), Open: func(t *testing.T, app *App) Session {
 		server := httptest.NewServer(Handler())
@@ -55,7 +55,7 @@ func HTTP() Route {
 	}}
 }
 
-// opened is a session of the script's tools, with handlers of another kind.
+// opened is a session of the script's tools with handlers of another kind.
 func opened(t *testing.T, app *App, make func(tool.Spec) (tool.Definition, error)) Session {
 	t.Helper()
 	r := &tool.Registry{}
@@ -71,7 +71,8 @@ func opened(t *testing.T, app *App, make func(tool.Spec) (tool.Definition, error
 	return Open(t, app, r)
 }
 
-// Open is a session of a registry, called by Go, which the test closes with the registry.
+// Open returns a session of a registry, called from Go, which the test closes together with the
+// registry.
 func Open(t *testing.T, app *App, r *tool.Registry) Session {
 	t.Helper()
 	t.Cleanup(r.Close)

@@ -13,12 +13,12 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// Peer is the script's tools as who speaks the protocol of `concerto serve`: a process
-// that stays, or a client.
+// Peer plays the script's tools by the protocol of `concerto serve`: as a long-lived process, or a
+// client.
 type Peer struct {
-	// Send says a message; it is called by one at a time.
+	// Send sends a message; calls are serialised.
 	Send func(text []byte) error
-	// Asked answers a request that is no `tool/call`; nil where there is none.
+	// Asked, if not nil, answers a request other than `tool/call`.
 	Asked func(method string, params json.RawMessage) (result any, err error)
 
 	sending sync.Mutex
@@ -38,7 +38,7 @@ type message struct {
 	Error   json.RawMessage `json:"error,omitempty"`
 }
 
-// RefusedError is the error that a request came to, as it was sent.
+// RefusedError is the error in a response.
 type RefusedError struct{ Text json.RawMessage }
 
 func (e *RefusedError) Error() string { return string(e.Text) }
@@ -61,7 +61,7 @@ func playLines() {
 	}
 }
 
-// Hear takes a message. It waits for nothing.
+// Hear handles a message without waiting.
 func (p *Peer) Hear(text []byte) {
 	var m message
 	if err := json.Unmarshal(text, &m); err != nil {
@@ -132,8 +132,8 @@ func (p *Peer) say(m message) {
 	}
 }
 
-// Ask makes a request and gives its result; the error is a *RefusedError. When ctx ends,
-// the request is taken back, and its answer still waited for.
+// Ask sends a request and returns its result; the error is a *RefusedError. When ctx ends, it
+// cancels the request and still waits for its answer.
 func (p *Peer) Ask(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	answer := make(chan message, 1)
 	p.mu.Lock()
@@ -158,7 +158,7 @@ func (p *Peer) Ask(ctx context.Context, method string, params any) (json.RawMess
 	return m.Result, nil
 }
 
-// played is around a call of a peer's tool.
+// played is the environment of a call of a peer's tool.
 type played struct {
 	p  *Peer
 	id string

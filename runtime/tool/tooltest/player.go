@@ -11,12 +11,12 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// PlayEnv is the variable that makes a test binary the script's tools, when its TestMain
-// calls Play: one of the answers of a command.
+// PlayEnv is the variable that makes a test binary the script's tools, if its TestMain calls Play:
+// a command's form of answers.
 const PlayEnv = "TOOLTEST_PLAY"
 
-// Play makes the process a tool of the script, when PlayEnv says so, and says whether it
-// has: it ends then.
+// Play makes the process a tool of the script if PlayEnv is set, and reports whether it has; the
+// process then exits.
 func Play() (played bool) {
 	switch os.Getenv(PlayEnv) {
 	case tool.AnswerJSON:
@@ -39,13 +39,13 @@ func Play() (played bool) {
 	return true
 }
 
-// sent is what a command and an address are sent.
+// sent is the input of a command and an address.
 type sent struct {
 	Input   json.RawMessage
 	Context tool.Told
 }
 
-// do does what a tool of the script does.
+// do runs a tool of the script.
 func do(ctx context.Context, name string, version int, input json.RawMessage, a Around) tool.Result {
 	x, ok := Find(name, version)
 	if !ok {
@@ -67,7 +67,7 @@ func playOnce() tool.Result {
 	return do(context.Background(), m.Context.Tool, m.Context.Version, m.Input, alone{})
 }
 
-// alone is around a tool that has only its input.
+// alone is the environment of a tool that has only its input.
 type alone struct{}
 
 func (alone) Progress(float64, float64, string) {}
@@ -76,7 +76,7 @@ func (alone) Call(context.Context, string, any) tool.Result {
 	return tool.Failure("a tool that is called once calls nobody")
 }
 
-// Handler is the script's tools as an address.
+// Handler returns the script's tools as an address.
 func Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m sent

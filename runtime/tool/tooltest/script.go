@@ -7,19 +7,19 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// Step is a call and what comes of it.
+// Step is a call and its expected results.
 type Step struct {
 	Name, Tool, Args string
-	Unregister       string   // is taken away before
-	Cancel           bool     // once the tool has begun; URL in Args is where it says so
-	Answers          []string // to approvals; fewer than are asked for: nobody
+	Unregister       string   // removed before
+	Cancel           bool     // cancel after the tool has begun; URL in Args is where it reports that
+	Answers          []string // to approvals; if there are too few: no approver
 	Outcome          tool.Outcome
-	Want             string   // as a model gets it
+	Want             string   // in the form for a model
 	Progress         []string // the messages
 	Asked            []string // the arguments as shown
 }
 
-// Script is the steps, which are played in order.
+// Script contains the steps, which are played in order.
 func Script() []Step {
 	var all []Step
 	for _, list := range [][]Step{echoes(), badArguments(), endings(), approvals(), versions(), compositions(), sizes()} {

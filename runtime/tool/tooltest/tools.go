@@ -11,20 +11,20 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// Around is what a tool's implementation needs of where it runs; a route whose tools
-// cannot report progress, or call others, gives one that does nothing.
+// Around is what a tool's implementation needs from its environment; a route whose tools cannot
+// report progress or call others provides one that does nothing.
 type Around interface {
 	Progress(done, total float64, message string)
 	Call(ctx context.Context, name string, args any) tool.Result
 }
 
-// Tool is a tool of the script: what is declared of it, and what it does.
+// Tool is a tool of the script: its declaration and its implementation.
 type Tool struct {
 	tool.Definition // without a handler
 	Do              func(ctx context.Context, input json.RawMessage, a Around) (tool.Result, error)
 }
 
-// Find gives the tool of a name and version.
+// Find returns the tool with a name and version.
 func Find(name string, version int) (Tool, bool) {
 	for _, x := range Tools() {
 		if x.Name == name && x.Version == version {
@@ -34,7 +34,7 @@ func Find(name string, version int) (Tool, bool) {
 	return Tool{}, false
 }
 
-// Tools are those that the script calls.
+// Tools lists the tools that the script calls.
 func Tools() []Tool {
 	value := `{"type":"object","properties":{"value":{}},"required":["value"]}`
 	guarded := define("guarded", value, echo)
@@ -65,7 +65,7 @@ func define(name, parameters string, do func(context.Context, json.RawMessage, A
 	return Tool{tool.Definition{Name: name, Version: 1, Description: "The script's tool " + strconv.Quote(name), Parameters: json.RawMessage(parameters)}, do}
 }
 
-// gives is a tool that gives one output.
+// gives returns a tool with a fixed output.
 func gives(output string) func(context.Context, json.RawMessage, Around) (tool.Result, error) {
 	return func(context.Context, json.RawMessage, Around) (tool.Result, error) {
 		return tool.Result{Success: true, Output: json.RawMessage(output)}, nil
@@ -80,7 +80,7 @@ func echo(_ context.Context, input json.RawMessage, _ Around) (tool.Result, erro
 	return tool.Result{Success: true, Output: in.Value}, nil
 }
 
-// wait says that it has begun where it is asked to, and waits for its end.
+// wait reports that it has begun if requested, and waits for its end.
 func wait(ctx context.Context, input json.RawMessage, _ Around) (tool.Result, error) {
 	var in struct{ URL string }
 	if err := json.Unmarshal(input, &in); err != nil {

@@ -1,10 +1,9 @@
-// Package tooltest plays one script of calls over any route by which tools are defined
-// and called (its API promises nothing: it is for tests). What a route gives is compared
-// byte for byte with what the script says, so that all routes give the same.
+// Package tooltest plays one script of calls over every route by which tools are defined and called
+// (its API promises nothing: it is for tests). The results of a route are compared byte for byte
+// with the script, so all routes behave the same.
 //
-// A route is one value: how its tools come about is its own matter, but what they do is
-// Tools, whose Do another process may run as well. Where a route cannot have a step, it
-// says why.
+// A route is one value. It creates its tools in its own way, but their behaviour is Tools, whose Do
+// another process may run too. If a route does not support a step, it says why.
 package tooltest
 
 import (
@@ -23,41 +22,41 @@ import (
 // Route is a way by which the script's tools are defined and called.
 type Route struct {
 	Name string
-	// Open makes the tools of Tools, with app around them, and opens a session that sees
-	// them. It fails the test where it cannot, and cleans up by it.
+	// Open creates the tools of Tools, with app as the application, and opens a session that sees
+	// them. It fails the test on an error, and registers the cleanup.
 	Open func(t *testing.T, app *App) Session
-	// Lacks says why there is no step of a name, or none that begins with it.
+	// Lacks maps names of steps, or their prefixes, to the reasons why the route does not support
+	// them.
 	Lacks map[string]string
 }
 
 // Session is how a route's tools are called.
 type Session interface {
-	// Call calls a tool and gives what the caller gets. When ctx ends, the call is cancelled.
+	// Call calls a tool and returns what the caller receives. When ctx ends, the call is cancelled.
 	Call(ctx context.Context, name string, args json.RawMessage) Got
-	// Unregister takes a tool away from all who might call it.
+	// Unregister removes a tool for all callers.
 	Unregister(name string) error
 }
 
-// Got is what a caller gets: the result as a model does, and the outcome where the route
-// tells it.
+// Got is what a caller receives: the result in the form for a model, and the outcome if the route
+// reports it.
 type Got struct {
 	Text    string
 	Failed  bool
 	Outcome tool.Outcome
 }
 
-// App is the application around a route's tools: it answers approvals as the script says,
-// and hears what is emitted.
+// App is the application of a route's tools: it answers approvals by the script, and records emits.
 type App struct {
 	mu      sync.Mutex
 	answers []json.RawMessage
 	asked   []tool.Question
 	told    []tool.Progress
 	server  *httptest.Server
-	begun   chan struct{} // a tool that waits has begun
+	begun   chan struct{} // a waiting tool has begun
 }
 
-// Approve answers a question, the payload of `tool:approval`; false is that nobody does.
+// Approve answers a question, the payload of `tool:approval`; false means no approver.
 func (a *App) Approve(question json.RawMessage) (answer json.RawMessage, ok bool) {
 	var q tool.Question
 	if err := json.Unmarshal(question, &q); err != nil {
@@ -73,7 +72,7 @@ func (a *App) Approve(question json.RawMessage) (answer json.RawMessage, ok bool
 	return answer, true
 }
 
-// Emit hears what the tools' session emits.
+// Emit records an emit of the tools' session.
 func (a *App) Emit(channel string, payload json.RawMessage) {
 	var p tool.Progress
 	if channel != tool.ProgressChannel || json.Unmarshal(payload, &p) != nil {
@@ -184,7 +183,7 @@ func play(t *testing.T, app *App, s Session, step Step) {
 	}
 }
 
-// cut keeps a text readable.
+// cut shortens a text.
 func cut(s string) string {
 	if len(s) > 500 {
 		return s[:500] + "…"

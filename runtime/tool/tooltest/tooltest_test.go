@@ -25,7 +25,7 @@ func TestCommands(t *testing.T) {
 
 func TestHTTP(t *testing.T) { Run(t, HTTP()) }
 
-// inner is tools that another tool calls.
+// inner returns tools that another tool calls.
 type inner struct{ goSession }
 
 func (i inner) Call(ctx context.Context, name string, args json.RawMessage) Got {
@@ -45,8 +45,8 @@ func (i inner) Call(ctx context.Context, name string, args json.RawMessage) Got 
 	return Got{Text: got, Failed: failed}
 }
 
-// What a tool calls takes the same way; only what a model would be told of changed
-// arguments is the caller's matter, and the chain is longer by one.
+// Calls by a tool have the same steps; only the notice about changed arguments is the caller's, and
+// the chain is longer by one.
 func TestTool(t *testing.T) {
 	Run(t, Route{Name: "tool", Open: func(t *testing.T, app *App) Session { return inner{Go().Open(t, app).(goSession)} }, Lacks: map[string]string{
 		"approval edit":     "a tool gets the result, not the text for a model",
