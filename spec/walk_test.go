@@ -253,7 +253,7 @@ func (f *follower) start() {
 	}
 	f.lendSDKs()
 	source := filepath.Dir(f.page.name)
-	if filepath.Base(f.page.name) != "README.md" || f.name == "cookbook" {
+	if filepath.Base(f.page.name) != "README.md" || filepath.Base(filepath.Dir(source)) != "cookbook" {
 		return
 	}
 	err := filepath.WalkDir(source, func(path string, d fs.DirEntry, err error) error {
