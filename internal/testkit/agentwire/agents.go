@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
-// agent is a row of the table of agents: a program of npm's and how it is led to the
+// agent is one row of the table of agents: an npm package and the settings that point it at the
 // model server.
 type agent struct {
 	name      string // of its recording
@@ -21,30 +21,30 @@ type agent struct {
 	transport string
 	args      func(at place) []string
 	env       func(at place) map[string]string
-	files     func(at place) map[string]string // below its home
+	files     func(at place) map[string]string // paths relative to its home
 	model     string
 	modelling
 }
 
-// modelling is what an agent's model is told and says.
+// modelling configures the scripted model of an agent.
 type modelling struct {
-	main   string       // what only those requests have that go on with the conversation
-	touch  testllm.Call // of the agent's tool for commands
-	asks   testllm.Call // of its tool that asks the user; one without arguments is not there over this transport
-	adds   string       // what ours is called
-	writes testllm.Call // of its tool for files: new.txt, where DIR is the directory
-	thinks bool         // what the model thinks is told
+	main   string       // text that only the requests of the main conversation contain
+	touch  testllm.Call // the agent's tool for commands
+	asks   testllm.Call // its tool that asks the user; without arguments, the transport does not offer one
+	adds   string       // the name the agent uses for our tool
+	writes testllm.Call // its tool for files: new.txt, with DIR as the directory
+	thinks bool         // the agent reports the model's thinking
 
-	longest string // what an approval may be given for: "session" or "always"
-	reasons bool   // a denial's reason reaches the model
-	edits   bool   // an approval may change the call
+	longest string // the longest scope an approval can have: "session" or "always"
+	reasons bool   // the reason of a denial reaches the model
+	edits   bool   // an approval can change the call
 	stops   bool   // a denied call ends the agent's turn
-	// timid says that it makes no new file: it looks at it first, over ACP, and takes
-	// every error for one that forbids to go on, since its library's are no Errors.
+	// timid is set when the agent creates no new file over ACP: it reads the file first and treats
+	// every error as fatal.
 	timid bool
 }
 
-// place is where an agent runs.
+// place is the environment of an agent.
 type place struct {
 	home string
 	url  string // of the model server
@@ -54,14 +54,14 @@ func toolCall(id, name, args string) testllm.Call {
 	return testllm.Call{ID: id, Name: name, Args: json.RawMessage(args)}
 }
 
-// What models say to use tools that all agents of a maker have.
+// Calls that all agents of one vendor support.
 var (
 	claudeTouch = toolCall("toolu_1", "Bash", `{"command":"touch made.txt","description":"make a file"}`)
 	claudeAsks  = toolCall("toolu_2", "AskUserQuestion",
 		`{"questions":[{"question":"Tabs or spaces?","header":"Indent","multiSelect":false,"options":[{"label":"Tabs","description":"wide"},{"label":"Spaces","description":"narrow"}]}]}`)
 )
 
-// agents are those that are recorded.
+// agents lists the agents to record.
 var agents = []agent{
 	{name: "claude", title: "Claude Code", pkg: "@anthropic-ai/claude-code", version: "2.1.197", program: "claude", transport: "claude-code", env: anthropic,
 		modelling: modelling{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, writes: toolCall("toolu_3", "Write", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp__concerto__Calc_add", thinks: true, longest: "session", reasons: true, edits: true}},
@@ -105,7 +105,7 @@ var agents = []agent{
 		modelling: modelling{main: `"name":"bash"`, touch: toolCall("call_1", "bash", `{"command":"touch made.txt","description":"make a file"}`), asks: testllm.Call{Name: "question"}, writes: toolCall("call_3", "write", `{"filePath":"DIR/new.txt","content":"new\n"}`), adds: "concerto_Calc_add", longest: "always", stops: true}},
 }
 
-// anthropic leads a program of Anthropic's.
+// anthropic configures an agent that uses Anthropic's API.
 func anthropic(at place) map[string]string {
 	return map[string]string{
 		"ANTHROPIC_BASE_URL": at.url, "ANTHROPIC_API_KEY": "k", "CLAUDE_CONFIG_DIR": filepath.Join(at.home, ".claude"),
@@ -113,7 +113,7 @@ func anthropic(at place) map[string]string {
 	}
 }
 
-// config is how the agent is started in dir.
+// config returns the host configuration that starts the agent in dir.
 func (a *agent) config(bin, dir string, at place) host.Config {
 	c := host.Config{Name: "Coder", Connector: "coder", Transport: a.transport, Command: filepath.Join(bin, a.program), Dir: dir,
 		Timeout: 120, Initialisation: host.Initialisation{InitTimeout: 60}, Vendor: adapter.Vendor{Model: a.model}}
@@ -126,7 +126,7 @@ func (a *agent) config(bin, dir string, at place) host.Config {
 	return c
 }
 
-// settle writes the agent's files into its home.
+// settle writes the agent's files to its home.
 func (a *agent) settle(at place) error {
 	if a.files == nil {
 		return nil

@@ -20,10 +20,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
-// ran is a run that has ended.
+// ran is a finished run.
 type ran struct{ out, err, wire string }
 
-// lines are what a program said that begins so and holds something.
+// lines returns the printed lines that begin with begin and contain held.
 func (r *ran) lines(begin, held string) (all []string) {
 	for l := range strings.Lines(r.out) {
 		if strings.HasPrefix(l, begin) && strings.Contains(l, held) {
@@ -40,7 +40,7 @@ func (r *ran) says(t *testing.T, times int, begin, held string) {
 	}
 }
 
-// rest is what is behind the beginning of a line.
+// rest returns the part after the prefix of the first line that begins with it.
 func (r *ran) rest(begin string) string {
 	if all := r.lines(begin, ""); len(all) > 0 {
 		return all[0]
@@ -48,7 +48,7 @@ func (r *ran) rest(begin string) string {
 	return ""
 }
 
-// starts wants so many processes of the agent's.
+// starts requires that the agent started want processes.
 func (r *ran) starts(t *testing.T, want int) {
 	t.Helper()
 	if n := strings.Count(r.wire, `"line":"start"`); n != want {
@@ -56,7 +56,7 @@ func (r *ran) starts(t *testing.T, want int) {
 	}
 }
 
-// TestAgents plays each scenario with each agent, in earnest but for the model.
+// TestAgents plays each scenario with each real agent; only the model is scripted.
 func TestAgents(t *testing.T) {
 	if testing.Short() {
 		t.Skip("agents take minutes")
@@ -89,14 +89,14 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// world is where an agent works: a home, a project and a model.
+// world is the environment of an agent: a home, a project and a model.
 type world struct {
 	agent    *agent
-	concerto string // the command
+	concerto string // path of the command
 	bin, dir string
 	at       place
 	model    *testllm.Server
-	arrived  *httptest.Server // answers when the model has been asked
+	arrived  *httptest.Server // responds after the model has received a request
 }
 
 func newWorld(t *testing.T, a *agent, concerto, bin string, replies []testllm.Reply) *world {
@@ -132,7 +132,7 @@ func newWorld(t *testing.T, a *agent, concerto, bin string, replies []testllm.Re
 	return w
 }
 
-// manifest leads the program to the agent.
+// manifest writes the manifest of the agent's program.
 func (w *world) manifest(more string) string {
 	c := w.agent.config(filepath.Join(w.bin, ".bin"), w.dir, w.at)
 	var b strings.Builder
@@ -195,7 +195,7 @@ func (w *world) run(t *testing.T, program, config string) *ran {
 	return r
 }
 
-// made wants a file to be there, or not.
+// made requires that a file exists, or that it does not.
 func (w *world) made(t *testing.T, name string, want bool) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(w.dir, name)); (err == nil) != want {
@@ -203,7 +203,7 @@ func (w *world) made(t *testing.T, name string, want bool) {
 	}
 }
 
-// heard is the last request to the model that goes on with the conversation.
+// heard returns the last request to the model in the main conversation.
 func (w *world) heard(t *testing.T) string {
 	t.Helper()
 	for _, q := range slices.Backward(w.model.Requests()) {
@@ -229,7 +229,7 @@ func (w *world) modelHearsNot(t *testing.T, text string) {
 	}
 }
 
-// left wants no process of the run's to be there.
+// left requires that no process of the run remains.
 func (w *world) left(t *testing.T) {
 	all, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {

@@ -1,10 +1,9 @@
-// Command agentwire records conversations with vendors' coding agents: it installs
-// each from npm, in the version that its table names, lets it work against a scripted
-// model server on the loopback interface, and writes what passed as testdata of
-// package host, which plays it without them. It needs npm and Node, and no network
-// once the agents are there.
+// Command agentwire records conversations with vendors' coding agents. It installs each agent from
+// npm in the version that its table names, runs it against a scripted model server on the loopback
+// interface, and writes the messages to the testdata of package host, whose tests replay them
+// without the agents. It requires npm and Node, and no network after the installation.
 //
-//	agentwire [-bin DIR] [-out DIR] [-v] [AGENT…]
+// agentwire [-bin DIR] [-out DIR] [-v] [AGENT…]
 package main
 
 import (
@@ -66,7 +65,7 @@ func run(bin, out string, verbose bool, only []string) error {
 	return nil
 }
 
-// record has a conversation and writes what passed.
+// record runs one conversation and writes its recording.
 func (a *agent) record(bin, file string, t talk, verbose bool) error {
 	rec := &recording{}
 	talkErr := a.talk(bin, t, rec, verbose)
@@ -77,7 +76,7 @@ func (a *agent) record(bin, file string, t talk, verbose bool) error {
 	return talkErr
 }
 
-// command builds the command concerto, by which some agents reach tools.
+// command builds the concerto command, through which some agents call tools.
 func command(bin string) (string, error) {
 	file := filepath.Join(bin, "concerto")
 	build := exec.Command("go", "build", "-o", file, "github.com/concerto-lang/concerto/cmd/concerto")
@@ -88,8 +87,8 @@ func command(bin string) (string, error) {
 	return file, nil
 }
 
-// install installs what is not there in its version. It is noted there as wanted, since
-// npm takes away what is not when something else is installed beside it.
+// install installs the missing versions. It also adds them to package.json, because npm removes
+// other packages during an installation.
 func install(bin string) error {
 	args := []string{"install", "--no-audit", "--no-fund", "--prefix", bin}
 	missing := false
@@ -108,21 +107,21 @@ func install(bin string) error {
 	return nil
 }
 
-// installed says that the agent is there in its version.
+// installed reports whether the agent is installed in its version.
 func (a *agent) installed(modules string) bool {
 	var p struct{ Version string }
 	text, err := os.ReadFile(filepath.Join(modules, a.pkg, "package.json"))
 	return err == nil && json.Unmarshal(text, &p) == nil && p.Version == a.version
 }
 
-// recording is what passed.
+// recording holds the messages of a conversation.
 type recording struct {
 	mu    sync.Mutex
 	lines []hosttrace.Line
 	hide  []hidden
 }
 
-// hidden is what a recording shows in the place of a text of this machine.
+// hidden is a text of this machine and its replacement in recordings.
 type hidden struct{ text, shown string }
 
 func (r *recording) add(l hosttrace.Line) {
@@ -131,8 +130,8 @@ func (r *recording) add(l hosttrace.Line) {
 	r.lines = append(r.lines, l)
 }
 
-// talk has a conversation with the agent: it is asked to work, allowed what it wants
-// to do, told the first of what it offers, and asked once more.
+// talk runs a conversation with the agent: it sends a prompt, approves the agent's calls, selects
+// the first option of its questions, and sends a second prompt.
 func (a *agent) talk(bin string, t talk, rec *recording, verbose bool) error {
 	tmp, err := os.MkdirTemp("", "agentwire")
 	if err != nil {
@@ -148,7 +147,7 @@ func (a *agent) talk(bin string, t talk, rec *recording, verbose bool) error {
 	server := testllm.StartAgents(t.replies...)
 	defer server.Close()
 	at := place{home: home, url: server.URL}
-	flat := strings.ReplaceAll(dir, "/", "-") // as Claude Code names its directory for one
+	flat := strings.ReplaceAll(dir, "/", "-") // Claude Code derives a directory name this way
 	rec.hide = []hidden{{flat, "-work"}, {dir, "/work"}, {home, "/home/user"}, {tmp, "/tmp"}, {server.URL, "http://127.0.0.1:1"}, {bin, "/npm"}}
 	if err := a.settle(at); err != nil {
 		return err

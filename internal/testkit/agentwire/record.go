@@ -10,10 +10,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
-// rule is what is done to a recording; its first line says so.
+// rule describes the changes to a recording; it is the recording's first line.
 const rule = "Paths of the machine, its ports, ids and times are replaced. In lines of more than 3000 bytes, lists are cut after 3 elements and texts after 300 characters."
 
-// What is cut.
+// Limits for shortened texts.
 const (
 	longLine = 3000
 	longList = 3
@@ -23,16 +23,16 @@ const (
 var (
 	ids    = regexp.MustCompile(`\b(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?:ses|msg|prt|req|call)_[0-9a-zA-Z]{12,})\b`)
 	stamps = regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
-	// Dates as parts of paths, and times in names of files.
+	// Dates in paths, and times in file names.
 	days   = regexp.MustCompile(`/20\d\d/\d\d/\d\d/`)
 	named  = regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d-\d\d-\d\d`)
-	moment = regexp.MustCompile(`1[78]\d{11}`) // in milliseconds, as ids have it
-	// Members whose numbers are times, or of processes.
+	moment = regexp.MustCompile(`1[78]\d{11}`) // in milliseconds, as in ids
+	// Members with times or process ids.
 	times     = regexp.MustCompile(`("(?:\w+(?:Ms|_ms|At|AtMs)|duration|timestamp|created|updated|start|end|time|pid)":\s*)\d+(?:\.\d+)?`)
 	processes = regexp.MustCompile(`("processId":\s*")\d+`)
 )
 
-// text is the recording as a file.
+// text returns the contents of the recording's file.
 func (r *recording) text(a *agent) []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +50,7 @@ func (r *recording) text(a *agent) []byte {
 	return b.Bytes()
 }
 
-// clean replaces what is of this machine and this day.
+// clean replaces texts that depend on the machine and the time.
 func (r *recording) clean(line string, known map[string]string) string {
 	for _, h := range r.hide {
 		line = strings.ReplaceAll(line, h.text, h.shown)
@@ -71,7 +71,7 @@ func (r *recording) clean(line string, known map[string]string) string {
 	return processes.ReplaceAllString(times.ReplaceAllString(line, "${1}0"), "${1}0")
 }
 
-// cut cuts a long line that is JSON.
+// cut shortens a long line of JSON.
 func cut(line string) string {
 	if len(line) <= longLine {
 		return line
@@ -86,7 +86,7 @@ func cut(line string) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(shorter(v)); err != nil {
-		panic(err) // it was JSON
+		panic(err) // line was valid JSON
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

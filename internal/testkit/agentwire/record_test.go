@@ -13,9 +13,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
-// TestRecordingsNameNoMachine: what a recording shows of paths, ids and times is
-// the same on any machine and any day, the same id is the same text throughout, and
-// a long line is cut but stays JSON.
+// TestRecordingsNameNoMachine checks that paths, ids and times are replaced by the same text on
+// every machine and day, that one id has the same replacement throughout, and that a shortened line
+// stays valid JSON.
 func TestRecordingsNameNoMachine(t *testing.T) {
 	long, err := json.Marshal(map[string]any{"list": []int{1, 2, 3, 4, 5}, "text": strings.Repeat("é", 4000), "n": json.Number("12345678901234567890")})
 	if err != nil {
@@ -64,8 +64,8 @@ func TestRecordingsNameNoMachine(t *testing.T) {
 	}
 }
 
-// TestRecordingsAreClean: the recordings that are kept show nothing of the machine on
-// which they were made, nor of the day.
+// TestRecordingsAreClean checks that the stored recordings show nothing of the machine and the day
+// of their recording.
 func TestRecordingsAreClean(t *testing.T) {
 	files, err := filepath.Glob("../../../runtime/host/adapter/testdata/wire/*.wire")
 	if err != nil || len(files) != 2*len(agents) {
@@ -79,15 +79,15 @@ func TestRecordingsAreClean(t *testing.T) {
 		}
 		for _, at := range strange.FindAllIndex(text, -1) {
 			found := strings.ReplaceAll(string(text[at[0]:at[1]]), "/", "-")
-			if found != "2026-01-01" && found != "2025-11-25" { // the other is a version of MCP
+			if found != "2026-01-01" && found != "2025-11-25" { // the second date is a version of MCP
 				t.Errorf("%s has %q: …%s…", filepath.Base(file), found, text[max(at[0]-60, 0):min(at[1]+60, len(text))])
 			}
 		}
 	}
 }
 
-// TestAgentsAreComplete: each agent of the table can be started and settled, and its
-// model has a reply to give.
+// TestAgentsAreComplete checks that each agent of the table has a start command, files and model
+// replies.
 func TestAgentsAreComplete(t *testing.T) {
 	for i := range agents {
 		a := &agents[i]

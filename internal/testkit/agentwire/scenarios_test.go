@@ -8,16 +8,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
-// scenario is what a program has to do with an agent, a column of the table of agents
-// and scenarios.
+// scenario is one column of the table of agents and scenarios.
 type scenario struct {
 	name    string
-	what    string // as the manual says it
+	what    string // in the words of the manual
 	replies func(m *modelling) []testllm.Reply
 	play    func(t *testing.T, w *world)
 }
 
-// handlers answer what an agent asks and say so.
+// handlers returns handlers that answer and print each request of an agent.
 func handlers(decision string) string {
 	return `{
         "approval" => |a: HostApproval| { println("approval", a.kind ?? "", a.description); ` + decision + ` },
@@ -27,7 +26,7 @@ func handlers(decision string) string {
     }`
 }
 
-// program is one that has an exchange, how a statement begins it, and tells its end.
+// program returns a program that begins one exchange with a statement and prints its result.
 func program(begin, decision string) string {
 	return `host Coder { connector: coder }
 fn exchange() {
@@ -39,7 +38,7 @@ fn exchange() {
 `
 }
 
-// deciding is a program whose one exchange is decided so.
+// deciding returns a program whose exchange decides each approval with decision.
 func deciding(decision string) string {
 	return program(`Coder.execute("please work")`, decision) + "fn main() { exchange(); }\n"
 }
@@ -49,7 +48,7 @@ const (
 	denyTouch  = "[hosts.coder.permissions.commands]\ndeny = [\"touch *\"]\n"
 )
 
-// touching is a model that makes a file, so often, and is done.
+// touching returns a model that creates a file the given number of times and then finishes.
 func touching(times int) func(m *modelling) []testllm.Reply {
 	return func(m *modelling) []testllm.Reply {
 		var all []testllm.Reply
@@ -192,7 +191,7 @@ func (a *agent) seen(scenario string) string {
 	return "yes"
 }
 
-// TestManualShowsWhatWasSeen: the manual has the table of scenarios and agents.
+// TestManualShowsWhatWasSeen checks that the manual contains the table of scenarios and agents.
 func TestManualShowsWhatWasSeen(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| |")

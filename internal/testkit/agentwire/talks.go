@@ -7,19 +7,19 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
-// talk is a conversation that is recorded.
+// talk is a conversation to record.
 type talk struct {
 	name    string
 	replies []testllm.Reply
 	tools   []effect.ToolSpec
 }
 
-// sum is the tool that agents are told of.
+// sum is the tool offered to the agents.
 var sum = effect.ToolSpec{Name: "Calc_add", Description: "Adds two numbers.",
 	Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"],"additionalProperties":false}`)}
 
-// talks are the conversations with an agent: one in which it asks, and one in which it
-// calls a tool of ours.
+// talks returns the conversations with an agent: one with a question to the user, and one with a
+// call of our tool.
 func (a *agent) talks() []talk {
 	return []talk{
 		{name: a.name, replies: a.working()},
@@ -27,7 +27,7 @@ func (a *agent) talks() []talk {
 	}
 }
 
-// working is a model that wants a file made, asks the user if it can, and is done.
+// working returns a model that creates a file, asks the user if it can, and finishes.
 func (m *modelling) working() []testllm.Reply {
 	first := testllm.Reply{When: m.main, Text: "Let me look.", ToolCalls: []testllm.Call{m.touch}, TokensIn: 10, TokensOut: 5}
 	if m.thinks {
@@ -36,7 +36,7 @@ func (m *modelling) working() []testllm.Reply {
 	return append([]testllm.Reply{first}, m.asking()...)
 }
 
-// asking is a model that asks the user if it can, and is done.
+// asking returns a model that asks the user if it can, and finishes.
 func (m *modelling) asking() []testllm.Reply {
 	if m.asks.Args == nil {
 		return m.saying("All done.")
@@ -44,14 +44,14 @@ func (m *modelling) asking() []testllm.Reply {
 	return append([]testllm.Reply{{When: m.main, ToolCalls: []testllm.Call{m.asks}, TokensIn: 10, TokensOut: 5}}, m.saying("All done.")...)
 }
 
-// calling is a model that calls our tool, as soon as it is told of it.
+// calling returns a model that calls our tool as soon as the tool is offered.
 func (m *modelling) calling() []testllm.Reply {
 	return append([]testllm.Reply{{When: `"` + m.adds + `"`, ToolCalls: []testllm.Call{toolCall("call_1", m.adds, `{"a":1,"b":2}`)}, TokensIn: 10, TokensOut: 5}},
 		m.saying("It is three.")...)
 }
 
-// saying is a model that says texts in turn, and something to whatever is not of the
-// conversation, such as a wish for its title.
+// saying returns a model that replies with the texts in order. It has a default reply for requests
+// outside the conversation, such as one for a title.
 func (m *modelling) saying(texts ...string) []testllm.Reply {
 	var all []testllm.Reply
 	for _, text := range texts {

@@ -1,7 +1,6 @@
-// Package golden tests a stage with txtar archives, which hold an input and its
-// expected results side by side: tokens, trees, assembly, diagnostics. `go test
-// ./pkg -update` rewrites the expected results; continuous integration checks
-// that this changes nothing. Only tests import it.
+// Package golden tests a stage with txtar archives, which hold an input and its expected results:
+// tokens, trees, assembly, diagnostics. `go test ./pkg -update` rewrites the expected results;
+// continuous integration checks that this changes nothing. Only tests import the package.
 package golden
 
 import (
@@ -48,7 +47,7 @@ func Run(t *testing.T, pattern string, f func(t *testing.T, a *Archive)) {
 	}
 }
 
-// Open reads an archive. Close must follow.
+// Open reads an archive. The caller must call Close.
 func Open(t testing.TB, path string) *Archive {
 	t.Helper()
 	ar, err := txtar.ParseFile(path)
@@ -58,7 +57,7 @@ func Open(t testing.TB, path string) *Archive {
 	return &Archive{t: t, path: path, ar: ar}
 }
 
-// Close writes the archive back when -update changed it.
+// Close writes the archive if -update changed it.
 func (a *Archive) Close() {
 	a.t.Helper()
 	if !a.changed {
@@ -70,13 +69,13 @@ func (a *Archive) Close() {
 	a.t.Logf("rewrote %s", a.path)
 }
 
-// Comment is the text before the first section.
+// Comment returns the text before the first section.
 func (a *Archive) Comment() string { return string(a.ar.Comment) }
 
-// Has says whether there is a section of that name.
+// Has reports whether the archive has the section.
 func (a *Archive) Has(section string) bool { return a.find(section) != nil }
 
-// Input gives a section's text; the test fails without it.
+// Input returns the text of a section. The test fails if the section does not exist.
 func (a *Archive) Input(section string) string {
 	a.t.Helper()
 	f := a.find(section)
@@ -86,7 +85,7 @@ func (a *Archive) Input(section string) string {
 	return string(f.Data)
 }
 
-// Sections gives the names of the sections that end in suffix, in order.
+// Sections returns the names of the sections that end in suffix, in order.
 func (a *Archive) Sections(suffix string) (names []string) {
 	for _, f := range a.ar.Files {
 		if strings.HasSuffix(f.Name, suffix) {
@@ -96,8 +95,8 @@ func (a *Archive) Sections(suffix string) (names []string) {
 	return names
 }
 
-// Check compares got with a section; with -update it writes the section. An
-// empty text needs no section.
+// Check compares got with a section; with -update it writes the section. An empty text needs no
+// section.
 func (a *Archive) Check(section, got string) {
 	a.t.Helper()
 	if got != "" && !strings.HasSuffix(got, "\n") {
@@ -118,7 +117,7 @@ func (a *Archive) Check(section, got string) {
 	a.t.Errorf("%s: section %q differs (-want +got); -update rewrites it:\n%s", a.path, section, diff(want, got))
 }
 
-// CheckIfPresent is Check for a section that an archive may leave out.
+// CheckIfPresent is like Check for a section that an archive may omit.
 func (a *Archive) CheckIfPresent(section, got string) {
 	a.t.Helper()
 	if a.Has(section) {
@@ -126,7 +125,7 @@ func (a *Archive) CheckIfPresent(section, got string) {
 	}
 }
 
-// set replaces a section, appends a new one, or removes one that is empty now.
+// set replaces a section, appends a new one, or removes one that is now empty.
 func (a *Archive) set(f *txtar.File, section, got string) {
 	a.changed = true
 	switch {
@@ -153,7 +152,7 @@ func (a *Archive) find(section string) *txtar.File {
 	return nil
 }
 
-// diff shows two texts' difference line by line.
+// diff returns the line-by-line difference of two texts.
 func diff(want, got string) string {
 	return cmp.Diff(lines(want), lines(got))
 }
@@ -162,5 +161,5 @@ func lines(s string) []string {
 	return strings.Split(string(bytes.TrimSuffix([]byte(s), []byte("\n"))), "\n")
 }
 
-// Updating says whether expectations are to be rewritten.
+// Updating reports whether the test must rewrite expectations.
 func Updating() bool { return *update }

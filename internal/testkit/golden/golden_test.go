@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// recorder is a testing.TB that keeps errors instead of failing.
+// recorder is a testing.TB that stores errors instead of failing.
 type recorder struct {
 	testing.TB
 	errors []string

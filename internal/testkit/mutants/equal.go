@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// same is a mutant that no test can notice, with the reason: its change affects
-// only speed, or a case that cannot occur.
+// same identifies a mutant that no test can detect, with the reason: its change affects only speed,
+// or a case that cannot occur.
 type same struct{ pkg, file, fn, change, why string }
 
-// equal are the mutants that are left out.
+// equal lists the mutants to skip.
 var equal = []same{
 	{"lexer", "string.go", "decode", "without b.Grow(len(text))", "it saves copies"},
 	{"lexer", "token.go", "wordHash", "uint8(len(s))*7 + s[0]*31 + s[len(s)-1]*13 + s[len(s)/2]*3 -> uint8(len(s))*7 + s[0]*31 + s[len(s)-1]*13 - s[len(s)/2]*3",
@@ -33,12 +33,12 @@ var equal = []same{
 	{"runtime/host", "reader.go", "flushBatch", "not (n > batchMessages/16)", "it saves room, or allocations"},
 }
 
-// is says whether it is a mutant of its package.
+// is reports whether s identifies m.
 func (s same) is(m *Mutant) bool {
 	return s.file == filepath.Base(m.File) && s.fn == m.Func && s.change == m.Change
 }
 
-// isEqual says whether a mutant of a package is among those.
+// isEqual reports whether equal contains a mutant of a package.
 func isEqual(pkg string, m *Mutant) bool {
 	return slices.ContainsFunc(equal, func(s same) bool { return s.pkg == pkg && s.is(m) })
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// swaps are the operators that replace each other. A comparison by == or != that
-// is a whole condition is negated instead.
+// swaps maps each operator to its replacement. A comparison by == or != that is a whole condition
+// is negated instead.
 var swaps = map[token.Token]token.Token{
 	token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR,
 	token.EQL: token.NEQ, token.NEQ: token.EQL,
@@ -26,12 +26,12 @@ type finder struct {
 	*code
 	f     *file
 	path  string
-	named string          // the function that we are in
-	funcs []*ast.FuncType // and those around, innermost last
+	named string          // the current function
+	funcs []*ast.FuncType // the current function types, innermost last
 	out   []*Mutant
 }
 
-// find gives all mutants of a package, in the order of the text.
+// find returns all mutants of a package, in source order.
 func (c *code) find() []*Mutant {
 	var out []*Mutant
 	for path, f := range c.files {
@@ -59,7 +59,7 @@ func (fi *finder) function(d *ast.FuncDecl) {
 	fi.inside(d.Body)
 }
 
-// inside looks at everything in a node.
+// inside visits all expressions and statements in a node.
 func (fi *finder) inside(n ast.Node) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -95,7 +95,7 @@ func (fi *finder) inside(n ast.Node) {
 	})
 }
 
-// add notes a mutant of a node's text.
+// add adds a mutant that replaces a node's text.
 func (fi *finder) add(n ast.Node, change, woven string) {
 	fi.out = append(fi.out, &Mutant{
 		File: fi.path, Line: fi.fset.Position(n.Pos()).Line, Func: fi.named, Change: strings.Join(strings.Fields(change), " "),
@@ -105,18 +105,18 @@ func (fi *finder) add(n ast.Node, change, woven string) {
 
 func (fi *finder) offset(p token.Pos) int { return fi.fset.Position(p).Offset }
 
-// text gives the source between two places, prepared as a format: formatting it
-// gives the source again.
+// text returns the source between two positions as a format string: formatting it produces the
+// source.
 func (fi *finder) text(from, to token.Pos) string {
 	return strings.ReplaceAll(string(fi.f.text[fi.offset(from):fi.offset(to)]), "%", "%%")
 }
 
 func (fi *finder) of(n ast.Node) string { return fi.text(n.Pos(), n.End()) }
 
-// plain is a text as it is shown.
+// plain returns the source of a format string.
 func plain(s string) string { return strings.ReplaceAll(s, "%%", "%") }
 
-// negated has a condition decide the other way.
+// negated adds a mutant that negates a condition.
 func (fi *finder) negated(x ast.Expr) {
 	if x == nil {
 		return
@@ -124,7 +124,7 @@ func (fi *finder) negated(x ast.Expr) {
 	fi.add(x, fmt.Sprintf("not (%s)", plain(fi.of(x))), "mutantOn(%d) != ("+fi.of(x)+")")
 }
 
-// swapped puts another operator between two operands.
+// swapped adds a mutant with another operator.
 func (fi *finder) swapped(x *ast.BinaryExpr) {
 	other, ok := swaps[x.Op]
 	tv := fi.info.Types[x]
@@ -132,7 +132,7 @@ func (fi *finder) swapped(x *ast.BinaryExpr) {
 		return
 	}
 	if isNil(fi, x.X) || isNil(fi, x.Y) {
-		return // its negation, where it decides, says as much
+		return // finder.negated covers conditions
 	}
 	result, ok := fi.written(tv.Type)
 	if !ok {
@@ -142,7 +142,7 @@ func (fi *finder) swapped(x *ast.BinaryExpr) {
 	fi.choose(x, result, changed)
 }
 
-// choose weaves another expression beside one.
+// choose adds a mutant that evaluates another expression instead of x.
 func (fi *finder) choose(x ast.Expr, result, other string) {
 	fi.add(x, plain(fi.of(x))+" -> "+plain(other),
 		"func() "+result+" { if mutantOn(%d) { return "+other+" }; return "+fi.of(x)+" }()")
@@ -155,8 +155,7 @@ func isText(t types.Type) bool {
 
 func isNil(fi *finder, x ast.Expr) bool { return fi.info.Types[x].IsNil() }
 
-// written gives the name of a type in the file; false when the file cannot name
-// it.
+// written returns the name of a type in the file, or false if the file cannot name it.
 func (fi *finder) written(t types.Type) (string, bool) {
 	if b, ok := t.(*types.Basic); ok && b.Info()&types.IsUntyped != 0 {
 		t = types.Default(t)
@@ -174,7 +173,7 @@ func (fi *finder) written(t types.Type) (string, bool) {
 	return text, !foreign
 }
 
-// shifted makes a number one greater.
+// shifted adds a mutant with a number increased by one.
 func (fi *finder) shifted(x *ast.BasicLit) {
 	tv := fi.info.Types[x]
 	if x.Kind != token.INT || tv.Type == nil || tv.Value == nil {
@@ -188,8 +187,8 @@ func (fi *finder) shifted(x *ast.BasicLit) {
 	fi.choose(x, result, other.ExactString())
 }
 
-// statements makes a mutant without each statement that the code after it can do
-// without, and mutants of the returns.
+// statements adds mutants that each omit one statement, where the remaining code stays valid, and
+// mutants of the returns.
 func (fi *finder) statements(list []ast.Stmt) {
 	for _, s := range list {
 		switch s := s.(type) {
@@ -209,9 +208,8 @@ func (fi *finder) dropped(s ast.Stmt) {
 	fi.add(s, "without "+plain(fi.of(s)), "if !mutantOn(%d) { "+fi.of(s)+" }")
 }
 
-// returned makes a mutant that returns the zero values of the results, or the
-// negation of a Bool. A return without results is dropped, so that the function
-// goes on.
+// returned adds a mutant that returns the zero values of the results, or the negation of a bool. A
+// return without results is dropped, so that the function continues.
 func (fi *finder) returned(s *ast.ReturnStmt) {
 	fn := fi.funcs[len(fi.funcs)-1]
 	switch {
@@ -244,7 +242,7 @@ func isBool(t types.Type) bool {
 	return ok && b.Info()&types.IsBoolean != 0
 }
 
-// zero says whether an expression is its type's zero value, as far as one sees.
+// zero reports whether an expression is obviously the zero value of its type.
 func (fi *finder) zero(x ast.Expr) bool {
 	tv := fi.info.Types[x]
 	if tv.IsNil() {

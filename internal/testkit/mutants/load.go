@@ -16,12 +16,12 @@ import (
 	"path/filepath"
 )
 
-// code is a package as it stands in the tree, with its types.
+// code is a type-checked package.
 type code struct {
-	path    string // to import it by
+	path    string // import path
 	dir     string
-	exports map[string]string // of what it imports: files with the types
-	files   map[string]*file  // by path
+	exports map[string]string // export data of its imports, by import path
+	files   map[string]*file  // by file path
 	info    *types.Info
 	fset    *token.FileSet
 }
@@ -31,7 +31,7 @@ type file struct {
 	tree *ast.File
 }
 
-// load reads a package by its folder, from the module's root.
+// load reads the package in a folder relative to the module's root.
 func load(root, folder string) (*code, error) {
 	c := &code{dir: filepath.Join(root, folder), exports: map[string]string{}, files: map[string]*file{}, fset: token.NewFileSet()}
 	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Export,Dir,GoFiles", "./" + filepath.ToSlash(folder)}, switchImports...)
@@ -74,7 +74,7 @@ func load(root, folder string) (*code, error) {
 	return c, first
 }
 
-// trees gives the files' trees.
+// trees returns the syntax trees of the files.
 func (c *code) trees() []*ast.File {
 	var out []*ast.File
 	for _, f := range c.files {
@@ -83,7 +83,7 @@ func (c *code) trees() []*ast.File {
 	return out
 }
 
-// check types files as this package, and tells each mistake.
+// check type-checks files as this package and calls wrong for each error.
 func (c *code) check(fset *token.FileSet, files []*ast.File, info *types.Info, wrong func(types.Error)) {
 	open := func(path string) (io.ReadCloser, error) {
 		if c.exports[path] == "" {
@@ -100,10 +100,10 @@ func (c *code) check(fset *token.FileSet, files []*ast.File, info *types.Info, w
 			}
 		},
 	}
-	config.Check(c.path, fset, files, info) // each mistake was told
+	config.Check(c.path, fset, files, info) // wrong received the errors
 }
 
-// goCommand runs the go command in a directory and gives what it prints.
+// goCommand runs the go command in a directory and returns its output.
 func goCommand(dir string, args ...string) ([]byte, error) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir

@@ -1,12 +1,10 @@
-// Package mutants finds out what a package's tests would notice. It changes the
-// package's code in one small way at a time, each a mutant, and runs the tests
-// on it. A mutant that survives the tests shows a missing test or code without
-// effect, or it has the same behaviour as the code (equal.go).
+// Package mutants measures which changes of a package its tests detect. It changes the code in one
+// small way at a time, each change a mutant, and runs the tests on it. A mutant that survives the
+// tests shows a missing test or code without effect, or it behaves like the original (equal.go).
 //
-// All mutants of a sample are compiled into one build, each behind a switch in
-// the environment, so that a mutant costs a run of the tests but no compilation.
-// Nothing is written into the source tree: the compiler reads the changed files
-// through an overlay. A mutant that does not compile does not count.
+// All mutants of a sample are compiled into one build, each selected by an environment variable, so
+// that a mutant costs a test run but no compilation. The source tree stays unchanged: the compiler
+// reads the changed files through an overlay. A mutant that does not compile does not count.
 package mutants
 
 import (
@@ -22,29 +20,29 @@ import (
 type Mutant struct {
 	File   string // its path
 	Line   int
-	Func   string // the function around it, "" outside of all
-	Change string // what is done to the text there
+	Func   string // the enclosing function, or ""
+	Change string // description of the change
 
-	start, end int    // bytes of the file that are replaced
-	woven      string // by this; a number stands for each %d: the mutant's
-	nth        int    // of those in the function with the same change
+	start, end int    // the replaced bytes of the file
+	woven      string // their replacement; each %d stands for the mutant's number
+	nth        int    // index among the mutants of the function with the same change
 }
 
-// String names the mutant, by its line.
+// String returns the mutant's position and change.
 func (m *Mutant) String() string {
 	return fmt.Sprintf("%s:%d: %s: %s", m.File, m.Line, m.Func, m.Change)
 }
 
-// rank is the mutant's place in the order of a seed. It does not depend on
-// changes elsewhere in the package.
+// rank returns a number for the mutant's order under a seed. It does not depend on changes
+// elsewhere in the package.
 func (m *Mutant) rank(seed uint64) uint64 {
 	text := fmt.Appendf(nil, "%d %s %s %s %d", seed, filepath.Base(m.File), m.Func, m.Change, m.nth)
 	sum := sha256.Sum256(text)
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// sample chooses n of the mutants by a seed, or all when there are no more. They
-// are in the order of the text.
+// sample chooses n of the mutants by a seed, or all if there are at most n. It returns them in
+// source order.
 func sample(all []*Mutant, n int, seed uint64) []*Mutant {
 	out := slices.Clone(all)
 	slices.SortFunc(out, func(a, b *Mutant) int { return cmp.Compare(a.rank(seed), b.rank(seed)) })
@@ -57,8 +55,8 @@ func inText(a, b *Mutant) int {
 	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end), cmp.Compare(a.Change, b.Change))
 }
 
-// rounds groups the mutants so that no two of a group change the same text. Each
-// group is one build.
+// rounds groups the mutants so that no two of a group change the same text. Each group is one
+// build.
 func rounds(mutants []*Mutant) [][]*Mutant {
 	var out [][]*Mutant
 	for _, m := range mutants {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// root is the module's.
+// root returns the module's root.
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", "..", ".."))
@@ -19,7 +19,7 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// few tries the mutants of the package that is made for it.
+// few runs the mutants of testdata/few.
 func few(t *testing.T, o Options) (r *Result, log []string) {
 	t.Helper()
 	o.Root = root(t)
@@ -31,7 +31,7 @@ func few(t *testing.T, o Options) (r *Result, log []string) {
 	return r, log
 }
 
-// names gives the mutants without their paths.
+// names returns the mutants without their paths.
 func names(mutants []*Mutant) []string {
 	var out []string
 	for _, m := range mutants {
@@ -40,9 +40,9 @@ func names(mutants []*Mutant) []string {
 	return out
 }
 
-// TestRun: in a package with known gaps in its tests, mutants in the gaps
-// survive, mutants that no test reaches are listed apart, and all others are
-// killed, also those that loop for ever.
+// TestRun runs the mutants of a package with known gaps in its tests. Mutants in the gaps survive,
+// mutants that no test reaches are listed separately, and all others are killed, including endless
+// loops.
 func TestRun(t *testing.T) {
 	r, log := few(t, Options{Count: 100, Parallel: 2})
 	if diff := cmp.Diff([]string{
@@ -77,7 +77,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestSample: a seed's sample is the same each time, and knows nothing of lines.
+// TestSample checks that a seed always selects the same sample, independent of line numbers.
 func TestSample(t *testing.T) {
 	var all, moved []*Mutant
 	for i, change := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
@@ -101,7 +101,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// TestRounds: what changes the same text is not woven into one build.
+// TestRounds checks that two changes of the same text never share a build.
 func TestRounds(t *testing.T) {
 	outer, inner := &Mutant{File: "x.go", start: 0, end: 10}, &Mutant{File: "x.go", start: 2, end: 3}
 	beside, other := &Mutant{File: "x.go", start: 10, end: 12}, &Mutant{File: "y.go", start: 0, end: 10}
@@ -111,7 +111,7 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// TestEqual: each mutant that is excused is there to be excused.
+// TestEqual checks that each mutant in equal exists.
 func TestEqual(t *testing.T) {
 	for _, target := range Targets {
 		if !slices.ContainsFunc(equal, func(s same) bool { return s.pkg == target.Package }) {

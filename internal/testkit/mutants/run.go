@@ -17,28 +17,27 @@ import (
 	"time"
 )
 
-// Options say how to look.
+// Options configures Run.
 type Options struct {
 	Root     string // of the module
-	Count    int    // how many mutants of a package, at most
+	Count    int    // maximum number of mutants per package
 	Seed     uint64
-	Parallel int          // tests at once
-	Only     string       // mutants whose names match this regular expression; "" means all
-	Log      func(string) // is told what goes on; nil means nobody
+	Parallel int          // number of parallel test runs
+	Only     string       // a regular expression that selects mutants by name; "" selects all
+	Log      func(string) // receives progress messages; may be nil
 }
 
-// Result is what became of a package's mutants.
+// Result is the outcome of a package's mutants.
 type Result struct {
 	Target    Target
-	All       int       // mutants there are
-	Tried     int       // that were in the sample and compile
-	Unreached []*Mutant // by no test
+	All       int       // all mutants of the package
+	Tried     int       // mutants in the sample that compile
+	Unreached []*Mutant // mutants that no test reaches
 	Alive     []*Mutant // survivors
-	LeftOut   []string  // tests that fail on the woven code as such
+	LeftOut   []string  // tests that fail on the changed code without an active mutant
 }
 
-// Killed is the share, in percent, of the mutants that did not survive among
-// those that a test reached.
+// Killed returns the percentage of the reached mutants that the tests killed.
 func (r *Result) Killed() float64 {
 	reached := r.Tried - len(r.Unreached)
 	if reached == 0 {
@@ -47,7 +46,7 @@ func (r *Result) Killed() float64 {
 	return 100 * float64(reached-len(r.Alive)) / float64(reached)
 }
 
-// Run tries a package's mutants.
+// Run tests a package's mutants.
 func Run(t Target, o Options) (*Result, error) {
 	if o.Log == nil {
 		o.Log = func(string) {}
@@ -75,7 +74,7 @@ func Run(t Target, o Options) (*Result, error) {
 	return out, nil
 }
 
-// round tries mutants of one build.
+// round tests the mutants of one build.
 func (r *Result) round(c *code, mutants []*Mutant, o Options) error {
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
@@ -130,8 +129,8 @@ func (r *Result) round(c *code, mutants []*Mutant, o Options) error {
 	return nil
 }
 
-// writeOverlay writes woven files, and the list of them for the go command's
-// -overlay.
+// writeOverlay writes the changed files, and the file for the go command's -overlay flag that lists
+// them.
 func writeOverlay(dir string, files map[string][]byte) (string, error) {
 	replace := map[string]string{}
 	for name, text := range files {
@@ -149,20 +148,19 @@ func writeOverlay(dir string, files map[string][]byte) (string, error) {
 	return overlay, os.WriteFile(overlay, list, 0o666)
 }
 
-// suite is the tests of one package, on woven code.
+// suite is the compiled tests of one package with its mutants.
 type suite struct {
 	binary  string
-	dir     string // where the tests run
+	dir     string // working directory of the tests
 	reached map[int]bool
 	leftOut []string
-	cpu     int           // seconds after which a run is endless
-	wall    time.Duration // after which it waits for what will never be
+	cpu     int           // limit of processor time, in seconds
+	wall    time.Duration // limit of wall time, for tests that wait forever
 }
 
-// newSuite builds a package's tests and runs them with no mutant switched on. It
-// finds out which mutants they reach, how long they take, and which tests the
-// weaving alone breaks, such as those that count allocations. It is nil when
-// there are no tests.
+// newSuite builds a package's tests and runs them without an active mutant. This run shows which
+// mutants the tests reach, how long they take, and which tests fail on the changed code itself,
+// such as those that count allocations. It returns nil if there are no tests.
 func newSuite(dir, overlay, pkg string, o Options) (*suite, error) {
 	s := &suite{
 		binary: filepath.Join(dir, strings.ReplaceAll(pkg, "/", "_")+".test"), dir: filepath.Join(o.Root, pkg),
@@ -194,7 +192,7 @@ func newSuite(dir, overlay, pkg string, o Options) (*suite, error) {
 	return nil, fmt.Errorf("the tests of %s fail on code that does the same: %v", pkg, s.leftOut)
 }
 
-// read notes which mutants a run has reached.
+// read records the mutants that a run has reached.
 func (s *suite) read(notes string) error {
 	s.reached = map[int]bool{}
 	text, err := os.ReadFile(notes)
@@ -213,7 +211,7 @@ func (s *suite) read(notes string) error {
 
 var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
-// failedTests gives those tests that failed, the innermost.
+// failedTests returns the innermost failed tests.
 func failedTests(output string) []string {
 	var out []string
 	for _, m := range failure.FindAllStringSubmatch(output, -1) {
@@ -224,7 +222,7 @@ func failedTests(output string) []string {
 	})
 }
 
-// try runs the tests on each mutant that lives and is reached.
+// try runs the tests on each reached mutant that is still alive.
 func (s *suite) try(alive []bool, parallel int, told func(i int, killed bool)) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -246,8 +244,8 @@ func (s *suite) try(alive []bool, parallel int, told func(i int, killed bool)) {
 	wg.Wait()
 }
 
-// run runs the tests once. The shell bounds processor time and memory, as a
-// mutant may compute for ever.
+// run runs the tests once. The shell limits processor time and memory, because a mutant may loop
+// forever.
 func (s *suite) run(variable string, args ...string) (*exec.Cmd, string) {
 	args = append(args, "-test.short", "-test.timeout="+s.wall.String())
 	if len(s.leftOut) > 0 {
@@ -258,12 +256,12 @@ func (s *suite) run(variable string, args ...string) (*exec.Cmd, string) {
 	cmd.Env = append(os.Environ(), variable)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = time.Second // what a test has left running holds the pipe
-	cmd.Run()                   // the state says how it went
+	cmd.WaitDelay = time.Second // child processes of a test hold the pipe open
+	cmd.Run()                   // the process state holds the outcome
 	return cmd, out.String()
 }
 
-// exact gives the patterns of tests' names.
+// exact returns a pattern that matches exactly these test names.
 func exact(names []string) []string {
 	var out []string
 	for _, name := range names {

@@ -1,14 +1,14 @@
 package mutants
 
-// Target is a package whose tests must notice changes.
+// Target is a package whose tests must detect changes.
 type Target struct {
-	Package string // its folder, from the module's root
-	// Further are packages whose tests also run on mutants that survive the
-	// package's own tests, as they are meant to test it.
+	Package string // its folder, relative to the module's root
+	// Further lists packages whose tests also cover this package. They run on mutants that survive
+	// the package's own tests.
 	Further []string
 }
 
-// Targets are the packages that say what a program means.
+// Targets lists the packages that define the meaning of programs.
 var Targets = []Target{
 	{"lexer", nil},
 	{"parser", []string{"sema", "internal/compile/format"}},

@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// The environment's variables that a woven test reads.
+// Environment variables of a test binary with mutants.
 const (
-	activeVar  = "MUTANT"         // the number of the mutant to be
-	reachedVar = "MUTANT_REACHED" // or the file where the numbers are noted that were asked for
+	activeVar  = "MUTANT"         // the number of the active mutant
+	reachedVar = "MUTANT_REACHED" // the file that records the reached mutants
 )
 
-// switchFile is a source file that says whether a mutant is switched on. It can
-// also note each mutant that is reached, once.
+// switchFile is a source file that reports whether a mutant is active. It can also record each
+// reached mutant once.
 const switchFile = `package %s
 
 import (
@@ -56,18 +56,17 @@ func mutantNote(n int) bool {
 }
 `
 
-// switchImports are the packages that it needs.
+// switchImports lists the imports of switchFile.
 var switchImports = []string{"fmt", "os", "strconv", "sync"}
 
-// place is where a mutant stands in a woven file.
+// place is the position of a mutant in a changed file.
 type place struct {
 	m        *Mutant
 	from, to int
 }
 
-// weave puts mutants, of which no two change the same text, into the package's
-// files. It gives the files and the mutants without those that do not compile.
-// Mutants are numbered from 1.
+// weave inserts mutants into the package's files; no two of them may change the same text. It
+// returns the files and the mutants that compile. Mutants are numbered from 1.
 func (c *code) weave(mutants []*Mutant) (map[string][]byte, []*Mutant, error) {
 	for {
 		out, places := c.written(mutants)
@@ -109,7 +108,7 @@ func (c *code) written(mutants []*Mutant) (map[string][]byte, map[string][]place
 	return out, places
 }
 
-// refused gives the mutants that the compiler would not take.
+// refused returns the mutants that do not compile.
 func (c *code) refused(woven map[string][]byte, places map[string][]place) (map[*Mutant]bool, error) {
 	fset := token.NewFileSet()
 	var trees []*ast.File
@@ -139,7 +138,7 @@ func (c *code) refused(woven map[string][]byte, places map[string][]place) (map[
 		at := fset.Position(e.Pos)
 		i := slices.IndexFunc(places[at.Filename], func(p place) bool { return p.from <= at.Offset && at.Offset < p.to })
 		if i < 0 {
-			// A function that ends without a return is told at its end.
+			// The compiler reports a missing return at the end of the function.
 			i = lastBefore(places[at.Filename], at.Offset)
 		}
 		if i < 0 {
@@ -151,7 +150,7 @@ func (c *code) refused(woven map[string][]byte, places map[string][]place) (map[
 	return bad, err
 }
 
-// lastBefore is the last place that ends before an offset, -1 without one.
+// lastBefore returns the index of the last place that ends before an offset, or -1.
 func lastBefore(places []place, offset int) int {
 	out := -1
 	for i, p := range places {

@@ -1,6 +1,5 @@
-// Command run tries mutants of packages and prints those that survive their
-// tests: `make mutants`. Its exit code is 1 when too many of a package's mutants
-// survive.
+// Command run tests the mutants of packages and prints the survivors: `make mutants`. Its exit code
+// is 1 if too many of a package's mutants survive.
 package main
 
 import (

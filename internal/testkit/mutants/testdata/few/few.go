@@ -1,9 +1,9 @@
-// Package few has a few mutants, of which its tests notice some.
+// Package few has a few mutants; its tests detect some of them.
 package few
 
 import "errors"
 
-// Sum adds the numbers from 1 to n: each change is noticed.
+// Sum adds the numbers from 1 to n. The tests detect each change.
 func Sum(n int) int {
 	s := 0
 	for i := 1; i <= n; i++ {
@@ -12,10 +12,10 @@ func Sum(n int) int {
 	return s
 }
 
-// Larger is tested with different numbers alone.
+// Larger is only tested with different numbers.
 func Larger(a, b int) bool { return a > b }
 
-// Find is tested with what there is alone.
+// Find is only tested with existing names.
 func Find(names []string, name string) (int, error) {
 	for i, n := range names {
 		if n == name {
@@ -25,14 +25,14 @@ func Find(names []string, name string) (int, error) {
 	return 0, errors.New("there is none")
 }
 
-// Log forgets: nobody looks at what it keeps.
+// Log appends to a slice that no code reads.
 func Log(text string) {
 	kept = append(kept, text)
 }
 
 var kept []string
 
-// Sure must end by a panic to compile.
+// Sure must end with a panic to compile.
 func Sure(ok bool) int {
 	if ok {
 		return 1
@@ -40,7 +40,7 @@ func Sure(ok bool) int {
 	panic("not sure")
 }
 
-// Spin counts down, and never ends when it does not.
+// Spin counts down; a mutant of it loops forever.
 func Spin(n int) int {
 	for n > 0 {
 		n--
