@@ -45,7 +45,7 @@ var cannotStart = []misdeed{
 	{n: 1, name: "not found", keys: `command = "no-such-program"`, body: elapsed, out: fast,
 		err: "host 'W' cannot be started: command 'no-such-program' not found" + checkCommand},
 	{n: 2, name: "not executable", keys: `command = "./agent"`, prep: put("agent", "#!/bin/sh\n", 0o644), body: elapsed, out: fast,
-		err: "~host 'W' cannot be started: command '/.*/agent' is not executable: make it so \\(chmod \\+x\\), or name its interpreter as command in \\[hosts.w\\] of Concerto.toml"},
+		err: "~host 'W' cannot be started: command '/.*/agent' is not executable: run chmod \\+x, or set its interpreter as command in \\[hosts.w\\] of Concerto.toml"},
 	{n: 3, name: "exec format error", keys: `command = "./agent"`, prep: put("agent", "\x00\x01nothing", 0o755), body: elapsed, out: fast,
 		err: "~host 'W' cannot be started: command '/.*/agent' is not a program: add a first line like '#!/bin/sh', or set its interpreter as command in \\[hosts.w\\] of Concerto.toml"},
 	{n: 4, name: "a directory", keys: `command = "./agent"`, prep: makeDir("agent", 0o755), body: elapsed, out: fast,
