@@ -23,7 +23,7 @@ var (
 	notes  = effect.AttachedFile{Name: "notes.md", Type: effect.PlainText, Size: 2, Data: "hi"}
 )
 
-// TestFiles: files are before the prompt, each in the provider's own form.
+// TestFiles checks that files precede the prompt, each in the provider's own form.
 func TestFiles(t *testing.T) {
 	openAI := `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}},` +
 		`{"type":"file","file":{"filename":"q3 report.pdf","file_data":"data:application/pdf;base64,CCCC"}},` +
@@ -67,7 +67,8 @@ func TestFiles(t *testing.T) {
 	})
 }
 
-// TestUntakenFiles: what a provider does not take is refused before anything is sent.
+// TestUntakenFiles checks that files that a provider does not support are refused before anything
+// is sent.
 func TestUntakenFiles(t *testing.T) {
 	for provider, f := range map[string]effect.AttachedFile{"ollama": report, "gemini": loop, "vertex": loop} {
 		s, conn := server(t, provider, testllm.Reply{Text: "x", Repeat: true})
@@ -83,7 +84,8 @@ func TestUntakenFiles(t *testing.T) {
 	}
 }
 
-// TestScriptedFiles: a script sees the names and types of files, and counts them as tokens.
+// TestScriptedFiles checks that a script receives the names and types of files, and counts them as
+// tokens.
 func TestScriptedFiles(t *testing.T) {
 	c, _ := script(t, `[{"match": "\\[chart.png: image/png\\]\n\\[notes.md: text/plain\\]$", "text": "up"}]`)
 	r, err := ask(c, asking(chart, notes))

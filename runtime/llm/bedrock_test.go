@@ -13,8 +13,8 @@ import (
 
 var awsEnvironment = map[string]string{awsID: "AKIDEXAMPLE1234", awsSecret: "wJalrXUtnFEMI/K7MDENG", awsToken: "session/token=="}
 
-// TestBedrockSigns: without a key, requests are signed with AWS's credentials, for the
-// path and the body that are sent; the credentials are in no reply.
+// TestBedrockSigns checks that without a key, requests are signed with AWS's credentials, for the
+// path and the body that are sent, and that no reply contains the credentials.
 func TestBedrockSigns(t *testing.T) {
 	s, conn := server(t, "bedrock", testllm.Reply{Text: "AKIDEXAMPLE1234 wJalrXUtnFEMI/K7MDENG session/token==", Repeat: true})
 	conn.APIKeyEnv, conn.Location, conn.DefaultModel = "", "eu-west-3", "amazon.nova:0/x"
@@ -41,7 +41,7 @@ func TestBedrockSigns(t *testing.T) {
 		if got.Path != path || err != nil || sent.Before(now) {
 			t.Errorf("%s at %s", got.Path, got.Header.Get("X-Amz-Date"))
 		}
-		// The signature is computed again from what came.
+		// The signature is computed again from the received request.
 		r := &http.Request{Method: "POST", Host: strings.TrimPrefix(s.URL, "http://"), Header: http.Header{"Content-Type": {"application/json"}}}
 		r.URL, err = url.Parse(s.URL + strings.Replace(path, "nova:0/x", "nova:0%2Fx", 1))
 		if err != nil {
@@ -55,7 +55,7 @@ func TestBedrockSigns(t *testing.T) {
 	}
 }
 
-// TestBedrockCredentials: a call without credentials names the variable, before anything
+// TestBedrockCredentials checks that a call without credentials names the variable, before anything
 // is sent.
 func TestBedrockCredentials(t *testing.T) {
 	for _, missing := range []string{awsID, awsSecret} {
@@ -76,7 +76,7 @@ func TestBedrockCredentials(t *testing.T) {
 	}
 }
 
-// TestBedrockException: an exception inside a stream fails the call in its class.
+// TestBedrockException checks that an exception in a stream fails the call with its class.
 func TestBedrockException(t *testing.T) {
 	for name, class := range map[string]Class{"throttlingException": ClassRate, "validationException": ClassBadRequest, "modelStreamErrorException": ClassServer} {
 		frame := testllm.BedrockException(name, "too much")
@@ -97,8 +97,7 @@ func TestBedrockException(t *testing.T) {
 	}
 }
 
-// TestBedrockOptions: what the Converse API does not take is refused, and extra members
-// are added.
+// TestBedrockOptions checks that unsupported options are refused, and extra members are added.
 func TestBedrockOptions(t *testing.T) {
 	s, conn := server(t, "bedrock", testllm.Reply{Text: "x", Repeat: true})
 	conn.Extra = []byte(`{"additionalModelRequestFields":{"top_k":4}}`)

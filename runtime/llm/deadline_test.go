@@ -15,7 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// TestDeadlines: each call is ended when it is due, and one that has left is not.
+// TestDeadlines checks that each call is cancelled at its deadline, and that one that has ended is
+// not.
 func TestDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d deadlines
@@ -58,7 +59,7 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-// TestIdle: when nobody has called for a while that is told, once.
+// TestIdle checks that idle is called once after a time without calls.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start, told := time.Now(), []time.Duration{}
@@ -87,8 +88,8 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// TestDeadlinesOneTimer: calls of one bound that follow each other set one timer, which
-// is set again when it comes while one goes on.
+// TestDeadlinesOneTimer checks that successive calls with one limit set one timer, which is set
+// again if it fires during a call.
 func TestDeadlinesOneTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d deadlines
@@ -116,7 +117,7 @@ func TestDeadlinesOneTimer(t *testing.T) {
 	})
 }
 
-// TestDeadlineOfParent: what ends sooner counts.
+// TestDeadlineOfParent checks that the earlier deadline counts.
 func TestDeadlineOfParent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		outer, stop := context.WithTimeout(t.Context(), time.Second)
@@ -135,7 +136,7 @@ func TestDeadlineOfParent(t *testing.T) {
 	})
 }
 
-// TestDeadlineStands: while a hand stands no call is late, and it need not know when it would be.
+// TestDeadlineStands checks that no call times out while the clock is paused.
 func TestDeadlineStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := deadlines{hand: clock.NewHand()}
@@ -156,8 +157,8 @@ func TestDeadlineStands(t *testing.T) {
 	})
 }
 
-// TestConnectionsAreLeft: a client keeps its connection from one call to the next, and
-// closes it when nobody calls any more.
+// TestConnectionsAreLeft checks that a client keeps its connection between calls, and closes it
+// when it is idle.
 func TestConnectionsAreLeft(t *testing.T) {
 	states := make(chan http.ConnState, 16)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestInTurn: quick connections are made a few at a time; slow ones hold up the
-// others for dialWait at most.
+// TestInTurn checks that quick connections are made a few at a time, and that slow ones delay the
+// others by dialWait at most.
 func TestInTurn(t *testing.T) {
 	const wanted = 3 * dialsAtOnce
 	for _, c := range []struct {

@@ -11,8 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
-// chain makes a client whose connection `main` has the fallback `second`, which
-// has none.
+// chain returns a client whose connection `main` has the fallback `second`, which has none.
 func chain(t *testing.T, first, second testllm.Reply) (*Client, *testllm.Server, *testllm.Server) {
 	s1, main := server(t, "openai", first)
 	s2, other := server(t, "anthropic", second)
@@ -22,9 +21,8 @@ func chain(t *testing.T, first, second testllm.Reply) (*Client, *testllm.Server,
 	return c, s1, s2
 }
 
-// TestFallback: a failure that another connection may not have leads to the
-// fallback. What is wrong with the request, the key or the prompt is an error at
-// once.
+// TestFallback checks which failures lead to the fallback. Errors of the request, the key or the
+// prompt do not.
 func TestFallback(t *testing.T) {
 	for class, c := range map[Class]struct {
 		status int
@@ -48,7 +46,7 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// An alias means the fallback's model of that name.
+// An alias selects the fallback's model with that name.
 func TestFallbackAlias(t *testing.T) {
 	c, _, s2 := chain(t, testllm.Reply{Status: 500}, testllm.Reply{Text: "x"})
 	if _, err := ask(c, effect.AgentCall{Model: "fast"}); err != nil || s2.Requests()[0].Body["model"] != "claude-mini" {
@@ -56,7 +54,7 @@ func TestFallbackAlias(t *testing.T) {
 	}
 }
 
-// When all fail, the error is the last one's and tells of the others.
+// If all fail, the error is the last one's and names the others.
 func TestFallbacksFail(t *testing.T) {
 	c, _, _ := chain(t, testllm.Reply{Status: 503, Error: "busy"}, testllm.Reply{Status: 401, Error: "no"})
 	_, err := ask(c, effect.AgentCall{Model: "gpt"})
@@ -72,8 +70,8 @@ func TestFallbacksFail(t *testing.T) {
 	}
 }
 
-// TestFallbackAfterTimeout: a connection's own timeout leads to the fallback;
-// the agent's timeout bounds the whole call.
+// TestFallbackAfterTimeout checks that a connection's own timeout leads to the fallback, and that
+// the agent's timeout limits the whole call.
 func TestFallbackAfterTimeout(t *testing.T) {
 	s1, main := server(t, "openai", testllm.Reply{Hang: true, Repeat: true})
 	main.Timeout, main.Fallback = 0.05, []string{"second"}
@@ -88,7 +86,7 @@ func TestFallbackAfterTimeout(t *testing.T) {
 	}
 }
 
-// Retries come before the fallback, and a fallback has its own.
+// Retries precede the fallback, and a fallback has its own.
 func TestFallbackAfterRetries(t *testing.T) {
 	c, s1, s2 := chain(t, testllm.Reply{Status: 500, Repeat: true}, testllm.Reply{Status: 500, Repeat: true})
 	_, err := ask(c, effect.AgentCall{Retry: &effect.Retry{MaxAttempts: 3}})
@@ -97,7 +95,7 @@ func TestFallbackAfterRetries(t *testing.T) {
 	}
 }
 
-// A fallback that is not there is an error of its own.
+// A missing fallback is an error of its own.
 func TestUnknownFallback(t *testing.T) {
 	_, main := server(t, "openai", testllm.Reply{Status: 500})
 	main.Fallback = []string{"nobody"}
@@ -108,8 +106,8 @@ func TestUnknownFallback(t *testing.T) {
 	}
 }
 
-// TestMeter: the meter is asked before each attempt, with the tokens that the
-// attempt may take, and is told afterwards what the provider reported.
+// TestMeter checks that the meter is called before each attempt with the tokens that it may use,
+// and afterwards with those that the provider reported.
 func TestMeter(t *testing.T) {
 	s, conn := server(t, "openai", testllm.Reply{Status: 500}, testllm.Reply{Text: "x", TokensIn: 7, TokensOut: 3, Repeat: true})
 	conn.Prices = map[string]Price{"m": {1, 2}, AnyModel: {3, 4}}

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestFunction: a function answers in place of a provider, whole and in pieces, and its error is not
-// retried.
+// TestFunction checks that a function answers in place of a provider, whole and streamed, and that
+// its error is not retried.
 func TestFunction(t *testing.T) {
 	calls := 0
 	c := New(Config{Getenv: func(string) (string, bool) { return "", false }, Connections: []Connection{{Name: "a", Provider: "scripted", Function: func(_ context.Context, r *Request) (*effect.AgentReply, error) {

@@ -137,7 +137,7 @@ func TestBrokenConnections(t *testing.T) {
 		t.Error(e.Fields, e.Status)
 	}
 
-	// The port of a server that has ended may be another's by now; nobody listens at port 1.
+	// The port of a closed server may be reused; port 1 has no listener.
 	conn.BaseURL = "http://127.0.0.1:1"
 	c, _ = client(t, conn)
 	_, err = ask(c, effect.AgentCall{})
@@ -163,8 +163,8 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-// TestConnectTimeout: connect_timeout ends a request to a server that accepts
-// the connection and never answers the TLS handshake; nothing was sent.
+// TestConnectTimeout checks that connect_timeout ends a request to a server that accepts the
+// connection and never answers the TLS handshake; nothing was sent.
 func TestConnectTimeout(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -180,8 +180,8 @@ func TestConnectTimeout(t *testing.T) {
 	}
 }
 
-// TestTLSMistakes: a server that speaks plain HTTP at an https address, and one
-// whose certificate is not trusted.
+// TestTLSMistakes checks a server that speaks plain HTTP at an https address, and one whose
+// certificate is not trusted.
 func TestTLSMistakes(t *testing.T) {
 	plain, conn := server(t, "openai", testllm.Reply{Text: "x"})
 	conn.BaseURL = "https://" + strings.TrimPrefix(plain.URL, "http://")
@@ -202,7 +202,7 @@ func TestTLSMistakes(t *testing.T) {
 	}
 }
 
-// A key that cannot stand in a header is said to be so, without being shown.
+// A key that is not valid in a header is refused without being shown.
 func TestBrokenKey(t *testing.T) {
 	s, conn := server(t, "openai", testllm.Reply{Text: "x"})
 	c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return "sk-\nevil", true }})
@@ -214,8 +214,8 @@ func TestBrokenKey(t *testing.T) {
 	}
 }
 
-// TestScheme: a key that names its scheme is sent as it is; an address with a
-// password in it is refused, and the error does not show it.
+// TestScheme checks that a key that contains its scheme is sent unchanged, and that an address with
+// a password is refused without showing it.
 func TestScheme(t *testing.T) {
 	for key, want := range map[string]string{"secret-key": "Bearer secret-key", "Basic bWU6c2VjcmV0": "Basic bWU6c2VjcmV0", "bearer x": "bearer x"} {
 		s, conn := server(t, "openai", testllm.Reply{Text: "yes: secret bWU6c2VjcmV0"})

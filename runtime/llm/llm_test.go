@@ -17,7 +17,7 @@ import (
 
 const key = "sk-very-secret"
 
-// sleeps records the waits a client wanted and ends each at once.
+// sleeps records the waits of a client and ends each at once.
 type sleeps struct {
 	mu sync.Mutex
 	d  []time.Duration
@@ -30,7 +30,7 @@ func (s *sleeps) sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// client makes a Client with the connections, a key in KEY and recorded sleeps.
+// client returns a Client with the connections, a key in KEY and recorded sleeps.
 func client(t *testing.T, conns ...Connection) (*Client, *sleeps) {
 	s := &sleeps{}
 	c := New(Config{
@@ -47,7 +47,7 @@ func client(t *testing.T, conns ...Connection) (*Client, *sleeps) {
 	return c, s
 }
 
-// server starts a scripted server and gives a connection of the provider.
+// server starts a scripted server and returns a connection of the provider.
 func server(t *testing.T, provider string, replies ...testllm.Reply) (*testllm.Server, Connection) {
 	s := testllm.Start(replies...)
 	t.Cleanup(s.Close)
@@ -73,7 +73,7 @@ func askIn(ctx context.Context, c *Client, call effect.AgentCall) (*effect.Agent
 	return r.(*effect.AgentReply), nil
 }
 
-// agentError asserts an AgentError without the key in it, and gives it.
+// agentError asserts an AgentError without the key in it, and returns it.
 func agentError(t *testing.T, err error) *effect.Error {
 	t.Helper()
 	var e *effect.Error
@@ -90,7 +90,7 @@ func agentError(t *testing.T, err error) *effect.Error {
 	return e
 }
 
-// want asserts a reply, but for its latency and its request's name.
+// want asserts a reply, except its latency and its request's name.
 func wantReply(t *testing.T, got *effect.AgentReply, err error, want *effect.AgentReply) {
 	t.Helper()
 	if err != nil {

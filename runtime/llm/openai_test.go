@@ -55,7 +55,7 @@ func TestOpenAIRequest(t *testing.T) {
 
 func TestOpenAIBareRequest(t *testing.T) {
 	s, conn := server(t, "openai", testllm.Reply{Text: "x"})
-	conn.APIKeyEnv = "" // a server of one's own may want no key
+	conn.APIKeyEnv = "" // a private server may need no key
 	c, _ := client(t, conn)
 	if _, err := ask(c, effect.AgentCall{}); err != nil {
 		t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
-// TestOptions: a seed, a reasoning effort, headers and extra members of the body
-// are sent under the provider's own names.
+// TestOptions checks that a seed, a reasoning effort, headers and extra members of the body are
+// sent under the provider's own names.
 func TestOptions(t *testing.T) {
 	for provider, c := range map[string]struct{ extra, want, path string }{
 		"openai":    {`{"seed":8,"user":"u"}`, `{"seed":8,"reasoning_effort":"low","user":"u","max_tokens":5}`, "/v1/chat/completions"},
@@ -63,8 +63,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestKeysOfClouds: Azure takes a key in a header of its own and a token as
-// such; Vertex takes a token.
+// TestKeysOfClouds checks that Azure receives a key in its own header and a token as a token, and
+// Vertex a token.
 func TestKeysOfClouds(t *testing.T) {
 	for _, c := range []struct{ provider, key, name, want string }{
 		{"azure", "abc", "Api-Key", "abc"},
@@ -84,7 +84,7 @@ func TestKeysOfClouds(t *testing.T) {
 	}
 }
 
-// TestBadOptions: a connection that cannot be used says what to write.
+// TestBadOptions checks that the error for an invalid connection says what to write.
 func TestBadOptions(t *testing.T) {
 	for _, c := range []struct {
 		conn Connection

@@ -14,8 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// remotes are the providers that are reached by HTTP: each test runs for all of
-// them. The test server checks every request against the API's published form.
+// remotes lists the providers that are reached by HTTP: each test runs for all of them. The test
+// server validates every request against the API's published form.
 var remotes = func() (names []string) {
 	for _, p := range provider.All {
 		if p.Name != provider.Scripted {
@@ -25,8 +25,7 @@ var remotes = func() (names []string) {
 	return names
 }()
 
-// TestEveryProviderHasAnAdapter holds the table of providers and that of their
-// adapters to each other.
+// TestEveryProviderHasAnAdapter compares the table of providers and that of their adapters.
 func TestEveryProviderHasAnAdapter(t *testing.T) {
 	for _, p := range provider.All {
 		if adapters[p.Name] == nil {
@@ -47,7 +46,7 @@ func eachRemote(t *testing.T, f func(t *testing.T, provider string)) {
 	}
 }
 
-// published fails the test when a request was not in the API's form.
+// published fails the test if a request did not have the API's form.
 func published(t *testing.T, s *testllm.Server) {
 	t.Helper()
 	for _, m := range s.Misfits() {
@@ -55,7 +54,7 @@ func published(t *testing.T, s *testllm.Server) {
 	}
 }
 
-// streamed asks by a stream and gives its text and how it ended.
+// streamed asks by a stream and returns its text and its end.
 func streamed(ctx context.Context, c *Client, call effect.AgentCall) (string, *effect.AgentReply, error) {
 	call.Agent = "A"
 	if call.Connection == "" {
@@ -84,7 +83,7 @@ func streamed(ctx context.Context, c *Client, call effect.AgentCall) (string, *e
 	}
 }
 
-// conversation has everything that a request can have.
+// conversation contains everything that a request can contain.
 func conversation() effect.AgentCall {
 	return effect.AgentCall{
 		Model: "big", System: "Be <kind>.", Temperature: ptr(0.5), TopP: ptr(0.9), MaxTokens: ptr(int64(77)), Stop: []string{"END", "STOP"},
@@ -101,8 +100,8 @@ func conversation() effect.AgentCall {
 	}
 }
 
-// TestConversation: every request has the API's published form, whatever it
-// holds. The reply comes back whole, also when the answer comes byte by byte.
+// TestConversation checks that every request has the API's published form, and that the reply is
+// complete even if the response arrives byte by byte.
 func TestConversation(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		reply := testllm.Reply{Text: "Grüße, 世界 🌍!", TokensIn: 9, TokensOut: 4, Chunk: 1, Repeat: true, Pieces: []string{"Grü", "ße, 世", "界 🌍", "!"}}
@@ -112,7 +111,7 @@ func TestConversation(t *testing.T) {
 		want := &effect.AgentReply{Text: reply.Text, TokensIn: 9, TokensOut: 4, Model: "m", Provider: "main", StopReason: "end"}
 		got, err := ask(c, conversation())
 		if provider != "gemini" && provider != "vertex" {
-			want.Model = "models/gpt/4:x" // the server repeats what it was asked for
+			want.Model = "models/gpt/4:x" // the server repeats the request
 		}
 		wantReply(t, got, err, want)
 		text, got, err := streamed(t.Context(), c, conversation())
@@ -141,8 +140,8 @@ func TestBareRequest(t *testing.T) {
 	})
 }
 
-// TestToolRounds: a model's calls come back with their ids, streamed or not. A
-// second request with their results has the API's form.
+// TestToolRounds checks that a model's calls are returned with their ids, streamed or not, and that
+// a second request with their results has the API's form.
 func TestToolRounds(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		calls := testllm.Reply{Text: "First a tool.", ToolCalls: []testllm.Call{
@@ -178,8 +177,8 @@ func TestToolRounds(t *testing.T) {
 	})
 }
 
-// TestSchemas: an answer to a schema is the reply's text, however the API
-// carries it. A schema that is no object is wrapped in one.
+// TestSchemas checks that an answer to a schema becomes the reply's text, however the API
+// transports it. A schema that is not an object is wrapped in one.
 func TestSchemas(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		for name, c := range map[string]struct{ schema, reply, want string }{
@@ -207,7 +206,7 @@ func TestSchemas(t *testing.T) {
 	})
 }
 
-// The provider's name for the request is kept: from the header, else the body.
+// The provider's id of the request is stored: from the header, or from the body.
 func TestRequestIDs(t *testing.T) {
 	for provider, header := range map[string]string{"openai": "X-Request-Id", "anthropic": "Request-Id"} {
 		_, conn := server(t, provider, testllm.Reply{Text: "x", Headers: map[string]string{header: "req_7"}}, testllm.Reply{Text: "x"},
@@ -226,7 +225,7 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-// TestErrorClasses plays errors as the providers word them.
+// TestErrorClasses plays the errors of the providers.
 func TestErrorClasses(t *testing.T) {
 	for _, c := range []struct {
 		provider string
@@ -285,7 +284,7 @@ func TestErrorClasses(t *testing.T) {
 	}
 }
 
-// The wish of a Gemini error is kept like a Retry-After.
+// The delay in a Gemini error is treated as a Retry-After.
 func TestRetryDelayInBody(t *testing.T) {
 	body := `{"error":{"code":429,"message":"slow","status":"RESOURCE_EXHAUSTED","details":[{"retryDelay":"2s"}]}}`
 	_, conn := server(t, "gemini", testllm.Reply{Status: 429, Raw: &body}, testllm.Reply{Text: "x"})
@@ -295,7 +294,7 @@ func TestRetryDelayInBody(t *testing.T) {
 	}
 }
 
-// What a provider cannot do is said before it is asked.
+// Unsupported requests are refused before they are sent.
 func TestRefusedBeforehand(t *testing.T) {
 	for provider, c := range map[string]struct {
 		call effect.AgentCall
@@ -314,8 +313,8 @@ func TestRefusedBeforehand(t *testing.T) {
 	}
 }
 
-// TestOpenAIOwn: OpenAI's own server gets max_completion_tokens, and its bound
-// on stop sequences holds; other servers get neither.
+// TestOpenAIOwn checks that OpenAI's own server receives max_completion_tokens and has a limit on
+// stop sequences, and that others do not.
 func TestOpenAIOwn(t *testing.T) {
 	req := &Request{AgentCall: &effect.AgentCall{MaxTokens: ptr(int64(5))}, Model: "m"}
 	for own, want := range map[bool]string{
@@ -358,7 +357,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// A call that is cancelled aborts its request.
+// Cancelling a call aborts its request.
 func TestCancelledRequests(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		s, conn := server(t, provider, testllm.Reply{Hang: true})

@@ -63,7 +63,7 @@ func TestMaxConcurrent(t *testing.T) {
 	})
 }
 
-// A wait that is cancelled gives its slot back.
+// A cancelled wait releases its slot.
 func TestCancelledWaitLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(RateLimit{MaxConcurrent: 1, RequestsPerMinute: 1}, time.Now, asleep)
@@ -80,8 +80,8 @@ func TestCancelledWaitLeaves(t *testing.T) {
 	})
 }
 
-// TestTokensUnderWay: the estimate of a request counts while it is under way.
-// When it used less, waiting requests start at once.
+// TestTokensUnderWay checks that a request's estimate counts while it is running, and that waiting
+// requests start at once if it used less.
 func TestTokensUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(RateLimit{TokensPerMinute: 100}, time.Now, asleep)
@@ -113,7 +113,7 @@ func TestTokensUnderWay(t *testing.T) {
 	})
 }
 
-// A request that may take more than the bound goes alone.
+// A request that may use more than the limit runs alone.
 func TestTokensBeyondTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(RateLimit{TokensPerMinute: 100}, time.Now, asleep)

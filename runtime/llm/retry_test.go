@@ -20,7 +20,7 @@ func TestRetry(t *testing.T) {
 		replies     []testllm.Reply
 		sleeps      []time.Duration
 		requests    int
-		err         string // end of the message; "" when the reply is good
+		err         string // end of the message; "" if the reply is good
 	}{
 		"no policy": {nil, nil, []testllm.Reply{failing}, nil, 1, "500 Internal Server Error: oops (the provider failed: give the agent a retry_policy, or the connection a fallback)"},
 		"the connection's": {&effect.Retry{MaxAttempts: 3, Backoff: "exponential", InitialDelay: 10}, nil,
@@ -69,8 +69,8 @@ func TestRetriesAreAlike(t *testing.T) {
 	}
 }
 
-// TestSpread: chance shortens a delay to no less than half. A delay that the
-// provider asks for is never shortened, and grows by a tenth at most.
+// TestSpread checks that a random delay is at least half, and that a delay requested by the
+// provider is never shortened and grows by a tenth at most.
 func TestSpread(t *testing.T) {
 	for _, c := range []struct {
 		wait, asked time.Duration

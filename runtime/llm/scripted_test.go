@@ -129,8 +129,7 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// TestEchoEnds: a schema that requires itself has no finite value; making its
-// sample ends all the same.
+// TestEchoEnds checks that sampling a schema that requires itself, which has no finite value, ends.
 func TestEchoEnds(t *testing.T) {
 	c := New(Config{})
 	schema := `{"$ref":"#/$defs/A","$defs":{"A":{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"required":["a"]}}}`

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
-// A key in a reply's text is taken out wherever the stream's events cut it.
+// A key in a reply's text is removed wherever the stream's events split it.
 func TestKeyOverSeveralEvents(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		for at := 1; at < len(key); at++ {
@@ -28,7 +28,7 @@ func TestKeyOverSeveralEvents(t *testing.T) {
 	})
 }
 
-// What is not a key's beginning is handed on with the event that it came in.
+// Text that cannot begin a key is passed on with its event.
 func TestStreamIsNotHeldUp(t *testing.T) {
 	_, conn := server(t, "openai", testllm.Reply{Text: "ab sk- !", Pieces: []string{"ab ", "s", "k-", " !"}})
 	c, _ := client(t, conn)
@@ -50,8 +50,8 @@ func TestStreamIsNotHeldUp(t *testing.T) {
 	}
 }
 
-// TestKeyInReplies: a key is removed from all parts of a reply, streamed or not,
-// however its JSON escapes it.
+// TestKeyInReplies checks that a key is removed from all parts of a reply, streamed or not, however
+// its JSON escapes it.
 func TestKeyInReplies(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		args := `{"at":"\u0073k-very-secret","b":1}`
@@ -75,7 +75,7 @@ func TestKeyInReplies(t *testing.T) {
 	})
 }
 
-// A key that an excerpt would cut in two is taken out first.
+// A key that an excerpt would cut is removed first.
 func TestKeyAtTheEndOfAnExcerpt(t *testing.T) {
 	for n := 180; n < 210; n++ {
 		for _, form := range []string{key, "%73k%2Dvery-secret", base64.URLEncoding.EncodeToString([]byte("x" + key))} {
@@ -95,7 +95,7 @@ func TestKeyAtTheEndOfAnExcerpt(t *testing.T) {
 	}
 }
 
-// An error within a stream is cleaned as one of a whole answer is.
+// Secrets are removed from an error in a stream as from one of a complete response.
 func TestKeyInAStreamsError(t *testing.T) {
 	raw := "data: {\"error\":{\"message\":\"no: \\u0073k-very-secret\"}}\n\n"
 	_, conn := server(t, "openai", testllm.Reply{Raw: &raw, Headers: map[string]string{"Content-Type": "text/event-stream"}})

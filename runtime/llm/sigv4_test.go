@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestSignature signs requests whose signatures AWS publishes: two of its test suite,
-// and the example of its manual.
+// TestSignature signs requests whose signatures AWS publishes: two of its test suite, and the
+// example of its manual.
 func TestSignature(t *testing.T) {
 	c := credentials{id: "AKIDEXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
 	at := time.Date(2015, 8, 30, 12, 36, 0, 0, time.UTC)
@@ -34,7 +34,7 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-// TestSignedPath: a path is signed in the form in which it is sent, encoded once more.
+// TestSignedPath checks that a path is signed as it is sent, escaped once more.
 func TestSignedPath(t *testing.T) {
 	for path, want := range map[string]string{
 		"":                              "/",

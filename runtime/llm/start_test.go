@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestStartChoosesReplies: calls that are started use a script in their order,
-// however long each takes. A call that is stopped ends.
+// TestStartChoosesReplies checks that started calls use a script in their order, however long each
+// takes, and that a stopped call ends.
 func TestStartChoosesReplies(t *testing.T) {
 	c, _ := script(t, `[{"text": "one"}, {"text": "two", "delay_ms": 5}, {"text": "three"}]`)
 	type outcome struct {

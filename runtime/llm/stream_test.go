@@ -36,7 +36,7 @@ func open(t *testing.T, c *Client) (next func(context.Context) (*effect.StreamPi
 // twoPieces is the number of events up to the second piece of a text.
 var twoPieces = map[string]int{"openai": 3, "anthropic": 5, "gemini": 2, "ollama": 2, "azure": 3, "vertex": 2, "bedrock": 3}
 
-// A stream is closed amid the reply: the request is aborted.
+// A stream is closed in the middle of the reply: the request is aborted.
 func TestStreamClosed(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		s, conn := server(t, provider, testllm.Reply{Text: "a b c d", StreamEnd: testllm.StreamEnd{HangAfter: twoPieces[provider]}})
@@ -54,7 +54,7 @@ func TestStreamClosed(t *testing.T) {
 	})
 }
 
-// A wait for more ends with its context; the stream goes on.
+// A wait for more ends with its context; the stream continues.
 func TestStreamWaitEnds(t *testing.T) {
 	s, conn := server(t, "openai", testllm.Reply{Hang: true})
 	c, _ := client(t, conn)
@@ -70,7 +70,7 @@ func TestStreamWaitEnds(t *testing.T) {
 	<-s.Gone
 }
 
-// The client's end closes streams that nobody closed.
+// Closing the client closes open streams.
 func TestCloseEndsStreams(t *testing.T) {
 	s, conn := server(t, "openai", testllm.Reply{Hang: true})
 	c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return key, true }})
@@ -80,8 +80,8 @@ func TestCloseEndsStreams(t *testing.T) {
 	<-s.Gone
 }
 
-// TestCutStream: a stream that breaks off gives the text that came, then the
-// error. There is no retry, as a part of the reply has been given.
+// TestCutStream checks that a stream that breaks off returns its text, then the error, without a
+// retry, because a part of the reply was passed on.
 func TestCutStream(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		s, conn := server(t, provider, testllm.Reply{Text: "a b c d", StreamEnd: testllm.StreamEnd{CutAfter: twoPieces[provider]}})
@@ -99,7 +99,7 @@ func TestCutStream(t *testing.T) {
 	})
 }
 
-// Before the first piece a stream is tried again like any call.
+// Before the first piece a stream is retried like any call.
 func TestStreamRetries(t *testing.T) {
 	s, conn := server(t, "openai", testllm.Reply{Status: 500}, testllm.Reply{Text: "x", StreamEnd: testllm.StreamEnd{CutAfter: 1}}, testllm.Reply{Text: "good"})
 	conn.Retry = &effect.Retry{MaxAttempts: 3}
@@ -109,7 +109,7 @@ func TestStreamRetries(t *testing.T) {
 	}
 }
 
-// A server that does not stream answers in one piece.
+// A server that does not stream sends a complete response.
 func TestUnstreamedStream(t *testing.T) {
 	raw := `{"choices":[{"message":{"content":"all at once"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`
 	_, conn := server(t, "openai", testllm.Reply{Raw: &raw, Headers: map[string]string{"Content-Type": "application/json; charset=utf-8"}})
@@ -120,7 +120,7 @@ func TestUnstreamedStream(t *testing.T) {
 	}
 }
 
-// Errors amid a stream, as providers word them.
+// Errors in the middle of a stream, as providers send them.
 func TestErrorsInStreams(t *testing.T) {
 	for name, c := range map[string]struct {
 		provider, raw, want string
@@ -149,7 +149,7 @@ func TestErrorsInStreams(t *testing.T) {
 	}
 }
 
-// An HTML page in place of a stream is recognised by its type.
+// An HTML page instead of a stream is recognised by its type.
 func TestHTMLStream(t *testing.T) {
 	raw := "<!doctype html>\n\n<p>Sign in</p>"
 	_, conn := server(t, "openai", testllm.Reply{Raw: &raw, Headers: map[string]string{"Content-Type": "text/html"}})
@@ -160,9 +160,8 @@ func TestHTMLStream(t *testing.T) {
 	}
 }
 
-// TestEndlessStream: a stream without end is ended by the call's timeout or by
-// the bound on its size. A slow reader slows the provider; it does not fill the
-// memory.
+// TestEndlessStream checks that an endless stream is ended by the call's timeout or by the limit on
+// its size. A slow reader slows the provider down and uses no memory.
 func TestEndlessStream(t *testing.T) {
 	for _, provider := range []string{"openai", "ollama"} { // one of each framing
 		s, conn := server(t, provider, testllm.Reply{Text: strings.Repeat("x", 100_000), StreamEnd: testllm.StreamEnd{Endless: true}})
@@ -183,7 +182,7 @@ func TestSlowReader(t *testing.T) {
 	if _, err := next(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// The stream's goroutine is full when it has put a piece beyond the bound.
+	// The stream's goroutine blocks after a piece beyond the limit.
 	str := c.streams.get(1)
 	for full := false; !full; {
 		str.mu.Lock()
@@ -202,8 +201,8 @@ func TestSlowReader(t *testing.T) {
 	<-s.Gone
 }
 
-// TestSilentStream: silence amid a stream, and an answer that comes byte by
-// byte, end with the timeout, which says how much had come.
+// TestSilentStream checks that silence in a stream, and a response that arrives byte by byte, end
+// with the timeout, which says how much had arrived.
 func TestSilentStream(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		s, conn := server(t, provider, testllm.Reply{Text: "a b c", StreamEnd: testllm.StreamEnd{HangAfter: 3}, Chunk: 1})
@@ -219,8 +218,8 @@ func TestSilentStream(t *testing.T) {
 	})
 }
 
-// TestFirstTokenTimeout: when a reply does not begin in time, the next
-// connection is asked, also when nobody wants pieces.
+// TestFirstTokenTimeout checks that the next connection is asked if a reply does not begin in time,
+// even if no pieces are needed.
 func TestFirstTokenTimeout(t *testing.T) {
 	s, conn := server(t, "openai", testllm.Reply{Hang: true, Repeat: true})
 	conn.FirstTokenTimeout = 0.05
@@ -241,7 +240,7 @@ func TestFirstTokenTimeout(t *testing.T) {
 	}
 }
 
-// A reply that has begun in time is not ended by the time for its beginning.
+// A reply that has begun in time is not ended by the first-token timeout.
 func TestFirstTokenInTime(t *testing.T) {
 	_, conn := server(t, "openai", testllm.Reply{Text: "x y", Chunk: 1})
 	conn.FirstTokenTimeout = 60
@@ -251,7 +250,7 @@ func TestFirstTokenInTime(t *testing.T) {
 	}
 }
 
-// Ten megabytes are read whole.
+// Ten megabytes are read completely.
 func TestBigReply(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		_, conn := server(t, provider, testllm.Reply{Big: 10 << 20, Repeat: true})
@@ -263,7 +262,7 @@ func TestBigReply(t *testing.T) {
 	})
 }
 
-// Scripted streams come word by word, in the script's order.
+// Scripted streams arrive word by word, in the script's order.
 func TestScriptedStream(t *testing.T) {
 	c, _ := script(t, `[{"text": "one two"}, {"error": {"status": 500}}]`)
 	next, _ := open(t, c)
@@ -287,7 +286,7 @@ func TestScriptedStream(t *testing.T) {
 	}
 }
 
-// Unknown connections are heard of by the first wait.
+// An unknown connection is reported by the first wait.
 func TestStreamOfUnknownConnection(t *testing.T) {
 	c, _ := client(t)
 	_, _, err := streamed(t.Context(), c, effect.AgentCall{})

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
-// TestTokenCommand: the key of a command is used until it is old or refused, and is in no
+// TestTokenCommand checks that a command's key is used until it is too old or refused, and is in no
 // reply.
 func TestTokenCommand(t *testing.T) {
 	s, conn := server(t, "vertex", testllm.Reply{Text: "ya29.token-1", Repeat: true})
@@ -48,7 +48,7 @@ func TestTokenCommand(t *testing.T) {
 	}
 }
 
-// TestTokenRefused: a refused token is renewed once; then the call fails.
+// TestTokenRefused checks that a refused token is renewed once; then the call fails.
 func TestTokenRefused(t *testing.T) {
 	for _, twice := range []bool{false, true} {
 		replies := []testllm.Reply{{Status: 401, Error: "expired"}, {Text: "fine"}}
@@ -68,7 +68,7 @@ func TestTokenRefused(t *testing.T) {
 	}
 }
 
-// TestTokenCommandFails: nothing is sent without a token.
+// TestTokenCommandFails checks that nothing is sent without a token.
 func TestTokenCommandFails(t *testing.T) {
 	for _, r := range []struct {
 		out  string

@@ -14,9 +14,9 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// FuzzDeclaration: whatever a server says of a tool, the declaration is one
-// function with the tool's name and parameters, and its schemas; or it does not
-// parse, and `concerto mcp add` leaves it out.
+// FuzzDeclaration checks that whatever a server reports about a tool, the declaration is one
+// function with the tool's name and parameters, and its schemas; or it does not parse, and
+// `concerto mcp add` omits it.
 func FuzzDeclaration(f *testing.F) {
 	for _, h := range testmcp.Hostile {
 		f.Add(h.Name, h.Description, "x", h.Description, h.Name)
@@ -43,7 +43,7 @@ func FuzzDeclaration(f *testing.F) {
 		}
 		file, found := parser.Parse(source.NewFile("x.conc", []byte(text)))
 		if found.HasErrors() {
-			return // `concerto mcp add` leaves it out
+			return // `concerto mcp add` omits it
 		}
 		if len(file.Decls) != len(d.Schemas)+1 {
 			t.Fatalf("%d declarations in\n%s", len(file.Decls), text)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// piped is a listener whose connections are pipes, so that time can be played.
+// piped is a listener whose connections are pipes, so that virtual time can be used.
 type piped chan net.Conn
 
 func (p piped) Accept() (net.Conn, error) {
@@ -27,7 +27,7 @@ func (p piped) Accept() (net.Conn, error) {
 func (p piped) Close() error   { close(p); return nil }
 func (p piped) Addr() net.Addr { return &net.TCPAddr{} }
 
-// TestSlowBody: a body has ten seconds to come; an answer may take hours.
+// TestSlowBody checks that a body must arrive within ten seconds, while a response may take hours.
 func TestSlowBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := piped(make(chan net.Conn))
@@ -64,13 +64,13 @@ func TestSlowBody(t *testing.T) {
 		if status, text := ask("abcdef", time.Hour); status != 408 || time.Since(begun) != readTime {
 			t.Error(status, text, time.Since(begun))
 		}
-		time.Sleep(2 * time.Hour) // the writer of the second has gone
+		time.Sleep(2 * time.Hour) // the writer of the second is closed
 		_ = s.Shutdown(context.Background())
 		<-done
 	})
 }
 
-// TestLargeBody: a request has a bound.
+// TestLargeBody checks the limit of a request's size.
 func TestLargeBody(t *testing.T) {
 	s := httptest.NewServer(wholeBody(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { t.Error("it was handled") })))
 	defer s.Close()
@@ -88,8 +88,8 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { return len(b), nil }
 
-// TestConnectionsAreBounded: a connection beyond the bound is told to come
-// later, and is accepted when another one has gone.
+// TestConnectionsAreBounded checks that a connection beyond the limit is refused with a retry hint,
+// and accepted after another was closed.
 func TestConnectionsAreBounded(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -105,7 +105,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		}
 		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil { // it was sent away before it had said what it wants
+		if err != nil { // it was refused before it sent a request
 			return c, http.StatusServiceUnavailable
 		}
 		return c, resp.StatusCode
@@ -119,7 +119,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		t.Error(a, b, c)
 	}
 	_ = one.Close()
-	for { // until the server has heard of it
+	for { // until the server has received it
 		c, status := ask()
 		_ = c.Close()
 		if status == 200 {

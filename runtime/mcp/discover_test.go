@@ -19,9 +19,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestSilentAboutDiscover: a server that does not answer server/discover is
-// initialised in the old way after two seconds. An answer that comes later is
-// ignored.
+// TestSilentAboutDiscover checks that a server that does not answer server/discover is initialised
+// in the old way after two seconds, and that a later answer is ignored.
 func TestSilentAboutDiscover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var methods []string
@@ -52,7 +51,7 @@ func TestSilentAboutDiscover(t *testing.T) {
 	})
 }
 
-// old answers as a server of the protocol before server/discover.
+// old answers like a server of the protocol before server/discover.
 func old(conn sdk.Connection, methods *[]string) {
 	var discover jsonrpc.ID
 	for {
@@ -84,8 +83,7 @@ func old(conn sdk.Connection, methods *[]string) {
 
 const initialized = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"old","version":"1"}}`
 
-// TestSilentOverHTTP: the same over HTTP, where the request without an answer is
-// cancelled.
+// TestSilentOverHTTP is the same over HTTP, where the request without an answer is cancelled.
 func TestSilentOverHTTP(t *testing.T) {
 	given := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

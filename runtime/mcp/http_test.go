@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestOverheard: progress is seen in a stream of events however it is cut.
+// TestOverheard checks that progress is found in a stream of events however it is split.
 func TestOverheard(t *testing.T) {
 	const notification = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"call-7","progress":1,"message":"half"}}`
 	text := "event: message\ndata: " + notification + "\n\ndata:" + strings.Repeat("x", 2*maxNotification) + "notifications/progress\n\n" +
@@ -40,7 +40,8 @@ func TestOverheard(t *testing.T) {
 	}
 }
 
-// TestRefusedRedirection: a server leads nowhere where the run may not call.
+// TestRefusedRedirection checks that a server cannot redirect to an address that the run may not
+// call.
 func TestRefusedRedirection(t *testing.T) {
 	far := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was called") }))
 	defer far.Close()

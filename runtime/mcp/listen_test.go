@@ -13,7 +13,7 @@ import (
 
 var errDone = errors.New("done")
 
-// listening serves one tool, hello, and gives the URL.
+// listening serves one tool, hello, and returns the URL.
 func listening(t *testing.T, l Listen) string {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	url, done := make(chan string, 1), make(chan error, 1)
@@ -33,7 +33,7 @@ func listening(t *testing.T, l Listen) string {
 	return <-url
 }
 
-// TestGuard: who may call over HTTP.
+// TestGuard checks who may call over HTTP.
 func TestGuard(t *testing.T) {
 	open, closed := listening(t, Listen{Address: ":0"}), listening(t, Listen{Address: "0", Token: "secret", Origins: []string{"https://example.org"}})
 	for _, c := range []struct {

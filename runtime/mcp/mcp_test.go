@@ -18,10 +18,10 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// inMemory gives the performer of one server, S, with a minute for each call.
+// inMemory returns the performer of one server, S, with a minute for each call.
 func inMemory(t *testing.T, server *sdk.Server) *Servers { return inMemoryBy(t, nil, server) }
 
-// inMemoryBy has the minute go by a hand.
+// inMemoryBy measures the minute by a given clock.
 func inMemoryBy(t *testing.T, hand *clock.Hand, server *sdk.Server) *Servers {
 	return New(Options{Hand: hand, Configs: []Config{{Name: "S", Timeout: 60}}, dial: func() sdk.Transport {
 		theirs, ours := sdk.NewInMemoryTransports()
@@ -44,7 +44,7 @@ func openCall(t *testing.T, s *Servers, r *effect.MCPOpen) int64 {
 	return result.(*effect.MCPOpened).ID
 }
 
-// next gives what comes next of a call: its kind with its text, or the error's.
+// next returns the next event of a call: its kind with its text, or the error's.
 func next(t *testing.T, s *Servers, id int64) string {
 	t.Helper()
 	result, err := s.Perform(t.Context(), &effect.MCPNext{ID: id})
@@ -62,7 +62,7 @@ func reply(t *testing.T, s *Servers, id int64, answer string) {
 	}
 }
 
-// answered gives a call's end. Whoever is asked takes ten minutes to answer.
+// answered returns a call's end. Each question is answered after ten minutes.
 func answered(t *testing.T, s *Servers, id int64) string {
 	for {
 		got := next(t, s, id)
@@ -76,9 +76,8 @@ func answered(t *testing.T, s *Servers, id int64) string {
 
 var nameSchema = map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}}
 
-// asking is a server whose tool `ask` works for 40 seconds, asks, and works for
-// 40 more. It asks in the way of today's protocol or, when old, by a request of
-// its own.
+// asking is a server whose tool `ask` works for 40 seconds, asks, and works for 40 more. It asks in
+// the way of today's protocol or, if old, by a request of its own.
 func asking(old bool) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "asking", Version: "1"}, nil)
 	params := &sdk.ElicitParams{Message: "Your name?", RequestedSchema: nameSchema}
@@ -106,7 +105,7 @@ func asking(old bool) *sdk.Server {
 		s.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
 			return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 				if method == "server/discover" {
-					return nil, io.ErrUnexpectedEOF // it does not know it
+					return nil, io.ErrUnexpectedEOF // it does not support it
 				}
 				return next(ctx, method, r)
 			}
@@ -115,8 +114,8 @@ func asking(old bool) *sdk.Server {
 	return s
 }
 
-// TestElicitationTakesItsTime: the time that the program takes to answer does
-// not count as the server's; the server's own time does.
+// TestElicitationTakesItsTime checks that the time of the program's answer does not count as the
+// server's, while the server's own time does.
 func TestElicitationTakesItsTime(t *testing.T) {
 	for name, old := range map[string]bool{"within the call": false, "by a request": true} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +136,7 @@ func TestElicitationTakesItsTime(t *testing.T) {
 					t.Errorf("it gave %q", got)
 				}
 				want := time.Minute
-				if old { // nothing says which call it is for
+				if old { // the question names no call
 					want += 10 * time.Minute
 				}
 				if took := <-timedOut; took != want {
@@ -148,7 +147,7 @@ func TestElicitationTakesItsTime(t *testing.T) {
 	}
 }
 
-// TestCallStands: while a hand stands a call is not late.
+// TestCallStands checks that no call times out while the clock is paused.
 func TestCallStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hand, began := clock.NewHand(), time.Now()
@@ -163,13 +162,13 @@ func TestCallStands(t *testing.T) {
 	})
 }
 
-// TestAnswersInOrder: answers go to the questions in the order in which these
-// were asked, also when a question is withdrawn before its answer comes.
+// TestAnswersInOrder checks that answers go to the questions in their order, also if a question is
+// withdrawn before its answer.
 func TestAnswersInOrder(t *testing.T) {
 	c, _ := newCall(t.Context(), 1, &server{}, &effect.MCPOpen{})
 	defer c.clock.stop()
 	first, second := c.askProgram("elicitation", nil), c.askProgram("elicitation", nil)
-	for _, a := range []string{"1", "2", "3"} { // nobody waits for the third
+	for _, a := range []string{"1", "2", "3"} { // no receiver waits for the third
 		c.answer(json.RawMessage(a))
 	}
 	if a, b := string(<-first), string(<-second); a != "1" || b != "2" {
@@ -177,13 +176,13 @@ func TestAnswersInOrder(t *testing.T) {
 	}
 }
 
-// sessions is a server over HTTP, with the protocol version that has sessions.
-// It can forget its sessions.
+// sessions is a server over HTTP, with the protocol version that has sessions. It can drop its
+// sessions.
 type sessions struct {
 	mu      sync.Mutex
 	handler http.Handler
 	calls   int  // of tools
-	deaf    bool // no session is known to calls of tools
+	deaf    bool // calls of tools find no session
 }
 
 func (s *sessions) forget() {
@@ -221,8 +220,7 @@ func overHTTP(t *testing.T, h http.Handler, headers map[string]string) *Servers 
 	return s
 }
 
-// TestSessionLost: when a server has forgotten the session, the call connects
-// again, once.
+// TestSessionLost checks that a call connects again, once, if the server has dropped the session.
 func TestSessionLost(t *testing.T) {
 	h := &sessions{}
 	h.forget()
@@ -248,8 +246,8 @@ func TestSessionLost(t *testing.T) {
 	}
 }
 
-// TestRefused: a server that wants other credentials says so by its HTTP status.
-// Secrets go to no other server.
+// TestRefused checks the error for a server that requires other credentials, and that secrets go to
+// no other server.
 func TestRefused(t *testing.T) {
 	seen := make(chan string, 1)
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// TestDeafClient: a client that reads nothing does not keep a server from
-// ending.
+// TestDeafClient checks that a client that does not read cannot prevent a server from ending.
 func TestDeafClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -21,7 +20,7 @@ func TestDeafClient(t *testing.T) {
 		big := Offer{Name: "big", Parameters: json.RawMessage(`{"type":"object"}`),
 			Call: func(_ context.Context, _ json.RawMessage, report func(Progress)) (Result, error) {
 				for i := range 2 * maxReports {
-					report(Progress{Done: float64(i + 1)}) // holds up nobody
+					report(Progress{Done: float64(i + 1)}) // blocks nothing
 				}
 				return Result{Text: strings.Repeat("x", 1<<20)}, nil
 			}}
@@ -36,14 +35,14 @@ func TestDeafClient(t *testing.T) {
 		if err := <-done; err != errDone || time.Since(began) > grace {
 			t.Errorf("it ended with %v after %s", err, time.Since(began))
 		}
-		_ = unread.Close() // whoever still writes
+		_ = unread.Close() // the goroutine that still writes
 		_ = client.Close()
 		synctest.Wait()
 	})
 }
 
-// TestReports: of too many reports the oldest are dropped. When close returns,
-// all that are left have been sent.
+// TestReports checks that of too many reports the oldest are dropped, and that all others were sent
+// when close returns.
 func TestReports(t *testing.T) {
 	x := &reports{wanted: true, more: make(chan struct{}, 1)}
 	for i := range maxReports + 10 {

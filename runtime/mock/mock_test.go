@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// nowhere is the world around a World: whatever reaches it is an error.
+// nowhere is the performer below a World: every request that reaches it is an error.
 var nowhere = effect.PerformerFunc(func(_ context.Context, r effect.Request) (effect.Result, error) {
 	return nil, errors.New("reached " + string(r.Kind()))
 })
@@ -26,7 +26,7 @@ func perform(t *testing.T, w *World, r effect.Request) effect.Result {
 	return res
 }
 
-// Every script that makes no sense is refused with what is wrong with it.
+// Every invalid script is refused with the reason.
 func TestBadScripts(t *testing.T) {
 	for _, c := range []struct {
 		host         bool
@@ -66,8 +66,8 @@ func TestBadScripts(t *testing.T) {
 	}
 }
 
-// TestReaches: requests that reach the network or start a process are refused by
-// name; all others go on.
+// TestReaches checks that requests to the network or to processes are refused by name, and all
+// others are passed on.
 func TestReaches(t *testing.T) {
 	w := New(Options{})
 	for _, c := range []struct {
@@ -101,8 +101,7 @@ type other effect.Kind
 
 func (o other) Kind() effect.Kind { return effect.Kind(o) }
 
-// TestChoose: requests are performed in the order of Choose: those that need no
-// time, then messages, then by time.
+// TestChoose checks the order of Choose: requests without a delay, then messages, then by time.
 func TestChoose(t *testing.T) {
 	w := New(Options{Hosts: map[string]Host{"H": {Timeout: 1}}})
 	perform(t, w, &effect.MockScript{Name: "H", Host: true, Script: json.RawMessage(`{"messages":[{"wait_ms":40},{"type":"progress"},{"wait_ms":5000},{"type":"result"}]}`)})
@@ -150,7 +149,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// The record is what the test put out, in its form in JSON.
+// The record contains the test's output in its JSON form.
 func TestRecord(t *testing.T) {
 	w := New(Options{})
 	perform(t, w, &effect.Emit{Channel: "a", Payload: json.RawMessage(`{"n":1.0}`)})
@@ -182,7 +181,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// Outside a test, what only a test may ask for is refused.
+// Outside a test, requests that only tests may make are refused.
 func TestOutside(t *testing.T) {
 	_, err := Outside.Perform(t.Context(), &effect.Record{What: "emits"})
 	var e *effect.Error
@@ -191,7 +190,7 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// A request is answered from the test's script, in turn, and noted.
+// A request is answered from the test's script, in order, and recorded.
 func TestCommand(t *testing.T) {
 	w := New(Options{})
 	run := func(args ...string) string {
@@ -282,7 +281,7 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// The test's own files touch no disk; all others are the world's.
+// The test's own files are not on the disk; all others are real.
 func TestFiles(t *testing.T) {
 	w := New(Options{})
 	disk := effect.PerformerFunc(func(_ context.Context, r effect.Request) (effect.Result, error) {

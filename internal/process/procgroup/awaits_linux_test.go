@@ -21,7 +21,7 @@ func init() {
 			os.Stdout.Write(b)
 		}
 	}
-	// waits as event loops do, for standard input and another
+	// waits like an event loop, for standard input and another file
 	roles["polls"] = func() {
 		epoll, err := unix.EpollCreate1(0)
 		if err != nil {
@@ -42,7 +42,7 @@ func init() {
 	}
 }
 
-// TestAwaitsInput: a process that waits for its input is seen to, and no other.
+// TestAwaitsInput checks that a process that waits for its input is recognised, and no other.
 func TestAwaitsInput(t *testing.T) {
 	for _, c := range []struct {
 		role  string
@@ -76,7 +76,7 @@ func TestAwaitsInput(t *testing.T) {
 	}
 }
 
-// awaitsSoon looks until the process waits for its input: nothing else tells of it.
+// awaitsSoon polls until the process waits for its input.
 func awaitsSoon(t *testing.T, p *Process) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; {

@@ -12,12 +12,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// links is after how many processes a chain ends by itself: far more than there can be
-// while it is looked for, and few enough that a test that fails leaves nothing for long.
+// links is the number of processes after which a chain ends by itself: far more than can start
+// during the test, and few enough to end soon if the test fails.
 const links = 50_000
 
 func init() {
-	// forks, leaves its session and ends, and so does each that comes of it
+	// forks, leaves its session and exits, as does each child
 	roles["chain"] = func() {
 		fmt.Println("up")
 		chain()
@@ -31,7 +31,7 @@ func init() {
 		<-p.Done()
 		return p
 	}
-	// ends in order; the chain goes on
+	// exits normally; the chain continues
 	roles["run-with-chain"] = func() {
 		Adopt()
 		r := &Run{ID: os.Getenv("PROCGROUP_RUN"), Executable: os.Args[0]}
@@ -41,7 +41,7 @@ func init() {
 		Farewell()
 		os.Exit(0)
 	}
-	// does not end
+	// does not exit
 	roles["run-killed-with-chain"] = func() {
 		begin(&Run{ID: os.Getenv("PROCGROUP_RUN"), Executable: os.Args[0]})
 		fmt.Println("up")
@@ -51,8 +51,8 @@ func init() {
 
 var atEnd = []byte("the chain came to its own end")
 
-// chain calls the system only: a forked Go program has one thread and no scheduler.
-// Standard error is held by each link; the last writes to it.
+// chain uses only system calls: a forked Go program has one thread and no scheduler. Each link
+// holds standard error, and the last writes to it.
 //
 //go:norace
 func chain() {
@@ -72,9 +72,9 @@ func chain() {
 // keptByChain is a descriptor that a chain's links inherit from the test through the run.
 const keptByChain = 3
 
-// TestChainEnds: processes that fork and end without pause, each in a session of its own,
-// are ended with the run, in order or by SIGKILL. Hunter and hunted race each other, and the race
-// detector makes both of them other programs: each fork copies the tables of its shadow memory.
+// TestChainEnds checks that processes that fork and exit without pause, each in its own session,
+// are ended with the run, normally or by SIGKILL. The test depends on speed, and the race detector
+// slows forks down by copying its shadow memory.
 func TestChainEnds(t *testing.T) {
 	randtest.Measures(t)
 	for _, role := range []string{"run-with-chain", "run-killed-with-chain"} {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// entries counts what a directory of /proc holds; 0 where there is no /proc.
+// entries returns the number of entries in a directory of /proc, or 0 without /proc.
 func entries(t *testing.T, dir string) int {
 	t.Helper()
 	all, err := os.ReadDir(dir)
@@ -21,11 +21,11 @@ func entries(t *testing.T, dir string) int {
 	return len(all)
 }
 
-// TestManyChildren: a process takes three descriptors and no thread, and nothing
-// stays when all have ended, one by one or at once.
+// TestManyChildren checks that a process needs three descriptors and no thread, and that nothing
+// remains when all have exited, one by one or at once.
 func TestManyChildren(t *testing.T) {
 	const many = 40
-	p := start(t, "echo", Command{}) // what is made once is made
+	p := start(t, "echo", Command{}) // after the initialisation
 	p.Stdin.Close()
 	if _, err := io.Copy(io.Discard, p.Stdout); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestManyChildren(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// The goroutine that waits for all ends after it has told of the last one.
+	// The goroutine that waits for all of them exits after it has reported the last one.
 	for until := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > routines && time.Now().Before(until); {
 		runtime.Gosched()
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// patience bounds waits; nothing but a bug comes near it.
+// patience limits waits; only a bug reaches it.
 const patience = 2 * time.Minute
 
 func init() {
@@ -29,15 +29,14 @@ func init() {
 		}
 		return p
 	}
-	// starts a child with its own child and one in a session of its own, says so, and
-	// does nothing more
+	// starts a child with its own child and one in its own session, reports that, and waits
 	roles["run"] = func() {
 		r := self()
 		p := begin(r, "parent-of-session")
 		fmt.Println("up", await(p, "all"), r.Unguarded())
 		select {}
 	}
-	// is killed when its first child is there, and nobody knows of it but the child
+	// is killed when its first child exists, which only the child knows
 	roles["run-killed-at-birth"] = func() {
 		onChildStarted = func() {
 			for len(marked(os.Getenv("PROCGROUP_RUN"))) < 3 { // it starts others meanwhile
@@ -46,7 +45,7 @@ func init() {
 		}
 		begin(self(), "parent-of-session")
 	}
-	// loses its guardian, and goes on with another
+	// loses its guardian, and continues with another
 	roles["run-loses-guardian"] = func() {
 		r := self()
 		begin(r, "parent-of-session")
@@ -54,7 +53,7 @@ func init() {
 		first := guards.pid
 		guards.mu.Unlock()
 		_ = syscall.Kill(first, syscall.SIGKILL)
-		// Its first thread may end while others still have its files open.
+		// Its first thread may exit while others still have its files open.
 		if left, err := testproc.Ended(patience, first); len(left) > 0 || err != nil {
 			panic(fmt.Sprint("the guardian is left: ", err))
 		}
@@ -62,7 +61,7 @@ func init() {
 		fmt.Println("up", await(begin(r, "hang"), "up"), r.Unguarded())
 		select {}
 	}
-	// ends in order
+	// exits normally
 	roles["run-ends"] = func() {
 		Adopt()
 		r := self()
@@ -112,7 +111,7 @@ func init() {
 	}
 }
 
-// await waits until a process says a word, which it gives.
+// await waits until a process prints a word, and returns it.
 func await(p *Process, word string) string {
 	for lines := bufio.NewScanner(p.Stdout); lines.Scan(); {
 		if lines.Text() == word {
@@ -161,8 +160,7 @@ func awaitNone(t *testing.T, run string) {
 	t.Logf("nothing is left after %v", time.Since(since).Round(time.Millisecond))
 }
 
-// TestKilled: when a process is killed, what it has started ends with it, and what
-// that has started.
+// TestKilled checks that when a process is killed, its descendants are ended.
 func TestKilled(t *testing.T) {
 	for _, role := range []string{"run", "run-loses-guardian"} {
 		t.Run(role, func(t *testing.T) {
@@ -179,8 +177,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestKilledAtBirth: nor is anything left when that happens between the start of a
-// child and the word of it to the guardian.
+// TestKilledAtBirth checks the same between the start of a child and the message to the guardian.
 func TestKilledAtBirth(t *testing.T) {
 	c, run, lines := runAs(t, "run-killed-at-birth")
 	for lines.Scan() {
@@ -192,7 +189,8 @@ func TestKilledAtBirth(t *testing.T) {
 	awaitNone(t, run)
 }
 
-// TestEndSweeps: what has left its group and session is ended with the run.
+// TestEndSweeps checks that processes that have left their group and session are ended with the
+// run.
 func TestEndSweeps(t *testing.T) {
 	_, run, lines := runAs(t, "run-ends")
 	if !lines.Scan() || lines.Text() != "ended 0" {
@@ -203,8 +201,8 @@ func TestEndSweeps(t *testing.T) {
 	}
 }
 
-// TestSweepLeavesOthers: another's process is left alone, with another run's mark or
-// none, and so is one that was started here.
+// TestSweepLeavesOthers checks that processes with another run's mark or none, and started
+// children, are not ended.
 func TestSweepLeavesOthers(t *testing.T) {
 	Adopt()
 	run, other := &Run{ID: NewID()}, &Run{ID: NewID()}
@@ -224,7 +222,7 @@ func TestSweepLeavesOthers(t *testing.T) {
 	}
 }
 
-// TestExhausted: starting is tried again for a while when there are no files left.
+// TestExhausted checks that starting is repeated for a while if there are no files left.
 func TestExhausted(t *testing.T) {
 	_, _, lines := runAs(t, "run-without-files")
 	for _, want := range []string{"true [100ms 100ms 100ms]", "up"} {
@@ -234,7 +232,7 @@ func TestExhausted(t *testing.T) {
 	}
 }
 
-// TestUnguarded: without our own program nobody watches, and that is known.
+// TestUnguarded checks that a missing guardian is reported.
 func TestUnguarded(t *testing.T) {
 	if why := (&Run{ID: "r_x"}).Unguarded(); why == "" {
 		t.Error("a run without an executable is guarded")

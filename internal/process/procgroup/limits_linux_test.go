@@ -42,7 +42,7 @@ func init() {
 		}
 		select {}
 	}
-	// says when it has computed for longer than TestCgroup allows
+	// reports when it has computed for longer than TestCgroup allows
 	roles["spins-alone"] = func() {
 		var u syscall.Rusage
 		for said := false; ; spun.Add(1) {
@@ -70,16 +70,17 @@ func init() {
 	roles["ends"] = func() { os.Exit(5) }
 }
 
-// spun is where a process that computes leaves its counting.
+// spun is a variable that prevents the optimisation of a computing loop.
 var spun atomic.Int64
 
-// TestLimits: a process that crosses a limit is killed, whole, and that is known.
+// TestLimits checks that a process that exceeds a limit is killed with its children, and that this
+// is reported.
 func TestLimits(t *testing.T) {
 	for _, c := range []struct {
 		role   string
 		limits Limits
 		want   Limit
-		least  time.Duration // that it takes to cross the limit
+		least  time.Duration // to exceed the limit
 	}{
 		{"eats", Limits{MemoryMB: 64}, LimitMemory, 0},
 		{"spins", Limits{CPUSeconds: 0.3}, LimitCPU, 0},
@@ -115,8 +116,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestKernelHoldsCPU: where nobody looks in time, the kernel ends the process, and
-// that is known, too.
+// TestKernelHoldsCPU checks that the kernel ends a process that is not checked in time, and that
+// this is reported.
 func TestKernelHoldsCPU(t *testing.T) {
 	p, err := Start(Command{Path: "/bin/sh", Args: []string{"-c", "read -r x; while :; do :; done"}, Env: []string{}, Limits: &Limits{CPUSeconds: 0.5}})
 	if err != nil {
@@ -163,8 +164,8 @@ func TestGroupDir(t *testing.T) {
 	}
 }
 
-// TestCgroup puts a process into a control group of its own, where this machine lets
-// us make one, if without controllers: what leaves the process group is in it.
+// TestCgroup puts a process into its own control group, if this machine allows it, possibly without
+// controllers: processes that leave the process group are in it.
 func TestCgroup(t *testing.T) {
 	base, err := delegatedOf(func() (string, error) { return ownGroup() }, nil)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// roles are what the test binary plays when it is started as a child.
+// roles contains what the test binary does when it is started as a child.
 var roles = map[string]func(){
 	"echo": func() {
 		sc := bufio.NewScanner(os.Stdin)
@@ -35,7 +35,7 @@ var roles = map[string]func(){
 		fmt.Println("up")
 		select {}
 	},
-	// leaves a child that holds all pipes and says its number
+	// leaves a child that holds all pipes and prints its number
 	"parent": func() { leaveChild("hang"); os.Exit(0) },
 	"parent-stubborn": func() {
 		signal.Ignore(syscall.SIGTERM)
@@ -61,7 +61,7 @@ func leaveChild(role string) {
 	if err := c.Start(); err != nil {
 		panic(err)
 	}
-	bufio.NewReader(out).ReadString('\n') // it is up, and has this one's signal dispositions
+	bufio.NewReader(out).ReadString('\n') // it has started, and has this one's signal dispositions
 	fmt.Println(c.Process.Pid)
 }
 
@@ -159,8 +159,8 @@ func TestStubbornIsKilled(t *testing.T) {
 	}
 }
 
-// TestGrandchildHoldsPipes: when the leader has ended and its child still holds
-// the pipes, the output ends, and the child is ended.
+// TestGrandchildHoldsPipes checks that when the leader has exited and its child holds the pipes,
+// the output ends, and the child is ended.
 func TestGrandchildHoldsPipes(t *testing.T) {
 	p := start(t, "parent", Command{})
 	out, err := io.ReadAll(p.Stdout)
@@ -180,10 +180,9 @@ func TestGrandchildHoldsPipes(t *testing.T) {
 	}
 }
 
-// TestStubbornGrandchild: a descendant that ignores SIGTERM is killed when the
-// grace is over.
-// TestInterruptRead: a Read that waits is interrupted, what comes meanwhile is
-// not lost, and what an ended process has left is read in any case.
+// TestStubbornGrandchild checks that a descendant that ignores SIGTERM is killed after the grace.
+// TestInterruptRead checks that a waiting Read is interrupted without losing output, and that the
+// rest of an exited process's output is read in any case.
 func TestInterruptRead(t *testing.T) {
 	p := start(t, "echo", Command{})
 	b := make([]byte, 100)
@@ -355,8 +354,7 @@ func TestStartFailure(t *testing.T) {
 	}
 }
 
-// TestWritten: what the process has written is counted whether it has been read
-// or not.
+// TestWritten checks that the process's output is counted whether it was read or not.
 func TestWritten(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the system does not tell what lies in a pipe")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// tally keeps the numbers of effects, as one who keeps something of records does.
+// tally stores the numbers of effects, as a Keeper.
 type tally struct{ heard []int64 }
 
 func (k *tally) Before(rest []byte) error {
@@ -35,7 +35,7 @@ func (k *tally) Rest() ([]byte, error) {
 	return []byte(strings.ReplaceAll(fmt.Sprint(k.heard), " ", ",")), nil
 }
 
-// effects are those of a history, kept or heard of.
+// effects returns those of a history, dropped or read.
 func (h *History) effects(t *testing.T) []int64 {
 	t.Helper()
 	k := &tally{}
@@ -78,8 +78,8 @@ func long(d *Directory, n int, drops ...int) error {
 	return w.Close()
 }
 
-// TestDrop: a journal whose first files were dropped is read as one that begins with its head, and goes on; what the head
-// keeps is all that there was.
+// TestDrop checks that a journal whose first files were dropped begins with its head, can be
+// continued, and that the head keeps the dropped records' summary.
 func TestDrop(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	if err := long(At(dir), 40, 20, 35); err != nil {
@@ -139,7 +139,7 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// TestDroppedIsDamaged: no byte of a head can be another one, and no file behind it be missing.
+// TestDroppedIsDamaged checks that no byte of a head can be changed, and no later file be missing.
 func TestDroppedIsDamaged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	if err := long(At(dir), 12, 10); err != nil {
@@ -188,8 +188,8 @@ func TestDroppedIsDamaged(t *testing.T) {
 	}
 }
 
-// TestDropFaults: each operation on the files fails once, or the process ends there. All records are there, in the head
-// or behind it, and what was begun is made up for.
+// TestDropFaults makes each operation on the files fail once, or ends the process there. All
+// records are in the head or after it, and interrupted operations are completed.
 func TestDropFaults(t *testing.T) {
 	write := func(f *faulty) error { return long(On(f), 40, 20, 35) }
 	count := &faulty{disk: disk(filepath.Join(t.TempDir(), "run"))}
@@ -242,7 +242,7 @@ func TestDropFaults(t *testing.T) {
 	}
 }
 
-// TestDropWhileRead: who reads a journal while its files are dropped reads it whole.
+// TestDropWhileRead checks that reading a journal while its files are dropped is complete.
 func TestDropWhileRead(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := At(dir).Create(began(), []byte("{}"), Options{Now: clock(), SegmentBytes: 700})
@@ -285,7 +285,7 @@ func (f *dropping) Read(name string) ([]byte, error) {
 	return f.disk.Read(name)
 }
 
-// TestDropBlobs: the values that no record names any more go with the records.
+// TestDropBlobs checks that values are removed when no record names them any more.
 func TestDropBlobs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := At(dir).Create(began(), []byte("{}"), Options{Now: clock(), SegmentBytes: 700})
@@ -293,7 +293,7 @@ func TestDropBlobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := func(n int) []byte { return fmt.Appendf(nil, "%q", strings.Repeat(string(rune('a'+n)), blobSize)) }
-	for e := range 12 { // the value of effect 1 comes again with effect 12, which is yet to be written
+	for e := range 12 { // the value of effect 1 appears again in effect 12, which is not yet written
 		w.Append(&Record{K: KDid, E: int64(e + 1), Q: "fs.read", Gave: Gave{V: text(e % 11)}})
 		if e < 11 {
 			err = w.Flush(Written)

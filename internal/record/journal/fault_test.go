@@ -14,19 +14,19 @@ type faulty struct {
 	disk
 	at   int // which operation fails, from 1; 0 for none
 	half bool
-	ends bool // all that come behind fail, too: the process ends there
+	ends bool // all later ones fail too: the process ends there
 	n    int
 	done []string // the operations
 }
 
-// fails counts an operation, and says whether it is to fail.
+// fails counts an operation, and reports whether it must fail.
 func (f *faulty) fails(what string) bool {
 	f.n++
 	f.done = append(f.done, what)
 	return f.n == f.at || f.ends && f.n > f.at
 }
 
-// flushed is how many bytes of the journal's first file are there.
+// flushed returns how many bytes of the journal's first file are written.
 func (f *faulty) flushed() int {
 	text, _ := f.disk.Read(SegmentName(1))
 	return len(text)
@@ -44,7 +44,7 @@ func (f *faulty) Put(name string, text []byte) error {
 	if f.fails("put") {
 		return syscall.ENOSPC
 	}
-	return os.WriteFile(f.disk.Path(name), text, 0o600) // the disk itself is not asked: it takes long
+	return os.WriteFile(f.disk.Path(name), text, 0o600) // does not sync, which is slow
 }
 
 func (f *faulty) Remove(name string) error {
@@ -98,8 +98,8 @@ func (x *faultyFile) Truncate(size int64) error {
 	return x.File.Truncate(size)
 }
 
-// scenario writes a run over several files. It gives how many records were flushed without an
-// error, and goes on after one, as the same records may be flushed again.
+// scenario writes a run over several files. It returns how many records were flushed without an
+// error, and continues after one, since the same records may be flushed again.
 func scenario(d *Directory) (flushed uint64, begun bool, err error) {
 	w, err := d.Create(began(), []byte("{}"), Options{Now: clock(), SegmentBytes: 700, Sync: SyncEvery})
 	if err != nil {
@@ -121,8 +121,8 @@ func scenario(d *Directory) (flushed uint64, begun bool, err error) {
 	return flushed, true, nil
 }
 
-// TestFaults: each operation on the files fails once, or is done by half. What was flushed is there
-// afterwards, in order, and the run is gone on with.
+// TestFaults makes each operation on the files fail once, or be done by half. Flushed records exist
+// afterwards, in order, and the run can be continued.
 func TestFaults(t *testing.T) {
 	count := &faulty{disk: disk(filepath.Join(t.TempDir(), "run"))}
 	if _, _, err := scenario(On(count)); err != nil {

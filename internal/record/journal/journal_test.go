@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
-// clock counts, so that runs of a test write the same.
+// clock counts, so that a test's runs write the same.
 func clock() func() int64 {
 	n := int64(1_700_000_000_000)
 	return func() int64 { n++; return n }
@@ -24,7 +24,7 @@ func began() Start {
 	return Start{Run: "r_0123456789abcdef", Program: "main.conc", IR: hexsum.SHA256([]byte("{}")), Engine: 1, Args: []string{}, Inputs: []byte("{}"), Session: []byte("{}"), Seed: "1", Flags: []byte("{}")}
 }
 
-// write makes a run with records, and syncs after some of them.
+// write creates a run with records, and syncs after some of them.
 func write(t *testing.T, dir string, o Options, records int) {
 	t.Helper()
 	o.Now = clock()
@@ -56,13 +56,13 @@ func read1(t *testing.T, dir string) []byte {
 	return text
 }
 
-// same says whether records are the first of others.
+// same reports whether records are a prefix of others.
 func same(some, all []*Record) bool {
 	return len(some) <= len(all) && slices.EqualFunc(some, all[:len(some)], func(a, b *Record) bool { return a.H == b.H })
 }
 
-// TestDamagedAtEachByte: whichever byte of a journal is another one, no record is read that was
-// not written; and what the disk was told to have is not taken for torn.
+// TestDamagedAtEachByte checks that whichever byte of a journal is changed, no wrong record is
+// read, and no synced record counts as incomplete.
 func TestDamagedAtEachByte(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	write(t, dir, Options{}, 6)
@@ -104,7 +104,8 @@ func TestDamagedAtEachByte(t *testing.T) {
 	}
 }
 
-// TestTornAtEachByte: a journal that ends at any byte is gone on with behind its last whole record.
+// TestTornAtEachByte checks that a journal that ends at any byte is continued after its last
+// complete record.
 func TestTornAtEachByte(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	write(t, dir, Options{}, 4)
@@ -138,7 +139,7 @@ func TestTornAtEachByte(t *testing.T) {
 	}
 }
 
-// TestSegments: a journal in several files is one chain, of which none may be missing.
+// TestSegments checks that a journal in several files is one chain, of which none may be missing.
 func TestSegments(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	write(t, dir, Options{SegmentBytes: 600}, 30)
@@ -167,7 +168,7 @@ func TestSegments(t *testing.T) {
 	}
 }
 
-// TestBlobs: a large value is a file of its own, which must be what its name says.
+// TestBlobs checks that a large value is in a file of its own, whose content matches its name.
 func TestBlobs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := At(dir).Create(began(), []byte("{}"), Options{Now: clock()})
@@ -194,7 +195,7 @@ func TestBlobs(t *testing.T) {
 	}
 }
 
-// TestHeld: one process at a time runs a run; who it is, is said.
+// TestHeld checks that one process at a time runs a run, and that the error names it.
 func TestHeld(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := At(dir).Create(began(), []byte("{}"), Options{Now: clock()})
@@ -219,7 +220,7 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestFirstAnswerWins: of two answers to a question one is kept.
+// TestFirstAnswerWins checks that of two answers to a question one is kept.
 func TestFirstAnswerWins(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	write(t, dir, Options{}, 0)
@@ -241,7 +242,7 @@ func TestFirstAnswerWins(t *testing.T) {
 	}
 }
 
-// TestTornOut: what is put out next is not glued to a last line that has no end.
+// TestTornOut checks that new output is not appended to an incomplete last line.
 func TestTornOut(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	write(t, dir, Options{}, 1)
@@ -267,8 +268,8 @@ func TestTornOut(t *testing.T) {
 	}
 }
 
-// TestAnswerAtEachByte: an answer of which any byte is another one, or missing, is damaged; one
-// that has no sum, which an older version has left, is read.
+// TestAnswerAtEachByte checks that an answer with any byte changed or missing is damaged, and that
+// one without a checksum, from an older version, is read.
 func TestAnswerAtEachByte(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	write(t, dir, Options{}, 1)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestOwner: who had a run is known to be gone when its process is, on this machine since it was
-// started; and the time in which a process ran it counts, over all that did.
+// TestOwner checks that a run's owner is known to be gone when its process has exited, on this
+// machine since its boot, and that the running times of all processes are added.
 func TestOwner(t *testing.T) {
 	gone := exec.Command(os.Args[0], "-test.run=^$")
 	if err := gone.Run(); err != nil {
