@@ -18,8 +18,8 @@ func (s starting) Start(ctx context.Context, r effect.Request, done func(effect.
 	return func() {}, true
 }
 
-// TestContained: whatever fails within the performer of a model, host, MCP server or tool
-// is an error that the program can catch.
+// TestContained checks that every failure in the performer of a model, host, MCP server or tool is
+// an error that the program can catch.
 func TestContained(t *testing.T) {
 	failing := func(err error) effect.Performer {
 		return contain(starting{func(context.Context, effect.Request) (effect.Result, error) { return nil, err }})

@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/sqlitestore"
 )
 
-// TestEveryKindHasAPerformer: the performer of each area in the table of effects
+// TestEveryKindHasAPerformer checks that the performer of each area in the table of effects
 // performs all kinds of that area.
 func TestEveryKindHasAPerformer(t *testing.T) {
 	c := Config{Emit: emit.Options{Out: &bytes.Buffer{}}, Log: &bytes.Buffer{}, Stores: sqlitestore.Options{InMemory: true}}

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// A vendor's agent is told of the application's tools behind the program's own; the
-// request that the program made stays as it was.
+// A vendor's agent receives the application's tools after the program's own; the program's request
+// is not changed.
 func TestToolsAreTold(t *testing.T) {
 	var all tool.Registry
 	named := func(name, category string) tool.Definition {

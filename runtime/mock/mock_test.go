@@ -337,8 +337,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestEnvironmentAndSecrets: the environment is the real one, except for what
-// the test has set. Secrets are the same in each run.
+// TestEnvironmentAndSecrets checks that the environment is the real one except for what the test
+// has set, and that secrets are the same in each run.
 func TestEnvironmentAndSecrets(t *testing.T) {
 	w := New(Options{})
 	outside := effect.PerformerFunc(func(_ context.Context, r effect.Request) (effect.Result, error) {

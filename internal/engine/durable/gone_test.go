@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestUnplayable: why a run cannot be gone on with of whose history the beginning is not kept, by what is wrong with its
-// snapshots.
+// TestUnplayable checks why a run whose history has lost its beginning cannot be resumed, by what
+// is wrong with its snapshots.
 func TestUnplayable(t *testing.T) {
 	program := []byte("program")
 	dir := filepath.Join(t.TempDir(), "job")
@@ -84,7 +84,8 @@ func TestUnplayable(t *testing.T) {
 	}
 }
 
-// TestTallyGoesOn: what is told of a run is the same wherever the beginning of its journal was dropped.
+// TestTallyGoesOn checks that the summary of a run is the same wherever the beginning of its
+// journal was dropped.
 func TestTallyGoesOn(t *testing.T) {
 	reply := json.RawMessage(`{"provider":"p","model":"m","tokens_in":3,"tokens_out":2}`)
 	all := []*journal.Record{

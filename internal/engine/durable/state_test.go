@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// asleep is a run in which n timers are under way.
+// asleep is a run with n running timers.
 func asleep(n int) *Run {
 	r := &Run{flights: map[effect.Request]*inFlight{}}
 	for e := range int64(n) {
@@ -27,8 +27,8 @@ func asleep(n int) *Run {
 	return r
 }
 
-// TestUnderWay: the begins of effects under way come back from a snapshot as they were, in their order: timers from
-// numbers, and whole those of others, and of timers of which there is more to say.
+// TestUnderWay checks that the begin records of running effects are restored from a snapshot in
+// order: timers from numbers, and complete ones of other effects and of timers with more content.
 func TestUnderWay(t *testing.T) {
 	r := asleep(9)
 	for q, f := range r.flights {

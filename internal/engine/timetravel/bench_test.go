@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkBack goes an effect back, and a line, at the end of a run of 50,000 effects: of one that
-// waits in between, of which there are snapshots, and of one that never does.
+// BenchmarkBack moves back by an effect, and by a line, at the end of a run of 50,000 effects: of
+// one that waits in between and so has snapshots, and of one that never waits.
 func BenchmarkBack(b *testing.B) {
 	waits := strings.ReplaceAll(program, "0..40", "0..12500")
 	computes := strings.NewReplacer("std::time::sleep(0)", `emit("n", n)`, "await ", "", "async ", "").Replace(waits)

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
-// TestEndless: a recording that was cut off while the program computed without end is played to
-// where it was cut off, and no further.
+// TestEndless checks that a recording that was interrupted during an endless computation is played
+// up to the interruption, and no further.
 func TestEndless(t *testing.T) {
 	const program = `fn main() {
     let n = 1;
@@ -31,7 +31,7 @@ func TestEndless(t *testing.T) {
 		t.Fatal("it has ended by itself")
 	}
 	lines := bytes.SplitAfter(tape.Bytes(), []byte("\n"))
-	for i, line := range lines { // what was written after the emit had been made is lost
+	for i, line := range lines { // what was written after the emit is lost
 		if i > 0 && bytes.Contains(line, []byte(`"emit"`)) {
 			lines = lines[:i+1]
 			break

@@ -67,7 +67,7 @@ func recording(t testing.TB, text string) *timetravel.Recording {
 	return r
 }
 
-// stand is where a session stands, as text.
+// stand returns the position of a session as text.
 func stand(t *testing.T, s *timetravel.Session) string {
 	t.Helper()
 	frames, err := json.Marshal(s.Frames)
@@ -77,8 +77,8 @@ func stand(t *testing.T, s *timetravel.Session) string {
 	return fmt.Sprintf("effect %d of %d, line %d, task %d, ended %v: %s", s.Effect, s.Effects, s.Lines, s.Task, s.Ended, frames)
 }
 
-// TestSession: a run is gone through from effect to effect and from line to line; who goes back sees
-// what he has seen on the way there.
+// TestSession moves through a run by effects and lines, and checks that moving back shows the same
+// positions.
 func TestSession(t *testing.T) {
 	r := recording(t, program)
 	s, err := r.Look()
@@ -135,7 +135,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestBack: far in a long run, going back takes a snapshot.
+// TestBack checks that moving back far in a long run uses a snapshot.
 func TestBack(t *testing.T) {
 	r := recording(t, strings.ReplaceAll(program, "0..40", "0..1500"))
 	s, err := r.Look()
@@ -167,8 +167,8 @@ func TestBack(t *testing.T) {
 	}
 }
 
-// TestSessionsOf: programs whose tasks race, fail and are cancelled, and that go by chance and by
-// clocks, are gone through as they were played.
+// TestSessionsOf moves through programs whose tasks race, fail and are cancelled, and that use
+// random numbers and clocks.
 func TestSessionsOf(t *testing.T) {
 	for name, text := range map[string]string{
 		"race": `async fn slow(n: Int) -> Int { for i in 0..5 { std::time::sleep(n); emit("slow", i * n); } n }

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// BenchmarkQuestion is what it costs to follow a question and its answer.
+// BenchmarkQuestion measures following a question and its answer.
 func BenchmarkQuestion(b *testing.B) {
 	began := time.Now()
 	heard := 0

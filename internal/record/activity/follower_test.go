@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// follow gives what is heard of what do does, a line an event.
+// follow returns the events caused by do, one on each line.
 func follow(t *testing.T, do func(f *Follower)) []string {
 	t.Helper()
 	var heard []string
@@ -52,14 +52,14 @@ func follow(t *testing.T, do func(f *Follower)) []string {
 	return heard
 }
 
-// asks makes a request of task 1 that gives r.
+// asks makes a request of task 1 with the result r.
 func asks(f *Follower, q effect.Request, r effect.Result, err error) {
 	if came := f.Requested(1, q); came != nil {
 		came(r, err)
 	}
 }
 
-// said has the host of exchange id say these lines.
+// said makes the host of exchange id send lines.
 func said(t *testing.T, f *Follower, id int64, lines ...string) {
 	t.Helper()
 	var all effect.ExchangeMessages
@@ -81,7 +81,8 @@ func TestExchange(t *testing.T) {
 		asks(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 8}, nil)
 		said(t, f, 7, `{"type":"progress","message":"one","percent":1}`, `{"type":"progress","message":"two","percent":2}`, `{"type":"partial","text":"x"}`,
 			`{"type":"question","id":1,"question":"hunter2?"}`, `{"type":"progress","message":"12 tokens","stage":"usage"}`, `{"type":"approval","id":"a","description":"rm"}`)
-		asks(f, &effect.ExchangeReply{ID: 7, InReplyTo: "question", AnswerTo: "1", Value: []byte(`["a"]`), By: effect.ByHandler}, nil, effect.ErrWaits) // it is made again
+		// it is performed again
+		asks(f, &effect.ExchangeReply{ID: 7, InReplyTo: "question", AnswerTo: "1", Value: []byte(`["a"]`), By: effect.ByHandler}, nil, effect.ErrWaits)
 		asks(f, &effect.ExchangeReply{ID: 7, InReplyTo: "question", AnswerTo: "1", Value: []byte(`["a"]`), By: effect.ByHandler}, nil, nil)
 		asks(f, &effect.ExchangeReply{ID: 7, InReplyTo: "approval", AnswerTo: `"a"`, Value: []byte(`{"decision":"allow","scope":"always"}`), By: effect.ByDefault}, nil, nil)
 		asks(f, &effect.ExchangeReply{ID: 7, InReplyTo: "tool_call", AnswerTo: `"t"`, By: effect.ByTools}, nil, nil)
@@ -139,7 +140,7 @@ func TestAwaited(t *testing.T) {
 	}
 }
 
-// An approval that the rules of the host decide is asked and answered.
+// An approval that the host's rules decide is reported as asked and answered.
 func TestRules(t *testing.T) {
 	got := follow(t, func(f *Follower) {
 		f.TaskBegan(1, 0, vm.Place{Function: "main"})
@@ -160,8 +161,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// A task's stages and listens end with it, and what the program emits on their
-// channels itself is nothing.
+// A task's open stages and listens end with it, and the program's own emits on their channels are
+// ignored.
 func TestSpans(t *testing.T) {
 	got := follow(t, func(f *Follower) {
 		f.TaskBegan(1, 0, vm.Place{Function: "main"})

@@ -20,7 +20,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
-// fixed is a clock that stands still.
+// fixed is a clock with a fixed time.
 func fixed() time.Time { return time.Date(2026, 1, 5, 10, 0, 0, 120_000_000, time.UTC) }
 
 func opened(t *testing.T, path string, o Options) *Log {
@@ -65,8 +65,8 @@ func content(t *testing.T, path string) string {
 	return string(text)
 }
 
-// verifies is a verifier written from the definition alone: it knows no JSON but the
-// member's text, which it finds by the value that a JSON reader gives for it.
+// verifies is a verifier written from the definition alone: it does not parse JSON except the text
+// of a member, which it finds by the value that a JSON parser returns.
 func verifies(t *testing.T, log string) error {
 	t.Helper()
 	prev := strings.Repeat("0", 64)
@@ -87,7 +87,7 @@ func verifies(t *testing.T, log string) error {
 	return nil
 }
 
-// A log can be verified from what the definition says, whatever its records hold.
+// A log can be verified from the definition, whatever its records contain.
 func TestDefinition(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := opened(t, path, Options{Version: "1.2.3", Run: "r_1"})
@@ -119,7 +119,7 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
-// Whatever is changed in a log shows, at the line where it was.
+// Every change of a log is detected, at its line.
 func TestChanges(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := opened(t, path, Options{})
@@ -147,7 +147,7 @@ func TestChanges(t *testing.T) {
 			t.Errorf("%s: %v, want %s…", name, err, c.want)
 		}
 	}
-	// A record with the right hash of its own does not follow from the one before.
+	// A record with a valid hash of its own does not follow from the previous one.
 	forged, err := call("1", `{"sql":"read"}`).line(start, fixed())
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// A cut tail shows by a head that was noted; a log that grew since still has it.
+// A cut end is detected by a head that was noted; a log that has grown since still contains it.
 func TestHead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := opened(t, path, Options{})
@@ -182,7 +182,7 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// A log goes on where it ended; what was torn is cut and counted.
+// A log continues where it ended; an incomplete record is cut off and counted.
 func TestTorn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := opened(t, path, Options{})
@@ -204,8 +204,8 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-// A file that is not a log is left as it is, also when it has no line end: its text is not a
-// record that was cut off.
+// A file that is not a log is not changed, even if it has no line end: its text is not an
+// incomplete record.
 func TestOtherFileIsNotCut(t *testing.T) {
 	for name, text := range map[string]string{
 		"a note":     "do not lose this",
@@ -216,7 +216,7 @@ func TestOtherFileIsNotCut(t *testing.T) {
 		"a log's, 2": "",
 	} {
 		path := filepath.Join(t.TempDir(), "file")
-		if text == "" { // a whole record, and then another text
+		if text == "" { // a complete record, and then another text
 			l := opened(t, path, Options{})
 			if err := l.Close(); err != nil {
 				t.Fatal(err)
@@ -236,7 +236,7 @@ func TestOtherFileIsNotCut(t *testing.T) {
 	}
 }
 
-// NUL bytes after a record are what a power cut leaves of the next one.
+// NUL bytes after a record are what a power failure leaves of the next one.
 func TestTornByPowerCut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := opened(t, path, Options{})
@@ -252,7 +252,7 @@ func TestTornByPowerCut(t *testing.T) {
 	}
 }
 
-// A broken chain is refused, and left as it is.
+// A broken chain is refused and not changed.
 func TestBrokenIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := opened(t, path, Options{})
@@ -274,7 +274,7 @@ func TestBrokenIsRefused(t *testing.T) {
 	}
 }
 
-// Another process is refused and told who is first; after its end it is not.
+// Another process is refused with the name of the first, and accepted after its end.
 func TestLocked(t *testing.T) {
 	if path := os.Getenv("AUDIT_TEST_OPEN"); path != "" {
 		_, err := Open(path, Options{})
@@ -311,7 +311,7 @@ func TestLocked(t *testing.T) {
 type faulty struct {
 	File
 	write, sync, truncate error
-	short                 int // so much of a write that fails is written
+	short                 int // how much of a failing write is written
 }
 
 func (f *faulty) Write(b []byte) (int, error) {
@@ -331,8 +331,8 @@ func (f *faulty) Truncate(n int64) error {
 	return f.File.Truncate(n)
 }
 
-// A full disk is an error for each record, nothing of which stays; once there is
-// room the log goes on.
+// A full disk is an error for each record and leaves nothing of it; when there is room again the
+// log continues.
 func TestFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	f := &faulty{}
@@ -352,12 +352,12 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// silent is a file that writes less than it is given and says nothing.
+// silent is a file that writes less than requested without an error.
 type silent struct{ File }
 
 func (f silent) Write(b []byte) (int, error) { return f.File.Write(b[:len(b)/2]) }
 
-// After a failure that leaves the end of the log unknown nothing is written any more.
+// After a failure that leaves the end of the log unknown nothing more is written.
 func TestUnknownEnd(t *testing.T) {
 	for name, break1 := range map[string]func(f *faulty){
 		"sync":     func(f *faulty) { f.sync = syscall.EIO },
@@ -407,7 +407,7 @@ func (c *counting) so() (int, int) {
 	return c.writes, c.syncs
 }
 
-// A line is one write, and on the disk within 100 ms; where it is asked for, at once.
+// A line is one write, and on the disk within 100 ms or, if requested, at once.
 func TestSyncs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counting{}
@@ -437,7 +437,7 @@ func TestSyncs(t *testing.T) {
 	})
 }
 
-// Many write at once, and the chain holds.
+// The chain is valid after concurrent writes.
 func TestTogether(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := opened(t, path, Options{})
@@ -467,7 +467,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// Show chooses and says what happened.
+// Show selects and formats records.
 func TestShow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := opened(t, path, Options{})
@@ -498,7 +498,7 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// Audit costs at most 20 µs a call, both of its records together.
+// The audit costs at most 20 µs a call, for both of its records.
 func BenchmarkCall(b *testing.B) {
 	l, err := Open(filepath.Join(b.TempDir(), "audit.log"), Options{})
 	if err != nil {

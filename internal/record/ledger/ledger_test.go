@@ -19,7 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// clock is one that goes on by a second whenever it is looked at.
+// clock is a clock that advances by a second with each reading.
 func clock(from int) func() time.Time {
 	at := time.Date(2026, 1, 5, 10, 0, from, 0, time.UTC)
 	return func() time.Time { at = at.Add(time.Second); return at }
@@ -50,7 +50,7 @@ func runOf(t *testing.T, l *Ledger, o RunOptions) *Run {
 	return r
 }
 
-// decisions are one of each kind that a VM tells of.
+// decisions contains a decision of each kind.
 func decisions() []*vm.Decision {
 	place := vm.Place{Function: "main", File: "main.conc", Line: 4, Column: 9}
 	return []*vm.Decision{
@@ -82,8 +82,8 @@ func content(t *testing.T, path string) string {
 	return string(text)
 }
 
-// readBack is a second reader, written from the manual alone: it knows of a record what its members
-// are, and nothing of how they were written.
+// readBack is a second parser, written from the manual alone: it knows the members of records, and
+// not how they were written.
 func readBack(text string) (kinds []string, head string, err error) {
 	head = strings.Repeat("0", 64)
 	for n, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
@@ -109,7 +109,7 @@ func readBack(text string) (kinds []string, head string, err error) {
 	return kinds, head, nil
 }
 
-// A ledger can be read and verified from what the manual says.
+// A ledger can be parsed and verified from the manual.
 func TestRecords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
 	l := opened(t, path)
@@ -125,7 +125,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// Whatever byte of a ledger is changed, it shows, and which record it is; so does a cut.
+// Every changed byte of a ledger is detected with its record, as is a cut.
 func TestEachByte(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
 	l := opened(t, path)
@@ -150,7 +150,7 @@ func TestEachByte(t *testing.T) {
 	}
 }
 
-// A run that is played again writes what is missing, and nothing twice, wherever it was killed.
+// A replayed run writes what is missing, and nothing twice, wherever it was killed.
 func TestResumed(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "l")
@@ -167,7 +167,7 @@ func TestResumed(t *testing.T) {
 		if l.Torn() != int64(cutAt-len(kept)) {
 			t.Fatalf("%d: %d bytes were torn", cutAt, l.Torn())
 		}
-		// The clock is another one: what stands there keeps its time.
+		// The clock has changed: existing records keep their time.
 		r := runOf(t, l, RunOptions{Resumed: true, Now: clock(100)})
 		decideAll(t, r, decisions())
 		if n, err := r.Live(); n != 0 || err != nil {
@@ -184,7 +184,8 @@ func TestResumed(t *testing.T) {
 	}
 }
 
-// What the past has lost is cut off, and decided anew; what other runs have written behind it stays.
+// Records that the past does not contain are cut off, and the decisions are made again; records
+// followed by those of other runs stay.
 func TestLost(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
 	l := opened(t, path)
@@ -212,7 +213,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// A ledger that says something else than its run is refused.
+// A ledger that contradicts its run is refused.
 func TestConflict(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
 	l := opened(t, path)
@@ -227,8 +228,7 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// Nothing is written before what it follows from is kept; a record that cannot be written is an
-// error.
+// A record is written after what it depends on; a record that cannot be written is an error.
 func TestBefore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
 	l := opened(t, path)

@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestKinds: what effects of each kind give, nothing and an error, comes back from a tape as it
-// was, at the number that the replaying run gives.
+// TestKinds checks that the result or error of each kind of effect is restored from a tape, with
+// the number of the replaying run.
 func TestKinds(t *testing.T) {
 	sometimes := &effect.Error{Kind: "HttpError", Message: "gone", Status: effect.Unknown,
 		Fields: map[string]any{"url": "http://a", "status": int64(1<<53 + 1), "ratio": 2.0, "retryable": true}}
@@ -32,7 +32,8 @@ func TestKinds(t *testing.T) {
 		}
 		if m, ok := result.(*effect.ExchangeMessages); ok {
 			m.Messages = []effect.HostMessage{message(t, `{"type":"progress","message":"a"}`), message(t, ` {"id": 1, "type":"question"}`)}
-			m.Messages[1].Payload.Map().SetString("session", value.String("s")) // as a host's pool adds it
+			// in the form of a host's pool
+			m.Messages[1].Payload.Map().SetString("session", value.String("s"))
 		}
 		if n, ok := result.(effect.Numbered); ok {
 			*n.Number() = 1000
@@ -86,8 +87,8 @@ func message(t *testing.T, line string) effect.HostMessage {
 	return effect.HostMessage{Type: typ, ID: string(id), Payload: payload, Text: []byte(line)}
 }
 
-// TestOrder: of those that are under way that comes first which is first on the tape, unless it
-// came at a moment.
+// TestOrder checks that running effects end in the order of the tape, unless they ended at a
+// moment.
 func TestOrder(t *testing.T) {
 	tape, err := Read(strings.NewReader(`{"tape":1}
 {"e":2,"q":"sleep","r":{"ms":20}}
@@ -198,8 +199,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// FuzzRead: no text makes reading or playing a tape fail otherwise than by an error, and what is
-// read can be played.
+// FuzzRead checks that reading or playing any text fails only with an error, and that whatever can
+// be read can be played.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("{\"tape\":1}\n{\"e\":1,\"q\":\"clock\",\"v\":{\"unix_ms\":1}}\n{\"end\":{\"code\":0}}"))
 	f.Add([]byte("{\"tape\":1}\n{\"q\":\"exchange.open\",\"r\":{\"host\":\"W\",\"prompt\":\"p\"}}\n{\"q\":\"exchange.next\",\"lines\":[\"{\\\"type\\\":\\\"result\\\"}\"],\"sizes\":[3],\"decided\":[0]}"))
@@ -229,8 +230,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestNumbersLeftOut: what belongs to an exchange is found when the entry of its opening has no
-// number; what belongs to another exchange is said to.
+// TestNumbersLeftOut checks that requests of an exchange are found if the entry of its opening has
+// no number, and that the error names one that belongs to another exchange.
 func TestNumbersLeftOut(t *testing.T) {
 	const entries = `{"tape":1}
 {E1"q":"exchange.open","r":{"host":"A","prompt":"go"},"v":{}}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// begun is an adapter whose handshake is over and whose exchange has begun.
+// begun returns an adapter whose handshake is complete and whose exchange has begun.
 func begun(t testing.TB, transport string) Adapter {
 	t.Helper()
 	a := newAdapter(t, transport, Vendor{}, "")
@@ -27,8 +27,8 @@ func begun(t testing.TB, transport string) Adapter {
 	return a
 }
 
-// heard shows what a line leads to: our messages, "> " before what is told the vendor,
-// "quiet NAME".
+// heard returns the results of a line: our messages, lines to the vendor after "> ", and "quiet
+// NAME".
 func heard(t *testing.T, a Adapter, line string) string {
 	t.Helper()
 	s := a.Hear([]byte(line))
@@ -49,12 +49,12 @@ func heard(t *testing.T, a Adapter, line string) string {
 	return strings.Join(out, "\n")
 }
 
-// update is an update of an ACP session.
+// update returns an update of an ACP session.
 func update(members string) string {
 	return `{"method":"session/update","params":{"sessionId":"S","update":{"sessionUpdate":` + members + `}}}`
 }
 
-// heardTable is the definition's table, a line or more for each of its cells.
+// heardTable is the definition's table, with at least one line for each of its cells.
 var heardTable = []struct{ transport, line, want string }{
 	{"claude-code", `{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"a"}}}`, `{"type":"partial","text":"a"}`},
 	{"claude-code", `{"type":"assistant","message":{"id":"1","content":[{"type":"text","text":"whole"}]}}`, `{"type":"partial","text":"whole"}`},
@@ -199,8 +199,8 @@ func TestHeard(t *testing.T) {
 	}
 }
 
-// needs wants a line that has all of parts; one that ends in nothing but its name is
-// there always.
+// needs expects a line that contains all of parts; if the last is only its name, it is always
+// there.
 func needs(t *testing.T, played map[string]bool, transport string, parts ...string) {
 	t.Helper()
 lines:
@@ -215,10 +215,10 @@ lines:
 	t.Errorf("%s: no line is played with %s", transport, parts)
 }
 
-// An approval as each vendor asks for it, what it is to us, and the answers to ours.
+// An approval as each vendor requests it, our message for it, and the responses.
 var approvals = []struct {
 	transport, line, want string
-	answers               [][2]string // a value of ours, and what of it is in the line to the vendor
+	answers               [][2]string // a value of ours, and a part of the line to the vendor
 }{
 	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"Edit","input":{"file_path":"a.go","new":"x"},"decision_reason":"why","permission_suggestions":[{"type":"addRules","rules":[1],"destination":"localSettings"},{"type":"setMode"}]}}`,
 		`{"type":"approval","id":"r","description":"Edit: a.go","risk_level":"medium","tool":"Edit","kind":"edit","args":{"file_path":"a.go","new":"x"},"paths":["a.go"],"reason":"why","options":["once","session","always","deny"]`,
@@ -283,7 +283,7 @@ var approvals = []struct {
 		[][2]string{{`"yes"`, `{"outcome":"cancelled"}`}, {`"always"`, `"optionId":"b"`}, {`"no"`, `{"outcome":"cancelled"}`}}},
 }
 
-// response is a response of ours to the message with that id.
+// response returns a response to the message with that id.
 func response(id, member, value string) []byte {
 	return []byte(fmt.Sprintf(`{"type":"response","in_reply_to":"x","answer_to":%q,%q:%s}`, id, member, value))
 }
@@ -316,8 +316,8 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
-// An ACP agent that asks whether it may call a tool that the program has given it is
-// told yes. What is called differently, or is of another kind, is asked for.
+// An ACP agent that asks whether it may call a tool that the program provides is told yes. A call
+// with another name or kind needs approval.
 func TestOwnToolsAreAllowed(t *testing.T) {
 	ask := func(title, kind, option string) []byte {
 		return []byte(fmt.Sprintf(`{"method":"session/request_permission","id":5,"params":{"sessionId":"S","toolCall":{"toolCallId":"1","title":%q,"kind":%q},"options":[{"optionId":"x","kind":"allow_always"},{"optionId":"y","kind":%q},{"optionId":"n","kind":"reject_once"}]}}`, title, kind, option))
@@ -356,7 +356,7 @@ func TestOwnToolsAreAllowed(t *testing.T) {
 	}
 }
 
-// allows says whether a line to a vendor allows what it asked.
+// allows reports whether a line to a vendor allows its request.
 func allows(line []byte) bool {
 	for _, word := range []string{`"behavior":"allow"`, `"decision":"accept`, `"decision":"approved`, `"optionId":"a"`, `"optionId":"b"`, `"enabled":true`} {
 		if bytes.Contains(line, []byte(word)) {
@@ -366,7 +366,7 @@ func allows(line []byte) bool {
 	return false
 }
 
-// Whatever is answered that is not clearly yes is no, for each vendor.
+// Every answer that is not clearly yes is no, for each vendor.
 func TestWhatIsNotYesIsNo(t *testing.T) {
 	for _, c := range approvals {
 		for _, value := range []string{`null`, `1`, `[]`, `["yes"]`, `{}`, `{"decision":"yes"}`, `{"approved":true}`, `"yes and no"`, `"nope"`, `""`, `{"decision":"allow","scope":"all"}`, `"allow everything"`} {

@@ -8,7 +8,7 @@ import (
 const twoQuestions = `[{"question":"Tabs or spaces?","header":"Indent","multiSelect":false,"options":[{"label":"Tabs"},{"label":"Two Spaces"}]},` +
 	`{"question":"Which?","header":"Parts","multiSelect":true,"options":[{"label":"A"},{"label":"B"}]}]`
 
-// Questions as each vendor asks them, what they are to us, and the answers to ours.
+// Questions as each vendor asks them, our messages for them, and the answers.
 var questions = []struct {
 	transport, line, want string
 	answers               [][2]string
@@ -83,7 +83,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// A call of one of the program's tools is answered with its value, or its error.
+// A call of one of the program's tools is answered with its value or its error.
 func TestToolCalls(t *testing.T) {
 	for _, c := range []struct{ transport, line, id, value, err string }{
 		{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"mcp_message","server_name":"concerto","message":{"id":7,"method":"tools/call","params":{"name":"look"}}}}`, "r",

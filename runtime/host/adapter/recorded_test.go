@@ -14,12 +14,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/golden"
 )
 
-// recorded are the recordings of vendors' agents, which internal/testkit/agentwire makes, and
-// what each was told to be.
+// recorded lists the recordings of vendors' agents, which internal/testkit/agentwire makes, and
+// their instructions.
 var recorded = map[string]struct {
 	transport string
 	vendor    Vendor
-	tool      bool // it is told of a tool, and calls it
+	tool      bool // it receives a tool, and calls it
 }{
 	"claude":     {transport: "claude-code"},
 	"codex":      {transport: "codex", vendor: Vendor{Model: "gpt-5.2"}},
@@ -34,7 +34,7 @@ var recorded = map[string]struct {
 	"opencode-tool":   {transport: "acp", tool: true},
 }
 
-// recordedTool is the tool that agents were told of.
+// recordedTool is the tool that the agents received.
 var recordedTool = Tools{{Name: "Calc_add", Description: "Adds two numbers.",
 	Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"],"additionalProperties":false}`)}}
 
@@ -53,15 +53,15 @@ func recording(t *testing.T, name string) []hosttrace.Recorded {
 	return all.Process("Coder", 1)
 }
 
-// newAdapter returns the adapter of a host, which resumes a conversation.
+// newAdapter returns the adapter of a host, which resumes a session.
 func newAdapter(_ testing.TB, transport string, v Vendor, resume string) Adapter {
 	cfg := v.AdapterConfig("Coder", "/work")
 	cfg.Resume = resume
 	return Protocols[transport].New(cfg)
 }
 
-// newToldAdapter returns the adapter of a host with recordedTool, over a bridge as
-// recordings name it where the vendor uses one.
+// newToldAdapter returns the adapter of a host with recordedTool, over a bridge with the
+// recordings' path if the vendor uses one.
 func newToldAdapter(_ testing.TB, transport string, v Vendor) Adapter {
 	cfg := v.AdapterConfig("Coder", "/work")
 	cfg.Tools = recordedTool
@@ -71,7 +71,7 @@ func newToldAdapter(_ testing.TB, transport string, v Vendor) Adapter {
 	return Protocols[transport].New(cfg)
 }
 
-// What a program says that allows all and answers with tabs.
+// The responses of a program that allows everything and answers with tabs.
 func answerOf(m map[string]any) string {
 	id, _ := json.Marshal(m["id"])
 	switch m["type"] {
@@ -87,8 +87,8 @@ func answerOf(m map[string]any) string {
 	return ""
 }
 
-// Each recording gives the messages of its golden file, and what the adapter says to
-// the agent is what the agent was told.
+// Each recording produces the messages of its golden file, and the adapter's lines to the agent are
+// those that the agent received.
 func TestRecorded(t *testing.T) {
 	for name, of := range recorded {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// shown is a message without its payload, which is the vendor's line.
+// shown returns a message without its payload, which is the vendor's line.
 func shown(t *testing.T, ours []byte, line string) string {
 	t.Helper()
 	var m struct{ Payload json.RawMessage }
@@ -155,8 +155,8 @@ func shown(t *testing.T, ours []byte, line string) string {
 	return strings.Replace(string(ours), `,"payload":`+line, ` + payload`, 1)
 }
 
-// reread is an adapter that has been written and read again. What it knew before it
-// began is not its state.
+// reread returns an adapter whose state was encoded and decoded. Its configuration is not part of
+// the state.
 func reread(t *testing.T, a Adapter) Adapter {
 	t.Helper()
 	text, err := json.Marshal(a)

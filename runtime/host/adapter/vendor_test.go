@@ -10,8 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// talked plays lines, ours before "> " and the vendor's, and gives what each of them
-// leads to.
+// talked plays lines, ours before "> " and the vendor's, and returns the results of each.
 func talked(t *testing.T, a Adapter, lines ...string) (out []string) {
 	t.Helper()
 	for _, l := range lines {
@@ -26,7 +25,7 @@ func talked(t *testing.T, a Adapter, lines ...string) (out []string) {
 	return out
 }
 
-// A conversation that goes on, is cancelled, is resumed, begins anew or does not begin.
+// Sessions that continue, are cancelled, are resumed, begin again or do not begin.
 func TestConversations(t *testing.T) {
 	start, prompt, cancel := `> {"type":"init"}`, `> {"type":"prompt","text":"go"}`, `> {"type":"cancel","reason":"r"}`
 	for _, c := range []struct {
@@ -34,7 +33,7 @@ func TestConversations(t *testing.T) {
 		v               Vendor
 		resume          string
 		lines           []string
-		want            []string // the last of what it leads to
+		want            []string // the last result
 	}{
 		{"cost and usage are the exchange's", "claude-code", Vendor{}, "", []string{
 			`{"type":"result","subtype":"success","result":"a","total_cost_usd":0.5,"usage":{"input_tokens":1,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":4}}`,
@@ -143,8 +142,8 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-// Lines that are no lines of the vendor's, whole or taken apart, lead to messages of
-// ours and to JSON, never to anything else.
+// Lines that the vendor does not send, complete or cut, produce only valid messages of ours and
+// JSON.
 func TestAnyLine(t *testing.T) {
 	var all []string
 	for _, c := range heardTable {
@@ -185,7 +184,7 @@ func TestAnyLine(t *testing.T) {
 	})
 }
 
-// mangled is a line with a value in the place of another, or a piece missing.
+// mangled returns a line in which a value is replaced or a piece is missing.
 func mangled(r *rand.Rand, line string) string {
 	switch r.IntN(4) {
 	case 0:
