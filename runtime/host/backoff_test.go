@@ -13,17 +13,17 @@ import (
 
 // dies reads its prompt and exits.
 func dies(h *memHost) {
-	h.hear()
+	h.readLine()
 	h.die(Exit{Code: 3})
 }
 
-// fails makes one exchange that must fail. It returns the message, and the bubble's time at its
+// failingExchange makes one exchange that must fail. It returns the message, and the bubble's time at its
 // beginning and end.
-func (b *bubble) fails(start time.Time) (message, at string) {
+func (b *bubble) failingExchange(start time.Time) (message, at string) {
 	b.Helper()
-	id, err := b.tryBegin()
+	id, err := b.tryOpen()
 	if err == nil {
-		defer b.end(id, "")
+		defer b.closeExchange(id, "")
 		at = since(start)
 		_, err = b.Perform(context.Background(), &effect.ExchangeNext{ID: id})
 	} else {
@@ -45,7 +45,7 @@ func TestBackoff(t *testing.T) {
 		start := time.Now()
 		want := func(message, at string) {
 			t.Helper()
-			if m, when := b.fails(start); m != message || when != at {
+			if m, when := b.failingExchange(start); m != message || when != at {
 				t.Errorf("%s at %s, want %s at %s", m, when, message, at)
 			}
 		}
@@ -63,17 +63,17 @@ func TestBackoff(t *testing.T) {
 		time.Sleep(time.Minute)
 		// A completed exchange resets the count: a process that had one may exit without delaying
 		// the next start.
-		id := b.begin()
-		b.hears(id, `result {"text":"fine"}`)
-		b.end(id, "")
+		id := b.openExchange()
+		b.expectMessage(id, `result {"text":"fine"}`)
+		b.closeExchange(id, "")
 		b.mem.all[6].die(Exit{Code: 1})
 		synctest.Wait()
 		want(died, "91.5")
-		id = b.begin()
+		id = b.openExchange()
 		if since(start) != "91.6" {
 			t.Errorf("the next start was at %s", since(start))
 		}
-		b.end(id, "")
+		b.closeExchange(id, "")
 	})
 }
 
@@ -82,16 +82,16 @@ func TestBackoff(t *testing.T) {
 func TestBackoffOfInit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Params: someParams}, func(h *memHost) {
-			h.hear()
-			h.say(`{"type":"error","message":"not logged in"}`)
+			h.readLine()
+			h.writeLine(`{"type":"error","message":"not logged in"}`)
 		})
 		start := time.Now()
 		for _, at := range []string{"0", "0.1", "0.3", "0.7", "1.5"} {
-			if m, when := b.fails(start); m != "not logged in" || when != at {
+			if m, when := b.failingExchange(start); m != "not logged in" || when != at {
 				t.Errorf("%s at %s, want %s", m, when, at)
 			}
 		}
-		if m, when := b.fails(start); m != "host 'w' failed to start 5 times in a row: not logged in crash_loop" || when != "1.5" {
+		if m, when := b.failingExchange(start); m != "host 'w' failed to start 5 times in a row: not logged in crash_loop" || when != "1.5" {
 			t.Errorf("%s at %s", m, when)
 		}
 		if n := len(b.mem.all); n != 5 {
@@ -105,23 +105,23 @@ func TestBackoffOfInit(t *testing.T) {
 func TestNoBackoff(t *testing.T) {
 	for name, play := range map[string]func(h *memHost){
 		"timeout":   (*memHost).hang,
-		"garbage":   func(h *memHost) { h.say("{\xff"); h.untilTerm() },
-		"cancelled": func(h *memHost) { h.say(`{"type":"progress"}`); h.untilTerm() },
-		"complete":  func(h *memHost) { h.say(`{"type":"error"}`); h.die(Exit{Code: 1}) },
+		"garbage":   func(h *memHost) { h.writeLine("{\xff"); h.untilTerm() },
+		"cancelled": func(h *memHost) { h.writeLine(`{"type":"progress"}`); h.untilTerm() },
+		"complete":  func(h *memHost) { h.writeLine(`{"type":"error"}`); h.die(Exit{Code: 1}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBubble(t, Config{Timeout: 1}, func(h *memHost) { h.hear(); play(h) })
+				b := newBubble(t, Config{Timeout: 1}, func(h *memHost) { h.readLine(); play(h) })
 				for n := range 10 {
-					id := b.begin()
+					id := b.openExchange()
 					if n > 0 {
 						// The start waited only for the end of the previous process.
-						if wait := b.mem.all[n].began.Sub(b.mem.all[n-1].left()); wait > 0 {
+						if wait := b.mem.all[n].began.Sub(b.mem.all[n-1].lastEvent()); wait > 0 {
 							t.Errorf("start %d waited for %v", n, wait)
 						}
 					}
-					b.outcome(id)
-					b.end(id, "")
+					b.nextOutcome(id)
+					b.closeExchange(id, "")
 					synctest.Wait()
 				}
 			})
@@ -129,8 +129,8 @@ func TestNoBackoff(t *testing.T) {
 	}
 }
 
-// left returns when the last event of the host happened.
-func (h *memHost) left() time.Time {
+// lastEvent returns when the last event of the host happened.
+func (h *memHost) lastEvent() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.events) == 0 {
@@ -145,7 +145,7 @@ func TestBackoffEnds(t *testing.T) {
 		b := newBubble(t, Config{}, dies)
 		start := time.Now()
 		for range 4 {
-			b.fails(start)
+			b.failingExchange(start)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(10*time.Millisecond, func() { cancel(errors.New("no more")) })
@@ -153,7 +153,7 @@ func TestBackoffEnds(t *testing.T) {
 			t.Errorf("%v at %s", err, since(start))
 		}
 		time.AfterFunc(10*time.Millisecond, func() { b.Close(context.Background()) })
-		if _, err := b.tryBegin(); err != ErrClosed || since(start) != "0.72" {
+		if _, err := b.tryOpen(); err != ErrClosed || since(start) != "0.72" {
 			t.Errorf("%v at %s", err, since(start))
 		}
 	})

@@ -25,30 +25,30 @@ func TestDrain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBubble(t, Config{Params: someParams}, func(h *memHost) {
 					withCancel(h)
-					h.say(`{"type":"progress","message":"dropped"}`)
-					h.hear() // cancel
+					h.writeLine(`{"type":"progress","message":"dropped"}`)
+					h.readLine() // cancel
 					if c.after == 0 {
 						h.hang()
 					}
 					time.Sleep(c.after)
-					h.say(`{"type":"result","text":"dropped too"}`)
+					h.writeLine(`{"type":"result","text":"dropped too"}`)
 					echoes(h)
 				}, func(h *memHost) {
-					h.hear()
-					h.say(`{"type":"init_ack"}`)
+					h.readLine()
+					h.writeLine(`{"type":"init_ack"}`)
 					echoes(h)
 				})
-				id, start := b.begin(), time.Now()
-				b.end(id, "enough")
+				id, start := b.openExchange(), time.Now()
+				b.closeExchange(id, "enough")
 				if since(start) != "0" {
 					t.Errorf("the program waited %s seconds", since(start))
 				}
-				id = b.begin()
-				b.hears(id, `result {"text":"fine"}`)
+				id = b.openExchange()
+				b.expectMessage(id, `result {"text":"fine"}`)
 				if kept := len(b.mem.all) == 1; kept != c.kept {
 					t.Errorf("kept %v", kept)
 				}
-				b.happened(0, c.events)
+				b.expectEvents(0, c.events)
 			})
 		})
 	}
@@ -56,34 +56,34 @@ func TestDrain(t *testing.T) {
 
 func TestCancelWithoutCapability(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBubble(t, Config{}, func(h *memHost) { h.hear(); h.untilTerm(); time.Sleep(time.Second) }, echoes)
-		id, start := b.begin(), time.Now()
-		b.end(id, "race lost")
+		b := newBubble(t, Config{}, func(h *memHost) { h.readLine(); h.untilTerm(); time.Sleep(time.Second) }, echoes)
+		id, start := b.openExchange(), time.Now()
+		b.closeExchange(id, "race lost")
 		if since(start) != "0" {
 			t.Errorf("the program waited %s seconds", since(start))
 		}
-		id = b.begin()
+		id = b.openExchange()
 		if since(start) != "1" {
 			t.Errorf("the next exchange began after %s seconds", since(start))
 		}
-		b.hears(id, `result {"text":"fine"}`)
-		b.happened(0, "term@0 exit@1")
+		b.expectMessage(id, `result {"text":"fine"}`)
+		b.expectEvents(0, "term@0 exit@1")
 	})
 }
 
-// TestGivenUpNextLosesNothing checks that a message that arrives without a waiting call is returned
+// TestCancelledNextLosesNothing checks that a message that arrives without a waiting call is returned
 // by the next call.
-func TestGivenUpNextLosesNothing(t *testing.T) {
+func TestCancelledNextLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, func(h *memHost) {
-			h.hear()
+			h.readLine()
 			time.Sleep(time.Second)
-			h.say(`{"type":"progress","i":1}`)
-			h.say(`{"type":"progress","i":2}`)
+			h.writeLine(`{"type":"progress","i":1}`)
+			h.writeLine(`{"type":"progress","i":2}`)
 			time.Sleep(time.Second)
-			h.say(`{"type":"result"}`)
+			h.writeLine(`{"type":"result"}`)
 		})
-		id := b.begin()
+		id := b.openExchange()
 		gaveUp := errors.New("gave up")
 		ctx, cancel := context.WithCancelCause(context.Background())
 		time.AfterFunc(500*time.Millisecond, func() { cancel(gaveUp) })
@@ -91,21 +91,21 @@ func TestGivenUpNextLosesNothing(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		time.Sleep(time.Second)
-		b.hears(id, `progress {"i":1}; progress {"i":2}`)
+		b.expectMessage(id, `progress {"i":1}; progress {"i":2}`)
 		if _, err := b.Perform(ctx, &effect.ExchangeNext{ID: id}); err != gaveUp {
 			t.Errorf("error %v", err)
 		}
-		b.hears(id, `result {}`)
+		b.expectMessage(id, `result {}`)
 	})
 }
 
-// TestGivenUpOpen checks that cancelling an open in the queue, or during initialisation, leaves the
+// TestCancelledOpen checks that cancelling an open in the queue, or during initialisation, leaves the
 // host usable.
-func TestGivenUpOpen(t *testing.T) {
+func TestCancelledOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBubble(t, Config{Params: someParams}, func(h *memHost) { h.hear(); h.untilTerm() }, func(h *memHost) {
-			h.hear()
-			h.say(`{"type":"init_ack"}`)
+		b := newBubble(t, Config{Params: someParams}, func(h *memHost) { h.readLine(); h.untilTerm() }, func(h *memHost) {
+			h.readLine()
+			h.writeLine(`{"type":"init_ack"}`)
 			echoes(h)
 		})
 		gaveUp := errors.New("gave up")
@@ -118,14 +118,14 @@ func TestGivenUpOpen(t *testing.T) {
 		if err := open(time.Second); err != gaveUp {
 			t.Errorf("during the initialisation: %v", err)
 		}
-		id := b.begin()
+		id := b.openExchange()
 		if err := open(time.Second); err != gaveUp {
 			t.Errorf("in the queue: %v", err)
 		}
-		b.hears(id, `result {"text":"fine"}`)
-		b.end(id, "")
-		b.end(b.begin(), "")
-		b.happened(0, "term@1 exit@1")
+		b.expectMessage(id, `result {"text":"fine"}`)
+		b.closeExchange(id, "")
+		b.closeExchange(b.openExchange(), "")
+		b.expectEvents(0, "term@1 exit@1")
 	})
 }
 
@@ -142,14 +142,14 @@ func TestCloseIdle(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBubble(t, Config{}, c.play)
-				id := b.begin()
-				b.hears(id, `result {"text":"fine"}`)
-				b.end(id, "")
+				id := b.openExchange()
+				b.expectMessage(id, `result {"text":"fine"}`)
+				b.closeExchange(id, "")
 				if err := b.Close(context.Background()); err != nil {
 					t.Error(err)
 				}
-				b.happened(0, c.events)
-				if _, err := b.tryBegin(); !errors.Is(err, ErrClosed) {
+				b.expectEvents(0, c.events)
+				if _, err := b.tryOpen(); !errors.Is(err, ErrClosed) {
 					t.Errorf("open after close: %v", err)
 				}
 			})
@@ -161,7 +161,7 @@ func TestCloseIdle(t *testing.T) {
 func TestCloseAgainIsImpatient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, (*memHost).hang)
-		b.begin()
+		b.openExchange()
 		first := make(chan error)
 		go func() { first <- b.Close(context.Background()) }()
 		time.Sleep(time.Second)
@@ -173,7 +173,7 @@ func TestCloseAgainIsImpatient(t *testing.T) {
 		if err := <-first; err != nil {
 			t.Errorf("the first call: %v", err)
 		}
-		b.happened(0, "term@0 kill@1 exit@1")
+		b.expectEvents(0, "term@0 kill@1 exit@1")
 	})
 }
 
@@ -184,15 +184,15 @@ func TestCloseDuringExchange(t *testing.T) {
 		play   func(*memHost)
 		events string
 	}{
-		{"told, leaves", true, func(h *memHost) { withCancel(h); h.hear() }, "exit@0"},
+		{"told, leaves", true, func(h *memHost) { withCancel(h); h.readLine() }, "exit@0"},
 		{"told, ends its exchange", true, func(h *memHost) {
 			withCancel(h)
-			h.hear()
-			h.say(`{"type":"result"}`)
-			h.hear()
+			h.readLine()
+			h.writeLine(`{"type":"result"}`)
+			h.readLine()
 		}, "eof@0 exit@0"},
-		{"told, does nothing", true, func(h *memHost) { withCancel(h); h.hear(); h.untilTerm() }, "term@0.5 exit@0.5"},
-		{"signalled", false, func(h *memHost) { h.hear(); h.untilTerm() }, "term@0 exit@0"},
+		{"told, does nothing", true, func(h *memHost) { withCancel(h); h.readLine(); h.untilTerm() }, "term@0.5 exit@0.5"},
+		{"signalled", false, func(h *memHost) { h.readLine(); h.untilTerm() }, "term@0 exit@0"},
 		{"stubborn", false, (*memHost).hang, "term@0 kill@2 exit@2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -202,9 +202,9 @@ func TestCloseDuringExchange(t *testing.T) {
 					conf.Params = someParams
 				}
 				b := newBubble(t, conf, c.play)
-				id := b.begin()
+				id := b.openExchange()
 				next := make(chan string)
-				go func() { next <- b.outcome(id) }()
+				go func() { next <- b.nextOutcome(id) }()
 				synctest.Wait()
 				ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 				defer cancel()
@@ -216,7 +216,7 @@ func TestCloseDuringExchange(t *testing.T) {
 					t.Errorf("the waiting request got %s", got)
 				}
 				synctest.Wait()
-				b.happened(0, c.events)
+				b.expectEvents(0, c.events)
 			})
 		})
 	}
@@ -225,10 +225,10 @@ func TestCloseDuringExchange(t *testing.T) {
 // TestCloseDuringInit checks that a host that is being initialised is ended too.
 func TestCloseDuringInit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBubble(t, Config{Params: someParams}, func(h *memHost) { h.hear(); h.untilTerm() })
+		b := newBubble(t, Config{Params: someParams}, func(h *memHost) { h.readLine(); h.untilTerm() })
 		opened := make(chan error)
-		go func() { _, err := b.tryBegin(); opened <- err }()
-		go func() { _, err := b.tryBegin(); opened <- err }() // waits in the queue
+		go func() { _, err := b.tryOpen(); opened <- err }()
+		go func() { _, err := b.tryOpen(); opened <- err }() // waits in the queue
 		synctest.Wait()
 		if err := b.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -238,7 +238,7 @@ func TestCloseDuringInit(t *testing.T) {
 				t.Errorf("open: %v", err)
 			}
 		}
-		b.happened(0, "term@0 exit@0")
+		b.expectEvents(0, "term@0 exit@0")
 	})
 }
 
@@ -253,6 +253,6 @@ func TestMisuse(t *testing.T) {
 				t.Errorf("%s: %v", r.Kind(), err)
 			}
 		}
-		b.end(7, "")
+		b.closeExchange(7, "")
 	})
 }

@@ -21,25 +21,25 @@ func TestLimitsStand(t *testing.T) {
 				c = Config{Timeout: 10, Upkeep: Upkeep{Heartbeat: 3}}
 			}
 			b := newBubble(t, c, func(h *memHost) {
-				h.hear()
+				h.readLine()
 				time.Sleep(30 * time.Minute)
-				h.say(`{"type":"progress","message":"late"}`)
+				h.writeLine(`{"type":"progress","message":"late"}`)
 				h.hang()
 			})
 			hand := clock.NewHand()
 			b.opts.Clock = hand
-			id := b.begin()
+			id := b.openExchange()
 			time.Sleep(time.Second)
 			hand.Stand()
 			time.Sleep(time.Hour)
 			hand.Go()
 			went := time.Now()
-			b.hears(id, `progress {"message":"late"}`)
-			b.hears(id, ends)
+			b.expectMessage(id, `progress {"message":"late"}`)
+			b.expectMessage(id, ends)
 			if after := time.Since(went); after < 2*time.Second || after > 10*time.Second {
 				t.Errorf("%s: it ended after %v", limit, after)
 			}
-			b.end(id, "")
+			b.closeExchange(id, "")
 		})
 	}
 }

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if os.Getenv("TALKER") != "" && os.Getenv("KEEPER") == "" {
-		beTalker()
+		runKillable()
 		return
 	}
 	if os.Getenv("KEEPER") != "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
-// uttered returns a batch of lines.
-func uttered(t *testing.T, lines ...string) (b batch) {
+// batchOf returns a batch of lines.
+func batchOf(t *testing.T, lines ...string) (b batch) {
 	t.Helper()
 	for _, l := range lines {
 		if err := decodeMessage(b.nextMessage(), []byte(l), nil); err != nil {
@@ -24,8 +24,8 @@ func uttered(t *testing.T, lines ...string) (b batch) {
 	return b
 }
 
-// taken returns the messages of an inbox, or its state.
-func taken(in *inbox) string {
+// takenText returns the messages of an inbox, or its state.
+func takenText(in *inbox) string {
 	b, now := in.takeBatch()
 	if len(b.msgs) > 0 {
 		return fmt.Sprint(len(b.msgs))
@@ -45,29 +45,29 @@ func TestInbox(t *testing.T) {
 		ends bool
 	}{
 		{"nothing", func(*inbox) {}, "waiting", false},
-		{"more to come", func(in *inbox) { in.addBatch(uttered(t, progress), true) }, "1 waiting", false},
-		{"all came", func(in *inbox) { in.addBatch(uttered(t, progress), true); in.addBatch(uttered(t, result), true) }, "2 complete", true},
-		{"behind the last", func(in *inbox) { in.addBatch(uttered(t, result), true); in.addBatch(uttered(t, progress), true) }, "1 complete", true},
-		{"a failure behind the last", func(in *inbox) { in.addBatch(uttered(t, result), true); in.setFailure(broke) }, "1 complete", true},
-		{"a failure", func(in *inbox) { in.addBatch(uttered(t, progress), true); in.setFailure(broke) }, "1 failed", true},
-		{"behind a failure", func(in *inbox) { in.setFailure(broke); in.addBatch(uttered(t, progress), true) }, "failed", true},
-		{"time is over", func(in *inbox) { in.addBatch(uttered(t, progress), true); in.failOnTimeout(broke) }, "failed", true},
+		{"more to come", func(in *inbox) { in.addBatch(batchOf(t, progress), true) }, "1 waiting", false},
+		{"all came", func(in *inbox) { in.addBatch(batchOf(t, progress), true); in.addBatch(batchOf(t, result), true) }, "2 complete", true},
+		{"behind the last", func(in *inbox) { in.addBatch(batchOf(t, result), true); in.addBatch(batchOf(t, progress), true) }, "1 complete", true},
+		{"a failure behind the last", func(in *inbox) { in.addBatch(batchOf(t, result), true); in.setFailure(broke) }, "1 complete", true},
+		{"a failure", func(in *inbox) { in.addBatch(batchOf(t, progress), true); in.setFailure(broke) }, "1 failed", true},
+		{"behind a failure", func(in *inbox) { in.setFailure(broke); in.addBatch(batchOf(t, progress), true) }, "failed", true},
+		{"time is over", func(in *inbox) { in.addBatch(batchOf(t, progress), true); in.failOnTimeout(broke) }, "failed", true},
 		{"not read", func(in *inbox) { in.requestProcess() }, "untaken", false},
-		{"behind that", func(in *inbox) { in.requestProcess(); in.addBatch(uttered(t, progress), true) }, "untaken", false},
-		{"read by another", func(in *inbox) { in.requestProcess(); in.clearRequest(); in.addBatch(uttered(t, progress), true) }, "1 waiting", false},
-		{"read after all", func(in *inbox) { in.addBatch(uttered(t, progress), true); in.requestProcess() }, "1 waiting", false},
+		{"behind that", func(in *inbox) { in.requestProcess(); in.addBatch(batchOf(t, progress), true) }, "untaken", false},
+		{"read by another", func(in *inbox) { in.requestProcess(); in.clearRequest(); in.addBatch(batchOf(t, progress), true) }, "1 waiting", false},
+		{"read after all", func(in *inbox) { in.addBatch(batchOf(t, progress), true); in.requestProcess() }, "1 waiting", false},
 		{"cancelled", func(in *inbox) {
-			in.addBatch(uttered(t, progress), true)
+			in.addBatch(batchOf(t, progress), true)
 			in.discardAll()
-			in.addBatch(uttered(t, progress), true)
+			in.addBatch(batchOf(t, progress), true)
 		}, "complete", false},
-		{"cancelled, and ended", func(in *inbox) { in.discardAll(); in.addBatch(uttered(t, result), true) }, "complete", true},
+		{"cancelled, and ended", func(in *inbox) { in.discardAll(); in.addBatch(batchOf(t, result), true) }, "complete", true},
 	} {
 		in := newInbox()
 		c.do(in)
-		got := taken(in)
+		got := takenText(in)
 		if got >= "0" && got <= "9" {
-			got += " " + taken(in)
+			got += " " + takenText(in)
 		}
 		ended := false
 		select {
@@ -96,20 +96,20 @@ func TestBatchBounds(t *testing.T) {
 			return `{"type":"progress","message":"` + strings.Repeat("x", n) + `"}` + "\n"
 		}
 		b := newBubble(t, Config{}, func(h *memHost) {
-			h.hear()
+			h.readLine()
 			h.out.room = 1 << 30 // one write, so that reads are cut deterministically
 			h.out.write(line(batchBytes*2/5) + line(batchBytes*2/5) + line(batchBytes*2/5) + line(batchBytes) + strings.Repeat(line(1), batchMessages+1))
-			h.say(`{"type":"result"}`)
-			h.hear()
+			h.writeLine(`{"type":"result"}`)
+			h.readLine()
 		})
-		id := b.begin()
+		id := b.openExchange()
 		for _, want := range []int{2, 1, 1, batchMessages, 2} {
 			synctest.Wait()
-			if got := strings.Count(b.outcome(id), "; ") + 1; got != want {
+			if got := strings.Count(b.nextOutcome(id), "; ") + 1; got != want {
 				t.Errorf("%d messages at once, want %d", got, want)
 			}
 		}
-		b.end(id, "")
+		b.closeExchange(id, "")
 	})
 }
 
@@ -117,17 +117,17 @@ func TestBatchBounds(t *testing.T) {
 func TestFailureHasCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, func(h *memHost) {
-			h.hear()
-			h.say(`{"type":"progress",`)
-			h.hear()
+			h.readLine()
+			h.writeLine(`{"type":"progress",`)
+			h.readLine()
 		})
-		id := b.begin()
+		id := b.openExchange()
 		_, err := b.Perform(t.Context(), &effect.ExchangeNext{ID: id})
 		var broken *value.SyntaxError
 		if !errors.As(err, &broken) {
 			t.Errorf("%v", err)
 		}
-		b.end(id, "")
+		b.closeExchange(id, "")
 	})
 	p := &process{cfg: &Config{Name: "W"}, hosts: New(Options{MaxMemory: 3 << 20})}
 	for err, want := range map[error]string{

@@ -279,7 +279,7 @@ var calc = []effect.ToolSpec{{Name: "Calc_double", Description: "Doubles.", Para
 // for a process of the run, and that requests that need no program are answered.
 func TestCallsBetweenExchanges(t *testing.T) {
 	dir := t.TempDir()
-	c, file := hostOf(t, dir, `
+	c, file := scriptedHost(t, dir, `
 >~ {"method":"initialize"}
 < {"id":${.id},"result":{"protocolVersion":1}}
 >~ {"method":"session/new"}
@@ -304,7 +304,7 @@ end
 			t.Fatal(err)
 		}
 	}
-	h := kept(t, dir, 1, c)
+	h := keptHosts(t, dir, 1, c)
 	exchange(h)
 	said, err := os.ReadFile(file + ".in")
 	if err != nil {
@@ -336,19 +336,19 @@ end
 	h.Suspend()
 	call(2)
 	fmt.Fprintln(conn, `{"id":3,"method":"tools/list"}`)
-	second := kept(t, dir, 2, c)
+	second := keptHosts(t, dir, 2, c)
 	if err := second.Resume(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	answered(2, "no exchange is running")
 	answered(3, "Calc_double")
 	second.Suspend()
-	third := kept(t, dir, 3, c)
+	third := keptHosts(t, dir, 3, c)
 	if err := third.Resume(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	call(4)
 	answered(4, "no exchange is running") // and nothing else: no request is answered twice
 	exchange(third)
-	wasTold(t, file, 4)
+	checkHostLog(t, file, 4)
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// noted is a record of the run that these tests kill: a minimal journal.
-type noted struct {
+// logRecord is a record of the run that these tests kill: a minimal journal.
+type logRecord struct {
 	// start, opening, open, lines, replying, replied, closing, closed
 	K      string                 `json:"k"`
 	X      int                    `json:"x"` // number of the exchange, from 0
@@ -31,11 +31,11 @@ type noted struct {
 	Reply  *effect.ExchangeReply  `json:"reply,omitempty"`
 }
 
-// talker is a run that has exchanges with one host, and can be killed at any time.
-type talker struct {
+// killableRun is a run that has exchanges with one host, and can be killed at any time.
+type killableRun struct {
 	dir     string
 	journal *os.File
-	past    []noted
+	past    []logRecord
 	hosts   *host.Hosts
 	ids     map[int]int64
 	tools   []effect.ToolSpec
@@ -47,9 +47,9 @@ const patience = 2 * time.Minute
 // exchanges is the number of a talker's exchanges.
 const exchanges = 12
 
-// beTalker is the process that is killed.
-func beTalker() {
-	t := &talker{dir: os.Getenv("TALKER"), ids: map[int]int64{}}
+// runKillable is the process that is killed.
+func runKillable() {
+	t := &killableRun{dir: os.Getenv("TALKER"), ids: map[int]int64{}}
 	must(t.run())
 	fmt.Println("done")
 }
@@ -61,9 +61,9 @@ func must(err error) {
 	}
 }
 
-func (t *talker) run() (err error) {
+func (t *killableRun) run() (err error) {
 	name := filepath.Join(t.dir, "journal")
-	t.past = readNoted(name)
+	t.past = readRecords(name)
 	if t.journal, err = os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (t *talker) run() (err error) {
 			owner++
 		}
 	}
-	t.note(noted{K: "start"})
+	t.writeRecord(logRecord{K: "start"})
 	var c host.Config
 	text, err := os.ReadFile(filepath.Join(t.dir, "config"))
 	if err != nil {
@@ -100,11 +100,11 @@ func (t *talker) run() (err error) {
 	return t.hosts.Close(context.Background())
 }
 
-// readNoted reads a journal without an incomplete last record.
-func readNoted(name string) (all []noted) {
+// readRecords reads a journal without an incomplete last record.
+func readRecords(name string) (all []logRecord) {
 	text, _ := os.ReadFile(name)
 	for line := range strings.Lines(string(text)) {
-		var n noted
+		var n logRecord
 		if strings.HasSuffix(line, "\n") && json.Unmarshal([]byte(line), &n) == nil {
 			all = append(all, n)
 		}
@@ -112,8 +112,8 @@ func readNoted(name string) (all []noted) {
 	return all
 }
 
-// note writes a record, and tells the parent process.
-func (t *talker) note(n noted) {
+// writeRecord writes a record, and tells the parent process.
+func (t *killableRun) writeRecord(n logRecord) {
 	n.At = time.Now().UnixMilli()
 	text, err := json.Marshal(n)
 	must(err)
@@ -122,8 +122,8 @@ func (t *talker) note(n noted) {
 	fmt.Println(n.K)
 }
 
-// of returns the records of an exchange with a kind.
-func (t *talker) of(x int, k string) (all []noted) {
+// recordsOf returns the records of an exchange with a kind.
+func (t *killableRun) recordsOf(x int, k string) (all []logRecord) {
 	for _, n := range t.past {
 		if n.X == x && n.K == k {
 			all = append(all, n)
@@ -137,22 +137,22 @@ func request(x int, tools ...effect.ToolSpec) *effect.ExchangeOpen {
 }
 
 // open returns the exchanges that were open.
-func (t *talker) open() (all []host.Open) {
+func (t *killableRun) open() (all []host.Open) {
 	for x := range exchanges {
-		if t.of(x, "opening") == nil || t.of(x, "closed") != nil {
+		if t.recordsOf(x, "opening") == nil || t.recordsOf(x, "closed") != nil {
 			continue
 		}
 		o := host.Open{ID: int64(1000 + x), Request: request(x, t.tools...)}
-		for _, n := range t.of(x, "open") {
+		for _, n := range t.recordsOf(x, "open") {
 			o.Opened, o.Since = n.Opened, time.UnixMilli(n.At)
 			t.ids[x] = o.ID
 		}
-		for _, n := range t.of(x, "lines") {
+		for _, n := range t.recordsOf(x, "lines") {
 			o.Line = n.Last
 			last := n.Texts[len(n.Texts)-1]
 			o.Over = strings.Contains(last, `"result"`) || strings.Contains(last, `"error"`)
 		}
-		for _, n := range t.of(x, "replied") {
+		for _, n := range t.recordsOf(x, "replied") {
 			n.Reply.ID = o.ID
 			o.Replies = append(o.Replies, n.Reply)
 		}
@@ -162,14 +162,14 @@ func (t *talker) open() (all []host.Open) {
 }
 
 // exchange runs an exchange, or continues it.
-func (t *talker) exchange(x int) error {
-	if t.of(x, "closed") != nil {
+func (t *killableRun) exchange(x int) error {
+	if t.recordsOf(x, "closed") != nil {
 		return nil
 	}
 	ctx := context.Background()
-	if t.of(x, "open") == nil {
-		if t.of(x, "opening") == nil {
-			t.note(noted{K: "opening", X: x})
+	if t.recordsOf(x, "open") == nil {
+		if t.recordsOf(x, "opening") == nil {
+			t.writeRecord(logRecord{K: "opening", X: x})
 		}
 		got, err := t.hosts.Perform(ctx, request(x, t.tools...))
 		if err != nil {
@@ -177,13 +177,13 @@ func (t *talker) exchange(x int) error {
 		}
 		opened := got.(*effect.ExchangeOpened)
 		t.ids[x] = opened.ID
-		t.note(noted{K: "open", X: x, Opened: opened})
+		t.writeRecord(logRecord{K: "open", X: x, Opened: opened})
 	}
 	var texts []string
-	for _, n := range t.of(x, "lines") {
+	for _, n := range t.recordsOf(x, "lines") {
 		texts = append(texts, n.Texts...)
 	}
-	replied := len(t.of(x, "replied"))
+	replied := len(t.recordsOf(x, "replied"))
 	for {
 		over, err := t.handle(x, texts, &replied)
 		if err != nil {
@@ -197,25 +197,25 @@ func (t *talker) exchange(x int) error {
 			return err
 		}
 		m := got.(*effect.ExchangeMessages)
-		n := noted{K: "lines", X: x, Last: m.Lines.Last()}
+		n := logRecord{K: "lines", X: x, Last: m.Lines.Last()}
 		for _, one := range m.Messages {
 			n.Texts = append(n.Texts, string(one.Text))
 		}
-		t.note(n)
+		t.writeRecord(n)
 		texts = append(texts, n.Texts...)
 	}
-	if t.of(x, "closing") == nil {
-		t.note(noted{K: "closing", X: x})
+	if t.recordsOf(x, "closing") == nil {
+		t.writeRecord(logRecord{K: "closing", X: x})
 	}
 	if _, err := t.hosts.Perform(ctx, &effect.ExchangeClose{ID: t.ids[x]}); err != nil {
 		return err
 	}
-	t.note(noted{K: "closed", X: x})
+	t.writeRecord(logRecord{K: "closed", X: x})
 	return nil
 }
 
 // handle answers the unanswered questions, and reports whether the exchange has ended.
-func (t *talker) handle(x int, texts []string, replied *int) (over bool, err error) {
+func (t *killableRun) handle(x int, texts []string, replied *int) (over bool, err error) {
 	asked := 0
 	for _, text := range texts {
 		var m struct {
@@ -238,11 +238,11 @@ func (t *talker) handle(x int, texts []string, replied *int) (over bool, err err
 		if m.Type == "tool_call" {
 			r.Value = fmt.Appendf(nil, "%d", 2*m.Args.N)
 		}
-		t.note(noted{K: "replying", X: x, Reply: r})
+		t.writeRecord(logRecord{K: "replying", X: x, Reply: r})
 		if _, err := t.hosts.Perform(context.Background(), r); err != nil {
 			return false, err
 		}
-		t.note(noted{K: "replied", X: x, Reply: r})
+		t.writeRecord(logRecord{K: "replied", X: x, Reply: r})
 	}
 	return over, nil
 }
@@ -266,12 +266,12 @@ func kill(t *testing.T, dir string, c host.Config, times int) [][]string {
 		if n < times {
 			steps = 2 + chance.IntN(12)
 		}
-		if runTalker(t, dir, steps) {
+		if runAndKill(t, dir, steps) {
 			break
 		}
 	}
 	told := make([][]string, exchanges)
-	for _, n := range readNoted(filepath.Join(dir, "journal")) {
+	for _, n := range readRecords(filepath.Join(dir, "journal")) {
 		told[n.X] = append(told[n.X], n.Texts...)
 	}
 	return told
@@ -281,9 +281,9 @@ func configOf(c host.Config) map[string]any {
 	return map[string]any{"transport": c.Transport, "command": c.Command, "args": c.Args, "env": c.Env, "timeout": c.Timeout, "output_format": c.OutputFormat, "init": c.Init, "working_dir": c.Dir, "permissions": c.Permissions}
 }
 
-// runTalker runs a talker and kills it after the given number of steps; -1 means never. It reports
+// runAndKill runs a talker and kills it after the given number of steps; -1 means never. It reports
 // whether it has exited by itself.
-func runTalker(t *testing.T, dir string, steps int) (done bool) {
+func runAndKill(t *testing.T, dir string, steps int) (done bool) {
 	t.Helper()
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), "TALKER="+dir)
@@ -314,8 +314,8 @@ func runTalker(t *testing.T, dir string, steps int) (done bool) {
 	return done
 }
 
-// hostOf writes a script, and returns a host that plays it, and its file.
-func hostOf(t *testing.T, dir, script string) (host.Config, string) {
+// scriptedHost writes a script, and returns a host that plays it, and its file.
+func scriptedHost(t *testing.T, dir, script string) (host.Config, string) {
 	t.Helper()
 	file := filepath.Join(dir, "worker.host")
 	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
@@ -326,8 +326,8 @@ func hostOf(t *testing.T, dir, script string) (host.Config, string) {
 	return c, file
 }
 
-// wasTold checks that the host was started once, received that many lines, and reported no error.
-func wasTold(t *testing.T, file string, lines int) {
+// checkHostLog checks that the host was started once, received that many lines, and reported no error.
+func checkHostLog(t *testing.T, file string, lines int) {
 	t.Helper()
 	if fail, err := os.ReadFile(file + ".fail"); err == nil {
 		t.Errorf("the host: %s", fail)
@@ -345,7 +345,7 @@ func wasTold(t *testing.T, file string, lines int) {
 // once, and the program receives each line once.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
-	c, file := hostOf(t, dir, `
+	c, file := scriptedHost(t, dir, `
 serve
 >~ {"type":"prompt"}
 flood 30 {"type":"progress","message":"${i}"}
@@ -364,14 +364,14 @@ end
 			t.Errorf("exchange %d: the program was told %d messages: %q", x, len(got), got)
 		}
 	}
-	wasTold(t, file, exchanges*3)
+	checkHostLog(t, file, exchanges*3)
 }
 
 // TestKilledAgent is the same for an agent of another protocol, whose adapter is restored from the
 // lines.
 func TestKilledAgent(t *testing.T) {
 	dir := t.TempDir()
-	c, file := hostOf(t, dir, `
+	c, file := scriptedHost(t, dir, `
 >~ {"method":"initialize"}
 < {"id":${.id},"result":{"userAgent":"codex/0.169.0"}}
 >~ {"method":"initialized"}
@@ -400,5 +400,5 @@ end
 	if all := strings.Join(told[0], "\n"); !strings.Contains(all, `"text":"All done."`) || strings.Count(all, `"type":"approval"`) != 2 {
 		t.Errorf("the program was told\n%s", all)
 	}
-	wasTold(t, file, 3+exchanges*3)
+	checkHostLog(t, file, 3+exchanges*3)
 }

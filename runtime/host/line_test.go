@@ -75,7 +75,7 @@ func TestLongAmongOthers(t *testing.T) {
 			o.closeQueue()
 			var got strings.Builder
 			for got.Len() < want.Len() {
-				s := h.hear()
+				s := h.readLine()
 				if s == "" {
 					break
 				}

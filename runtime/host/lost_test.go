@@ -19,8 +19,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// kept returns hosts whose processes are kept; owner counts the run's processes.
-func kept(t *testing.T, dir string, owner int64, c host.Config) *host.Hosts {
+// keptHosts returns hosts whose processes are kept; owner counts the run's processes.
+func keptHosts(t *testing.T, dir string, owner int64, c host.Config) *host.Hosts {
 	t.Helper()
 	c.Name, c.Connector = "worker", "worker"
 	h := host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ(), Run: &procgroup.Run{ID: "r_test", Executable: os.Args[0]}, Keeper: keep(dir, owner)})
@@ -28,8 +28,8 @@ func kept(t *testing.T, dir string, owner int64, c host.Config) *host.Hosts {
 	return h
 }
 
-// begin opens an exchange and returns its first messages.
-func begin(t *testing.T, h *host.Hosts) (*effect.ExchangeOpened, *effect.ExchangeMessages) {
+// openExchange opens an exchange and returns its first messages.
+func openExchange(t *testing.T, h *host.Hosts) (*effect.ExchangeOpened, *effect.ExchangeMessages) {
 	t.Helper()
 	got, err := h.Perform(t.Context(), request(0))
 	if err != nil {
@@ -94,9 +94,9 @@ end
 // catch this, that the next exchange has a new process, and that a resumed run receives the same.
 func TestKeeperLost(t *testing.T) {
 	dir := t.TempDir()
-	c, _ := hostOf(t, dir, waits1)
-	h := kept(t, dir, 1, c)
-	opened, said := begin(t, h)
+	c, _ := scriptedHost(t, dir, waits1)
+	h := keptHosts(t, dir, 1, c)
+	opened, said := openExchange(t, h)
 	if opened.Process != 1 || opened.Turn != 1 || said.Lines == nil || said.Lines.First != 1 || strings.Join(said.Lines.Text, "\n") != `{"type":"progress","message":"on it"}` {
 		t.Errorf("opened %+v, lines %+v", opened, said.Lines)
 	}
@@ -108,7 +108,7 @@ func TestKeeperLost(t *testing.T) {
 		}
 	}
 	lost(failure(t, h, opened.ID))
-	second := kept(t, dir, 2, c)
+	second := keptHosts(t, dir, 2, c)
 	if err := second.Resume(t.Context(), []host.Open{{ID: 7, Request: request(0), Opened: opened, Line: 1, Since: time.Now()}}); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestKeeperLost(t *testing.T) {
 	if _, err := second.Perform(t.Context(), &effect.ExchangeClose{ID: 7}); err != nil {
 		t.Fatal(err)
 	}
-	again, said := begin(t, second)
+	again, said := openExchange(t, second)
 	if again.ID <= 7 || again.Process != 2 || string(said.Messages[0].Text) != `{"type":"result","text":"another"}` {
 		t.Errorf("the next is %+v, and says %s", again, said.Messages[0].Text)
 	}
@@ -129,7 +129,7 @@ func TestKeeperLost(t *testing.T) {
 // unchanged, also if its keeper has exited afterwards.
 func TestEndedMeanwhile(t *testing.T) {
 	dir := t.TempDir()
-	c, file := hostOf(t, dir, `
+	c, file := scriptedHost(t, dir, `
 >~ {"type":"prompt"}
 < {"type":"progress","message":"before"}
 await `+filepath.Join(dir, "go")+`
@@ -137,8 +137,8 @@ await `+filepath.Join(dir, "go")+`
 stderr out of paper
 exit 3
 `)
-	h := kept(t, dir, 1, c)
-	opened, _ := begin(t, h)
+	h := keptHosts(t, dir, 1, c)
+	opened, _ := openExchange(t, h)
 	h.Suspend()
 	if _, err := h.Perform(t.Context(), &effect.ExchangeNext{ID: opened.ID}); !errors.Is(err, host.ErrClosed) {
 		t.Errorf("next of what is left: %v", err)
@@ -155,7 +155,7 @@ exit 3
 	if err := testproc.AwaitFile(filepath.Join(dir, "hosts", "worker.1", "end.json")); err != nil {
 		t.Fatal(err)
 	}
-	second := kept(t, dir, 2, c)
+	second := keptHosts(t, dir, 2, c)
 	if err := second.Resume(t.Context(), []host.Open{{ID: 5, Request: request(0), Opened: opened, Line: 1}}); err != nil {
 		t.Fatal(err)
 	}
@@ -171,24 +171,24 @@ exit 3
 // TestTimeMeanwhile checks that an exchange's timeout continues without an attached client.
 func TestTimeMeanwhile(t *testing.T) {
 	dir := t.TempDir()
-	c, _ := hostOf(t, dir, waits1)
+	c, _ := scriptedHost(t, dir, waits1)
 	c.Timeout = 2
-	h := kept(t, dir, 1, c)
-	opened, _ := begin(t, h)
+	h := keptHosts(t, dir, 1, c)
+	opened, _ := openExchange(t, h)
 	h.Suspend()
 	if err := h.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
 	c.Timeout = 0.001 // it has passed in any case
-	second := kept(t, dir, 2, c)
+	second := keptHosts(t, dir, 2, c)
 	if err := second.Resume(t.Context(), []host.Open{{ID: 5, Request: request(0), Opened: opened, Line: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	if e := failure(t, second, 5); e.Fields["code"] != "timeout" || time.Since(began) > patience {
 		t.Errorf("the failure is %+v", e)
 	}
-	third := kept(t, dir, 1, c)
+	third := keptHosts(t, dir, 1, c)
 	if err := third.Resume(t.Context(), nil); !errors.Is(err, keeper.ErrFenced) {
 		t.Errorf("a process that has lost the run goes on with it: %v", err)
 	}
@@ -218,8 +218,8 @@ read
 < {"type":"result","text":"another"}
 `
 
-// asked waits for a question and answers it, or leaves it to the caller if value is "".
-func asked(t *testing.T, h *host.Hosts, id int64, want, value string) *effect.ExchangeReply {
+// awaitQuestion waits for a question and answers it, or leaves it to the caller if value is "".
+func awaitQuestion(t *testing.T, h *host.Hosts, id int64, want, value string) *effect.ExchangeReply {
 	t.Helper()
 	for {
 		m := next(t, h, id)
@@ -244,10 +244,10 @@ func asked(t *testing.T, h *host.Hosts, id int64, want, value string) *effect.Ex
 // session and the last answer, and that a repeated question is not passed to the program again.
 func TestRevived(t *testing.T) {
 	dir := t.TempDir()
-	c, file := hostOf(t, dir, revives)
+	c, file := scriptedHost(t, dir, revives)
 	c.Init = true
-	h := kept(t, dir, 1, c)
-	opened, said := begin(t, h)
+	h := keptHosts(t, dir, 1, c)
+	opened, said := openExchange(t, h)
 	first := &effect.ExchangeReply{ID: opened.ID, InReplyTo: "question", AnswerTo: "1", Value: json.RawMessage(`"one"`)}
 	if _, err := h.Perform(t.Context(), first); err != nil {
 		t.Fatal(err)
@@ -255,7 +255,7 @@ func TestRevived(t *testing.T) {
 	if opened.Session+said.Lines.Session != "s" { // it may have been received by then
 		t.Errorf("opened %+v, lines %+v", opened, said.Lines)
 	}
-	second := asked(t, h, opened.ID, "second?", "")
+	second := awaitQuestion(t, h, opened.ID, "second?", "")
 	second.Value = json.RawMessage(`"two"`)
 	killKeeper(t, dir)
 	if m := next(t, h, opened.ID); string(m.Messages[0].Text) != `{"type":"progress","message":"again"}` || m.Lines.Process != 2 {
@@ -264,7 +264,7 @@ func TestRevived(t *testing.T) {
 	if _, err := h.Perform(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
-	asked(t, h, opened.ID, "third?", "three")
+	awaitQuestion(t, h, opened.ID, "third?", "three")
 	if m := next(t, h, opened.ID); !strings.Contains(string(m.Messages[0].Text), "done") {
 		t.Errorf("it says %s", m.Messages[0].Text)
 	}
@@ -322,8 +322,8 @@ read
 `,
 }
 
-// versioned returns a command that prints an agent's version, or runs another command.
-func versioned(t *testing.T, dir, command string) string {
+// versionCommand returns a command that prints an agent's version, or runs another command.
+func versionCommand(t *testing.T, dir, command string) string {
 	t.Helper()
 	file := filepath.Join(dir, "agent")
 	text := "#!/bin/sh\ncase \"$*\" in *--version*) echo '2.1.197 (Claude Code)' ;; *) exec '" + command + "' \"$@\" ;; esac\n"
@@ -340,10 +340,10 @@ func TestAgentsRevived(t *testing.T) {
 	for transport, script := range agents {
 		t.Run(transport, func(t *testing.T) {
 			dir := t.TempDir()
-			c, file := hostOf(t, dir, script)
+			c, file := scriptedHost(t, dir, script)
 			c.Transport, c.OutputFormat = transport, ""
-			c.Command = versioned(t, dir, c.Command)
-			h := kept(t, dir, 1, c)
+			c.Command = versionCommand(t, dir, c.Command)
+			h := keptHosts(t, dir, 1, c)
 			got, err := h.Perform(t.Context(), request(0))
 			if err != nil {
 				t.Fatal(err)
@@ -364,7 +364,7 @@ func TestAgentsRevived(t *testing.T) {
 			}
 			h.Suspend()
 			killKeeper(t, dir)
-			second := kept(t, dir, 2, c)
+			second := keptHosts(t, dir, 2, c)
 			if err := second.Resume(t.Context(), []host.Open{open}); err != nil {
 				t.Fatal(err)
 			}
@@ -395,7 +395,7 @@ func TestAgentsRevived(t *testing.T) {
 // the run's process is killed before it has recorded it, even if the rules have changed.
 func TestDecidedBefore(t *testing.T) {
 	dir := t.TempDir()
-	c, file := hostOf(t, dir, `
+	c, file := scriptedHost(t, dir, `
 >~ {"type":"prompt"}
 < {"type":"approval","id":1,"description":"touch x"}
 >~ {"type":"response","answer_to":1,"value":"yes"}
@@ -406,8 +406,8 @@ await `+filepath.Join(dir, "go")+`
 < {"type":"result","text":"done"}
 `)
 	c.Permissions = &hostpolicy.Rules{Default: "allow"}
-	h := kept(t, dir, 1, c)
-	opened, m := begin(t, h)
+	h := keptHosts(t, dir, 1, c)
+	opened, m := openExchange(t, h)
 	for len(m.Messages) < 2 && m.Messages[0].Type != "progress" { // it was answered
 		m = next(t, h, opened.ID)
 	}
@@ -416,7 +416,7 @@ await `+filepath.Join(dir, "go")+`
 		t.Fatal(err)
 	}
 	c.Permissions = &hostpolicy.Rules{Default: "deny"}
-	second := kept(t, dir, 2, c)
+	second := keptHosts(t, dir, 2, c)
 	if err := second.Resume(t.Context(), []host.Open{{ID: 5, Request: request(0), Opened: opened}}); err != nil {
 		t.Fatal(err)
 	}

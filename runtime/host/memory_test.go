@@ -68,8 +68,8 @@ func (h *memHost) note(what string) {
 	h.events = append(h.events, event{what, time.Since(h.began)})
 }
 
-// hear returns the next line, or "" at the end of the input or of the host.
-func (h *memHost) hear() string {
+// readLine returns the next line, or "" at the end of the input or of the host.
+func (h *memHost) readLine() string {
 	select {
 	case l := <-h.toHost:
 		return l
@@ -79,7 +79,7 @@ func (h *memHost) hear() string {
 	return ""
 }
 
-func (h *memHost) say(line string) { h.out.write(line + "\n") }
+func (h *memHost) writeLine(line string) { h.out.write(line + "\n") }
 
 func (h *memHost) closeOutput() { h.out.close() }
 
@@ -200,16 +200,16 @@ func newBubble(t *testing.T, c Config, play ...func(*memHost)) *bubble {
 	return b
 }
 
-func (b *bubble) begin() int64 {
+func (b *bubble) openExchange() int64 {
 	b.Helper()
-	id, err := b.tryBegin()
+	id, err := b.tryOpen()
 	if err != nil {
 		b.Fatal(err)
 	}
 	return id
 }
 
-func (b *bubble) tryBegin() (int64, error) {
+func (b *bubble) tryOpen() (int64, error) {
 	r, err := b.Perform(context.Background(), &effect.ExchangeOpen{Host: "w", Prompt: "go"})
 	if err != nil {
 		return 0, err
@@ -217,16 +217,16 @@ func (b *bubble) tryBegin() (int64, error) {
 	return r.(*effect.ExchangeOpened).ID, nil
 }
 
-// hears expects one message.
-func (b *bubble) hears(id int64, want string) {
+// expectMessage expects one message.
+func (b *bubble) expectMessage(id int64, want string) {
 	b.Helper()
-	if got := b.outcome(id); got != want {
+	if got := b.nextOutcome(id); got != want {
 		b.Errorf("got %s, want %s", got, want)
 	}
 }
 
-// outcome returns the next message as "type payload", or the failure's text.
-func (b *bubble) outcome(id int64) string {
+// nextOutcome returns the next message as "type payload", or the failure's text.
+func (b *bubble) nextOutcome(id int64) string {
 	r, err := b.Perform(context.Background(), &effect.ExchangeNext{ID: id})
 	var e *effect.Error
 	switch {
@@ -242,15 +242,15 @@ func (b *bubble) outcome(id int64) string {
 	return strings.Join(all, "; ")
 }
 
-func (b *bubble) end(id int64, reason string) {
+func (b *bubble) closeExchange(id int64, reason string) {
 	b.Helper()
 	if _, err := b.Perform(context.Background(), &effect.ExchangeClose{ID: id, Reason: reason}); err != nil {
 		b.Fatal(err)
 	}
 }
 
-// happened compares the events of the n-th process.
-func (b *bubble) happened(n int, want string) {
+// expectEvents compares the events of the n-th process.
+func (b *bubble) expectEvents(n int, want string) {
 	b.Helper()
 	h := b.mem.all[n]
 	h.mu.Lock()

@@ -50,7 +50,7 @@ func TestStartKeepsOrder(t *testing.T) {
 			if o.n != want || o.err != nil {
 				t.Fatal(want, o)
 			}
-			b.end(o.id, "")
+			b.closeExchange(o.id, "")
 			if want == 4 {
 				break
 			}

@@ -159,7 +159,7 @@ func inMemory(t *testing.T, talk *conversation.Talk, wrap func(Transport) Transp
 		heard := make([][]string, len(talk.Starts))
 		mem := &memory{}
 		for i, steps := range talk.Starts {
-			mem.play = append(mem.play, func(h *memHost) { heard[i] = speak(h, steps, signal) })
+			mem.play = append(mem.play, func(h *memHost) { heard[i] = playProcess(h, steps, signal) })
 		}
 		p := newProgram(talk, Config{}, wrap(mem))
 		p.signal = func(name string) { signal(name) <- struct{}{} }
@@ -177,12 +177,12 @@ func inMemory(t *testing.T, talk *conversation.Talk, wrap func(Transport) Transp
 
 func asItIs(t Transport) Transport { return t }
 
-// speak plays a process's steps, and returns what it received.
-func speak(h *memHost, steps []conversation.Step, signal func(string) chan struct{}) (heard []string) {
+// playProcess plays a process's steps, and returns what it received.
+func playProcess(h *memHost, steps []conversation.Step, signal func(string) chan struct{}) (heard []string) {
 	for _, s := range steps {
 		switch s.Op {
 		case conversation.Hear:
-			l := h.hear()
+			l := h.readLine()
 			if l == "" {
 				return append(heard, "nothing")
 			}
@@ -203,7 +203,7 @@ func speak(h *memHost, steps []conversation.Step, signal func(string) chan struc
 		}
 	}
 	for {
-		l := h.hear()
+		l := h.readLine()
 		if l == "" {
 			return heard
 		}
@@ -227,13 +227,13 @@ func TestTalks(t *testing.T) {
 	})
 }
 
-// wrong is a transport in memory with a bug.
-type wrong struct {
+// buggyTransport is a transport in memory with a bug.
+type buggyTransport struct {
 	Transport
 	make func(*memConn) Conn
 }
 
-func (w wrong) Connect(c *Config, s Surroundings) (Conn, error) {
+func (w buggyTransport) Connect(c *Config, s Surroundings) (Conn, error) {
 	conn, err := w.Transport.Connect(c, s)
 	if err != nil {
 		return nil, err
@@ -306,7 +306,7 @@ func TestTalksShowMistakes(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(talkSeeds) {
-				if inMemory(t, patient(seed), func(tr Transport) Transport { return wrong{tr, m.make} }) != "" {
+				if inMemory(t, patient(seed), func(tr Transport) Transport { return buggyTransport{tr, m.make} }) != "" {
 					t.Logf("seed %d shows it", seed)
 					return
 				}

@@ -16,14 +16,14 @@ var someParams = json.RawMessage(`{"a":1}`)
 
 // withCancel acknowledges with the capability cancel, then reads the prompt.
 func withCancel(h *memHost) {
-	h.hear()
-	h.say(`{"type":"init_ack","capabilities":["cancel"]}`)
-	h.hear()
+	h.readLine()
+	h.writeLine(`{"type":"init_ack","capabilities":["cancel"]}`)
+	h.readLine()
 }
 
 func echoes(h *memHost) {
-	for h.hear() != "" {
-		h.say(`{"type":"result","text":"fine"}`)
+	for h.readLine() != "" {
+		h.writeLine(`{"type":"result","text":"fine"}`)
 	}
 }
 
@@ -36,16 +36,16 @@ func TestTimeoutDefaults(t *testing.T) {
 		{2.5, "timed out after 2.5 seconds", "term@2.5 kill@7.5 exit@7.5"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := newBubble(t, Config{Timeout: c.timeout}, func(h *memHost) { h.hear(); h.hang() }, echoes)
-			id, start := b.begin(), time.Now()
-			b.hears(id, "HostError: host 'w' "+c.message)
+			b := newBubble(t, Config{Timeout: c.timeout}, func(h *memHost) { h.readLine(); h.hang() }, echoes)
+			id, start := b.openExchange(), time.Now()
+			b.expectMessage(id, "HostError: host 'w' "+c.message)
 			if got := since(start); !strings.Contains(c.message, "after "+got+" ") {
 				t.Errorf("it failed after %s seconds", got)
 			}
-			b.end(id, "")
-			id = b.begin() // waits for the old process
-			b.hears(id, `result {"text":"fine"}`)
-			b.happened(0, c.ended)
+			b.closeExchange(id, "")
+			id = b.openExchange() // waits for the old process
+			b.expectMessage(id, `result {"text":"fine"}`)
+			b.expectEvents(0, c.ended)
 		})
 	}
 }
@@ -54,14 +54,14 @@ func TestTimeoutTellsHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 10, Params: someParams}, func(h *memHost) {
 			withCancel(h)
-			h.note(h.hear())
+			h.note(h.readLine())
 			h.hang()
 		})
-		id := b.begin()
-		b.hears(id, "HostError: host 'w' timed out after 10 seconds")
-		b.end(id, "")
+		id := b.openExchange()
+		b.expectMessage(id, "HostError: host 'w' timed out after 10 seconds")
+		b.closeExchange(id, "")
 		time.Sleep(time.Minute)
-		b.happened(0, `{"type":"cancel","reason":"timeout"}@10 eof@10 term@11 kill@16 exit@16`)
+		b.expectEvents(0, `{"type":"cancel","reason":"timeout"}@10 eof@10 term@11 kill@16 exit@16`)
 	})
 }
 
@@ -69,25 +69,25 @@ func TestTimeoutTellsHost(t *testing.T) {
 func TestTimeoutBeginsWithPrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 10, Params: someParams}, func(h *memHost) {
-			h.hear()
+			h.readLine()
 			time.Sleep(9 * time.Second)
-			h.say(`{"type":"init_ack"}`)
+			h.writeLine(`{"type":"init_ack"}`)
 			for range 2 {
-				h.hear()
+				h.readLine()
 				time.Sleep(9 * time.Second)
-				h.say(`{"type":"result"}`)
+				h.writeLine(`{"type":"result"}`)
 			}
 		})
 		start := time.Now()
-		first := b.begin()
+		first := b.openExchange()
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			second := b.begin()
-			b.hears(second, `result {}`)
+			second := b.openExchange()
+			b.expectMessage(second, `result {}`)
 		}()
-		b.hears(first, `result {}`)
-		b.end(first, "")
+		b.expectMessage(first, `result {}`)
+		b.closeExchange(first, "")
 		<-done
 		if got := since(start); got != "27" {
 			t.Errorf("it took %s seconds", got)
@@ -103,7 +103,7 @@ func TestInitTimeout(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBubble(t, Config{Timeout: c.timeout, Params: someParams}, (*memHost).hang)
 			start := time.Now()
-			_, err := b.tryBegin()
+			_, err := b.tryOpen()
 			if err == nil || err.Error() != "host 'w' did not acknowledge initialization: it sent nothing within "+c.want+" seconds" {
 				t.Errorf("error %v", err)
 			}
@@ -119,42 +119,42 @@ func TestInitTimeout(t *testing.T) {
 func TestSlowProgramIsNotTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 10}, func(h *memHost) {
-			h.hear()
-			h.say(`{"type":"question","id":1}`)
-			h.say(`{"type":"result"}`)
-			h.note(h.hear())
-			h.hear()
+			h.readLine()
+			h.writeLine(`{"type":"question","id":1}`)
+			h.writeLine(`{"type":"result"}`)
+			h.note(h.readLine())
+			h.readLine()
 		})
-		id := b.begin()
+		id := b.openExchange()
 		time.Sleep(11 * time.Second)
-		b.hears(id, `question {"id":1}; result {}`)
+		b.expectMessage(id, `question {"id":1}; result {}`)
 		b.Perform(context.Background(), &effect.ExchangeReply{ID: id, InReplyTo: "question", AnswerTo: "1"})
-		b.end(id, "")
+		b.closeExchange(id, "")
 		synctest.Wait()
-		b.happened(0, `{"type":"response","in_reply_to":"question","answer_to":1,"value":null}@11`)
+		b.expectEvents(0, `{"type":"response","in_reply_to":"question","answer_to":1,"value":null}@11`)
 	})
 }
 
 func TestOutputClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, func(h *memHost) {
-			h.hear()
+			h.readLine()
 			h.closeOutput()
 			time.Sleep(900 * time.Millisecond)
 			h.die(Exit{Code: 3})
 		}, func(h *memHost) {
-			h.hear()
+			h.readLine()
 			h.closeOutput()
 			h.untilTerm()
 		})
-		id := b.begin()
-		b.hears(id, "HostError: host exited without result")
-		b.end(id, "")
-		id = b.begin()
-		b.hears(id, "HostError: host exited without result: it closed its output but is still running")
-		b.end(id, "")
+		id := b.openExchange()
+		b.expectMessage(id, "HostError: host exited without result")
+		b.closeExchange(id, "")
+		id = b.openExchange()
+		b.expectMessage(id, "HostError: host exited without result: it closed its output but is still running")
+		b.closeExchange(id, "")
 		synctest.Wait()
-		b.happened(1, "term@1 exit@1")
+		b.expectEvents(1, "term@1 exit@1")
 	})
 }
 
@@ -163,18 +163,18 @@ func TestOutputClosed(t *testing.T) {
 func TestOutputClosedAfterResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, func(h *memHost) {
-			h.hear()
-			h.say(`{"type":"result","text":"done"}`)
+			h.readLine()
+			h.writeLine(`{"type":"result","text":"done"}`)
 			h.closeOutput()
 			h.untilTerm()
 		}, echoes)
-		id := b.begin()
-		b.hears(id, `result {"text":"done"}`)
-		b.end(id, "")
+		id := b.openExchange()
+		b.expectMessage(id, `result {"text":"done"}`)
+		b.closeExchange(id, "")
 		synctest.Wait()
-		id = b.begin()
-		b.hears(id, `result {"text":"fine"}`)
-		b.happened(0, "eof@0 term@0.2 exit@0.2")
+		id = b.openExchange()
+		b.expectMessage(id, `result {"text":"fine"}`)
+		b.expectEvents(0, "eof@0 term@0.2 exit@0.2")
 	})
 }
 
@@ -183,7 +183,7 @@ func TestOutputClosedAfterResult(t *testing.T) {
 func TestReplyWaitsForTimeoutAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 7}, (*memHost).hang)
-		id, start := b.begin(), time.Now()
+		id, start := b.openExchange(), time.Now()
 		big := json.RawMessage(`"` + strings.Repeat("x", outboxLimit/2) + `"`)
 		var err error
 		n := 0
@@ -197,7 +197,7 @@ func TestReplyWaitsForTimeoutAtMost(t *testing.T) {
 			t.Errorf("%d large replies were taken", n)
 		}
 		ctx, cancel := context.WithCancelCause(context.Background())
-		id = b.begin()
+		id = b.openExchange()
 		time.AfterFunc(time.Second, func() { cancel(errors.New("stopped")) })
 		for err = nil; err == nil; {
 			_, err = b.Perform(ctx, &effect.ExchangeReply{ID: id, InReplyTo: "question", Value: big})

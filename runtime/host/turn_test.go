@@ -21,22 +21,22 @@ func TestMessagesOfAnExchange(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBubble(t, Config{}, func(h *memHost) {
-					h.hear()
+					h.readLine()
 					h.out.write(result + c.behind)
-					h.hear()
+					h.readLine()
 					h.out.write(c.next)
-					h.say(`{"type":"progress","message":"first"}`)
-					h.say(`{"type":"result","text":"fine"}`)
-					h.hear()
+					h.writeLine(`{"type":"progress","message":"first"}`)
+					h.writeLine(`{"type":"result","text":"fine"}`)
+					h.readLine()
 				})
-				id := b.begin()
-				b.hears(id, `result {"text":"done"}`)
+				id := b.openExchange()
+				b.expectMessage(id, `result {"text":"done"}`)
 				synctest.Wait()
-				b.end(id, "")
-				id = b.begin()
+				b.closeExchange(id, "")
+				id = b.openExchange()
 				synctest.Wait()
-				b.hears(id, `progress {"message":"first"}; result {"text":"fine"}`)
-				b.end(id, "")
+				b.expectMessage(id, `progress {"message":"first"}; result {"text":"fine"}`)
+				b.closeExchange(id, "")
 				if n := len(b.mem.all); n != 1 {
 					t.Errorf("%d processes", n)
 				}
@@ -50,16 +50,16 @@ func TestMessagesOfAnExchange(t *testing.T) {
 func TestSaidBeforePrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, func(h *memHost) {
-			h.say(`{"type":"result","text":"at once"}`)
-			h.hear()
+			h.writeLine(`{"type":"result","text":"at once"}`)
+			h.readLine()
 		})
 		pool := b.pools["w"]
 		if _, err := pool.free[0].acquire(t.Context(), acquireSpec{}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		id := b.begin()
-		b.hears(id, `result {"text":"at once"}`)
-		b.end(id, "")
+		id := b.openExchange()
+		b.expectMessage(id, `result {"text":"at once"}`)
+		b.closeExchange(id, "")
 	})
 }

@@ -21,50 +21,50 @@ func TestHeartbeat(t *testing.T) {
 		{"silent from the start", (*memHost).hang, "HostError: host 'w' said nothing for 3 seconds", "3", "term@3 kill@8 exit@8"},
 		{"silent after a message", func(h *memHost) {
 			time.Sleep(2 * time.Second)
-			h.say(`{"type":"progress"}`)
+			h.writeLine(`{"type":"progress"}`)
 			h.hang()
 		}, "HostError: host 'w' said nothing for 3 seconds", "5", "term@5 kill@10 exit@10"},
 		{"a line that is no message is a sign of life", func(h *memHost) {
-			h.say(`{"type":"progress"}`)
+			h.writeLine(`{"type":"progress"}`)
 			time.Sleep(2 * time.Second)
-			h.say(`hm`)
+			h.writeLine(`hm`)
 			h.hang()
 		}, "HostError: host 'w' said nothing for 3 seconds", "5", "term@5 kill@10 exit@10"},
 		{"half a line is none", func(h *memHost) {
-			for !h.ended(time.Second) {
+			for !h.exitedWithin(time.Second) {
 				h.out.write("x")
 			}
 		}, "HostError: host 'w' said nothing for 3 seconds", "3", "term@3 kill@8 exit@8"},
 		{"often enough", func(h *memHost) {
 			for range 4 {
 				time.Sleep(2900 * time.Millisecond)
-				h.say(`{"type":"progress"}`)
+				h.writeLine(`{"type":"progress"}`)
 			}
-			h.say(`{"type":"result"}`)
-			h.hear()
+			h.writeLine(`{"type":"result"}`)
+			h.readLine()
 		}, "result {}", "11.6", "eof@11.6 exit@11.6"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBubble(t, Config{Upkeep: Upkeep{Heartbeat: 3}}, func(h *memHost) { h.hear(); c.play(h) })
-				id, start := b.begin(), time.Now()
-				got := b.outcome(id)
+				b := newBubble(t, Config{Upkeep: Upkeep{Heartbeat: 3}}, func(h *memHost) { h.readLine(); c.play(h) })
+				id, start := b.openExchange(), time.Now()
+				got := b.nextOutcome(id)
 				for got == "progress {}" {
-					got = b.outcome(id)
+					got = b.nextOutcome(id)
 				}
 				if strings.TrimPrefix(got, "progress {}; ") != c.want || since(start) != c.at {
 					t.Errorf("%s after %s seconds", got, since(start))
 				}
-				b.end(id, "")
+				b.closeExchange(id, "")
 				b.Close(context.Background())
-				b.happened(0, c.ends)
+				b.expectEvents(0, c.ends)
 			})
 		})
 	}
 }
 
-// ended waits at most d for the end, and reports whether it has come.
-func (h *memHost) ended(d time.Duration) bool { return waitFor(d, h.dead) }
+// exitedWithin waits at most d for the end, and reports whether it has come.
+func (h *memHost) exitedWithin(d time.Duration) bool { return waitFor(d, h.dead) }
 
 // TestHeartbeatCode checks the error's code, and that a host that supports cancellation receives a
 // cancel message.
@@ -72,17 +72,17 @@ func TestHeartbeatCode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Params: someParams, Upkeep: Upkeep{Heartbeat: 0.5}}, func(h *memHost) {
 			withCancel(h)
-			h.note(h.hear())
+			h.note(h.readLine())
 			h.hang()
 		})
-		id := b.begin()
+		id := b.openExchange()
 		_, err := b.Perform(t.Context(), &effect.ExchangeNext{ID: id})
 		if e, ok := err.(*effect.Error); !ok || e.Fields["code"] != "heartbeat" || e.Fields["host"] != "w" || e.Status != effect.Unknown {
 			t.Errorf("%#v", err)
 		}
-		b.end(id, "")
+		b.closeExchange(id, "")
 		b.Close(context.Background())
-		b.happened(0, `{"type":"cancel","reason":"heartbeat"}@0.5 eof@0.5 term@1.5 kill@6.5 exit@6.5`)
+		b.expectEvents(0, `{"type":"cancel","reason":"heartbeat"}@0.5 eof@0.5 term@1.5 kill@6.5 exit@6.5`)
 	})
 }
 
@@ -90,17 +90,17 @@ func TestHeartbeatCode(t *testing.T) {
 func TestHeartbeatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Upkeep: Upkeep{Heartbeat: 3}}, func(h *memHost) {
-			h.hear()
-			h.say(`{"type":"question","id":1}`)
-			h.say(`{"type":"approval","id":1}`)
-			h.say(`{"type":"tool_call","id":2}`)
-			h.say(`{"type":"withdraw","id":2}`)
-			h.hear()
-			h.hear()
+			h.readLine()
+			h.writeLine(`{"type":"question","id":1}`)
+			h.writeLine(`{"type":"approval","id":1}`)
+			h.writeLine(`{"type":"tool_call","id":2}`)
+			h.writeLine(`{"type":"withdraw","id":2}`)
+			h.readLine()
+			h.readLine()
 			h.hang()
 		})
-		id, start := b.begin(), time.Now()
-		b.outcome(id)
+		id, start := b.openExchange(), time.Now()
+		b.nextOutcome(id)
 		for _, typ := range []string{"question", "approval"} {
 			time.Sleep(10 * time.Second)
 			r := &effect.ExchangeReply{ID: id, InReplyTo: typ, AnswerTo: "1"}
@@ -110,11 +110,11 @@ func TestHeartbeatWaits(t *testing.T) {
 				}
 			}
 		}
-		b.hears(id, "HostError: host 'w' said nothing for 3 seconds")
+		b.expectMessage(id, "HostError: host 'w' said nothing for 3 seconds")
 		if got := since(start); got != "23" {
 			t.Errorf("after %s seconds", got)
 		}
-		b.end(id, "")
+		b.closeExchange(id, "")
 	})
 }
 
@@ -123,17 +123,17 @@ func TestHeartbeatWaits(t *testing.T) {
 func TestHeartbeatOfSlowProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Upkeep: Upkeep{Heartbeat: 1}}, func(h *memHost) {
-			h.hear()
+			h.readLine()
 			for range 4 * batchMessages {
-				h.say(`{"type":"progress"}`)
+				h.writeLine(`{"type":"progress"}`)
 			}
-			h.say(`{"type":"result"}`)
-			h.hear()
+			h.writeLine(`{"type":"result"}`)
+			h.readLine()
 		})
-		id := b.begin()
+		id := b.openExchange()
 		for range 3 {
 			time.Sleep(20 * time.Second)
-			b.outcome(id)
+			b.nextOutcome(id)
 		}
 		for n := 0; n < 20; n++ {
 			r, err := b.Perform(t.Context(), &effect.ExchangeNext{ID: id})
@@ -142,7 +142,7 @@ func TestHeartbeatOfSlowProgram(t *testing.T) {
 			}
 			all := r.(*effect.ExchangeMessages).Messages
 			if all[len(all)-1].Type == "result" {
-				b.end(id, "")
+				b.closeExchange(id, "")
 				return
 			}
 		}
@@ -155,9 +155,9 @@ func TestIdle(t *testing.T) {
 		b := newBubble(t, Config{Upkeep: Upkeep{IdleSeconds: 60}}, echoes)
 		ask := func() {
 			t.Helper()
-			id := b.begin()
-			b.hears(id, `result {"text":"fine"}`)
-			b.end(id, "")
+			id := b.openExchange()
+			b.expectMessage(id, `result {"text":"fine"}`)
+			b.closeExchange(id, "")
 		}
 		ask()
 		time.Sleep(59 * time.Second)
@@ -172,9 +172,9 @@ func TestIdle(t *testing.T) {
 		if n := len(b.mem.all); n != 2 {
 			t.Errorf("%d processes", n)
 		}
-		b.happened(0, "eof@178 exit@178")
+		b.expectEvents(0, "eof@178 exit@178")
 		b.Close(context.Background())
-		b.happened(1, "eof@0 exit@0")
+		b.expectEvents(1, "eof@0 exit@0")
 	})
 }
 
@@ -182,15 +182,15 @@ func TestIdle(t *testing.T) {
 func TestIdleIsNotBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Upkeep: Upkeep{IdleSeconds: 1}}, func(h *memHost) {
-			for h.hear() != "" {
+			for h.readLine() != "" {
 				time.Sleep(10 * time.Second)
-				h.say(`{"type":"result"}`)
+				h.writeLine(`{"type":"result"}`)
 			}
 		})
 		for range 2 {
-			id := b.begin()
-			b.hears(id, `result {}`)
-			b.end(id, "")
+			id := b.openExchange()
+			b.expectMessage(id, `result {}`)
+			b.closeExchange(id, "")
 			time.Sleep(900 * time.Millisecond)
 		}
 		if n := len(b.mem.all); n != 1 {
@@ -211,18 +211,18 @@ func TestCancelGrace(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBubble(t, Config{Params: someParams, Upkeep: Upkeep{CancelGrace: c.grace}}, func(h *memHost) {
 				withCancel(h)
-				h.note(h.hear())
+				h.note(h.readLine())
 				h.hang()
 			})
-			b.end(b.begin(), "enough")
+			b.closeExchange(b.openExchange(), "enough")
 			time.Sleep(time.Minute)
-			b.happened(0, c.ends)
+			b.expectEvents(0, c.ends)
 		})
 	}
 }
 
-// TestPulseIsNotReset checks that the silence continues when another goroutine reads.
-func TestPulseIsNotReset(t *testing.T) {
+// TestSilenceIsNotReset checks that the silence continues when another goroutine reads.
+func TestSilenceIsNotReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newSilenceTimer(&Config{Upkeep: Upkeep{Heartbeat: 3}}, nil)
 		p.resetForExchange()
