@@ -44,7 +44,7 @@ type killableRun struct {
 // patience is longer than any step takes.
 const patience = 2 * time.Minute
 
-// exchanges is the number of a talker's exchanges.
+// exchanges is the number of a killable run's exchanges.
 const exchanges = 12
 
 // runKillable is the process that is killed.
@@ -247,7 +247,7 @@ func (t *killableRun) handle(x int, texts []string, replied *int) (over bool, er
 	return over, nil
 }
 
-// kill runs a talker repeatedly, and kills it at one of its steps the given number of times. It
+// kill runs a killable run repeatedly, and kills it at one of its steps the given number of times. It
 // returns what the program received, by exchange.
 func kill(t *testing.T, dir string, c host.Config, times int) [][]string {
 	t.Helper()
@@ -281,7 +281,7 @@ func configOf(c host.Config) map[string]any {
 	return map[string]any{"transport": c.Transport, "command": c.Command, "args": c.Args, "env": c.Env, "timeout": c.Timeout, "output_format": c.OutputFormat, "init": c.Init, "working_dir": c.Dir, "permissions": c.Permissions}
 }
 
-// runAndKill runs a talker and kills it after the given number of steps; -1 means never. It reports
+// runAndKill runs a killable run and kills it after the given number of steps; -1 means never. It reports
 // whether it has exited by itself.
 func runAndKill(t *testing.T, dir string, steps int) (done bool) {
 	t.Helper()
