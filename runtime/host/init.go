@@ -118,7 +118,7 @@ func (p *process) initialise(ctx context.Context, text []byte) error {
 func (p *process) handleInitReply(m *effect.HostMessage) error {
 	switch hostmsg.Of(m.Type).Role {
 	case hostmsg.Acknowledges:
-		p.announced.parse(m.Text, p.translation != nil)
+		p.announced.parseAck(m.Text, p.translation != nil)
 		p.noteAck(m.Text)
 		p.release(false)
 		return nil
@@ -135,9 +135,9 @@ type announcement struct {
 	result           ProbeResult // version and capabilities
 }
 
-// parse reads an acknowledgement. A vendor's agent learns its tools in another way. Unknown
+// parseAck reads an acknowledgement. A vendor's agent learns its tools in another way. Unknown
 // capabilities are ignored.
-func (a *announcement) parse(line []byte, vendor bool) {
+func (a *announcement) parseAck(line []byte, vendor bool) {
 	var ack struct {
 		Version      any   `json:"version"`
 		Capabilities []any `json:"capabilities"`

@@ -226,7 +226,7 @@ func (p *process) keepNote(kind keeper.Kind, n lineNote) {
 		defer t.mu.Unlock()
 		f.heard = t.lastLine
 	}
-	p.out.enqueue(line{frame: f}, true)
+	p.out.enqueueLine(line{frame: f}, true)
 }
 
 // noteAck stores the acknowledgement, which is in no journal.

@@ -67,7 +67,7 @@ func TestLongAmongOthers(t *testing.T) {
 					go o.writeLoop()
 					synctest.Wait()
 				}
-				if at, ok := o.enqueue(l, true); !ok || at != int64(want.Len()) {
+				if at, ok := o.enqueueLine(l, true); !ok || at != int64(want.Len()) {
 					t.Errorf("line %d stands at %d, %v; want %d", i, at, ok, want.Len())
 				}
 				want.Write(l.concat())
@@ -95,8 +95,8 @@ func TestLongAmongOthers(t *testing.T) {
 // TestLongIsFull checks that long texts count as queued bytes.
 func TestLongIsFull(t *testing.T) {
 	o := newOutbox(&memConn{})
-	o.enqueue(line{long: []longPart{newLongPart(0, strings.Repeat("x", outboxLimit), value.AppendEscaped)}}, false)
-	if _, ok := o.enqueue(line{short: []byte("x\n")}, false); ok || !o.isFull() {
+	o.enqueueLine(line{long: []longPart{newLongPart(0, strings.Repeat("x", outboxLimit), value.AppendEscaped)}}, false)
+	if _, ok := o.enqueueLine(line{short: []byte("x\n")}, false); ok || !o.isFull() {
 		t.Error("there is room behind a text as large as the box")
 	}
 }
@@ -114,7 +114,7 @@ func TestLongPromptTakesNoMemory(t *testing.T) {
 	}
 	defer r.Close()
 	o := newOutbox(&fileConn{w: w})
-	o.enqueue(l, true)
+	o.enqueueLine(l, true)
 	o.closeQueue()
 	go o.writeLoop()
 	n, err := io.Copy(io.Discard, r)

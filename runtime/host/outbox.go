@@ -31,10 +31,10 @@ func newOutbox(c Conn) *outbox {
 	return &outbox{conn: c, wake: make(chan struct{}, 1), senderSpace: make(chan struct{}, 1), requestSpace: make(chan struct{}, 1)}
 }
 
-// enqueue adds a line, or several without long parts. force ignores the limit. It returns the
+// enqueueLine adds a line, or several without long parts. force ignores the limit. It returns the
 // offset of the first byte in all bytes queued, and whether the line was accepted. After closeQueue
 // it drops the line.
-func (o *outbox) enqueue(l line, force bool) (offset int64, ok bool) {
+func (o *outbox) enqueueLine(l line, force bool) (offset int64, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !force && o.isFullLocked() {

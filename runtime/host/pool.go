@@ -241,7 +241,7 @@ func (s *slot) spawnProcess(ctx context.Context, w acquireSpec) (*process, error
 	}
 	s.proc = p
 	h.registerProcess(p)
-	p.start()
+	p.startIO()
 	if first != nil {
 		if err := p.awaitReady(ctx, first); err != nil {
 			p.countFailedStart(err)
@@ -284,7 +284,7 @@ func (h *Hosts) startProcess(c *Config, w acquireSpec) (*process, error) {
 		return nil, err
 	}
 	h.warnUnguarded()
-	p.attach(conn)
+	p.setConn(conn)
 	if h.opts.Trace != nil {
 		p.trace(hosttrace.Fate, hosttrace.Start)
 	}

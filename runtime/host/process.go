@@ -79,8 +79,8 @@ func newProcess(h *Hosts, c *Config) *process {
 	return p
 }
 
-// attach sets the connection.
-func (p *process) attach(conn Conn) {
+// setConn sets the connection.
+func (p *process) setConn(conn Conn) {
 	p.conn, p.out = conn, newOutbox(conn)
 	p.reader.lease.bindConn(conn)
 	if kept, ok := conn.(keptConn); ok {
@@ -92,8 +92,8 @@ func (p *process) attach(conn Conn) {
 	}
 }
 
-// start starts the writer, and the reader, which waits for requestReading.
-func (p *process) start() {
+// startIO starts the writer, and the reader, which waits for requestReading.
+func (p *process) startIO() {
 	go func() {
 		defer close(p.stages.writeDone)
 		p.out.writeLoop()

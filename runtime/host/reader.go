@@ -64,7 +64,7 @@ func (r *reader) readBatch(own bool) (interrupted bool) {
 			r.flushBatch(own)
 			return false
 		}
-		l, err := r.readLine(own && !ready)
+		l, err := r.readHostLine(own && !ready)
 		if err == errInterrupted {
 			return true
 		}
@@ -95,8 +95,8 @@ func (r *reader) readBatch(own bool) (interrupted bool) {
 // its reading must end.
 var errInterrupted = errors.New("the reader is interrupted")
 
-// readLine reads a line. If lends is true, another goroutine may acquire the lease during the wait.
-func (r *reader) readLine(lends bool) (ndjson.Line, error) {
+// readHostLine reads a line. If lends is true, another goroutine may acquire the lease during the wait.
+func (r *reader) readHostLine(lends bool) (ndjson.Line, error) {
 	for {
 		if lends {
 			r.lease.beginWait()

@@ -46,7 +46,7 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 			if at < len(r.script) && r.script[at].Kind == keeper.KindHeard && r.script[at].Heard == l.Number {
 				at++
 			} else {
-				p.out.enqueue(line{short: adapter.JoinLines(s.Lines), frame: lineFrame{kind: keeper.KindHeard, heard: l.Number, sides: p.kept.bridgeSides(s.Bridge)}}, true)
+				p.out.enqueueLine(line{short: adapter.JoinLines(s.Lines), frame: lineFrame{kind: keeper.KindHeard, heard: l.Number, sides: p.kept.bridgeSides(s.Bridge)}}, true)
 			}
 		}
 		errands = append(errands, p.translation.stampHeard(s.Requests)...)
@@ -108,7 +108,7 @@ func (r *restoredProcess) replayAcks(ours [][]byte) {
 	for _, text := range ours {
 		var m effect.HostMessage
 		if decodeMessage(&m, text, nil) == nil && hostmsg.Of(m.Type).Role == hostmsg.Acknowledges {
-			r.process.announced.parse(text, r.process.translation != nil)
+			r.process.announced.parseAck(text, r.process.translation != nil)
 			r.ready = true
 		}
 	}

@@ -114,7 +114,7 @@ func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
 	}
 	t := p.translation
 	if t == nil {
-		return p.out.enqueue(l, force)
+		return p.out.enqueueLine(l, force)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -125,7 +125,7 @@ func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
 	s := t.adapter.Say(ours)
 	f := p.frameTranslated(l.frame, ours)
 	f.sides = p.kept.bridgeSides(s.Bridge)
-	offset, ok = p.out.enqueue(line{short: adapter.JoinLines(s.Lines), frame: f}, true)
+	offset, ok = p.out.enqueueLine(line{short: adapter.JoinLines(s.Lines), frame: f}, true)
 	p.service.Perform(t.stampHeard(s.Requests))
 	p.bridge.sendLines(s.Bridge)
 	return offset, ok

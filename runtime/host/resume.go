@@ -113,7 +113,7 @@ func (h *Hosts) restoreExchange(o *Open, all []keeper.Process) []keeper.Process 
 	case next >= 0 && (r.lastBegin == nil || !o.History.matches(r.lastBegin.predecessor())):
 		r.process.retire(0) // it was about to continue the exchange
 		r.markIdle()
-		r.process.start()
+		r.process.startIO()
 		h.restoreLost(ex, o)
 	case next < 0 && (r.lastBegin == nil || r.lastBegin.Turn != o.Opened.Turn):
 		ex.trackHistory(o.History)
@@ -121,7 +121,7 @@ func (h *Hosts) restoreExchange(o *Open, all []keeper.Process) []keeper.Process 
 		ex.slot.proc, ex.proc = r.process, r.process
 		r.markIdle()
 		r.process.kept.exchanges.Store(o.Opened.Turn - 1)
-		r.process.start()
+		r.process.startIO()
 		r.process.beginExchange(ex.inbox, digestRequest(o.Request), ex.promptFor(r.process))
 	default:
 		began = r.lastBegin.At
@@ -184,7 +184,7 @@ func (h *Hosts) adoptProcess(known *keeper.Process, open []Open) {
 		}
 	}
 	r.markIdle()
-	r.process.start()
+	r.process.startIO()
 	if !r.ready || r.lastBegin != nil && !r.exchangeDone || known.Exit != nil || !pool.giveProcess(r.process) {
 		r.process.retire(0)
 	}
@@ -266,7 +266,7 @@ func (pl *pool) restoreProcess(known *keeper.Process, line int64) *restoredProce
 		h.running.Done()
 		return nil
 	}
-	p.attach(keptConn{conn})
+	p.setConn(keptConn{conn})
 	h.registerProcess(p)
 	r.readScript(pl.cfg)
 	return r
@@ -321,7 +321,7 @@ func (r *restoredProcess) readScript(c *Config) {
 			r.process.kept.exchanges.Store(n.Begun.Turn)
 		case n.Ack != "":
 			r.ready = true
-			r.process.announced.parse([]byte(n.Ack), r.process.translation != nil)
+			r.process.announced.parseAck([]byte(n.Ack), r.process.translation != nil)
 			r.process.reader.hasSpoken.Store(true)
 		case n.Session != "":
 			r.process.session.Store(&n.Session)
@@ -379,7 +379,7 @@ func (r *restoredProcess) continueExchange(ex *exchange, o *Open) {
 		t.ended, p.reader.sawTerminal = true, true
 		ex.inbox.markTerminal()
 	}
-	p.start()
+	p.startIO()
 	p.stages.requestReading()
 	for _, reply := range missing {
 		ex.tryReply(reply, appendReply(nil, reply))

@@ -32,5 +32,5 @@ func (p *process) serviceOptions() service.Options {
 
 // answerRequest sends the answer to an agent's request.
 func (p *process) answerRequest(e *adapter.Request, answer []byte) {
-	p.out.enqueue(line{short: adapter.JoinLines([][]byte{answer}), frame: lineFrame{kind: keeper.KindDirect, heard: e.Heard, note: &lineNote{Errand: e.Number}}}, true)
+	p.out.enqueueLine(line{short: adapter.JoinLines([][]byte{answer}), frame: lineFrame{kind: keeper.KindDirect, heard: e.Heard, note: &lineNote{Errand: e.Number}}}, true)
 }

@@ -89,7 +89,7 @@ func (r *reader) translateLine(l ndjson.Line) ([][]byte, error) {
 		r.process.session.Store(&now)
 	}
 	if sides := r.process.kept.bridgeSides(s.Bridge); len(s.Lines) > 0 || len(sides) > 0 {
-		if _, ok := r.process.out.enqueue(line{short: adapter.JoinLines(s.Lines), frame: lineFrame{kind: keeper.KindHeard, heard: l.Number, sides: sides}}, len(s.Lines) == 0); !ok {
+		if _, ok := r.process.out.enqueueLine(line{short: adapter.JoinLines(s.Lines), frame: lineFrame{kind: keeper.KindHeard, heard: l.Number, sides: sides}}, len(s.Lines) == 0); !ok {
 			return s.Messages, errNotReading
 		}
 	}
@@ -127,7 +127,7 @@ func (r *reader) refuseCalls(calls ...string) {
 		}
 		f := r.process.frameTranslated(lineFrame{}, ours)
 		f.sides = r.process.kept.bridgeSides(s.Bridge)
-		r.process.out.enqueue(line{frame: f}, true)
+		r.process.out.enqueueLine(line{frame: f}, true)
 	}
 }
 

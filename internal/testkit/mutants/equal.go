@@ -29,7 +29,7 @@ var equal = []same{
 	{"internal/data/schema", "lenient.go", "strangers", "2 -> 3", "a pace is no count"},
 	{"internal/data/schema", "convert.go", "payload", "return out -> zero", "there is an error: nobody takes the value"},
 	{"runtime/host", "exchange.go", "Start", "without defer stop()", "what it would free is freed with the run"},
-	{"runtime/host", "outbox.go", "enqueue", "len(lines) > 0 -> len(lines) >= 0", "the writer looks once more"},
+	{"runtime/host", "outbox.go", "enqueueLine", "len(lines) > 0 -> len(lines) >= 0", "the writer looks once more"},
 	{"runtime/host", "reader.go", "flushBatch", "not (n > batchMessages/16)", "it saves room, or allocations"},
 }
 
