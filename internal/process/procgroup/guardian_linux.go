@@ -27,7 +27,7 @@ type guardian struct {
 	runs   map[string]bool
 }
 
-// watchRun makes the guardian end a run's processes when this process is killed, and starts the
+// watchRun makes the guardian end a run's processes if this process is killed, and starts the
 // guardian if there is none. It is called on the starter thread before the run's first process
 // starts, so that the run is never unguarded. The error means that no guardian watches.
 func (g *guardian) watchRun(r *Run) error {

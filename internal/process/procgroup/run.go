@@ -66,7 +66,7 @@ func (r *Run) ensureGuardian() bool {
 	return err == nil
 }
 
-// Unguarded returns why no guardian ends the run's processes when this process is killed, or "" if
+// Unguarded returns why no guardian ends the run's processes if this process is killed, or "" if
 // one does or for a nil Run. It is known after the first start.
 func (r *Run) Unguarded() string {
 	switch {

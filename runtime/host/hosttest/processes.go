@@ -91,7 +91,7 @@ func spawnFailures(w *world) {
 		{"gone", w.file("gone"), "", "not found"},
 		{"text", put("text", 0o644, "hello"), "", "not executable"},
 		{"dir", w.dir, "", "is a directory"},
-		{"magic", put("magic", 0o755, "no first line that names an interpreter"), "", "no program"},
+		{"magic", put("magic", 0o755, "no first line that names an interpreter"), "", "not a program"},
 		{"interp", put("interp", 0o755, "#!/no/such/interpreter\n"), "", "interpreter that does not exist"},
 		{"cwd", "sh", w.file("nowhere"), "working_dir"},
 	}

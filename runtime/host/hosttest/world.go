@@ -178,7 +178,7 @@ func (w *world) wantRemarks(want ...string) {
 	w.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	got := slices.DeleteFunc(slices.Clone(w.remarks), func(line string) bool { return strings.HasPrefix(line, "debug: when this process is killed") })
+	got := slices.DeleteFunc(slices.Clone(w.remarks), func(line string) bool { return strings.HasPrefix(line, "debug: if this process is killed") })
 	if !slices.Equal(got, want) {
 		w.Errorf("remarks:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
