@@ -32,17 +32,14 @@ func (a *app) decideCommand(name, short string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   name + " RUN REQUEST",
 		Short: short,
-		Long: short + `. concerto-relay runs shows requests with their ids, and what is
-asked; with --format ndjson the whole of it.
+		Long: `'concerto-relay runs' shows the requests with their ids. Only the first decision of a request
+counts. The exit code is 0 only if the run's host has applied it. An agent cannot decide for its
+own run.` + decideHelp[name] + reachHelp + `
 
-  concerto-relay ` + name + ` run_4vd4sd65dabx q1
-  concerto-relay ` + name + ` run_4vd4sd65dabx q1 --server https://relay.example --token-file token
-` + decideExamples[name] + `
-The first decision counts, whoever makes it where; the run's host says whether it has taken
-effect, and only then the exit code is 0. An agent cannot decide for its own run.` + reachHelp + `
-
-A server keeps a decision for a host that is away. It is waited for as long as --wait says;
-with --wait 0s it is enough that the server has it.`,
+A server stores a decision for a host that is offline. The command waits for the host as long as
+--wait allows; with --wait 0s it returns when the server has the decision.`,
+		Example: "  concerto-relay " + name + " run_4vd4sd65dabx q1\n" + decideExamples[name] +
+			"  concerto-relay " + name + " run_4vd4sd65dabx q1 --server https://relay.example --token-file token",
 		Args: takes(2, 2, "concerto-relay "+name+" RUN REQUEST"),
 		RunE: func(c *cobra.Command, args []string) error {
 			e, err := a.reachEnd(&r)
@@ -66,23 +63,26 @@ with --wait 0s it is enough that the server has it.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&answer, "answer", "", "the answer, as `JSON`")
-	f.StringVar(&d.Text, "text", "", "why, a `TEXT` that the run is told")
-	f.StringVar(&d.ArgsSHA256, "args-sha256", "", "the `HASH` of what was seen: nothing is decided when it is another by now")
-	f.StringVar(&d.Scope, "scope", "", "`once|session`: session is for the same with the same arguments in this run")
-	f.DurationVar(&d.wait, "wait", 30*time.Second, "how long the host of a run is waited for, over --server, a `TIME`")
+	f.StringVar(&answer, "answer", "", "send the answer, as `JSON`")
+	f.StringVar(&d.Text, "text", "", "send `TEXT` to the run as the reason")
+	f.StringVar(&d.ArgsSHA256, "args-sha256", "", "decide only if the arguments still have the `HASH` that you saw")
+	f.StringVar(&d.Scope, "scope", "", "decide `once|session`: once, or for equal requests of this run")
+	f.DurationVar(&d.wait, "wait", 30*time.Second, "wait `TIME` for the run's host, with --server (default 30s)")
 	d.format = cmdline.AddFormat(c, "text", "ndjson")
 	a.reachFlags(c, &r, true)
 	return c
 }
 
-// decideExamples are what each command has besides.
+// decideHelp is what the help of only one of the commands says.
+var decideHelp = map[string]string{"approve": `
+
+An answer is JSON: the value, or for several questions an object of values by the ids of the
+questions.`}
+
+// decideExamples are the examples of only one of the commands.
 var decideExamples = map[string]string{
 	"approve": `  concerto-relay approve run_4vd4sd65dabx q2 --answer '"main"'
   concerto-relay approve run_4vd4sd65dabx q3 --answer '{"name": "x", "sure": true}'
-
-An answer is JSON: the value that is asked for, or, for several questions, an object of
-values by the questions' ids.
 `,
 	"deny": `  concerto-relay deny run_4vd4sd65dabx q1 --text "not on a Friday"
 `,

@@ -20,20 +20,17 @@ func (a *app) attachCommand() *cobra.Command {
 	var format *cmdline.Format
 	c := &cobra.Command{
 		Use:   "attach RUN",
-		Short: "Show a run, and type into it",
-		Long: `Shows the end of what a run wrote and what it writes, and types into it what is typed here.
+		Short: "Attach to a run",
+		Long: `Shows the last output of a run and its new output, and sends what you type to it. Ctrl-] d
+detaches. The exit code is the run's, or 1 if it is unknown. A run that speaks in messages reads no
+keys: attach shows its emits, exchanges and requests with the command that answers each, and Ctrl-C
+stops it.` + reachHelp + `
 
-  concerto-relay attach run_4vd4sd65dabx
+If the connection to a server is lost, attach reconnects at the same place; input typed in the
+meantime is not sent. A viewer's token only shows the run.`,
+		Example: `  concerto-relay attach run_4vd4sd65dabx
   concerto-relay attach run_4vd4sd65dabx --server https://relay.example --token-file token
-  concerto-relay attach run_4vd4sd65dabx --format ndjson | jq -c .data    its events, from its beginning
-
-Ctrl-] d detaches. The exit code is the run's, and 1 when nobody knows it.
-
-A run of Concerto, of an NDJSON host or an ACP agent reads no keys: it is shown what it
-emits, whom it speaks with and what it asks, with the command that answers. Ctrl-C stops it.` + reachHelp + `
-
-A connection to a server that is lost is taken up again, where it was; what is typed
-meanwhile is not sent. With a token of a viewer the run is shown only.`,
+  concerto-relay attach run_4vd4sd65dabx --format ndjson | jq -c .data`,
 		Args: takes(1, 1, "concerto-relay attach RUN"),
 		RunE: func(c *cobra.Command, args []string) error {
 			e, err := a.reachEnd(&r)

@@ -13,11 +13,11 @@ import (
 func (a *app) auditCommand() *cobra.Command {
 	return a.group(&cobra.Command{
 		Use:   "audit",
-		Short: "Look at the server's audit log",
-		Long: `The server records who logged in, who gave which input and decision, and what was
-refused, in a chain: each line has the hash of the one before. An owner gets it by
-
-  curl -H "Authorization: Bearer TOKEN" http://127.0.0.1:8787/audit > audit.ndjson`,
+		Short: "Verify the server's audit log",
+		Long: `The server records logins, inputs, decisions and changes of users, tokens and hosts in a log whose
+records are chained by hashes.`,
+		Example: `  curl -H "Authorization: Bearer TOKEN" http://127.0.0.1:8787/audit > audit.ndjson
+  concerto-relay audit verify audit.ndjson`,
 	}, a.auditVerifyCommand())
 }
 
@@ -25,20 +25,17 @@ func (a *app) auditVerifyCommand() *cobra.Command {
 	var head string
 	c := &cobra.Command{
 		Use:   "verify FILE",
-		Short: "Say whether an audit log was changed",
-		Long: `Goes through a log and holds each line to the one before, as ` + "`concerto audit verify`" + ` does.
+		Short: "Verify that an audit log is unchanged",
+		Long: `Recomputes the hashes of an audit log, as 'concerto audit verify' does. To detect a truncated log,
+pass the hash that an earlier verify printed as --head.
 
-  concerto-relay audit verify audit.ndjson
-  concerto-relay audit verify audit.ndjson --head HASH
-
-A chain does not show that its end was cut off: --head does, with the hash that was told
-before.
-
-Exit codes: 0 it is whole, 76 it is not, 2 the command was misused.`,
+Exit codes: 0 unchanged, 76 changed, 2 the command was misused.`,
+		Example: `  concerto-relay audit verify audit.ndjson
+  concerto-relay audit verify audit.ndjson --head HASH`,
 		Args: takes(1, 1, "concerto-relay audit verify audit.ndjson"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.auditVerify(args[0], head) },
 	}
-	c.Flags().StringVar(&head, "head", "", "one of its lines must have this `HASH`")
+	c.Flags().StringVar(&head, "head", "", "require a record with `HASH`")
 	return c
 }
 

@@ -23,16 +23,16 @@ type reach struct{ socket, server, tokenFile string }
 
 const reachHelp = `
 
-It asks this machine's hostd over its unix socket, or, with --server URL --token-file FILE,
-a server, for the runs of all machines.`
+The command asks hostd on this machine, or with --server URL --token-file FILE a server, which knows
+the runs of all machines.`
 
 func (a *app) reachFlags(c *cobra.Command, r *reach, remote bool) {
 	f := c.Flags()
-	f.StringVar(&r.socket, "socket", "", "hostd's unix socket, a `PATH` (default $RELAY_HOSTD_SOCK, else where hostd listens)")
+	f.StringVar(&r.socket, "socket", "", "connect to hostd at `PATH` (or $RELAY_HOSTD_SOCK)")
 	fromEnv(f, "socket", "LOCAL_UNIX_SOCKET")
 	if remote {
-		f.StringVar(&r.server, "server", "", "ask the server at this `URL`, instead of hostd")
-		f.StringVar(&r.tokenFile, "token-file", "", "the `FILE` with an access token, for --server")
+		f.StringVar(&r.server, "server", "", "ask the server at `URL` instead of hostd")
+		f.StringVar(&r.tokenFile, "token-file", "", "read the access token for --server from `FILE`")
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 
 // databaseFlag adds --db.
 func (a *app) databaseFlag(f *pflag.FlagSet, into *string) {
-	f.StringVar(into, "db", "sqlite:"+a.defaultDatabase(), "the database: sqlite:PATH, or postgres://USER@HOST/NAME, as a `URL`")
+	f.StringVar(into, "db", "sqlite:"+a.defaultDatabase(), "use sqlite:PATH or postgres://USER@HOST/NAME: `URL`")
 	fromEnv(f, "db", "DATABASE_URL")
 }
 

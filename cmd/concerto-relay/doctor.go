@@ -14,11 +14,10 @@ func (a *app) doctorCommand() *cobra.Command {
 	var format *cmdline.Format
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look at what this machine's hostd needs",
-		Long: `Look at what this machine's hostd needs: a line a check, which is ok, warn or fail, with
-what to do. Settings are those of hostd, also in relay.toml. Exit code 1 when a check fails.
-
-  concerto-relay doctor
+		Short: "Check the setup of hostd on this machine",
+		Long: `Prints a line for each check, ok, warn or fail, and what to do. The settings are those of hostd.
+Exit code 1 reports a failed check.`,
+		Example: `  concerto-relay doctor
   concerto-relay doctor --format ndjson | jq -r 'select(.status != "ok") | .do'`,
 		Args: takes(0, 0, "concerto-relay doctor"),
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -20,23 +20,18 @@ func (a *app) hostdCommand() *cobra.Command {
 	var ready string
 	c := a.group(&cobra.Command{
 		Use:   "hostd",
-		Short: "The daemon on a machine where agents run",
-		Long: `The daemon on a machine where agents run: it starts runs on terminals, keeps what they write
-until the server has it, asks about their prompts, and serves the command line on a unix
-socket. Runs outlive it: killed and started again, it goes on where it was.
-
-  concerto-relay hostd --server https://relay.example --token-file ~/.config/concerto/host-token
-  concerto-relay hostd            without a server: for this machine alone
-  concerto-relay run -- claude    start a run, and show it
-  concerto-relay hostd install --server https://relay.example --host-id desk --token-file ~/.config/concerto/host-token
-                                  start it now, and whenever the machine starts
-
-Without --host-id and a token it makes them at its first start, and keeps them in --state.
-prompts.toml, beside relay.toml, adds rules of prompts. $REDACTION_EXTRA_REGEX is an expression
-for what else is taken out of commands, inputs and logs. SIGTERM ends it with 0.`,
+		Short: "Start the daemon of this machine",
+		Long: `hostd starts runs on terminals, stores their output until the server has it, forwards their
+requests, and serves the command line on a unix socket. Runs continue while hostd is stopped.
+Without --server it serves this machine only. Without --host-id and a token it creates both at its
+first start. prompts.toml, next to relay.toml, adds rules that recognize prompts.
+$REDACTION_EXTRA_REGEX is an expression for text to redact from commands, inputs and logs.`,
+		Example: `  concerto-relay hostd
+  concerto-relay hostd --server https://relay.example --token-file host-token
+  concerto-relay hostd install --server https://relay.example --token-file host-token`,
 	}, a.hostdInstallCommand(), a.hostdUninstallCommand())
 	c.RunE = func(*cobra.Command, []string) error { return a.hostd(&s, ready) }
-	c.Flags().StringVar(&ready, "ready-file", "", "write the socket's path to this `FILE` once it serves")
+	c.Flags().StringVar(&ready, "ready-file", "", "write the socket's path to `FILE` when hostd is ready")
 	a.hostdFlags(c.PersistentFlags(), &s)
 	return c
 }
@@ -45,15 +40,13 @@ func (a *app) hostdInstallCommand() *cobra.Command {
 	var system bool
 	c := &cobra.Command{
 		Use:   "install",
-		Short: "Have the system start hostd, and start it again when it ends",
-		Long: `Have the system start hostd now, whenever the machine starts, and again when it ends: by
-a unit of systemd, or an agent of launchd. Runs go on while hostd does not run.
-
-Flags of hostd, and the variables that stand for them, are written into the unit. A token
-is not: name its file by --token-file.
-
-  concerto-relay hostd install
-  concerto-relay hostd install --server https://relay.example --host-id desk --token-file ~/.config/concerto/host-token`,
+		Short: "Install hostd as a service",
+		Long: `Creates a systemd unit or a launchd agent that starts hostd now, at boot and whenever it exits. The
+flags of hostd and the variables for them are written into the unit. A token is not: name its file
+by --token-file.`,
+		Example: `  concerto-relay hostd install
+  concerto-relay hostd install --server https://relay.example --token-file host-token
+  concerto-relay hostd install --system`,
 		Args: takes(0, 0, "concerto-relay hostd install --server https://relay.example"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o, err := a.installOptions(c, system)
@@ -64,19 +57,18 @@ is not: name its file by --token-file.
 			return a.installed(r, err, "hostd is installed by "+r.File)
 		},
 	}
-	c.Flags().BoolVar(&system, "system", false, "for the machine, not for this user alone; needs root")
+	c.Flags().BoolVar(&system, "system", false, "install for the machine instead of the user; requires root")
 	return c
 }
 
 func (a *app) hostdUninstallCommand() *cobra.Command {
 	var system bool
 	c := &cobra.Command{
-		Use:   "uninstall",
-		Short: "Have the system start hostd no more",
-		Long: `Have the system end hostd and start it no more. Its runs go on, and what it keeps stays.
-
-  concerto-relay hostd uninstall`,
-		Args: takes(0, 0, "concerto-relay hostd uninstall"),
+		Use:     "uninstall",
+		Short:   "Uninstall the service of hostd",
+		Long:    `Stops hostd and removes its unit. Runs continue, and hostd's state remains.`,
+		Example: `  concerto-relay hostd uninstall`,
+		Args:    takes(0, 0, "concerto-relay hostd uninstall"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o, err := a.installOptions(c, system)
 			if err != nil {
@@ -89,7 +81,7 @@ func (a *app) hostdUninstallCommand() *cobra.Command {
 			return a.installed(r, err, "hostd is installed no more: "+r.File+" is removed")
 		},
 	}
-	c.Flags().BoolVar(&system, "system", false, "that of the machine, not of this user; needs root")
+	c.Flags().BoolVar(&system, "system", false, "remove the service of the machine; requires root")
 	return c
 }
 

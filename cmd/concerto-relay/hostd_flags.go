@@ -17,17 +17,17 @@ type hostdSettings struct {
 
 // whereFlagsOfHostd adds the flags that say where hostd keeps its things, and to whom it talks.
 func (a *app) whereFlagsOfHostd(f *pflag.FlagSet, s *hostdSettings) {
-	f.StringVar(&s.server, "server", "", "the server, as a `URL` of http, https, ws or wss")
+	f.StringVar(&s.server, "server", "", "connect to the server at `URL`")
 	fromEnv(f, "server", "SERVER_BASE_URL")
-	f.StringVar(&s.hostID, "host-id", "", "the `ID` of this machine at the server")
+	f.StringVar(&s.hostID, "host-id", "", "identify this machine at the server by `ID`")
 	fromEnv(f, "host-id", "HOST_ID")
-	f.StringVar(&s.tokenFile, "token-file", "", "the host's token is the first line of this `FILE`; else it is in $HOST_TOKEN")
-	f.StringVar(&s.state, "state", filepath.Join(a.under("XDG_STATE_HOME", ".local", "state"), "concerto", "hostd"), "hostd's things are in this `DIR`")
-	f.StringVar(&s.spool, "spool", "", "what the server does not have yet is in this `FILE`; else spool.db of the state")
+	f.StringVar(&s.tokenFile, "token-file", "", "read the host's token from `FILE`, else from $HOST_TOKEN")
+	f.StringVar(&s.state, "state", filepath.Join(a.under("XDG_STATE_HOME", ".local", "state"), "concerto", "hostd"), "store the state in `DIR` (default: ~/.local/state/concerto/hostd)")
+	f.StringVar(&s.spool, "spool", "", "store unsent events in `FILE` (default: in --state)")
 	fromEnv(f, "spool", "SPOOL_DB_PATH")
-	f.StringVar(&s.socket, "socket", "", "programs of this machine find hostd at this `PATH`; else concerto/hostd.sock of $XDG_RUNTIME_DIR, or of the user's state")
+	f.StringVar(&s.socket, "socket", "", "listen at `PATH` (default: in $XDG_RUNTIME_DIR)")
 	fromEnv(f, "socket", "LOCAL_UNIX_SOCKET")
-	f.StringVar(&s.log, "log", "", "log into this `FILE`, at its end; else to the standard error")
+	f.StringVar(&s.log, "log", "", "append the log to `FILE` (default: standard error)")
 	fromEnv(f, "log", "HOSTD_LOG_PATH")
 }
 
@@ -37,10 +37,10 @@ var paths = []string{"token-file", "state", "spool", "socket", "log", "root", "r
 // hostdFlags adds all flags of hostd.
 func (a *app) hostdFlags(f *pflag.FlagSet, s *hostdSettings) {
 	a.whereFlagsOfHostd(f, s)
-	f.StringSliceVar(&s.roots, "root", nil, "runs may be started in this `DIR` and below; repeated for more; else the home directory")
-	f.StringVar(&s.remoteExec, "remote-exec", "on", "whether apps may start runs, write files and run commands: `on|off`")
-	f.StringVar(&s.spoolMax, "spool-max", "1GiB", "how much is kept for a server that is away, as a `SIZE`")
-	f.IntVar(&s.approvalTimeout, "approval-timeout", 600, "how long what needs an approval waits for it, in `SECONDS`")
+	f.StringSliceVar(&s.roots, "root", nil, "allow runs in `DIR` and below; repeatable (default: $HOME)")
+	f.StringVar(&s.remoteExec, "remote-exec", "on", "let apps start runs, write files and run commands: `on|off`")
+	f.StringVar(&s.spoolMax, "spool-max", "1GiB", "limit the spool to `SIZE` (default 1GiB)")
+	f.IntVar(&s.approvalTimeout, "approval-timeout", 600, "wait `SECONDS` for an approval (default 600)")
 }
 
 // complete makes paths absolute and gives those their places that were not named.

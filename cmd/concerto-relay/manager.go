@@ -39,14 +39,14 @@ type where struct{ db, server, tokenFile string }
 
 const whereHelp = `
 
-It works on the server's database (--db), also while the server runs, or, as an owner,
-over the server itself (--server URL --token-file FILE).`
+The command works on the server's database (--db), also while the server runs, or as an owner on the
+server (--server URL --token-file FILE).`
 
 func (a *app) whereFlags(c *cobra.Command, w *where) {
 	f := c.PersistentFlags()
 	a.databaseFlag(f, &w.db)
-	f.StringVar(&w.server, "server", "", "ask the server at this `URL`, instead of its database")
-	f.StringVar(&w.tokenFile, "token-file", "", "the `FILE` with an owner's access token, for --server")
+	f.StringVar(&w.server, "server", "", "call the server at `URL` instead of its database")
+	f.StringVar(&w.tokenFile, "token-file", "", "read an owner's access token from `FILE`")
 }
 
 // manager opens what the flags say. make says that a database is made when there is none.

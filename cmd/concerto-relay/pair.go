@@ -17,18 +17,6 @@ import (
 	"github.com/concerto-lang/concerto/relay/hostd/pair"
 )
 
-const pairHelp = `Have a server know this machine by a key, and by nothing else. It shows a code of eight
-letters and waits until an owner of the server has confirmed it, on the page behind the link
-or by a command. From then on hostd connects by the key, which is in its state and leaves the
-machine never; a token is not taken any more.
-
-  concerto-relay pair --server https://relay.example
-  concerto-relay hostd                            at the server that it was paired with
-  concerto-relay pair confirm ABCD-EFGH --server https://relay.example --token-file owner-token
-
-A machine that the server knows by a token keeps its id, when the token is the right one.
-Settings are those of hostd. Exit code 1 when nobody has confirmed it within 10 minutes.`
-
 // How much of what others say is shown, in columns.
 const mostName, mostLink = 64, 2048
 
@@ -38,15 +26,21 @@ func (a *app) pairCommand() *cobra.Command {
 	var format *cmdline.Format
 	c := a.group(&cobra.Command{
 		Use:   "pair",
-		Short: "Have a server know this machine by a key",
-		Long:  pairHelp,
+		Short: "Pair this machine with a server",
+		Long: `Prints a code of eight letters and waits until an owner of the server confirms it, at the link
+or by 'concerto-relay pair confirm'. From then on the server knows this machine by
+a key, which stays in hostd's state, and accepts no token for it. A machine that the server already
+knows keeps its id. The settings are those of hostd. Exit code 1: not confirmed within 10 minutes.`,
+		Example: `  concerto-relay pair --server https://relay.example
+  concerto-relay hostd                       connect to the paired server
+  concerto-relay pair confirm ABCD-EFGH --server https://relay.example --token-file owner-token`,
 	}, a.pairConfirmCommand())
 	c.RunE = func(*cobra.Command, []string) error {
 		s.complete(a)
 		return a.pair(&s, name, !format.IsText())
 	}
 	a.whereFlagsOfHostd(c.Flags(), &s)
-	c.Flags().StringVar(&name, "name", "", "the machine's `NAME` at the server; else the one that it has")
+	c.Flags().StringVar(&name, "name", "", "set the machine's `NAME` at the server (default: its hostname)")
 	format = cmdline.AddFormat(c, "text", "ndjson")
 	return c
 }
@@ -131,12 +125,9 @@ func (a *app) pairConfirmCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "confirm CODE",
 		Short: "Confirm the machine that shows a code",
-		Long: `Confirms the machine that shows a code, by who may manage hosts: it is known by its key from
-then on. Compare the fingerprint with the one that the machine shows: on a terminal it is
-asked about before, unless --yes is given.
-
-  concerto-relay pair confirm ABCD-EFGH
-  concerto-relay pair confirm ABCD-EFGH --server https://relay.example --token-file token` + whereHelp,
+		Long:  `Compare the fingerprint with the one that the machine shows: on a terminal, confirm asks first.` + whereHelp,
+		Example: `  concerto-relay pair confirm ABCD-EFGH
+  concerto-relay pair confirm ABCD-EFGH --server https://relay.example --token-file token`,
 		Args: takes(1, 1, "concerto-relay pair confirm ABCD-EFGH"),
 	}
 	yes := false
@@ -167,6 +158,6 @@ asked about before, unless --yes is given.
 	f := c.Flags()
 	a.whereFlags(c, w)
 	format = cmdline.AddFormat(c, "text", "json")
-	f.BoolVar(&yes, "yes", false, "confirm it without being asked, on a terminal too")
+	f.BoolVar(&yes, "yes", false, "confirm without asking")
 	return c
 }

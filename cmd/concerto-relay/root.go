@@ -15,38 +15,16 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-const rootHelp = `Follow, answer and approve runs of agents from anywhere.
-
-  concerto-relay serve            the server: runs are stored there, and seen
-  concerto-relay hostd install    the daemon on a machine where agents run, started by its system
-  concerto-relay run -- claude    start a run there, and show it
-  concerto-relay runs             what runs, and what each waits for
-  concerto-relay attach RUN       show a run, and type into it
-  concerto-relay approve RUN REQUEST
-                                  decide what a run asks; deny is the other way
-  concerto-relay doctor           what this machine's hostd needs, and what to do
-  concerto-relay pair             have a server know this machine by a key
-  concerto-relay user add ann --role owner
-                                  who may log in
-  concerto-relay token create --name phone --role operator
-                                  a token for a program or a device
-  concerto-relay audit verify audit.ndjson
-                                  whether the audit log was changed
-
-Settings are flags, else variables of the environment, else keys of relay.toml, in the
-directory concerto of $XDG_CONFIG_HOME: a table for each command, and in it its flags'
-names. Called by a link named relay-server or relay-hostd it is serve or hostd.
-
-Exit codes: 0 success, 1 it failed, 2 the command was misused or a setting cannot work,
-76 an audit log was changed.`
+// first are the commands in the order of need.
+var first = []string{"serve", "hostd", "pair", "doctor", "run", "runs", "attach", "approve", "deny", "user", "token", "audit"}
 
 // root is the command with all its commands, a file each.
 func (a *app) root() *cobra.Command {
 	var asked bool
 	root := &cobra.Command{
 		Use:               "concerto-relay",
-		Short:             "Follow, answer and approve runs of agents from anywhere",
-		Long:              rootHelp,
+		Short:             "Follow, answer and approve runs of agents from other devices",
+		Example:           "  concerto-relay serve\n  concerto-relay run -- claude",
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		Args:              a.unknownCommand,
@@ -58,11 +36,41 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.Flags().BoolVarP(&asked, "version", "v", false, "version for concerto-relay")
-	root.PersistentFlags().StringVar(&a.config, "config", "", "read settings from this `FILE` instead of relay.toml")
+	root.Flags().BoolVarP(&asked, "version", "v", false, "print the version")
+	root.PersistentFlags().StringVar(&a.config, "config", "", "read settings from `FILE` instead of relay.toml")
 	root.AddCommand(a.serveCommand(), a.hostdCommand(), a.runCommand(), a.runsCommand(), a.attachCommand(), a.approveCommand(), a.denyCommand(), a.shimCommand(), a.talkCommand(), a.doctorCommand(), a.pairCommand(), a.tokenCommand(), a.userCommand(), a.auditCommand())
 	cmdline.AddAliases(root, nil)
+	cmdline.SetHelp(root, first, topics, usage)
 	return root
+}
+
+// topics are the pages of help that are about no single command.
+var topics = []cmdline.Topic{
+	{Name: "settings", Short: "Where settings come from", Text: `
+A setting is a flag, an environment variable or a key of relay.toml, in this order. The help of a
+command names the variable of each flag. relay.toml is in $XDG_CONFIG_HOME/concerto, by default
+~/.config/concerto; --config FILE reads another file. It has a table for each command, whose keys
+are the names of the command's flags:
+
+  [serve]
+  listen = "0.0.0.0:8787"
+  public-url = "https://relay.example"
+
+  [hostd]
+  server = "https://relay.example"
+  root = ["/home/ann/src"]
+
+doctor and pair use the table [hostd]. A link named relay-server or relay-hostd that points to
+concerto-relay runs serve or hostd.
+`},
+	{Name: "exit-codes", Short: "The exit codes of concerto-relay", Text: `
+  0     success
+  1     the command failed
+  2     the command was misused, or a setting is invalid
+  76    an audit log was changed
+
+run and attach exit with the exit code of the run.
+`},
 }
 
 // about says which version this is, when that was asked, and else how the command is used. The

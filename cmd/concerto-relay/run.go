@@ -22,23 +22,18 @@ func (a *app) runCommand() *cobra.Command {
 	var format *cmdline.Format
 	c := &cobra.Command{
 		Use:   "run [flags] -- CMD…",
-		Short: "Start a run at this machine's hostd, and attach to it",
-		Long: `Starts a command on a terminal that hostd keeps, and shows it here. It goes on when this
-terminal is closed, and can be seen, answered and approved from anywhere.
+		Short: "Start a run under hostd, and attach to it",
+		Long: `Starts a command on a terminal that hostd owns, and shows it here. The run continues when you close
+this terminal, and can be followed, answered and approved from other devices. One CMD is a line for
+the shell; several are a command with arguments. Ctrl-] d detaches. The exit code is the run's.
 
-  concerto-relay run -- claude
+With --ndjson or --acp the command has no terminal: it speaks Concerto's host protocol or the Agent
+Client Protocol. Its questions and approvals are requests, as those of a terminal are.`,
+		Example: `  concerto-relay run -- claude
   concerto-relay run --title "release" -- make release
-  concerto-relay run --detach -- 'make && make test'    prints the run's id
-
-With --ndjson or --acp it is on no terminal, but speaks in messages: Concerto's protocol of
-hosts, or the Agent Client Protocol. What it tells is shown, and what it asks is approved
-or answered as a terminal's questions are.
-
+  concerto-relay run --detach -- 'make && make test'    print the run's id
   concerto-relay run --ndjson -- python3 host.py
-  concerto-relay run --acp --prompt "mend the tests" -- gemini --experimental-acp
-
-Ctrl-] d detaches; concerto-relay attach RUN comes back. One CMD is a line of the shell,
-several are a command and its arguments. The exit code is the run's.`,
+  concerto-relay run --acp --prompt "fix the tests" -- gemini --experimental-acp`,
 		Args: takes(1, 1<<20, "concerto-relay run -- claude"),
 		RunE: func(c *cobra.Command, args []string) error {
 			e, err := a.reachEnd(&r)
@@ -76,12 +71,12 @@ several are a command and its arguments. The exit code is the run's.`,
 	}
 	f := c.Flags()
 	f.SetInterspersed(false) // what follows the command is the command's
-	f.StringVar(&s.tool, "tool", "", "what runs, a `NAME` (default the command's)")
-	f.StringVar(&s.title, "title", "", "what it is about, a `TEXT`")
-	f.BoolVar(&s.ndjson, "ndjson", false, "it speaks Concerto's protocol of hosts, a line of JSON each message")
-	f.BoolVar(&s.acp, "acp", false, "it speaks the Agent Client Protocol")
-	f.StringVar(&s.prompt, "prompt", "", "what an NDJSON host or ACP agent is asked to do, a `TEXT`; an agent without one is told by who answers")
-	f.BoolVar(&detach, "detach", false, "do not attach: print the run's id")
+	f.StringVar(&s.tool, "tool", "", "record `NAME` as the tool (default: the command's name)")
+	f.StringVar(&s.title, "title", "", "set the title of the run to `TEXT`")
+	f.BoolVar(&s.ndjson, "ndjson", false, "the command speaks Concerto's host protocol")
+	f.BoolVar(&s.acp, "acp", false, "the command speaks the Agent Client Protocol")
+	f.StringVar(&s.prompt, "prompt", "", "send `TEXT` as the prompt to an NDJSON host or ACP agent")
+	f.BoolVar(&detach, "detach", false, "print the run's id instead of attaching")
 	format = cmdline.AddFormat(c, "text", "ndjson")
 	a.reachFlags(c, &r, false)
 	return c

@@ -23,14 +23,12 @@ func (a *app) runsCommand() *cobra.Command {
 	var format *cmdline.Format
 	c := &cobra.Command{
 		Use:   "runs",
-		Short: "List runs",
-		Long: `Lists runs, and below each what it asks, with the command that answers it.
-
-  concerto-relay runs
+		Short: "List runs and their requests",
+		Long: `Lists runs, and below each its open requests with the command that answers it. With --format ndjson
+each run is a line, with its requests in pending.` + reachHelp,
+		Example: `  concerto-relay runs
   concerto-relay runs --server https://relay.example --token-file token
-  concerto-relay runs --format ndjson | jq -r 'select(.pending != null) | .pending[].prompt'
-
---format ndjson prints an object a line; what a run asks is its member pending.` + reachHelp,
+  concerto-relay runs --format ndjson | jq -r 'select(.pending != null) | .pending[].prompt'`,
 		Args: takes(0, 0, "concerto-relay runs"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			e, err := a.reachEnd(&r)

@@ -32,50 +32,43 @@ type serveFlags struct {
 	pushInsecure, withHost bool
 }
 
-const serveHelp = `The server: hosts send it what their runs do, apps see it and answer. What it was told it
-keeps in a database before it tells anybody.
-
-  concerto-relay serve
-  concerto-relay serve --admin ann --admin-password-file password
-  concerto-relay serve --with-hostd      and this machine's runs, in one process
-  concerto-relay serve --db postgres://relay@db/relay --public-url https://relay.example
-
-Without users it prints a link by which the first owner is made, once. It listens on the
-loopback; behind a proxy that speaks https, or at another address, --public-url says as
-which it is known, and only by that name, or one of the loopback, it may be called. New
-hosts are taken from this machine alone (--tofu loopback). With --with-hostd it is this
-machine's hostd as well: the variables and the table [hostd] of relay.toml say how, and it
-knows its host without --tofu. It ends by SIGTERM or Ctrl-C, within 5 s, with exit code 0.`
-
 func (a *app) serveCommand() *cobra.Command {
 	s := &serveFlags{}
 	c := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve hosts and apps",
-		Long:  serveHelp,
-		Args:  takes(0, 0, "concerto-relay serve --listen 127.0.0.1:8787"),
-		RunE:  func(*cobra.Command, []string) error { return a.serve(s) },
+		Short: "Start the server",
+		Long: `The server receives the events of runs from hosts, stores them in a database, and shows them to
+apps, which answer and approve. Without users it prints a link that creates the first owner, once.
+It listens on the loopback interface. If clients reach it by another address, such as a proxy with
+HTTPS, set --public-url. By default it accepts new hosts only from this machine (--tofu loopback).
+SIGTERM or Ctrl-C stops it within 5 seconds.`,
+		Example: `  concerto-relay serve
+  concerto-relay serve --admin ann --admin-password-file password
+  concerto-relay serve --with-hostd      also run hostd of this machine, in one process
+  concerto-relay serve --db postgres://relay@db/relay --public-url https://relay.example`,
+		Args: takes(0, 0, "concerto-relay serve --listen 127.0.0.1:8787"),
+		RunE: func(*cobra.Command, []string) error { return a.serve(s) },
 	}
 	f := c.Flags()
-	f.StringVar(&s.listen, "listen", "127.0.0.1:8787", "the `ADDRESS` to listen on; port 0 is one that is free")
+	f.StringVar(&s.listen, "listen", "127.0.0.1:8787", "listen on `ADDRESS` (default 127.0.0.1:8787)")
 	fromEnv(f, "listen", "BIND_ADDR")
 	a.databaseFlag(f, &s.db)
-	f.StringVar(&s.public, "public-url", "", "as which `URL` the server is known outside")
-	f.StringSliceVar(&s.origins, "allow-origin", nil, "pages of these `ORIGINS` may call, too: https://app.example")
-	f.StringVar(&s.admin, "admin", "", "make the owner of this `NAME`, or give one this password")
+	f.StringVar(&s.public, "public-url", "", "set the `URL` by which clients reach the server")
+	f.StringSliceVar(&s.origins, "allow-origin", nil, "accept calls from web pages of `ORIGINS`")
+	f.StringVar(&s.admin, "admin", "", "create the owner `NAME`, or set the password")
 	fromEnv(f, "admin", "ADMIN_USERNAME")
-	f.StringVar(&s.adminFile, "admin-password-file", "", "the `FILE` whose first line is the owner's password")
-	f.StringVar(&s.hash, "admin-password-hash", "", "the `HASH` of the owner's password, by `concerto-relay token hash-password`")
+	f.StringVar(&s.adminFile, "admin-password-file", "", "read the owner's password from the first line of `FILE`")
+	f.StringVar(&s.hash, "admin-password-hash", "", "set the `HASH` of the owner's password")
 	fromEnv(f, "admin-password-hash", "ADMIN_PASSWORD_HASH")
-	f.StringVar(&s.tofu, "tofu", string(auth.TOFULoopback), "`FROM` where hosts are taken that nobody knows: on, off or loopback")
-	f.StringVar(&s.nats, "nats", "", "the `URL` of NATS, by which several servers on one PostgreSQL tell each other at once what they do")
-	f.StringVar(&s.retain, "retain", "30d", "forget the events of runs that ended so long `AGO`: 30d, 12h, or off")
-	f.StringSliceVar(&s.trusted, "trusted-proxy", nil, "the `NETWORKS` of proxies whose X-Forwarded-For is believed: 10.0.0.0/8")
-	f.BoolVar(&s.pushInsecure, "push-insecure", false, "let push messages go to any address, also by http: for tests")
+	f.StringVar(&s.tofu, "tofu", string(auth.TOFULoopback), "accept unknown hosts `FROM`: on, off or loopback (default loopback)")
+	f.StringVar(&s.nats, "nats", "", "connect several servers on one PostgreSQL by NATS at `URL`")
+	f.StringVar(&s.retain, "retain", "30d", "delete ended runs' events after `AGO`: 30d, 12h or off (default 30d)")
+	f.StringSliceVar(&s.trusted, "trusted-proxy", nil, "trust X-Forwarded-For from these `NETWORKS`, such as 10.0.0.0/8")
+	f.BoolVar(&s.pushInsecure, "push-insecure", false, "send push messages to any address, also by http: for tests")
 	cmdline.Hide(c, "push-insecure")
-	f.StringVar(&s.urlToken, "url-token", "on", "whether access tokens in the URL of a WebSocket are taken: `on` or off")
-	f.StringVar(&s.ready, "ready-file", "", "write the server's URL to this `FILE` once it serves")
-	f.BoolVar(&s.withHost, "with-hostd", false, "run hostd in the same process, for one machine; its settings are those of hostd but for its server")
+	f.StringVar(&s.urlToken, "url-token", "on", "accept access tokens in WebSocket URLs: `on` or off (default on)")
+	f.StringVar(&s.ready, "ready-file", "", "write the server's URL to `FILE` when it is ready")
+	f.BoolVar(&s.withHost, "with-hostd", false, "also run hostd in this process, with the settings of hostd")
 	return c
 }
 

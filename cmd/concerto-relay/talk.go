@@ -67,7 +67,7 @@ func (a *app) talkCommand() *cobra.Command {
 	var s spoken
 	var socket string
 	c := &cobra.Command{
-		Use: "talk", Short: "Speak with a run in messages (run starts it)", Hidden: true,
+		Use: "talk", Short: "Talk to a run in messages (run starts it)", Hidden: true,
 		Args: takes(1, 1<<20, "concerto-relay run --ndjson -- ./host"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.talk(&s, socket, args) },
 	}

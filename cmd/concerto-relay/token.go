@@ -21,12 +21,11 @@ func (a *app) tokenCommand() *cobra.Command {
 	w := &where{}
 	c := a.group(&cobra.Command{
 		Use:   "token",
-		Short: "Make, list and end access tokens",
-		Long: `An access token lets a program or a device in: what its role allows, for all runs or for
-those that --runs names, until it expires or is revoked. Its secret is shown once.
-
-  concerto-relay token create --name phone --role operator > token
-  concerto-relay runs --server http://127.0.0.1:8787 --token-file token` + whereHelp,
+		Short: "Create, list and revoke access tokens",
+		Long: `An access token gives a program or a device the rights of its role, for all runs or those of
+--runs, until it expires or is revoked. Its secret is shown once.` + whereHelp,
+		Example: `  concerto-relay token create --name phone --role operator > token
+  concerto-relay runs --server http://127.0.0.1:8787 --token-file token`,
 	}, a.tokenCreateCommand(w), a.tokenListCommand(w), a.tokenRevokeCommand(w), a.hashPasswordCommand())
 	a.whereFlags(c, w)
 	return c
@@ -39,16 +38,13 @@ func (a *app) tokenCreateCommand(w *where) *cobra.Command {
 	var format *cmdline.Format
 	c := &cobra.Command{
 		Use:   "create",
-		Short: "Make an access token",
-		Long: `Makes an access token and prints it, alone on its line; its id, and a link, go to stderr.
-
-  concerto-relay token create --name phone --role operator
-  concerto-relay token create --name guest --role viewer --runs run_7 --ttl 1h
-
-Roles: viewer reads, operator also answers, decides, stops and asks hosts, owner also
-manages users, tokens and hosts. A token with --runs sees those runs alone, and starts
-nothing; the link that is told with it opens the page with it. Without --ttl a token holds 30
-days from its last use on.` + whereHelp,
+		Short: "Create an access token",
+		Long: `Prints the token on its own line; its id and a link go to stderr. Viewers read. Operators also
+answer, decide, stop runs and call hosts. Owners also manage users, tokens and hosts. A token with
+--runs sees only those runs, starts none, and its link opens the page. Without --ttl a token
+expires 30 days after its last use.` + whereHelp,
+		Example: `  concerto-relay token create --name phone --role operator
+  concerto-relay token create --name guest --role viewer --runs run_7 --ttl 1h`,
 		Args: takes(0, 0, "concerto-relay token create --name phone"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := a.oneOf("role", role, "viewer", "operator", "owner"); err != nil {
@@ -83,12 +79,12 @@ days from its last use on.` + whereHelp,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&n.Name, "name", "token", "by which `NAME` it is listed")
-	f.StringVar(&role, "role", "viewer", "what it may do: `ROLE` viewer, operator or owner")
-	f.StringSliceVar(&n.Runs, "runs", nil, "only runs whose ids are like these `GLOBS`, in which * and ? stand for others")
-	f.DurationVar(&ttl, "ttl", 0, "for `HOW-LONG` it holds: 1h, 90m")
-	f.StringVar(&user, "user", "", "whose token it is, with --db: the first owner's unless `NAME` says so")
-	f.StringVar(&public, "public-url", "", "with --db and --runs: the server's `URL`, for the link")
+	f.StringVar(&n.Name, "name", "token", "list the token as `NAME` (default token)")
+	f.StringVar(&role, "role", "viewer", "grant `ROLE`: viewer, operator or owner (default viewer)")
+	f.StringSliceVar(&n.Runs, "runs", nil, "grant only runs whose ids match `GLOBS` with * and ?")
+	f.DurationVar(&ttl, "ttl", 0, "let the token expire after `HOW-LONG`: 1h, 90m")
+	f.StringVar(&user, "user", "", "create the token for the user `NAME`, with --db (default: the first owner)")
+	f.StringVar(&public, "public-url", "", "use the server's `URL` in the link, with --db and --runs")
 	format = cmdline.AddFormat(c, "text", "json")
 	return c
 }
@@ -110,10 +106,9 @@ func (a *app) tokenListCommand(w *where) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List access tokens and sessions",
-		Long: `Lists the access tokens and sessions that hold, without their secrets, which nobody knows.
-
-  concerto-relay token list
-  concerto-relay token list --format ndjson | jq -r 'select(.role == "owner") | .id'` + whereHelp,
+		Long:  `Lists the valid access tokens and sessions, without their secrets, which are not stored.` + whereHelp,
+		Example: `  concerto-relay token list
+  concerto-relay token list --format ndjson | jq -r 'select(.role == "owner") | .id'`,
 		Args: takes(0, 0, "concerto-relay token list"),
 		RunE: func(*cobra.Command, []string) error {
 			return a.manage(w, false, func(ctx context.Context, p manager) error {
@@ -163,13 +158,11 @@ func table(w io.Writer, rows [][]string) error {
 
 func (a *app) tokenRevokeCommand(w *where) *cobra.Command {
 	return &cobra.Command{
-		Use:   "revoke ID",
-		Short: "End a token or session",
-		Long: `Ends a token or session at once: connections that were made with it are closed within a
-second. concerto-relay token list shows the ids.
-
-  concerto-relay token revoke t_0123456789abcdef0123` + whereHelp,
-		Args: takes(1, 1, "concerto-relay token revoke t_0123456789abcdef0123"),
+		Use:     "revoke ID",
+		Short:   "Revoke a token or session",
+		Long:    `Connections of the token are closed within a second. 'concerto-relay token list' shows the ids.` + whereHelp,
+		Example: `  concerto-relay token revoke t_0123456789abcdef0123`,
+		Args:    takes(1, 1, "concerto-relay token revoke t_0123456789abcdef0123"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.manage(w, false, func(ctx context.Context, p manager) error { return p.revoke(ctx, args[0]) })
 		},
@@ -180,11 +173,10 @@ func (a *app) hashPasswordCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "hash-password [PASSWORD]",
 		Short: "Hash a password for ADMIN_PASSWORD_HASH",
-		Long: `Prints the hash of a password (argon2id), as ADMIN_PASSWORD_HASH takes it. Without one it
-reads a line of its input, so that the password stands in no history.
-
-  concerto-relay token hash-password < password
-  ADMIN_PASSWORD_HASH=$(concerto-relay token hash-password < password) concerto-relay serve --admin ann`,
+		Long: `Prints the argon2id hash of a password. Without an argument it reads a line of stdin, so that the
+password does not appear in the shell's history.`,
+		Example: `  concerto-relay token hash-password < password
+  export ADMIN_PASSWORD_HASH=$(concerto-relay token hash-password < password)`,
 		Args: takes(0, 1, "concerto-relay token hash-password < password-file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			password := strings.Join(args, "")

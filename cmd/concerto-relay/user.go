@@ -13,12 +13,11 @@ func (a *app) userCommand() *cobra.Command {
 	w := &where{}
 	c := a.group(&cobra.Command{
 		Use:   "user",
-		Short: "Make, list and remove users",
-		Long: `Users log in by name and password, and do what their role allows.
-
-  concerto-relay user add ann --role owner --password-file password
+		Short: "Add, list and remove users",
+		Long:  `Users log in with name and password, and have the rights of their role.` + whereHelp,
+		Example: `  concerto-relay user add ann --role owner --password-file password
   concerto-relay user list
-  concerto-relay user remove ann` + whereHelp,
+  concerto-relay user remove ann`,
 	}, a.userAddCommand(w), a.userListCommand(w), a.userRemoveCommand(w))
 	a.whereFlags(c, w)
 	return c
@@ -28,12 +27,11 @@ func (a *app) userAddCommand(w *where) *cobra.Command {
 	var role, file string
 	c := &cobra.Command{
 		Use:   "add NAME",
-		Short: "Make a user, or change one",
-		Long: `Makes a user, or gives one another role and password, by which the sessions of before
-end. The password is the first line of --password-file, else of the input. The first user is an owner.
-
-  concerto-relay user add ann --role owner --password-file password` + whereHelp,
-		Args: takes(1, 1, "concerto-relay user add ann --role operator"),
+		Short: "Add a user, or change one",
+		Long: `Adds a user, or changes role and password of one and ends the user's sessions. The password is the
+first line of --password-file, or else of stdin. The first user is an owner.` + whereHelp,
+		Example: `  concerto-relay user add ann --role owner --password-file password`,
+		Args:    takes(1, 1, "concerto-relay user add ann --role operator"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := a.oneOf("role", role, "viewer", "operator", "owner"); err != nil {
 				return err
@@ -47,8 +45,8 @@ end. The password is the first line of --password-file, else of the input. The f
 			})
 		},
 	}
-	c.Flags().StringVar(&role, "role", "viewer", "what the user may do: `ROLE` viewer, operator or owner")
-	c.Flags().StringVar(&file, "password-file", "", "the `FILE` whose first line is the password")
+	c.Flags().StringVar(&role, "role", "viewer", "grant `ROLE`: viewer, operator or owner (default viewer)")
+	c.Flags().StringVar(&file, "password-file", "", "read the password from the first line of `FILE`")
 	return c
 }
 
@@ -57,10 +55,9 @@ func (a *app) userListCommand(w *where) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List users",
-		Long: `Lists the users with their roles.
-
-  concerto-relay user list
-  concerto-relay user list --format ndjson | jq -r .name` + whereHelp,
+		Long:  `Lists the users with their roles.` + whereHelp,
+		Example: `  concerto-relay user list
+  concerto-relay user list --format ndjson | jq -r .name`,
 		Args: takes(0, 0, "concerto-relay user list"),
 		RunE: func(*cobra.Command, []string) error {
 			return a.manage(w, false, func(ctx context.Context, p manager) error {
@@ -85,12 +82,11 @@ func (a *app) userListCommand(w *where) *cobra.Command {
 
 func (a *app) userRemoveCommand(w *where) *cobra.Command {
 	return &cobra.Command{
-		Use:   "remove NAME",
-		Short: "Remove a user",
-		Long: `Removes a user with all sessions and tokens. The last owner stays.
-
-  concerto-relay user remove ann` + whereHelp,
-		Args: takes(1, 1, "concerto-relay user remove ann"),
+		Use:     "remove NAME",
+		Short:   "Remove a user",
+		Long:    `Removes a user with all sessions and tokens. The last owner cannot be removed.` + whereHelp,
+		Example: `  concerto-relay user remove ann`,
+		Args:    takes(1, 1, "concerto-relay user remove ann"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.manage(w, false, func(ctx context.Context, p manager) error { return p.removeUser(ctx, args[0]) })
 		},

@@ -11,56 +11,56 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// relayProgram is the program of the relay. It is apart, as this one is not to carry
-// what only the relay needs.
+// relayProgram is the program of the relay. It is separate because concerto must not link what only
+// the relay needs.
 const relayProgram = "concerto-relay"
 
 func newRelay(a *console.Console) *cobra.Command {
-	c := forwarding(a, "relay", "Follow, answer and approve runs from anywhere", `Starts `+"`concerto-relay`"+` with the same arguments: the server to which hosts report
-their runs, and the commands to follow, answer and approve runs.
+	c := forwarding(a, "relay", "Follow, answer and approve runs from other devices", `Runs concerto-relay with the same arguments. The relay has two parts: a server, which stores runs
+and shows them on other devices, and hostd, the daemon on each machine where agents run. Programs
+share their runs with 'concerto run --share', or [relay] share = true in the manifest. Other
+commands run under hostd with 'concerto relay run'.
 
-  concerto relay serve           the server
-  concerto relay run -- claude   start a run at this machine's hostd
-  concerto relay runs            what runs
-  concerto relay approve RUN REQUEST
-  concerto relay --help          all there is`)
+'concerto relay --help' lists the commands.`, `  concerto relay serve                     start the server
+  concerto relay hostd install             start the daemon of this machine
+  concerto relay run -- claude             run a command under hostd
+  concerto relay runs                      list runs and their requests
+  concerto relay approve RUN REQUEST       approve a request`)
 	c.AddCommand(newHostd(a))
 	return c
 }
 
 func newHostd(a *console.Console) *cobra.Command {
-	return forwarding(a, "hostd", "Report this machine's runs to a relay", `Starts `+"`concerto-relay hostd`"+` with the same arguments: the daemon that runs agents on
-this machine and reports them, and programs run with --share, to a relay.
-
-  concerto relay hostd --server https://relay.example.com
-  concerto relay hostd --help          all there is`, "hostd")
+	return forwarding(a, "hostd", "Start the daemon that shares the runs of this machine", `Runs 'concerto-relay hostd' with the same arguments.`,
+		`  concerto relay hostd --server https://relay.example.com
+  concerto relay hostd --help`, "hostd")
 }
 
-// forwarding is a command that concerto-relay does, with before ahead of the arguments.
-func forwarding(a *console.Console, name, short, long string, before ...string) *cobra.Command {
+// forwarding returns a command that runs concerto-relay with before and its own arguments.
+func forwarding(a *console.Console, name, short, long, example string, before ...string) *cobra.Command {
 	return &cobra.Command{
-		Use: name + " [ARGS…]", Short: short, Long: long,
-		DisableFlagParsing: true, // they are the other program's
+		Use: name + " [ARGS…]", Short: short, Long: long, Example: example,
+		DisableFlagParsing: true, // the flags belong to concerto-relay
 		RunE: func(_ *cobra.Command, args []string) error {
 			return forward(a, append(before, args...))
 		},
 	}
 }
 
-// forward becomes concerto-relay.
+// forward replaces this process by concerto-relay.
 func forward(a *console.Console, args []string) error {
 	program, err := relayFile(a)
 	if err != nil {
 		return err
 	}
 	err = syscall.Exec(program, append([]string{relayProgram}, args...), a.Environ)
-	return console.Usage("install it anew: `"+installRelay+"`", "start %s: %v", program, err)
+	return console.Usage("reinstall it: `"+installRelay+"`", "start %s: %v", program, err)
 }
 
-// installRelay is how concerto-relay is installed, in a checkout as README.md says.
+// installRelay is the command that installs concerto-relay in a checkout.
 const installRelay = "go install ./cmd/concerto-relay"
 
-// relayFile finds concerto-relay: beside this program, else on PATH.
+// relayFile finds concerto-relay next to this program, or else on PATH.
 func relayFile(a *console.Console) (string, error) {
 	if a.Binary.Executable != "" {
 		at := a.Binary.Executable
@@ -78,8 +78,8 @@ func relayFile(a *console.Console) (string, error) {
 	case err == nil:
 		return filepath.Abs(path)
 	case errors.Is(err, exec.ErrDot):
-		return "", console.Usage("put its directory into PATH by its whole name", "%s is in a directory that PATH names relative to this one", relayProgram)
+		return "", console.Usage("write the absolute path of the directory into PATH", "%s is in a directory that PATH names by a relative path", relayProgram)
 	}
-	return "", console.Usage("put it beside concerto or on PATH; `"+installRelay+"` installs it",
-		"there is no %s: it is a program of its own", relayProgram)
+	return "", console.Usage("install it next to concerto or on PATH: `"+installRelay+"`",
+		"could not start %s: executable not found next to concerto or in PATH", relayProgram)
 }

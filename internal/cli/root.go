@@ -19,24 +19,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/logs"
 )
 
-const rootHelp = `Concerto orchestrates AI agents: small typed programs that talk to models,
-supervise external agent programs (hosts), answer their questions and hand on
-their results.
-
-  concerto init triage            make a project that runs as it is
-  concerto run triage.conc        run a program
-  concerto check                  look for mistakes in the project here
-  concerto test                   run the project's tests
-  concerto build -o triage.conc-ir  compile it into one file
-
-A PATH is a .conc file, a directory with a Concerto.toml, or, to run, a compiled
-.conc-ir file; - is standard input for run and check. Without one, the
-Concerto.toml here or above decides.
-
-Exit codes: 0 success, 1 the program failed, 2 it did not compile or the command
-was misused, 74 a run's journal cannot be written, 75 a run waits for an answer or a
-time, 76 an audit log or a journal was changed or a replay left its tape, 130
-interrupted.`
+// first are the commands that a newcomer needs, in this order.
+var first = []string{"init", "run", "check", "test", "fmt", "build", "repl", "doc", "explain", "runs", "host", "tools", "mcp", "serve", "relay"}
 
 // commands are all commands of the program. The help, the completion and the manual pages list them.
 var commands = []func(*console.Console) *cobra.Command{
@@ -78,7 +62,7 @@ func tree(a *console.Console) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "concerto",
 		Short:         "Run programs that orchestrate AI agents",
-		Long:          rootHelp,
+		Example:       "  concerto init triage\n  concerto run triage",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          console.UnknownCommand,
@@ -92,17 +76,18 @@ func tree(a *console.Console) *cobra.Command {
 	root.SetErr(a.Stderr)
 	root.SetFlagErrorFunc(console.FlagError)
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.Flags().BoolVar(&asked, "version", false, "version for concerto")
+	root.Flags().BoolVar(&asked, "version", false, "print the version")
 	f := root.PersistentFlags()
-	f.StringVarP(&chdir, "directory", "C", "", "work as if started in `DIR`")
-	f.BoolVarP(&a.Quiet, "quiet", "q", false, "no warnings, only errors in the log")
-	f.CountVarP(&a.Verbose, "verbose", "v", "say what is done, with the whole log; twice: and what is said to models")
-	f.StringVar(&a.LogLevel, "log-level", "", "least `LEVEL` of log lines on stderr: debug, info, warn or error (default info)")
-	f.StringVar(&overlay, "overlay", "", "take the texts of `FILE`, a JSON object by their paths, in place of the disk's: editors give what is not saved")
-	_ = f.MarkHidden("overlay") // it is there
+	f.StringVarP(&chdir, "directory", "C", "", "run in the directory `DIR`")
+	f.BoolVarP(&a.Quiet, "quiet", "q", false, "print no warnings and no progress, and log only errors")
+	f.CountVarP(&a.Verbose, "verbose", "v", "log everything; -vv also logs the conversations with models")
+	f.StringVar(&a.LogLevel, "log-level", "", "set the minimum `LEVEL` of the log: debug, info, warn or error (default info)")
+	f.StringVar(&overlay, "overlay", "", "read sources from `FILE`, a JSON object of texts by path, before the disk: editors pass unsaved files")
+	_ = f.MarkHidden("overlay") // the flag was added above
 	for _, add := range commands {
 		root.AddCommand(add(a))
 	}
+	cmdline.SetHelp(root, first, help.Topics(), console.Usage)
 	console.CompleteFlag(root, "log-level", func() []string { return logs.Levels })
 	return root
 }

@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -109,6 +110,24 @@ func OneOf(flag, v string, list []string) error {
 	}
 	return Usage(hint, "%s cannot be %q", flag, v)
 }
+
+// Arguments accepts from least to most arguments; most is -1 for no limit.
+func Arguments(least, most int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) >= least && (most < 0 || len(args) <= most) {
+			return nil
+		}
+		_, takes, _ := strings.Cut(c.Use, " ")
+		hint := "`" + c.CommandPath() + " --help` shows examples"
+		if first, _, found := strings.Cut(strings.TrimSpace(c.Example), "\n"); found || first != "" {
+			hint = "for example: " + strings.TrimSpace(comment.ReplaceAllString(first, ""))
+		}
+		return Usage(hint, "%s takes %s", c.CommandPath(), takes)
+	}
+}
+
+// comment is the remark after a command in an example.
+var comment = regexp.MustCompile(` {2,}.*$`)
 
 // NoArguments refuses arguments.
 func NoArguments(c *cobra.Command, args []string) error {

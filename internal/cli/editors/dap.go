@@ -39,12 +39,18 @@ func NewDap(a *console.Console) *cobra.Command {
 	cmd := dapCommand{console: a}
 	c := &cobra.Command{
 		Use:   "dap",
-		Short: "Debug programs from an editor",
-		Long:  dapHelp,
-		Args:  console.NoArguments,
-		RunE:  func(*cobra.Command, []string) error { return cmd.debug() },
+		Short: "Start the debug adapter for editors",
+		Long: `Speaks the Debug Adapter Protocol on stdin and stdout. Editors start it. The launch request accepts
+program, cwd, args, env, stopOnEntry, mock, answers {"channel": value}, emitHandler, test (the name
+of one test) and showStd (step into the library).
+
+To debug a program that you start yourself, use 'concerto run --debug ADDR'.`,
+		Example: `  concerto dap                        serve the editor that started it
+  concerto dap --tcp 127.0.0.1:4711   serve editors that connect`,
+		Args: console.NoArguments,
+		RunE: func(*cobra.Command, []string) error { return cmd.debug() },
 	}
-	c.Flags().StringVar(&cmd.tcp, "tcp", "", "serve editors that connect to `ADDR`, such as 127.0.0.1:4711, one after the other")
+	c.Flags().StringVar(&cmd.tcp, "tcp", "", "serve editors that connect to `ADDR`, one at a time")
 	return c
 }
 

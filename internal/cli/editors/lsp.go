@@ -43,24 +43,21 @@ func NewLsp(a *console.Console) *cobra.Command {
 	cmd := lspCommand{console: a}
 	c := &cobra.Command{
 		Use:   "lsp",
-		Short: "Serve an editor: the language server",
-		Long: `Speaks the language server protocol with an editor, which starts it: mistakes
-while typing, repairs, formatting. It knows the programs of all folders that the
-editor has open, and each file that the editor opens. On stdout are messages of
-the protocol only.
+		Short: "Start the language server for editors",
+		Long: `Speaks the Language Server Protocol on stdin and stdout: diagnostics, fixes, completion,
+formatting. Editors start it.
 
-  concerto lsp                       on stdin and stdout, as editors want it
-  concerto lsp --tcp 127.0.0.1:9257  wait for one editor there
-  concerto lsp --log lsp.log         write down what is asked, and how it is answered
-
-Exit codes: 0 after the editor's shutdown and exit, 1 when it went without.`,
+Exit codes: 0 after the editor's shutdown and exit, 1 if the editor disconnected without them.`,
+		Example: `  concerto lsp                        serve the editor that started it
+  concerto lsp --tcp 127.0.0.1:9257   wait for one editor there
+  concerto lsp --log lsp.log          log requests and responses`,
 		Args: console.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return cmd.serveEditor(c.Context()) },
 	}
-	c.Flags().BoolVar(&cmd.stdio, "stdio", false, "speak over stdin and stdout (what is done without --tcp)")
-	c.Flags().StringVar(&cmd.tcp, "tcp", "", "wait for one editor at `ADDR`, a host and a port, in place of stdin and stdout")
-	c.Flags().StringVar(&cmd.log, "log", "", "append what comes and goes to `FILE`, without texts")
-	c.Flags().BoolVar(&cmd.checkSync, "check-sync", false, "answer concerto/text, by which tests compare documents")
+	c.Flags().BoolVar(&cmd.stdio, "stdio", false, "use stdin and stdout (the default)")
+	c.Flags().StringVar(&cmd.tcp, "tcp", "", "wait for one editor at `ADDR`, a host and a port")
+	c.Flags().StringVar(&cmd.log, "log", "", "append requests and responses to `FILE`, without texts")
+	c.Flags().BoolVar(&cmd.checkSync, "check-sync", false, "answer concerto/text, with which tests compare documents")
 	cmdline.Hide(c, "check-sync")
 	return c
 }

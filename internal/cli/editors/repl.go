@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/help"
 	"github.com/concerto-lang/concerto/internal/cli/program"
@@ -24,41 +25,15 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
-const replHelp = `Runs what you type, line by line: statements, declarations and expressions, each
-checked as in a file.
-
-  concerto repl                     with the manifest here or above, if there is one
-  concerto repl triage.conc         and with the declarations of a program
-  concerto repl --mock              agents answer without a model
-
-  > let xs = [3, 1, 2];
-  > xs.sort()
-  [1,2,3]
-  > _.len()                         ` + "`_`" + ` is the last value
-  3
-  > agent Judge uses scripted { system_prompt: "Be brief." }
-  > Judge.execute("Is water wet?")?.text
-  "scripted reply to: Is water wet?"
-
-An open bracket makes the line go on. Tab completes, Ctrl-C ends what runs, Ctrl-D the
-session and every host. What has a mistake changes nothing. A declaration takes the place of
-the one of its name; variables made of a type that changes so are gone.
-
+const replCommands = `  :type EXPR     print the type of an expression without running it
+  :doc NAME      show the documentation of a name
+  :load FILE     run the text of a file as if you typed it
+  :time INPUT    run the input and print how long it took
+  :save FILE     write the input so far to a file, as a program
+  :reset         start again with an empty session
+  :help          show these commands
+  :quit          end the session, as Ctrl-D, exit and quit do
 `
-
-const replCommands = `  :type EXPR     the type of an expression, which is not run
-  :doc NAME      what there is to know of a name
-  :load FILE     run a file's text as if it were typed
-  :time INPUT    run it, and say how long that took
-  :save FILE     write what was typed to a file, as a program
-  :reset         begin anew
-  :help          this
-  :quit          end, as Ctrl-D, exit and quit
-`
-
-const replEnd = `
-Without a terminal there is no prompt, and the first mistake or error ends it with
-exit code 1.`
 
 // replCommand is the command repl with its options.
 type replCommand struct {
@@ -73,17 +48,34 @@ func NewRepl(a *console.Console) *cobra.Command {
 	cmd := replCommand{console: a}
 	c := &cobra.Command{
 		Use:   "repl [PATH]",
-		Short: "Run what you type, line by line",
-		Long:  replHelp + replCommands + replEnd,
-		Args:  console.OnePath(true),
+		Short: "Run code interactively",
+		Long: `Runs statements, declarations and expressions as you type them; _ is the last value. An open
+bracket continues the input on the next line. Tab completes, Ctrl-C interrupts, Ctrl-D ends the
+session. A declaration replaces the one with the same name. Without a terminal, repl prints no
+prompt and exits with code 1 at the first error.
+
+  > let xs = [3, 1, 2];
+  > xs.sort()
+  [1,2,3]
+  > _.len()
+  3
+
+Commands:
+` + strings.TrimSuffix(replCommands, "\n"),
+		Example: `  concerto repl                use the manifest in this directory or above, if there is one
+  concerto repl triage.conc    load the declarations of a program
+  concerto repl --mock         let agents answer without a model`,
+		Args: console.OnePath(true),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, rest := console.Path(c, args)
 			return cmd.startSession(c.Context(), p, rest)
 		},
 	}
-	c.Flags().StringVar(&cmd.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
+	c.Flags().StringVar(&cmd.emit, "emit", "text", "print emits as `FORM`: text, ndjson or none (default text)")
 	cmd.world.Add(c)
-	c.Flags().BoolVar(&cmd.noInput, "no-input", false, "never prompt at the terminal")
+	c.Flags().BoolVar(&cmd.noInput, "no-input", false, "never prompt on the terminal")
+	cmdline.Group(c, "Answers and prompts", "answers", "answer", "emit-handler", "pass-env", "no-input")
+	cmdline.Group(c, "Permissions", "permissions", append(program.PermissionRows(), "trust")...)
 	return c
 }
 

@@ -26,14 +26,12 @@ func NewCompletion(a *console.Console) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:   "completion SHELL",
-		Short: "Let the shell complete command lines",
-		Long: `Writes the script that makes a shell complete commands, flags, their values and
-paths. SHELL is ` + strings.Join(names, ", ") + `.
-
-  bash        concerto completion bash > ~/.local/share/bash-completion/completions/concerto
-  zsh         concerto completion zsh > "${fpath[1]}/_concerto"
-  fish        concerto completion fish > ~/.config/fish/completions/concerto.fish
-  powershell  concerto completion powershell | Out-String | Invoke-Expression`,
+		Short: "Print a shell completion script",
+		Long:  `SHELL is ` + strings.Join(names, ", ") + `.`,
+		Example: `  concerto completion bash > ~/.local/share/bash-completion/completions/concerto
+  concerto completion zsh > "${fpath[1]}/_concerto"
+  concerto completion fish > ~/.config/fish/completions/concerto.fish
+  concerto completion powershell | Out-String | Invoke-Expression`,
 		ValidArgs: names,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -15,14 +15,12 @@ import (
 func NewDoc(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doc [NAME]",
-		Short: "Tell what a function, keyword or manifest key does",
-		Long: `Tells what a function or type of the library, a keyword, a decorator or a key of
-Concerto.toml does, with an example. A module, a type or a section of the
-manifest lists what it has. Without a name, lists everything.
-
-  concerto doc json::parse       a function of a module
+		Short: "Show the documentation of a name",
+		Long: `NAME is a function, type, method, keyword, decorator, module or key of Concerto.toml. Without NAME,
+doc lists all names.`,
+		Example: `  concerto doc json::parse       a function of a module
   concerto doc Array.push        a method
-  concerto doc push              every method of that name
+  concerto doc push              all methods of that name
   concerto doc listen            a keyword
   concerto doc @retry            a decorator
   concerto doc hosts.*.command   a key of the manifest

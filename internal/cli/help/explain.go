@@ -19,13 +19,12 @@ import (
 func NewExplain(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [CODE | WORD]",
-		Short: "Explain a diagnostic, by its code or a word of its title",
-		Long: `Explains what a diagnostic means, with a program that has the mistake and the same
-program without it. Without a code, lists them all.
-
-  concerto explain E0801
-  concerto explain 301     E0301, or W0301
-  concerto explain import  what has the word in its title`,
+		Short: "Explain a diagnostic",
+		Long: `Explains an error or warning, with a wrong and a corrected program. WORD searches the titles.
+Without an argument, explain lists all diagnostics.`,
+		Example: `  concerto explain E0801
+  concerto explain 301     explain E0301 or W0301
+  concerto explain import  find diagnostics with the word in the title`,
 		Args: console.OnePath(false),
 		ValidArgsFunction: func(*cobra.Command, []string, string) (codes []string, _ cobra.ShellCompDirective) {
 			for _, i := range diag.Catalogue() {

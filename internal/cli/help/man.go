@@ -1,6 +1,7 @@
 package help
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
@@ -20,10 +22,8 @@ func NewMan(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages",
-		Long: `Writes a manual page for each command into a directory, from the same texts that
---help shows. The same version writes the same bytes.
-
-  concerto man ~/.local/share/man/man1
+		Long:  `Writes a manual page for each command and topic to a directory, from the texts of help.`,
+		Example: `  concerto man ~/.local/share/man/man1
   man concerto-run`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -46,7 +46,12 @@ func (cmd *manCommand) write(root *cobra.Command, dir string) error {
 			return console.Usage("", "write %s.1 into %s: %v", pageName(c), dir, err)
 		}
 	}
-	cmd.console.Verbosef("wrote %d pages into %s", len(pages), dir)
+	for _, t := range Topics() {
+		if err := console.WriteFile(filepath.Join(full, "concerto-"+t.Name+".7"), []byte(topicPage(t, cmd.console.Binary.Release))); err != nil {
+			return console.Usage("", "write concerto-%s.7 into %s: %v", t.Name, dir, err)
+		}
+	}
+	cmd.console.Verbosef("wrote %d pages to %s", len(pages)+len(topics), dir)
 	return nil
 }
 
@@ -71,7 +76,11 @@ func manPage(c *cobra.Command, release string) string {
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(pageName(c)), roff(c.Short))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(c.UseLine()))
 	b.WriteString(".SH DESCRIPTION\n")
-	manText(&b, c.Long)
+	manText(&b, cmp.Or(c.Long, c.Short+"."))
+	if c.Example != "" {
+		b.WriteString(".SH EXAMPLES\n")
+		manText(&b, c.Example)
+	}
 	manFlags(&b, "OPTIONS", c.NonInheritedFlags())
 	manFlags(&b, "OPTIONS OF ALL COMMANDS", c.InheritedFlags())
 	b.WriteString(".SH SEE ALSO\n")
@@ -85,11 +94,20 @@ func manPage(c *cobra.Command, release string) string {
 	return b.String()
 }
 
+// topicPage returns the manual page of a topic.
+func topicPage(t cmdline.Topic, release string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH CONCERTO-%s 7 \"\" \"concerto %s\" \"Concerto\"\n", strings.ToUpper(t.Name), release)
+	fmt.Fprintf(&b, ".SH NAME\nconcerto\\-%s \\- %s\n.SH DESCRIPTION\n", roff(t.Name), roff(t.Short))
+	manText(&b, t.Text)
+	return b.String()
+}
+
 // manText writes help text: indented lines as they are, the rest as
 // paragraphs.
 func manText(b *strings.Builder, text string) {
 	verbatim := false
-	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+	for line := range strings.SplitSeq(strings.Trim(text, "\n"), "\n") {
 		indented := strings.HasPrefix(line, "  ")
 		if indented != verbatim && (indented || line != "") {
 			b.WriteString(map[bool]string{true: ".nf\n", false: ".fi\n"}[indented])

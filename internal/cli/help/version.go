@@ -10,10 +10,10 @@ import (
 
 func NewVersion(a *console.Console) *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Long:  "Prints the version of the command, and of the compiled programs that it runs.",
-		Args:  console.OnePath(false),
+		Use:     "version",
+		Short:   "Print the version",
+		Example: `  concerto version`,
+		Args:    console.OnePath(false),
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintf(a.Stdout, "concerto %s\n", a.Binary.Version())
 			return err

@@ -27,9 +27,12 @@ import (
 func NewHost(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "host",
-		Short: "Look at hosts and try them out",
-		Long:  "Looks at the hosts that a program declares, and tries out one of them or one that is being written.",
-		Args:  console.UnknownCommand,
+		Short: "List, test and talk to hosts",
+		Long:  `A host is an external program, such as a coding agent, that a Concerto program supervises.`,
+		Example: `  concerto host list
+  concerto host test Coder
+  concerto host talk Coder`,
+		Args: console.UnknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return console.Usage("`concerto host list`, `concerto host test NAME` or `concerto host talk NAME`", "say what to do")
 		},
@@ -48,13 +51,10 @@ func newHostList(a *console.Console) *cobra.Command {
 	cmd := listCommand{console: a}
 	c := &cobra.Command{
 		Use:   "list [PATH]",
-		Short: "Tell which hosts a program declares, and whether they start",
-		Long: `Starts each host that a program declares, and ends it: a line each with its name,
-transport, command, whether that was found, and what a host with parameters says
-when it is initialised, its version and capabilities. Exit code 1 says that one
-of them cannot be started.
-
-  concerto host list             the project here or above
+		Short: "List the hosts of a program, and whether they start",
+		Long: `Starts and stops each host that a program declares. Prints name, transport, command, whether the
+command was found, version and capabilities. Exit code 1 reports a host that does not start.`,
+		Example: `  concerto host list                 list the hosts of the project in this directory or above
   concerto host list --format json`,
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -184,17 +184,15 @@ func newHostTest(a *console.Console) *cobra.Command {
 	cmd := testCommand{console: a}
 	c := &cobra.Command{
 		Use:   "test NAME | -- COMMAND ARGS…",
-		Short: "Check that a host speaks the protocol",
-		Long: `Makes up to ` + fmt.Sprint(len(hostcheck.Names())) + ` checks of a host that the program here declares, or of a command:
+		Short: "Test whether a host follows the protocol",
+		Long: `Runs these checks of a host that the program declares, or of a command:
 
 ` + wrapped(hostcheck.Names()) + `
 
-Each is a prompt such as "concerto test: question". A host of one of the SDKs that
-is testable answers them all; another passes a check by whatever the protocol
-allows, and one that it does nothing for is skipped. Nothing is allowed to it.
-Exit code 1 says that a check failed.
-
-  concerto host test Coder
+Each check sends a prompt such as "concerto test: question". A testable host of an SDK supports all
+checks. Other hosts pass with any reply that the protocol allows; a check without a reply is
+skipped. The host receives no permissions. Exit code 1 reports a failed check.`,
+		Example: `  concerto host test Coder
   concerto host test -- python3 coder.py
   concerto host test --only question,approval -- ./coder
   concerto host test --transport claude-code -- claude`,
@@ -206,8 +204,8 @@ Exit code 1 says that a check failed.
 			return cmd.run(c.Context(), o)
 		},
 	}
-	c.Flags().StringVar(&cmd.transport, "transport", "", "how the host is reached: `TRANSPORT` is "+strings.Join(host.Transports(), ", "))
-	c.Flags().StringSliceVar(&cmd.only, "only", nil, "these `CHECKS` alone, separated by commas")
+	c.Flags().StringVar(&cmd.transport, "transport", "", "use `TRANSPORT`: "+strings.Join(host.Transports(), ", "))
+	c.Flags().StringSliceVar(&cmd.only, "only", nil, "run only these `CHECKS`, separated by commas")
 	cmd.format = cmdline.AddFormat(c, "text", "json")
 	c.Flags().StringVar(&cmd.wire, "wire", "", program.WireUsage)
 	return c

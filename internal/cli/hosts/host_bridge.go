@@ -15,10 +15,10 @@ import (
 func newHostBridge(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:    "bridge SOCKET",
-		Short:  "Pass lines on between an agent and the tools of a run",
-		Long:   "Concerto has agents of transport acp start this to reach the tools of a program that runs.",
+		Short:  "Connect an agent to the tools of a run",
+		Long:   "Concerto lets agents with the transport acp start this command to reach the tools of a running program.",
 		Hidden: true,
-		Args:   cobra.ExactArgs(1),
+		Args:   console.Arguments(1, 1),
 		RunE:   func(_ *cobra.Command, args []string) error { return bridge(args[0], a.Stdin, a.Stdout) },
 	}
 }

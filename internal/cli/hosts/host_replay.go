@@ -23,24 +23,25 @@ func newHostReplay(a *console.Console) *cobra.Command {
 	cmd := replayCommand{console: a}
 	return &cobra.Command{
 		Use:   "replay FILE [--host NAME] [--proc N] [--timing] [--strict]",
-		Short: "Be a host that was recorded",
-		Long: `Is a host: it plays what a process of one said, from a recording that --wire of
-run, test, host test or host talk has made, and hears what was said to it. A line
-that is not the recorded one ends it with exit code 65.
+		Short: "Play a recorded host",
+		Long: `Runs as a host: plays the messages of a host's process from a recording by --wire, and compares the
+messages that it receives with the recorded ones as JSON. A difference ends it with exit code 65. A
+mark such as ***API_KEY*** matches any text. Unknown flags after FILE are ignored, because vendors'
+hosts are started with flags.
 
   [hosts.coder]
-  transport = "claude-code"              # as it was
+  transport = "claude-code"              # as recorded
   command = "concerto"
   args = ["host", "replay", "talk.wire"]
 
-  --host NAME   which host, if there are several
-  --proc N      which of its processes; else the one that is started: the first, …
-  --timing      each line comes as long after the one before as it did
-  --strict      also folders, versions, models and keys of prompts must be the same
-  --version     what the host's program says to that
-
-Lines are compared as JSON. A mark such as ***API_KEY*** fits any text. What else
-stands behind the file is ignored, as a vendor's host is started with flags.`,
+Flags:
+      --host NAME   play the host NAME, if the recording has several
+      --proc N      play its process N (default: the processes in order)
+      --timing      send each line with the recorded delay
+      --strict      also compare directories, versions, models and keys of prompts
+      --version     print the recorded version`,
+		Example: `  concerto host replay talk.wire
+  concerto host replay talk.wire --host Coder --timing`,
 		DisableFlagParsing: true, // the flags of another program's are among them
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			if cmd.flags, err = program.ReplayArgs(args); err != nil {

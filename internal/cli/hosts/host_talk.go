@@ -30,18 +30,15 @@ func newHostTalk(a *console.Console) *cobra.Command {
 	cmd := talkCommand{console: a}
 	c := &cobra.Command{
 		Use:   "talk NAME",
-		Short: "Talk to a host by hand",
-		Long: `Sends each line of stdin to a host that the program here declares, as a prompt,
-and shows what it says as it comes. While it waits for an answer the next line is
-that: text, or an object or array of JSON. The program itself does not run, and
-nothing but you answers.
+		Short: "Talk to a host on the terminal",
+		Long: `Sends each line of stdin as a prompt to a host that the program declares, and prints the host's
+messages. If the host asks a question, the next line is the answer: text, or a JSON object or
+array. The program does not run.
 
-  :cancel   ends the exchange
-  :quit     ends the talk; when stdin is no terminal, as its end does: what has
-            begun comes to its end, and nobody answers
-
-  concerto host talk Coder
-  concerto host talk Coder --wire talk.wire    what passes is recorded
+  :cancel   cancel the exchange
+  :quit     end the conversation; without a terminal, after the exchange has ended`,
+		Example: `  concerto host talk Coder
+  concerto host talk Coder --wire talk.wire    record the messages
   printf 'tidy up\nyes\n' | concerto host talk Coder`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -11,8 +11,8 @@ import (
 func NewKeeper(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:    "keeper",
-		Short:  "Keep the hosts of a durable run while its process is gone",
-		Long:   "A durable run starts this with its first host.",
+		Short:  "Keep the hosts of a stored run while its process is gone",
+		Long:   "A stored run starts this process with its first host.",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -17,8 +17,8 @@ type AuditFlags struct {
 }
 
 func (f *AuditFlags) Add(c *cobra.Command) {
-	c.Flags().StringVar(&f.File, "audit", "", "record every call of a tool in `FILE`, which shows when it was changed")
-	c.Flags().BoolVar(&f.each, "audit-sync", false, "have each record of the audit on the disk before the call goes on")
+	c.Flags().StringVar(&f.File, "audit", "", "record every tool call in the tamper-evident `FILE`")
+	c.Flags().BoolVar(&f.each, "audit-sync", false, "sync each audit record to disk before the call continues")
 }
 
 // OpenAudit opens the audit log that the flags name, or else the program's manifest, for

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-const InputUsage = "what std::app::inputs gives: `JSON`, an object, or @FILE that holds it"
+const InputUsage = "set the values of std::app::inputs: a `JSON` object, or @FILE"
 
 // ReadInputs reads the value of --input.
 func ReadInputs(a *console.Console, given string) (json.RawMessage, error) {

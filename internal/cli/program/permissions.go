@@ -18,37 +18,18 @@ type PermissionFlags struct {
 	lists   [len(permit.Kinds)]listFlag
 }
 
-// PermissionHelp explains the flags. It is a part of the help of each command
-// that has them.
-func PermissionHelp(command string) string {
-	var b strings.Builder
-	b.WriteString(`What the program may touch (spec/19-permissions.md) can be narrowed. A flag
-allows what it lists of its kind and no more, or without a list all of it; other
-kinds stay as they are. --sandbox refuses whatever no flag allows. What is
-refused is an error in the program, which names the flag to give. Values stand
-behind "=", separated by commas; a flag may be repeated.
-
-`)
-	for _, line := range [][2]string{
-		{"--sandbox", "no files, network, variables, commands or hosts"},
-		{"--sandbox " + permit.Read.Give("data") + " " + permit.Write.Give("data/out"), ""},
-		{"", "files in data, of which those in data/out to write"},
-		{"--sandbox " + permit.Net.Give("api.openai.com") + " " + permit.Env.Give("OPENAI_API_KEY"), ""},
-		{"", "its model with its key, and nothing else"},
-		{permit.Run.Give("git") + " " + permit.Host.Give("Coder"), ""},
-		{"", "of commands git alone, of hosts Coder alone"},
-		{"--" + permit.Kinds[permit.Net].Flag + "=", "no network host"},
-	} {
-		if line[0] != "" {
-			line[0] = command + " " + line[0]
-		}
-		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("  %-30s %s", line[0], line[1]), " "))
+// PermissionRows are the rows of the flags in help, for cmdline.Group.
+func PermissionRows() []string {
+	var names []string
+	for _, k := range permit.Kinds {
+		names = append(names, k.Flag)
 	}
-	return strings.TrimRight(b.String(), "\n")
+	return []string{"sandbox", strings.Join(names, " ") + " | --allow-KIND=LIST | allow only LIST; KIND is read, write, net, env, run or host"}
 }
 
+// Add adds the flags to a command.
 func (f *PermissionFlags) Add(c *cobra.Command) {
-	c.Flags().BoolVar(&f.sandbox, "sandbox", false, "let the program touch nothing but what the --allow flags allow")
+	c.Flags().BoolVar(&f.sandbox, "sandbox", false, "deny everything that no --allow flag lists")
 	for i, k := range permit.Kinds {
 		c.Flags().Var(&f.lists[i], k.Flag, k.Doc)
 		c.Flags().Lookup(k.Flag).NoOptDefVal = console.Everything

@@ -16,7 +16,7 @@ import (
 )
 
 // WireUsage is the help of --wire.
-const WireUsage = "write each line that passes to and from hosts to `FILE`"
+const WireUsage = "record each line to and from hosts in `FILE`"
 
 // unplayed refuses to record into a file that one of the hosts plays: it would be
 // emptied before it is played.

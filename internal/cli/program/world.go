@@ -30,12 +30,12 @@ type WorldFlags struct {
 }
 
 func (f *WorldFlags) Add(c *cobra.Command) {
-	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer awaited emits: `CHANNEL=VALUE`")
-	c.Flags().StringVar(&f.handler, "emit-handler", "", "`COMMAND` that answers awaited emits")
-	c.Flags().StringSliceVar(&f.passEnv, "pass-env", nil, "`NAMES` of environment variables that the emit handler gets, too; * stands for any characters")
-	c.Flags().StringArrayVar(&f.envFiles, "env", nil, "set the environment variables of `FILE`, of lines NAME=VALUE; repeatable")
-	c.Flags().BoolVar(&f.Mock, "mock", false, "play every connection: fixed answers, in the schema where there is one")
-	c.Flags().BoolVar(&f.trust, "trust", false, "run a compiled program that was built elsewhere without asking")
+	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer awaited emits on a channel; repeatable: `CHANNEL=VALUE`")
+	c.Flags().StringVar(&f.handler, "emit-handler", "", "answer awaited emits by `COMMAND`")
+	c.Flags().StringSliceVar(&f.passEnv, "pass-env", nil, "pass environment `NAMES` to the emit handler; * matches any text")
+	c.Flags().StringArrayVar(&f.envFiles, "env", nil, "set the environment variables of `FILE`, lines NAME=VALUE; repeatable")
+	c.Flags().BoolVar(&f.Mock, "mock", false, "play all models and hosts: no key, no network, the same replies")
+	c.Flags().BoolVar(&f.trust, "trust", false, "run a compiled program of another origin without asking")
 	f.Permissions.Add(c)
 	f.Audit.Add(c)
 	f.Tools.Add(c)

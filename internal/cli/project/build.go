@@ -36,16 +36,12 @@ func NewBuild(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "build [PATH]",
 		Short: "Compile a program into one file",
-		Long: `Compiles a program, with what its manifest says, into one .conc-ir file that
-` + "`concerto run`" + ` runs without the sources. Keys are in it only by the names of their
-environment variables. The same sources give the same bytes, wherever they lie.
-
-  concerto build                        writes main.conc-ir for an entry main.conc
-  concerto build triage.conc -o t.conc-ir
-  concerto build --emit asm triage.conc  shows the instructions
-
---emit shows a stage on stdout: tokens, ast (the syntax tree), asm (the code as
-text) or ir (the file's content).`,
+		Long: `Compiles a program and its manifest into one .conc-ir file, which 'concerto run' runs without the
+sources. The file holds the names of the environment variables with keys, not the keys. Equal
+sources produce equal bytes.`,
+		Example: `  concerto build                           write main.conc-ir for the entry file main.conc
+  concerto build triage.conc -o t.conc-ir  write t.conc-ir
+  concerto build --emit asm triage.conc    print the instructions`,
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("emit") {
@@ -62,8 +58,8 @@ text) or ir (the file's content).`,
 		},
 	}
 	c.Flags().StringVarP(&cmd.out, "output", "o", "", "write to `FILE`; - is stdout")
-	c.Flags().StringVar(&cmd.emit, "emit", "", "show a `STAGE`: ir, tokens, ast or asm")
-	c.Flags().StringVar(&cmd.passes, "passes", "all", "apply these `PASSES`: all, none, or names separated by commas")
+	c.Flags().StringVar(&cmd.emit, "emit", "", "print a `STAGE`: ir, tokens, ast or asm")
+	c.Flags().StringVar(&cmd.passes, "passes", "all", "apply these optimization `PASSES`: all, none, or names separated by commas")
 	cmdline.Hide(c, "passes")
 	c.ValidArgsFunction = console.CompleteFiles("conc")
 	console.CompleteFlag(c, "emit", stageNames)

@@ -30,32 +30,26 @@ func NewCheck(a *console.Console) *cobra.Command {
 	cmd := checkCommand{console: a}
 	c := &cobra.Command{
 		Use:   "check [PATH | -]",
-		Short: "Look for mistakes without running",
-		Long: `Checks a program and its manifest and shows every mistake with its place, the
-reason and what to write instead. Says nothing when all is well.
-
-  concerto check              the project here or above
-  concerto check triage.conc  one file
-  concerto check --watch      again whenever a file of it changes
-  concerto check -            a program on standard input
-  concerto check --fix        repairs what has one safe repair, and shows the rest
-  concerto check --diff       shows what --fix would do, and writes nothing
-  concerto check --format json  for editors and scripts, on stdout
-  concerto check --audit audit.ndjson  and whether a run may record there
-
-` + "`concerto explain CODE` tells more about one kind of mistake.",
+		Short: "Check a program and its manifest for errors",
+		Long: `Prints every error and warning with its place, the reason and the correction. Prints nothing if
+there are none. 'concerto explain CODE' explains a diagnostic.`,
+		Example: `  concerto check                check the project in this directory or above
+  concerto check triage.conc    check one file
+  concerto check -              check a program on standard input
+  concerto check --fix          apply the safe fixes and print the remaining diagnostics
+  concerto check --watch        check again whenever a file changes`,
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			path, _ := console.Path(c, args)
 			return cmd.run(c.Context(), path)
 		},
 	}
-	c.Flags().BoolVar(&cmd.fix, "fix", false, "make the safe fixes of what is found, until none is left")
-	c.Flags().BoolVar(&cmd.diffs, "diff", false, "show the safe fixes as a diff on stdout, and write nothing")
+	c.Flags().BoolVar(&cmd.fix, "fix", false, "apply the safe fixes, until none is left")
+	c.Flags().BoolVar(&cmd.diffs, "diff", false, "print the safe fixes as a diff, and change no file")
 	c.Flags().BoolVar(&cmd.watch, "watch", false, "check again whenever a file of the program changes, until Ctrl-C")
 	cmd.audit.Add(c)
 	cmd.tools.Add(c)
-	cmd.format = cmdline.AddFormatUsage(c, "print diagnostics as `FORMAT`: text on stderr, or json on stdout (default text)", "text", "json")
+	cmd.format = cmdline.AddFormatUsage(c, "print as `FORMAT`: text on stderr, or json on stdout (default text)", "text", "json")
 	c.ValidArgsFunction = console.CompleteFiles("conc")
 	return c
 }

@@ -39,23 +39,21 @@ func NewFmt(a *console.Console) *cobra.Command {
 	cmd := fmtCommand{console: a}
 	c := &cobra.Command{
 		Use:   "fmt [PATH…]",
-		Short: "Write programs in the one style",
-		Long: `Rewrites .conc files in the one style of the language. A PATH is a file, or a
-directory with all that is below it; without one, the project here or above.
-Comments stay where they are, literals as they are written, and what a program
-means never changes. A file with mistakes is left as it is.
+		Short: "Format source files",
+		Long: `Rewrites .conc files in the standard format. PATH is a file, or a directory with all files below
+it; without PATH, fmt formats the project in this directory or above. A file with syntax errors is
+not changed.
 
-  concerto fmt                the project here or above
-  concerto fmt triage.conc    one file
-  concerto fmt --check        list what is not in the style, and change nothing
-  concerto fmt --stdin        from stdin to stdout, for editors
-
-Exit codes: 0 all is well, 1 --check found something, 2 a file has mistakes.`,
+Exit codes: 0 success, 1 --check found a file, 2 a file has errors.`,
+		Example: `  concerto fmt                  format the project
+  concerto fmt triage.conc      format one file
+  concerto fmt --check          list the files that would change
+  concerto fmt --stdin          format standard input to standard output`,
 		RunE: func(c *cobra.Command, args []string) error { return cmd.formatPaths(args) },
 	}
-	c.Flags().BoolVar(&cmd.check, "check", false, "list the files that would change, and exit 1 if there are any")
-	c.Flags().BoolVar(&cmd.stdin, "stdin", false, "format what comes on stdin to stdout")
-	c.Flags().IntVar(&cmd.width, "width", format.DefaultWidth, "most `CHARACTERS` of a line")
+	c.Flags().BoolVar(&cmd.check, "check", false, "list the files that would change, and exit with code 1 if there are any")
+	c.Flags().BoolVar(&cmd.stdin, "stdin", false, "format stdin to stdout")
+	c.Flags().IntVar(&cmd.width, "width", format.DefaultWidth, "limit lines to `N` characters (default 100)")
 	c.ValidArgsFunction = console.CompleteFiles("conc")
 	return c
 }

@@ -72,22 +72,21 @@ func NewInit(a *console.Console) *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use:   "init NAME",
-		Short: "Make a new project",
-		Long: `Makes a directory with a project that runs as it is, without a network and
-without a key: a program, its Concerto.toml, a README and what else the template
-needs. On a terminal it asks for what the command line leaves open.
-
-  concerto init triage                       in the directory triage
-  concerto init triage --template supervise  with a host
-  concerto init .                            here, if nothing is here yet
-
-  concerto init triage --provider anthropic  with a model of Anthropic
+		Short: "Create a project",
+		Long: `Creates a directory with a project that runs without a network and without a key: a program, its
+Concerto.toml and a README. On a terminal, init asks for the arguments that are missing. It does
+not overwrite files.
 
 Templates:
 ` + list + `
-With --provider, Concerto.toml has a connection to that provider's models instead
-of scripted replies, and the README says which environment variable holds the key.
-The tests still need no key. Nothing that exists is overwritten.`,
+Providers: ` + providerList() + `.
+With --provider, Concerto.toml connects to that provider's models instead of
+scripted replies, and the README names the environment variable of the key. The tests still need no
+key.`,
+		Example: `  concerto init triage                       create the directory triage
+  concerto init triage --template supervise  create a project that supervises a host
+  concerto init triage --provider anthropic  use a model of Anthropic
+  concerto init .                            use this directory, if it is empty`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return console.Usage("a name has no spaces", "init takes one name, not %d", len(args))
@@ -98,8 +97,8 @@ The tests still need no key. Nothing that exists is overwritten.`,
 			return cmd.create(strings.Join(args, ""))
 		},
 	}
-	c.Flags().StringVarP(&cmd.template, "template", "t", "", "kind of project: `NAME` is "+strings.Join(TemplateNames(), ", "))
-	c.Flags().StringVar(&cmd.provider, "provider", "scripted", "whose models the agents ask: `NAME` is "+providerList())
+	c.Flags().StringVarP(&cmd.template, "template", "t", "", "use the template `NAME`")
+	c.Flags().StringVar(&cmd.provider, "provider", "scripted", "connect to the models of a provider: `NAME`")
 	console.CompleteFlag(c, "template", TemplateNames)
 	return c
 }

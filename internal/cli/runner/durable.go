@@ -30,17 +30,17 @@ type durableFlags struct {
 var syncForms = []string{"output", "every", "never"}
 
 func (f *durableFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.journal, "journal", "", "keep in `DIR`, new or empty, what is needed to go on with the run: concerto runs resume DIR")
+	c.Flags().StringVar(&f.journal, "journal", "", "store the run in `DIR`, a new or empty directory")
 	f.waiting(c)
 }
 
 // waiting adds the flags that a resumed run has too.
 func (f *durableFlags) waiting(c *cobra.Command) {
-	c.Flags().BoolVar(&f.park, "park", false, "end with exit code 75 when the run waits for answers and times alone (with --journal)")
-	c.Flags().BoolVar(&f.wait, "wait", false, "wait for answers that nobody here gives: concerto runs answer (with --journal)")
-	c.Flags().StringVar(&f.sync, "sync", "", "put the journal on the disk: `WHEN` is output (before what cannot be made twice leaves), every (result) or never (default output)")
-	c.Flags().IntVar(&f.every, "snapshot-every", 0, "take a snapshot of the run after `N` records, 1 wherever it waits (default: by [run] snapshot_every, as long as that takes little time)")
-	c.Flags().BoolVar(&f.verify, "verify-snapshots", false, "go on from a snapshot of the run wherever it waits, and fail unless the next one is the same (with --journal)")
+	c.Flags().BoolVar(&f.park, "park", false, "exit with code 75 while the run waits only for answers and times")
+	c.Flags().BoolVar(&f.wait, "wait", false, "wait for answers by 'concerto runs answer'")
+	c.Flags().StringVar(&f.sync, "sync", "", "sync the journal `WHEN`: output, every or never (default output)")
+	c.Flags().IntVar(&f.every, "snapshot-every", 0, "take a snapshot after `N` records (default: adaptive)")
+	c.Flags().BoolVar(&f.verify, "verify-snapshots", false, "resume from a snapshot wherever the run waits, and fail if the next snapshot differs")
 	cmdline.Hide(c, "verify-snapshots")
 	c.MarkFlagsMutuallyExclusive("park", "wait")
 }

@@ -29,7 +29,7 @@ const (
 // anySocket is the value of --share without one.
 const anySocket = "auto"
 
-const relayUsage = "tell the relay's hostd on this machine, at `SOCKET`, what the run does, and let people there answer"
+const relayUsage = "share the run through the relay's daemon on this machine, at `SOCKET`"
 
 // relayFlag adds --share.
 func relayFlag(c *cobra.Command, socket *string) {

@@ -28,33 +28,24 @@ func NewReplay(a *console.Console) *cobra.Command {
 	cmd := replayCommand{console: a}
 	c := &cobra.Command{
 		Use:   "replay TAPE|RUN [PATH]",
-		Short: "Run a program on what a recorded run got",
-		Long: `Runs a program on the tape of a run, which ` + "`concerto run --record TAPE`" + ` wrote:
-what models, hosts, tools, files, clocks and people gave then is given again. No
-network, no subprocess, no file and no clock is touched; what the run put out on
-stdout is put out again, byte by byte, and the exit code is the same.
+		Short: "Replay a recorded run",
+		Long: `Runs a program with the inputs of a recorded run: models, hosts, tools, files, clocks and people
+answer as recorded. replay uses no network, subprocess, file or clock, and repeats stdout and the
+exit code. If the program makes a request that was not recorded, replay exits with code 76 and
+shows the nearest recorded request.
 
-A run that is kept (` + "`concerto run --journal`" + `) is replayed from its journal, as far as that
-goes: its program is the one that is kept with it.
-
-  concerto run --record bug.tape triage.conc
-  concerto runs replay bug.tape                the same program
-  concerto runs replay bug.tape changed.conc   another one, on the same answers
-  concerto runs replay job                     the run that is kept in job
-
-The program may have changed, and the tape may be edited: an effect of the program
-gets the next line of the tape whose request is the same. Where there is none the
-replay ends with exit code 76 and the difference to the nearest line.
-
-Without PATH it is the recorded program, where it lies here; else the Concerto.toml
-here or above decides. Secrets are not on a tape: their variables are read, and
-where one is not set its mark stands.`,
-		Args: cobra.RangeArgs(1, 2),
+Without PATH, replay runs the recorded program if it is in this directory, otherwise the project.
+Recordings contain no secrets: replay reads them from the environment variables.`,
+		Example: `  concerto run --record bug.tape triage.conc
+  concerto runs replay bug.tape                replay the same program
+  concerto runs replay bug.tape changed.conc   replay another program
+  concerto runs replay job                     replay the stored run in job`,
+		Args: console.Arguments(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			return cmd.replay(c.Context(), args[0], strings.Join(args[1:], ""))
 		},
 	}
-	c.Flags().StringVar(&cmd.emit, "emit", "", "`FORM` of emits on stdout: text, ndjson or none (default: that of the recorded run)")
+	c.Flags().StringVar(&cmd.emit, "emit", "", "print emits as `FORM`: text, ndjson or none (default: as recorded)")
 	return c
 }
 

@@ -51,33 +51,20 @@ func restoreFlags(all *pflag.FlagSet, given json.RawMessage) error {
 	return nil
 }
 
-const resumeHelp = `Goes on with a run that was kept by --journal, or by [run] journal in the manifest:
-
-after Ctrl-C, kill -9, a full disk, a power failure, or when it was parked until
-somebody answers. What it got is not got again, what it has done not done again; it
-prints what it had not printed.
-
-RUN is the run's directory, or its id where the manifest says [run] journal.
-
-  concerto run --journal job --park review.conc   waits for an answer: exit code 75
-  concerto runs answer job q7 yes
-  concerto runs resume job                             goes on
-  concerto runs resume --due runs                      all that have an answer or a time
-
-The flags of the first run hold unless they are given again. A run that has ended
-gives its exit code again.
-
-If the program has changed meanwhile, say what is to run: the program that the run
-began with (--as-started), or the one that is there now (--accept-changes), which is
-tried out first: it must ask for the same things in the same order up to here.`
-
 func NewResume(a *console.Console) *cobra.Command {
 	cmd := resumeCommand{runCommand: runCommand{console: a}}
 	c := &cobra.Command{
 		Use:   "resume RUN",
-		Short: "Go on with a run that was interrupted",
-		Long:  resumeHelp,
-		Args:  cobra.ExactArgs(1),
+		Short: "Resume an interrupted run",
+		Long: `Continues a run that was stored by --journal, or by [run] journal in the manifest: after Ctrl-C,
+kill -9, a power failure, or while it is parked. Effects that are done are not repeated, and output
+is not printed twice. The flags of the first run apply unless you give them again. A finished run
+only returns its exit code. RUN is the run's directory, or its id with [run] journal.`,
+		Example: `  concerto run --journal job --park review.conc   wait for an answer: exit code 75
+  concerto runs answer job q7 yes
+  concerto runs resume job
+  concerto runs resume --due runs                 resume every run below runs that can continue`,
+		Args: console.Arguments(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			cmd.durable.command = c
 			if cmd.due {
@@ -86,18 +73,25 @@ func NewResume(a *console.Console) *cobra.Command {
 			return cmd.resume(c.Context(), args[0])
 		},
 	}
-	c.Flags().StringVar(&cmd.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
-	c.Flags().BoolVar(&cmd.detail, "emit-detail", false, "say in events and lines of ndjson when, where and in which task; stderr is ndjson")
+	c.Flags().StringVar(&cmd.emit, "emit", "text", "print emits as `FORM`: text, ndjson or none (default text)")
+	c.Flags().BoolVar(&cmd.detail, "emit-detail", false, "add time, place and task to ndjson emits; write stderr as ndjson")
 	cmd.Add(c)
-	c.Flags().StringVar(&cmd.shown, "progress", "", "show on stderr what hosts do: `FORM` is auto, plain or none (default auto)")
-	c.Flags().BoolVar(&cmd.noInput, "no-input", false, "never prompt at the terminal")
+	c.Flags().StringVar(&cmd.shown, "progress", "", "show progress as `FORM`: auto, plain or none (default auto)")
+	c.Flags().BoolVar(&cmd.noInput, "no-input", false, "never prompt on the terminal")
 	relayFlag(c, &cmd.relay)
 	cmd.records(c)
 	cmdline.Hide(c, "record")
 	cmd.durable.waiting(c)
-	c.Flags().BoolVar(&cmd.asStarted, "as-started", false, "the program has changed: run the one that the run began with")
-	c.Flags().BoolVar(&cmd.accept, "accept-changes", false, "the program has changed: run the one that is there now, if it has done the same so far")
-	c.Flags().BoolVar(&cmd.due, "due", false, "go on with every run below a directory that has an answer, or whose time has come")
+	c.Flags().BoolVar(&cmd.asStarted, "as-started", false, "if the program changed, run the version that the run began with")
+	c.Flags().BoolVar(&cmd.accept, "accept-changes", false, "if the program changed, run the new one if it makes equal requests")
+	c.Flags().BoolVar(&cmd.due, "due", false, "resume every run below a directory that is answered or due")
+	cmdline.Group(c, "Answers and prompts", "answers", "answer", "emit-handler", "pass-env", "no-input", "share")
+	cmdline.Group(c, "Permissions", "permissions", append(program.PermissionRows(), "trust")...)
+	cmdline.Group(c, "Stored runs", "journal", "park", "wait", "sync", "snapshot-every")
+	cmdline.Group(c, "Output", "output", "emit", "emit-detail", "progress", "stats format | --stats [--format json] | print calls, tokens and cost by model, agent, stage and task")
+	cmdline.Group(c, "Recordings", "recordings", "transcript", "wire", "ledger", "audit audit-sync | --audit FILE | record tool calls in FILE, tamper-evident; --audit-sync syncs each",
+		"trace profile | --trace FILE, --profile FILE | write a timeline for ui.perfetto.dev, or a CPU profile")
+	cmdline.Group(c, "Tools", "", "host-tools", "host-tools-module")
 	c.MarkFlagsMutuallyExclusive("as-started", "accept-changes")
 	return c
 }

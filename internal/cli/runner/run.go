@@ -48,107 +48,44 @@ type recordFiles struct {
 	profile, trace, transcript, wire, tape, ledger string
 }
 
-var runHelp = `Runs a program. What it emits goes to stdout; logs, progress and mistakes go to
-stderr. Ctrl-C ends the run with everything it has started; a second one does so
-without waiting for hosts that take their time.
-
-  concerto run                      the project here or above
-  concerto run triage.conc          one file
-  concerto run triage.conc-ir       a compiled program
-  concerto run triage.conc -- a b   std::env::args gives ["a", "b"]
-  concerto run -e 'println(6 * 7)'  statements, or a whole program
-  concerto run -                    a program on standard input
-  concerto run --watch triage.conc  again whenever a file of it changes; what still
-                                    runs is ended
-
-With --mock every model is played: no key, no network, the same answers each
-time, in the schema where the program asks for one.
-
-Awaited emits (await emit("approve", x)) are answered by, in this order:
-  --answer approve=yes              the same value each time; repeatable; JSON
-                                    where the program wants more than text
-  --emit-handler ./answer.py        a program: {"channel":…,"payload":…} in,
-                                    {"value":…} or {"error":"…"} out, a line each
-  you, when stdin is a terminal, else the next line of stdin, and people who follow the
-  run from elsewhere, through this machine's hostd (--share): who answers first
-
-With --share the run is told of through this machine's hostd (` + "`concerto relay hostd`" + `), so
-that people follow it from elsewhere and answer what it asks; [relay] share = true in
-the manifest does the same. Without a hostd the run goes on as if it were not given.
-
-` + program.PermissionHelp("concerto run") + `
-
-A compiled program that was built by somebody else and asks for commands, hosts,
-files or the network is listed with what it may do, and you are asked once
-whether to run it. Where nobody can be asked it ends with exit code 2, unless
---trust, or a flag for each kind that it asks for, has decided.
-
-What its hosts do is shown on stderr: on a terminal by lines that are drawn again
-as they go on, else, or with --progress plain, by a line when one starts, asks, is
-answered and by whom, and ends. --progress none, or -q, shows nothing;
-CONCERTO_PROGRESS is the flag where it is not given.
-
-What hosts ask and nobody answers is asked you, when stdin and stderr are
-terminals; --no-input asks nobody.
-
-What it does with models:
-  -v                                a line on stderr for each request, reply, tool
-                                    call, repair and retry, with tokens, time and cost
-  -vv                               and what was said
-  --transcript talk.ndjson          the same whole, as records (spec/20-transcript.md)
-  --wire talk.wire                  each line that passes between the run and its hosts,
-                                    as it happens; ` + "`concerto host replay`" + ` plays it
-  --stats                           what was used, by model, agent, stage and task;
-                                    --stats --format json is one line for programs
-
-Who decided what hosts and the program asked, and which calls of tools are approved of:
-  --ledger decisions.ndjson         a record for each, chained by hashes;
-                                    ` + "`concerto audit show`" + ` tells it, ` + "`audit verify`" + ` that it is whole
-
-A run that can be run again without the world:
-  --record bug.tape                 what models, hosts, files, people and the clock gave
-                                    it; ` + "`concerto runs replay bug.tape`" + ` plays it
-
-A run that survives its process, and the machine's power:
-  --journal DIR                     keep in DIR all that is needed to go on with it:
-                                    ` + "`concerto runs resume DIR`" + `
-  --journal DIR --park              and wait without a process for answers that nobody
-                                    here gives: exit code 75, ` + "`concerto runs answer`" + `, resume
-[run] journal = "runs" in the manifest does so for each run.
-
-With an editor's debugger, which attaches to it before its first line:
-  --debug 127.0.0.1:4711            (` + "`concerto dap`" + ` is what editors start themselves)
-
-Where a run spends its time:
-  --profile cpu.pprof               by functions and lines: go tool pprof -top cpu.pprof
-  --trace trace.json                its tasks, effects, hosts and agents on a time
-                                    line: open it in ui.perfetto.dev`
-
 func NewRun(a *console.Console) *cobra.Command {
 	cmd := runCommand{console: a}
 	c := &cobra.Command{
 		Use:   "run [PATH | - | -e CODE] [-- ARGS…]",
 		Short: "Run a program",
-		Long:  runHelp,
-		Args:  console.OnePath(true),
+		Long: `PATH is a .conc file, a project's directory or a compiled .conc-ir file; - is standard input. Emits
+go to stdout; logs and progress go to stderr.`,
+		Example: `  concerto run                            run the project in this directory or above
+  concerto run triage.conc -- a b         pass arguments: std::env::args returns ["a", "b"]
+  concerto run -e 'println(6 * 7)'        run statements
+  concerto run --mock                     play all models: no key, no network, the same replies
+  concerto run --journal job --park       store the run; 'concerto runs resume job' continues it`,
+		Args: console.OnePath(true),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, rest := console.Path(c, args)
 			return cmd.runPath(c.Context(), p, rest)
 		},
 	}
-	c.Flags().StringVar(&cmd.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
-	c.Flags().VarP(&cmd.code, "eval", "e", "run `CODE`: a program, or the statements of its main")
+	c.Flags().StringVar(&cmd.emit, "emit", "text", "print emits as `FORM`: text, ndjson or none (default text)")
+	c.Flags().VarP(&cmd.code, "eval", "e", "run `CODE`: statements, or a whole program")
 	c.Flags().BoolVar(&cmd.watch, "watch", false, "run again whenever a file of the program changes, until Ctrl-C")
-	c.Flags().BoolVar(&cmd.detail, "emit-detail", false, "say in events and lines of ndjson when, where and in which task; stderr is ndjson")
+	c.Flags().BoolVar(&cmd.detail, "emit-detail", false, "add time, place and task to ndjson emits; write stderr as ndjson")
 	cmd.Add(c)
-	c.Flags().StringVar(&cmd.shown, "progress", "", "show on stderr what hosts do: `FORM` is auto, plain or none (default auto)")
+	c.Flags().StringVar(&cmd.shown, "progress", "", "show progress as `FORM`: auto, plain or none (default auto)")
 	c.Flags().StringVar(&cmd.input, "input", "", program.InputUsage)
-	c.Flags().BoolVar(&cmd.noInput, "no-input", false, "never prompt at the terminal, and never read stdin")
+	c.Flags().BoolVar(&cmd.noInput, "no-input", false, "never prompt on the terminal, and do not read stdin")
 	relayFlag(c, &cmd.relay)
-	c.Flags().StringVar(&cmd.debug, "debug", "", "wait at `ADDR`, such as 127.0.0.1:4711, for an editor that debugs the program")
+	c.Flags().StringVar(&cmd.debug, "debug", "", "wait at `ADDR` (127.0.0.1:4711) for an editor's debugger")
 	cmd.records(c)
 	cmd.durable.add(c)
 	cmd.durable.command = c
+	cmdline.Group(c, "Answers and prompts", "answers", "answer", "emit-handler", "pass-env", "no-input", "share")
+	cmdline.Group(c, "Permissions", "permissions", append(program.PermissionRows(), "trust")...)
+	cmdline.Group(c, "Stored runs", "journal", "journal", "park", "wait", "sync", "snapshot-every")
+	cmdline.Group(c, "Output", "output", "emit", "emit-detail", "progress", "stats format | --stats [--format json] | print calls, tokens and cost by model, agent, stage and task")
+	cmdline.Group(c, "Recordings", "recordings", "transcript", "record", "wire", "ledger", "audit audit-sync | --audit FILE | record tool calls in FILE, tamper-evident; --audit-sync syncs each",
+		"trace profile | --trace FILE, --profile FILE | write a timeline for ui.perfetto.dev, or a CPU profile")
+	cmdline.Group(c, "Tools", "", "host-tools", "host-tools-module")
 	c.ValidArgsFunction = console.CompleteFiles("conc", "conc-ir")
 	console.CompleteFlag(c, "emit", func() []string { return program.ModeNames })
 	console.CompleteFlag(c, "progress", func() []string { return progressForms })
@@ -158,14 +95,14 @@ func NewRun(a *console.Console) *cobra.Command {
 
 // records adds the flags that say what is recorded of a run, and where.
 func (cmd *runCommand) records(c *cobra.Command) {
-	c.Flags().BoolVar(&cmd.stats, "stats", false, "say on stderr what was used of models, by model, agent, stage and task")
+	c.Flags().BoolVar(&cmd.stats, "stats", false, "print calls, tokens and cost by model, agent, stage and task")
 	cmd.format = cmdline.AddFormatUsage(c, "print --stats as `FORMAT`: text or json (default text)", "text", "json")
-	c.Flags().StringVar(&cmd.files.transcript, "transcript", "", "write what the program and its models say to each other to `FILE`")
-	c.Flags().StringVar(&cmd.files.tape, "record", "", "write what the run gets from the world to `FILE`, for concerto runs replay")
-	c.Flags().StringVar(&cmd.files.ledger, "ledger", "", "record who decided what in `FILE`, which shows when it was changed")
+	c.Flags().StringVar(&cmd.files.transcript, "transcript", "", "write the conversations with models to `FILE`")
+	c.Flags().StringVar(&cmd.files.tape, "record", "", "record all inputs of the run to `FILE`, for 'concerto runs replay'")
+	c.Flags().StringVar(&cmd.files.ledger, "ledger", "", "record who decided what in the tamper-evident `FILE`")
 	c.Flags().StringVar(&cmd.files.wire, "wire", "", program.WireUsage)
-	c.Flags().StringVar(&cmd.files.profile, "profile", "", "write a CPU profile to `FILE`")
-	c.Flags().StringVar(&cmd.files.trace, "trace", "", "write a trace of tasks and effects to `FILE`")
+	c.Flags().StringVar(&cmd.files.profile, "profile", "", "write a CPU profile to `FILE`, for 'go tool pprof'")
+	c.Flags().StringVar(&cmd.files.trace, "trace", "", "write a timeline to `FILE`, for ui.perfetto.dev")
 }
 
 func (cmd *runCommand) runPath(parent context.Context, path string, args []string) error {

@@ -10,16 +10,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
 
-const answerHelp = `Answers a question that a run waits for: by the id that ` + "`concerto runs show`" + ` and the
-parked run itself tell. VALUE is a text where the program awaits one, or anything;
-else JSON, or a word such as the name of a variant. The first answer wins.
-
-  concerto runs answer job q7 yes
-  concerto runs answer job q7 '{"ok":true,"why":"small change"}'
-  concerto runs answer job q7 --refuse "nobody is here to decide"
-
-A run that is alive sees it at once, a parked one when it is resumed.`
-
 // answerCommand is the command answer with its options.
 type answerCommand struct {
 	console *console.Console
@@ -32,17 +22,22 @@ func NewAnswer(a *console.Console) *cobra.Command {
 	cmd := answerCommand{console: a}
 	c := &cobra.Command{
 		Use:   "answer RUN ID [VALUE]",
-		Short: "Answer a question that a run waits for",
-		Long:  answerHelp,
-		Args:  cobra.RangeArgs(2, 3),
+		Short: "Answer a question of a run",
+		Long: `Answers a question by its id, which 'concerto runs show' and the parked run print. VALUE is text if
+the program awaits a String or any type; otherwise it is JSON, or a word such as a variant's name.
+Only the first answer counts. A running run receives it at once, a parked run when it is resumed.`,
+		Example: `  concerto runs answer job q7 yes
+  concerto runs answer job q7 '{"ok": true, "why": "small change"}'
+  concerto runs answer job q7 --refuse "no one can decide this today"`,
+		Args: console.Arguments(2, 3),
 		RunE: func(c *cobra.Command, args []string) error {
 			cmd.refused = c.Flags().Changed("refuse")
 			return cmd.answer(args[0], args[1], args[2:])
 		},
 	}
-	c.Flags().BoolVar(&cmd.given.JSON, "json-value", false, "VALUE is JSON")
-	c.Flags().StringVar(&cmd.given.By, "by", "", "who answers: `NAME` (default: the user)")
-	c.Flags().StringVar(&cmd.refuse, "refuse", "", "refuse to answer: the program gets an EmitError with `TEXT`")
+	c.Flags().BoolVar(&cmd.given.JSON, "json-value", false, "parse VALUE as JSON, also where the program awaits text")
+	c.Flags().StringVar(&cmd.given.By, "by", "", "record `NAME` as the person who answers (default: your user name)")
+	c.Flags().StringVar(&cmd.refuse, "refuse", "", "refuse to answer: the program receives an EmitError with `TEXT`")
 	return c
 }
 

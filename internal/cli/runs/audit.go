@@ -26,10 +26,13 @@ import (
 func NewAudit(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit",
-		Short: "Look at the audit log of calls of tools",
-		Long: `With --audit FILE, or [audit] file in the manifest, a run records every call of a
-tool, made or refused, in a log whose lines are chained by their hashes: what is
-changed, left out or put in between shows (spec/23-audit.md).`,
+		Short: "Verify and show audit logs",
+		Long: `With --audit FILE, or [audit] file in the manifest, a run records every tool call, performed or
+denied, in a log whose records are chained by hashes. 'concerto help recordings' lists all records
+of a run.`,
+		Example: `  concerto run --audit audit.ndjson triage.conc
+  concerto audit verify audit.ndjson
+  concerto audit show audit.ndjson --since 24h`,
 		Args: console.UnknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -47,23 +50,19 @@ func newAuditVerify(a *console.Console) *cobra.Command {
 	cmd := verifyCommand{console: a}
 	c := &cobra.Command{
 		Use:   "verify FILE|RUN",
-		Short: "Say whether an audit log was changed",
-		Long: `Goes through a log and holds each line to the one before. Says how many records
-and calls it has, how many calls have not ended, and the hash of the last line.
+		Short: "Verify that an audit log is unchanged",
+		Long: `Recomputes the hashes of an audit log, or of the ledger of a stored run. Prints the number of
+records and calls, the calls without an end, and the hash of the last record. To detect a truncated
+log, pass the hash that the run or an earlier verify printed as --head.
 
-  concerto audit verify audit.ndjson
+Exit codes: 0 unchanged, 76 changed, 2 the command was misused.`,
+		Example: `  concerto audit verify audit.ndjson
   concerto audit verify audit.ndjson --head HASH
-  concerto audit verify job         the ledger of a run that is kept, and, when it has
-                                    ended, its end
-
-A chain does not show that its end was cut off: --head does, with a hash that a
-run has told at its end, or verify before.
-
-Exit codes: 0 it is whole, 76 it is not, 2 the command was misused.`,
+  concerto audit verify job                        verify the ledger of a stored run`,
 		Args: oneFile,
 		RunE: func(_ *cobra.Command, args []string) error { return cmd.verify(args[0]) },
 	}
-	c.Flags().StringVar(&cmd.head, "head", "", "one of its lines must have this `HASH`")
+	c.Flags().StringVar(&cmd.head, "head", "", "require a record with `HASH`")
 	return c
 }
 
@@ -145,23 +144,20 @@ func newAuditShow(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show FILE|RUN",
 		Short: "Show the records of an audit log",
-		Long: `Shows a log's records for a person, or, with --format ndjson, its lines as they stand. It
-holds them to each other on the way, and ends with exit code 76 where one was
-changed.
-
-  concerto audit show audit.ndjson
+		Long: `Prints the records for people, or with --format ndjson as they are in the file. Exits with code 76
+if a record was changed. --since accepts a time (2026-01-05T10:00:00Z, 2026-01-05) or an age (90s,
+2h).`,
+		Example: `  concerto audit show audit.ndjson
   concerto audit show audit.ndjson --tool deploy --since 24h
-  concerto audit show audit.ndjson --outcome denied --format ndjson
-
---since takes a time (2026-01-05T10:00:00Z, 2026-01-05) or how long ago (90s, 2h).`,
+  concerto audit show audit.ndjson --outcome denied --format ndjson`,
 		Args: oneFile,
 		RunE: func(_ *cobra.Command, args []string) error { return cmd.show(args[0]) },
 	}
-	c.Flags().StringVar(&cmd.filter.Tool, "tool", "", "only calls of the tool `NAME`")
-	c.Flags().StringVar(&cmd.filter.Session, "session", "", "only what belongs to the run `ID`")
-	c.Flags().StringVar(&cmd.filter.Outcome, "outcome", "", "only ends of calls with this `OUTCOME`: ok, denied, …")
-	c.Flags().StringVar(&cmd.since, "since", "", "only from this `TIME` on")
-	cmd.format = cmdline.AddFormatUsage(c, "print as `FORMAT`: text, or ndjson, the lines of the log (default text)", "text", "ndjson")
+	c.Flags().StringVar(&cmd.filter.Tool, "tool", "", "show only calls of the tool `NAME`")
+	c.Flags().StringVar(&cmd.filter.Session, "session", "", "show only records of the run `ID`")
+	c.Flags().StringVar(&cmd.filter.Outcome, "outcome", "", "show only calls with `OUTCOME`: ok, denied, …")
+	c.Flags().StringVar(&cmd.since, "since", "", "show only records after `TIME`")
+	cmd.format = cmdline.AddFormatUsage(c, "print as `FORMAT`: text or ndjson (default text)", "text", "ndjson")
 	console.CompleteFlag(c, "outcome", outcomes)
 	return c
 }

@@ -17,17 +17,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-const forkHelp = `Makes a new run with the history of another up to an effect, gives that effect another
-result, and goes on from there. The numbers of effects are in the journal
-(` + "`jq -c 'select(.e)' RUN/journal-*.ndjson`" + `), a question's is in its id.
-
-  concerto runs fork job --at 4 --answer no             what if the answer had been another one
-  concerto runs fork job --at 9 --error "no network"    and what if that had failed
-  concerto runs fork job --at 9 --to other --no-run     only make the directory
-
-Files, stores and what others were told are not turned back: which files the history
-has written is said. A host's exchange that is open there is lost.`
-
 // forkCommand is the command fork with its options.
 type forkCommand struct {
 	console              *console.Console
@@ -41,9 +30,15 @@ func NewFork(a *console.Console) *cobra.Command {
 	cmd := forkCommand{console: a}
 	c := &cobra.Command{
 		Use:   "fork RUN --at N",
-		Short: "Go on with a copy of a run from an earlier effect",
-		Long:  forkHelp,
-		Args:  cobra.ExactArgs(1),
+		Short: "Continue a copy of a run with another result",
+		Long: `Creates a run with the history of another run up to an effect, replaces the effect's result, and
+continues. 'concerto runs inspect RUN --format ndjson' prints the numbers of effects; the id of a
+question contains its number. A fork does not undo files, stores and messages that the history has
+written, and prints which files it has written. An exchange with a host that is open there fails.`,
+		Example: `  concerto runs fork job --at 4 --answer no             continue with another answer
+  concerto runs fork job --at 9 --error "no network"    continue as if the effect had failed
+  concerto runs fork job --at 9 --to other --no-run     only create the directory`,
+		Args: console.Arguments(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			change, err := cmd.change(c.Flags().Changed)
 			if err != nil {
@@ -61,12 +56,12 @@ func NewFork(a *console.Console) *cobra.Command {
 			return resume.RunE(resume, []string{dir})
 		},
 	}
-	c.Flags().Int64Var(&cmd.at, "at", 0, "the effect whose result is another one: its number `N`")
-	c.Flags().StringVar(&cmd.answer, "answer", "", "what an awaited emit is answered with: `VALUE`")
-	c.Flags().StringVar(&cmd.result, "result", "", "the result of the effect, as `JSON`")
-	c.Flags().StringVar(&cmd.fail, "error", "", "how it fails: `TEXT`")
-	c.Flags().StringVar(&cmd.to, "to", "", "`DIR` of the new run, new or empty (default: beside the other)")
-	c.Flags().BoolVar(&cmd.noRun, "no-run", false, "only make the directory")
+	c.Flags().Int64Var(&cmd.at, "at", 0, "replace the result of effect `N`")
+	c.Flags().StringVar(&cmd.answer, "answer", "", "answer an awaited emit with `VALUE`")
+	c.Flags().StringVar(&cmd.result, "result", "", "set the effect's result to `JSON`")
+	c.Flags().StringVar(&cmd.fail, "error", "", "make the effect fail with `TEXT`")
+	c.Flags().StringVar(&cmd.to, "to", "", "create the run in `DIR`, new or empty (default: next to the other run)")
+	c.Flags().BoolVar(&cmd.noRun, "no-run", false, "only create the directory")
 	c.MarkFlagsMutuallyExclusive("answer", "result", "error")
 	return c
 }

@@ -21,25 +21,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/tape"
 )
 
-const inspectHelp = `Looks into a run that is kept, also while it is in progress, or into the tape of one:
-which effects it made, from where, and what the program's variables held then. The run is
-played from what is recorded; nothing of the world is touched, and the run stays as it is.
-
-  concerto runs inspect job                     on the terminal: → ← go from effect to effect,
-                                           ↓ ↑ from line to line, ? shows all keys
-  concerto runs inspect job --format ndjson              a line for each effect
-  concerto runs inspect job --at 7 --format ndjson       effect 7, with the calls under way and their variables
-  concerto runs inspect bug.tape triage.conc    what a tape says of a program
-
-RUN is a run's directory, or its id where the manifest says [run] journal. To a tape belongs
-the program PATH; without it the recorded one, where it lies here, or the manifest's.
-
-Each line has effect (its number), task, kind, status (done, none: it did not happen,
-unknown, pending), at (FILE:LINE:COLUMN in the program), request and result; error, where it
-failed. Secrets are shown by their names.
-
-  concerto runs inspect job --format ndjson | jq -r 'select(.kind == "agent.call") | .at'`
-
 // inspectCommand is the command inspect with its options.
 type inspectCommand struct {
 	console *console.Console
@@ -52,9 +33,19 @@ func NewInspect(a *console.Console) *cobra.Command {
 	cmd := inspectCommand{console: a}
 	c := &cobra.Command{
 		Use:   "inspect RUN|TAPE [PATH]",
-		Short: "Look into a recorded run: its effects, and its variables at each",
-		Long:  inspectHelp,
-		Args:  cobra.RangeArgs(1, 2),
+		Short: "Inspect a run's effects and variables",
+		Long: `Shows the effects of a stored run or a tape, and the program's variables at each. inspect replays
+the recorded inputs: it performs no effects and does not change the run, which may be running. On
+the terminal, → and ← move between effects, ↓ and ↑ between lines, and ? shows all keys.
+
+With --format ndjson each effect is a line with effect (its number), task, kind, status (done,
+none, unknown or pending), at (FILE:LINE:COLUMN), request, result and error. Secrets are shown by
+their names. PATH is the program of a tape, by default the recorded one.`,
+		Example: `  concerto runs inspect job
+  concerto runs inspect job --format ndjson | jq -r 'select(.kind == "agent.call") | .at'
+  concerto runs inspect job --at 7 --format ndjson   show effect 7 with calls and variables
+  concerto runs inspect bug.tape triage.conc`,
+		Args: console.Arguments(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("at") && cmd.at < 1 {
 				return console.Usage("an effect's number is 1 or more", "--at cannot be %d", cmd.at)
@@ -63,8 +54,8 @@ func NewInspect(a *console.Console) *cobra.Command {
 			return cmd.inspect(c.Context(), strings.Join(args[1:], ""))
 		},
 	}
-	cmd.format = cmdline.AddFormatUsage(c, "print as `FORMAT`: text, on a terminal, or ndjson, a line for each effect (default text)", "text", "ndjson")
-	c.Flags().Int64Var(&cmd.at, "at", 0, "the effect with number `N`")
+	cmd.format = cmdline.AddFormatUsage(c, "show as `FORMAT`: text, on the terminal, or ndjson (default text)", "text", "ndjson")
+	c.Flags().Int64Var(&cmd.at, "at", 0, "show the effect with number `N`")
 	return c
 }
 

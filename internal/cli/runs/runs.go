@@ -17,11 +17,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
 
-const runsHelp = `Tells of runs that are kept by --journal, or by [run] journal in the manifest.
-
-RUN is a run's directory, or its id where the manifest says [run] journal; ROOT is a
-directory with such directories, that of the manifest unless it is given.`
-
 // runsCommand is a command of runs with its options.
 type runsCommand struct {
 	console *console.Console
@@ -30,24 +25,46 @@ type runsCommand struct {
 }
 
 func NewRuns(a *console.Console) *cobra.Command {
-	c := &cobra.Command{Use: "runs", Short: "List, answer, resume, stop and remove stored runs", Long: runsHelp, Args: console.UnknownCommand,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	add := func(use, short string, args cobra.PositionalArgs, run func(cmd *runsCommand, ctx context.Context, args []string) error, forms ...string) (*cobra.Command, *runsCommand) {
+	c := &cobra.Command{
+		Use:   "runs",
+		Short: "List, answer, resume, inspect and remove stored runs",
+		Long: `Runs are stored by --journal DIR, or by [run] journal in the manifest. RUN is a run's directory, or
+its id with [run] journal; ROOT is a directory that contains runs, by default that of the manifest.
+'concerto help journal' describes stored runs.`,
+		Example: `  concerto runs list
+  concerto runs show job
+  concerto runs answer job q7 yes
+  concerto runs resume job`,
+		Args: console.UnknownCommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	add := func(x *cobra.Command, run func(cmd *runsCommand, ctx context.Context, args []string) error, forms ...string) *runsCommand {
 		cmd := &runsCommand{console: a}
-		x := &cobra.Command{Use: use, Short: short, Args: args, RunE: func(c *cobra.Command, args []string) error { return run(cmd, c.Context(), args) }}
+		x.RunE = func(c *cobra.Command, args []string) error { return run(cmd, c.Context(), args) }
 		if len(forms) > 0 {
 			cmd.format = cmdline.AddFormat(x, forms...)
 		}
 		c.AddCommand(x)
-		return x, cmd
+		return cmd
 	}
-	add("list [ROOT]", "List stored runs, the oldest first", cobra.MaximumNArgs(1), (*runsCommand).list, "text", "json")
-	add("show RUN", "Show what a run has done, and what it waits for", cobra.ExactArgs(1), (*runsCommand).show, "text", "json")
+	add(&cobra.Command{Use: "list [ROOT]", Short: "List stored runs, the oldest first", Args: console.Arguments(0, 1),
+		Example: "  concerto runs list\n  concerto runs list runs --format json"}, (*runsCommand).list, "text", "json")
+	add(&cobra.Command{Use: "show RUN", Short: "Show what a run has done, and what it waits for", Args: console.Arguments(1, 1),
+		Example: "  concerto runs show job\n  concerto runs show job --format json"}, (*runsCommand).show, "text", "json")
 	c.AddCommand(NewAnswer(a), runner.NewResume(a), NewFork(a), NewInspect(a), runner.NewReplay(a))
-	add("stop RUN", "Stop a run", cobra.ExactArgs(1), (*runsCommand).stop)
-	add("rm RUN…", "Remove runs", cobra.MinimumNArgs(1), (*runsCommand).remove)
-	add("verify RUN", "Check a run's journal for changes", cobra.ExactArgs(1), (*runsCommand).verify, "text", "json")
-	tape, cmd := add("tape RUN", "Write a tape of a run", cobra.ExactArgs(1), (*runsCommand).tape)
+	add(&cobra.Command{Use: "stop RUN", Short: "Stop a run", Args: console.Arguments(1, 1),
+		Long:    "Cancels the tasks of a run and stops its hosts. The run ends with exit code 1 and cannot be resumed.",
+		Example: "  concerto runs stop job"}, (*runsCommand).stop)
+	add(&cobra.Command{Use: "rm RUN…", Short: "Remove runs", Args: console.Arguments(1, -1),
+		Long:    "Removes the directories of runs. Fails for a run that a process is running.",
+		Example: "  concerto runs rm job\n  concerto runs rm r_4vd4sd65dabx r_9k2mq7xw3bht"}, (*runsCommand).remove)
+	add(&cobra.Command{Use: "verify RUN", Short: "Verify that a run's journal is unchanged", Args: console.Arguments(1, 1),
+		Long:    "Recomputes the hashes of a run's journal, output and answers. Exit code 76 reports a change.",
+		Example: "  concerto runs verify job\n  concerto runs verify job --format json"}, (*runsCommand).verify, "text", "json")
+	tape := &cobra.Command{Use: "tape RUN", Short: "Write a tape of a run", Args: console.Arguments(1, 1),
+		Long:    "Writes the inputs of a run so far, for 'concerto runs replay' and for tests.",
+		Example: "  concerto runs tape job -o bug.tape\n  concerto runs replay bug.tape"}
+	cmd := add(tape, (*runsCommand).tape)
 	tape.Flags().StringVarP(&cmd.out, "output", "o", "", "write to `FILE` (default stdout)")
 	return c
 }

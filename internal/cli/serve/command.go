@@ -34,34 +34,23 @@ func NewServe(a *console.Console) *cobra.Command {
 	cmd := serveCommand{console: a}
 	c := &cobra.Command{
 		Use:   "serve",
-		Short: "Run programs for an application, with the application's own tools",
-		Long: `Runs programs for an application in another process, and lets it give them
-tools of its own: the application speaks JSON-RPC 2.0 (spec/22-serve.md), a
-message a line on stdin and stdout, or over HTTP and WebSocket. It registers
-tools, starts programs as sessions, gets their events, and answers their awaited
-emits and the calls of its tools. It ends with Ctrl-C or SIGTERM, and over stdin
-when that ends.
-
-  concerto serve
+		Short: "Run programs for an application by JSON-RPC",
+		Long: `Serves an application in another process: JSON-RPC 2.0 on stdin and stdout, or over HTTP and
+WebSocket. The application registers tools, starts programs as sessions, receives their events, and
+answers their awaited emits and tool calls. [permissions] in each manifest applies. To serve a
+program's tools to MCP clients, use 'concerto mcp serve'.`,
+		Example: `  concerto serve
   concerto serve --root ./flows --max-sessions 10 --host-tools tools.yaml
-  concerto serve --http 8080 --token-env SERVE_TOKEN
-
-Over HTTP a port alone is one of the loopback, and clients give a bearer token:
-that of --token-env, or one that is made and written to stderr with the address.
-
-Programs, and the directories in which they work, lie below a --root. What a
-program may do is what its own [permissions] say.
-
-This is not MCP: ` + "`concerto mcp serve`" + ` offers a program's tools to agents.`,
+  concerto serve --http 8080 --token-env SERVE_TOKEN`,
 		Args: console.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return cmd.serveApplications(c.Context()) },
 	}
-	c.Flags().BoolVar(&cmd.stdio, "stdio", false, "serve one application on stdin and stdout (what is done without --http)")
+	c.Flags().BoolVar(&cmd.stdio, "stdio", false, "serve one application on stdin and stdout (the default)")
 	cmd.web.add(c)
-	c.Flags().StringArrayVar(&cmd.roots, "root", nil, "programs lie below `DIR`; repeatable; relative paths start at the first (default: here)")
-	c.Flags().IntVar(&cmd.sessions, "max-sessions", 100, "let at most `N` sessions run")
-	c.Flags().IntVar(&cmd.message, "max-message", 16<<20, "refuse messages of more than `BYTES`")
-	c.Flags().Float64Var(&cmd.drain, "drain", 10, "let sessions that run go on for `SECONDS` when the server is to end")
+	c.Flags().StringArrayVar(&cmd.roots, "root", nil, "allow programs below `DIR`; repeatable (default: this directory)")
+	c.Flags().IntVar(&cmd.sessions, "max-sessions", 100, "run at most `N` sessions (default 100)")
+	c.Flags().IntVar(&cmd.message, "max-message", 16<<20, "reject messages of more than `BYTES` (default 16777216)")
+	c.Flags().Float64Var(&cmd.drain, "drain", 10, "let sessions run for `SECONDS` after SIGTERM (default 10)")
 	cmd.tools.Add(c)
 	cmd.audit.Add(c)
 	return c

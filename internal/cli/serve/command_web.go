@@ -27,13 +27,13 @@ type webFlags struct {
 
 func (f *webFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.address, "http", "", "serve over HTTP and WebSocket at `ADDRESS`: a port, or host:port")
-	c.Flags().StringVar(&f.tokenEnv, "token-env", "", "the environment `VARIABLE` with the token that HTTP clients must give (default: one is made)")
-	c.Flags().BoolVar(&f.noToken, "no-token", false, "let whoever reaches the loopback call without a token")
-	c.Flags().StringArrayVar(&f.origins, "allow-origin", nil, "let web pages of this `ORIGIN` call, such as https://example.org; repeatable")
+	c.Flags().StringVar(&f.tokenEnv, "token-env", "", "require the token in the environment `VARIABLE` (default: a new token)")
+	c.Flags().BoolVar(&f.noToken, "no-token", false, "accept clients on the loopback interface without a token")
+	c.Flags().StringArrayVar(&f.origins, "allow-origin", nil, "accept calls from web pages of `ORIGIN`; repeatable")
 	c.Flags().BoolVar(&f.source, "allow-source", false, "take programs as source and IR over HTTP, too")
-	c.Flags().StringArrayVar(&f.passEnv, "pass-env", nil, "let such programs see the environment variable `NAME`; repeatable")
-	c.Flags().StringVar(&f.cert, "tls-cert", "", "serve over TLS with the certificates in `FILE`, in PEM")
-	c.Flags().StringVar(&f.key, "tls-key", "", "the `FILE` with their key, in PEM")
+	c.Flags().StringArrayVar(&f.passEnv, "pass-env", nil, "pass the environment variable `NAME` to programs; repeatable")
+	c.Flags().StringVar(&f.cert, "tls-cert", "", "serve over TLS with the certificates in `FILE`, PEM")
+	c.Flags().StringVar(&f.key, "tls-key", "", "use the private key in `FILE`, PEM")
 }
 
 // given reports whether a flag besides --http is given.

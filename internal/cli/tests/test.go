@@ -51,53 +51,43 @@ func NewTest(a *console.Console) *cobra.Command {
 	cmd := testCommand{console: a}
 	c := &cobra.Command{
 		Use:   "test [PATH]",
-		Short: "Run a program's tests",
-		Long: `Runs the @test functions of a program, each by itself, and reports on stdout. A
-test reaches no model, host or network: it mocks what it needs, or has it on its
-tape, and its clock stands still but for what it waits for.
+		Short: "Run the tests of a program",
+		Long: `Runs each @test function separately. Tests reach no model, host or network: they use mocks or their
+tape, tapes/FILE/FUNCTION.tape. --record writes missing tapes of tests that pass; --record=all
+rewrites all tapes. A test fails after 60 seconds, unless --timeout or [limits] max_test_seconds
+allows another time.
 
-  concerto test                       the project here or above
-  concerto test triage.conc           one file
-  concerto test --filter 'numbers ::' what has this in its name
-  concerto test -v                    also what each test emitted and printed
-  concerto test --coverage            which lines and handlers the tests reach
-  concerto test --watch               again at each change
-  concerto test --list                which tests there are, and where; runs none
-
-A test that runs for more than 60 seconds of real time is ended and has failed; the
-others go on. --timeout, or [limits] max_test_seconds, allows more or less.
-
-A tape is tapes/FILE/FUNCTION.tape beside the test's file. --record makes those that
-are missing: what a test finds neither in a mock nor on its tape is reached for real
-and recorded, when the test passes; --record=all records all tapes anew. With --live
-all that a test does not mock is reached for real, and no tape is used. Files and
-environment variables are the real ones, where a test has neither mock nor tape.
-
-` + program.PermissionHelp("concerto test") + `
-
-Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
+Exit codes: 0 all tests passed, 1 a test failed, 2 the program does not compile.`,
+		Example: `  concerto test                       test the project in this directory or above
+  concerto test triage.conc           test one file
+  concerto test --filter 'numbers ::' run the tests whose names match
+  concerto test -v                    also show what each test emits and prints
+  concerto test --format junit        print a JUnit report`,
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, _ := console.Path(c, args)
 			return cmd.runTests(c.Context(), p)
 		},
 	}
-	c.Flags().StringVar(&cmd.filter, "filter", "", "run the tests whose name matches the regular `EXPRESSION`")
+	c.Flags().StringVar(&cmd.filter, "filter", "", "run the tests whose names match the regular `EXPRESSION`")
 	cmd.format = cmdline.AddFormat(c, "text", "json", "ndjson", "junit")
-	c.Flags().IntVar(&cmd.parallel, "parallel", 0, "run `N` tests at a time (default one a processor)")
-	c.Flags().Float64Var(&cmd.timeout, "timeout", 0, "end a test after `SECONDS` of real time; -1 never (default 60, or [limits] max_test_seconds)")
-	c.Flags().Int64Var(&cmd.seed, "seed", 0, "draw the random numbers of each test from seed `N`")
-	c.Flags().BoolVar(&cmd.live, "live", false, "let tests reach agents, hosts and the network where they mock nothing")
-	c.Flags().StringVar(&cmd.record, "record", "", "record what tests find neither in a mock nor on their tape; `all`: record all tapes anew")
+	c.Flags().IntVar(&cmd.parallel, "parallel", 0, "run `N` tests at the same time (default: one for each processor)")
+	c.Flags().Float64Var(&cmd.timeout, "timeout", 0, "fail a test after `SECONDS`; -1 is no limit (default 60)")
+	c.Flags().Int64Var(&cmd.seed, "seed", 0, "seed the random numbers of each test with `N`")
+	c.Flags().BoolVar(&cmd.live, "live", false, "call real models, hosts and networks where a test has no mock")
+	c.Flags().StringVar(&cmd.record, "record", "", "write missing tapes; --record=all rewrites all tapes")
 	c.Flags().Lookup("record").NoOptDefVal = recordings[0]
-	c.Flags().BoolVar(&cmd.list, "list", false, "list the tests in place of running them; with --format json for editors")
-	c.Flags().BoolVar(&cmd.watch, "watch", false, "run the tests again whenever a file that they depend on changes, until Ctrl-C")
+	c.Flags().BoolVar(&cmd.list, "list", false, "list the tests without running them")
+	c.Flags().BoolVar(&cmd.watch, "watch", false, "run the tests again whenever a file changes, until Ctrl-C")
 	c.Flags().BoolVar(&cmd.cover, "coverage", false, "report which lines and listen handlers the tests reach")
-	c.Flags().StringVar(&cmd.html, "coverage-html", "", "write the coverage as a page to `FILE`")
+	c.Flags().StringVar(&cmd.html, "coverage-html", "", "write the coverage as an HTML page to `FILE`")
 	c.Flags().StringVar(&cmd.wire, "wire", "", program.WireUsage)
 	cmd.permissions.Add(c)
 	cmd.audit.Add(c)
 	cmd.tools.Add(c)
+	cmdline.Group(c, "Permissions", "permissions", program.PermissionRows()...)
+	cmdline.Group(c, "Recordings", "recordings", "wire", "audit", "audit-sync")
+	cmdline.Group(c, "Tools", "", "host-tools", "host-tools-module")
 	c.ValidArgsFunction = console.CompleteFiles("conc")
 	cmd.permissions.Complete(a, c)
 	return c

@@ -28,9 +28,12 @@ import (
 func NewMcp(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "mcp",
-		Short: "Use MCP servers",
-		Long:  "Brings servers that speak the Model Context Protocol into a project, and makes one of a program.",
-		Args:  console.UnknownCommand,
+		Short: "Use and serve MCP tools",
+		Long: `MCP is the Model Context Protocol. Add an MCP server's tools to a project, or serve a program's
+tools to MCP clients.`,
+		Example: `  concerto mcp add Files -- uvx files-server
+  concerto mcp serve tools.conc`,
+		Args: console.UnknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return console.Usage("`concerto mcp add NAME -- COMMAND` or `concerto mcp serve PATH`", "say what to do")
 		},
@@ -43,15 +46,12 @@ func newMcpAdd(a *console.Console) *cobra.Command {
 	cmd := mcpAddCommand{console: a}
 	c := &cobra.Command{
 		Use:   "add NAME [-- COMMAND ARGS…]",
-		Short: "Declare the tools of an MCP server",
-		Long: `Starts or calls a server, asks it for its tools, writes their declarations into
-NAME.conc, beside Concerto.toml, and adds the section [mcp.NAME] to that.
-
-  concerto mcp add Files -- uvx files-server     a server to start
+		Short: "Add the tools of an MCP server to a project",
+		Long: `Connects to an MCP server, writes declarations of its tools to NAME.conc next to Concerto.toml, and
+adds the section [mcp.NAME] to Concerto.toml. Does not overwrite a file or section.`,
+		Example: `  concerto mcp add Files -- uvx files-server
   concerto mcp add Docs --url https://example.org/mcp
-  concerto mcp add Docs --url https://example.org/mcp --header-env Authorization=DOCS_AUTHORIZATION
-
-Neither a file nor a section that exists is overwritten.`,
+  concerto mcp add Docs --url https://example.org/mcp --header-env Authorization=DOCS_TOKEN`,
 		Args: func(c *cobra.Command, args []string) error {
 			if n := c.ArgsLenAtDash(); n != 1 && (n != -1 || len(args) != 1) {
 				return console.Usage("`concerto mcp add NAME -- COMMAND`", "mcp add takes one name")
@@ -60,10 +60,10 @@ Neither a file nor a section that exists is overwritten.`,
 		},
 		RunE: func(c *cobra.Command, args []string) error { return cmd.add(c.Context(), args[0], args[1:]) },
 	}
-	c.Flags().StringVar(&cmd.url, "url", "", "the `URL` of a server that speaks streamable HTTP")
-	c.Flags().StringArrayVar(&cmd.env, "env", nil, "a variable of the command's environment, as `NAME=VALUE`; repeatable")
-	c.Flags().StringArrayVar(&cmd.passEnv, "pass-env", nil, "the `NAME` of a variable that the command gets of the environment, too; repeatable")
-	c.Flags().StringArrayVar(&cmd.headersEnv, "header-env", nil, "a header whose value is in a variable, as `HEADER=VARIABLE`; repeatable")
+	c.Flags().StringVar(&cmd.url, "url", "", "connect to the server at `URL`, by streamable HTTP")
+	c.Flags().StringArrayVar(&cmd.env, "env", nil, "set an environment variable of the command; repeatable: `NAME=VALUE`")
+	c.Flags().StringArrayVar(&cmd.passEnv, "pass-env", nil, "pass the environment variable `NAME` to the command; repeatable")
+	c.Flags().StringArrayVar(&cmd.headersEnv, "header-env", nil, "send a header with a variable's value: `HEADER=VARIABLE`")
 	return c
 }
 

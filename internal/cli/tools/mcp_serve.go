@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/program"
@@ -32,25 +33,15 @@ func newMcpServe(a *console.Console) *cobra.Command {
 	cmd := mcpServeCommand{console: a}
 	c := &cobra.Command{
 		Use:   "serve [PATH]",
-		Short: "Offer a program's tools and pipelines as an MCP server",
-		Long: `Offers the functions with @describe of a program's pub tools, and its pub
-pipelines, and the tools of --host-tools, to whoever speaks the Model Context
-Protocol: on stdin and stdout, or over streamable HTTP. main does not run. What the program emits, prints and
-logs goes to stderr; a client that wants progress is told of what is emitted.
-It ends when its input does, or with Ctrl-C.
-
-Over HTTP a port alone is one of the loopback. Web pages of elsewhere are
-refused, and with --token-env whoever does not give the token that the variable
-holds ("Authorization: Bearer …").
-
-  concerto mcp serve tools.conc
-  concerto mcp serve --host-tools tools.yaml    tools of a file, without a program
+		Short: "Serve the tools of a program by MCP",
+		Long: `Serves the described functions of a program's pub tools, its pub pipelines and the tools of
+--host-tools to MCP clients, on stdin and stdout or over streamable HTTP. main does not run. Emits,
+prints and logs go to stderr; clients can request emits as progress. Over HTTP, a port without a
+host listens on the loopback interface.`,
+		Example: `  concerto mcp serve tools.conc
+  concerto mcp serve --host-tools tools.yaml
   concerto mcp serve tools.conc --http 8080
-  concerto mcp serve tools.conc --http 0.0.0.0:8080 --token-env TOOLS_TOKEN
-
-` + program.PermissionHelp("concerto mcp serve") + `
-
-A compiled program that was built elsewhere needs --trust, or these flags.`,
+  concerto mcp serve tools.conc --http 0.0.0.0:8080 --token-env TOOLS_TOKEN`,
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, _ := console.Path(c, args)
@@ -58,9 +49,11 @@ A compiled program that was built elsewhere needs --trust, or these flags.`,
 		},
 	}
 	c.Flags().StringVar(&cmd.http, "http", "", "serve over HTTP at `ADDRESS`: a port, or host:port")
-	c.Flags().StringVar(&cmd.tokenEnv, "token-env", "", "the environment `VARIABLE` with the token that HTTP clients must give")
-	c.Flags().StringArrayVar(&cmd.origins, "allow-origin", nil, "let web pages of this `ORIGIN` call, such as https://example.org; repeatable")
+	c.Flags().StringVar(&cmd.tokenEnv, "token-env", "", "require the token in the environment `VARIABLE` from HTTP clients")
+	c.Flags().StringArrayVar(&cmd.origins, "allow-origin", nil, "accept calls from web pages of `ORIGIN`; repeatable")
 	cmd.world.Add(c)
+	cmdline.Group(c, "Answers", "answers", "answer", "emit-handler", "pass-env")
+	cmdline.Group(c, "Permissions", "permissions", append(program.PermissionRows(), "trust")...)
 	return c
 }
 

@@ -22,12 +22,10 @@ import (
 func NewTools(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tools",
-		Short: "Look at an application's tools, and call them",
-		Long: `Works with the tools that agents and hosts get from an application: those of files
-(--host-tools FILE), of programs (--host-tools-module FILE.conc), and of the sections
-[tools.X] of the Concerto.toml here or above.
-
-  concerto tools check tools.yaml
+		Short: "List, check and call tools of an application",
+		Long: `These tools come from files (--host-tools FILE), programs (--host-tools-module FILE.conc) and the
+sections [tools.X] of Concerto.toml.`,
+		Example: `  concerto tools check tools.yaml
   concerto tools list --host-tools tools.yaml
   concerto tools call query --args '{"sql": "select 1"}' --host-tools tools.yaml`,
 		Args: console.UnknownCommand,
@@ -49,21 +47,16 @@ func newToolsCheck(a *console.Console) *cobra.Command {
 	cmd := checkCommand{console: a}
 	c := &cobra.Command{
 		Use:   "check FILE…",
-		Short: "Look for mistakes in files of tools",
-		Long: `Checks files of tools, the tools of the Concerto.toml here or above, and whether all of
-them can be had at once: every mistake with its place. MCP servers are asked what they
-have. What this machine lacks for the sandboxes of commands is a warning. Says nothing
-when all is well.
-
-  concerto tools check tools.yaml more.yaml
-
-A tool has a name, a description, a JSON Schema of its arguments, and what answers calls:
+		Short: "Check files of tools for errors",
+		Long: `Checks files of tools and the tools of Concerto.toml, and whether all of them can be used together.
+Warns if this machine cannot sandbox a command. Prints nothing if there are no errors. A tool:
 
   tools:
     - name: query
       description: Query the database
       parameters: {type: object, properties: {sql: {type: string}}, required: [sql]}
       command: [python3, query.py]`,
+		Example: `  concerto tools check tools.yaml more.yaml`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args)+len(cmd.Files)+len(cmd.Modules) == 0 {
 				return console.Usage("`concerto tools check tools.yaml`", "tools check takes files of tools")
@@ -110,18 +103,16 @@ func newToolsList(a *console.Console) *cobra.Command {
 	cmd := listCommand{console: a}
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "List the tools that there are",
-		Long: `Lists the tools by name, with their version, their owner and what they do: those of the
-Concerto.toml here or above, and of the flags.
-
-  concerto tools list
-  concerto tools list --host-tools tools.yaml --format json   whole, as one line of JSON`,
+		Short: "List the tools of an application",
+		Long:  `Lists the tools of Concerto.toml and of the flags: name, version, owner and description.`,
+		Example: `  concerto tools list
+  concerto tools list --host-tools tools.yaml --format json`,
 		Args: console.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return withTools(c.Context(), a, &cmd.ToolFlags, cmd.list)
 		},
 	}
-	cmd.format = cmdline.AddFormatUsage(c, "print as `FORMAT`: text or json, as tools/list of concerto serve returns it (default text)", "text", "json")
+	cmd.format = cmdline.AddFormatUsage(c, "print as `FORMAT`: text or json (default text)", "text", "json")
 	cmd.Add(c)
 	return c
 }
@@ -141,15 +132,14 @@ func newToolsCall(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "call NAME",
 		Short: "Call a tool",
-		Long: `Calls a tool as an agent would: its arguments are held against its schema, and where it
-requires approval somebody is asked. Its result is written as one line of JSON, with
-success, output, error and metadata.
+		Long: `Calls a tool as an agent does: validates the arguments against the schema, and asks for approval if
+the tool requires it. Prints the result as one line of JSON with success, output, error and
+metadata.
 
-  concerto tools call query --args '{"sql": "select 1"}'
+Exit codes: 0 the call succeeded, 1 it failed, 2 the tools have errors.`,
+		Example: `  concerto tools call query --args '{"sql": "select 1"}'
   concerto tools call query@2 --args @args.json --host-tools tools.yaml
-  concerto tools call drop --answer tool:approval=yes
-
-Exit codes: 0 it succeeded, 1 it failed, 2 there are mistakes in the tools.`,
+  concerto tools call drop --answer tool:approval=yes`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return console.Usage("`concerto tools call NAME --args JSON`", "tools call takes the name of one tool")
@@ -161,8 +151,8 @@ Exit codes: 0 it succeeded, 1 it failed, 2 there are mistakes in the tools.`,
 			return toolNames(c.Context(), a, args, &cmd.ToolFlags)
 		},
 	}
-	c.Flags().StringVar(&cmd.args, "args", "", "the arguments: `JSON`, an object, or @FILE that holds it")
-	c.Flags().StringArrayVar(&cmd.answers, "answer", nil, "answer what is asked: `CHANNEL=VALUE`; the channel of approvals is tool:approval")
+	c.Flags().StringVar(&cmd.args, "args", "", "pass the arguments: a `JSON` object, or @FILE")
+	c.Flags().StringArrayVar(&cmd.answers, "answer", nil, "answer questions, and approvals on tool:approval: `CHANNEL=VALUE`")
 	cmd.Add(c)
 	cmd.audit.Add(c)
 	return c

@@ -1,0 +1,284 @@
+package cmdline
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Width is the maximum width of a line of help, and Lines the maximum number of lines.
+const (
+	Width = 100
+	Lines = 60
+)
+
+// flagGroups is the annotation of a command that holds the groups of its flags.
+const flagGroups = "concerto/flag-groups"
+
+// Group shows flags of a command under a title, after those that are in no group. A row is the name
+// of a flag, or "NAME… | LEFT | TEXT": several flags that share a line. topic names the help topic
+// with the details; "" for none.
+func Group(c *cobra.Command, title, topic string, rows ...string) {
+	if c.Annotations == nil {
+		c.Annotations = map[string]string{}
+	}
+	c.Annotations[flagGroups] += title + "\t" + topic + "\t" + strings.Join(rows, "\t") + "\n"
+}
+
+// row is a line of help: a flag or a command, and what it does.
+type row struct{ left, text string }
+
+// section is a titled list of rows.
+type section struct {
+	title string
+	rows  []row
+}
+
+// Help returns the help of a command.
+func Help(c *cobra.Command) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s.\n\nUsage: %s\n", c.Short, usageLine(c))
+	if c.Long != "" {
+		fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(c.Long))
+	}
+	if c.Example != "" {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", strings.TrimRight(c.Example, "\n"))
+	}
+	writeSections(&b, append(subcommands(c), flagSections(c)...))
+	if from := flagsFrom(c); from != "" {
+		fmt.Fprintf(&b, "\nFlags of '%s' also apply.\n", from)
+	}
+	if global := globalFlags(c.Root()); global != "" {
+		fmt.Fprintf(&b, "\nGlobal flags: %s\n", global)
+	}
+	return b.String()
+}
+
+func usageLine(c *cobra.Command) string {
+	if c.HasParent() {
+		return c.Parent().CommandPath() + " " + c.Use
+	}
+	return c.Use
+}
+
+func subcommands(c *cobra.Command) []section {
+	s := section{title: "Commands:"}
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			s.rows = append(s.rows, row{sub.Name(), sub.Short})
+		}
+	}
+	if s.rows == nil {
+		return nil
+	}
+	return []section{s}
+}
+
+// flagSections returns a command's own flags in their groups.
+func flagSections(c *cobra.Command) []section {
+	grouped := map[string]bool{"help": true}
+	var groups []section
+	for line := range strings.Lines(c.Annotations[flagGroups]) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		s := section{title: fields[0] + ":"}
+		if fields[1] != "" {
+			s.title = fmt.Sprintf("%s ('%s help %s'):", fields[0], c.Root().Name(), fields[1])
+		}
+		for _, r := range fields[2:] {
+			names, shown, joined := strings.Cut(r, " | ")
+			for _, name := range strings.Fields(names) {
+				grouped[name] = true
+			}
+			if joined {
+				left, text, _ := strings.Cut(shown, " | ")
+				s.rows = append(s.rows, row{"    " + left, text})
+			} else if f := c.Flags().Lookup(r); !f.Hidden {
+				s.rows = append(s.rows, flagRow(f))
+			}
+		}
+		groups = append(groups, s)
+	}
+	rest := section{title: "Flags:"}
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && !grouped[f.Name] {
+			rest.rows = append(rest.rows, flagRow(f))
+		}
+	})
+	if rest.rows == nil {
+		return groups
+	}
+	return append([]section{rest}, groups...)
+}
+
+func flagRow(f *pflag.Flag) row {
+	value, text := pflag.UnquoteUsage(f)
+	left := "    --" + f.Name
+	if f.Shorthand != "" {
+		left = "-" + f.Shorthand + ", --" + f.Name
+	}
+	switch {
+	case value == "" || value == "count":
+	case f.NoOptDefVal != "" && value != "":
+		left += "[=" + value + "]"
+	default:
+		left += " " + value
+	}
+	return row{left, text}
+}
+
+// flagsFrom returns the parent whose flags also apply to a command; "" if only those of the root do.
+func flagsFrom(c *cobra.Command) string {
+	if p := c.Parent(); p != nil && p.HasParent() && p.HasAvailablePersistentFlags() {
+		return p.CommandPath()
+	}
+	return ""
+}
+
+// globalFlags lists the flags that a program's root gives all commands.
+func globalFlags(root *cobra.Command) string {
+	var all []string
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		name := "--" + f.Name
+		if f.Shorthand != "" {
+			name = "-" + f.Shorthand
+		}
+		if value, _ := pflag.UnquoteUsage(f); value != "" && value != "count" {
+			name += " " + value
+		}
+		all = append(all, name)
+	})
+	if all == nil {
+		return ""
+	}
+	return strings.Join(all, ", ") + "; see '" + root.Name() + " help'"
+}
+
+// maxLeft is the widest left column; the text of a wider row follows it after two spaces.
+const maxLeft = 30
+
+// writeSections writes sections with one left column for all of them.
+func writeSections(b *strings.Builder, all []section) {
+	width := 0
+	for _, s := range all {
+		for _, r := range s.rows {
+			if n := utf8.RuneCountInString(r.left); n <= maxLeft {
+				width = max(width, n)
+			}
+		}
+	}
+	for _, s := range all {
+		fmt.Fprintf(b, "\n%s\n", s.title)
+		for _, r := range s.rows {
+			pad := max(0, width-utf8.RuneCountInString(r.left))
+			fmt.Fprintf(b, "  %s%s  %s\n", r.left, strings.Repeat(" ", pad), r.text)
+		}
+	}
+}
+
+// RootHelp returns the help of a program: an introduction, the commands that a newcomer needs, the
+// groups with their commands, the other commands and the topics.
+func RootHelp(root *cobra.Command, first []string, topics []Topic) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s.\n\nUsage: %s COMMAND [ARGUMENTS]\n", root.Short, root.Name())
+	start, groups, others, about := section{title: "Commands:"}, section{title: "Groups:"}, section{title: "More commands:"}, section{title: "Topics ('" + root.Name() + " help TOPIC'):"}
+	named := map[string]*cobra.Command{}
+	isFirst := map[string]bool{}
+	for _, c := range root.Commands() {
+		named[c.Name()] = c
+	}
+	for _, name := range first {
+		isFirst[name] = true
+		start.rows = append(start.rows, row{name, named[name].Short})
+	}
+	for _, c := range root.Commands() {
+		if !c.IsAvailableCommand() {
+			continue
+		}
+		var names []string
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() {
+				names = append(names, sub.Name())
+			}
+		}
+		if names != nil {
+			groups.rows = append(groups.rows, row{c.Name(), strings.Join(names, ", ")})
+		}
+		if !isFirst[c.Name()] {
+			others.rows = append(others.rows, row{c.Name(), c.Short})
+		}
+	}
+	for _, t := range topics {
+		about.rows = append(about.rows, row{t.Name, t.Short})
+	}
+	global := section{title: "Global flags:"}
+	root.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && f.Name != "help" {
+			global.rows = append(global.rows, flagRow(f))
+		}
+	})
+	var shown []section
+	for _, s := range []section{start, groups, others, about, global} {
+		if s.rows != nil {
+			shown = append(shown, s)
+		}
+	}
+	writeSections(&b, shown)
+	fmt.Fprintf(&b, "\nUse '%s help COMMAND' for the flags and examples of a command.\n", root.Name())
+	return b.String()
+}
+
+// Topic is a page of help that is about no single command.
+type Topic struct {
+	Name  string
+	Short string
+	Text  string
+}
+
+// SetHelp gives a program its help: of the root, of its commands, and the command help, which also
+// shows topics. usage makes the error of an unknown topic.
+func SetHelp(root *cobra.Command, first []string, topics []Topic, usage func(hint, format string, args ...any) error) {
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
+		text := ""
+		if c == root {
+			text = RootHelp(root, first, topics)
+		} else {
+			text = Help(c)
+		}
+		fmt.Fprint(c.OutOrStdout(), text)
+	})
+	root.SetHelpCommand(&cobra.Command{
+		Use:     "help [COMMAND | TOPIC]",
+		Short:   "Show help for a command or a topic",
+		Example: "  " + root.Name() + " help\n  " + root.Name() + " help run",
+		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+			for _, c := range root.Commands() {
+				if c.IsAvailableCommand() {
+					names = append(names, c.Name()+"\t"+c.Short)
+				}
+			}
+			for _, t := range topics {
+				names = append(names, t.Name+"\t"+t.Short)
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(help *cobra.Command, args []string) error {
+			c, rest, err := root.Find(args)
+			if err == nil && (len(rest) == 0 || c.DisableFlagParsing) {
+				return c.Help()
+			}
+			for _, t := range topics {
+				if len(args) == 1 && args[0] == t.Name {
+					_, err := fmt.Fprint(help.OutOrStdout(), strings.TrimSpace(t.Text)+"\n")
+					return err
+				}
+			}
+			return usage("'"+root.Name()+" help' lists the commands and topics", "no command or topic %q", strings.Join(args, " "))
+		},
+	})
+}
