@@ -68,25 +68,3 @@ func replay(file string) {
 	}
 	os.Exit(hostreplay.Play(hostreplay.Options{Recording: r, File: file, Host: "Coder", Proc: 1, In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
-
-// TestHelp: the help of each command has an example that can be copied, and its lines fit a terminal.
-func TestHelp(t *testing.T) {
-	var walk func(c *cobra.Command)
-	walk = func(c *cobra.Command) {
-		for _, sub := range c.Commands() {
-			if sub.Hidden || sub.Name() == "help" {
-				continue
-			}
-			walk(sub)
-			if !strings.Contains(sub.Long, "\n  "+sub.CommandPath()) && !strings.Contains(sub.Long, "curl") {
-				t.Errorf("%s --help has no example:\n%s", sub.CommandPath(), sub.Long)
-			}
-			for _, line := range strings.Split(sub.Long, "\n") {
-				if len(line) > 120 {
-					t.Errorf("%s --help has a line of %d bytes: %s", sub.CommandPath(), len(line), line)
-				}
-			}
-		}
-	}
-	walk((&app{environ: []string{"HOME=/home/ann"}}).root())
-}
