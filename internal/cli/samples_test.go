@@ -34,12 +34,8 @@ func TestSamples(t *testing.T) {
 		}
 	}
 	look(root(&console.Console{}))
-	manual, err := os.ReadFile("../../spec/18-cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range samplesOf(string(manual)) {
-		samples[s] = "spec/18-cli.md"
+	for _, s := range samplesOf(manual(t)) {
+		samples[s] = "the manual"
 	}
 	dirs := []string{".", "../compile/diag", "../../sema", "../compile/manifest"}
 	all, err := os.ReadDir(".")
@@ -170,11 +166,7 @@ func texts(t *testing.T, dir string) (all []string) {
 
 // TestReplSamples: the session that the repl's help shows, and that of the manual, go as they say.
 func TestReplSamples(t *testing.T) {
-	manual, err := os.ReadFile("../../spec/18-cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(manual), "\n## repl\n")
+	_, section, _ := strings.Cut(manual(t), "\n## repl\n")
 	_, session, _ := strings.Cut(section, "```text\n")
 	session, _, _ = strings.Cut(session, "```")
 	repl, _, err := root(&console.Console{}).Find([]string{"repl"})

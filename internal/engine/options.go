@@ -172,6 +172,6 @@ type Records struct {
 	// refused is why no snapshot can be taken, and err means that the snapshot is incomplete.
 	Boundary func(verify func() (refused, err error))
 	// Wire receives each line between the run and its hosts, when it passes, in one write each, in
-	// the form of `--wire` (spec/18-cli.md). The run's secrets are removed. nil means none.
+	// the form of `--wire` (spec/34-host.md). The run's secrets are removed. nil means none.
 	Wire io.Writer
 }

@@ -1,4 +1,4 @@
-// Package hostcheck implements `concerto host test` and `concerto host list` (spec/18-cli.md): it
+// Package hostcheck implements `concerto host test` and `concerto host list` (spec/34-host.md): it
 // tests a host by fourteen checks, each a small conversation over the host's own transport, and
 // reports what a start of the host shows.
 //

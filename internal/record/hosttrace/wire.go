@@ -1,4 +1,4 @@
-// Package hosttrace records the lines between a run and its host processes (spec/18-cli.md,
+// Package hosttrace records the lines between a run and its host processes (spec/34-host.md,
 // `--wire`): it defines the format, reads and writes it, and compares lines with recorded ones. It
 // uses no files and no clock.
 //
