@@ -6,11 +6,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/record/hostreplay"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
