@@ -1,5 +1,5 @@
-// Package clock performs effect.Sleep, effect.Clock and effect.Zone; its API
-// promises nothing. A running program learns the time only from it.
+// Package clock performs effect.Sleep, effect.Clock and effect.Zone. A running program reads the
+// time only through it. The compatibility promise does not cover its API.
 package clock
 
 import (
@@ -10,17 +10,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// Clock performs effect.Sleep, effect.Clock and effect.Zone. Safe for concurrent use.
+// Clock performs effect.Sleep, effect.Clock and effect.Zone. It is safe for concurrent use.
 type Clock struct {
 	hand  *Hand
 	start time.Time
 }
 
-// New makes a Clock whose monotonic time begins now. It goes by a hand, which may be nil.
+// New returns a Clock whose monotonic time begins now and follows hand, which may be nil.
 func New(hand *Hand) *Clock { return &Clock{hand: hand, start: hand.Now()} }
 
-// Perform waits, reads the clocks, or looks up a time zone, in the system's data
-// or else in Go's own. When ctx ends, a wait ends with ctx's cause.
+// Perform waits, reads the clocks, or looks up a time zone, in the system's data or else in Go's
+// own. When ctx ends, a wait ends with ctx's cause.
 func (c *Clock) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.Clock:
@@ -34,13 +34,13 @@ func (c *Clock) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	return nil, &effect.Unperformed{Who: "the clock", Kind: r.Kind()}
 }
 
-// maxSleep keeps milliseconds within time.Duration: some 292 years.
+// maxSleep limits milliseconds to the range of time.Duration: some 292 years.
 const maxSleep = int64(1<<63-1) / int64(time.Millisecond)
 
 func milliseconds(n int64) time.Duration { return time.Duration(min(n, maxSleep)) * time.Millisecond }
 
-// zone looks up an offset from UTC. The system's own zone cannot be named: a
-// program must not depend on where it runs.
+// zone looks up an offset from UTC. The system's own zone cannot be named, because a program must
+// not depend on the machine's settings.
 func zone(q *effect.Zone) (effect.Result, error) {
 	location, err := time.LoadLocation(q.Name)
 	if err != nil || q.Name == "" || q.Name == "Local" {

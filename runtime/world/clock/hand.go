@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Hand is what a run's time goes by: its clocks, sleeps and time limits. It can stand still, as under a debugger, and goes on
-// from where it stood: what waits has then waited for nothing in between. A nil Hand goes by the system's clock and
-// never stands. Safe for concurrent use.
+// Hand is the clock of a run: for its clocks, sleeps and time limits. It can be paused, as under a
+// debugger, and continues from the same time: waits are extended by the pause. A nil Hand follows
+// the system's clock and cannot be paused. It is safe for concurrent use.
 type Hand struct {
 	mu     sync.Mutex
-	lost   time.Duration // how long it has stood
-	since  time.Time     // when it began to stand; zero while it goes
+	lost   time.Duration // total duration of the pauses
+	since  time.Time     // start of the current pause; zero while it runs
 	timers map[*paused]struct{}
 }
 
-// NewHand makes a Hand that goes.
+// NewHand returns a running Hand.
 func NewHand() *Hand { return &Hand{timers: map[*paused]struct{}{}} }
 
-// Now is the time that it shows.
+// Now returns its current time.
 func (h *Hand) Now() time.Time {
 	if h == nil {
 		return time.Now()
@@ -36,7 +36,7 @@ func (h *Hand) now() time.Time {
 	return time.Now().Add(-h.lost)
 }
 
-// Stand has it stand still. Who calls it twice has to call Go once.
+// Stand pauses it. It must be paired with exactly one call of Go.
 func (h *Hand) Stand() {
 	if h == nil {
 		return
@@ -52,7 +52,7 @@ func (h *Hand) Stand() {
 	}
 }
 
-// Go has it go on.
+// Go resumes it.
 func (h *Hand) Go() {
 	if h == nil {
 		return
@@ -69,8 +69,8 @@ func (h *Hand) Go() {
 	}
 }
 
-// Within is ctx until d has passed, and cause is why it ends then. With a Hand that can stand it has no deadline, for
-// nobody knows when that is.
+// Within returns a context that ends when d has passed; cause is then its cause. With a non-nil
+// Hand it has no deadline, because that depends on pauses.
 func (h *Hand) Within(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	if h == nil {
 		return context.WithTimeoutCause(ctx, d, cause)
@@ -83,7 +83,7 @@ func (h *Hand) Within(ctx context.Context, d time.Duration, cause error) (contex
 	}
 }
 
-// Sleep waits until d has passed. When ctx ends before, the error is its cause.
+// Sleep waits until d has passed. If ctx ends first, the error is its cause.
 func (h *Hand) Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(ctx)
@@ -99,20 +99,20 @@ func (h *Hand) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Timer calls a function once, like a time.Timer that AfterFunc made.
+// Timer calls a function once, like a time.Timer of time.AfterFunc.
 type Timer struct {
-	timer *time.Timer // of a nil Hand
+	timer *time.Timer // for a nil Hand
 	own   *paused
 }
 
-// paused is a timer of a Hand that can stand.
+// paused is a timer of a Hand that can be paused.
 type paused struct {
 	hand  *Hand
-	ends  time.Time // as the Hand shows it
+	ends  time.Time // in the time of the Hand
 	timer *time.Timer
 }
 
-// AfterFunc calls f in a goroutine of its own when d has passed.
+// AfterFunc calls f in a new goroutine when d has passed.
 func (h *Hand) AfterFunc(d time.Duration, f func()) Timer {
 	if h == nil {
 		return Timer{timer: time.AfterFunc(d, f)}
@@ -129,7 +129,7 @@ func (h *Hand) AfterFunc(d time.Duration, f func()) Timer {
 	return Timer{own: p}
 }
 
-// wait has it wait, until its Hand goes when that stands. Its Hand is locked.
+// wait makes the timer wait for a paused Hand to resume. The Hand must be locked.
 func (p *paused) wait() {
 	p.hand.timers[p] = struct{}{}
 	if !p.hand.since.IsZero() {
@@ -137,7 +137,7 @@ func (p *paused) wait() {
 	}
 }
 
-// rings says whether its time is over: its Hand may have begun to stand just before.
+// rings reports whether the timer has expired: its Hand may just have been paused.
 func (p *paused) rings() bool {
 	p.hand.mu.Lock()
 	defer p.hand.mu.Unlock()
@@ -148,7 +148,8 @@ func (p *paused) rings() bool {
 	return true
 }
 
-// Stop has it never ring; false when it has rung, or was stopped. The zero Timer never rings.
+// Stop cancels the timer. It returns false if the timer has expired or was stopped. The zero Timer
+// never expires.
 func (t Timer) Stop() bool {
 	switch {
 	case t.own != nil:
@@ -165,7 +166,7 @@ func (t Timer) Stop() bool {
 	return false
 }
 
-// Reset has it ring when d has passed.
+// Reset makes the timer expire when d has passed.
 func (t Timer) Reset(d time.Duration) {
 	if t.own == nil {
 		t.timer.Reset(d)

@@ -10,34 +10,34 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// Sleeper performs effect.Sleep, with one timer for all sleeps under way: each
-// costs a few words, and sleeps that end at the same time end in the order in
-// which they began. Safe for concurrent use.
+// Sleeper performs effect.Sleep, with one timer for all pending sleeps: each costs a few words, and
+// sleeps that end at the same time end in the order in which they began. It is safe for concurrent
+// use.
 type Sleeper struct {
 	hand  *Hand
 	start time.Time
 	mu    sync.Mutex
-	turn  sync.Mutex // one at a time calls what has ended
+	turn  sync.Mutex // held while the callbacks of ended sleeps are called
 	queue sleepQueue
 	last  uint64
 	timer Timer
 }
 
-// NewSleeper makes a Sleeper that goes by a hand, which may be nil.
+// NewSleeper returns a Sleeper that follows hand, which may be nil.
 func NewSleeper(hand *Hand) *Sleeper { return &Sleeper{hand: hand, start: hand.Now()} }
 
-// now is the time since the Sleeper was made.
+// now returns the time since the Sleeper was created.
 func (q *Sleeper) now() time.Duration { return q.hand.Now().Sub(q.start) }
 
-// asleep is one sleep. It ends at `at`, nanoseconds after the Sleeper was made.
+// asleep is one sleep. It ends at `at`, in nanoseconds after the Sleeper was created.
 type asleep struct {
 	at     int64
 	number uint64
-	index  int // in the queue; -1 when it has left it
+	index  int // in the queue; -1 after it has left the queue
 	done   func(effect.Result, error)
 }
 
-// Perform sleeps, which the end of ctx cuts short with its cause.
+// Perform sleeps. If ctx ends first, it returns ctx's cause.
 func (q *Sleeper) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	s, ok := r.(*effect.Sleep)
 	if !ok {
@@ -54,7 +54,7 @@ func (q *Sleeper) Start(_ context.Context, r effect.Request, done func(effect.Re
 	}
 	at := int64(q.now())
 	if ms := min(s.Milliseconds, maxSleep); ms > 0 {
-		if at += ms * int64(time.Millisecond); at < 0 { // beyond what an int64 holds
+		if at += ms * int64(time.Millisecond); at < 0 { // overflow of int64
 			at = math.MaxInt64
 		}
 	}
@@ -74,7 +74,7 @@ func (q *Sleeper) add(x *asleep) {
 	}
 }
 
-// wake sets the timer to the first end.
+// wake sets the timer to the earliest end.
 func (q *Sleeper) wake() {
 	d := time.Duration(q.queue[0].at) - q.now()
 	if q.timer == (Timer{}) {
@@ -84,7 +84,7 @@ func (q *Sleeper) wake() {
 	}
 }
 
-// ring ends the sleeps whose time is over, in their order.
+// ring ends the expired sleeps, in their order.
 func (q *Sleeper) ring() {
 	q.turn.Lock()
 	defer q.turn.Unlock()
@@ -121,8 +121,7 @@ func (q *Sleeper) stop(x *asleep) {
 	}
 }
 
-// sleepQueue is a heap by end time. Sleeps with the same end are in the order in
-// which they began.
+// sleepQueue is a heap by end time. Sleeps with the same end are in the order in which they began.
 type sleepQueue []*asleep
 
 func (q sleepQueue) Len() int { return len(q) }
@@ -139,14 +138,14 @@ func (q sleepQueue) Swap(i, j int) {
 	q[i].index, q[j].index = i, j
 }
 
-// Push adds an *asleep, for package heap.
+// Push implements heap.Interface; x is an *asleep.
 func (q *sleepQueue) Push(x any) {
 	s := x.(*asleep)
 	s.index = len(*q)
 	*q = append(*q, s)
 }
 
-// Pop takes the last one, for package heap.
+// Pop implements heap.Interface.
 func (q *sleepQueue) Pop() any {
 	old := *q
 	s := old[len(old)-1]

@@ -1,5 +1,5 @@
-// Package command performs effect.Command: it runs the commands of the tool
-// RunCommand; its API promises nothing.
+// Package command performs effect.Command: it runs the commands of the tool RunCommand. The
+// compatibility promise does not cover its API.
 package command
 
 import (
@@ -14,26 +14,25 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// maxOutput bounds what is kept of each of a command's outputs, in bytes.
+// maxOutput bounds the stored part of each of a command's outputs, in bytes.
 const maxOutput = 256 << 10
 
-// grace is what a command is given to end by itself when its time is up.
+// grace is the time that a command has to exit by itself after its time limit.
 const grace = time.Second
 
-// Options say in what surroundings commands run.
+// Options configure a Runner.
 type Options struct {
 	Environ []string       // as "NAME=value"
-	Run     *procgroup.Run // whose processes they are; may be nil
-	// EnvAllowed lists the environment variables that commands get in addition to
-	// those that every process gets; nil passes on all but Keys, which hold keys of
-	// others.
+	Run     *procgroup.Run // owns the processes; may be nil
+	// EnvAllowed lists the environment variables that commands receive in addition to those that
+	// every process receives; nil passes all except Keys, which contain API keys.
 	EnvAllowed []string
 	Keys       map[string]bool
-	Dir        string      // where they run; "" is the working directory
-	Hand       *clock.Hand // what their time limits go by; nil: the system's clock
+	Dir        string      // the working directory; "" is that of this process
+	Hand       *clock.Hand // the clock of their time limits; nil: the system's clock
 }
 
-// Runner performs effect.Command. Safe for concurrent use.
+// Runner performs effect.Command. It is safe for concurrent use.
 type Runner struct {
 	environ []string
 	dir     string
@@ -41,7 +40,7 @@ type Runner struct {
 	hand    *clock.Hand
 }
 
-// New makes a Runner.
+// New returns a Runner.
 func New(o Options) *Runner {
 	r := &Runner{dir: o.Dir, run: o.Run, hand: o.Hand}
 	pass := o.EnvAllowed
@@ -56,8 +55,7 @@ func failed(format string, args ...any) error {
 	return effect.Errorf("ToolError", format, args...).With("tool", "RunCommand")
 }
 
-// Perform runs a command and waits until the command, and all that it has
-// started, have ended.
+// Perform runs a command and waits until the command and all processes that it started have exited.
 func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, error) {
 	c, ok := q.(*effect.Command)
 	if !ok {
@@ -78,7 +76,7 @@ func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, 
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		// It ends with the process; what fails before ends the output there.
+		// It ends when the process exits; an earlier failure ends the output there.
 		_, _ = io.Copy(stdout, p.Stdout)
 	}()
 	late := make(chan struct{})
@@ -101,7 +99,7 @@ func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, 
 	return &effect.CommandOutput{ExitCode: int64(p.Exit().Code), Stdout: stdout.String(), Stderr: stderr.String()}, nil
 }
 
-// kept is an output as far as it is kept; the rest is counted.
+// kept is the beginning of an output; the rest is only counted.
 type kept struct {
 	text []byte
 	more int
@@ -114,8 +112,8 @@ func (k *kept) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String is the output that was kept, with U+FFFD for bytes that are not UTF-8,
-// and the number of bytes that were dropped.
+// String returns the stored output, with U+FFFD for bytes that are not UTF-8, and the number of
+// dropped bytes.
 func (k *kept) String() string {
 	s := strings.ToValidUTF8(string(k.text), "\ufffd")
 	if k.more > 0 {

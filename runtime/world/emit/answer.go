@@ -11,13 +11,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// answerer is a source of answers to awaited emits. When it gives a nil value,
-// the next source is asked. id is that of the request to people elsewhere.
+// answerer is a source of answers to awaited emits. If it returns a nil value, the next source is
+// asked. id is that of the request to remote users.
 type answerer interface {
 	answer(ctx context.Context, r *effect.AwaitEmit, id string) (*effect.Answer, error)
 }
 
-// fixed answers with what was given beforehand, by channel.
+// fixed contains predefined answers by channel.
 type fixed map[string]*effect.Answer
 
 func newFixed(all []Fixed) fixed {
@@ -35,28 +35,27 @@ func (f fixed) answer(_ context.Context, r *effect.AwaitEmit, _ string) (*effect
 	return f[r.Channel], nil
 }
 
-// Prompter asks the user. It shows a prompt, such as the channel of an awaited
-// emit, whose payload has been printed before, and gives the text typed. io.EOF
-// means that there can be no answer. When ctx ends, it gives up with ctx's
-// cause.
+// Prompter asks the user. It shows a prompt, such as the channel of an awaited emit, whose payload
+// has been printed before, and returns the typed text. io.EOF means that no answer is possible.
+// When ctx ends, it returns ctx's cause.
 type Prompter interface {
 	Ask(ctx context.Context, prompt string) (string, error)
 }
 
-// HostPrompter is a Prompter that knows how to put what a host asks. AskHost gives
-// the answer as JSON, what a handler would give. Its errors are those of Ask.
+// HostPrompter is a Prompter that can also present a host's message. AskHost returns the answer as
+// JSON, like the result of a handler. Its errors are those of Ask.
 type HostPrompter interface {
 	Prompter
 	AskHost(ctx context.Context, q effect.Asking, message json.RawMessage) (json.RawMessage, error)
 }
 
-// Queue is a Prompter who asks one thing after the other, in the order in which
-// they joined. Join gives a context for Ask, and what leaves the queue.
+// Queue is a Prompter that asks one question at a time, in the order of the calls of Join. Join
+// returns a context for Ask, and a function that leaves the queue.
 type Queue interface {
 	Join(ctx context.Context) (joined context.Context, leave func())
 }
 
-// join joins the queue of the prompter, if there is one.
+// join joins the queue of the prompter, if it has one.
 func (s *Sink) join(ctx context.Context) (joined context.Context, leave func()) {
 	if q, ok := s.prompter.(Queue); ok {
 		return q.Join(ctx)
@@ -64,7 +63,7 @@ func (s *Sink) join(ctx context.Context) (joined context.Context, leave func()) 
 	return ctx, func() {}
 }
 
-// askHost has a person answer what a host asks.
+// askHost asks a person to answer a host's message.
 func (s *Sink) askHost(ctx context.Context, r *effect.AskHost) (effect.Result, error) {
 	p, ok := s.prompter.(HostPrompter)
 	if !ok && s.elsewhere == nil {
@@ -99,8 +98,8 @@ func hostAnswer(ctx context.Context, p HostPrompter, q effect.Asking, message js
 	return &effect.Answer{Value: v, By: effect.ByTerminal}, nil
 }
 
-// ofTool is the approval of a tool's call as a host's is put to a person; nil when the
-// payload is none, but a program's own.
+// ofTool converts the approval of a tool's call to the form of a host's approval, which a person
+// can answer. It returns nil if the payload is not one.
 func ofTool(payload json.RawMessage) (*effect.Asking, json.RawMessage) {
 	var q struct {
 		Tool        string          `json:"tool"`
@@ -124,7 +123,7 @@ func ofTool(payload json.RawMessage) (*effect.Asking, json.RawMessage) {
 	return &effect.Asking{Host: q.By, Type: effect.ToolApproval, Within: int64(q.Timeout * 1000)}, message
 }
 
-// unasked is why nobody could be asked.
+// unasked returns the reason why no one could be asked.
 func unasked(ctx context.Context, channel string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -134,8 +133,8 @@ func unasked(ctx context.Context, channel string, err error) error {
 	return f
 }
 
-// asking answers with what the user types. It says what is wanted, and asks
-// again when the text does not fit.
+// asking answers with the text that the user types. It describes the required form, and asks again
+// if the text does not fit.
 type asking struct{ p Prompter }
 
 func (a asking) answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer, error) {

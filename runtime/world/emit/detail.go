@@ -11,14 +11,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// events are the prefixes of the channels on which the library reports what goes
-// on. With detail, members are added to their payloads.
+// events are the prefixes of the channels on which the library reports events. With detail, members
+// are added to their payloads.
 var events = []string{"listen:", "pipeline:", "host:"}
 
-// detail is what is added to a piece of output: when it was put out, and by
-// which task in which exchange.
+// detail is added to a piece of output: its time, its task and its exchange.
 type detail struct {
-	at   time.Duration // since the run began
+	at   time.Duration // since the start of the run
 	from effect.From
 }
 
@@ -30,8 +29,7 @@ func (s *Sink) now(from *effect.From) *detail {
 	return d
 }
 
-// member is a member of an object that detail adds: its name, and its value as
-// JSON.
+// member is a member that detail adds to an object: its name, and its value as JSON.
 type member struct{ name, value string }
 
 // t is the time in seconds, to the microsecond.
@@ -43,8 +41,8 @@ func (d *detail) task() member { return member{"task", strconv.FormatInt(d.from.
 
 func (d *detail) exchange() member { return member{"exchange", strconv.FormatInt(d.from.Exchange, 10)} }
 
-// event adds the exchange, the task and the time to an event's payload. A member
-// that the payload has already stays: a host's own message may have any.
+// event adds the exchange, the task and the time to an event's payload. It does not replace a
+// member of the payload: a host's own message may have any.
 func (d *detail) event(channel string, payload json.RawMessage) json.RawMessage {
 	var has map[string]json.RawMessage
 	is := func(prefix string) bool { return strings.HasPrefix(channel, prefix) }
@@ -59,14 +57,14 @@ func (d *detail) event(channel string, payload json.RawMessage) json.RawMessage 
 	return appendMembers(bytes.Clone(payload), len(has) == 0, members)
 }
 
-// line adds the time and the task to the line in b, which holds an object.
+// line adds the time and the task to the line in b, which contains an object.
 func (d *detail) line(b []byte) []byte {
 	b = appendMembers(bytes.TrimSuffix(b, []byte{'\n'}), false, []member{d.t(), d.task()})
 	return append(b, '\n')
 }
 
-// appendMembers adds members to the object at the end of b; empty says that the
-// object has no member yet.
+// appendMembers adds members to the object at the end of b; empty means that the object has no
+// members.
 func appendMembers(b []byte, empty bool, members []member) []byte {
 	b = b[:len(b)-1]
 	for _, m := range members {

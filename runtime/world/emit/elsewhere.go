@@ -7,23 +7,24 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// Elsewhere are people who follow a run from elsewhere, through a relay. They are told of what
-// is put out, also where the output shows nothing, and asked what nobody else answers. Only Ask
-// waits. Safe for concurrent use.
+// Elsewhere are the remote users of a run, through a relay. They receive all output, even if the
+// local output shows nothing, and are asked if no one else answers. Only Ask waits. It is safe for
+// concurrent use.
 type Elsewhere interface {
-	// Emitted tells of an emit. id is that under which an awaited one is asked.
+	// Emitted reports an emit. It returns the id under which an awaited one is asked.
 	Emitted(channel string, payload json.RawMessage, awaited bool) (id string)
-	// Printed tells of printed text.
+	// Printed reports printed text.
 	Printed(text string, newline bool)
-	// Ask puts an *effect.AwaitEmit or *effect.AskHost to them; id is Emitted's, "" for another
-	// one. alone says that nobody is asked beside them. Without an answer and an error nobody
-	// is there.
+	// Ask asks them to answer an *effect.AwaitEmit or *effect.AskHost; id is the result of Emitted,
+	// or "" for another request. alone means that no local user is asked at the same time. It
+	// returns nil, nil if no user is connected.
 	Ask(ctx context.Context, id string, r effect.Request, alone bool) (*effect.Answer, error)
-	// Reachable reports whether somebody there can be asked, or could be before.
+	// Reachable reports whether a user can be asked, or could be asked before.
 	Reachable(ctx context.Context) bool
 }
 
-// people are those who are asked last: at the terminal and elsewhere at once. Either may be nil.
+// people are the users, who are asked last: at the terminal and remotely at the same time. Either
+// may be nil.
 type people struct {
 	here      Prompter
 	elsewhere Elsewhere
@@ -37,8 +38,8 @@ func (p people) answer(ctx context.Context, r *effect.AwaitEmit, id string) (*ef
 	return first(ctx, here, p.elsewhere, id, r)
 }
 
-// first has both asked, and gives the first answer; what the other was asked is taken back. At
-// a terminal whose input has ended nobody is: then the others' answer counts.
+// first asks both and returns the first answer; the other question is withdrawn. At a terminal
+// whose input has ended there is no user: then the others' answer counts.
 func first(ctx context.Context, here func(context.Context) (*effect.Answer, error), elsewhere Elsewhere, id string, r effect.Request) (*effect.Answer, error) {
 	switch {
 	case elsewhere == nil:
@@ -70,7 +71,7 @@ func first(ctx context.Context, here func(context.Context) (*effect.Answer, erro
 			return last.a, last.err
 		}
 		stop()
-		<-atTerminal // the prompt is gone when the program goes on
+		<-atTerminal // the prompt is removed before the program continues
 	case last = <-atTerminal:
 		if last.err != nil && elsewhere.Reachable(ctx) {
 			if other := <-there; other.a != nil || other.err != nil {

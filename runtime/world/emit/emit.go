@@ -1,10 +1,9 @@
-// Package emit performs a program's output: emits, printed text, and awaited
-// emits with the answers that the command line provides (spec/11-emit.md); its
-// API promises nothing.
+// Package emit performs a program's output: emits, printed text, and awaited emits with the answers
+// that the command line provides (spec/11-emit.md). The compatibility promise does not cover its
+// API.
 //
-// Output is ordered and complete: what a request puts out comes before what the
-// next one puts out, is written as soon as possible, and Close writes the rest.
-// Nothing else writes to the output.
+// Output is ordered and complete: the output of a request comes before that of the next one, is
+// written as soon as possible, and Close writes the rest. Nothing else writes to the output.
 package emit
 
 import (
@@ -22,69 +21,67 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/eventtext"
 )
 
-// Options is what New needs.
+// Options configure a Sink.
 type Options struct {
 	Mode Mode
 	Out  io.Writer // standard output; written to from one goroutine
-	// Terminal says that Out is a terminal: control characters are escaped.
+	// Terminal means that Out is a terminal: control characters are escaped.
 	Terminal bool
-	// Viewed says that a live view beside Out shows how far the run is.
+	// Viewed means that a live view next to Out shows the progress of the run.
 	Viewed bool
-	// Detail, when not zero, is the time when the run began. Output then says
-	// when, by which task and in which exchange it was put out (see detail.go).
+	// Detail, if not zero, is the start time of the run. Output then contains its time, task and
+	// exchange (see detail.go).
 	Detail time.Time
 
-	// Answers are those of `--answer channel=value`. Of several for a channel,
-	// the last one counts.
+	// Answers are the values of `--answer channel=value`. Of several for a channel, the last one
+	// counts.
 	Answers []Fixed
-	// Handler is the command of `--emit-handler`, run by sh; "" means none.
-	// It runs in HandlerDir with the environment Environ, as "NAME=value".
+	// Handler is the command of `--emit-handler`, executed by sh; "" means none. It runs in
+	// HandlerDir with the environment Environ, as "NAME=value".
 	Handler    string
 	HandlerDir string
 	Environ    []string
-	Run        *procgroup.Run // whose process it is; may be nil
-	PassEnv    []string       // what is in Environ beside what every process gets
-	// Prompter asks the user; nil when there is no terminal to ask on.
+	Run        *procgroup.Run // owns the process; may be nil
+	PassEnv    []string       // variables of Environ in addition to those of every process
+	// Prompter asks the user; nil without a terminal.
 	Prompter Prompter
-	// Stdin is standard input when it is no terminal: what std::io reads, and whose
-	// lines answer awaited emits when there is no Prompter; nil is an empty one.
+	// Stdin is the standard input if it is not a terminal: std::io reads it, and its lines answer
+	// awaited emits if there is no Prompter; nil is an empty input.
 	Stdin io.Reader
-	// Elsewhere are people who follow the run from elsewhere; nil: nobody does.
+	// Elsewhere are the remote users; nil without any.
 	Elsewhere Elsewhere
-	// Log takes the lines of the handler's standard error; nil drops them.
+	// Log receives the lines of the handler's standard error; nil drops them.
 	Log func(line string)
 }
 
-// Fixed is an answer given in advance: the text Value answers every awaited emit
-// on Channel, read as the type that the program wants. JSON, unless it is nil,
-// answers in its place.
+// Fixed is a predefined answer: the text Value answers every awaited emit on Channel, converted to
+// the type that the program requires. JSON, unless it is nil, replaces Value.
 type Fixed struct {
 	Channel string
 	Value   string
 	JSON    json.RawMessage
 }
 
-// ErrNoReader says that nobody reads the output any more.
+// ErrNoReader means that the reader of the output has closed it.
 var ErrNoReader = errors.New("write the output: its reader has gone away (broken pipe)")
 
-// Sink performs output. Safe for concurrent use.
+// Sink performs output. It is safe for concurrent use.
 type Sink struct {
 	out      *output
 	format   format
-	reads    bool // events are written as people read them
-	viewed   bool // a live view shows how far the run is
+	reads    bool // events are written in readable form
+	viewed   bool // a live view shows the progress of the run
 	detail   time.Time
 	answers  []answerer
 	handler  *handler // nil without one
 	prompter Prompter // nil without one
-	// elsewhere is told of all output; nil when nobody is.
+	// elsewhere receives all output; nil without remote users.
 	elsewhere Elsewhere
 
-	answering sync.WaitGroup // awaited emits that were started
+	answering sync.WaitGroup // awaited emits that Start has begun
 }
 
-// New makes a Sink. It starts no process: the handler is started by the first
-// emit that needs it.
+// New returns a Sink. It starts no process: the first emit that needs the handler starts it.
 func New(o Options) *Sink {
 	s := &Sink{out: newOutput(o.Out), format: formats[o.Mode], detail: o.Detail, prompter: o.Prompter, elsewhere: o.Elsewhere}
 	if o.Terminal {
@@ -107,9 +104,9 @@ func New(o Options) *Sink {
 	return s
 }
 
-// Perform performs emits, awaited emits and prints. An awaited emit that gets
-// no answer fails with an *effect.Error of kind EmitError; output that cannot
-// be written fails with a Go error, ErrNoReader among them, which ends the run.
+// Perform performs emits, awaited emits and prints. An awaited emit without an answer fails with an
+// *effect.Error of kind EmitError. Output that cannot be written fails with a Go error, such as
+// ErrNoReader, which ends the run.
 func (s *Sink) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.Emit:
@@ -164,8 +161,8 @@ func (s *Sink) print(ctx context.Context, r *effect.Print) error {
 	return s.put(ctx, r.From, func(b []byte, _ *detail) []byte { return write(b, r) })
 }
 
-// put puts out what write appends. With detail, write gets the detail, and lines
-// that are objects get its members.
+// put writes the output that write appends. With detail, it passes the detail to write and adds it
+// to lines that are objects.
 func (s *Sink) put(ctx context.Context, from *effect.From, write func(b []byte, d *detail) []byte) error {
 	n := effect.OutputOf(ctx)
 	if s.detail.IsZero() {
@@ -181,7 +178,7 @@ func (s *Sink) put(ctx context.Context, from *effect.From, write func(b []byte, 
 	})
 }
 
-// number ends a line that is an object with its number, if it has one.
+// number adds the line's number, if it has one, to a line that is an object.
 func (s *Sink) number(b []byte, n int64) []byte {
 	if n == 0 || !s.format.lines {
 		return b
@@ -190,7 +187,7 @@ func (s *Sink) number(b []byte, n int64) []byte {
 	return append(strconv.AppendInt(b, n, 10), "}\n"...)
 }
 
-// await prints the emit like any other, then gets its answer.
+// await prints the emit like any other, then waits for its answer.
 func (s *Sink) await(ctx context.Context, r *effect.AwaitEmit) (effect.Result, error) {
 	if r.Misfit != "" {
 		return s.answer(ctx, r, "")
@@ -205,7 +202,7 @@ func (s *Sink) await(ctx context.Context, r *effect.AwaitEmit) (effect.Result, e
 	return s.answer(ctx, r, id)
 }
 
-// awaited tells people elsewhere of an awaited emit, and gives the id under which they may be
+// awaited reports an awaited emit to remote users, and returns the id under which they may be
 // asked.
 func (s *Sink) awaited(r *effect.AwaitEmit) (id string) {
 	if s.elsewhere == nil {
@@ -214,9 +211,8 @@ func (s *Sink) awaited(r *effect.AwaitEmit) (id string) {
 	return s.elsewhere.Emitted(r.Channel, r.Payload, true)
 }
 
-// Start prints an awaited emit at once, so that it has its place in the
-// program's order. It is answered while the program goes on, as is what a host
-// asks. Other requests are left to Perform.
+// Start prints an awaited emit at once, so that its position is that of the program's order. It is
+// answered while the program continues, like a host's message. Other requests are left to Perform.
 func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	if q, ok := r.(*effect.AskHost); ok {
 		return s.begin(ctx, done, func(ctx context.Context) (effect.Result, error) { return s.askHost(ctx, q) }), true
@@ -242,8 +238,8 @@ func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Res
 	return s.begin(ctx, done, func(ctx context.Context) (effect.Result, error) { return s.answer(ctx, a, id) }), true
 }
 
-// begin has somebody asked while the program goes on. Persons are asked in the
-// order of these calls.
+// begin asks for an answer while the program continues. Users are asked in the order of these
+// calls.
 func (s *Sink) begin(ctx context.Context, done func(effect.Result, error), ask func(context.Context) (effect.Result, error)) (stop func()) {
 	ctx, stop = context.WithCancel(ctx)
 	ctx, leave := s.join(ctx)
@@ -256,8 +252,8 @@ func (s *Sink) begin(ctx context.Context, done func(effect.Result, error), ask f
 	return stop
 }
 
-// known gives the answer on a channel when nobody has to be asked for it.
-// Awaited emits get such answers in their order.
+// known returns the answer on a channel if no one has to be asked. Awaited emits receive such
+// answers in their order.
 func (s *Sink) known(channel string) (v effect.Result, now bool, err error) {
 	rest := s.answers
 	if len(rest) > 0 {
@@ -278,8 +274,8 @@ func nobody(channel string) error {
 	return failure(channel, noListener, "nobody answers the emit on channel '%[1]s': give --answer %[1]s=VALUE or --emit-handler COMMAND, or run in a terminal", channel)
 }
 
-// answer gets the answer of an awaited emit that has been printed. People elsewhere are asked
-// under id.
+// answer returns the answer to an awaited emit that has been printed. Remote users are asked under
+// id.
 func (s *Sink) answer(ctx context.Context, r *effect.AwaitEmit, id string) (effect.Result, error) {
 	if err := s.out.flush(ctx); err != nil {
 		return nil, err
@@ -302,12 +298,12 @@ func (s *Sink) answer(ctx context.Context, r *effect.AwaitEmit, id string) (effe
 // Flush returns when all output so far is written, or ctx ends.
 func (s *Sink) Flush(ctx context.Context) error { return s.out.flush(ctx) }
 
-// Progress returns how many bytes were put out so far, and how many of them are written.
+// Progress returns the number of bytes of output so far, and how many of them are written.
 func (s *Sink) Progress() (added, written int64) { return s.out.progress() }
 
-// Close writes the rest of the output, ends the handler and its process group,
-// and waits for both. When ctx ends, the handler is killed, and output that is
-// not written yet is lost. The error is that of writing the output.
+// Close writes the rest of the output, terminates the handler and its process group, and waits for
+// both. When ctx ends, the handler is killed, and unwritten output is lost. The error is that of
+// writing the output.
 func (s *Sink) Close(ctx context.Context) error {
 	s.answering.Wait()
 	err := s.out.close(ctx)
@@ -317,7 +313,7 @@ func (s *Sink) Close(ctx context.Context) error {
 	return err
 }
 
-// Why an awaited emit failed: the field `reason` of its error.
+// The reasons why an awaited emit fails: the field `reason` of its error.
 const (
 	noListener = "no_listener"
 	refused    = "refused"

@@ -10,17 +10,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// Mode is how output looks: the values of `--emit`.
+// Mode is the form of output: a value of `--emit`.
 type Mode uint8
 
 // The modes.
 const (
-	Text   Mode = iota // "[channel] payload" lines, and printed text as it is
+	Text   Mode = iota // "[channel] payload" lines, and printed text unchanged
 	NDJSON             // {"channel":…,"payload":…} lines and nothing else
-	None               // nothing at all
+	None               // no output
 )
 
-// String is the mode's name on the command line.
+// String returns the mode's name on the command line.
 func (m Mode) String() string {
 	for name, mode := range Modes {
 		if mode == m {
@@ -30,11 +30,11 @@ func (m Mode) String() string {
 	return "unknown"
 }
 
-// Modes are the modes by their names on the command line.
+// Modes maps names on the command line to modes.
 var Modes = map[string]Mode{"text": Text, "ndjson": NDJSON, "none": None}
 
-// format writes the output of one mode; a nil function writes nothing. When
-// lines is true, lines are objects, which then get the detail as members.
+// format writes the output of one mode; a nil function writes nothing. lines means that lines are
+// objects, to which the detail is added as members.
 type format struct {
 	emit  func(b []byte, channel string, payload json.RawMessage) []byte
 	print func(b []byte, p *effect.Print) []byte
@@ -47,8 +47,7 @@ var formats = [...]format{
 	None:   {},
 }
 
-// onTerminal are the formats of output to a terminal: control characters are
-// escaped.
+// onTerminal are the formats of output to a terminal: control characters are escaped.
 var onTerminal = [...]format{
 	Text: {
 		emit: func(b []byte, channel string, payload json.RawMessage) []byte {
@@ -68,13 +67,11 @@ var onTerminal = [...]format{
 	None: {},
 }
 
-// indent begins each further line of an emit, so that none of them can be taken
-// for an emit of its own.
+// indent begins each continuation line of an emit, so that none can be mistaken for an emit.
 const indent = "  "
 
-// textEmit writes "[channel] payload". A String is written raw, with its further
-// lines indented; anything else as compact JSON. Without a payload it writes
-// "[channel]".
+// textEmit writes "[channel] payload". A String is written raw, with its continuation lines
+// indented; any other value as compact JSON. Without a payload it writes "[channel]".
 func textEmit(b []byte, channel string, payload json.RawMessage) []byte {
 	begin := len(b)
 	b = append(b, '[')
@@ -90,10 +87,10 @@ func textEmit(b []byte, channel string, payload json.RawMessage) []byte {
 	return append(b, '\n')
 }
 
-// lineEnds are the characters after which some reader may begin a new line.
+// lineEnds are the characters after which some readers begin a new line.
 const lineEnds = "\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029"
 
-// indented is a text whose further lines are indented, but for empty ones.
+// indented returns a text with its continuation lines indented, except empty ones.
 func indented(text string) string {
 	var b strings.Builder
 	begins := false
@@ -108,7 +105,7 @@ func indented(text string) string {
 	return b.String()
 }
 
-// appendShown writes a value as people read it.
+// appendShown appends a value in readable form.
 func appendShown(b []byte, v json.RawMessage) []byte {
 	if len(v) < 2 || v[0] != '"' {
 		return append(b, v...)
@@ -131,8 +128,8 @@ func textPrint(b []byte, p *effect.Print) []byte {
 	return b
 }
 
-// jsonEmit writes an object on a line. A missing payload is written as null, so
-// that every line has both members.
+// jsonEmit writes an object on a line. A missing payload is written as null, so that every line has
+// both members.
 func jsonEmit(b []byte, channel string, payload json.RawMessage) []byte {
 	if payload == nil {
 		payload = json.RawMessage("null")
@@ -143,8 +140,7 @@ func jsonEmit(b []byte, channel string, payload json.RawMessage) []byte {
 	return append(b, '}', '\n')
 }
 
-// jsonPrint writes printed text as an emit on channel print. The newline that
-// println adds is left out.
+// jsonPrint writes printed text as an emit on channel print, without the newline that println adds.
 func jsonPrint(b []byte, p *effect.Print) []byte {
 	return jsonEmit(b, "print", value.AppendString(nil, p.Text))
 }

@@ -16,52 +16,51 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
-// How long a handler may take to end after its input has ended, and to exit
-// after its output has ended.
+// The time that a handler has to close its output after its input was closed, and to exit after its
+// output was closed.
 const (
 	leaveTime   = 200 * time.Millisecond
 	exitSettles = time.Second
 )
 
-// handler answers awaited emits through the subprocess of --emit-handler. Each
-// emit is a line {"channel":…,"payload":…} to the process, which answers with a
-// line {"value":…} or {"error":"…"}, in the same order. The process is started
-// for the first emit, and again when it has ended.
+// handler answers awaited emits through the subprocess of --emit-handler. Each emit is a line
+// {"channel":…,"payload":…} to the process, which answers with a line {"value":…} or {"error":"…"},
+// in the same order. The process is started for the first emit, and again after it has exited.
 type handler struct {
 	command   string
 	dir       string
 	environ   []string
 	processes *procgroup.Run
 	log       func(string)
-	turn      chan struct{} // who holds it writes
+	turn      chan struct{} // its holder writes
 
 	mu     sync.Mutex
-	run    *handlerRun // nil before the first and after each end
+	run    *handlerRun // nil before the first and after each exit
 	closed bool
 	ending sync.WaitGroup
 }
 
-// handlerRun is one process of the handler's. All but proc is under handler.mu.
+// handlerRun is one process of the handler. All fields except proc are protected by handler.mu.
 type handlerRun struct {
 	proc     *procgroup.Process
-	waiting  []*ask // those whose answers come next, in order
-	answered bool   // it has given an answer
-	put      int64  // bytes of all lines meant for it
-	sent     int64  // of these, taken by the pipe
+	waiting  []*ask // the requests whose answers come next, in order
+	answered bool   // it has sent an answer
+	put      int64  // bytes of all lines for it
+	sent     int64  // bytes accepted by the pipe
 }
 
-// ask is an awaited emit on its way.
+// ask is a pending awaited emit.
 type ask struct {
 	line   []byte
-	start  int64      // where the line begins in all that is put
-	got    chan reply // holds one
-	gaveUp bool       // nobody waits any more; under handler.mu
+	start  int64      // offset of its line in all lines
+	got    chan reply // of capacity one
+	gaveUp bool       // its caller no longer waits; under handler.mu
 }
 
-// reply is what an awaited emit gets.
+// reply is the outcome of an awaited emit.
 type reply struct {
 	value json.RawMessage
-	err   error  // of the answer's line, or the process's end
+	err   error  // of the answer's line, or the process's exit
 	why   string // the reason, with err
 }
 
@@ -71,8 +70,7 @@ func newHandler(o *Options) *handler {
 	return h
 }
 
-// answer sends the emit and waits for its answer. When ctx ends first, an answer
-// that comes later is dropped.
+// answer sends the emit and waits for its answer. If ctx ends first, a later answer is dropped.
 func (h *handler) answer(ctx context.Context, r *effect.AwaitEmit, _ string) (*effect.Answer, error) {
 	select {
 	case <-h.turn:
@@ -97,9 +95,9 @@ func (h *handler) answer(ctx context.Context, r *effect.AwaitEmit, _ string) (*e
 	}
 }
 
-// send queues all for the next answers and starts to write their lines. The
-// caller holds the turn, which is given back when all is written. So a handler
-// that does not read delays the next line, but not a caller that gives up.
+// send queues all for the next answers and begins to write their lines. The caller holds the turn,
+// which is released after all is written. So a handler that does not read delays the next line, but
+// not a caller that gives up.
 func (h *handler) send(all ...*ask) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -118,7 +116,7 @@ func (h *handler) send(all ...*ask) error {
 	h.ending.Add(1)
 	go func() {
 		defer h.ending.Done()
-		// A failed write means that the process ends, which its reader tells.
+		// A failed write means that the process exits, which its reader reports.
 		n, _ := run.proc.Stdin.Write(lines)
 		h.mu.Lock()
 		run.sent += int64(n)
@@ -128,7 +126,7 @@ func (h *handler) send(all ...*ask) error {
 	return nil
 }
 
-// process gives the running process, or starts one.
+// process returns the running process, or starts one.
 func (h *handler) process() (*handlerRun, error) {
 	if h.closed {
 		return nil, errors.New("the run has ended")
@@ -156,7 +154,7 @@ func (h *handler) process() (*handlerRun, error) {
 	return run, nil
 }
 
-// read hands out the answers until the process ends.
+// read distributes the answers until the process exits.
 func (h *handler) read(run *handlerRun) {
 	lines := ndjson.NewReader(run.proc.Stdout, 0)
 	var end error
@@ -179,7 +177,7 @@ func (h *handler) read(run *handlerRun) {
 	}
 	why := h.whyEnded(run.proc, end)
 	run.proc.End(procgroup.DefaultGrace, nil)
-	<-h.turn // nothing is being written any more
+	<-h.turn // no write is in progress
 	left, again := h.leftOver(run, errors.Is(end, io.EOF))
 	run.proc.Stdin.Close()
 	if again && h.send(left...) == nil {
@@ -193,10 +191,9 @@ func (h *handler) read(run *handlerRun) {
 	}
 }
 
-// leftOver removes the asks that wait for a process that has ended, and gives
-// them. again says that they should be sent to a new process: this one had
-// answered others and has read nothing of them, like a handler that answers one
-// emit and ends.
+// leftOver removes the requests that wait for a process that has exited, and returns them. again
+// means that they should be sent to a new process: this one had answered others and has read
+// nothing of them, like a handler that answers one emit and exits.
 func (h *handler) leftOver(run *handlerRun, exited bool) (left []*ask, again bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -211,7 +208,7 @@ func (h *handler) leftOver(run *handlerRun, exited bool) (left []*ask, again boo
 	return left, again && len(left) > 0
 }
 
-// parse reads an answer's line.
+// parse parses an answer's line.
 func (h *handler) parse(line []byte) reply {
 	var a struct {
 		Value json.RawMessage `json:"value"`
@@ -227,7 +224,7 @@ func (h *handler) parse(line []byte) reply {
 	return reply{why: refused, err: fmt.Errorf(`the emit handler %s answered neither {"value":…} nor {"error":"…"}: %.200s`, "`"+h.command+"`", line)}
 }
 
-// whyEnded makes the error of those who wait for an answer that will not come.
+// whyEnded returns the error for the callers that wait for an answer of an exited process.
 func (h *handler) whyEnded(p *procgroup.Process, end error) error {
 	msg := "the emit handler `" + h.command + "` "
 	if !errors.Is(end, io.EOF) {
@@ -248,7 +245,7 @@ func (h *handler) whyEnded(p *procgroup.Process, end error) error {
 	return errors.New(msg)
 }
 
-// close ends the handler's process: by the end of its input, then by signals.
+// close terminates the handler's process: by closing its input, then by signals.
 func (h *handler) close(ctx context.Context) {
 	h.mu.Lock()
 	h.closed = true

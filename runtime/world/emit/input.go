@@ -13,25 +13,25 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// maxInput bounds what one request reads of standard input, in bytes.
+// maxInput bounds the bytes that one request reads from standard input.
 const maxInput = 256 << 20
 
-// lineReader reads lines. A goroutine starts to read with the first request and
-// reads until the input ends, as a blocked read cannot be interrupted. A line
-// that arrives after its request was given up goes to the next request.
+// lineReader reads lines. A goroutine begins to read with the first request and reads until the end
+// of the input, since a blocked read cannot be interrupted. A line that arrives after its request
+// was cancelled is returned to the next request.
 type lineReader struct {
 	in    io.Reader
 	begin sync.Once
 	lines chan string
 	err   error // why there are no more lines; set before lines is closed
-	read  int   // lines so far
+	read  int   // number of lines so far
 }
 
 func newLineReader(in io.Reader) *lineReader {
 	return &lineReader{in: in, lines: make(chan string)}
 }
 
-// next returns the next line with its end. Callers take turns.
+// next returns the next line with its end. Calls must not overlap.
 func (l *lineReader) next(ctx context.Context) (string, error) {
 	l.begin.Do(func() { go l.run() })
 	select {
@@ -77,8 +77,8 @@ func readLine(r *bufio.Reader) (string, error) {
 	}
 }
 
-// stdin is a run's standard input that is no terminal. std::io reads it, and its
-// lines answer awaited emits. Safe for concurrent use.
+// stdin is a run's standard input that is not a terminal. std::io reads it, and its lines answer
+// awaited emits. It is safe for concurrent use.
 type stdin struct {
 	turn  chan struct{}
 	lines *lineReader
@@ -90,7 +90,7 @@ func newStdin(in io.Reader) *stdin {
 	return s
 }
 
-// take waits for the caller's turn.
+// take waits for exclusive access.
 func (s *stdin) take(ctx context.Context) (leave func(), err error) {
 	select {
 	case <-s.turn:
@@ -100,7 +100,7 @@ func (s *stdin) take(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// Ask returns the next line. Nothing shows the prompt: the emit has been printed.
+// Ask returns the next line. It shows no prompt, since the emit has been printed.
 func (s *stdin) Ask(ctx context.Context, _ string) (string, error) {
 	leave, err := s.take(ctx)
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *stdin) line(ctx context.Context) (string, error) {
 	return line, err
 }
 
-// all returns everything that is left.
+// all returns the rest of the input.
 func (s *stdin) all(ctx context.Context) (string, error) {
 	leave, err := s.take(ctx)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *stdin) all(ctx context.Context) (string, error) {
 	}
 }
 
-// input performs an Input: at a terminal the person there types the line.
+// input performs an Input: at a terminal the user types the line.
 func (s *Sink) input(ctx context.Context, r *effect.Input) (effect.Result, error) {
 	if err := s.out.flush(ctx); err != nil {
 		return nil, err

@@ -10,26 +10,24 @@ import (
 	"syscall"
 )
 
-// outputLimit is how many bytes may wait to be written before the program has to
-// wait.
+// outputLimit is the number of unwritten bytes above which the program has to wait.
 const outputLimit = 1 << 20
 
-// output writes on a goroutine of its own, so that the program does not wait for
-// each line. Output is written at once; what comes during a write goes out with
-// the next one.
+// output writes in its own goroutine, so that the program does not wait for each line. Output is
+// written at once; output that arrives during a write is written with the next one.
 type output struct {
 	w io.Writer
 
 	mu      sync.Mutex
-	changed sync.Cond // something was written, or ended
+	changed sync.Cond // signals that something was written, or that writing has ended
 	buf     []byte    // to be written
-	spare   []byte    // the other buffer, while nothing is being written
-	added   int64     // bytes ever added
-	written int64     // of these, written
-	err     error     // writing has failed; nothing is added any more
+	spare   []byte    // the other buffer, while no write is in progress
+	added   int64     // bytes added so far
+	written int64     // bytes written so far
+	err     error     // writing has failed; nothing more is added
 	closed  bool
 	wake    chan struct{}
-	done    chan struct{} // the writer has ended; nil before it began
+	done    chan struct{} // closed when the writer has ended; nil before it began
 }
 
 func newOutput(w io.Writer) *output {
@@ -38,8 +36,8 @@ func newOutput(w io.Writer) *output {
 	return o
 }
 
-// add appends what write appends. It waits while too much is not written yet. It
-// fails when writing has failed, or when ctx ends meanwhile.
+// add appends the output of write. It waits while too much is unwritten. It fails if writing has
+// failed, or if ctx ends.
 func (o *output) add(ctx context.Context, write func([]byte) []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -67,8 +65,8 @@ func (o *output) add(ctx context.Context, write func([]byte) []byte) error {
 	return nil
 }
 
-// wait waits until ok or until writing has failed; it fails only when ctx ends.
-// The caller holds the lock, which is released while waiting.
+// wait waits until ok or until writing has failed; it fails only if ctx ends. The caller holds the
+// lock, which is released during the wait.
 func (o *output) wait(ctx context.Context, ok func() bool) error {
 	stop := context.AfterFunc(ctx, func() {
 		o.mu.Lock()
@@ -85,7 +83,7 @@ func (o *output) wait(ctx context.Context, ok func() bool) error {
 	return nil
 }
 
-// start begins the writer with the first output.
+// start starts the writer with the first output.
 func (o *output) start() {
 	if o.done == nil {
 		o.done = make(chan struct{})
@@ -107,7 +105,7 @@ func (o *output) run() {
 	}
 }
 
-// writeAll writes what is there in one call; false when there was nothing.
+// writeAll writes the buffer in one call; it returns false if the buffer was empty.
 func (o *output) writeAll() bool {
 	o.mu.Lock()
 	b := o.buf
@@ -139,7 +137,7 @@ func outputError(err error) error {
 	return fmt.Errorf("write the output: %w", err)
 }
 
-// flush returns when all that was added is written.
+// flush returns when everything that was added is written.
 func (o *output) flush(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -150,15 +148,14 @@ func (o *output) flush(ctx context.Context) error {
 	return o.err
 }
 
-// progress returns how many bytes were added so far, and how many of them are written.
+// progress returns the number of bytes added so far, and how many of them are written.
 func (o *output) progress() (added, written int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.added, o.written
 }
 
-// close writes the rest and ends the writer. When ctx ends, it does not wait any
-// longer for a write that blocks.
+// close writes the rest and ends the writer. When ctx ends, it no longer waits for a blocked write.
 func (o *output) close(ctx context.Context) error {
 	err := o.flush(ctx)
 	o.mu.Lock()

@@ -9,15 +9,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// Terminal is the Prompter of a terminal: a line of input is an answer. It asks
-// one question at a time.
+// Terminal is the Prompter of a terminal: a line of input is an answer. It asks one question at a
+// time.
 type Terminal struct {
 	in  *stdin
 	out io.Writer
 }
 
-// NewTerminal makes a Terminal that reads answers from in and writes prompts to
-// out.
+// NewTerminal returns a Terminal that reads answers from in and writes prompts to out.
 func NewTerminal(in io.Reader, out io.Writer) *Terminal {
 	return &Terminal{in: newStdin(in), out: out}
 }

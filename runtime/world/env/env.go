@@ -1,6 +1,6 @@
-// Package env performs effect.Env, effect.EnvAll, effect.Args and effect.Session:
-// it gives the environment variables as they were when the run began, the program's
-// arguments, and what the application has given the run; its API promises nothing.
+// Package env performs effect.Env, effect.EnvAll, effect.Args and effect.Session: it returns the
+// environment variables as they were when the run began, the program's arguments, and the
+// application's session data. The compatibility promise does not cover its API.
 package env
 
 import (
@@ -14,22 +14,20 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/secret"
 )
 
-// Environment is a run's environment. It is immutable and safe for concurrent
-// use.
+// Environment is a run's environment. It is immutable and safe for concurrent use.
 type Environment struct {
-	// Secrets gets the values that the program reads from variables whose names
-	// suggest a secret; it may be nil. Set it before the first use.
+	// Secrets receives the values that the program reads from variables whose names suggest a
+	// secret; it may be nil. Set it before the first use.
 	Secrets *secret.Set
-	// Session is what the run's application has given it. Set it before the first use.
+	// Session is the session data of the run's application. Set it before the first use.
 	Session Session
 
 	vars map[string]string
 	args []string
 }
 
-// New takes the environment as "NAME=value" strings; of several for a name the
-// last one counts. args are the program's arguments, in which bytes that are not
-// UTF-8 are replaced by U+FFFD.
+// New returns the Environment of "NAME=value" strings; of several for a name the last one counts.
+// args are the program's arguments, in which bytes that are not UTF-8 are replaced by U+FFFD.
 func New(environ, args []string) *Environment {
 	e := &Environment{vars: make(map[string]string, len(environ))}
 	for _, a := range args {
@@ -43,15 +41,14 @@ func New(environ, args []string) *Environment {
 	return e
 }
 
-// Lookup reads a variable for the runtime itself: keys of connections,
-// parameters of hosts.
+// Lookup reads a variable for the runtime itself: keys of connections, parameters of hosts.
 func (e *Environment) Lookup(name string) (value string, set bool) {
 	value, set = e.vars[name]
 	return value, set
 }
 
-// Perform gives the program a variable, all variables or the arguments. A
-// variable that is not UTF-8 is an EnvError; the list of all leaves it out.
+// Perform returns a variable, all variables or the arguments. A variable that is not UTF-8 is an
+// EnvError; the list of all leaves it out.
 func (e *Environment) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
 	switch q := r.(type) {
 	case *effect.Env:
@@ -76,7 +73,7 @@ func (e *Environment) variable(q *effect.Env) (effect.Result, error) {
 	return &effect.EnvValue{Value: v, Set: set}, nil
 }
 
-// read notes that the program knows a variable.
+// read records that the program has read a variable.
 func (e *Environment) read(name string) {
 	if secret.Named(name) {
 		e.Secrets.Add(name, e.vars[name])

@@ -2,10 +2,10 @@ package env
 
 import "encoding/json"
 
-// Session is what an application gives a run (std::app).
+// Session is the data that an application passes to a run (std::app).
 type Session struct {
-	ID               string          // the run's
+	ID               string          // of the run
 	Cwd              string          // absolute
 	Inputs, Metadata json.RawMessage // JSON objects; nil for empty ones
-	Render           []string        // what the application can show
+	Render           []string        // what the application can display
 }

@@ -13,8 +13,8 @@ var (
 	errNotRegular      = errors.New("it is not a regular file")
 )
 
-// attach reads a file that is sent to a model. Only a regular file is opened: opening a device
-// may have an effect, and opening a FIFO may block.
+// attach reads a file to be sent to a model. It opens only a regular file: opening a device may
+// have an effect, and opening a FIFO may block.
 func (f *Files) attach(q *effect.AttachFile) (effect.Result, error) {
 	data, err := f.attached(q.Path)
 	if err != nil {

@@ -1,11 +1,10 @@
-// Package files performs the effects of files: effect.ReadFile, WriteFile,
-// FileInfo, ListDir, RemoveFile, MakeDir, CopyFile, MoveFile, Glob, Walk, TempDir and AttachFile
-// (spec/std/fs.md); its API promises nothing.
+// Package files performs the effects on files: effect.ReadFile, WriteFile, FileInfo, ListDir,
+// RemoveFile, MakeDir, CopyFile, MoveFile, Glob, Walk, TempDir and AttachFile (spec/std/fs.md). The
+// compatibility promise does not cover its API.
 //
-// Reading and writing can each be limited to trees of files. A path that leads
-// outside of them is refused, whether it does so by `..`, by a symbolic link or
-// directly. A path is checked and used in one step (os.Root), so that nothing
-// can be swapped in between.
+// Reading and writing can each be limited to trees of files. A path that leads outside of them is
+// refused, whether by `..`, by a symbolic link or directly. A path is checked and used in one step
+// (os.Root), so that nothing can be replaced in between.
 package files
 
 import (
@@ -26,24 +25,24 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// maxFile bounds what one request reads into memory, in bytes.
+// maxFile bounds the bytes that one request reads into memory.
 const maxFile = 256 << 20
 
 var errTooLarge = errors.New("it is larger than 256 MiB")
 
-// Options say where files are and which may be used.
+// Options specify where files are and which may be used.
 type Options struct {
-	// Dir is what relative paths are read from; "" is the working directory.
+	// Dir is the directory of relative paths; "" is the working directory.
 	Dir string
-	// Read and Write are the files and directories, as permit.Real gives them,
-	// that may be read and written, with everything below them; nil allows all.
+	// Read and Write are the files and directories, as permit.Real returns them, that may be read
+	// and written, with everything below them; nil allows all.
 	Read, Write []string
-	// Refused is the text of the refusal for a path in none of them. When Refused
-	// is nil, the text only names the path.
+	// Refused returns the text of the refusal for a path in none of them. If Refused is nil, the
+	// text only names the path.
 	Refused func(write bool, path string) string
 }
 
-// Files performs the effects of files. Safe for concurrent use.
+// Files performs the effects on files. It is safe for concurrent use.
 type Files struct {
 	dir     string
 	reads   area
@@ -52,11 +51,11 @@ type Files struct {
 	limit   int64 // maxFile
 
 	mu       sync.Mutex
-	temp     string // the run's own directory, "" until it is asked for
-	tempReal string // where it leads, as permit.Real says
+	temp     string // the run's temporary directory, "" until it is requested
+	tempReal string // the same, as permit.Real returns it
 }
 
-// New makes Files. Roots that are not there are no error: nothing is in them.
+// New returns Files. Roots that do not exist are no error: they contain nothing.
 func New(o Options) *Files {
 	return &Files{dir: o.Dir, limit: maxFile, refused: o.Refused,
 		reads: area{all: o.Read == nil, roots: o.Read}, writes: area{all: o.Write == nil, roots: o.Write}}
@@ -116,12 +115,12 @@ func (f *Files) perform(ctx context.Context, r effect.Request) (effect.Result, e
 	return nil, &effect.Unperformed{Who: "files", Kind: r.Kind()}
 }
 
-// failed makes the FsError of an operation on a path. An err that is an
-// *effect.Error is given back.
+// failed returns the FsError of an operation on a path. It returns an err that is an *effect.Error
+// unchanged.
 func failed(verb, path string, err error) error { return failure(verb+" "+path, "it", path, err) }
 
-// failure is failed for an operation on several paths. subject is what the reason
-// speaks of: the path at fault.
+// failure is failed for an operation on several paths. subject is the path at fault, as the reason
+// names it.
 func failure(what, subject, path string, err error) error {
 	var known *effect.Error
 	if errors.As(err, &known) {
@@ -132,7 +131,7 @@ func failure(what, subject, path string, err error) error {
 	return e
 }
 
-// reason says what went wrong with subject.
+// reason describes what failed with subject.
 func reason(subject string, err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -152,7 +151,7 @@ func reason(subject string, err error) string {
 	case errors.As(err, &link):
 		return link.Err.Error()
 	}
-	// Our own reasons speak of "it".
+	// Our own reasons begin with "it".
 	if rest, ok := strings.CutPrefix(err.Error(), "it "); ok {
 		return subject + " " + rest
 	}
@@ -170,7 +169,7 @@ func (f *Files) read(ctx context.Context, q *effect.ReadFile) (effect.Result, er
 	return &effect.FileText{Text: string(data)}, nil
 }
 
-// invalidAt finds the first byte that is not UTF-8.
+// invalidAt returns the offset of the first byte that is not UTF-8.
 func invalidAt(data []byte) int {
 	for i := 0; i < len(data); {
 		r, w := utf8.DecodeRune(data[i:])
@@ -182,8 +181,8 @@ func invalidAt(data []byte) int {
 	return len(data)
 }
 
-// contents reads a file. Reading something other than a regular file, such as a
-// pipe, may block: then the end of ctx ends the wait.
+// contents reads a file. Reading a file that is not regular, such as a pipe, may block: then the
+// end of ctx ends the wait.
 func (f *Files) contents(ctx context.Context, path string) ([]byte, error) {
 	regular := false
 	err := f.within(&f.reads, path, true, func(p place, name string) error {
@@ -211,7 +210,7 @@ func (f *Files) contents(ctx context.Context, path string) ([]byte, error) {
 	}
 }
 
-// readFile reads a file unless err says that it cannot be.
+// readFile reads a file unless err is set.
 func (f *Files) readFile(path string, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
@@ -301,7 +300,7 @@ func (f *Files) list(q *effect.ListDir) (effect.Result, error) {
 	return sorted(names), nil
 }
 
-// sorted gives names that are UTF-8, in order. Programs cannot hold others.
+// sorted returns the names that are UTF-8, in order. Programs cannot represent others.
 func sorted(names []string) *effect.FileNames {
 	names = slices.DeleteFunc(names, func(n string) bool { return !utf8.ValidString(n) })
 	slices.Sort(names)

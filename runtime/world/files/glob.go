@@ -10,13 +10,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// maxMatches bounds what one pattern may find.
+// maxMatches bounds the results of one pattern.
 const maxMatches = 1_000_000
 
-// glob finds paths by a pattern of segments between slashes. `*` matches any
-// characters, `?` one character, `[a-z]` one of a set, and the segment `**` any
-// number of directories. A name that begins with a dot is matched only by a
-// segment that begins with one.
+// glob finds paths by a pattern of segments between slashes. `*` matches any characters, `?` one
+// character, `[a-z]` one of a set, and the segment `**` any number of directories. A name that
+// begins with a dot is matched only by a segment that begins with one.
 func (f *Files) glob(ctx context.Context, q *effect.Glob) (effect.Result, error) {
 	if _, err := path.Match(strings.ReplaceAll(q.Pattern, "/", "_"), ""); err != nil {
 		return nil, failed("match", q.Pattern, errors.New("the pattern ends within `[` or behind a backslash"))
@@ -36,8 +35,8 @@ func (f *Files) glob(ctx context.Context, q *effect.Glob) (effect.Result, error)
 	return sorted(m.found), nil
 }
 
-// matcher collects the paths that a pattern matches. A directory that cannot be
-// read counts as empty, unless it is not permitted, which is an error.
+// matcher collects the paths that a pattern matches. A directory that cannot be read counts as
+// empty, unless it is not permitted, which is an error.
 type matcher struct {
 	f     *Files
 	ctx   context.Context
@@ -45,7 +44,7 @@ type matcher struct {
 	err   error
 }
 
-// match finds what segments match below base, "" or a path that ends in "/".
+// match finds the matches of segments below base, "" or a path that ends in "/".
 func (m *matcher) match(base string, segments []string) {
 	if m.err != nil {
 		return
@@ -96,7 +95,7 @@ func (m *matcher) add(p string) {
 	m.found = append(m.found, p)
 }
 
-// entry is what stands in a directory; dir is also said of links to one.
+// entry is an entry of a directory; dir is also true for links to a directory.
 type entry struct {
 	name      string
 	dir, link bool

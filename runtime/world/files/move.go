@@ -11,8 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// copy copies a file's bytes and its mode. A file that is copied to itself stays
-// as it is.
+// copy copies a file's bytes and its mode. Copying a file to itself does not change it.
 func (f *Files) copy(ctx context.Context, q *effect.CopyFile) error {
 	if path, err := f.duplicate(ctx, q.From, q.Path); err != nil {
 		return failure("copy "+q.From+" to "+q.Path, path, path, err)
@@ -20,7 +19,7 @@ func (f *Files) copy(ctx context.Context, q *effect.CopyFile) error {
 	return nil
 }
 
-// duplicate copies a file. With an error comes the path that is at fault.
+// duplicate copies a file. With an error it returns the path at fault.
 func (f *Files) duplicate(ctx context.Context, from, to string) (string, error) {
 	in, err := f.open(from, os.O_RDONLY)
 	if err != nil {
@@ -64,8 +63,8 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.in.Read(p)
 }
 
-// move renames a file or directory. Between file systems, and between roots, a
-// file is copied and then removed.
+// move renames a file or directory. Between file systems, and between roots, it copies a file and
+// then removes it.
 func (f *Files) move(ctx context.Context, q *effect.MoveFile) error {
 	err := f.rename(q.From, q.Path)
 	path := q.From
@@ -80,7 +79,7 @@ func (f *Files) move(ctx context.Context, q *effect.MoveFile) error {
 	return nil
 }
 
-// rename renames within one place; between two it is syscall.EXDEV.
+// rename renames within one place; between two it returns syscall.EXDEV.
 func (f *Files) rename(from, to string) error {
 	source, err := f.absolute(from)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// place is where names are looked up: the whole file system, or one root that no
-// name can leave.
+// place is a tree in which names are looked up: the whole file system, or one root that no name can
+// leave.
 type place interface {
 	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
 	Stat(name string) (fs.FileInfo, error)
@@ -34,13 +34,13 @@ func (system) MkdirAll(name string, perm fs.FileMode) error { return os.MkdirAll
 func (system) Remove(name string) error                     { return os.Remove(name) }
 func (system) Rename(from, to string) error                 { return os.Rename(from, to) }
 
-// area is what may be used for one purpose: all files, or trees of them.
+// area is the set of files that may be used for one purpose: all files, or trees of them.
 type area struct {
 	all   bool
-	roots []string // as permit.Real gives them
+	roots []string // as permit.Real returns them
 }
 
-// absolute is where a program's path leads, by its text alone.
+// absolute returns a program's path as an absolute path, by its text alone.
 func (f *Files) absolute(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("the path is empty")
@@ -55,7 +55,7 @@ func (f *Files) absolute(path string) (string, error) {
 	return path, nil
 }
 
-// refuse is the error of a path that is in no root of an area.
+// refuse returns the error of a path that is in no root of an area.
 func (f *Files) refuse(a *area, path string) error {
 	text := path + " is not permitted"
 	if f.refused != nil {
@@ -66,8 +66,8 @@ func (f *Files) refuse(a *area, path string) error {
 	return effect.Errorf("FsError", "%s", text).With("path", path)
 }
 
-// rootOf finds the root of an area, or the run's own directory, that contains a
-// path. real is the path as permit.Real gives it.
+// rootOf returns the root of an area, or the run's temporary directory, that contains a path. real
+// is the path as permit.Real returns it.
 func (f *Files) rootOf(a *area, path string, last bool) (root, real string, ok bool) {
 	real = permit.Real(path, last)
 	for _, r := range a.roots {
@@ -80,8 +80,8 @@ func (f *Files) rootOf(a *area, path string, last bool) (root, real string, ok b
 	return f.tempReal, real, f.tempReal != "" && permit.Below(f.tempReal, real)
 }
 
-// within calls use with the place of a path and the path's name there. When the
-// path's last element is a link, it is followed only with last.
+// within calls use with the place of a path and the path's name there. If the path's last element
+// is a link, it is followed only with last.
 func (f *Files) within(a *area, path string, last bool, use func(p place, name string) error) error {
 	abs, err := f.absolute(path)
 	if err != nil {
@@ -110,8 +110,8 @@ func (f *Files) within(a *area, path string, last bool, use func(p place, name s
 	return f.refuse(a, path)
 }
 
-// directory is the directory that is opened for a root: its parent when the root
-// is a file or does not exist yet.
+// directory returns the directory that is opened for a root: its parent if the root is a file or
+// does not exist.
 func directory(root string) string {
 	if info, err := os.Lstat(root); err != nil || !info.IsDir() {
 		return filepath.Dir(root)
@@ -119,8 +119,8 @@ func directory(root string) string {
 	return root
 }
 
-// escapes says whether err means that a link led out of a root. Package os does
-// not export that error, so it is known by its text.
+// escapes reports whether err means that a link led out of a root. Package os does not export that
+// error, so its text is compared.
 func escapes(err error) bool {
 	const text = "path escapes from parent"
 	var at *fs.PathError
@@ -128,7 +128,7 @@ func escapes(err error) bool {
 	return errors.As(err, &at) && at.Err.Error() == text || errors.As(err, &link) && link.Err.Error() == text
 }
 
-// open opens the file at a path, to be written when the flags say so.
+// open opens the file at a path, for writing if the flags say so.
 func (f *Files) open(path string, flag int) (*os.File, error) {
 	a := &f.reads
 	if flag&(os.O_WRONLY|os.O_RDWR) != 0 {

@@ -1,5 +1,5 @@
-// Package httpclient performs effect.HTTP: one request, its redirects and its answer
-// (spec/std/http.md); its API promises nothing.
+// Package httpclient performs effect.HTTP: one request, its redirects and its response
+// (spec/std/http.md). The compatibility promise does not cover its API.
 package httpclient
 
 import (
@@ -23,25 +23,24 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// The bounds of an answer's body and header, in bytes, and of the number of
-// redirects.
+// The bounds of a response's body and header, in bytes, and of the number of redirects.
 const (
 	maxBody      = 64 << 20
 	maxHeader    = 1 << 20
 	maxRedirects = 10
 )
 
-// Client performs effect.HTTP. Safe for concurrent use.
+// Client performs effect.HTTP. It is safe for concurrent use.
 type Client struct {
 	once      sync.Once
-	transport *http.Transport // nil until the first request: making one costs what a short program has no time for
+	transport *http.Transport // nil until the first request: creating one is slow for a short program
 	refused   func(address string) string
 	limit     int64 // maxBody
 	hand      *clock.Hand
 }
 
-// New makes a Client. refused says why an address to which a server redirects
-// may not be called; "" when it may. nil permits all. Time limits go by a hand, which may be nil.
+// New returns a Client. refused returns the reason why a redirect to an address may not be
+// followed, or ""; nil permits all. Time limits follow hand, which may be nil.
 func New(refused func(address string) string, hand *clock.Hand) *Client {
 	if refused == nil {
 		refused = func(string) string { return "" }
@@ -49,7 +48,7 @@ func New(refused func(address string) string, hand *clock.Hand) *Client {
 	return &Client{refused: refused, limit: maxBody, hand: hand}
 }
 
-// connections gives the transport, made when first asked for.
+// connections returns the transport, created at the first call.
 func (c *Client) connections() *http.Transport {
 	c.once.Do(func() {
 		c.transport = http.DefaultTransport.(*http.Transport).Clone()
@@ -58,14 +57,14 @@ func (c *Client) connections() *http.Transport {
 	return c.transport
 }
 
-// Close drops idle connections. It is called after the last request.
+// Close closes idle connections. It must be called after the last request.
 func (c *Client) Close() {
 	if c.transport != nil {
 		c.transport.CloseIdleConnections()
 	}
 }
 
-// Perform sends a request and reads the whole answer.
+// Perform sends a request and reads the whole response.
 func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	q, ok := r.(*effect.HTTP)
 	if !ok {
@@ -88,7 +87,7 @@ func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 	}
 	e := effect.Errorf("HttpError", "%s %s: %s", q.Method, shown(q.URL), reason).With("url", shown(q.URL))
 	e.Cause = err
-	if sent.Load() { // without a connection no server had it
+	if sent.Load() { // without a connection no server received it
 		e.Status = effect.Unknown
 	}
 	return nil, e
@@ -96,12 +95,12 @@ func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 
 var errTimeout = errors.New("timeout")
 
-// timeout keeps milliseconds within time.Duration: some 292 years.
+// timeout limits milliseconds to the range of time.Duration: some 292 years.
 func timeout(ms int64) time.Duration {
 	return time.Duration(min(ms, int64(1<<63-1)/int64(time.Millisecond))) * time.Millisecond
 }
 
-// shown is a URL without a password in it.
+// shown returns a URL without its password.
 func shown(text string) string {
 	if u, err := url.Parse(text); err == nil && u.User != nil {
 		return u.Redacted()
@@ -109,7 +108,7 @@ func shown(text string) string {
 	return text
 }
 
-// Reason says what an exchange failed by, without method and URL: what a message says before it, or keeps to itself.
+// Reason returns the cause of a failed exchange, without method and URL.
 func Reason(err error) string {
 	var at *url.Error
 	if errors.As(err, &at) {
@@ -166,10 +165,10 @@ func (c *Client) request(ctx context.Context, q *effect.HTTP) (*http.Request, er
 	return request, callable(request.URL)
 }
 
-// changes says whether a request of a method may change something.
+// changes reports whether a request of a method may change something.
 func changes(method string) bool { return method != "GET" && method != "HEAD" && method != "OPTIONS" }
 
-// callable refuses what cannot be called.
+// callable refuses URLs that cannot be requested.
 func callable(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return errors.New("only http:// and https:// can be called")
@@ -191,18 +190,18 @@ func (c *Client) redirect(r *http.Request, via []*http.Request) error {
 		return errors.New(why)
 	}
 	if slices.ContainsFunc(append(via[1:len(via):len(via)], r), func(x *http.Request) bool { return !sameSite(x.URL, via[0].URL) }) {
-		// Headers that the program sent to one host must not reach another one,
-		// nor come back to the first by way of another.
+		// Headers that the program sent to one host must not reach another one, nor return to the
+		// first through another.
 		maps.DeleteFunc(r.Header, func(name string, _ []string) bool { return !slices.Contains(harmless, name) })
 	}
 	return nil
 }
 
-// harmless are the headers that go along when a redirect leads to another host.
+// harmless are the headers that are also sent when a redirect leads to another host.
 var harmless = []string{"Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Content-Language", "Content-Type", "Range", "User-Agent"}
 
-// sameSite says whether two URLs have the same host, and the same scheme and
-// port, or lead from http to https on their usual ports.
+// sameSite reports whether two URLs have the same host, and the same scheme and port, or lead from
+// http to https on their usual ports.
 func sameSite(to, from *url.URL) bool {
 	if !strings.EqualFold(to.Hostname(), from.Hostname()) {
 		return false
@@ -217,8 +216,8 @@ func portOf(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// headers gives a header in the form of effect.HTTPResponse. Values that are not
-// UTF-8 are left out.
+// headers converts a header to the form of effect.HTTPResponse. Values that are not UTF-8 are left
+// out.
 func headers(h http.Header) []effect.Header {
 	out := []effect.Header{}
 	for name, values := range h {

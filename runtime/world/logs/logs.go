@@ -1,6 +1,6 @@
-// Package logs writes a run's log: what the program says by `std::log`, what
-// hosts write to their standard error, and remarks of the runtime; its API
-// promises nothing. A log line is for people and is never an emit.
+// Package logs writes a run's log: messages of the program (`std::log`), lines of hosts' standard
+// error, and messages of the runtime. A log line is for people and is never an emit. The
+// compatibility promise does not cover its API.
 package logs
 
 import (
@@ -17,25 +17,24 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Levels are the levels by rising weight.
+// Levels are the levels by increasing severity.
 var Levels = []string{"debug", "info", "warn", "error"}
 
-// Log writes lines at or above a level. Safe for concurrent use: lines are never
-// mixed.
+// Log writes lines at or above a level. It is safe for concurrent use: lines are never mixed.
 type Log struct {
 	mu      sync.Mutex
 	w       io.Writer
 	min     int
 	secrets *secret.Set
-	began   time.Time // when lines are records; else zero
+	began   time.Time // set if lines are records; otherwise zero
 
-	// Heard gets each line that is written, too, without its level and without secrets;
-	// it may be nil. Set it before the first line.
+	// Heard also receives each written line, without its level and without secrets; it may be nil.
+	// Set it before the first line.
 	Heard func(level, message string)
 }
 
-// New makes a Log that writes to w and removes the secrets. level is one of
-// Levels; any other means "info".
+// New returns a Log that writes to w and removes the secrets. level is one of Levels; any other
+// means "info".
 func New(w io.Writer, level string, secrets *secret.Set) *Log {
 	l := &Log{w: w, min: slices.Index(Levels, level), secrets: secrets}
 	if l.min < 0 {
@@ -44,11 +43,11 @@ func New(w io.Writer, level string, secrets *secret.Set) *Log {
 	return l
 }
 
-// Records makes each line an object, for programs: "t" is in seconds since the
-// run began, "from" names the host or whoever else wrote the line to its standard
-// error, "task" is the program's task.
+// Records makes each line a JSON object: "t" is in seconds since the start of the run, "from" names
+// the host or other process that wrote the line to its standard error, "task" is the program's
+// task.
 //
-//	{"t":0.0012,"level":"warn","message":"…","fields":{…},"task":1}
+// {"t":0.0012,"level":"warn","message":"…","fields":{…},"task":1}
 func (l *Log) Records(began time.Time) { l.began = began }
 
 // record is a line of the log.
@@ -98,11 +97,11 @@ func (l *Log) print(q *effect.Log) {
 // Host writes a line of a host's standard error, at level info.
 func (l *Log) Host(host, line string) { l.write(&record{Level: "info", From: host, Message: line}) }
 
-// Remark writes the runtime's own line.
+// Remark writes a line of the runtime.
 func (l *Log) Remark(level, line string) { l.write(&record{Level: level, Message: line}) }
 
-// write writes a record when its level is high enough. A failed write is
-// ignored: there is nowhere to report it.
+// write writes a record if its level is high enough. A failed write is ignored: there is nowhere to
+// report it.
 func (l *Log) write(r *record) {
 	if slices.Index(Levels, r.Level) < l.min {
 		return
@@ -119,7 +118,7 @@ func (l *Log) put(text string) {
 	_, _ = io.WriteString(l.w, text)
 }
 
-// text is a record without its level: `from: message {fields}`.
+// text returns a record without its level: `from: message {fields}`.
 func (r *record) text() string {
 	text := r.Message
 	if r.From != "" {
@@ -131,7 +130,7 @@ func (r *record) text() string {
 	return strings.TrimRight(text, "\n")
 }
 
-// line gives a record as a line without its end, and without secrets.
+// line returns a record as a line without its end, and without secrets.
 func (l *Log) line(r *record) string {
 	if l.began.IsZero() {
 		line := r.text()

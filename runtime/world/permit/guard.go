@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// Guard is the performer of a kind of request, with the policy before it. It is
-// next itself when no side limits anything that the kind needs.
+// Guard returns a performer that checks the policy before a request of this kind. It returns next
+// itself if nothing that the kind needs is limited.
 func (p *Policy) Guard(k effect.Kind, next effect.Performer) effect.Performer {
 	w := rows[k]
 	switch {
@@ -31,14 +31,14 @@ func (p *Policy) Guard(k effect.Kind, next effect.Performer) effect.Performer {
 	return next
 }
 
-// guard performs what is permitted.
+// guard performs permitted requests.
 type guard struct {
 	policy *Policy
 	row    *row
 	next   effect.Performer
 }
 
-// Perform performs r, or gives the error of what is not permitted.
+// Perform performs r, or returns the error for a request that is not permitted.
 func (g *guard) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	if err := g.policy.refusal(g.row, r); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ type startingGuard struct {
 	starter effect.Starter
 }
 
-// Start begins r, or ends it at once when it is not permitted.
+// Start begins r, or ends it at once if it is not permitted.
 func (g *startingGuard) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	if err := g.policy.refusal(g.row, r); err != nil {
 		done(nil, err)

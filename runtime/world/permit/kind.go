@@ -5,29 +5,29 @@ import (
 	"strings"
 )
 
-// Kind is what a permission is about.
+// Kind is a kind of permission.
 type Kind uint8
 
 // The kinds.
 const (
-	Read  Kind = iota // files and directories, to read
-	Write             // files and directories, to change
+	Read  Kind = iota // reading files and directories
+	Write             // changing files and directories
 	Net               // network hosts
 	Env               // environment variables
 	Run               // commands
 	Host              // hosts of the program
 )
 
-// Info describes a kind. The command's flags with their help, the messages of
-// refusals, and the list before a first run are all made from it.
+// Info describes a kind. It is the source of the command's flags with their help, the messages of
+// refusals, and the list before a first run.
 type Info struct {
 	Kind  Kind
 	Flag  string // of the command, without dashes
-	Doc   string // of the flag, for --help, with what it lists in backquotes
-	Key   string // of [permissions], which limits the kind too; "" where the manifest's sections grant all that they name
-	Doing string // what a message calls the refused thing, %s
-	May   string // what a program may do with the thing, %s, for the list before a first run
-	Any   string // the same without a list of things
+	Doc   string // of the flag, for --help, with the name of its values in backquotes
+	Key   string // of [permissions], which also limits the kind; "" if the manifest's sections grant everything that they name
+	Doing string // a phrase for the refused access in a message, with %s
+	May   string // the access that a program has, with %s, for the list before a first run
+	Any   string // the same without a list of targets
 }
 
 // Kinds are all kinds, by Kind.
@@ -46,8 +46,8 @@ var Kinds = [...]Info{
 		"starting the host %s", "start the host %s", "start any host"},
 }
 
-// Give is the command's flag that allows these names, quoted for a shell;
-// without names, the flag that allows the whole kind.
+// Give returns the command's flag that allows these names, quoted for a shell; without names, the
+// flag that allows the whole kind.
 func (k Kind) Give(names ...string) string {
 	flag := "--" + Kinds[k].Flag
 	if len(names) == 0 {
@@ -66,21 +66,21 @@ func (k Kind) Give(names ...string) string {
 	return flag + "=" + list
 }
 
-// List is what of a kind is allowed: all, or what has one of Names.
+// List is the allowed part of a kind: all, or the targets in Names.
 type List struct {
 	All   bool
 	Names []string
 }
 
-// Grants are what somebody allows a program. The zero Grants allow everything.
+// Grants are the permissions that the caller gives to a program. The zero Grants allow everything.
 type Grants struct {
-	// Allow narrows the kinds that it has to what they list.
+	// Allow narrows its kinds to their lists.
 	Allow map[Kind]List
-	// Sandbox refuses all of the kinds that Allow does not have.
+	// Sandbox refuses all kinds that are not in Allow.
 	Sandbox bool
 }
 
-// list gives what is allowed of a kind; limited is false when that is all.
+// list returns the allowed targets of a kind; limited is false if all are.
 func (g *Grants) list(k Kind) (names []string, limited bool) {
 	l, given := g.Allow[k]
 	if l.All || !given && !g.Sandbox {
@@ -89,14 +89,14 @@ func (g *Grants) list(k Kind) (names []string, limited bool) {
 	return l.Names, true
 }
 
-// Decides says whether the grants say anything about a kind.
+// Decides reports whether the grants limit a kind.
 func (g *Grants) Decides(k Kind) bool {
 	_, given := g.Allow[k]
 	return given || g.Sandbox
 }
 
-// Check finds a name in the grants that can never match, such as an address
-// where a host is wanted. The error says how to write it.
+// Check finds a name in the grants that can never match, such as a URL where a host is required.
+// The error shows the correct form.
 func (g *Grants) Check() error {
 	for _, name := range g.Allow[Net].Names {
 		if scheme, rest, ok := strings.Cut(name, "://"); ok {

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// ports are those of addresses that name none.
+// ports are the default ports.
 var ports = map[string]string{"http": "80", "https": "443"}
 
-// hostOf is the host and port that an address leads to, "" when it leads to none.
+// hostOf returns the host and port of an address, or "" if it has none.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" {
@@ -22,7 +22,7 @@ func hostOf(address string) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// plainHost is the host without its port.
+// plainHost returns the host without its port.
 func plainHost(target string) string {
 	if host, _, err := net.SplitHostPort(target); err == nil {
 		return host
@@ -30,8 +30,8 @@ func plainHost(target string) string {
 	return target
 }
 
-// matchesHost says whether a pattern covers a target "host:port". A pattern is
-// "host" (at any port), "host:port", or "*.host" (all hosts below it).
+// matchesHost reports whether a pattern covers a target "host:port". A pattern is "host" (at any
+// port), "host:port", or "*.host" (all hosts below it).
 func matchesHost(pattern, target string) bool {
 	host, port, err := net.SplitHostPort(target)
 	if err != nil {

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 )
 
-// Real is where a path leads: absolute, with every link on the way followed as
-// far as the path exists. When the last element is a link, it is followed only
-// with last, as removing or moving a link does not follow it.
+// Real returns the target of a path: absolute, with every link followed as far as the path exists.
+// If the last element is a link, it is followed only with last, since removing or moving a link
+// does not follow it.
 func Real(path string, last bool) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -27,8 +27,8 @@ func Real(path string, last bool) string {
 	if !last {
 		return at
 	}
-	// The path does not exist, or is a link to a path that does not exist, which
-	// writing would create.
+	// The path does not exist, or is a link to a path that does not exist, which writing would
+	// create.
 	for range maxLinks {
 		target, err := os.Readlink(at)
 		if err != nil {
@@ -42,17 +42,17 @@ func Real(path string, last bool) string {
 	return at
 }
 
-// maxLinks bounds how many dangling links are followed, one after the other.
-// More of them are a circle, which cannot be opened.
+// maxLinks bounds how many dangling links are followed, one after the other. More of them form a
+// cycle, which cannot be opened.
 const maxLinks = 40
 
-// Below says whether a path is root or in it; both are Real.
+// Below reports whether a path is root or in it; both must be results of Real.
 func Below(root, path string) bool {
 	name, err := filepath.Rel(root, path)
 	return err == nil && filepath.IsLocal(name)
 }
 
-// reals are the paths as Real gives them; relative ones start at dir.
+// reals returns the paths as Real returns them; relative ones start at dir.
 func reals(names []string, dir string) []string {
 	out := []string{}
 	for _, n := range names {
@@ -64,8 +64,8 @@ func reals(names []string, dir string) []string {
 	return out
 }
 
-// common are the trees that both a and b contain: where a tree of one is within
-// a tree of the other, the inner one.
+// common returns the trees that both a and b contain: if a tree of one is within a tree of the
+// other, the inner one.
 func common(a, b []string) []string {
 	out := []string{}
 	for _, x := range a {

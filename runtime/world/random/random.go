@@ -1,5 +1,5 @@
-// Package random performs effect.Random, effect.RandomSeed and effect.Secret;
-// its API promises nothing. A running program gets random numbers only from it.
+// Package random performs effect.Random, effect.RandomSeed and effect.Secret. A running program
+// obtains random numbers only from it. The compatibility promise does not cover its API.
 package random
 
 import (
@@ -12,15 +12,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// Source performs effect.Random, effect.RandomSeed and effect.Secret. Safe for
-// concurrent use.
+// Source performs effect.Random, effect.RandomSeed and effect.Secret. It is safe for concurrent
+// use.
 type Source struct {
 	mu     sync.Mutex
 	stream *rand.ChaCha8 // nil until the first number is drawn
 }
 
-// New makes a Source. With a seed its numbers are the same in every run; nil
-// means an unpredictable seed.
+// New returns a Source. With a seed its numbers are the same in every run; nil means an
+// unpredictable seed.
 func New(seed *int64) *Source {
 	s := &Source{}
 	if seed != nil {
@@ -35,7 +35,7 @@ func seeded(seed int64) *rand.ChaCha8 {
 	return rand.NewChaCha8(key)
 }
 
-// Perform draws a number, sets the seed, or gives bytes that no seed decides.
+// Perform draws a number, sets the seed, or returns bytes that do not depend on the seed.
 func (s *Source) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
 	switch q := r.(type) {
 	case *effect.Random:
@@ -53,8 +53,8 @@ func (s *Source) Perform(_ context.Context, r effect.Request) (effect.Result, er
 	return nil, &effect.Unperformed{Who: "chance", Kind: r.Kind()}
 }
 
-// State is where the stream of numbers stands; nil before the first number was drawn of a source
-// without a seed. SetState goes on from there.
+// State returns the position of the stream of numbers, or nil if no number was drawn from a source
+// without a seed. SetState restores it.
 func (s *Source) State() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +65,7 @@ func (s *Source) State() []byte {
 	return b
 }
 
-// SetState has the numbers go on from a State. The error says that it is none.
+// SetState continues from a State. It returns an error if b is not one.
 func (s *Source) SetState(b []byte) error {
 	if b == nil {
 		return nil

@@ -13,22 +13,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// Every row that holds what a program stored has a checksum, which is checked
-// whenever the row's value is read. SQLite itself notices a damaged structure,
-// but not a damaged text.
+// Every row with data of a program has a checksum, which is verified whenever the row's value is
+// read. SQLite itself detects a damaged structure, but not a damaged text.
 
-// sumColumn is the checksum's column in the tables since format 2, written in
-// the way in which SQLite writes a column that was added later.
+// sumColumn is the checksum's column in the tables since format 2, in the form in which SQLite
+// writes a column that was added later.
 const sumColumn = ", sum INTEGER NOT NULL DEFAULT 0"
 
-// summed are the columns that go into a table's checksum.
+// summed are the columns that a table's checksum covers.
 var summed = []struct{ table, columns string }{
 	{"section", "kind, name, scope"}, {"entry", "section, key, value"}, {"message", "section, role, content"}, {"record", "section, identifier, keys, value"},
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sum is the checksum of a row's columns: each a string, []byte or int64.
+// sum returns the checksum of a row's columns: each a string, []byte or int64.
 func sum(columns ...any) int64 {
 	crc := uint32(0)
 	var length [8]byte
@@ -50,12 +49,11 @@ func sum(columns ...any) int64 {
 	return int64(crc)
 }
 
-// formerly is the text of a table in format 1, which had no checksums.
+// formerly returns the definition of a table in format 1, which had no checksums.
 func formerly(table string) string { return strings.Replace(table, sumColumn, "", 1) }
 
-// migrate brings a database of format 1 to the present format: every row gets
-// the checksum of its present content. When another process was faster, nothing
-// is left to do.
+// migrate converts a database of format 1 to the current format: every row receives the checksum of
+// its current content. If another process has already done so, it does nothing.
 func (f *file) migrate() error {
 	if err := f.conn.CreateFunction("checksum", -1, sqlite3.DETERMINISTIC, checksumOf); err != nil {
 		return err
@@ -86,13 +84,13 @@ func checksumOf(ctx sqlite3.Context, args ...sqlite3.Value) {
 	ctx.ResultInt64(sum(columns...))
 }
 
-// rowDamaged is the failure of a row whose checksum does not fit.
+// rowDamaged is the error of a row whose checksum does not match.
 func rowDamaged(what string) error {
 	return refuse("%s is damaged: its checksum does not fit; store it anew or delete it, or put a copy of the file in its place", what)
 }
 
-// entryDamaged names an entry of a hashmap; of a cache only the cache, as its
-// keys mean nothing to users.
+// entryDamaged names an entry of a hashmap; for a cache only the cache, since its keys mean nothing
+// to users.
 func entryDamaged(at effect.Store, key []byte) error {
 	if at.Kind == "cache" {
 		return refuse("what @cache keeps of %s is damaged: its checksum does not fit; move the file away to begin anew", at.Name)
@@ -100,7 +98,7 @@ func entryDamaged(at effect.Store, key []byte) error {
 	return rowDamaged(fmt.Sprintf("the entry %q of the hashmap %s", keyText(json.RawMessage(key)), shownStore(at)))
 }
 
-// shownStore is a store's name with its scope.
+// shownStore returns a store's name with its scope.
 func shownStore(at effect.Store) string {
 	if at.Scope == "" {
 		return at.Name
@@ -108,8 +106,8 @@ func shownStore(at effect.Store) string {
 	return fmt.Sprintf("%s (scope %q)", at.Name, at.Scope)
 }
 
-// sectionsFit checks the names of all sections, once: a store whose name is
-// damaged would be taken for an empty store.
+// sectionsFit verifies the names of all sections, once: a store with a damaged name would otherwise
+// look like an empty store.
 func (f *file) sectionsFit() error {
 	if f.sectionsRead {
 		return nil

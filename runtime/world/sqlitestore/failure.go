@@ -15,14 +15,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// refusal is why a file cannot be used, and what to do about it.
+// refusal is the reason why a file cannot be used, and the remedy.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
 func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
 
-// failed makes the program's error from an operation's error.
+// failed converts an operation's error to the program's error.
 func (f *file) failed(ctx context.Context, at effect.Store, err error) error {
 	var known *effect.Error
 	switch {
@@ -44,7 +44,7 @@ func (f *file) failed(ctx context.Context, at effect.Store, err error) error {
 	return e
 }
 
-// reason says in words why a file cannot be used.
+// reason describes why a file cannot be used.
 func (f *file) reason(err error) string {
 	var r refusal
 	switch {
@@ -70,8 +70,8 @@ func (f *file) reason(err error) string {
 	return err.Error()
 }
 
-// noRoom says whether a file in this directory cannot be written because the
-// disk is full. SQLite reports only that it could not write.
+// noRoom reports whether a file in this directory cannot be written because the disk is full.
+// SQLite reports only that it could not write.
 func noRoom(dir string) bool {
 	trial, err := os.CreateTemp(dir, ".concerto-*")
 	if err == nil {
@@ -81,7 +81,7 @@ func noRoom(dir string) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// systemCause is what the operating system said of a failure, or the failure.
+// systemCause returns the error of the operating system, or err itself.
 func systemCause(err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
@@ -90,7 +90,7 @@ func systemCause(err error) error {
 	return err
 }
 
-// damaged is the refusal of a file that was ours.
+// damaged returns the refusal of a damaged store.
 func damaged(how string) error {
 	return refuse("it is damaged (%s); it was left as it is: put a copy of it in its place, or move it away to begin anew", how)
 }

@@ -14,23 +14,22 @@ import (
 // file is a database and the one connection to it.
 type file struct {
 	options *Options
-	name    string // as the program gives it
+	name    string // as in the program
 	path    string
 
-	turn chan struct{} // held by the request under way; all below is its
+	turn chan struct{} // held by the current request; it protects all fields below
 	conn *sqlite3.Conn // nil while it is not open
-	// statements are prepared statements, by their text; sections are the ids of
-	// stores and scopes that are in the database.
+	// statements are prepared statements, by their text; sections are the ids of the stores and
+	// scopes in the database.
 	statements map[string]*sqlite3.Stmt
 	sections   map[effect.Store]int64
-	// sectionsRead says that sectionsFit has been called; old that the file has
-	// format 1.
+	// sectionsRead means that sectionsFit has been called; old that the file has format 1.
 	sectionsRead, old bool
-	inside            bool      // a transaction has begun, of which those of the request are parts
-	began             time.Time // the request under way
+	inside            bool      // a transaction has begun that contains those of the request
+	began             time.Time // start of the current request
 }
 
-// perform runs an operation when it is its turn.
+// perform waits for its turn and runs an operation.
 func (f *file) perform(ctx context.Context, k effect.Kind, op operation) (effect.Result, error) {
 	if effect.IsAtOnce(ctx) {
 		select {
@@ -48,9 +47,8 @@ func (f *file) perform(ctx context.Context, k effect.Kind, op operation) (effect
 	defer func() { <-f.turn }()
 	f.began = time.Time{}
 	for tries := 0; ; tries++ {
-		// SQLite calls busy by itself, but not in all places. An operation that it
-		// could not begin or finish has changed nothing: it is tried again from
-		// the start.
+		// SQLite calls busy by itself, but not everywhere. An operation that it could not begin or
+		// finish has changed nothing: it is retried from the start.
 		result, err := f.attempt(ctx, k, op)
 		if !errors.Is(err, sqlite3.BUSY) || !f.busy(ctx, tries) {
 			return result, err
@@ -58,7 +56,7 @@ func (f *file) perform(ctx context.Context, k effect.Kind, op operation) (effect
 	}
 }
 
-// attempt runs an operation, and opens the file before that if need be.
+// attempt runs an operation, after opening the file if necessary.
 func (f *file) attempt(ctx context.Context, k effect.Kind, op operation) (effect.Result, error) {
 	if f.conn == nil {
 		if err := f.open(ctx); err != nil {
@@ -72,8 +70,8 @@ func (f *file) attempt(ctx context.Context, k effect.Kind, op operation) (effect
 	return op(f)
 }
 
-// busy is called when another connection holds a lock. It waits a moment and
-// says whether to try again.
+// busy is called when another connection holds a lock. It waits a moment and reports whether to try
+// again.
 func (f *file) busy(ctx context.Context, tries int) bool {
 	if effect.IsAtOnce(ctx) {
 		return false
@@ -95,8 +93,8 @@ func (f *file) busy(ctx context.Context, tries int) bool {
 	}
 }
 
-// close ends the connection. SQLite then writes the log into the file when this
-// was the last connection to it.
+// close closes the connection. SQLite then writes the log into the file if this was the last
+// connection to it.
 func (f *file) close() error {
 	if f.conn == nil {
 		return nil
@@ -111,8 +109,8 @@ func (f *file) close() error {
 	return errors.Join(errs...)
 }
 
-// run executes a statement with its arguments, each a string, []byte or int64,
-// and calls row, which may be nil, for every row of its result.
+// run executes a statement with its arguments, each a string, []byte or int64, and calls row, which
+// may be nil, for every row of its result.
 func (f *file) run(sql string, row func(*sqlite3.Stmt), args ...any) error {
 	s := f.statements[sql]
 	if s == nil {
@@ -150,11 +148,11 @@ func (f *file) run(sql string, row func(*sqlite3.Stmt), args ...any) error {
 	return err
 }
 
-// transaction calls do. Either all that do writes is kept, and on the disk when
-// transaction returns, or nothing.
+// transaction calls do. When it returns, either everything that do wrote is stored on disk, or
+// nothing.
 func (f *file) transaction(do func() error) error { return f.within("BEGIN IMMEDIATE", do) }
 
-// snapshot runs do so that all it reads is of one moment.
+// snapshot runs do so that all its reads are of one moment.
 func (f *file) snapshot(do func() error) error { return f.within("BEGIN", do) }
 
 func (f *file) within(begin string, do func() error) error {
@@ -176,7 +174,7 @@ func (f *file) within(begin string, do func() error) error {
 
 // rollback undoes a transaction, unless SQLite has already done so.
 func (f *file) rollback() {
-	clear(f.sections) // some may have been made in it
+	clear(f.sections) // some may have been created in it
 	old := f.conn.SetInterrupt(context.Background())
 	if !f.conn.GetAutocommit() {
 		_ = f.run("ROLLBACK", nil)
@@ -189,8 +187,7 @@ const (
 	sqlAddSection = `INSERT INTO section (kind, name, scope, sum) VALUES (?, ?, ?, ?)`
 )
 
-// section gives the id of a store or scope; ok is false when nothing was ever
-// stored in it.
+// section returns the id of a store or scope; ok is false if nothing was ever stored in it.
 func (f *file) section(at effect.Store) (id int64, ok bool, err error) {
 	if id, ok = f.sections[at]; ok {
 		return id, true, nil
@@ -206,8 +203,7 @@ func (f *file) section(at effect.Store) (id int64, ok bool, err error) {
 	return id, ok, err
 }
 
-// sectionToWrite is section that makes a missing section. It must be called
-// within a transaction.
+// sectionToWrite is section that creates a missing section. It must be called within a transaction.
 func (f *file) sectionToWrite(at effect.Store) (int64, error) {
 	id, ok, err := f.section(at)
 	if ok || err != nil {

@@ -25,12 +25,12 @@ const (
 	sqlClear    = `DELETE FROM entry WHERE section = ?`
 )
 
-// raw copies a column, whose bytes are SQLite's.
+// raw copies a column, whose bytes belong to SQLite.
 func raw(s *sqlite3.Stmt, column int) json.RawMessage {
 	return append(json.RawMessage(nil), s.ColumnRawText(column)...)
 }
 
-// get reads the value of a key, nil when there is none.
+// get reads the value of a key; nil if there is none.
 func (f *file) get(at effect.Store, section int64, key []byte) (found json.RawMessage, err error) {
 	fits := true
 	err = f.run(sqlGet, func(s *sqlite3.Stmt) {
@@ -116,7 +116,7 @@ func (f *file) add(q *effect.StoreAdd) (effect.Result, error) {
 	return &effect.StoreEntries{Entries: []effect.StoreEntry{{Value: before}, {Value: total}}}, nil
 }
 
-// keyText is a key as the program shows it.
+// keyText returns a key in readable form.
 func keyText(key json.RawMessage) string {
 	var s string
 	if json.Unmarshal(key, &s) == nil {
@@ -125,9 +125,9 @@ func keyText(key json.RawMessage) string {
 	return string(key)
 }
 
-// expire removes the entries of a cache that are valid until before a date. An
-// entry's value begins with the date until which it is valid, always in the same
-// number of digits, so that comparing texts compares dates.
+// expire removes the entries of a cache that are valid until before a date. An entry's value begins
+// with the end of its validity, always in the same number of digits, so that comparing texts
+// compares dates.
 func (f *file) expire(q *effect.StoreExpire) error {
 	section, ok, err := f.section(q.Store)
 	if !ok || err != nil {
@@ -138,8 +138,8 @@ func (f *file) expire(q *effect.StoreExpire) error {
 	})
 }
 
-// plus adds two numbers in the form in which hashmaps hold them; a is 0 when it
-// is nil. When b is an Int, a must be one too, and so is the sum.
+// plus adds two numbers in the form of hashmap values; a is 0 if it is nil. If b is an Int, a must
+// be one too, and so is the sum.
 func plus(a, b json.RawMessage) (json.RawMessage, error) {
 	if a == nil {
 		a = json.RawMessage("0")
@@ -167,7 +167,7 @@ func plus(a, b json.RawMessage) (json.RawMessage, error) {
 	return sum, nil
 }
 
-// number reads a Float, which is a string when it is no number.
+// number decodes a Float, which is a string if it is NaN or infinite.
 func number(text json.RawMessage) (float64, bool) {
 	switch string(text) {
 	case `"NaN"`:
@@ -206,8 +206,8 @@ func (f *file) list(q *effect.StoreList) (effect.Result, error) {
 	return out, err
 }
 
-// entries lists a hashmap. When only keys are wanted, no value is read and no
-// checksum checked.
+// entries returns the entries of a hashmap. If only keys are needed, no value is read and no
+// checksum verified.
 func (f *file) entries(at effect.Store, section int64, keys, values bool) (out []effect.StoreEntry, err error) {
 	if !values {
 		err = f.run(sqlKeys, func(s *sqlite3.Stmt) { out = append(out, effect.StoreEntry{Key: raw(s, 0)}) }, section)
@@ -230,7 +230,7 @@ func (f *file) entries(at effect.Store, section int64, keys, values bool) (out [
 	return out, err
 }
 
-// count counts the entries of a store of any kind.
+// count returns the number of entries of a store of any kind.
 func (f *file) count(q *effect.StoreLen) (effect.Result, error) {
 	out := &effect.StoreCount{}
 	section, ok, err := f.section(q.Store)

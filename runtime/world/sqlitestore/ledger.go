@@ -30,7 +30,7 @@ const (
 	sqlRecords      = `SELECT identifier, keys, value, sum FROM record WHERE section = ? ORDER BY id`
 )
 
-// posting is a table that leads from a word or key to records, in order.
+// posting is a table that maps a word or key to records, in order.
 type posting struct{ table, column string }
 
 var (
@@ -38,8 +38,8 @@ var (
 	byKey  = posting{"record_key", "key"}
 )
 
-// mostTexts bounds the number of different words in an identifier, where at most
-// every other character is a word. An entry has fewer keys.
+// mostTexts bounds the number of different words in an identifier, in which at most every other
+// character is a word. An entry has fewer keys.
 const mostTexts = pure.MaxIdentifier/2 + 1
 
 const unreadableKeys = "the keys of a ledger's entry cannot be read"
@@ -53,11 +53,11 @@ type record struct {
 	id    int64
 	keys  []string
 	value string
-	// damaged is set when the checksum does not fit: the rest must not be used.
+	// damaged is set if the checksum does not match: the other fields must not be used.
 	damaged error
 }
 
-// known reads the entry of an identifier, nil when there is none.
+// known returns the entry of an identifier; nil if there is none.
 func (f *file) known(at effect.Store, section int64, identifier string) (found *record, err error) {
 	var broken error
 	err = f.run(sqlRecord, func(s *sqlite3.Stmt) {
