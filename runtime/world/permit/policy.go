@@ -1,12 +1,11 @@
-// Package permit decides what a run may touch: files, the network, environment
-// variables, commands and hosts (spec/19-permissions.md); its API promises
-// nothing. There are two sides that grant: the program's own [permissions], and
-// its caller. What both allow is permitted.
+// Package permit decides which resources a run may use: files, the network, environment variables,
+// commands and hosts (spec/19-permissions.md). Two sides grant permissions: the program's own
+// [permissions], and its caller. What both allow is permitted. The compatibility promise does not
+// cover its API.
 //
-// All effects are decided here: table.go says what each kind of request needs,
-// and Guard checks a request before its performer gets it. A performer asks
-// again (Refuse) only about what it learns on the way: the address that a server
-// redirects to, the files below a directory.
+// All effects are decided here: table.go lists the needs of each kind of request, and Guard checks
+// a request before its performer receives it. A performer calls Refuse only for targets that it
+// learns later: the address of a redirect, the files below a directory.
 package permit
 
 import (
@@ -17,70 +16,67 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// Config is what a Policy is made of.
+// Config configures a Policy.
 type Config struct {
 	Caller Grants
 	// Manifest is the program's [permissions]; nil without the section.
 	Manifest *Manifest
-	// Relative paths of the caller and of the program start at Dir, those of the
-	// manifest and of stores at Root; "" is the working directory.
+	// Dir is the start of relative paths of the caller and of the program, Root that of relative
+	// paths of the manifest and of stores; "" is the working directory.
 	Dir, Root string
-	// Hosts gives each declared host's other name, its section of the manifest.
+	// Hosts maps each declared host to the name of its section in the manifest.
 	Hosts map[string]string
-	// Connections and Servers say what the models' connections and the MCP
-	// servers use, by name.
+	// Connections and Servers contain the resources of the models' connections and of the MCP
+	// servers, by name.
 	Connections, Servers map[string]Reach
-	// StoresInMemory says that no store is in a file.
+	// StoresInMemory means that no store is in a file.
 	StoresInMemory bool
 }
 
-// Manifest is [permissions]: what a key does not list is refused, but of the kinds that
-// Open names by their keys.
+// Manifest is [permissions]: targets that a key does not list are refused, except those of the
+// kinds that Open names by their keys.
 type Manifest struct {
 	FS, Env, Net, Run []string
 	Open              []string
 }
 
-// Reach is what a section of the manifest makes the run use. Address is a URL
-// and Command a command, or ""; Env are the variables whose values are sent to
-// the address.
+// Reach is the resources that a section of the manifest uses. Address is a URL and Command a
+// command, or ""; Env are the variables whose values are sent to the address.
 type Reach struct {
 	Address string
 	Command string
 	Env     []string
 }
 
-// Policy decides what a run may touch. It is safe for concurrent use, but for
-// AddHost.
+// Policy decides which resources a run may use. It is safe for concurrent use, except for AddHost.
 type Policy struct {
 	config   Config
 	manifest side
 	caller   side
 }
 
-// AddHost makes the other name of a host known that was declared since. Nobody may ask the policy
-// meanwhile.
+// AddHost registers the section of a host that was declared later. It must not be called
+// concurrently with other methods.
 func (p *Policy) AddHost(name, section string) { p.config.Hosts[name] = section }
 
-// side is what one side grants.
+// side is the grants of one side.
 type side [len(Kinds)]limit
 
-// limit is what a side grants of a kind.
+// limit is the grant of one side for one kind.
 type limit struct {
-	limited bool // else all
+	limited bool // otherwise everything is granted
 	names   []string
-	roots   []string // of paths: as Real gives them
+	roots   []string // for paths, as Real returns them
 }
 
-// New makes a Policy. Links in the granted paths are followed now, not when they
-// are used.
+// New returns a Policy. Links in the granted paths are followed now, not when they are used.
 func New(c Config) *Policy {
 	p := &Policy{config: c}
 	for k := range Kinds {
 		names, limited := c.Caller.list(Kind(k))
 		p.caller[k] = newLimit(Kind(k), names, limited, c.Dir)
 	}
-	p.manifest[Run].limited = true // RunCommand runs what is listed, and without a list nothing
+	p.manifest[Run].limited = true // RunCommand runs only listed commands, and none without a list
 	if m := c.Manifest; m != nil {
 		for k, names := range map[Kind][]string{Read: m.FS, Write: m.FS, Net: m.Net, Env: m.Env, Run: m.Run} {
 			p.manifest[k] = newLimit(k, names, !slices.Contains(m.Open, Kinds[k].Key), c.Root)
@@ -97,8 +93,8 @@ func newLimit(k Kind, names []string, limited bool, dir string) limit {
 	return l
 }
 
-// Roots are the directories and files, as Real gives them, below which files may
-// be read, or written when k is Write; nil when all may be.
+// Roots returns the directories and files, as Real returns them, below which files may be read, or
+// written if k is Write; nil if all may be.
 func (p *Policy) Roots(k Kind) []string {
 	a, b := p.manifest[k], p.caller[k]
 	switch {
@@ -112,8 +108,7 @@ func (p *Policy) Roots(k Kind) []string {
 	return common(a.roots, b.roots)
 }
 
-// Environment lists the variables that the program may read; nil when it may
-// read all.
+// Environment returns the variables that the program may read; nil if it may read all.
 func (p *Policy) Environment() []string {
 	a, b := p.manifest[Env], p.caller[Env]
 	switch {
@@ -133,18 +128,17 @@ func (p *Policy) Environment() []string {
 	return both
 }
 
-// Need is what an effect needs: a kind of permission for a target.
+// Need is the need of an effect: a kind of permission for a target.
 type Need struct {
 	Kind Kind
-	// Target is a path, variable, command or host as the program names it; with
-	// Net, a host with its port.
+	// Target is a path, variable, command or host as the program names it; with Net, a host with
+	// its port.
 	Target string
-	// Base is where a relative path or command starts.
+	// Base is the start of a relative path or command.
 	Base string
-	// Link says that a path's last element is not followed where it is a link.
+	// Link means that the last element of a path is not followed if it is a link.
 	Link bool
-	// Declared says that a section of the manifest names the target: the manifest
-	// grants it by that.
+	// Declared means that a section of the manifest names the target, which grants it.
 	Declared bool
 }
 
@@ -168,9 +162,9 @@ func (p *Policy) allows(s *side, n Need) bool {
 	return slices.Contains(l.names, n.Target)
 }
 
-// sameCommand says whether a command that a side lists is the one needed.
-// Commands that are paths are compared by the file they lead to, as relative
-// ones may start at different directories.
+// sameCommand reports whether a command that a side lists is the required one. Commands that are
+// paths are compared by the files that they lead to, because relative ones may start at different
+// directories.
 func (p *Policy) sameCommand(s *side, name string, n Need) bool {
 	if s == &p.manifest || !strings.Contains(name, "/") || !strings.Contains(n.Target, "/") {
 		return name == n.Target
@@ -185,7 +179,7 @@ func absolute(path, base string) string {
 	return filepath.Join(base, path)
 }
 
-// refusal gives the error of a request that is not permitted, nil of any other.
+// refusal returns the error of a request that is not permitted; nil for any other.
 func (p *Policy) refusal(w *row, r effect.Request) error {
 	var first Need
 	var flags []string
@@ -209,9 +203,8 @@ func (p *Policy) refusal(w *row, r effect.Request) error {
 	return w.refused(r, first, ofCaller(first, flags...))
 }
 
-// Refuse is the text of the refusal of what a performer learns on its way: with
-// Net the address of a redirection, with Read or Write a path. It is "" when the
-// target is permitted.
+// Refuse returns the text of the refusal of a target that a performer learns later: with Net the
+// address of a redirect, with Read or Write a path. It returns "" if the target is permitted.
 func (p *Policy) Refuse(k Kind, target string, declared bool) string {
 	n := Need{Kind: k, Target: target, Base: p.config.Dir, Declared: declared}
 	if k == Net {
@@ -226,8 +219,8 @@ func (p *Policy) Refuse(k Kind, target string, declared bool) string {
 	return ""
 }
 
-// ofManifest is a refusal's text: [permissions] does not grant something, and
-// how it would.
+// ofManifest returns the text of a refusal by [permissions], with the entry that would permit the
+// access.
 func ofManifest(n Need) string {
 	key := Kinds[n.Kind].Key
 	if n.Kind == Read || n.Kind == Write {
@@ -236,13 +229,13 @@ func ofManifest(n Need) string {
 	return n.doing() + " is not permitted: add it to `" + key + "` in [permissions]"
 }
 
-// ofCaller is a refusal's text: the caller has not allowed something, and these
-// flags would.
+// ofCaller returns the text of a refusal by the caller, with the flags that would permit the
+// access.
 func ofCaller(n Need, flags ...string) string {
 	return n.doing() + " is not permitted: allow it with " + strings.Join(flags, " ")
 }
 
-// doing is the words for what was refused in a message.
+// doing returns a phrase for the refused access.
 func (n Need) doing() string {
 	target := n.Target
 	if n.Kind == Net {
@@ -251,7 +244,7 @@ func (n Need) doing() string {
 	return strings.Replace(Kinds[n.Kind].Doing, "%s", target, 1)
 }
 
-// shown is a target as the caller names it, whose relative paths start at Dir.
+// shown returns a target in the form of the caller, whose relative paths start at Dir.
 func (p *Policy) shown(n Need) string {
 	switch {
 	case n.Kind == Net:

@@ -9,21 +9,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// row says what a kind of request needs.
+// row lists the needs of a kind of request.
 type row struct {
-	// free says why nothing is needed; "" where something is.
+	// free is the reason why nothing is needed; "" if something is.
 	free string
-	// kinds are those of needs: all that it may ever give.
+	// kinds are the kinds that needs may return.
 	kinds []Kind
 	needs func(p *Policy, r effect.Request) []Need
-	// refused makes the program's error of a need that is not met.
+	// refused returns the program's error for a need that is not permitted.
 	refused func(r effect.Request, n Need, text string) *effect.Error
-	// filter removes from a result what is not permitted, for requests that ask
-	// for all there is; nil for other requests.
+	// filter removes from a result what is not permitted, for requests for everything there is; nil
+	// for other requests.
 	filter func(p *Policy, r effect.Result) effect.Result
 }
 
-// Why an effect needs no permission.
+// The reasons why an effect needs no permission.
 const (
 	ours  = "it goes to the caller, who decides what becomes of it"
 	inner = "it touches nothing outside of the run"
@@ -42,7 +42,7 @@ var rows = map[effect.Kind]*row{
 	effect.KindCopyFile: onFile(needsPath(func(q *effect.CopyFile) []Need {
 		return []Need{{Kind: Read, Target: q.From}, {Kind: Write, Target: q.Path}}
 	}), Read, Write),
-	// A file that is moved may be read at its new place.
+	// A moved file may be read at its new place.
 	effect.KindMoveFile: onFile(needsPath(func(q *effect.MoveFile) []Need {
 		return []Need{{Kind: Read, Target: q.From, Link: true}, {Kind: Write, Target: q.From, Link: true}, {Kind: Write, Target: q.Path, Link: true}}
 	}), Read, Write),
@@ -88,7 +88,7 @@ var rows = map[effect.Kind]*row{
 	effect.KindMockCommand: {free: tests}, effect.KindAppMock: {free: tests}, effect.KindRecord: {free: tests},
 }
 
-// Needs gives the kinds of permission that a kind of request may need.
+// Needs returns the kinds of permission that a kind of request may need.
 func Needs(k effect.Kind) []Kind {
 	if w := rows[k]; w != nil {
 		return w.kinds
@@ -96,7 +96,7 @@ func Needs(k effect.Kind) []Kind {
 	return nil
 }
 
-// Effects lists the kinds of request that need something, in order.
+// Effects returns the kinds of request that need something, in order.
 func Effects() []effect.Kind {
 	var out []effect.Kind
 	for k, w := range rows {
@@ -114,7 +114,7 @@ func onFile(needs func(*Policy, effect.Request) []Need, kinds ...Kind) *row {
 	}}
 }
 
-// needsPath are the needs of a request whose paths are the program's own.
+// needsPath returns the needs of a request whose paths are the program's own.
 func needsPath[R effect.Request](needs func(R) []Need) func(*Policy, effect.Request) []Need {
 	return func(p *Policy, r effect.Request) []Need {
 		all := needs(r.(R))
@@ -125,7 +125,7 @@ func needsPath[R effect.Request](needs func(R) []Need) func(*Policy, effect.Requ
 	}
 }
 
-// literal is the directory that a pattern begins with.
+// literal returns the directory at the beginning of a pattern.
 func literal(pattern string) string {
 	if !strings.ContainsAny(pattern, `*?[\`) {
 		return pattern
@@ -140,7 +140,7 @@ func literal(pattern string) string {
 	return "."
 }
 
-// onStore is a store in a file, which each of its requests may read and write.
+// onStore is the row of a store in a file, which each of its requests may read and write.
 func onStore() *row {
 	return &row{kinds: []Kind{Read, Write},
 		needs: func(p *Policy, r effect.Request) []Need {
@@ -214,7 +214,7 @@ func permittedVariables(p *Policy, r effect.Result) effect.Result {
 	return out
 }
 
-// callOf is the call of a request to a model.
+// callOf returns the model call of a request.
 func callOf(r effect.Request) *effect.AgentCall {
 	if s, ok := r.(*effect.StreamOpen); ok {
 		return &s.AgentCall
@@ -226,7 +226,7 @@ func needsModel(p *Policy, r effect.Request) []Need {
 	return p.reach(p.config.Connections[callOf(r).Connection])
 }
 
-// reach is what a section of the manifest needs: the manifest grants it.
+// reach returns the needs of a section of the manifest, which grants them.
 func (p *Policy) reach(x Reach) []Need {
 	var out []Need
 	if x.Command != "" {
@@ -241,8 +241,7 @@ func (p *Policy) reach(x Reach) []Need {
 	return out
 }
 
-// RefuseConnection says why the connection of this name may not be used; "" when
-// it may be.
+// RefuseConnection returns the reason why the connection of this name may not be used, or "".
 func (p *Policy) RefuseConnection(name string) string {
 	q := &effect.AgentCall{Connection: name}
 	if err := p.refusal(&row{needs: needsModel, refused: envRefused}, q); err != nil {

@@ -107,7 +107,7 @@ func (f *file) put(q *effect.LedgerPut) (effect.Result, error) {
 	return found, err
 }
 
-// replace stores an entry in place of old, or as a new one when that is nil.
+// replace stores an entry in place of old, or as a new one if old is nil.
 func (f *file) replace(section int64, old *record, e effect.LedgerEntry) error {
 	if e.Keys == nil {
 		e.Keys = []string{}
@@ -148,14 +148,13 @@ func (f *file) each(sql string, section int64, texts []string, id int64) error {
 	return nil
 }
 
-// distinct gives every text once, sorted.
+// distinct returns every text once, sorted.
 func distinct(texts []string) []string {
 	slices.Sort(texts)
 	return slices.Compact(texts)
 }
 
-// uproot removes a damaged record, of which it is unknown by which words and
-// keys it is found.
+// uproot removes a damaged record, whose words and keys are unknown.
 func (f *file) uproot(id int64) error {
 	for _, sql := range []string{sqlStrike, `DELETE FROM word WHERE record = ?`, `DELETE FROM record_key WHERE record = ?`} {
 		if err := f.run(sql, nil, id); err != nil {
@@ -235,9 +234,8 @@ func (f *file) find(q *effect.LedgerFind) (effect.Result, error) {
 	return out, err
 }
 
-// all calls take with each record that has all of the texts (words or keys), in
-// order; without texts, with every record. It looks only at the records of the
-// rarest text.
+// all calls take with each record that has all of the texts (words or keys), in order; without
+// texts, with every record. It reads only the records of the rarest text.
 func (f *file) all(p posting, section int64, texts []string, take func(*sqlite3.Stmt)) error {
 	if len(texts) == 0 {
 		return f.run(sqlRecords, take, section)
@@ -318,8 +316,8 @@ func (f *file) anyOfMany(section int64, keys []string, take func(*sqlite3.Stmt))
 	return nil
 }
 
-// once is run for a statement whose text depends on the number of its arguments.
-// Only a statement with few arguments stays prepared.
+// once is run for a statement whose text depends on the number of its arguments. Only a statement
+// with few arguments stays prepared.
 func (f *file) once(sql string, row func(*sqlite3.Stmt), args ...any) error {
 	const few = 8
 	err := f.run(sql, row, args...)

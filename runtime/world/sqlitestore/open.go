@@ -19,16 +19,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// The marks of our files in SQLite's header: application is the application_id
-// ("Conc"), format the user_version.
+// The marks of our files in SQLite's header: application is the application_id ("Conc"), format the
+// user_version.
 const (
 	application = 0x436f6e63
 	format      = 2
 )
 
-// tables are all tables and indexes of a database. A section is a store, or a
-// scope of one. The order of entries is that of their ids. The words of
-// identifiers and the keys by which ledgers are searched are folded.
+// tables are all tables and indexes of a database. A section is a store, or a scope of one. The
+// order of entries is that of their ids. The words of identifiers and the keys by which ledgers are
+// searched are folded.
 var tables = []string{
 	`CREATE TABLE section (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, scope TEXT NOT NULL` + sumColumn + `, UNIQUE (kind, name, scope)) STRICT`,
 	`CREATE TABLE entry (id INTEGER PRIMARY KEY, section INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL` + sumColumn + `, UNIQUE (section, key)) STRICT`,
@@ -40,10 +40,10 @@ var tables = []string{
 	`CREATE INDEX record_order ON record (section, id)`,
 }
 
-// readThrough is the size up to which a file is read through each time it is opened.
+// readThrough is the size up to which a file is read completely each time it is opened.
 const readThrough = 1 << 20
 
-// open opens the file, and makes it when there is none.
+// open opens the file, and creates it if it does not exist.
 func (f *file) open(ctx context.Context) error {
 	path, size := ":memory:", int64(0)
 	if !f.options.InMemory {
@@ -57,7 +57,7 @@ func (f *file) open(ctx context.Context) error {
 	}
 	verified := false
 	if size > 0 && !hasLog(path) {
-		// Reading a file that is not in use creates no files beside it.
+		// Reading a file that is not in use creates no files next to it.
 		err := f.use(immutable(path), sqlite3.OPEN_READONLY|sqlite3.OPEN_URI, func() error { return f.verify(size) })
 		if err != nil && !hasLog(path) {
 			return err
@@ -76,9 +76,9 @@ func (f *file) open(ctx context.Context) error {
 	return f.use(name, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE|sqlite3.OPEN_URI, func() error { return f.prepare(ctx, size, verified) })
 }
 
-// private creates the file if there is none, so that only its user may read it;
-// an existing file keeps its mode. It gives the file's URI with the parameter
-// that makes SQLite's log have the same mode.
+// private creates the file if it does not exist, so that only its user may read it; an existing
+// file retains its mode. It returns the file's URI with the parameter that gives SQLite's log the
+// same mode.
 func private(path string) (string, error) {
 	made, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err == nil {
@@ -90,8 +90,7 @@ func private(path string) (string, error) {
 	return address(path, url.Values{"modeof": {path}}), nil
 }
 
-// use connects to the database and calls first. The connection stays open unless
-// first fails.
+// use connects to the database and calls first. The connection stays open unless first fails.
 func (f *file) use(name string, flags sqlite3.OpenFlag, first func() error) error {
 	conn, err := sqlite3.OpenFlags(name, flags)
 	if err != nil {
@@ -99,16 +98,16 @@ func (f *file) use(name string, flags sqlite3.OpenFlag, first func() error) erro
 	}
 	f.conn, f.statements, f.sections = conn, map[string]*sqlite3.Stmt{}, map[effect.Store]int64{}
 	if err = first(); err != nil {
-		// A refused file is left as it is: nothing is written into it on the way out.
+		// A refused file is not modified: nothing is written into it on closing.
 		_, _ = conn.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
 		_ = f.close()
 	}
 	return err
 }
 
-// hasLog says whether a database has a log, or a journal from the time when it
-// was created, which is then a part of its content. This is so while it is in
-// use, and when its last process was killed.
+// hasLog reports whether a database has a log, or a journal from the time when it was created,
+// which is then a part of its content. This is so while it is in use, and if its last process was
+// killed.
 func hasLog(path string) bool {
 	for _, name := range []string{path + "-wal", path + "-journal"} {
 		if info, err := os.Stat(name); err == nil && info.Size() > 0 {
@@ -118,10 +117,10 @@ func hasLog(path string) bool {
 	return false
 }
 
-// immutable names a database for a connection that takes no lock.
+// immutable returns the URI of a database for a connection that takes no lock.
 func immutable(path string) string { return address(path, url.Values{"immutable": {"1"}}) }
 
-// address is a database's path with parameters for SQLite.
+// address returns a database's path with parameters for SQLite.
 func address(path string, parameters url.Values) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
@@ -131,15 +130,15 @@ func address(path string, parameters url.Values) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: query}).String()
 }
 
-// prepare prepares a new connection for requests, and makes a new file a store.
-// verified says that the file has been verified already.
+// prepare prepares a new connection for requests, and creates the tables of a new file. verified
+// means that the file has been verified already.
 func (f *file) prepare(ctx context.Context, size int64, verified bool) error {
 	if err := f.conn.BusyHandler(f.busy); err != nil {
 		return err
 	}
 	f.conn.SetInterrupt(ctx)
-	// FULL: a commit is on the disk before it returns. It survives a crash of the
-	// machine, not only of the process.
+	// FULL: a commit is on disk before it returns. It survives a crash of the machine, not only of
+	// the process.
 	err := f.conn.Exec(`PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -16000`)
 	if err != nil {
 		return err
@@ -175,8 +174,7 @@ func (f *file) marks() (id, version int64, err error) {
 	return id, version, err
 }
 
-// create makes the tables in an empty database, unless another process was
-// faster.
+// create creates the tables in an empty database, unless another process has done so.
 func (f *file) create() error {
 	return f.transaction(func() error {
 		id, version, err := f.marks()
@@ -195,8 +193,8 @@ func (f *file) create() error {
 	})
 }
 
-// verify checks a database through SQLite: its marks, its tables and, in a file
-// of at most readThrough bytes, every page.
+// verify checks a database through SQLite: its marks, its tables and, in a file of at most
+// readThrough bytes, every page.
 func (f *file) verify(size int64) error {
 	id, version, err := f.marks()
 	if err == nil {
@@ -236,7 +234,7 @@ func (f *file) verify(size int64) error {
 	return err
 }
 
-// whose says why a database with these marks cannot be used; nil when it can.
+// whose returns the reason why a database with these marks cannot be used; nil if it can.
 func whose(id, version int64) error {
 	switch {
 	case id != application:
@@ -252,9 +250,8 @@ func whose(id, version int64) error {
 // headerSize is the length of SQLite's header, in bytes.
 const headerSize = 100
 
-// inspect looks at a file before SQLite opens it, and gives its size in bytes, 0
-// when it does not exist. It refuses files that are no stores, some of which
-// SQLite would take for new databases.
+// inspect checks a file before SQLite opens it, and returns its size in bytes, 0 if it does not
+// exist. It refuses files that are not stores, some of which SQLite would treat as new databases.
 func inspect(path string) (size int64, err error) {
 	info, err := os.Stat(path)
 	switch {
@@ -287,8 +284,8 @@ func inspect(path string) (size int64, err error) {
 	return info.Size(), inspectLength(path, header, info.Size())
 }
 
-// inspectLength refuses a file whose end is missing. A file that has a log may
-// be shorter than its header says: the rest is in the log.
+// inspectLength refuses a file whose end is missing. A file that has a log may be shorter than its
+// header states: the rest is in the log.
 func inspectLength(path string, header []byte, size int64) error {
 	if hasLog(path) {
 		return nil

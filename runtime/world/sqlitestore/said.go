@@ -16,8 +16,8 @@ const (
 	sqlRecordHead = `SELECT identifier, keys FROM record WHERE id = ?`
 )
 
-// said calls take with each record that a text mentions, those with the most
-// words in it first (internal/data/memstore, Ledger.FromText).
+// said calls take with each record that a text mentions, those with the most words in it first
+// (internal/data/memstore, Ledger.FromText).
 func (f *file) said(section int64, text string, take func(*sqlite3.Stmt)) error {
 	said := pure.WordsSaid(text)
 	score := map[int64]int{}

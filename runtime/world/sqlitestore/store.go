@@ -1,12 +1,11 @@
-// Package sqlitestore performs the effects of stores in files (spec/12-stores.md):
-// hashmaps, ledgers and memories, any number of them in one SQLite database; its
-// API promises nothing.
+// Package sqlitestore performs the effects on stores in files (spec/12-stores.md): hashmaps,
+// ledgers and memories, any number of them in one SQLite database. The compatibility promise does
+// not cover its API.
 //
-// A request is one transaction. When a request that writes has returned, what it
-// wrote is on the disk. Processes that use the same file wait for each other's
-// transactions, for a bounded time. A file is inspected before SQLite opens it:
-// one that is damaged, of a newer version or not ours is refused, and stays as
-// it was.
+// A request is one transaction. When a request that writes has returned, its changes are on disk.
+// Processes that use the same file wait for each other's transactions, for a bounded time. A file
+// is inspected before SQLite opens it: one that is damaged, of a newer version or not ours is
+// refused and not modified.
 package sqlitestore
 
 import (
@@ -20,22 +19,22 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// defaultWait is how long a request waits for other processes.
+// defaultWait is the time that a request waits for other processes.
 const defaultWait = 10 * time.Second
 
-// Options say where files are.
+// Options specify where files are.
 type Options struct {
-	// Dir is where relative paths start; "" is the working directory.
+	// Dir is the start of relative paths; "" is the working directory.
 	Dir string
-	// InMemory keeps the stores of every file in memory until Close, separate
-	// from those of other Stores, and touches no file.
+	// InMemory holds the stores of every file in memory until Close, separate from those of other
+	// Stores, and accesses no file.
 	InMemory bool
-	// Wait bounds how long a request waits for other processes; 0 means 10 s.
+	// Wait bounds the time that a request waits for other processes; 0 means 10 s.
 	Wait time.Duration
 }
 
-// Stores performs the effects of stores in files. Files are opened when they are
-// first used. Safe for concurrent use.
+// Stores performs the effects on stores in files. Files are opened on first use. It is safe for
+// concurrent use.
 type Stores struct {
 	options Options
 
@@ -43,7 +42,7 @@ type Stores struct {
 	files map[string]*file // by path, however the program writes it
 }
 
-// New makes Stores. It touches nothing.
+// New returns Stores. It accesses no file.
 func New(o Options) *Stores {
 	if o.Wait == 0 {
 		o.Wait = defaultWait
@@ -51,14 +50,13 @@ func New(o Options) *Stores {
 	return &Stores{options: o, files: map[string]*file{}}
 }
 
-// Close closes every file. Stores may be used afterwards, which opens the files
-// again.
+// Close closes every file. Stores may be used afterwards, which opens the files again.
 func (s *Stores) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
 	for _, f := range s.files {
-		f.turn <- struct{}{} // what is under way ends first
+		f.turn <- struct{}{} // the current request ends first
 		if err := f.close(); err != nil {
 			errs = append(errs, fmt.Errorf("close %s: %w", f.name, err))
 		}
@@ -68,8 +66,8 @@ func (s *Stores) Close() error {
 	return errors.Join(errs...)
 }
 
-// Perform performs one request. An error is an *effect.Error, effect.ErrWaits,
-// or the cause of ctx's end.
+// Perform performs one request. An error is an *effect.Error, effect.ErrWaits, or the cause of
+// ctx's end.
 func (s *Stores) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	op, at := operationOf(r)
 	if op == nil {
@@ -83,7 +81,7 @@ func (s *Stores) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 	return nil, f.failed(ctx, at, err)
 }
 
-// file gives the file of that path, not opened yet when it is new.
+// file returns the file of that path; a new one is not opened.
 func (s *Stores) file(name string) *file {
 	path := filepath.Clean(filepath.FromSlash(name))
 	if !filepath.IsAbs(path) {
@@ -99,11 +97,11 @@ func (s *Stores) file(name string) *file {
 	return f
 }
 
-// operation is what a request does within its file.
+// operation is the part of a request within its file.
 type operation func(f *file) (effect.Result, error)
 
-// operationOf gives a request's operation and its store; nil when the request is
-// not about a store.
+// operationOf returns a request's operation and its store; nil if the request does not concern a
+// store.
 func operationOf(r effect.Request) (operation, effect.Store) {
 	switch q := r.(type) {
 	case *effect.StoreRead:
