@@ -10,22 +10,22 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Renewals counts what became of the boundaries of runs.
+// Renewals counts the snapshots of a run.
 type Renewals struct {
 	Taken   int
-	Bytes   int            // of the last snapshot
-	Refused map[string]int // why no snapshot could be taken
+	Bytes   int            // size of the last snapshot
+	Refused map[string]int // boundaries without a snapshot, by reason
 }
 
-// mostRenewals is how many snapshots are taken of a run, freshImage of how many boundaries one is
-// restored in an image of its own.
+// mostRenewals limits the snapshots of one run. Every freshImage-th snapshot is restored in a new
+// image.
 const (
 	mostRenewals = 500
 	freshImage   = 16
 )
 
-// Renew has a run go on, at every boundary, in a state that was restored from a snapshot. A
-// snapshot of what was restored must be the same bytes, also in another image of the program.
+// Renew configures a run to continue at every boundary from a restored snapshot. A snapshot of the
+// restored state must have the same bytes, also in another image of the program.
 func Renew(t testing.TB, c *vm.Config) *Renewals {
 	out := &Renewals{Refused: map[string]int{}}
 	if c.Journal == nil {
@@ -67,7 +67,7 @@ func (r *Renewals) renew(m *vm.VM, c vm.Config) error {
 	return nil
 }
 
-// unwritten is a journal that nobody reads.
+// unwritten is a journal that discards its records.
 type unwritten struct{}
 
 func (unwritten) Began(int64, int64, effect.Request)                            {}

@@ -1,5 +1,5 @@
-// Package compiletest compiles and runs the programs that tests hold as texts. They
-// have the library, and a manifest with one host, worker, that speaks JSON.
+// Package compiletest compiles and runs programs that tests hold as strings. The programs can use
+// the library and a manifest with one host, worker, that speaks JSON.
 package compiletest
 
 import (
@@ -20,8 +20,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Source makes the IR of a program, without verifying it; nil when the list has
-// errors.
+// Source compiles a program to IR without verifying it. The IR is nil if the list has errors.
 func Source(text string) (*ir.Program, diag.List) {
 	tree, found := parser.Parse(source.NewFile("main.conc", []byte(text)))
 	if found.HasErrors() {
@@ -44,20 +43,20 @@ func Source(text string) (*ir.Program, diag.List) {
 	return p, found
 }
 
-// Compile makes the verified IR of a program, which may have warnings. An error
-// ends the test and is shown with its place and the program.
+// Compile compiles a program to verified IR and accepts warnings. An error ends the test and is
+// printed with its position and the program.
 func Compile(t testing.TB, text string) *ir.Program {
 	t.Helper()
 	return compile(t, text, diag.Error)
 }
 
-// CompileClean is Compile for a program without warnings.
+// CompileClean is like Compile but rejects warnings.
 func CompileClean(t testing.TB, text string) *ir.Program {
 	t.Helper()
 	return compile(t, text, diag.Warning)
 }
 
-// compile allows diagnostics less severe than least.
+// compile accepts diagnostics less severe than least.
 func compile(t testing.TB, text string, least diag.Severity) *ir.Program {
 	t.Helper()
 	defer func() {
@@ -82,7 +81,7 @@ func compile(t testing.TB, text string, least diag.Severity) *ir.Program {
 	return p
 }
 
-// Assembly is the code of the program's own functions.
+// Assembly returns the code of the program's own functions.
 func Assembly(p *ir.Program) string {
 	var b strings.Builder
 	for i := range p.Functions {
@@ -93,9 +92,9 @@ func Assembly(p *ir.Program) string {
 	return b.String()
 }
 
-// Config is the configuration for running a program in a world, with a small
-// stack. When watched, the VM copies each container that it changes, counts the
-// lines that it reaches, and takes samples; none of this may make a difference.
+// Config returns the configuration for running a program in a world, with a small stack. If watched
+// is set, the VM copies each container before changing it, counts the reached lines, and takes
+// samples; none of this may change the result.
 func Config(p *ir.Program, world effect.Performer, watched bool) vm.Config {
 	c := vm.Config{Program: p, Natives: stdlib.Native, Kept: stdlib.Kept, Performer: world, MaxStack: 1 << 16}
 	if watched {
@@ -104,7 +103,7 @@ func Config(p *ir.Program, world effect.Performer, watched bool) vm.Config {
 	return c
 }
 
-// sampled is a profile that wants a sample at each of the first marks.
+// sampled returns a profile that requests a sample at each of the first marks.
 func sampled() *vm.Profile {
 	p := &vm.Profile{Now: func() int64 { return 1 }, Waited: func([]vm.Place, int64) {}}
 	left := 100
@@ -120,8 +119,8 @@ func sampled() *vm.Profile {
 	return p
 }
 
-// Run runs a program to its end. failed is an error that the program did not
-// catch; err is any other reason for its end.
+// Run runs a program until it stops. failed is an error that the program did not catch; err is any
+// other reason for the stop.
 func Run(ctx context.Context, c vm.Config) (out *vm.Outcome, failed *vm.Uncaught, err error) {
 	m, err := vm.New(c)
 	if err != nil {
@@ -134,7 +133,7 @@ func Run(ctx context.Context, c vm.Config) (out *vm.Outcome, failed *vm.Uncaught
 	return out, failed, err
 }
 
-// Failure shows an error that a program did not catch, a line; "" for none.
+// Failure formats an uncaught error as one line, or returns "" for nil.
 func Failure(failed *vm.Uncaught) string {
 	if failed == nil {
 		return ""
@@ -142,8 +141,7 @@ func Failure(failed *vm.Uncaught) string {
 	return fmt.Sprintf("uncaught %s: %s\n", failed.Kind, failed.Message)
 }
 
-// Trace shows the calls that led to an error that a program did not catch, a line
-// each; "" for none.
+// Trace formats the calls that led to an uncaught error, one per line, or returns "" for nil.
 func Trace(failed *vm.Uncaught) string {
 	if failed == nil {
 		return ""

@@ -1,6 +1,6 @@
-// Package complexity lets tests check how work grows with the size of its input.
-// Work is measured in processor time, which a busy machine does not change. The
-// sizes are far apart, so that quadratic growth cannot be taken for linear.
+// Package complexity lets tests check how work grows with the size of its input. It measures
+// processor time, which does not depend on the load of the machine. The sizes are far apart, so
+// that quadratic growth cannot pass as linear.
 package complexity
 
 import (
@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	factor = 8                      // the large input is so many times the small one
-	most   = 3 * factor             // a multiple of the size, with room for caches and the collector; the square is 64
-	noise  = 300 * time.Millisecond // what a collection of everything may add
+	factor = 8                      // ratio of the two sizes
+	most   = 3 * factor             // allowed ratio of the work; quadratic growth is 64
+	noise  = 300 * time.Millisecond // allowance for a full garbage collection
 	rounds = 3
 )
 
-// Linear fails the test when an input eight times as large takes much more than
-// eight times the work. run makes an input of size n, does the work on it, and
-// gives the time of the work alone, measured by Of.
+// Linear fails the test if an input eight times as large needs much more than eight times the work.
+// run creates an input of size n, does the work on it, and returns the time of the work alone,
+// measured by Of.
 func Linear(t testing.TB, n int, run func(n int) time.Duration) {
 	t.Helper()
 	small, large := best(n, run), best(factor*n, run)
@@ -28,7 +28,7 @@ func Linear(t testing.TB, n int, run func(n int) time.Duration) {
 	}
 }
 
-// Of is the processor time that work takes.
+// Of returns the processor time of work.
 func Of(work func()) time.Duration {
 	before := cputime.Used()
 	work()

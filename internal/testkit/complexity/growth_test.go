@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The square of a size is found, a multiple is not.
+// TestLinear checks that Linear detects quadratic growth and accepts linear growth.
 func TestLinear(t *testing.T) {
 	for name, c := range map[string]struct {
 		run  func(n int) time.Duration
@@ -24,10 +24,10 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// What the process computes is counted.
+// TestOf checks that Of includes the computation of the process.
 func TestOf(t *testing.T) {
 	sum := 0
-	for n := 1 << 20; ; n *= 2 { // until the system's count moves
+	for n := 1 << 20; ; n *= 2 { // until the system's counter changes
 		if Of(func() {
 			for i := range n {
 				sum += i * i

@@ -18,7 +18,7 @@ type member struct {
 
 var errNoObject = errors.New("no object")
 
-// parseObject reads a line as an object; errNoObject when it is other JSON.
+// parseObject parses a line as an object. It returns errNoObject for any other JSON.
 func parseObject(line string) (object, error) {
 	if !json.Valid([]byte(line)) {
 		return nil, errors.New("no JSON")
@@ -42,7 +42,7 @@ func parseObject(line string) (object, error) {
 	return o, nil
 }
 
-// raw is a member as JSON, "" without one.
+// raw returns a member as JSON, or "" if the member does not exist.
 func (o object) raw(name string) string {
 	for _, m := range o {
 		if m.name == name {
@@ -52,7 +52,7 @@ func (o object) raw(name string) string {
 	return ""
 }
 
-// text is a member that is a String; ok is false for any other.
+// text returns a string member; ok is false for any other member.
 func (o object) text(name string) (s string, ok bool) {
 	raw := o.raw(name)
 	if len(raw) == 0 || raw[0] != '"' {
@@ -61,7 +61,7 @@ func (o object) text(name string) (s string, ok bool) {
 	return s, json.Unmarshal([]byte(raw), &s) == nil
 }
 
-// without is the object without a member.
+// without returns the object without the named member.
 func (o object) without(name string) object {
 	var rest object
 	for _, m := range o {
@@ -88,8 +88,8 @@ func (o object) String() string {
 	return b.String() + "}"
 }
 
-// Canonical writes JSON in one form: without white space, with the escapes that
-// quote uses. The order of members stays.
+// Canonical returns JSON in a normal form: without white space, with the escapes that quote uses,
+// and with the order of members unchanged.
 func Canonical(text string) string {
 	var b strings.Builder
 	d := json.NewDecoder(strings.NewReader(text))
@@ -147,7 +147,7 @@ func canonical(b *strings.Builder, d *json.Decoder) error {
 	return nil
 }
 
-// quote writes a text as JSON.
+// quote returns a string as JSON.
 func quote(s string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

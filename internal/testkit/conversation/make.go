@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
-// Make makes the conversation of a seed.
+// Make generates the conversation of a seed.
 func Make(seed uint64, o Options) *Talk {
 	r := rand.New(rand.NewPCG(seed, 0x7461_6c6b))
 	t := &Talk{Seed: seed, Options: o, Params: r.IntN(2) == 0, Tools: r.IntN(2) == 0, Defaults: map[string]string{}}
@@ -37,21 +37,21 @@ func Make(seed uint64, o Options) *Talk {
 	return t
 }
 
-// host makes the host's side. What it says is collected until it is flushed, and
-// then cut into pieces at random places, but not within the stretches in keep.
+// host generates the host's side. It collects output until a flush, and then splits it at random
+// positions outside the ranges in keep.
 type host struct {
 	*rand.Rand
 	t *Talk
 	e *Exchange
 
-	steps  []Step // of the process, which runs when this is not nil
+	steps  []Step // of the process; nil while no process runs
 	spoken bool   // it has sent a message
-	early  bool   // and has, before its first prompt
-	mute   bool   // it sends none, but text
+	early  bool   // it has sent a message before its first prompt
+	mute   bool   // it sends only text, no messages
 	said   strings.Builder
-	keep   [][2]int // stretches of said that are written at once
-	due    int      // replies to what is said that have not been heard
-	synced bool     // the program has taken all that was flushed
+	keep   [][2]int // ranges of said that one write must contain
+	due    int      // number of unread replies
+	synced bool     // the program has read all flushed output
 	id     int
 	signal int
 }
@@ -60,7 +60,7 @@ func pick[T any](r *rand.Rand, all ...T) T { return all[r.IntN(len(all))] }
 
 func (h *host) add(op Op, text string, n int) { h.steps = append(h.steps, Step{op, text, n}) }
 
-// start begins a process, up to its first prompt.
+// start starts a process and plays it to its first prompt.
 func (h *host) start() {
 	h.steps, h.spoken, h.early = []Step{}, false, false
 	h.mute = !h.t.Params && h.IntN(3) == 0
@@ -68,7 +68,7 @@ func (h *host) start() {
 		h.said.WriteString("\ufeff")
 	}
 	if !h.t.Params {
-		if h.early = !h.mute && h.IntN(8) == 0; h.early { // it speaks before it could know of the prompt
+		if h.early = !h.mute && h.IntN(8) == 0; h.early { // it sends a message before it can have read the prompt
 			h.tell()
 			h.flush()
 		}
@@ -93,7 +93,7 @@ func (h *host) leave() {
 	}
 }
 
-// exchange is the host's part in the i-th exchange.
+// exchange generates the host's part of the i-th exchange.
 func (h *host) exchange(i int) {
 	if h.steps == nil {
 		h.start()
@@ -114,8 +114,8 @@ func (h *host) exchange(i int) {
 		}
 	}
 	h.close(i)
-	// A process may end between two exchanges, except when it may have read the
-	// next prompt together with the replies.
+	// A process may exit between two exchanges, unless it may have read the next prompt together
+	// with the replies.
 	if h.steps != nil && h.IntN(6) == 0 && (h.t.Options.Patient || h.steps[len(h.steps)-1].Op != Hear) {
 		h.flush()
 		h.add(Exit, "", h.IntN(2)*3)
@@ -123,7 +123,7 @@ func (h *host) exchange(i int) {
 	}
 }
 
-// one says something that ends nothing.
+// one generates output that does not end the exchange.
 func (h *host) one() {
 	switch n := h.IntN(20); {
 	case n < 7:
@@ -145,13 +145,13 @@ func (h *host) one() {
 	}
 }
 
-// What a host may tell and ask.
+// The types of messages that a host may send.
 var (
 	told     = append(hostmsg.Types(func(m *hostmsg.Message) bool { return m.Handled() && !m.Waits() }), "own", "own", "typed", "init_ack", "a \"type\" é")
 	requests = hostmsg.Types((*hostmsg.Message).Waits)
 )
 
-// tell says a message that may or may not be answered.
+// tell sends a message that may or may not get a reply.
 func (h *host) tell() {
 	typ := pick(h.Rand, told...)
 	var members []string
@@ -172,7 +172,7 @@ func (h *host) tell() {
 	h.line(h.message(typ, members...))
 }
 
-// ask says a request.
+// ask sends a request.
 func (h *host) ask() {
 	h.line(h.request(pick(h.Rand, requests...), h.reply()))
 }
@@ -195,7 +195,7 @@ func (h *host) about(typ string) string {
 	return `"description":"rm","risk_level":"low"`
 }
 
-// reply are the members that say what to answer.
+// reply returns the members that select the program's reply.
 func (h *host) reply() string {
 	if h.IntN(5) == 0 {
 		return `"do":"nothing"`
@@ -203,14 +203,14 @@ func (h *host) reply() string {
 	return `"do":"reply","with":` + pick(h.Rand, `"yes"`, `"é \" \\ \n 😀"`, `7`, `1.5`, `true`, `false`, `null`, `[]`, `[1,[null]]`, `{"a":{"b":2},"":0}`)
 }
 
-// ident is an id that no other message has.
+// ident returns a unique message id.
 func (h *host) ident() string {
 	h.id++
 	n := strconv.Itoa(h.id)
 	return `"id":` + pick(h.Rand, n, "-"+n, `"q`+n+`"`, `"`+n+`"`, `"q\u00e9`+n+`"`, "9007199254740993"+n)
 }
 
-// message writes a message with its members in any order.
+// message formats a message with its members in random order.
 func (h *host) message(typ string, members ...string) string {
 	all := append([]string{`"type":` + quote(typ)}, members...)
 	h.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -218,17 +218,17 @@ func (h *host) message(typ string, members ...string) string {
 	return space + "{" + space + strings.Join(all, ","+space) + "}" + space
 }
 
-// text is a line that is no message.
+// text returns a line that is not a message.
 func (h *host) text() string {
 	return pick(h.Rand, "words", "  indented", "[1, 2]", "42", `"type"`, `{"text": "no type"}`, `{"type": 5}`, `{"type":null,"text":"x"}`, "NaN", "[NaN", "é", "}", `{"a":{"type":"result"}}`)
 }
 
-// unreadable is a line that begins as a message and is none.
+// unreadable returns a line that begins like a message but cannot be parsed.
 func (h *host) unreadable() string {
 	return pick(h.Rand, `{"type":"result","text":"cut`, `{'type':'result'}`, `{"type":"progress","n":NaN}`, `{"type":"result"} and more`, `{`, ` {"type":"own",}`, `{"type":"own","n":-Infinity}`, `{"type":"own","n":01}`)
 }
 
-// line adds a line, and counts the reply that it gets.
+// line adds a line, and counts its reply.
 func (h *host) line(text string) {
 	h.said.WriteString(text)
 	h.said.WriteString(pick(h.Rand, "\n", "\n", "\n", "\r\n"))
@@ -248,15 +248,15 @@ func (h *host) blanks() {
 	}
 }
 
-// flood says more than a batch holds.
+// flood sends more lines than a batch holds.
 func (h *host) flood() {
 	for i := range 200 + h.IntN(200) {
 		h.line(`{"type":"progress","i":` + strconv.Itoa(i) + `}`)
 	}
 }
 
-// together adds lines that are written in one piece after all before it has been
-// taken, so that the program gets them all at once.
+// together adds lines in one piece. The program has read all earlier output, so that it receives
+// these lines at once.
 func (h *host) together(lines func()) {
 	h.hear()
 	from := h.said.Len()
@@ -264,13 +264,12 @@ func (h *host) together(lines func()) {
 	h.keep = append(h.keep, [2]int{from, h.said.Len()})
 }
 
-// hear flushes, then takes in all replies. When no reply is due, it is unknown
-// how much the program has taken. So it asks a question first: the reply comes
-// when all has been taken.
+// hear flushes, then reads all replies. If no reply is outstanding, it first sends a question,
+// because only a reply shows that the program has read everything.
 func (h *host) hear() {
 	if (!h.synced || h.said.Len() > 0) && h.due == 0 {
 		h.line(h.message("own", h.ident(), `"do":"reply","with":1`))
-		if h.due == 0 { // nobody handles it
+		if h.due == 0 { // no handler answers it
 			h.line(h.message("approval", h.ident(), `"do":"reply","with":1`))
 		}
 	}
@@ -281,14 +280,14 @@ func (h *host) hear() {
 	}
 }
 
-// settle is hear, but for a host that sends no messages.
+// settle is like hear, for a host that sends no messages.
 func (h *host) settle() {
 	if h.spoken {
 		h.hear()
 	}
 }
 
-// takeBack says a request and takes it back before it was handed on.
+// takeBack sends a request and withdraws it before the program receives it.
 func (h *host) takeBack() {
 	h.together(func() {
 		id := h.ident()
@@ -304,7 +303,7 @@ func (h *host) takeBack() {
 	h.flush()
 }
 
-// wait says a request, and takes it back while it is handled.
+// wait sends a request, and withdraws it while a handler runs.
 func (h *host) wait() {
 	h.signal++
 	signal := fmt.Sprintf("signal-%d", h.signal)
@@ -317,7 +316,7 @@ func (h *host) wait() {
 	}
 	h.line(text)
 	if h.t.react(h.e, typ, o.without("type")).wait == "" {
-		return // it has no handler
+		return // no handler answers it
 	}
 	h.flush()
 	h.add(Await, signal, 0)
@@ -328,7 +327,7 @@ func (h *host) wait() {
 	h.flush()
 }
 
-// close comes to the exchange's end.
+// close ends the exchange.
 func (h *host) close(i int) {
 	switch n := h.IntN(16); {
 	case n == 0:
@@ -351,11 +350,10 @@ func (h *host) terminal() string {
 	return h.message("result", pick(h.Rand, `"text":"done"`, `"text":"é\n"`, `"answer":{"n":[1,1.5]}`, `"id":5`, `"text":""`))
 }
 
-// last says the last line of an exchange and what follows it at once: blank
-// lines, whole lines, and the beginning of a line that is completed when the
-// next exchange has begun.
+// last sends the last line of an exchange and, in the same piece, blank lines, whole lines, and the
+// beginning of a line that the host completes in the next exchange.
 func (h *host) last(text string, exchange int) {
-	from := h.said.Len() + len(text) // a piece may end within the line, not at its end
+	from := h.said.Len() + len(text) // a piece may end within the line, but not at its end
 	h.said.WriteString(text)
 	h.said.WriteString("\n")
 	o, err := parseObject(text)
@@ -392,7 +390,7 @@ func (h *host) last(text string, exchange int) {
 		}
 	}
 	for ; h.due > 0; h.due-- {
-		h.add(Hear, "", 0) // what was asked before the end is answered
+		h.add(Hear, "", 0) // the program answers requests sent before the end
 	}
 	if h.t.Options.Patient && exchange >= 0 {
 		h.add(Signal, Said(exchange), 0)
@@ -402,9 +400,8 @@ func (h *host) last(text string, exchange int) {
 	}
 }
 
-// rest completes a line that began after the end of an exchange. It is the first
-// thing that the host says in the next exchange of this process, if there is
-// one.
+// rest completes a line that began after the end of an exchange. It is the host's first output in
+// the next exchange of this process, if there is one.
 func (h *host) rest(text string, exchange int) {
 	if exchange+1 >= len(h.t.Exchanges) {
 		return
@@ -413,10 +410,10 @@ func (h *host) rest(text string, exchange int) {
 	h.spoken = true
 }
 
-// Said is the signal that a patient player waits for after the i-th exchange.
+// Said returns the signal that a patient player awaits after the i-th exchange.
 func Said(i int) string { return fmt.Sprintf("said-%d", i) }
 
-// broken says a line that cannot be read.
+// broken sends a line that cannot be parsed.
 func (h *host) broken() {
 	h.settle()
 	h.line(h.unreadable())
@@ -425,7 +422,7 @@ func (h *host) broken() {
 	h.leave()
 }
 
-// gone is the end of the process within the exchange, perhaps within a line.
+// gone ends the process during the exchange, perhaps within a line.
 func (h *host) gone() {
 	h.settle()
 	h.said.WriteString(pick(h.Rand, "", "", `{"type":"progress"`, `{"type":"progress","message":"whole"}`, "text", `{"type":"result","text":"no end"}`, "\t"))
@@ -434,7 +431,7 @@ func (h *host) gone() {
 	h.leave()
 }
 
-// stopped is the end that the program makes.
+// stopped lets the program end the exchange.
 func (h *host) stopped(i int) {
 	h.hear()
 	text := h.request(pick(h.Rand, "question", "own", "approval"), `"do":"fail"`)
@@ -445,7 +442,7 @@ func (h *host) stopped(i int) {
 	typ, _ := o.text("type")
 	stops := h.t.react(h.e, typ, o.without("type")).cancel
 	switch {
-	case stops && h.IntN(3) == 0: // and the host has done already
+	case stops && h.IntN(3) == 0: // and the host has already finished
 		h.together(func() {
 			h.line(text)
 			h.said.WriteString(h.terminal() + "\n")
@@ -473,7 +470,7 @@ func (h *host) stopped(i int) {
 	}
 }
 
-// flush writes what is said, in pieces.
+// flush writes the collected output, in pieces.
 func (h *host) flush() {
 	text := h.said.String()
 	keep := h.keep
@@ -494,7 +491,7 @@ func (h *host) flush() {
 	h.add(Say, text[from:], 0)
 }
 
-// within says whether a cut would part what is written at once.
+// within reports whether a cut would split a range that one write must contain.
 func within(at int, keep [][2]int) bool {
 	for _, k := range keep {
 		if k[0] < at && at < k[1] {

@@ -10,28 +10,27 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
-// Outcome is what comes of a conversation.
+// Outcome is the result of a conversation.
 type Outcome struct {
-	// Seen is what the program sees in each exchange. At level Wire these are its
-	// messages, written by Message, and then the failure, written by Failed,
-	// unless a terminal message or the program ended the exchange. At level
-	// Listen these are its emits, written by Emitted.
+	// Seen holds what the program receives in each exchange. At level Wire these are its messages,
+	// formatted by Message, followed by the failure, formatted by Failed, unless a terminal message
+	// or the program ended the exchange. At level Listen these are its emits, formatted by Emitted.
 	Seen [][]string
-	// Heard are the lines that each process gets, as Canonical writes them.
+	// Heard holds the lines that each process receives, formatted by Canonical.
 	Heard [][]string
-	// Remarks are about the host's mistakes, in order. Remarks about text outside
-	// an exchange are certain only in a patient conversation.
+	// Remarks holds the log entries about the host's errors, in order. Remarks about text outside
+	// an exchange are deterministic only in a patient conversation.
 	Remarks []string
-	// Problems are mistakes of the conversation itself.
+	// Problems holds errors in the conversation itself.
 	Problems []string
 }
 
-// Message writes a message that the program got. id is its JSON text, or "".
+// Message formats a received message. id is its JSON text, or "".
 func Message(typ, id, payload string) string {
 	return strings.TrimSpace(typ + " " + Canonical(payload) + " " + id)
 }
 
-// Emitted writes an emit, of events of a listen without how long it took.
+// Emitted formats an emit, with events of a listen stripped of their duration.
 func Emitted(channel, payload string) string {
 	if o, err := parseObject(payload); err == nil && strings.HasPrefix(channel, "listen:") {
 		payload = o.without("duration_ms").String()
@@ -39,17 +38,17 @@ func Emitted(channel, payload string) string {
 	return channel + " " + Failed(Canonical(payload))
 }
 
-// where matches the place of the mistake in the failure of a line that cannot be
-// read. This package does not know its wording.
+// where matches the position of the error in the failure for an unparsable line. This package does
+// not know the parser's wording.
 var where = regexp.MustCompile(` \([^()]* at offset \d+\)`)
 
-// Failed writes the message of a failure.
+// Failed formats the message of a failure.
 func Failed(message string) string { return where.ReplaceAllString(message, "") }
 
-// Outside says that a remark is of what came outside an exchange.
+// Outside reports whether a remark is about output outside an exchange.
 func Outside(remark string) bool { return strings.Contains(remark, " outside an exchange; ") }
 
-// Expect gives what must come of the conversation.
+// Expect returns the expected outcome of the conversation.
 func (t *Talk) Expect() *Outcome {
 	m := &model{t: t, out: &Outcome{Seen: make([][]string, len(t.Exchanges))}, exchange: -1, signals: map[string]bool{}}
 	for i, steps := range t.Starts {
@@ -65,35 +64,35 @@ func (t *Talk) Expect() *Outcome {
 	return m.out
 }
 
-// model plays a conversation step by step. The host's steps set the pace; the
-// program does at once all that it can.
+// model plays a conversation step by step. The host's steps set the pace; the program does
+// everything it can at once.
 type model struct {
 	t       *Talk
 	out     *Outcome
 	signals map[string]bool
 
-	exchange int    // the newest
-	active   bool   // it goes on, for the program
+	exchange int    // the latest
+	active   bool   // the exchange is open for the program
 	pieces   string // of its result
 
-	input   []string // lines that the host has not taken in
-	alive   bool     // the process
-	marked  bool     // the place for a byte order mark has been passed
+	input   []string // lines that the host has not read
+	alive   bool     // the process runs
+	marked  bool     // a byte order mark can no longer come
 	spoken  bool     // it has sent a message
-	turn    *turn    // the newest
-	carried string   // of a line that has not ended
-	begun   *turn    // the turn in which that began; nil when it has not
-	texts   bool     // it has been told that text counts as the result
+	turn    *turn    // the latest
+	carried string   // the unfinished line
+	begun   *turn    // the turn in which the unfinished line began; nil without one
+	texts   bool     // it has logged that text counts as the result
 }
 
-// turn is the initialisation of a process or an exchange, for what the host says.
+// turn is the initialisation of a process or an exchange, from the host's side.
 type turn struct {
 	init    bool
-	over    bool // its last message has been said
-	strayed bool // it has been told that there is more
+	over    bool // the host has sent its last message
+	strayed bool // the log mentions further output
 }
 
-// message is a message as the program gets it.
+// message is a message as received by the program.
 type message struct {
 	typ, id string
 	payload object
@@ -161,7 +160,7 @@ func (m *model) step(s Step) {
 	}
 }
 
-// flushStep is the end of a process's steps.
+// flushStep handles the end of a process's steps.
 func (m *model) flushStep() {
 	if len(m.input) > 0 {
 		m.problem("a process does not hear %q", m.input)
@@ -181,8 +180,8 @@ func (m *model) hear() {
 	m.input = m.input[1:]
 }
 
-// say is text that the host writes in one piece: the program gets all of its
-// messages at once.
+// say handles text that the host writes in one piece: the program receives all of its messages at
+// once.
 func (m *model) say(text string) {
 	var got []message
 	for _, c := range strings.SplitAfter(text, "\n") {
@@ -205,8 +204,8 @@ func (m *model) say(text string) {
 	m.program(got)
 }
 
-// line reads a whole line for the exchange in which it began. It gives its
-// message, or the failure that makes the process unusable.
+// line parses a whole line for the exchange in which it began. It returns its messages, or the
+// failure that makes the process unusable.
 func (m *model) line(line string, half bool) (got []message, failure string) {
 	if !m.marked {
 		m.marked = true
@@ -259,7 +258,7 @@ func (m *model) stray(t *turn, isMessage bool, typ, line string) {
 	}
 }
 
-// program is what the program does with messages that come together.
+// program handles messages that arrive together.
 func (m *model) program(got []message) {
 	if !m.active {
 		return // it has ended the exchange
@@ -288,7 +287,7 @@ func (m *model) program(got []message) {
 	}
 }
 
-// takenBack leaves out requests with the withdraw that follows them.
+// takenBack removes requests that are withdrawn in the same batch.
 func takenBack(got []message) []message {
 	got = slices.Clone(got)
 	for i := 0; i < len(got); i++ {
@@ -305,7 +304,7 @@ func takenBack(got []message) []message {
 	return got
 }
 
-// end is a terminal message.
+// end handles a terminal message.
 func (m *model) end(x *message) {
 	m.active = false
 	if m.t.Options.Level == Wire {
@@ -327,15 +326,15 @@ func (m *model) end(x *message) {
 	m.see("ok " + payload.String())
 }
 
-// ended is an exchange that fails, at level Listen.
+// ended handles a failed exchange at level Listen.
 func (m *model) ended(message string) {
 	m.active = false
 	m.see("listen:error " + object{{"host", []byte(quote(Host))}, {"error", []byte(quote(message))}}.String())
 	m.see("err " + quote(message))
 }
 
-// cancel ends the exchange on the program's side. Nothing is sent to a host that
-// has said its last message.
+// cancel ends the exchange on the program's side. It sends nothing to a host that has sent its last
+// message.
 func (m *model) cancel() {
 	m.active = false
 	if m.t.Options.Level == Listen {
@@ -350,7 +349,7 @@ func (m *model) cancel() {
 	}
 }
 
-// fail is a process that is of no more use.
+// fail marks a process as unusable.
 func (m *model) fail(why string) {
 	m.alive, m.input = false, nil
 	switch {
@@ -364,7 +363,7 @@ func (m *model) fail(why string) {
 	}
 }
 
-// exit is the process's own end. Its last line counts without an end.
+// exit handles the process's own exit. Its last line counts even without a line end.
 func (m *model) exit(code int) {
 	failure := ""
 	if m.carried != "" {

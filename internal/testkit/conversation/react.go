@@ -8,21 +8,20 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
-// reaction is what the program does with a message.
+// reaction is the program's response to a message.
 type reaction struct {
-	emits  []string // what it emits, at level Listen: channel and payload
-	reply  string   // the response's line without its end; "" is none
-	piece  string   // what the result has of it
-	cancel bool     // it ends the exchange
-	wait   string   // it gives this signal and handles the message until it is withdrawn
+	emits  []string // emits at level Listen: channel and payload
+	reply  string   // the response's line without its line end, or ""
+	piece  string   // the message's part of the result
+	cancel bool     // the program ends the exchange
+	wait   string   // the program sends this signal and handles the message until it is withdrawn
 }
 
-// react gives what the program does with a message of exchange e. payload is the
-// message without its type.
+// react returns the reaction to a message of exchange e. payload is the message without its type.
 func (t *Talk) react(e *Exchange, typ string, payload object) reaction {
 	switch {
 	case hostmsg.Of(typ).Role == hostmsg.TakesBack:
-		return reaction{} // of what it has dealt with, or never heard of
+		return reaction{} // withdraws a request that is already answered or unknown
 	case t.Options.Level == Wire:
 		return act(typ, payload)
 	case !slices.Contains(e.Handled, typ):
@@ -35,7 +34,7 @@ func (t *Talk) react(e *Exchange, typ string, payload object) reaction {
 	return r
 }
 
-// act does what the member `do` says.
+// act performs the member `do`.
 func act(typ string, payload object) reaction {
 	do, _ := payload.text("do")
 	switch do {
@@ -67,7 +66,7 @@ func typed(payload object) reaction {
 	return reaction{emits: []string{"listen:invalid " + about("typed", payload).with("error", quote(problem)).String()}}
 }
 
-// unhandled is what is done with a message that has no handler.
+// unhandled returns the reaction to a message without a handler.
 func (t *Talk) unhandled(typ string, payload object) reaction {
 	msg := hostmsg.Of(typ)
 	switch {
@@ -93,12 +92,12 @@ func (t *Talk) unhandled(typ string, payload object) reaction {
 	return r
 }
 
-// about is the payload of a notice about a message.
+// about returns the payload of a notice about a message.
 func about(typ string, payload object) object {
 	return object{{"host", []byte(quote(Host))}, {"type", []byte(quote(typ))}, {"message", []byte(payload.String())}}
 }
 
-// response is the line that answers a message.
+// response returns the line that answers a message.
 func response(typ string, payload object, as, value string) string {
 	o := object{{"type", []byte(`"response"`)}, {"in_reply_to", []byte(quote(typ))}}
 	if id := payload.raw("id"); id != "" {

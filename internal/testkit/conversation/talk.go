@@ -1,12 +1,11 @@
-// Package conversation makes random conversations of a program with a host, and
-// predicts by a model of its own what comes of each: what the program sees, what
-// the host gets, and what is logged about the host's mistakes
-// (spec/host-protocol.md).
+// Package conversation generates random conversations of a program with a host. A model predicts
+// the outcome of each: what the program receives, what the host receives, and what is logged about
+// the host's errors (spec/host-protocol.md).
 //
-// A conversation is data: the program's side is a list of exchanges, the host's
-// the steps of each of its processes. Tests play it over any transport, or in
-// the whole VM, and compare. The package shares only the table of messages with
-// the implementation, so that the model does not share its mistakes.
+// A conversation is data: the program's side is a list of exchanges, the host's side the steps of
+// each of its processes. Tests play it over any transport, or in the whole VM, and compare. The
+// package shares only the table of messages with the implementation, so that the model does not
+// repeat errors of the implementation.
 package conversation
 
 import (
@@ -20,23 +19,22 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
-// A Level is what plays the program's side.
+// Level selects the player of the program's side.
 type Level int
 
 const (
-	// Wire plays the exchange's requests directly: the player does with each
-	// message what the message's member `do` says.
+	// Wire plays the exchange's requests directly: the player does what the member `do` of each
+	// message requests.
 	Wire Level = iota
-	// Listen is the program that Source gives, whose handlers do that.
+	// Listen is the program that Source returns; its handlers do the same.
 	Listen
 )
 
-// Options say for whom a conversation is made.
+// Options configures a conversation.
 type Options struct {
 	Level Level
-	// Patient says that the next exchange begins only after the host has said
-	// everything that follows the end of the one before. Otherwise the host
-	// writes that in one piece with the end.
+	// Patient delays the next exchange until the host has sent everything that follows the end of
+	// the previous one. Otherwise the host writes that in one piece with the end.
 	Patient bool
 }
 
@@ -45,32 +43,32 @@ type Talk struct {
 	Seed    uint64
 	Options Options
 
-	Params   bool              // the host is initialised
-	Cancel   bool              // and says that it can be cancelled
+	Params   bool              // the host has initialisation parameters
+	Cancel   bool              // the host supports cancelling
 	Tools    bool              // the host has the tool T of Source
-	Defaults map[string]string // what answers unhandled messages, by its key
+	Defaults map[string]string // answers to unhandled messages, by key
 
 	Exchanges []Exchange
-	Starts    [][]Step // of each process of the host
+	Starts    [][]Step // steps of each process of the host
 }
 
-// Exchange is what the program says and listens to.
+// Exchange is the program's side of one exchange.
 type Exchange struct {
 	Prompt  string
 	Handled []string // the types with a handler, at level Listen
 }
 
-// Op is what a step does.
+// Op is the kind of a step.
 type Op int
 
-// The steps of a host.
+// The kinds of steps.
 const (
-	Hear   Op = iota // takes a line in
-	Say              // writes Text as it is
+	Hear   Op = iota // reads a line
+	Say              // writes Text unchanged
 	Await            // waits for the program's signal Text
-	Signal           // gives the signal Text: all is said, as a patient player waits for
-	Exit             // ends with the code N
-	Hang             // waits for its end
+	Signal           // sends the signal Text: the host has written everything
+	Exit             // exits with the code N
+	Hang             // waits until it is killed
 )
 
 // Step is a step of a host.
@@ -80,21 +78,21 @@ type Step struct {
 	N    int
 }
 
-// The host's name in the program, its init line with its only parameter, and the
-// reason with which a player of level Wire closes an exchange.
+// The host's name in the program, its init line with its only parameter, and the reason with which
+// a player of level Wire closes an exchange.
 const (
 	Host     = "W"
 	InitLine = `{"type":"init","params":{"a":1}}`
 	Reason   = "stop"
 )
 
-// PromptLine is the line that begins an exchange.
+// PromptLine returns the line that begins an exchange.
 func (e *Exchange) PromptLine() string {
 	return `{"type":"prompt","text":` + quote(e.Prompt) + `}`
 }
 
-// Script gives the host's side as a script for package testhost. Signals are
-// files in the script's directory.
+// Script returns the host's side as a script for package testhost. Signals are files in the
+// script's directory.
 func (t *Talk) Script() string {
 	var b strings.Builder
 	last := t.lastHear()
@@ -125,14 +123,14 @@ func (t *Talk) Script() string {
 	return b.String()
 }
 
-// HeardAll is the file that a host by Script writes when it has heard its last line. Who ends it before, because the program
-// is over, may be too quick for it.
+// HeardAll is the file that a host started by Script writes after it has read its last line. A test
+// waits for it before it kills the host of a finished program.
 const HeardAll = "heard-all"
 
-// WritesHeardAll reports whether a host by Script writes HeardAll.
+// WritesHeardAll reports whether the host writes HeardAll.
 func (t *Talk) WritesHeardAll() bool { return t.lastHear() >= 0 }
 
-// lastHear is the place of the last Hear among the steps of the last process, -1 when it has none.
+// lastHear returns the index of the last Hear in the steps of the last process, or -1.
 func (t *Talk) lastHear() int {
 	if len(t.Starts) == 0 {
 		return -1
@@ -146,13 +144,13 @@ func (t *Talk) lastHear() int {
 	return -1
 }
 
-// Signals says whether the host signals when it has said everything that follows
-// the i-th exchange.
+// Signals reports whether the host signals after it has written everything that follows the i-th
+// exchange.
 func (t *Talk) Signals(i int) bool {
 	return slices.ContainsFunc(t.Starts, func(steps []Step) bool { return slices.Contains(steps, Step{Op: Signal, Text: Said(i)}) })
 }
 
-// Lines are the lines that a host has recorded, as an Outcome has them.
+// Lines returns the recorded lines of a host in the form of an Outcome.
 func Lines(text string) []string {
 	var all []string
 	for line := range strings.Lines(text) {
@@ -161,7 +159,7 @@ func Lines(text string) []string {
 	return all
 }
 
-// String shows the conversation to people.
+// String formats the conversation for failure messages.
 func (t *Talk) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "params %v, cancel %v, tools %v, defaults %q\n", t.Params, t.Cancel, t.Tools, t.Defaults)
@@ -185,15 +183,15 @@ func (t *Talk) String() string {
 	return b.String()
 }
 
-// types are the types of messages that a program may handle.
+// types lists the types of messages that a program may handle.
 var types = append(hostmsg.Types((*hostmsg.Message).Handled), "own", "typed")
 
-// declared is the key of the default that a host's declaration may give; all
-// other defaults are in the manifest.
+// declared is the key of the default that is set in a host's declaration; all other defaults are in
+// the manifest.
 const declared = "question_default"
 
-// Source is the program of level Listen. It emits what its handlers get on
-// "got", and how an exchange ends on "ok" or "err".
+// Source returns the program of level Listen. It emits the messages that its handlers receive on
+// "got", and the result of an exchange on "ok" or "err".
 func (t *Talk) Source() string {
 	var b strings.Builder
 	b.WriteString(`use std::{fs, time};
@@ -245,7 +243,7 @@ host ` + Host + ` { connector: w, output_format: "json", timeout: 30`)
 	return b.String()
 }
 
-// Manifest is the program's manifest; command and args start the host.
+// Manifest returns the program's manifest; command and args start the host.
 func (t *Talk) Manifest(command string, args ...string) string {
 	var b strings.Builder
 	quoted := make([]string, len(args))

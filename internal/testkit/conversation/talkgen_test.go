@@ -11,8 +11,8 @@ import (
 
 var ways = []Options{{Wire, true}, {Wire, false}, {Listen, false}, {Listen, true}}
 
-// TestSound: in the model every conversation comes to its end, and the same seed
-// gives the same conversation.
+// TestSound checks that the model finishes every conversation, and that a seed always generates the
+// same conversation.
 func TestSound(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	for _, o := range ways {
@@ -28,7 +28,7 @@ func TestSound(t *testing.T) {
 	}
 }
 
-// TestReach: what the conversations are for is in those that tests play.
+// TestReach checks that the played conversations contain every construct that they exist for.
 func TestReach(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	var steps, outcomes strings.Builder

@@ -24,7 +24,7 @@ type Mutant struct {
 	Change string // description of the change
 
 	start, end int    // the replaced bytes of the file
-	woven      string // their replacement; each %d stands for the mutant's number
+	woven      string // their replacement; each %d is replaced by the mutant's number
 	nth        int    // index among the mutants of the function with the same change
 }
 

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// Copies makes a program about copies of nested values from a seed, and gives
-// what the program prints. The program makes nested values of structs, arrays,
-// maps, tuples, enums and Options, of a generic struct, and of a tree. It binds,
-// passes, returns, captures and compares them, and changes them by any of their
-// names, at any depth. The expected output comes from a model that copies a
-// value whenever it gets another name.
+// Copies generates a program about copies of nested values from a seed, and returns the program and
+// its expected output. The program creates nested values of structs, arrays, maps, tuples, enums
+// and Options, of a generic struct, and of a tree. It binds, passes, returns, captures and compares
+// them, and changes them through any of their names, at any depth. The expected output comes from a
+// model that copies a value whenever it gets another name.
 func Copies(seed uint64) (program, want string) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	m := &modeller{gen: &gen{Subject: &Subject{}, choose: func(n int) int { return r.IntN(n) }, left: 80}}
@@ -27,7 +26,7 @@ func Copies(seed uint64) (program, want string) {
 	return m.out.String(), m.says.String()
 }
 
-// main declares some containers first, so that there is something to change.
+// main first declares some containers, so that later statements can change them.
 func (m *modeller) main() (run func()) {
 	var made []func()
 	for range 4 + m.choose(3) {
@@ -50,9 +49,8 @@ func (m *modeller) main() (run func()) {
 	}
 }
 
-// modeller is a program under construction, with the output that it will have.
-// Each part that is written comes with a function that does the same with the
-// model's values.
+// modeller is a program under construction, with its expected output. Each generated part comes
+// with a function that does the same to the model's values.
 type modeller struct {
 	*gen
 	int, string *shape
@@ -61,11 +59,11 @@ type modeller struct {
 	calls       []*callable
 	nested      int
 	loops       int
-	loose       int // how many function and closure bodies faults may leave
+	loose       int // number of bodies of functions and closures that faults may leave
 	says        strings.Builder
 }
 
-// local is a variable and what it holds.
+// local is a variable and its value.
 type local struct {
 	name    string
 	shape   *shape
@@ -73,24 +71,24 @@ type local struct {
 	holds   any
 }
 
-// callable is a function, or a closure in a variable, with one parameter and a
-// result of the same type.
+// callable is a function, or a closure in a variable, with one parameter and a result of the same
+// type.
 type callable struct {
 	name  string
 	shape *shape
-	// call takes an argument of its own and gives a value of its own.
+	// call owns its argument and returns a value owned by the caller.
 	call func(x any) any
-	// closure says that it may change what stands around it.
+	// closure is set if the call may change outer variables.
 	closure bool
 }
 
-// term is an expression; eval gives a value that nobody else has.
+// term is an expression; eval returns a value that has no other owner.
 type term struct {
 	text string
 	eval func() any
 }
 
-// block writes statements and then all variables declared in it.
+// block writes statements and then prints all variables declared in it.
 func (m *modeller) block(n int, show bool) (run func()) {
 	vars, calls := len(m.vars), len(m.calls)
 	m.nested++
@@ -112,7 +110,7 @@ func (m *modeller) block(n int, show bool) (run func()) {
 	}
 }
 
-// function writes one that changes what it is given.
+// function writes a function that changes its parameter.
 func (m *modeller) function(name string) {
 	p := &local{name: "x", shape: m.changing(), mutable: true}
 	m.open("fn %s(mut x: %s) -> %s {", name, p.shape.name, p.shape.name)
@@ -130,12 +128,12 @@ func (m *modeller) function(name string) {
 	}})
 }
 
-// changing is a type that can be changed in part.
+// changing returns a type whose values can be changed in part.
 func (m *modeller) changing() *shape {
 	return pick(m.gen, m.fitting(func(s *shape) bool { return s.is == array || s.is == keyed || s.is == tuple || s.is == record }))
 }
 
-// print writes a line of the program's output.
+// print adds a line to the expected output.
 func (m *modeller) print(name string, v any) { fmt.Fprintln(&m.says, name, printed(v)) }
 
 func (m *modeller) show(v *local) func() {
@@ -143,7 +141,7 @@ func (m *modeller) show(v *local) func() {
 	return func() { m.print(v.name, v.holds) }
 }
 
-// find gives a variable that fits, nil when there is none.
+// find returns a matching variable, or nil.
 func (m *modeller) find(fits func(*local) bool) *local {
 	var all []*local
 	for _, v := range m.vars {
@@ -157,7 +155,7 @@ func (m *modeller) find(fits func(*local) bool) *local {
 	return pick(m.gen, all)
 }
 
-// let declares a variable of a term.
+// let declares a variable initialised with a term.
 func (m *modeller) let(s *shape, mutable bool, t term) func() {
 	v := &local{name: m.fresh("v"), shape: s, mutable: mutable}
 	mut := ""
@@ -169,18 +167,16 @@ func (m *modeller) let(s *shape, mutable bool, t term) func() {
 	return func() { v.holds = t.eval() }
 }
 
-// place is a path into a variable. at gives a pointer to the value there, and
-// raises a fault when there is none; made says that a missing key of a map may
-// be added.
+// place is a path into a variable. at returns a pointer to the value there, and raises a fault if
+// there is none; made allows it to add a missing key to a map.
 type place struct {
 	text  string
 	shape *shape
 	at    func(made bool) *any
-	safe  bool // it leads somewhere
+	safe  bool // the path always leads to a value
 }
 
-// place writes a path into a variable that leads to a type that fits; ok is
-// false when it found none.
+// place writes a path into a variable that leads to a matching type; ok is false if it found none.
 func (m *modeller) place(v *local, fits func(*shape) bool) (p place, ok bool) {
 	p = place{v.name, v.shape, func(bool) *any { return &v.holds }, true}
 	var found []place
@@ -200,7 +196,7 @@ func (m *modeller) place(v *local, fits func(*shape) bool) (p place, ok bool) {
 	return pick(m.gen, found), true
 }
 
-// step is a place within another.
+// step extends a place by one step.
 func (m *modeller) step(p place) (place, bool) {
 	at := p.at
 	switch p.shape.is {
@@ -241,7 +237,7 @@ func (m *modeller) step(p place) (place, bool) {
 
 func (m *modeller) key() string { return []string{"a", "a", "b", "z"}[m.choose(4)] }
 
-// mutable finds a way into a variable that may be changed.
+// mutablePlace returns a path into a variable that may be changed.
 func (m *modeller) mutablePlace(fits func(*shape) bool) (place, bool) {
 	for range 6 {
 		if v := m.find(func(v *local) bool { return v.mutable }); v != nil {

@@ -15,9 +15,8 @@ import (
 
 const copiesSeeds = 150
 
-// TestCopies compares what programs about copies of nested values print with the
-// model: as generated and with all passes, with copy-on-write and with every
-// copy made.
+// TestCopies compares the output of programs about copies of nested values with the model: without
+// and with all passes, with copy-on-write and with every copy made.
 func TestCopies(t *testing.T) {
 	randtest.Run(t, "internal/testkit/program", copiesSeeds, func(seed uint64) string { text, _ := program.Copies(seed); return text }, copies)
 }
@@ -44,8 +43,8 @@ func copies(t *testing.T, seed uint64) {
 	}
 }
 
-// forgotten are planted mistakes in copy-on-write: one replaces an instruction,
-// or a function of the library, by one that forgets a mark or a copy.
+// forgotten lists planted bugs in copy-on-write: each replaces an instruction, or a function of the
+// library, by one that omits a mark or a copy.
 var forgotten = []struct {
 	name    string
 	op      ir.Op
@@ -72,8 +71,7 @@ func reads(op ir.Op) func(ir.Instr) ir.Instr {
 	return func(in ir.Instr) ir.Instr { in.Op = op; return in }
 }
 
-// TestCopiesFinds: each planted mistake changes what some program of TestCopies
-// prints.
+// TestCopiesFinds checks that each planted bug changes the output of some program of TestCopies.
 func TestCopiesFinds(t *testing.T) {
 	for _, m := range forgotten {
 		t.Run(m.name, func(t *testing.T) {

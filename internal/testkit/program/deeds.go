@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// deeds are the statements about copies.
+// deeds lists the statements about copies.
 var deeds []func(*modeller) func()
 
 func init() {
@@ -18,7 +18,7 @@ func init() {
 	}
 }
 
-// statement writes one. Where a fault would leave main it stands in a try.
+// statement writes a statement. It wraps it in a try where a fault would leave main.
 func (m *modeller) statement() func() {
 	if m.left--; m.left < 0 {
 		return m.declare()
@@ -30,7 +30,7 @@ func (m *modeller) statement() func() {
 	}
 }
 
-// guard writes a statement in a try: it may fault.
+// guard writes a statement that may fault, in a try.
 func (m *modeller) guard(write func() func()) func() {
 	if m.loose > 0 && m.choose(3) > 0 {
 		return write()
@@ -46,7 +46,7 @@ func (m *modeller) guard(write func() func()) func() {
 	}
 }
 
-// safely is a term, or another value when it faults.
+// safely returns a term that evaluates to another value if x faults.
 func (m *modeller) safely(s *shape, x term) term {
 	vars := m.vars
 	m.vars = nil
@@ -86,12 +86,12 @@ func (m *modeller) put(p place, x term) func() {
 	}
 }
 
-// container says whether values of a type can be changed in part.
+// container reports whether values of a type can be changed in part.
 func container(s *shape) bool {
 	return s.is == array || s.is == keyed || s.is == tuple || s.is == record
 }
 
-// change changes part of what a place holds.
+// change changes part of the value at a place.
 func (m *modeller) change() func() {
 	p, ok := m.mutablePlace(container)
 	if !ok {
@@ -209,7 +209,7 @@ func (m *modeller) changeMap(p place) func() {
 	}
 }
 
-// alias binds what a place holds anew, changes one of the two, and shows both.
+// alias binds the value at a place to a new name, changes one of the two, and prints both.
 func (m *modeller) alias() func() {
 	p, ok := m.mutablePlace(container)
 	if !ok {
@@ -232,7 +232,7 @@ func (m *modeller) alias() func() {
 	})
 }
 
-// store puts a variable into a place, changes the variable, and shows both.
+// store assigns a variable to a place, changes the variable, and prints both.
 func (m *modeller) store() func() {
 	v := m.find(func(v *local) bool { return v.mutable && container(v.shape) })
 	if v == nil {
@@ -254,7 +254,7 @@ func (m *modeller) store() func() {
 	})
 }
 
-// within stores a tree into itself.
+// within stores a tree in itself.
 func (m *modeller) within() func() {
 	v := m.find(func(v *local) bool { return v.mutable && v.shape.name == "N" })
 	if v == nil {
@@ -285,7 +285,7 @@ func (m *modeller) compare() func() {
 	}
 }
 
-// popped takes the last element of an array.
+// popped removes the last element of an array.
 func (m *modeller) popped() func() {
 	p, ok := m.mutablePlace(func(s *shape) bool { return s.is == array && s.parts[0].is != perhaps })
 	if !ok {
@@ -306,7 +306,7 @@ func (m *modeller) popped() func() {
 	})
 }
 
-// swapped puts a value into a field and keeps what it was, which is then changed.
+// swapped replaces the value of a field, then changes the old value.
 func (m *modeller) swapped() func() {
 	p, ok := m.mutablePlace(func(s *shape) bool { return s.is == record })
 	if !ok {
@@ -332,7 +332,7 @@ func (m *modeller) swapped() func() {
 	})
 }
 
-// untyped keeps a copy as Any.
+// untyped stores a copy as Any.
 func (m *modeller) untyped() func() {
 	v := m.find(func(v *local) bool { return v.mutable && container(v.shape) })
 	if v == nil {
@@ -352,8 +352,8 @@ func (m *modeller) untyped() func() {
 	}
 }
 
-// given calls a method that gives a container which is still held elsewhere,
-// changes what was given, and shows both.
+// given calls a method that returns a container still stored elsewhere, changes the result, and
+// prints both.
 func (m *modeller) given() func() {
 	p, ok := m.mutablePlace(func(s *shape) bool { return (s.is == array || s.is == keyed) && container(s.parts[0]) })
 	if !ok {
@@ -379,7 +379,7 @@ func (m *modeller) given() func() {
 	})
 }
 
-// giver is a call that gives one of a container's values, and says which.
+// giver returns a call that returns one of a container's values, and the value's index.
 func (m *modeller) giver(s *shape) (call string, which func(n *node) int) {
 	if s.is == keyed {
 		if k := m.key(); m.choose(2) == 0 {

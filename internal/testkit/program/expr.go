@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// keys are the keys of maps.
+// keys lists the keys of maps.
 var keys = []string{`"a"`, `"b"`, `"z"`, `"boom"`}
 
-// expr is an expression of a kind. depth bounds it.
+// expr returns an expression of a kind. depth limits it.
 func (g *gen) expr(k *kind, depth int) string {
 	if depth <= 0 || g.choose(5) < 3 {
 		if vs := g.visible(func(v *variable) bool { return v.kind == k }); len(vs) > 0 && g.choose(8) > 0 {
@@ -33,8 +33,8 @@ func (g *gen) expr(k *kind, depth int) string {
 	return g.fill(k.values[g.choose(len(k.values))], depth-1)
 }
 
-// value is an expression for a place of a kind: mostly of that kind, sometimes
-// of a type that is converted to it.
+// value returns an expression that can be assigned to a kind: mostly of that kind, sometimes of a
+// type that is converted to it.
 func (g *gen) value(k *kind, depth int) string {
 	if k.also != "" && g.choose(4) == 3 {
 		return g.fill(k.also, depth)
@@ -42,12 +42,12 @@ func (g *gen) value(k *kind, depth int) string {
 	return g.expr(k, depth)
 }
 
-// constant is an expression that cannot fail.
+// constant returns an expression that cannot fail.
 func (g *gen) constant(k *kind) string {
 	return g.fill(k.constants[g.choose(len(k.constants))], 0)
 }
 
-// read is a use of a variable in the program's form.
+// read returns a use of a variable in the program's form.
 func (g *gen) read(v *variable) string {
 	switch g.form {
 	case Passed:
@@ -58,7 +58,7 @@ func (g *gen) read(v *variable) string {
 	return v.name
 }
 
-// fill puts expressions into a template.
+// fill replaces the placeholders of a template by expressions.
 func (g *gen) fill(template string, depth int) string {
 	var b strings.Builder
 	for i := 0; i < len(template); i++ {
@@ -86,7 +86,7 @@ func (g *gen) fill(template string, depth int) string {
 	return b.String()
 }
 
-// index is mostly in range, sometimes not.
+// index returns an index that is mostly in range.
 func (g *gen) index(depth int) string {
 	if g.choose(6) == 5 {
 		return "(" + g.expr(kInt, depth-1) + ")"
@@ -94,7 +94,7 @@ func (g *gen) index(depth int) string {
 	return fmt.Sprint(g.choose(3))
 }
 
-// call calls a function that gives a k.
+// call returns a call of a function with the result k.
 func (g *gen) call(k *kind, depth int) (string, bool) {
 	var fits []*function
 	for _, f := range g.fns {
@@ -113,8 +113,8 @@ func (g *gen) call(k *kind, depth int) (string, bool) {
 	return f.name + "(" + strings.Join(args, ", ") + ")", true
 }
 
-// closureCall calls a closure in a variable. The call may change other variables
-// of the statement.
+// closureCall returns a call of a closure in a variable. The call may change other variables of the
+// statement.
 func (g *gen) closureCall(k *kind, depth int) (string, bool) {
 	vs := g.visible(func(v *variable) bool { return v.kind == nil && v.result == k })
 	if len(vs) == 0 {
@@ -127,7 +127,7 @@ func (g *gen) closureCall(k *kind, depth int) (string, bool) {
 	return v.name + "(" + g.expr(v.param, depth-1) + ")", true
 }
 
-// place is something that can be assigned or mutated, and its kind.
+// place returns an expression that can be assigned to or mutated, and its kind.
 func (g *gen) place(fits func(*kind) bool) (string, *kind, bool) {
 	type candidate struct {
 		v    *variable

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// Flow is about control flow: nested loops, tries, matches and conditions whose
-// branches give a value or leave, small functions that the compiler inlines,
-// closures given to the library's loops, `?`, and errors that pass through all
-// of these.
+// Flow generates programs about control flow: nested loops, tries, matches and conditions whose
+// branches yield a value or jump, small functions that the compiler inlines, closures passed to the
+// library's loops, `?`, and errors that pass through all of these.
 var Flow = &Subject{
 	prelude: flowPrelude,
 	kinds:   []*kind{wInt, wInt, wInt, wInt, wString, wResult, wOption, wEnum, wBool},
@@ -37,8 +36,7 @@ fn some(n: Int) -> Option<Int> { if n % 3 == 0 { nil } else { n } }
 fn sized(e: E) -> Int { match e { E::Leaf => 0, E::Num(n) => n, E::Pair(a, b) => a - b, E::Text(s) => s.len() } }
 `
 
-// The kinds of subject Flow are few and small, since it tests paths and not the
-// values on them.
+// The kinds of subject Flow are few and small, because it tests paths and not the values on them.
 var (
 	wInt = &kind{
 		name: "Int", constants: []string{"%i"}, cut: "clip",
@@ -57,8 +55,8 @@ var (
 	wInts   = &kind{name: "Array<Int>", constants: []string{"[1, %i, 3]", "[%i, 0, 2, %i]", "[%i]"}, values: []string{"[%n, %n]", "[%n, 1, %n]"}}
 )
 
-// small are the bodies of functions that the compiler inlines, by the kind of
-// their result. Each has a parameter n; %c calls one of those before it.
+// small lists the bodies of functions that the compiler inlines, by the kind of their result. Each
+// has a parameter n; %c calls an earlier one.
 var small = []struct {
 	result *kind
 	body   string
@@ -102,20 +100,20 @@ func (g *gen) smallFunction() {
 		}
 	}
 	body := strings.ReplaceAll(s.body, "%c", pick(g, before).name+"(n)")
-	body = strings.ReplaceAll(body, "n % %i", fmt.Sprintf("n %% %d", 2+g.choose(3))) // nothing is divided by 0
+	body = strings.ReplaceAll(body, "n % %i", fmt.Sprintf("n %% %d", 2+g.choose(3))) // no division by 0
 	f.result = s.result
 	g.write("fn %s(n: Int) -> %s %s", f.name, f.result, g.fill(body, 0))
 	g.fns = append(g.fns, f)
 }
 
-// fail writes what an error may leave main from, so that how it came there is told.
+// fail writes an error that may leave main, so that its trace is printed.
 func (g *gen) fail() {
 	for range 3 {
 		g.write("show(\"last\", (%s)?);", g.expr(wResult, 2))
 	}
 }
 
-// flowFunction writes one with loops and tries of its own.
+// flowFunction writes a function with its own loops and tries.
 func (g *gen) flowFunction() {
 	f := &function{name: g.fresh("f"), result: []*kind{wInt, wResult, wInt, wString}[g.choose(4)]}
 	p := &variable{name: g.fresh("p"), kind: wInt, mutable: g.choose(2) == 1}

@@ -12,17 +12,17 @@ import (
 
 const flowSeeds = 96
 
-// TestFlow runs programs that take all paths of control flow: with no pass, with
-// all passes, with each alone, and with all but each. They print the same, and
-// fail at the same place with the same trace.
+// TestFlow runs programs that take all paths of control flow: with no pass, with all passes, with
+// each alone, and with all but each. All runs must print the same, and fail at the same position
+// with the same trace.
 func TestFlow(t *testing.T) {
 	randtest.Run(t, "internal/testkit/program", flowSeeds, plain(program.Flow), flows)
 }
 
-// TestFlowFound runs seeds that have shown mistakes beyond the fixed ones.
+// TestFlowFound runs seeds that have found bugs in the past.
 func TestFlowFound(t *testing.T) {
 	for _, seed := range []uint64{
-		504288799875, // a pass left out an Err that nobody read, so that traces remembered another one's place
+		504288799875, // a pass removed an unused Err, so that traces showed the position of another one
 	} {
 		flows(t, seed)
 	}
@@ -52,8 +52,8 @@ func flows(t *testing.T, seed uint64) {
 	}
 }
 
-// choices are the sets of passes with which programs are run: all; all in all
-// functions (-hot); each alone; and, in all functions, all but each.
+// choices lists the sets of passes with which programs run: all; all in all functions (-hot); each
+// alone; and, in all functions, all but each.
 var choices = func() []choice {
 	everywhere, err := optimize.Parse("-hot")
 	if err != nil {
@@ -80,8 +80,8 @@ func decode(t *testing.T, encoded []byte) *ir.Program {
 	return p
 }
 
-// planted are mistakes in the regions that the passes leave. The first is one
-// that the pass hoist made where a region began at a loop's head.
+// planted lists bugs in the regions that the passes produce. The first is a former bug of the pass
+// hoist, for a region that began at a loop's head.
 var planted = []struct {
 	name  string
 	wrong func(f *ir.Function, r *ir.Region)
@@ -98,7 +98,7 @@ var planted = []struct {
 	{"a clause is entered behind its first instruction", func(f *ir.Function, r *ir.Region) { r.Target = min(r.Target+1, len(f.Code)-1) }},
 }
 
-// Each planted mistake is seen in the programs of the seeds that TestFlow runs.
+// TestFlowFinds checks that the seeds of TestFlow detect each planted bug.
 func TestFlowFinds(t *testing.T) {
 	for _, m := range planted {
 		t.Run(m.name, func(t *testing.T) {
@@ -113,8 +113,8 @@ func TestFlowFinds(t *testing.T) {
 	}
 }
 
-// shows says whether a mistake in a program's regions is refused by the
-// verifier, or changes what the program does.
+// shows reports whether the verifier rejects a bug in a program's regions, or the bug changes the
+// program's output.
 func shows(t *testing.T, text string, wrong func(*ir.Function, *ir.Region)) bool {
 	t.Helper()
 	p := compiletest.Compile(t, text)

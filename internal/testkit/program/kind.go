@@ -1,27 +1,26 @@
 package program
 
-// kind is a type of the programs.
+// kind is a type of the generated programs.
 type kind struct {
 	name string
-	// parts are what a path into a value of this type leads to.
+	// parts lists the paths into a value of this type.
 	parts []part
-	// mutators are calls that change a value; %n, %a, … stand for expressions
-	// of a kind, as in template.
+	// mutators lists calls that change a value; %n, %a, … represent expressions of a kind, as in
+	// template.
 	mutators []string
-	// constants are expressions of this type without parts that cannot fail.
+	// constants lists expressions of this type without parts that cannot fail.
 	constants []string
-	// values are all others.
+	// values lists all other expressions.
 	values []string
-	// also is an expression of another type that a place of this type takes.
+	// also is an expression of another type that is assignable to this type.
 	also string
-	// cut is the function that bounds what is assigned.
+	// cut is the function that limits the size of an assigned value.
 	cut string
 }
 
 func (k *kind) String() string { return k.name }
 
-// part is a path into a value: its suffix, with %n for an index, and the kind
-// that it leads to.
+// part is a path into a value: its suffix, with %n for an index, and the kind of the value there.
 type part struct {
 	path string
 	kind *kind
@@ -56,7 +55,7 @@ var (
 	kTree   = &kind{name: "T"}
 )
 
-// Values is about values of every container.
+// Values generates programs about values of every container.
 var Values = &Subject{
 	prelude: valuesPrelude,
 	kinds:   []*kind{kInt, kArr, kGrid, kP, kMap, kTup, kString, kDeep, kE, kOptArr, kOpt, kQ, kBox, kRes, kBool, kAny, kFloat, kFloats, kTree, kTree},

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// composition says how a type of the model is made of others.
+// composition is the kind of a type of the model.
 type composition uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	tuple                      // parts: the elements
 	record                     // a struct; parts: its fields
 	choice                     // an enum
-	perhaps                    // an Option, of what is no Option itself; parts: the content
+	perhaps                    // an Option of a type that is not an Option; parts: the content
 )
 
 // shape is a type of the model's programs.
@@ -30,15 +30,15 @@ type shape struct {
 	variants []variant // of a choice
 }
 
-// variant is one of an enum; without fields its payload is unnamed.
+// variant is a variant of an enum; without fields its payload is unnamed.
 type variant struct {
 	name   string
 	fields []string
 	parts  []*shape
 }
 
-// node is a structured value of the model. Other values are int, string, and nil
-// for None; Some(x) is x. Values are trees: two of them never share a part.
+// node is a structured value of the model. Other values are int, string, and nil for None; Some(x)
+// is x. Values are trees: two of them never share a part.
 type node struct {
 	shape   *shape
 	variant int      // of a choice
@@ -46,7 +46,7 @@ type node struct {
 	items   []any
 }
 
-// cloned is a value that has nothing in common with v.
+// cloned returns a deep copy of v.
 func cloned(v any) any {
 	n, ok := v.(*node)
 	if !ok {
@@ -59,7 +59,7 @@ func cloned(v any) any {
 	return out
 }
 
-// same says whether two values are equal; maps are in any order.
+// same reports whether two values are equal; the order of map entries does not count.
 func same(a, b any) bool {
 	x, ok := a.(*node)
 	y, also := b.(*node)
@@ -83,7 +83,7 @@ func same(a, b any) bool {
 	return true
 }
 
-// printed is a value as println writes it.
+// printed formats a value like println.
 func printed(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -150,7 +150,7 @@ func object(keys []string, items []any) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// set gives a map's key a value; a new key comes last.
+// set sets the value of a map's key; a new key comes last.
 func (v *node) set(key string, x any) {
 	if i := slices.Index(v.keys, key); i >= 0 {
 		v.items[i] = x
@@ -159,7 +159,7 @@ func (v *node) set(key string, x any) {
 	v.keys, v.items = append(v.keys, key), append(v.items, x)
 }
 
-// remove takes a map's key out and gives what it had, nil when it was not there.
+// remove removes a map's key and returns its value, or nil if the key did not exist.
 func (v *node) remove(key string) any {
 	i := slices.Index(v.keys, key)
 	if i < 0 {
@@ -170,10 +170,10 @@ func (v *node) remove(key string) any {
 	return x
 }
 
-// A fault is an error of the program on its way to the next try, as a panic.
+// fault is an error of the program on its way to the next try, as a panic.
 type fault struct{}
 
-// caught runs part of a program and says whether a fault left it.
+// caught runs part of a program and reports whether it raised a fault.
 func caught(run func()) (faulted bool) {
 	defer func() {
 		if r := recover(); r != nil {

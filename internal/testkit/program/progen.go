@@ -1,19 +1,17 @@
-// Package program makes random well-typed programs, from a seed or from bytes,
-// for tests that run one program in several ways and compare what it prints.
+// Package program generates random well-typed programs, from a seed or from bytes, for tests that
+// run one program in several ways and compare the outputs.
 //
-// The programs of subject Values assign, nest, mutate, pass, return, capture,
-// catch and match values of every container. Those of subject Flow take all
-// paths into and out of loops, tries, matches, closures and functions. They
-// print their values as they go. Every program ends: loops count to small
-// bounds, functions call only those declared before them, and growing values are
-// cut. A program of Values raises faults only within a try that catches them.
+// The programs of subject Values assign, nest, mutate, pass, return, capture, catch and match
+// values of every container. Those of subject Flow take all paths into and out of loops, tries,
+// matches, closures and functions. They print their values as they run. Every program terminates:
+// loops count to small bounds, functions call only those declared before them, and growing values
+// are cut. A program of Values raises faults only within a try that catches them.
 //
-// Copies makes programs about copies of nested values, with the output that a
-// model expects.
+// Copies generates programs about copies of nested values, with the output that a model expects.
 //
-// A Form is another way to write the same program: the same choices, with
-// variables read, held or placed differently. All forms of a program must print
-// the same, whatever the compiler makes of them.
+// A Form is another way to write the same program: the same choices, with variables read, held or
+// placed differently. All forms of a program must print the same, whatever code the compiler
+// generates for them.
 package program
 
 import (
@@ -22,29 +20,29 @@ import (
 	"strings"
 )
 
-// A Form says how a program is written.
+// Form is a way to write a program.
 type Form uint8
 
 // The forms.
 const (
-	// Plain writes variables as they are.
+	// Plain writes variables unchanged.
 	Plain Form = iota
-	// Passed reads each variable through a generic identity function, so that
-	// nothing is read in place or moved out of its variable.
+	// Passed reads each variable through a generic identity function, so that no variable is read
+	// in place or moved out of.
 	Passed
-	// Bound reads each variable through a block that binds it anew.
+	// Bound reads each variable through a block that binds it to a new name.
 	Bound
-	// Captured lets a closure that is never called capture each mutable variable,
-	// so that each is in a cell.
+	// Captured adds a closure that is never called and captures each mutable variable, so that each
+	// is in a cell.
 	Captured
-	// Crowded declares so many variables first that later ones find no register.
+	// Crowded first declares so many variables that later ones get no register.
 	Crowded
-	// Handled runs the body of main in the handler of a message from the host
-	// Worker. The handler uses the variables of main.
+	// Handled runs the body of main in the handler of a message from the host Worker. The handler
+	// uses the variables of main.
 	Handled
-	// Nested runs it in a handler within a handler.
+	// Nested runs the body in a handler within a handler.
 	Nested
-	// Forms is their number.
+	// Forms is the number of forms.
 	Forms
 )
 
@@ -52,25 +50,25 @@ var formNames = [Forms]string{"plain", "passed", "bound", "captured", "crowded",
 
 func (f Form) String() string { return formNames[f] }
 
-// A Subject is what programs are about.
+// Subject is a topic of generated programs.
 type Subject struct {
-	prelude string         // what every program has
+	prelude string         // declarations in every program
 	kinds   []*kind        // of variables, parameters and results
 	letters map[byte]*kind // of templates
 	writers []func(*gen)   // of statements
-	budget  int            // bounds the statements of the whole program
-	program func(*gen)     // writes it
-	last    func(*gen)     // writes what main does at its end; nil for nothing
+	budget  int            // limits the statements of the whole program
+	program func(*gen)     // writes the program
+	last    func(*gen)     // writes the last statements of main; may be nil
 }
 
-// FromSeed makes the program of a seed.
+// FromSeed generates the program of a seed.
 func FromSeed(about *Subject, seed uint64, form Form) string {
 	r := rand.New(rand.NewPCG(seed, 0))
 	return generate(about, func(n int) int { return r.IntN(n) }, form)
 }
 
-// FromBytes makes a program from data: each byte is a choice. When data is used
-// up, every choice is the first, which ends the construct at hand.
+// FromBytes generates a program from data: each byte is a choice. After the end of data every
+// choice is the first, which ends the current construct.
 func FromBytes(about *Subject, data []byte, form Form) string {
 	return generate(about, func(n int) int {
 		if len(data) == 0 {
@@ -82,7 +80,7 @@ func FromBytes(about *Subject, data []byte, form Form) string {
 	}, form)
 }
 
-// gen is a program in the making.
+// gen is a program under construction.
 type gen struct {
 	*Subject
 	choose func(n int) int
@@ -92,32 +90,29 @@ type gen struct {
 	scopes [][]*variable
 	fns    []*function
 	names  int
-	// home is the function or closure whose body is written.
+	// home is the function or closure under construction.
 	home home
-	left int // of the budget of statements
+	left int // remaining budget of statements
 }
 
-// home is what `return`, `?`, `break` and `continue` see.
+// home is the context of `return`, `?`, `break` and `continue`.
 type home struct {
-	result *kind // nil: none
+	result *kind // nil without a result
 	loops  []loop
-	// closure says that the variables outside are captured, inLoop that the code
-	// at hand runs often.
+	// closure is set if outer variables are captured, inLoop if the code runs often.
 	closure bool
 	main    bool
-	tries   int // that stand around what is written
+	tries   int // number of enclosing tries
 }
 
-// loop is a loop around the code at hand: its label, or "", and the kind of its
-// value, or nil.
+// loop is an enclosing loop: its label, or "", and the kind of its value, or nil.
 type loop struct {
 	label string
 	gives *kind
 }
 
-// throws says whether an error of any type may be thrown out of the function. A
-// function that gives an Option has no place for an error; one that gives a
-// Result takes only its own error type.
+// throws reports whether an error of any type may leave the function. A function that returns an
+// Option cannot return an error; one that returns a Result only its own error type.
 func (h *home) throws() bool { return h.result != kOpt && h.result != kOptArr && h.result != kRes }
 
 type variable struct {
@@ -125,7 +120,7 @@ type variable struct {
 	kind    *kind
 	mutable bool
 	result  *kind // of a closure without parameters: kind is nil
-	param   *kind // its parameter, nil for none
+	param   *kind // its parameter; nil without one
 }
 
 type function struct {
@@ -191,14 +186,14 @@ fn any(x: Any) -> Any { x }
 fn show(name: String, x: Any) { println(name, x); }
 `
 
-// write puts a line at the current depth.
+// write adds a line at the current depth.
 func (g *gen) write(format string, args ...any) {
 	g.out.WriteString(strings.Repeat("    ", g.depth))
 	fmt.Fprintf(&g.out, format, args...)
 	g.out.WriteByte('\n')
 }
 
-// open and close stand around a block with names of its own.
+// open and close enclose a block with its own scope.
 func (g *gen) open(format string, args ...any) {
 	g.write(format, args...)
 	g.enter()
@@ -226,7 +221,7 @@ func (g *gen) fresh(prefix string) string {
 
 func (g *gen) bind(v *variable) { g.scopes[len(g.scopes)-1] = append(g.scopes[len(g.scopes)-1], v) }
 
-// visible lists the variables that fit.
+// visible lists the matching variables in scope.
 func (g *gen) visible(fits func(*variable) bool) []*variable {
 	var out []*variable
 	for _, s := range g.scopes {
@@ -239,7 +234,7 @@ func (g *gen) visible(fits func(*variable) bool) []*variable {
 	return out
 }
 
-// pick chooses one of several; the last is the likeliest to be near.
+// pick chooses one of several, with a preference for the last ones.
 func pick[T any](g *gen, xs []T) T { return xs[len(xs)-1-g.choose(len(xs))] }
 
 // values writes a program of subject Values: some functions, and main.
@@ -250,7 +245,7 @@ func (g *gen) values() {
 	g.main()
 }
 
-// function writes one that calls only those before it.
+// function writes a function that calls only earlier ones.
 func (g *gen) function() {
 	f := &function{name: g.fresh("f"), result: g.kind()}
 	g.scopes = [][]*variable{nil}
@@ -282,7 +277,7 @@ func (g *gen) function() {
 	g.fns = append(g.fns, f)
 }
 
-// main prints what everything in it is at the end.
+// main prints all its variables at the end.
 func (g *gen) main() {
 	g.scopes = [][]*variable{nil}
 	g.home = home{main: true}
@@ -291,7 +286,7 @@ func (g *gen) main() {
 	for range 4 + g.choose(4) {
 		g.declare()
 	}
-	for range 1 + g.choose(2) { // handlers share what comes before and after with the function
+	for range 1 + g.choose(2) { // handlers share the statements before and after with the function
 		g.guarded()
 	}
 	switch g.form {
@@ -325,7 +320,7 @@ func (g *gen) main() {
 	g.close("}")
 }
 
-// crowd declares what fills the registers.
+// crowd declares variables that fill the registers.
 func (g *gen) crowd() {
 	if g.form != Crowded {
 		return
@@ -337,14 +332,14 @@ func (g *gen) crowd() {
 	g.write("%s", b.String())
 }
 
-// captured writes the closure that makes a variable live in a cell.
+// captured writes the closure that moves a variable into a cell.
 func (g *gen) captured(v *variable) {
 	if g.form == Captured && v.mutable && v.kind != nil {
 		g.write("let _touch_%s = || { %s = %s; };", v.name, v.name, v.name)
 	}
 }
 
-// state prints the variables in sight.
+// state prints the variables in scope.
 func (g *gen) state() {
 	for _, v := range g.visible(func(v *variable) bool { return v.kind != nil }) {
 		g.write("show(%q, %s);", v.name, v.name)

@@ -18,23 +18,22 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestForms runs the programs of some seeds in every form, with copy-on-write
-// and with every copy made. All must print the same.
+// TestForms runs the programs of some seeds in every form, with copy-on-write and with every copy
+// made. All runs must print the same.
 func TestForms(t *testing.T) {
 	randtest.Run(t, "internal/testkit/program", 60, plain(program.Values), func(t *testing.T, seed uint64) {
 		agree(t, func(f program.Form) string { return program.FromSeed(program.Values, seed, f) }, everyForm)
 	})
 }
 
-// plain gives the programs of a subject by their seeds.
+// plain returns a function that generates the programs of a subject.
 func plain(about *program.Subject) func(seed uint64) string {
 	return func(seed uint64) string { return program.FromSeed(about, seed, program.Plain) }
 }
 
 var everyForm = []program.Form{program.Passed, program.Bound, program.Captured, program.Crowded, program.Handled, program.Nested}
 
-// FuzzForms does the same for programs whose choices are the input's bytes, each
-// in one other form.
+// FuzzForms runs programs whose choices are the input's bytes, each in Plain and one other form.
 func FuzzForms(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("a program of some bytes, which are its choices"))
@@ -75,8 +74,8 @@ func agree(t *testing.T, make func(program.Form) string, others []program.Form) 
 	}
 }
 
-// optimized runs a program with all passes, with all passes in all functions and
-// every copy made, with one pass alone, and with all but that one.
+// optimized runs a program with all passes, with all passes in all functions and every copy made,
+// with one pass alone, and with all but that one.
 func optimized(t *testing.T, p *ir.Program, text, want string) {
 	t.Helper()
 	plain := ir.Encode(p)
@@ -104,7 +103,7 @@ func optimized(t *testing.T, p *ir.Program, text, want string) {
 	try("-"+optimize.Passes[n].Name, everywhere&^optimize.Only(n), false)
 }
 
-// differ shows the first line in which two outputs differ.
+// differ returns the first line in which two outputs differ.
 func differ(want, got string) string {
 	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
 	for i := range min(len(w), len(g)) {
@@ -115,21 +114,21 @@ func differ(want, got string) string {
 	return fmt.Sprintf("%d lines, want %d", len(g), len(w))
 }
 
-// run gives what a program prints.
+// run returns the output of a program.
 func run(t *testing.T, p *ir.Program, text string, copies bool) string {
 	t.Helper()
 	out, _ := end(t, p, text, copies)
 	return out
 }
 
-// whole gives what a program prints, and where and by which calls it failed.
+// whole returns the output of a program with the trace of its failure.
 func whole(t *testing.T, p *ir.Program, text string) string {
 	t.Helper()
 	out, failed := end(t, p, text, false)
 	return out + compiletest.Trace(failed)
 }
 
-// end runs a program to its end, which may be an error that it did not catch.
+// end runs a program that may fail with an uncaught error.
 func end(t *testing.T, p *ir.Program, text string, copies bool) (string, *vm.Uncaught) {
 	t.Helper()
 	out, failed, err := perform(p, nil, copies)
@@ -139,8 +138,8 @@ func end(t *testing.T, p *ir.Program, text string, copies bool) (string, *vm.Unc
 	return out, failed
 }
 
-// perform runs a program, with some natives in place of the library's, if given;
-// failed is the error that it did not catch, err what else ended it.
+// perform runs a program, with natives in place of some of the library's if natives is not nil.
+// failed is the uncaught error, err any other reason for the stop.
 func perform(p *ir.Program, natives func(string) vm.Native, copies bool) (out string, failed *vm.Uncaught, err error) {
 	w := &world{}
 	c := compiletest.Config(p, w, copies)
@@ -153,12 +152,11 @@ func perform(p *ir.Program, natives func(string) vm.Native, copies bool) (out st
 	return w.out.String() + compiletest.Failure(failed), failed, err
 }
 
-// world records what is printed, and plays the host: each exchange has one
-// message and a result.
+// world records the output, and plays the host: each exchange has one message and a result.
 type world struct {
 	mu   sync.Mutex
 	out  strings.Builder
-	sent []int // messages of each exchange
+	sent []int // number of messages sent in each exchange
 }
 
 var messages = []string{`{"type":"go"}`, `{"type":"result","text":"end"}`}

@@ -2,7 +2,7 @@ package program
 
 import "fmt"
 
-// forEach goes over an array that its body may change, with a copy of each element.
+// forEach writes a loop over an array that its body may change, with a copy of each element.
 func (m *modeller) forEach() func() {
 	return m.round(func(s *shape) bool { return s.is == array }, func(p place, name string) (string, func(n *node, i int, e *local)) {
 		if m.choose(2) == 0 {
@@ -12,14 +12,14 @@ func (m *modeller) forEach() func() {
 	})
 }
 
-// forEntries goes over a map.
+// forEntries writes a loop over a map.
 func (m *modeller) forEntries() func() {
 	return m.round(func(s *shape) bool { return s.is == keyed }, func(p place, name string) (string, func(n *node, i int, e *local)) {
 		return fmt.Sprintf("for (_, %s) in %s", name, p.text), func(n *node, i int, e *local) { e.holds = n.items[i] }
 	})
 }
 
-// round writes a loop over what a place holds when it begins.
+// round writes a loop over the value that a place has at the start.
 func (m *modeller) round(fits func(*shape) bool, head func(p place, name string) (string, func(n *node, i int, e *local))) func() {
 	if m.loops == 2 || m.nested > 4 {
 		return nil
@@ -76,7 +76,7 @@ func (m *modeller) branches() func() {
 	})
 }
 
-// group puts several statements into one try, so that a fault leaves the rest out.
+// group writes several statements in one try, so that a fault skips the rest.
 func (m *modeller) group() func() {
 	if m.nested > 4 {
 		return nil
@@ -94,7 +94,7 @@ func (m *modeller) group() func() {
 	}
 }
 
-// closure declares one that changes variables around it, and its parameter's copy.
+// closure declares a closure that changes outer variables and its parameter's copy.
 func (m *modeller) closure() func() {
 	if m.nested > 3 || m.loops > 0 {
 		return nil
@@ -119,7 +119,7 @@ func (m *modeller) closure() func() {
 	return func() {}
 }
 
-// callClosure calls one, and changes what it gives.
+// callClosure calls a closure, and changes its result.
 func (m *modeller) callClosure() func() {
 	for _, c := range m.calls {
 		if !c.closure || m.choose(2) == 0 {
@@ -141,8 +141,7 @@ func (m *modeller) callClosure() func() {
 	return nil
 }
 
-// inMatch matches an enum or an Option, changes the payload, and perhaps puts it
-// back.
+// inMatch matches an enum or an Option, changes the payload, and perhaps stores it back.
 func (m *modeller) inMatch() func() {
 	p, ok := m.mutablePlace(func(s *shape) bool {
 		return s.is == choice && container(s.variants[1].parts[0]) || s.is == perhaps && container(s.parts[0])
@@ -194,7 +193,7 @@ func (m *modeller) rebind(p place, got, own *local, do func(), back bool) {
 	m.print(got.name, &node{shape: &shape{is: tuple}, items: []any{got.holds, own.holds, *p.at(false)}})
 }
 
-// apart takes a tuple apart and changes a part.
+// apart destructures a tuple and changes a part.
 func (m *modeller) apart() func() {
 	p, ok := m.mutablePlace(func(s *shape) bool { return s.is == tuple && container(s.parts[1]) })
 	if !ok {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// declareShapes chooses the program's types: structs and enums of types declared
-// before them, arrays, maps, tuples and Options of these, and a tree.
+// declareShapes chooses the program's types: structs and enums of types declared before them,
+// arrays, maps, tuples and Options of these, and a tree.
 func (m *modeller) declareShapes() {
 	m.int, m.string = &shape{name: "Int", is: whole}, &shape{name: "String", is: text}
 	m.shapes = []*shape{m.int, m.string}
@@ -39,10 +39,10 @@ func (m *modeller) declareShapes() {
 	}
 }
 
-// anyShape is a type of the program; the later ones are made of more.
+// anyShape returns a type of the program; later ones have more parts.
 func (m *modeller) anyShape() *shape { return pick(m.gen, m.shapes) }
 
-// fitting finds the types that fit.
+// fitting returns the matching types.
 func (m *modeller) fitting(fits func(*shape) bool) []*shape {
 	var out []*shape
 	for _, s := range m.shapes {
@@ -53,7 +53,7 @@ func (m *modeller) fitting(fits func(*shape) bool) []*shape {
 	return out
 }
 
-// add gives the type of a name: the one there is, or s.
+// add returns the existing type of that name, or adds s.
 func (m *modeller) add(s *shape) *shape {
 	for _, old := range m.shapes {
 		if old.name == s.name {
@@ -99,8 +99,8 @@ func (m *modeller) declareStruct(s *shape) {
 	m.methods(s.name, "", s)
 }
 
-// methods writes three methods for each field: one gives it, one changes it and
-// gives the old value, one changes it and fails.
+// methods writes three methods for each field: one returns it, one changes it and returns the old
+// value, one changes it and fails.
 func (m *modeller) methods(name, params string, s *shape) {
 	m.write("impl%s %s {", params, name)
 	for i, f := range s.fields {
@@ -115,7 +115,7 @@ func (m *modeller) methods(name, params string, s *shape) {
 	m.write("}")
 }
 
-// generic declares a struct of any type, used with one.
+// generic declares a generic struct with one instantiation.
 func (m *modeller) generic(of *shape) {
 	s := &shape{name: "Box<" + of.name + ">", is: record, fields: []string{"held", "n"}, parts: []*shape{of, m.int}}
 	m.write("struct Box<T> { held: T, n: Int }")
@@ -123,7 +123,7 @@ func (m *modeller) generic(of *shape) {
 	m.add(s)
 }
 
-// tree declares a struct that holds others of its own.
+// tree declares a recursive struct.
 func (m *modeller) tree() {
 	s := &shape{name: "N", is: record, fields: []string{"kids", "v"}}
 	kids := m.arrayOf(s)

@@ -13,19 +13,19 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// waits are the small functions of generated programs, which are called in the midst of all kinds
-// of expressions.
+// waits matches the small functions of generated programs, which are called within all kinds of
+// expressions.
 var waits = regexp.MustCompile(`(?m)^(fn (?:clip|cuts|ok|err|some|sized|half|fine|bad|any|show)\([^\n]*?\) *(?:-> [^{]*)?)\{ `)
 
-// waiting makes of a program one that waits in those functions, and before it prints.
+// waiting changes a program to wait in those functions, and before it prints.
 func waiting(text string) string {
 	text = waits.ReplaceAllString(text, "${1}{ std::time::sleep(1); ")
 	return strings.ReplaceAll(text, "\n    println(", "\n    std::time::sleep(1);\n    println(")
 }
 
-// TestSnapshotsOfFlow runs programs of all paths of control flow that wait in the midst of
-// expressions, at each wait from a snapshot of themselves. They print the same, and fail at the
-// same place with the same trace.
+// TestSnapshotsOfFlow runs programs of all paths of control flow that wait within expressions, and
+// continues each wait from a snapshot. The runs must print the same, and fail at the same position
+// with the same trace.
 func TestSnapshotsOfFlow(t *testing.T) {
 	randtest.Run(t, "internal/testkit/program", 48, func(seed uint64) string { return waiting(plain(program.Flow)(seed)) }, func(t *testing.T, seed uint64) {
 		form := []program.Form{program.Plain, program.Handled, program.Captured, program.Nested, program.Crowded}[seed%5]
@@ -33,14 +33,14 @@ func TestSnapshotsOfFlow(t *testing.T) {
 	})
 }
 
-// TestSnapshotsOfValues: likewise programs of all kinds of values.
+// TestSnapshotsOfValues does the same for programs with all kinds of values.
 func TestSnapshotsOfValues(t *testing.T) {
 	randtest.Run(t, "internal/testkit/program", 48, func(seed uint64) string { return waiting(plain(program.Values)(seed)) }, func(t *testing.T, seed uint64) {
 		renewed(t, waiting(program.FromSeed(program.Values, seed, append(everyForm, program.Plain)[seed%7])))
 	})
 }
 
-// TestSnapshotsOfCopies: likewise programs that share and change values.
+// TestSnapshotsOfCopies does the same for programs that share and change values.
 func TestSnapshotsOfCopies(t *testing.T) {
 	show := func(seed uint64) string {
 		text, _ := program.Copies(seed)
@@ -49,7 +49,7 @@ func TestSnapshotsOfCopies(t *testing.T) {
 	randtest.Run(t, "internal/testkit/program", 48, show, func(t *testing.T, seed uint64) { renewed(t, show(seed)) })
 }
 
-// renewed runs a program straight and from snapshots, optimised and not.
+// renewed runs a program without and with snapshots, optimised and not.
 func renewed(t *testing.T, text string) {
 	p := compiletest.Compile(t, text)
 	want := whole(t, p, text)

@@ -2,14 +2,14 @@ package program
 
 import "fmt"
 
-// statements writes some.
+// statements writes up to n statements.
 func (g *gen) statements(n int) {
 	for range n {
 		g.statement()
 	}
 }
 
-// guarded writes statements in a try, so that main goes on after a fault.
+// guarded writes statements in a try, so that main continues after a fault.
 func (g *gen) guarded() {
 	if g.choose(3) == 0 {
 		g.declareSafely()
@@ -26,13 +26,13 @@ func (g *gen) guarded() {
 	}
 }
 
-// declare makes a variable of what cannot fail.
+// declare declares a variable with an expression that cannot fail.
 func (g *gen) declare() {
 	v := &variable{name: g.fresh("v"), kind: g.kind(), mutable: g.choose(4) > 0}
 	g.let(v, g.constant(v.kind))
 }
 
-// declareSafely makes one of anything, behind a try.
+// declareSafely declares a variable with any expression, in a try.
 func (g *gen) declareSafely() {
 	v := &variable{name: g.fresh("v"), kind: g.kind(), mutable: g.choose(4) > 0}
 	g.let(v, fmt.Sprintf("try { %s } catch { %s }", g.expr(v.kind, 3), g.constant(v.kind)))
@@ -55,7 +55,7 @@ func (g *gen) statement() {
 	}
 	before := g.out.Len()
 	g.writers[g.choose(len(g.writers))](g)
-	if g.out.Len() == before { // it does not fit here
+	if g.out.Len() == before { // it is not possible here
 		g.newVariable()
 	}
 }
@@ -72,7 +72,7 @@ func (g *gen) newVariable() {
 	g.let(v, g.value(v.kind, 3))
 }
 
-// late declares a variable that each branch gives its value.
+// late declares a variable that each branch initialises.
 func (g *gen) late() {
 	v := &variable{name: g.fresh("v"), kind: g.kind(), mutable: g.choose(2) == 0}
 	mut := ""
@@ -85,7 +85,7 @@ func (g *gen) late() {
 	g.captured(v)
 }
 
-// shadow declares a name again, perhaps with another type.
+// shadow redeclares a name, perhaps with another type.
 func (g *gen) shadow() {
 	vs := g.scopes[len(g.scopes)-1]
 	if len(vs) == 0 {
@@ -106,7 +106,7 @@ func (g *gen) shadow() {
 	g.let(&variable{name: old.name, kind: k, mutable: g.choose(3) > 0}, value)
 }
 
-// hide drops outer variables of a name that is declared again.
+// hide removes outer variables with a redeclared name.
 func (g *gen) hide(name string) {
 	for i, s := range g.scopes {
 		var keep []*variable
@@ -127,8 +127,7 @@ func (g *gen) assign() {
 	}
 }
 
-// alias binds the value of a place to another name, changes it by one of the
-// two, and shows both.
+// alias binds the value of a place to another name, changes one of the two, and prints both.
 func (g *gen) alias() {
 	old, k, ok := g.place(func(k *kind) bool { return k.mutators != nil })
 	if !ok {
@@ -144,7 +143,7 @@ func (g *gen) alias() {
 	g.write("show(%q, (%s, %s));", v.name, v.name, old)
 }
 
-// store puts a variable into a place, changes the variable, and shows both.
+// store assigns a variable to a place, changes the variable, and prints both.
 func (g *gen) store() {
 	vs := g.visible(func(v *variable) bool { return v.mutable && v.kind != nil && v.kind.mutators != nil })
 	if len(vs) == 0 {
@@ -160,7 +159,7 @@ func (g *gen) store() {
 	g.write("show(%q, (%s, %s));", v.name, v.name, into)
 }
 
-// within stores a tree into itself.
+// within stores a tree in itself.
 func (g *gen) within() {
 	vs := g.visible(func(v *variable) bool { return v.mutable && v.kind == kTree })
 	if len(vs) == 0 {
@@ -172,7 +171,7 @@ func (g *gen) within() {
 	g.write("show(%q, %s);", v.name, v.name)
 }
 
-// cut bounds what is assigned.
+// cut limits the size of an assigned value.
 func (g *gen) cut(k *kind, value string) string {
 	if k.cut == "" {
 		return value
@@ -180,7 +179,7 @@ func (g *gen) cut(k *kind, value string) string {
 	return k.cut + "(" + value + ")"
 }
 
-// update gives a place a value made of what it holds.
+// update assigns a place a value computed from its old one.
 func (g *gen) update() {
 	p, k, ok := g.place(func(k *kind) bool { return k.cut != "" })
 	if !ok {
@@ -213,7 +212,7 @@ func (g *gen) assignOp() {
 	g.write("%s %s %s;", p, ops[g.choose(len(ops))], g.expr(kInt, 2))
 }
 
-// mutate calls what changes a place.
+// mutate calls a method that changes a place.
 func (g *gen) mutate() {
 	p, k, ok := g.place(func(k *kind) bool { return k.mutators != nil })
 	if !ok {
@@ -314,7 +313,7 @@ func (g *gen) forStatement() {
 	g.loop(fmt.Sprintf("for %s in 0..%d", name, g.choose(4)), &variable{name: name, kind: kInt})
 }
 
-// forEach goes over what the body may change.
+// forEach writes a loop over a value that the body may change.
 func (g *gen) forEach() {
 	name := g.fresh("i")
 	switch g.choose(3) {
@@ -344,8 +343,7 @@ func (g *gen) whileStatement() {
 	g.close("}")
 }
 
-// loopValue declares a variable with the value of a loop, which ends by one of
-// its breaks for certain.
+// loopValue declares a variable with the value of a loop, which always ends by one of its breaks.
 func (g *gen) loopValue() {
 	if len(g.home.loops) >= 3 {
 		return
@@ -369,7 +367,7 @@ func (g *gen) loopValue() {
 	g.captured(v)
 }
 
-// jump leaves a loop, a closure, a function or a try, behind a condition.
+// jump writes a conditional jump out of a loop, a closure, a function or a try.
 func (g *gen) jump() {
 	c := g.expr(kBool, 1)
 	if n := len(g.home.loops); n > 0 && g.choose(2) == 0 {
@@ -416,7 +414,7 @@ func (g *gen) tryStatement() {
 	}
 }
 
-// question uses `?` in a closure that gives an Option or Result.
+// question uses `?` in a closure that returns an Option or Result.
 func (g *gen) question() {
 	if g.choose(2) == 0 {
 		g.write("show(\"question\", (|| -> Option<Int> { let u = (%s)?; let w = (%s)?; Some(u %% 9 + w.len()) })());", g.expr(kOpt, 2), g.expr(kOptArr, 2))
@@ -457,7 +455,7 @@ func (g *gen) arm(pattern string, vars ...*variable) {
 	g.close("}")
 }
 
-// closure puts one into a variable; it changes what it captures.
+// closure declares a closure that changes its captured variables.
 func (g *gen) closure() {
 	if g.home.closure && g.choose(2) == 0 {
 		g.print()

@@ -20,7 +20,7 @@ func (m *modeller) term(s *shape, depth int) term {
 	return m.literal(s, depth)
 }
 
-// read is a variable, or what a way into one leads to.
+// read returns a variable, or a part of one.
 func (m *modeller) read(s *shape) (term, bool) {
 	if v := m.find(func(v *local) bool { return v.shape == s }); v != nil && m.choose(3) > 0 {
 		return term{v.name, func() any { return cloned(v.holds) }}, true
@@ -35,7 +35,7 @@ func (m *modeller) read(s *shape) (term, bool) {
 	return term{}, false
 }
 
-// literal is a value made of others. depth bounds it.
+// literal returns a value composed of others. depth limits it.
 func (m *modeller) literal(s *shape, depth int) term {
 	switch s.is {
 	case whole:
@@ -56,7 +56,7 @@ func (m *modeller) literal(s *shape, depth int) term {
 	return m.made(s, m.parts(s, depth))
 }
 
-// parts are the terms that a literal of a container is made of.
+// parts returns the terms for a literal of a container.
 func (m *modeller) parts(s *shape, depth int) (out []term) {
 	of := s.parts
 	if s.is == array || s.is == keyed {
@@ -78,7 +78,7 @@ func (m *modeller) parts(s *shape, depth int) (out []term) {
 	return out
 }
 
-// deeper is a part of a literal: a variable where there is one.
+// deeper returns a part of a literal: a variable if there is one.
 func (m *modeller) deeper(s *shape, depth int) term {
 	if depth > 0 {
 		return m.term(s, depth-1)
@@ -89,7 +89,7 @@ func (m *modeller) deeper(s *shape, depth int) term {
 	return m.literal(s, depth-1)
 }
 
-// made is a container of some terms.
+// made returns a container of some terms.
 func (m *modeller) made(s *shape, parts []term) term {
 	var texts, keys []string
 	for i, p := range parts {
@@ -125,7 +125,7 @@ func (m *modeller) made(s *shape, parts []term) term {
 	return out
 }
 
-// typed gives a literal its type where it could not be seen.
+// typed adds the type of a literal where it cannot be inferred.
 func (m *modeller) typed(s *shape, literal string, needed bool) string {
 	if !needed {
 		return literal
@@ -167,7 +167,7 @@ func (m *modeller) variantTerm(s *shape, depth int) term {
 	}}
 }
 
-// compound is an expression that passes a value through something.
+// compound returns an expression that passes a value through a construct.
 func (m *modeller) compound(s *shape, depth int) (term, bool) {
 	switch m.choose(9) {
 	case 0:
@@ -199,8 +199,8 @@ func (m *modeller) compound(s *shape, depth int) (term, bool) {
 	}
 }
 
-// callTerm calls a function. Closures, which may change other variables, are
-// called only in statements of their own.
+// callTerm calls a function. Closures, which may change other variables, are called only in
+// separate statements.
 func (m *modeller) callTerm(s *shape, depth int) (term, bool) {
 	for _, c := range m.calls {
 		if c.shape == s && !c.closure && m.choose(2) == 0 {
@@ -211,7 +211,7 @@ func (m *modeller) callTerm(s *shape, depth int) (term, bool) {
 	return term{}, false
 }
 
-// changedCopy is a copy with one part set: a struct by an update, others in a block.
+// changedCopy returns a copy with one part set: a struct by an update, others in a block.
 func (m *modeller) changedCopy(s *shape, depth int) (term, bool) {
 	if len(s.parts) == 0 || s.is == perhaps || s.is == choice {
 		return term{}, false
@@ -239,7 +239,7 @@ func (m *modeller) changedCopy(s *shape, depth int) (term, bool) {
 	}}, true
 }
 
-// fieldOf reads a field of a struct by its method.
+// fieldOf reads a field of a struct through its method.
 func (m *modeller) fieldOf(s *shape, depth int) (term, bool) {
 	for _, r := range m.fitting(func(r *shape) bool { return r.is == record }) {
 		for i, p := range r.parts {
@@ -252,7 +252,7 @@ func (m *modeller) fieldOf(s *shape, depth int) (term, bool) {
 	return term{}, false
 }
 
-// payload takes a value out of an enum.
+// payload reads a value out of an enum.
 func (m *modeller) payload(s *shape, depth int) (term, bool) {
 	for _, e := range m.fitting(func(e *shape) bool { return e.is == choice }) {
 		one := 1
@@ -277,7 +277,7 @@ func (m *modeller) payload(s *shape, depth int) (term, bool) {
 	return term{}, false
 }
 
-// taken is what an Option holds, or another value.
+// taken returns the content of an Option, or another value.
 func (m *modeller) taken(s *shape, depth int) (term, bool) {
 	for _, o := range m.fitting(func(o *shape) bool { return o.is == perhaps }) {
 		if o.parts[0] == s {
@@ -293,7 +293,7 @@ func (m *modeller) taken(s *shape, depth int) (term, bool) {
 	return term{}, false
 }
 
-// ofSort is what only one sort of types has.
+// ofSort returns an expression that only one sort of types supports.
 func (m *modeller) ofSort(s *shape, depth int) (term, bool) {
 	switch s.is {
 	case array:
@@ -338,7 +338,7 @@ func (m *modeller) ofSort(s *shape, depth int) (term, bool) {
 	return term{}, false
 }
 
-// arrayWith is the program's type of arrays of s, nil without one.
+// arrayWith returns the program's type of arrays of s, or nil.
 func (m *modeller) arrayWith(s *shape) *shape {
 	for _, a := range m.shapes {
 		if a.is == array && a.parts[0] == s {

@@ -2,16 +2,15 @@ package program
 
 import "fmt"
 
-// raises says whether an error may leave the expression at hand: to a try around
-// it, or out of the function. A function that gives an Option has no place for
-// one.
+// raises reports whether an error may leave the current expression: to an enclosing try, or out of
+// the function. A function that returns an Option cannot return an error.
 func (g *gen) raises() bool {
 	h := &g.home
 	return h.tries > 0 || h.result != nil && h.result != wOption
 }
 
-// error is an expression that may be thrown here. In a function that gives a
-// Result it has that Result's error type.
+// error returns an expression that may be thrown here. In a function that returns a Result it has
+// that Result's error type.
 func (g *gen) error() string {
 	if g.home.result == wResult {
 		return g.expr(wString, 1)
@@ -19,8 +18,8 @@ func (g *gen) error() string {
 	return g.expr([]*kind{wString, wEnum, wInt}[g.choose(3)], 1)
 }
 
-// away is an expression that leaves (break, continue, return, throw); "" when
-// nothing can be left.
+// away returns an expression that jumps (break, continue, return, throw), or "" if no jump is
+// possible.
 func (g *gen) away() string {
 	var ways []string
 	if n := len(g.home.loops); n > 0 {
@@ -50,7 +49,7 @@ func (g *gen) away() string {
 	}
 }
 
-// breaks leaves a loop, with a value where it has one.
+// breaks returns a break out of a loop, with a value if the loop has one.
 func (g *gen) breaks(label string, l loop) string {
 	if l.gives == nil {
 		return "break" + label
@@ -58,8 +57,7 @@ func (g *gen) breaks(label string, l loop) string {
 	return "break" + label + " " + g.flowValue(l.gives, 1)
 }
 
-// flowValue is an expression of a kind. It may leave by `?` where raises allows
-// that.
+// flowValue returns an expression of a kind. It may use `?` where raises allows that.
 func (g *gen) flowValue(k *kind, depth int) string {
 	if k == wInt && g.raises() && g.choose(3) == 0 {
 		return "(" + g.expr(wResult, depth) + ")?"
@@ -67,7 +65,7 @@ func (g *gen) flowValue(k *kind, depth int) string {
 	return g.expr(k, depth)
 }
 
-// valued writes a variable whose value comes from a construct with branches.
+// valued declares a variable whose value comes from a construct with branches.
 func (g *gen) valued() {
 	v := &variable{name: g.fresh("v"), kind: []*kind{wInt, wInt, wInt, wResult, wString}[g.choose(5)], mutable: g.choose(2) == 0}
 	mut := ""
@@ -79,7 +77,7 @@ func (g *gen) valued() {
 	g.captured(v)
 }
 
-// set gives a variable the value of a construct.
+// set assigns a variable the value of a construct.
 func (g *gen) set() {
 	if vs := g.visible(func(v *variable) bool { return v.mutable && v.kind == wInt }); len(vs) > 0 {
 		g.construct(pick(g, vs).name+" = ", wInt, ";", 2)
@@ -101,8 +99,7 @@ func (g *gen) bump() {
 	}
 }
 
-// construct writes an expression of a kind whose branches have statements, and
-// may leave.
+// construct writes an expression of a kind whose branches have statements, and may jump.
 func (g *gen) construct(head string, k *kind, end string, depth int) {
 	if g.left--; g.left < 0 || depth == 0 {
 		g.write("%s%s%s", head, g.flowValue(k, 1), end)
@@ -127,7 +124,7 @@ func (g *gen) construct(head string, k *kind, end string, depth int) {
 	}
 }
 
-// branch writes statements and a value, or a way out.
+// branch writes statements and a value, or a jump.
 func (g *gen) branch(k *kind, depth int) {
 	if g.choose(3) == 0 {
 		g.statements(1)
@@ -150,7 +147,7 @@ func (g *gen) tail(k *kind, depth int) {
 	g.write("%s", g.flowValue(k, 1))
 }
 
-// tryFor writes a try that gives a value.
+// tryFor writes a try with a value.
 func (g *gen) tryFor(head string, k *kind, end string, depth int) {
 	g.open("%stry {", head)
 	g.home.tries++
@@ -162,8 +159,8 @@ func (g *gen) tryFor(head string, k *kind, end string, depth int) {
 	g.catches(end, func() { g.branch(k, depth) })
 }
 
-// catches closes a try with some catch clauses. When an error may not leave the
-// try, the last clause catches all.
+// catches closes a try with some catch clauses. If no error may leave the try, the last clause
+// catches all.
 func (g *gen) catches(end string, body func()) {
 	for _, c := range [...]string{"String(m)", "E(x)", "Int(n)"} {
 		if g.choose(3) > 0 {
@@ -192,7 +189,7 @@ func (g *gen) catches(end string, body func()) {
 	g.close("}" + end)
 }
 
-// arms are the matches of subject Flow: what is looked at, and its patterns.
+// arms lists the matches of subject Flow: the operand and the patterns.
 var arms = []struct {
 	of       *kind
 	patterns []string
@@ -206,7 +203,7 @@ var arms = []struct {
 	{wString, []string{"\"a\"", "\"\"", "\"three\"", "_"}},
 }
 
-// matchFor writes a match that gives a value.
+// matchFor writes a match with a value.
 func (g *gen) matchFor(head string, k *kind, end string, depth int) {
 	g.matching(head, end, func() { g.branch(k, depth) })
 }
@@ -228,7 +225,7 @@ func (g *gen) matching(head, end string, body func()) {
 	g.close("}" + end)
 }
 
-// few writes statements, at times with a way out at the end.
+// few writes statements, sometimes with a jump at the end.
 func (g *gen) few(n int) {
 	g.statements(1 + g.choose(n))
 	if g.choose(4) == 0 {
@@ -261,14 +258,14 @@ func (g *gen) flowIf() {
 	g.close("}")
 }
 
-// leaveIf leaves behind a condition.
+// leaveIf writes a conditional jump.
 func (g *gen) leaveIf() {
 	if way := g.away(); way != "" {
 		g.write("if %s { %s; }", g.expr(wBool, 1), way)
 	}
 }
 
-// otherwise binds what a pattern finds, or leaves.
+// otherwise binds the match of a pattern, or jumps.
 func (g *gen) otherwise() {
 	way := g.away()
 	if way == "" {
@@ -283,8 +280,7 @@ func (g *gen) otherwise() {
 	g.bind(&variable{name: name, kind: wInt})
 }
 
-// flowLoop writes a loop of any kind. Every second body begins with a construct
-// that has branches.
+// flowLoop writes a loop of any kind. Every second body begins with a construct that has branches.
 func (g *gen) flowLoop() {
 	if len(g.home.loops) >= 3 {
 		return
@@ -335,17 +331,17 @@ func (g *gen) flowLoop() {
 	}
 }
 
-// each gives the library's loop a closure with ways of its own.
+// each passes the library's loop a closure with its own control flow.
 func (g *gen) each() {
 	g.inClosure(nil, func(x string) { g.open("%s.each(|%s| {", g.expr(wInts, 1), x) }, "});")
 }
 
-// flowClosure calls a closure whose returns and errors stay its own.
+// flowClosure calls a closure that contains its returns and errors.
 func (g *gen) flowClosure() {
 	k := []*kind{wInt, wResult}[g.choose(2)]
 	v := &variable{name: g.fresh("v"), kind: k}
 	if !g.raises() {
-		k = wResult // an error that it raised would find no place
+		k = wResult // the result could not hold an error that it raised
 		v.kind = k
 	}
 	if g.inClosure(k, func(x string) { g.open("let %s: %s = (|%s: Int| -> %s {", v.name, k, x, k) }, fmt.Sprintf("})(%s);", g.constant(wInt))) {
@@ -353,8 +349,8 @@ func (g *gen) flowClosure() {
 	}
 }
 
-// inClosure writes a closure's body. The body raises only errors that are caught
-// around the closure. It writes nothing within another closure.
+// inClosure writes a closure's body. The body raises only errors that are caught around the
+// closure. It writes nothing within another closure.
 func (g *gen) inClosure(result *kind, open func(param string), end string) bool {
 	if g.home.closure {
 		return false

@@ -2,6 +2,6 @@
 
 package randtest
 
-// Raced reports whether the race detector is in the binary. It takes several times the memory and the time, so tests of
-// memory use are skipped with it, and tests that only repeat the runs of other tests.
+// Raced reports whether the race detector is in the binary. It multiplies memory and time, so tests
+// that measure either, and tests that only repeat runs of other tests, skip with it.
 const Raced = true

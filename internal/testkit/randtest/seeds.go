@@ -1,6 +1,6 @@
-// Package randtest runs tests of generated inputs from seeds: a fixed set of them,
-// new ones for a time, or a single one. Every test that uses it has the flags
-// -seed and -fresh; `make fuzz` runs all tests that call Run with -fresh.
+// Package randtest runs tests of generated inputs from seeds: a fixed set, new ones for a time, or
+// a single one. Every test that uses it has the flags -seed and -fresh; `make fuzz` runs all tests
+// that call Run with -fresh.
 package randtest
 
 import (
@@ -19,31 +19,29 @@ var (
 	fresh = flag.Duration("fresh", 0, "run new seeds for so long")
 )
 
-// InOneGoroutine skips a long test with the race detector: what it tests runs in one goroutine,
-// in which there is no race to find, and takes ten times as long.
+// InOneGoroutine skips a long test under the race detector: the tested code runs in one goroutine,
+// cannot race, and would be ten times as slow.
 func InOneGoroutine(t testing.TB) {
 	if Raced {
 		t.Skip("it is run without the race detector")
 	}
 }
 
-// Measures skips a test of how much memory or time something takes with the race detector, which
-// takes several times as much of both.
+// Measures skips a test of memory or time under the race detector, which multiplies both.
 func Measures(t testing.TB) {
 	if Raced {
 		t.Skip("it is measured without the race detector")
 	}
 }
 
-// Sampled says whether the i-th of many programs is run: with the race detector one in four is,
+// Sampled reports whether to run the i-th of many programs: with the race detector one in four,
 // unless CONCERTO_RACE_ALL is set, as `make race` does.
 func Sampled(i int) bool { return !Raced || i%4 == 0 || os.Getenv("CONCERTO_RACE_ALL") != "" }
 
-// Run runs a test for the first n seeds, an eighth of them with -short, a sixteenth
-// with the race detector, under which each takes ten times as long. With
-// -fresh it takes new seeds until one fails, and names that one. With -seed it
-// runs that seed alone, and prints the text that show gives for it. dir is the
-// test's package, relative to the module's root.
+// Run runs a test for the first n seeds, for an eighth of them with -short, and for a sixteenth
+// with the race detector, which makes each ten times as slow. With -fresh it tests new seeds until
+// one fails, and prints that one. With -seed it runs that seed alone, and prints the text that show
+// returns for it. dir is the test's package, relative to the module's root.
 func Run(t *testing.T, dir string, n int, show func(seed uint64) string, test func(t *testing.T, seed uint64)) {
 	switch {
 	case Raced:
@@ -65,7 +63,7 @@ func Run(t *testing.T, dir string, n int, show func(seed uint64) string, test fu
 	}
 }
 
-// sideBySide runs a test for n seeds.
+// sideBySide runs a test for n seeds in parallel.
 func sideBySide(t *testing.T, again string, from uint64, n int, test func(t *testing.T, seed uint64)) {
 	t.Run("seeds", func(t *testing.T) {
 		for seed := from; seed < from+uint64(n); seed++ {

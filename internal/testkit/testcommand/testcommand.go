@@ -1,5 +1,5 @@
-// Package testcommand has commands in which a person could miss something, and holds what is shown of
-// a command to what it is.
+// Package testcommand provides commands that try to hide a harmful part from a person, and checks
+// that a display shows a command completely.
 package testcommand
 
 import (
@@ -10,8 +10,7 @@ import (
 	"unicode"
 )
 
-// Hostile returns commands in which a person could miss something: each harmful
-// tail after each beginning that may hide it.
+// Hostile returns commands that combine each harmful tail with each beginning that may hide it.
 func Hostile() []string {
 	var all []string
 	for _, hiding := range []string{
@@ -29,8 +28,8 @@ func Hostile() []string {
 	return all
 }
 
-// Visible reports whether a character is seen for what it is. It is on purpose not how
-// package terminal says so.
+// Visible reports whether a character is recognisable on a display. It is deliberately not
+// implemented like the check of package terminal.
 func Visible(r rune) bool {
 	switch {
 	case r == ' ':
@@ -41,7 +40,7 @@ func Visible(r rune) bool {
 	return unicode.IsGraphic(r) && !unicode.IsSpace(r)
 }
 
-// Spelt is a command as it is to be shown, character by character.
+// Spelt returns the required display of a command, character by character.
 func Spelt(command string) (all []string) {
 	for _, r := range command {
 		switch {
@@ -56,8 +55,8 @@ func Spelt(command string) (all []string) {
 	return all
 }
 
-// Whole fails the test unless shown begins with all of the command, or says how much is missing
-// after at most so many characters.
+// Whole fails the test unless shown begins with the whole command, or states after at most most
+// characters how much is missing.
 func Whole(t *testing.T, where, shown, command string, most int) {
 	t.Helper()
 	all := Spelt(strings.Trim(command, " \t\r\n"))

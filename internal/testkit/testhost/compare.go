@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// decode reads one JSON text, its numbers as written.
+// decode parses one JSON text and preserves the notation of its numbers.
 func decode(s string) (any, error) {
 	d := json.NewDecoder(strings.NewReader(s))
 	d.UseNumber()
@@ -21,11 +21,10 @@ func decode(s string) (any, error) {
 	return v, nil
 }
 
-// same compares two JSON values: 1 and 1.0 are equal, and the order of members
-// does not count.
+// same compares two JSON values: 1 and 1.0 are equal, and the order of members does not count.
 func same(got, want any) bool { return match(got, want, false) }
 
-// contains lets got's objects have more members than want's.
+// contains is like same but allows further members in got's objects.
 func contains(got, want any) bool { return match(got, want, true) }
 
 func match(got, want any, more bool) bool {

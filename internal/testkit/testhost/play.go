@@ -18,10 +18,10 @@ type player struct {
 	script string
 	args   []string
 	in     *bufio.Reader
-	line   string // the last one in
-	last   any    // it, decoded; nil when it is no JSON
+	line   string // the last input line
+	last   any    // line, decoded; nil if it is not JSON
 	record *os.File
-	batch  *strings.Builder // of a batch that is being collected; else nil
+	batch  *strings.Builder // the current batch; nil outside of one
 }
 
 // stop ends the script with an exit code.
@@ -29,11 +29,11 @@ type stop struct{ code int }
 
 func (s stop) Error() string { return "exit " + strconv.Itoa(s.code) }
 
-// errEnded is the end of the input where a serve loop may end.
+// errEnded is the end of the input at a position where a serve loop may end.
 var errEnded = errors.New("the input has ended")
 
 func newPlayer(script string, args []string) *player {
-	// Files in the script lie beside it wherever the host is started.
+	// Files of the script are in its directory, whatever the working directory is.
 	if abs, err := filepath.Abs(script); err == nil {
 		script = abs
 	}
@@ -106,7 +106,7 @@ func (p *player) step(s *step) error {
 	return ops[s.op](p, s.arg)
 }
 
-// mismatch tells that the script does not fit, in all the places promised.
+// mismatch reports that the input does not match the script.
 func (p *player) mismatch(format string, args ...any) int {
 	msg := fmt.Sprintf(format, args...) + "\n"
 	fmt.Fprint(os.Stderr, "testhost: ", filepath.Base(p.script), ": ", msg)
@@ -116,7 +116,7 @@ func (p *player) mismatch(format string, args ...any) int {
 	return ExitMismatch
 }
 
-// read takes the next line in; io.EOF when there is none.
+// read reads the next line. It returns io.EOF at the end of the input.
 func (p *player) read() (string, error) {
 	l, err := p.in.ReadString('\n')
 	if err != nil {
@@ -142,7 +142,7 @@ func (p *player) read() (string, error) {
 	return p.line, nil
 }
 
-// need is read where the script wants a line.
+// need reads a line that the script requires.
 func (p *player) need() (string, error) {
 	l, err := p.read()
 	if err == io.EOF {
@@ -167,7 +167,7 @@ func (p *player) path(name string) string {
 	return filepath.Join(filepath.Dir(p.script), name)
 }
 
-// ops are the steps, but for those with a body.
+// ops maps the names of steps without a body to their functions.
 var ops map[string]func(p *player, arg string) error
 
 func init() {
@@ -396,9 +396,8 @@ func appendFile(name, text string) error {
 	return err
 }
 
-// awaitFile polls: the file may come from a process of any kind. How long that
-// takes is not for a host to judge; it waits until nobody is there to be played
-// for.
+// awaitFile polls, because any process may create the file. It has no timeout of its own: it waits
+// until the test closes the input or lifetime expires.
 func awaitFile(p *player, arg string) error {
 	for parent := os.Getppid(); os.Getppid() == parent; time.Sleep(2 * time.Millisecond) {
 		if _, err := os.Stat(p.path(arg)); err == nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// replace fills in ${…}.
+// replace expands ${…}.
 func (p *player) replace(text string, more map[string]string) (string, error) {
 	var b strings.Builder
 	for {

@@ -44,7 +44,7 @@ func noteTerm(file string) {
 	}()
 }
 
-// spawnGrandchild starts a copy that holds the pipes, and returns when it is up.
+// spawnGrandchild starts a copy that holds the pipes open, and returns when it is ready.
 func spawnGrandchild(file, flags string) error {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -69,7 +69,7 @@ func spawnGrandchild(file, flags string) error {
 		r.Close()
 		return err
 	}
-	r.Read(make([]byte, 1)) // a byte when it is ready, or its end
+	r.Read(make([]byte, 1)) // one byte when it is ready, or EOF
 	r.Close()
 	tmp := file + ".part"
 	if err := os.WriteFile(tmp, fmt.Appendf(nil, "%d\n", c.Process.Pid), 0o644); err != nil {
@@ -78,7 +78,7 @@ func spawnGrandchild(file, flags string) error {
 	return os.Rename(tmp, file)
 }
 
-// grandchild is the copy's part.
+// grandchild runs in the copy.
 func grandchild(kind string) int {
 	if strings.Contains(kind, "ignore-sigterm") {
 		signal.Ignore(syscall.SIGTERM)

@@ -1,53 +1,51 @@
-// Package testhost is a host that plays a script, for tests of what talks to
-// hosts. Any test binary can be it: TestMain calls Main when it finds itself
-// started as one.
+// Package testhost is a host that plays a script, for tests of code that talks to hosts. Any test
+// binary can be the host: its TestMain calls Main if it was started as one.
 //
-// A script is text, a step a line; blank lines and those that begin with '#'
-// are nothing. When its steps are used up the host reads its input to the end
-// and exits with 0, so a well-behaved peer ends it by closing its input.
+// A script is text with one step per line; blank lines and lines that begin with '#' are ignored.
+// After its last step the host reads its input to the end and exits with 0, so a peer stops it by
+// closing its input.
 //
-//	> JSON              the next line in is this, compared as JSON
-//	>~ JSON             the next line in is an object with at least these members
-//	>= TEXT             the next line in is exactly this
-//	read                takes the next line in, whatever it is
-//	eof                 the input ends here
-//	< TEXT              one line out
-//	raw TEXT            TEXT without a line end out
-//	crlf TEXT           one line out that ends in "\r\n"
-//	bytes HEX           these bytes out
-//	big N TEXT          one line of N bytes out: ${fill} in TEXT fills it
-//	flood N TEXT        N lines out; ${i} in TEXT counts from 0
-//	nest N TEXT         one line out: ${nest} in TEXT is that many arrays in each other
-//	drip N TEXT         TEXT out, a byte a write and of the first N one a second
-//	stderr TEXT         one line to the standard error
-//	stderr-flood N TEXT N lines there
-//	write FILE TEXT     makes FILE with TEXT and a line end; append adds to it
-//	await FILE          waits until FILE is there
-//	now FILE            makes FILE with the time, in nanoseconds
-//	exit N              ends at once
-//	kill NAME           ends by the signal TERM, KILL, …
-//	stop                stops, as by SIGSTOP
-//	hang                does nothing any more
+//	> JSON              the next input line must equal this JSON value
+//	>~ JSON             the next input line must be an object with at least these members
+//	>= TEXT             the next input line must be exactly this text
+//	read                reads the next input line
+//	eof                 the input must end here
+//	< TEXT              writes a line
+//	raw TEXT            writes TEXT without a line end
+//	crlf TEXT           writes a line that ends in "\r\n"
+//	bytes HEX           writes these bytes
+//	big N TEXT          writes one line of N bytes: ${fill} in TEXT fills it
+//	flood N TEXT        writes N lines; ${i} in TEXT counts from 0
+//	nest N TEXT         writes a line; ${nest} in TEXT is N nested arrays
+//	drip N TEXT         writes TEXT byte by byte, the first N bytes one per second
+//	stderr TEXT         writes a line to the standard error
+//	stderr-flood N TEXT writes N lines to the standard error
+//	write FILE TEXT     creates FILE with TEXT and a line end; append adds to it
+//	await FILE          waits until FILE exists
+//	now FILE            creates FILE with the time, in nanoseconds
+//	exit N              exits at once
+//	kill NAME           kills itself with the signal TERM, KILL, …
+//	stop                stops itself, as SIGSTOP does
+//	hang                waits until it is killed
 //	close-stdout, close-stdin
 //	ignore-sigterm
-//	on-sigterm FILE     notes the signal in FILE and goes on
+//	on-sigterm FILE     writes the signal to FILE and continues
 //	spawn-grandchild FILE [own-group] [own-session] [ignore-sigterm]
-//	                    a child that holds all pipes and hangs; its number in FILE
+//	                    starts a child that holds all pipes open; writes its pid to FILE
 //	use-memory LIMIT MOST FILE
-//	                    takes MOST MiB; FILE has the last time, in nanoseconds, at which
-//	                    it was not beyond LIMIT. So do use-cpu, in seconds, and use-processes
-//	repeat N … end      the steps between, N times
-//	batch … end         what the steps between send goes out in one piece
-//	serve … end         the steps between, until the input ends
-//	--- spawn           what follows is for the next process started
+//	                    allocates MOST MiB; FILE holds the last time, in nanoseconds, at which
+//	                    the use was within LIMIT. Likewise use-cpu, in seconds, and use-processes
+//	repeat N … end      runs the enclosed steps N times
+//	batch … end         writes the output of the enclosed steps in one piece
+//	serve … end         runs the enclosed steps until the input ends
+//	--- spawn           begins the script of the next process started
 //
-// In text that goes out, ${.a.b} is that member of the last line in as JSON, ${.}
-// all of it, ${line} the last line as a JSON string, ${env.NAME}, ${cwd}, ${args} and
-// ${pid} what they say, as JSON.
+// In output, ${.a.b} is that member of the last input line as JSON, ${.} the whole line, ${line} the
+// last line as a JSON string; ${env.NAME}, ${cwd}, ${args} and ${pid} are JSON too.
 //
-// Beside the script FILE the host leaves FILE.in (all lines in), FILE.spawns (a
-// line "pid pgid" for each start) and, on a mismatch, FILE.fail. A mismatch is
-// told on the standard error as well, and exits with 9.
+// The host creates FILE.in (all input lines) and FILE.spawns (a line "pid pgid" for each start) next
+// to the script FILE and, on a mismatch, FILE.fail. After a mismatch it also writes the message to
+// the standard error, and exits with 9.
 package testhost
 
 import (
@@ -58,17 +56,17 @@ import (
 	"time"
 )
 
-// ExitMismatch is the exit code when the script does not fit what happens.
+// ExitMismatch is the exit code if the input does not match the script.
 const ExitMismatch = 9
 
-// lifetime bounds a host that nobody ends.
+// lifetime limits a host that no test stops.
 const lifetime = 60 * time.Second
 
-// grandchildEnv makes a started copy the grandchild; its value tells what kind.
+// grandchildEnv marks a started copy as the grandchild; its value is the kind.
 const grandchildEnv = "TESTHOST_GRANDCHILD"
 
-// Main plays the script args[0]; the other arguments are the script's ${args}.
-// It gives the exit code.
+// Main plays the script args[0]; the other arguments are the script's ${args}. It returns the exit
+// code.
 func Main(args []string) int {
 	time.AfterFunc(lifetime, func() {
 		fmt.Fprintln(os.Stderr, "testhost: nobody ended this host")
@@ -107,7 +105,7 @@ type step struct {
 	body []step // of repeat, serve and batch
 }
 
-// parse reads a script file: a list of steps for each start.
+// parse parses a script file: a list of steps for each start.
 func parse(text string) ([][]step, error) {
 	var scripts [][]step
 	stack := [][]step{nil}
@@ -150,7 +148,7 @@ func parse(text string) ([][]step, error) {
 	return append(scripts, stack[0]), nil
 }
 
-// countSpawn notes this start and gives its number, from 0.
+// countSpawn records this start and returns its number, from 0.
 func (p *player) countSpawn() (int, error) {
 	name := p.script + ".spawns"
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// run plays a script against the lines of in, and gives what came of it.
+// run plays a script with the lines of in and returns its output and exit code.
 func run(t *testing.T, script, in string, args ...string) (out, stderr string, code int) {
 	t.Helper()
 	return runFile(t, write(t, script), in, args...)

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// kept is memory in use.
+// kept keeps the allocated memory reachable.
 var kept [][]byte
 
-// resource is something of which a host can use too much.
+// resource is a limited resource that a host can exhaust.
 type resource struct {
 	used func() (float64, error)
 	more func() error // uses a little more of it
 }
 
 var (
-	// in MiB that it has in memory, as the kernel says it
+	// resident memory in MiB
 	memory = resource{residentMB, func() error {
 		b := make([]byte, 1<<20)
 		for i := 0; i < len(b); i += 1 << 10 {
@@ -30,13 +30,13 @@ var (
 		kept = append(kept, b)
 		return nil
 	}}
-	// in seconds, of all its threads
+	// in seconds, over all threads
 	cpu = resource{cpuSeconds, func() error {
 		for end := time.Now().Add(time.Millisecond); time.Now().Before(end); {
 		}
 		return nil
 	}}
-	// itself and those that it has started
+	// this process and its children
 	processes = resource{func() (float64, error) { return float64(1 + started), nil }, func() error {
 		started++
 		return exec.Command("sleep", "60").Start()
@@ -44,9 +44,9 @@ var (
 	started int
 )
 
-// use is the step "LIMIT MOST FILE": it uses MOST of a resource, and keeps in FILE the
-// last time at which it was not beyond LIMIT. What ends it for being beyond that may do so at any time
-// after: the file is there.
+// use is the step "LIMIT MOST FILE": it uses MOST of a resource, and stores in FILE the last time
+// at which the use was within LIMIT. The process may be killed at any time after; the file already
+// exists.
 func (r *resource) use(p *player, arg string) error {
 	f := strings.Fields(arg)
 	if len(f) != 3 {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestUse: what is noted is the last time within the limit, which need not be when all
-// is used.
+// TestUse checks that the stored time is the last one within the limit, which may be before all is
+// used.
 func TestUse(t *testing.T) {
 	for _, c := range []struct{ op, least, most string }{{"use-memory", "64", "256"}, {"use-cpu", "0.2", "0.4"}, {"use-processes", "2", "5"}} {
 		file := write(t, "now began\n"+c.op+" "+c.least+" "+c.least+" within\nnow full\n"+

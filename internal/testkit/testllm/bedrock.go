@@ -5,7 +5,7 @@ import (
 	"hash/crc32"
 )
 
-// bedrockContent are the blocks of a reply of the Converse API.
+// bedrockContent returns the blocks of a reply of the Converse API.
 func (r *Reply) bedrockContent(body map[string]any) []object {
 	content := []object{}
 	if r.JSON != nil {
@@ -22,7 +22,7 @@ func (r *Reply) bedrockContent(body map[string]any) []object {
 	return content
 }
 
-// bedrockForced is the last tool, when the model has to call one; else "".
+// bedrockForced returns the last tool if the model must call one, otherwise "".
 func bedrockForced(body map[string]any) string {
 	config, _ := body["toolConfig"].(map[string]any)
 	if config["toolChoice"] == nil {
@@ -52,7 +52,7 @@ func (r *Reply) bedrock(body map[string]any) any {
 		"usage": r.bedrockUsage(), "metrics": object{"latencyMs": 1}}
 }
 
-// bedrockFrame is a message of AWS's event stream.
+// bedrockFrame returns a message of AWS's event stream.
 func bedrockFrame(kind, name string, payload any) string {
 	var headers []byte
 	for _, h := range [][2]string{{":event-type", name}, {":content-type", "application/json"}, {":message-type", kind}} {
@@ -97,7 +97,7 @@ func (r *Reply) bedrockEvents(body map[string]any) []string {
 		bedrockEvent("metadata", object{"usage": r.bedrockUsage(), "metrics": object{"latencyMs": 1}}))
 }
 
-// BedrockException is an exception in a stream of the Converse API.
+// BedrockException returns an exception in a stream of the Converse API.
 func BedrockException(name, message string) string {
 	return bedrockFrame("exception", name, object{"message": message})
 }

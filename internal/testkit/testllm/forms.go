@@ -15,15 +15,15 @@ import (
 //go:embed requests/*.json
 var schemas embed.FS
 
-// form is one API: its paths, what a request must be, and how replies look.
+// form is one API: its paths, its request schema, and the format of its replies.
 type form struct {
 	name    string
-	paths   []string // endings of its paths
-	headers []string // that a request must have
+	paths   []string // suffixes of its paths
+	headers []string // required in a request
 	whole   func(r *Reply, body map[string]any) any
 	events  func(r *Reply, body map[string]any) []string // of a stream, framed
-	piece   func(text string) string                     // a framed event with a text
-	first   int                                          // the event with the first text
+	piece   func(text string) string                     // returns a framed event with a text
+	first   int                                          // index of the event with the first text
 }
 
 var forms = []*form{
@@ -48,7 +48,7 @@ func formOf(p string) *form {
 	return nil
 }
 
-// compiled are the published forms of requests, by API.
+// compiled holds the published request schemas by API.
 var compiled = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
 	all := map[string]*jsonschema.Schema{}
 	c := jsonschema.NewCompiler()
@@ -75,7 +75,7 @@ var compiled = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
 	return all, nil
 })
 
-// check holds a request against the API's published form.
+// check validates a request against the API's published schema.
 func (f *form) check(r *http.Request, text []byte) error {
 	if r.Method != http.MethodPost {
 		return fmt.Errorf("%s: the method is %s, not POST", f.name, r.Method)
@@ -105,7 +105,7 @@ func (f *form) check(r *http.Request, text []byte) error {
 	return nil
 }
 
-// text is the reply's text, or its JSON.
+// text returns the reply's text, or its JSON.
 func (r *Reply) text() string {
 	if r.JSON != nil {
 		return string(r.JSON)
@@ -113,7 +113,7 @@ func (r *Reply) text() string {
 	return r.Text
 }
 
-// pieces are the text's pieces in a stream.
+// pieces splits the text for a stream.
 func (r *Reply) pieces(text string) []string {
 	if r.Pieces != nil {
 		return r.Pieces
@@ -124,7 +124,7 @@ func (r *Reply) pieces(text string) []string {
 	return strings.SplitAfter(text, " ")
 }
 
-// whatever is JSON of our own making, which cannot fail.
+// whatever encodes JSON that cannot fail to encode.
 func whatever(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -161,8 +161,8 @@ func (r *Reply) openAI(body map[string]any) any {
 	}
 }
 
-// arguments are a call's arguments as text. When the script gives them as a
-// string, the text need not be JSON.
+// arguments returns a call's arguments as text. Arguments that the script provides as a string need
+// not be valid JSON.
 func (c *Call) arguments() string {
 	var s string
 	if json.Unmarshal(c.Args, &s) == nil {
@@ -197,7 +197,7 @@ func (r *Reply) openAIEvents(body map[string]any) []string {
 	return append(out, "data: [DONE]\n\n")
 }
 
-// anthropicBlocks are the reply's blocks and why it stops.
+// anthropicBlocks returns the reply's blocks and its stop reason.
 func (r *Reply) anthropicBlocks(body map[string]any) (blocks []object, stop string) {
 	stop = "end_turn"
 	if r.Thought != "" {
@@ -208,7 +208,7 @@ func (r *Reply) anthropicBlocks(body map[string]any) (blocks []object, stop stri
 	}
 	if choice, ok := body["tool_choice"].(map[string]any); ok && r.JSON != nil {
 		name := choice["name"]
-		if name == nil { // any tool: the last one offered is the schema's
+		if name == nil { // any tool: use the last one offered, which has the schema
 			tools := body["tools"].([]any)
 			name = tools[len(tools)-1].(map[string]any)["name"]
 		}

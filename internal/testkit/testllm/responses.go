@@ -5,7 +5,7 @@ import (
 	"maps"
 )
 
-// responsesItems are the reply's items in OpenAI's Responses API.
+// responsesItems returns the reply's items in OpenAI's Responses API.
 func (r *Reply) responsesItems() []object {
 	var items []object
 	if r.Thought != "" {

@@ -1,10 +1,9 @@
-// Package testllm is a scripted model server on the loopback interface, for
-// tests of providers, of the command and of coding agents. It answers in the form
-// of the API whose path is requested: OpenAI's chat completions and responses,
-// Anthropic's messages, Google's generateContent, Ollama's chat, whole or streamed.
-// It checks each request of our own clients against the API's published form
-// (requests/*.json), records it, and can misbehave: errors, broken answers, cut
-// connections, silence, streams without end.
+// Package testllm is a scripted model server on the loopback interface, for tests of providers, of
+// the command and of coding agents. It replies in the format of the API whose path is requested:
+// OpenAI's chat completions and responses, Anthropic's messages, Google's generateContent, Ollama's
+// chat, whole or streamed. It validates each request of our own clients against the API's published
+// schema (requests/*.json), records it, and can fail on purpose: errors, malformed replies, cut
+// connections, silence, endless streams.
 package testllm
 
 import (
@@ -18,35 +17,35 @@ import (
 	"sync"
 )
 
-// Reply is one answer of a script. A request takes the first unused reply
-// whose When occurs in its body.
+// Reply is one reply of a script. A request uses the first unused reply whose When occurs in its
+// body.
 type Reply struct {
 	When      string            `json:"when"`
 	Repeat    bool              `json:"repeat"` // never used up
 	Text      string            `json:"text"`
-	Thought   string            `json:"thought"` // what it says of its thinking; Anthropic's and OpenAI's responses have it
-	JSON      json.RawMessage   `json:"json"`    // a forced tool's input, else the text
+	Thought   string            `json:"thought"` // thinking text, in Anthropic's and OpenAI's responses
+	JSON      json.RawMessage   `json:"json"`    // a forced tool's input, otherwise the text
 	ToolCalls []Call            `json:"tool_calls"`
 	TokensIn  int               `json:"tokens_in"`
 	TokensOut int               `json:"tokens_out"`
-	Stop      string            `json:"stop"` // the wire's own word
+	Stop      string            `json:"stop"` // the stop reason of the wire format
 	Status    int               `json:"status"`
 	Error     string            `json:"error"` // message of an error status
 	Headers   map[string]string `json:"headers"`
-	Raw       *string           `json:"raw"`    // the body as it is
-	Cut       bool              `json:"cut"`    // the connection breaks amid the body
-	Hang      bool              `json:"hang"`   // no answer until the client goes away
-	Pieces    []string          `json:"pieces"` // the text's pieces in a stream; its words when not given
-	Chunk     int               `json:"chunk"`  // bytes that are sent at a time, 0: all
-	Big       int               `json:"big"`    // the text is so many bytes
+	Raw       *string           `json:"raw"`    // the unmodified body
+	Cut       bool              `json:"cut"`    // the connection breaks within the body
+	Hang      bool              `json:"hang"`   // no reply until the client disconnects
+	Pieces    []string          `json:"pieces"` // the text's pieces in a stream; by default its words
+	Chunk     int               `json:"chunk"`  // bytes per write; 0 for all
+	Big       int               `json:"big"`    // size of a generated text in bytes
 	StreamEnd
 }
 
-// StreamEnd says how a stream ends, when it does not end well.
+// StreamEnd describes the abnormal end of a stream.
 type StreamEnd struct {
-	CutAfter  int  `json:"cut_after"`  // it breaks after so many events
-	HangAfter int  `json:"hang_after"` // it falls silent after so many events
-	Endless   bool `json:"endless"`    // it repeats its first piece until the client goes away
+	CutAfter  int  `json:"cut_after"`  // it breaks after this many events
+	HangAfter int  `json:"hang_after"` // it stalls after this many events
+	Endless   bool `json:"endless"`    // it repeats its first piece until the client disconnects
 }
 
 // Call is a tool call of a reply.
@@ -56,7 +55,7 @@ type Call struct {
 	Args json.RawMessage `json:"args"`
 }
 
-// Request is a request as it came.
+// Request is a received request.
 type Request struct {
 	Path   string
 	Header http.Header
@@ -67,12 +66,12 @@ type Request struct {
 // Server is a running server. Its methods are safe for concurrent use.
 type Server struct {
 	URL string // without a path
-	// Gone gets a value for each client that left a hanging request.
+	// Gone receives a value for each client that disconnected from a hanging request.
 	Gone chan struct{}
-	// Arrived gets a value for each request, before it is answered.
+	// Arrived receives a value for each request, before the reply.
 	Arrived chan struct{}
 
-	foreign  bool // its clients are not ours: requests are not held against published forms
+	foreign  bool // clients are not ours: requests are not validated
 	http     *httptest.Server
 	mu       sync.Mutex
 	replies  []Reply
@@ -86,8 +85,8 @@ func Start(replies ...Reply) *Server {
 	return (&Server{}).start(replies)
 }
 
-// StartAgents serves programs that are not ours, coding agents: what they ask is
-// not held against a published form, since they use members that no form has.
+// StartAgents serves third-party coding agents. It does not validate their requests, because they
+// use members outside the published schemas.
 func StartAgents(replies ...Reply) *Server {
 	return (&Server{foreign: true}).start(replies)
 }
@@ -100,21 +99,21 @@ func (s *Server) start(replies []Reply) *Server {
 	return s
 }
 
-// Close ends the server and its connections.
+// Close closes the server and its connections.
 func (s *Server) Close() {
 	s.http.CloseClientConnections()
 	s.http.Close()
 }
 
-// Requests are the requests so far.
+// Requests returns the requests received so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
 }
 
-// Misfits lists the requests that were not in the API's published form. Each was
-// also answered with 400.
+// Misfits returns the requests that violated the API's published schema. The server also replied to
+// each with 400.
 func (s *Server) Misfits() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +186,7 @@ func writeJSON(w io.Writer, v any) {
 	}
 }
 
-// take records a request and finds its reply.
+// take records a request and returns its reply.
 func (s *Server) take(req Request) Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +200,7 @@ func (s *Server) take(req Request) Reply {
 	return Reply{Status: 500, Error: "script exhausted"}
 }
 
-// Load reads a script: a JSON array of replies.
+// Load parses a script: a JSON array of replies.
 func Load(script []byte) ([]Reply, error) {
 	var out []Reply
 	if err := json.Unmarshal(script, &out); err != nil {
@@ -210,8 +209,8 @@ func Load(script []byte) ([]Reply, error) {
 	return out, nil
 }
 
-// Main serves the script in the file args[0] and writes the server's URL to
-// stdout. It ends when stdin ends, and gives the exit code.
+// Main serves the script in the file args[0] and writes the server's URL to stdout. It returns the
+// exit code at the end of stdin.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) != 1 {
 		fmt.Fprintln(stderr, "usage: testllm SCRIPT")

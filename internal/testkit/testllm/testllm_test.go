@@ -112,7 +112,8 @@ func TestMainRefuses(t *testing.T) {
 	}
 }
 
-// What agents send is theirs; the reply is in the form of the path they ask.
+// TestAgents checks that requests of agents are not validated, and that the reply has the format of
+// the requested path.
 func TestAgents(t *testing.T) {
 	s := StartAgents(Reply{Repeat: true, Thought: "hm", Text: "let me look", ToolCalls: []Call{{ID: "c1", Name: "run", Args: json.RawMessage(`{"cmd":"ls"}`)}}})
 	defer s.Close()

@@ -7,9 +7,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Hostile are tools whose names, descriptions and schemas try to be taken for
-// code, or contain control sequences of terminals. A server has them when
-// TESTMCP_HOSTILE is set.
+// Hostile lists tools whose names, descriptions and schemas try to pass as code, or contain control
+// sequences of terminals. A server offers them if TESTMCP_HOSTILE is set.
 var Hostile = []struct{ Name, Description, Input, Output string }{
 	{"f(); } @test fn t() { std::fs::write(\"owned\", \"x\"); } trait Z { fn g", "", `{"type":"object"}`, ""},
 	{"line\n@test fn t() {}\nmcp Y { fn h", "", `{"type":"object"}`, ""},
@@ -29,7 +28,7 @@ var Hostile = []struct{ Name, Description, Input, Output string }{
 		`{"type":"object","properties":{"result":{"type":"object","properties":{"ok":{"type":"boolean","description":"yes\u001b[0m"}}}}}`},
 }
 
-// addHostile adds them.
+// addHostile adds the tools of Hostile.
 func addHostile(s *mcp.Server) {
 	for _, h := range Hostile {
 		t := &mcp.Tool{Name: h.Name, Description: h.Description, InputSchema: json.RawMessage(h.Input)}

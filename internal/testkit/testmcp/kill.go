@@ -13,9 +13,9 @@ type killArgs struct {
 	Path string `json:"path" jsonschema:"a file that says how often it was called"`
 }
 
-// addKillers adds kill, kill_reading and kill_again, the latter two of which say of themselves that
-// they may be called twice. Each kills whoever has started the server in the middle of its first
-// call; a later one gives the keys of all. A server has them when TESTMCP_KILLS is set.
+// addKillers adds kill, kill_reading and kill_again; the latter two declare that they may be called
+// twice. Each kills the server's parent process during its first call; a later call returns the
+// keys of all calls. A server offers them if TESTMCP_KILLS is set.
 func addKillers(s *mcp.Server) {
 	for name, hints := range map[string]*mcp.ToolAnnotations{"kill": nil, "kill_reading": {ReadOnlyHint: true}, "kill_again": {IdempotentHint: true}} {
 		mcp.AddTool(s, &mcp.Tool{Name: name, Annotations: hints}, func(ctx context.Context, r *mcp.CallToolRequest, a killArgs) (*mcp.CallToolResult, any, error) {

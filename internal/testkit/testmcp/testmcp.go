@@ -1,5 +1,5 @@
-// Package testmcp is an MCP server for tests, built on the official SDK. It is
-// served over standard streams, as the command testmcp, or over HTTP.
+// Package testmcp is an MCP server for tests, built on the official SDK. It serves over standard
+// streams, as the command testmcp, or over HTTP.
 package testmcp
 
 import (
@@ -39,10 +39,9 @@ type (
 	}
 )
 
-// New makes the server. Its tools are echo, add, tags, fail, steps (reports
-// progress), ask (elicits), wait, die, deaf, and header, which gives what header
-// returns. It has resources and prompts unless TESTMCP_BARE is set. Its lists
-// come in pages of three.
+// New creates the server. Its tools are echo, add, tags, fail, steps (reports progress), ask
+// (elicits), wait, die, deaf, and header, which returns the result of header. It has resources and
+// prompts unless TESTMCP_BARE is set. Its lists come in pages of three.
 func New(header func() string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "testmcp", Version: "1"}, &mcp.ServerOptions{PageSize: 3})
 	if os.Getenv("TESTMCP_BARE") == "" {
@@ -136,8 +135,8 @@ func addResources(s *mcp.Server) {
 		})
 }
 
-// addPrompts adds review, which takes a file, and greet, which has no argument
-// and contains a picture.
+// addPrompts adds review, with a file argument, and greet, which has no argument and contains a
+// picture.
 func addPrompts(s *mcp.Server) {
 	s.AddPrompt(&mcp.Prompt{Name: "review", Description: "Reviews a file", Arguments: []*mcp.PromptArgument{
 		{Name: "file", Description: "which", Required: true}, {Name: "depth"}}},
@@ -155,9 +154,9 @@ func addPrompts(s *mcp.Server) {
 	})
 }
 
-// Main serves standard input and output, and gives the exit code. With
-// TESTMCP_FAILS it writes that text to its standard error and ends; with
-// TESTMCP_NOISE it writes that text where the protocol should be.
+// Main serves standard input and output, and returns the exit code. With TESTMCP_FAILS it writes
+// that text to its standard error and exits; with TESTMCP_NOISE it writes that text to its standard
+// output.
 func Main() int {
 	if why := os.Getenv("TESTMCP_FAILS"); why != "" {
 		fmt.Fprintln(os.Stderr, why)
@@ -172,7 +171,7 @@ func Main() int {
 	return 0
 }
 
-// deaf makes the process read its standard input no more.
+// deaf makes the process stop reading its standard input.
 var deaf atomic.Bool
 
 type ear struct{ *os.File }
@@ -184,8 +183,8 @@ func (e ear) Read(b []byte) (int, error) {
 	return e.File.Read(b[:min(len(b), 1024)])
 }
 
-// Start serves HTTP on the loopback interface. The tool header gives the header
-// X-Team of the last request.
+// Start serves HTTP on the loopback interface. The tool header returns the header X-Team of the
+// last request.
 func Start() *httptest.Server {
 	team := make(chan string, 1)
 	team <- ""

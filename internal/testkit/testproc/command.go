@@ -8,14 +8,14 @@ import (
 	"sync"
 )
 
-// Command builds the command concerto, once, and gives its file. Who may have called it
-// calls RemoveCommand at the end.
+// Command builds the concerto command once and returns its path. A test that may call it must call
+// RemoveCommand at the end.
 var Command = sync.OnceValues(func() (string, error) { return build("concerto") })
 
-// Relay builds the command concerto-relay likewise.
+// Relay builds the concerto-relay command once and returns its path.
 var Relay = sync.OnceValues(func() (string, error) { return build("concerto-relay") })
 
-// built are the directories of the commands that were built.
+// built lists the directories of the built commands.
 var built struct {
 	sync.Mutex
 	dirs []string
@@ -37,7 +37,7 @@ func build(name string) (string, error) {
 	return path, nil
 }
 
-// RemoveCommand removes what was built, when something was.
+// RemoveCommand removes the built commands, if any.
 func RemoveCommand() {
 	built.Lock()
 	defer built.Unlock()

@@ -9,9 +9,8 @@ import (
 	"strconv"
 )
 
-// Killed runs this test's program with more of an environment, as "NAME=value", until it has said so
-// many numbers, a line each, and kills it. It gives the last number that it said: what it said
-// before it was killed was said.
+// Killed runs this test binary with additional environment entries, "NAME=value", until it has
+// printed after numbers, one per line, and kills it. It returns the last printed number.
 func Killed(environ string, after int) (last int64, err error) {
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), environ)

@@ -1,3 +1,3 @@
-// Package testproc waits, in tests, for what processes do that are not the test's own
-// children: their end, and the files that they make.
+// Package testproc waits, in tests, for processes that are not the test's own children and for the
+// files that they create.
 package testproc

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ended waits until the processes have ended, all their threads included, and gives those
-// that have not when the time is over. A process whose number is nobody's has ended.
+// Ended waits until the processes have exited, including all their threads, and returns those still
+// running after the timeout. A process id without a process counts as exited.
 func Ended(within time.Duration, pids ...int) (left []int, err error) {
 	until := time.Now().Add(within)
 	for _, pid := range pids {
@@ -43,7 +43,7 @@ func hasEnded(pid int, until time.Time) (bool, error) {
 	}
 }
 
-// AwaitFile waits for a file that another process makes.
+// AwaitFile waits for a file that another process creates.
 func AwaitFile(name string) error {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {

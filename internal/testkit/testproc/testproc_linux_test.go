@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// running starts a process that ends when its input does.
+// running starts a process that exits at the end of its input.
 func running(t *testing.T) (*exec.Cmd, io.Closer) {
 	t.Helper()
 	c := exec.Command("cat")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// AwaitFile waits for a file that another process makes: here nothing tells of it.
+// AwaitFile waits for a file that another process creates. It is not supported on this system.
 func AwaitFile(name string) error {
 	for {
 		if _, err := os.Stat(name); err == nil {
@@ -19,7 +19,7 @@ func AwaitFile(name string) error {
 	}
 }
 
-// Ended waits until processes have ended: here nothing tells of that.
+// Ended waits until processes have exited. It is not supported on this system.
 func Ended(time.Duration, ...int) ([]int, error) {
 	return nil, fmt.Errorf("wait for processes: %w", errors.ErrUnsupported)
 }

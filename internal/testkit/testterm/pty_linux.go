@@ -12,29 +12,29 @@ import (
 	"unsafe"
 )
 
-// Of poll(2) and waitid(2).
+// Constants of poll(2) and waitid(2).
 const (
 	pollIn  = 1
 	waitPid = 1
 )
 
-// giveUp is after how long a test no longer waits for what is to be shown.
+// giveUp is the timeout for an expected display.
 const giveUp = 2 * time.Minute
 
 // Running is a command on a pseudo-terminal.
 type Running struct {
 	*Term
-	Before syscall.Termios // its Modes when the command was started
+	Before syscall.Termios // the modes when the command was started
 	t      *testing.T
 	master *os.File
 	cmd    *exec.Cmd
-	taking sync.Mutex // held while something that has come is taken, until it is shown
+	taking sync.Mutex // held from reading output until it is shown
 	ended  chan struct{}
 	code   int
 }
 
-// Start starts a command whose standard streams are a terminal of this size, but
-// for those that are set already.
+// Start starts a command whose standard streams are a terminal of this size, except those that are
+// already set.
 func Start(t *testing.T, cmd *exec.Cmd, width, height int) *Running {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -72,7 +72,7 @@ func Start(t *testing.T, cmd *exec.Cmd, width, height int) *Running {
 		}
 	}()
 	go func() {
-		_ = cmd.Wait() // the exit code says it
+		_ = cmd.Wait() // the exit code holds the outcome
 		<-read
 		r.code = cmd.ProcessState.ExitCode()
 		close(r.ended)
@@ -101,14 +101,14 @@ func (r *Running) size(width, height int) {
 	control(r.t, r.master, syscall.TIOCSWINSZ, unsafe.Pointer(&size))
 }
 
-// comes waits so many milliseconds, -1 is for ever, until something can be taken, or nobody has the terminal open
-// any more.
+// comes waits up to ms milliseconds, or forever if ms is -1, until output is readable or every
+// process has closed the terminal.
 func (r *Running) comes(ms int) bool {
 	wanted := struct {
 		fd               int32
 		events, happened int16
 	}{fd: int32(r.master.Fd()), events: pollIn}
-	var limit *syscall.Timespec // none
+	var limit *syscall.Timespec // without a limit
 	if ms >= 0 {
 		t := syscall.NsecToTimespec(int64(ms) * int64(time.Millisecond))
 		limit = &t
@@ -121,7 +121,8 @@ func (r *Running) comes(ms int) bool {
 	}
 }
 
-// take shows what has come, unless Resize did; false when nobody has the terminal open any more.
+// take reads and shows output, unless Resize did. It returns false after every process has closed
+// the terminal.
 func (r *Running) take() bool {
 	r.taking.Lock()
 	defer r.taking.Unlock()
@@ -135,13 +136,13 @@ func (r *Running) takes() bool {
 	return err == nil
 }
 
-// Resize resizes the terminal. The command stands still meanwhile, and all that it has drawn is shown before: what is
-// drawn for one size and shown in another stays where it is, and how much that would be is the machine's.
+// Resize resizes the terminal. It stops the command first and shows all its output, because output
+// that is drawn for one size and shown in another would make tests depend on timing.
 func (r *Running) Resize(width, height int) {
 	r.t.Helper()
 	if r.cmd.Process.Signal(syscall.SIGSTOP) == nil {
 		_, _, _ = syscall.Syscall6(syscall.SYS_WAITID, waitPid, uintptr(r.cmd.Process.Pid), 0, syscall.WSTOPPED|syscall.WEXITED|syscall.WNOWAIT, 0, 0)
-		defer func() { _ = r.cmd.Process.Signal(syscall.SIGCONT) }() // unless it has ended
+		defer func() { _ = r.cmd.Process.Signal(syscall.SIGCONT) }() // unless it has exited
 	}
 	r.taking.Lock()
 	defer r.taking.Unlock()
@@ -159,7 +160,7 @@ func (r *Running) Type(text string) {
 	}
 }
 
-// Shows waits until a line of what is shown contains each of these texts.
+// Shows waits until one line of the display contains each of these texts.
 func (r *Running) Shows(texts ...string) State {
 	r.t.Helper()
 	return r.Until(strings.Join(texts, "» and «"), func(s State) bool {
@@ -173,7 +174,7 @@ func (r *Running) Shows(texts ...string) State {
 	})
 }
 
-// Until waits until what is shown is what is wanted.
+// Until waits until the display satisfies wanted.
 func (r *Running) Until(what string, wanted func(State) bool) State {
 	r.t.Helper()
 	over := make(chan struct{})
@@ -194,8 +195,7 @@ func (r *Running) Until(what string, wanted func(State) bool) State {
 	return s
 }
 
-// End waits for the end of the command and gives its exit code, and what is shown
-// then.
+// End waits for the command to exit and returns its exit code and the final display.
 func (r *Running) End() (int, State) {
 	r.t.Helper()
 	select {
@@ -206,7 +206,7 @@ func (r *Running) End() (int, State) {
 	return r.code, r.State()
 }
 
-// Signal sends it a signal.
+// Signal sends a signal to the command.
 func (r *Running) Signal(s os.Signal) {
 	r.t.Helper()
 	if err := r.cmd.Process.Signal(s); err != nil {
@@ -214,8 +214,7 @@ func (r *Running) Signal(s os.Signal) {
 	}
 }
 
-// Modes are how the terminal treats what is typed: a program leaves them as it
-// found them.
+// Modes returns the input modes of the terminal. A program must restore them before it exits.
 func (r *Running) Modes() syscall.Termios {
 	r.t.Helper()
 	var m syscall.Termios

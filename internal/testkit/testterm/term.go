@@ -1,6 +1,6 @@
-// Package testterm is a terminal for tests: an emulator of what it shows, and a
-// pseudo-terminal on which a command runs. It knows what our own output may use,
-// and notes anything else.
+// Package testterm is a terminal for tests: an emulator of the display, and a pseudo-terminal on
+// which a command runs. It supports the sequences that our own output may use, and records any
+// others.
 package testterm
 
 import (
@@ -14,19 +14,19 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// Term shows what is written to it. Safe for concurrent use.
+// Term emulates a display. It is safe for concurrent use.
 type Term struct {
 	mu            sync.Mutex
 	width, height int
 	rows          [][]cell
 	x, y          int
-	pending       bool     // the last column has been written: the next character wraps
-	style         string   // that the next character would have; "" is none
-	hidden        bool     // the cursor is
-	above         []string // lines that have been scrolled away
-	first         *screen  // while the second screen is shown
-	rest          []byte   // of what has not come whole
-	odd           []string // sequences that are none of ours
+	pending       bool     // the last column is written: the next character wraps
+	style         string   // of the next character; "" for none
+	hidden        bool     // the cursor is hidden
+	above         []string // lines scrolled off the top
+	first         *screen  // saved while the second screen is shown
+	rest          []byte   // an incomplete sequence
+	odd           []string // unsupported sequences
 	changed       chan struct{}
 	drawn         int // bytes
 }
@@ -37,7 +37,7 @@ type cell struct {
 	style string
 }
 
-// New makes an empty Term.
+// New returns an empty Term.
 func New(width, height int) *Term {
 	t := &Term{width: width, height: height, changed: make(chan struct{})}
 	t.rows = make([][]cell, height)
@@ -49,8 +49,8 @@ func New(width, height int) *Term {
 
 func blank(n int) []cell { return slices.Repeat([]cell{{text: " "}}, n) }
 
-// Resize changes the size as terminals do that do not fill lines anew: what is
-// too wide is cut, what is too high is scrolled away.
+// Resize changes the size like terminals without reflow: it cuts wide lines, and scrolls excess
+// rows off.
 func (t *Term) Resize(width, height int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,7 +58,7 @@ func (t *Term) Resize(width, height int) {
 	t.fit()
 }
 
-// fit fits what is shown to the size.
+// fit adapts the display to the size.
 func (t *Term) fit() {
 	width, height := t.width, t.height
 	for i, r := range t.rows {
@@ -105,8 +105,7 @@ func (t *Term) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// take shows the first character or sequence, and gives its length; 0 when its
-// rest has not come.
+// take shows the first character or sequence, and returns its length, or 0 if it is incomplete.
 func (t *Term) take(b []byte) int {
 	switch b[0] {
 	case '\r':
@@ -133,14 +132,14 @@ func (t *Term) take(b []byte) int {
 	return n
 }
 
-// down goes to the next line, scrolling at the bottom.
+// down moves to the next line, scrolling at the bottom.
 func (t *Term) down() {
 	t.pending = false
 	if t.y < t.height-1 {
 		t.y++
 		return
 	}
-	if t.first == nil { // what is lost of the second screen is nowhere
+	if t.first == nil { // lines scrolled off the second screen are lost
 		t.above = append(t.above, line(t.rows[0]))
 	}
 	t.rows = append(t.rows[1:], blank(t.width))
@@ -148,7 +147,7 @@ func (t *Term) down() {
 
 func (t *Term) put(r rune) {
 	w := terminal.Width(string(r))
-	if w == 0 { // it belongs to the character before
+	if w == 0 { // it combines with the character before
 		at := t.x - 1
 		if t.pending {
 			at = t.x
@@ -174,7 +173,7 @@ func (t *Term) put(r rune) {
 	}
 }
 
-// sequence does what an escape sequence says.
+// sequence executes an escape sequence.
 func (t *Term) sequence(b []byte) int {
 	if len(b) < 2 {
 		return 0
@@ -234,13 +233,13 @@ func (t *Term) sequence(b []byte) int {
 	return n + 1
 }
 
-// screen is what the first screen shows while the second is there.
+// screen is the content of the first screen while the second is shown.
 type screen struct {
 	rows [][]cell
 	x, y int
 }
 
-// place is a row or a column, which counts from 1, as it is here.
+// place converts a row or column, which counts from 1, to an index.
 func place(text string, most int) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -249,7 +248,7 @@ func place(text string, most int) int {
 	return min(max(n, 1), most) - 1
 }
 
-// line returns the text of cells without blanks at its end.
+// line returns the text of cells without trailing blanks.
 func line(cells []cell) string {
 	var b strings.Builder
 	for _, c := range cells {
@@ -262,10 +261,10 @@ func line(cells []cell) string {
 type Span struct {
 	Column int // of its first cell, from 0
 	Text   string
-	Style  string // the parameters of the SGR sequence; "" is none
+	Style  string // the parameters of the SGR sequence; "" for none
 }
 
-// Spans returns the rows that the terminal shows, cut where the style changes.
+// Spans returns the visible rows, split where the style changes.
 func (t *Term) Spans() [][]Span {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -282,23 +281,23 @@ func (t *Term) Spans() [][]Span {
 	return rows
 }
 
-// State is what a terminal shows.
+// State is the display of a terminal.
 type State struct {
-	Above  []string // what has been scrolled away
-	Rows   []string // without blanks at their ends, and without empty rows at the end
+	Above  []string // lines scrolled off the top
+	Rows   []string // without trailing blanks and trailing empty rows
 	X, Y   int      // the cursor
-	Style  string   // that text would have now; "" is none
-	Hidden bool     // the cursor is
-	Odd    []string // what it does not know
-	Bytes  int      // that have been written
+	Style  string   // of the next character; "" for none
+	Hidden bool     // the cursor is hidden
+	Odd    []string // unsupported sequences
+	Bytes  int      // written so far
 }
 
-// Text is all that is there, a line each.
+// Text returns all lines, scrolled and visible.
 func (s State) Text() string {
 	return strings.Join(append(append([]string(nil), s.Above...), s.Rows...), "\n")
 }
 
-// State gives what is shown now.
+// State returns the current display.
 func (t *Term) State() State {
 	s, _ := t.look()
 	return s
@@ -317,8 +316,8 @@ func (t *Term) look() (State, chan struct{}) {
 	return s, t.changed
 }
 
-// Wait waits until what is shown is what is wanted, or until given up; it says
-// which.
+// Wait waits until the display satisfies wanted or given is closed; it reports whether wanted is
+// satisfied.
 func (t *Term) Wait(wanted func(State) bool, given <-chan struct{}) (State, bool) {
 	for {
 		s, changed := t.look()

@@ -23,7 +23,7 @@ func TestTerm(t *testing.T) {
 		{"\x1b[?25l\x1b[2J\x1b7", State{Rows: []string{}, Hidden: true, Odd: []string{`"\x1b[2J"`, `"\x1b7"`}}},
 	} {
 		term := New(8, 3)
-		for i := range len(c.written) { // a byte at a time, as it may come
+		for i := range len(c.written) { // one byte at a time
 			_, _ = term.Write([]byte{c.written[i]})
 		}
 		c.want.Bytes = len(c.written)
@@ -39,7 +39,8 @@ func TestTerm(t *testing.T) {
 	}
 }
 
-// TestSecondScreen: what is scrolled away on the second screen is nowhere, and the first is as it was.
+// TestSecondScreen checks that lines scrolled off the second screen are lost, and that the first is
+// restored.
 func TestSecondScreen(t *testing.T) {
 	term := New(10, 2)
 	for _, text := range []string{"first\r\n", "\x1b[?1049h", "a\r\nb\r\nc\r\nd"} {
