@@ -9,14 +9,14 @@ const soon = 60_000; // what expires within this is said loudly
 // states are what a request may be in, other than open: how that is said.
 const states = {
   deciding: { icon: "refresh", tone: "muted", says: () => "Sending the decision …" },
-  "waiting-to-send": { icon: "wait", tone: "warn", says: (s) => `Waiting to send: ${s.decision ?? "the decision"}. It goes out when the connection is back.` },
+  "waiting-to-send": { icon: "wait", tone: "warn", says: (s) => `Waiting to send: ${s.decision ?? "the decision"}. It is sent when the connection is back.` },
   applied: { icon: "check", tone: "good", says: (s) => `${outcome(s)}.`.replace(/^./, (c) => c.toUpperCase()) },
   "decided-by-other": { icon: "person", tone: "muted", says: (s) => `Already decided: ${outcome(s)}.` },
-  "args-changed": { icon: "alert", tone: "warn", open: true, says: () => "The request has changed since you decided. Nothing was approved: look again." },
-  expired: { icon: "clock", tone: "muted", says: () => "Expired: nobody decided in time." },
-  withdrawn: { icon: "close", tone: "muted", says: () => "Withdrawn: the run no longer asks." },
-  rejected: { icon: "alert", tone: "bad", open: true, says: (s) => s.error || "The host refused the answer. The request is open again." },
-  unknown: { icon: "ask", tone: "warn", says: (s) => s.error || "It is not known whether this took effect: look at the run." },
+  "args-changed": { icon: "alert", tone: "warn", open: true, says: () => "The request has changed since you decided, so nothing was approved. Review it again." },
+  expired: { icon: "clock", tone: "muted", says: () => "Expired without a decision." },
+  withdrawn: { icon: "close", tone: "muted", says: () => "Withdrawn by the run." },
+  rejected: { icon: "alert", tone: "bad", open: true, says: (s) => s.error || "The host rejected the answer. The request is open again." },
+  unknown: { icon: "ask", tone: "warn", says: (s) => s.error || "It is unknown whether this took effect. Check the run." },
 };
 
 const past = { __proto__: null, approve: "approved", deny: "denied", answer: "answered" };
@@ -63,7 +63,7 @@ export function ApprovalCard({ request: q, run, host, now = Date.now(), may = tr
     ${asks && asks !== headline(q) && (yesNo || !(open && may && q.questions?.some((x) => x.question === asks))) && html`<div class="approval-prompt">${q.questions?.length ? html`<${Markdown} text=${asks} />` : plain(asks)}</div>`}
     <${Args} args=${q.op_args} diff=${q.diff} />
     ${q.diff && html`<${Diff} text=${q.diff} label="What changes" />`}
-    ${q.redacted && html`<p class="approval-note" data-testid="redacted">Not all is shown: stars or [redacted] replace secrets.</p>`}
+    ${q.redacted && html`<p class="approval-note" data-testid="redacted">Secrets are replaced by stars or [redacted].</p>`}
     ${open && may && !yesNo && html`<${Fields} form=${form} />`}
     ${open && q.approve_text && !q.questions?.length && html`<p class="approval-facts">Approve types ${keystrokes(q.approve_text)}, Deny ${keystrokes(q.deny_text)}</p>`}
     <${Facts} q=${q} now=${now} open=${open} />
@@ -71,8 +71,8 @@ export function ApprovalCard({ request: q, run, host, now = Date.now(), may = tr
     ${open && may && html`<${More} q=${q} more=${more} set=${setMore} />
       <div class=${classes("approval-do", yesNo && "yes-no")}><${Button} of="deny" label=${yesNo ? "No" : q.questions?.length ? "Decline" : "Deny"} ready=${ready.now} armed=${armed} act=${decide("deny")} />
         <${Button} of="approve" label=${yesNo ? "Yes" : q.questions?.length ? "Answer" : "Approve"} ready=${ready.now} armed=${armed} act=${decide("approve")} />
-        ${armed && html`<span class="hint" role="status">Press Enter to ${yesNo ? `say ${armed === "deny" ? "no" : "yes"}` : armed}, anything else to leave it.</span>`}</div>`}
-    ${open && !may && html`<p class="approval-state muted">${icon("lock")}You may look at this, not decide it.</p>`}
+        ${armed && html`<span class="hint" role="status">Press Enter to ${yesNo ? `say ${armed === "deny" ? "no" : "yes"}` : armed}, any other key to cancel.</span>`}</div>`}
+    ${open && !may && html`<p class="approval-state muted">${icon("lock")}You are not allowed to decide this request.</p>`}
   </section>`;
 }
 
@@ -82,7 +82,7 @@ const keystrokes = (text) => html`<code>${plain((text ?? "").replace(/[\r\n]/g, 
 
 // headline says in a line what is wanted.
 function headline(q) {
-  if (!q.op_tool) return q.questions?.length ? "A question" : q.prompt || "Something waits for a decision";
+  if (!q.op_tool) return q.questions?.length ? "A question" : q.prompt || "A decision is needed";
   const tool = q.op_tool.replace(/^rpc\./, "");
   return { bash: "Run a command", "fs.write": "Write a file" }[tool] ?? `Use ${tool}`;
 }
@@ -103,8 +103,8 @@ function Args({ args, diff }) {
   const short = shown.filter(([, v]) => isShort(v));
   return html`${shown.filter(([, v]) => !isShort(v)).map(([k, v]) => html`<${Arg} key=${k} name=${k} value=${v} />`)}
     ${short.length > 0 && html`<dl class="approval-short">${short.map(([k, v]) => html`<div key=${k}><dt><code>${plain(k)}</code></dt><dd><code>${k === "bytes" ? bytes(v) : String(v)}</code></dd></div>`)}</dl>`}
-    ${args.content_truncated === true && html`<p class="approval-note">${diff ? "Only the beginning is shown; the diff has what changes." : "Only the beginning of the file is shown."}</p>`}
-    ${args.$truncated !== undefined && html`<p class="approval-note">Only a part of ${bytes(args.$truncated)} is shown.</p>`}`;
+    ${args.content_truncated === true && html`<p class="approval-note">${diff ? "Only the first part is shown. The diff contains all changes." : "Only the first part of the file is shown."}</p>`}
+    ${args.$truncated !== undefined && html`<p class="approval-note">Only a part of the ${bytes(args.$truncated)} is shown.</p>`}`;
 }
 
 const isShort = (v) => v === null || typeof v === "number" || typeof v === "boolean";
@@ -117,7 +117,7 @@ function Arg({ name, value }) {
   const lines = text.split("\n").length;
   const long = lines > 14 && { tabindex: 0, role: "region", "aria-label": plain(name) };
   return html`<div class="approval-arg"><div class="name"><code>${plain(name)}</code>${long && html`<span>${count(lines, "line")}, ${bytes(new TextEncoder().encode(text).length)}: scroll to read all</span>`}</div>
-    <pre ...${long}>${plain(text)}</pre>${turning.test(text) && html`<p class="approval-note">Some letters run from right to left: the order on the screen may not be the real one.</p>`}</div>`;
+    <pre ...${long}>${plain(text)}</pre>${turning.test(text) && html`<p class="approval-note">This text contains right-to-left letters. The order on the screen can differ from the real order.</p>`}</div>`;
 }
 
 function Facts({ q, now, open }) {
@@ -126,7 +126,7 @@ function Facts({ q, now, open }) {
   const late = open && Number.isFinite(expires) && expires - now < soon;
   if (!q.args_sha256 && !Number.isFinite(expires)) return null;
   return html`<div class="approval-facts">
-    ${q.args_sha256 && html`<span title=${q.args_sha256}>${icon("shield")}what you approve is <code>${q.args_sha256.slice(0, 8)}</code></span>`}
+    ${q.args_sha256 && html`<span title=${q.args_sha256}>${icon("shield")}fingerprint <code>${q.args_sha256.slice(0, 8)}</code></span>`}
     ${open && Number.isFinite(expires) && html`<span class=${late ? "soon" : ""} title=${moment(expires)}>${icon("clock")}${left ? `expires in ${left}` : "expires now"}</span>`}</div>`;
 }
 
@@ -139,9 +139,9 @@ function State({ s }) {
 // More is what a decision may carry: a reason, and for how long it holds.
 function More({ q, more, set }) {
   const session = q.op_tool && q.args_sha256;
-  return html`<details class="approval-more"><summary>${session ? "Reason, and for how long" : "Give a reason"}</summary>
+  return html`<details class="approval-more"><summary>${session ? "Reason and duration" : "Add a reason"}</summary>
     <label class="why">Reason<input type="text" value=${more.text} onInput=${(e) => set({ ...more, text: e.target.value })} /></label>
-    ${session && html`<label><input type="checkbox" checked=${more.scope === "session"} onChange=${(e) => set({ ...more, scope: e.target.checked ? "session" : "once" })} />Approve exactly this for the rest of the run, too</label>`}</details>`;
+    ${session && html`<label><input type="checkbox" checked=${more.scope === "session"} onChange=${(e) => set({ ...more, scope: e.target.checked ? "session" : "once" })} />Approve the same request for the rest of the run</label>`}</details>`;
 }
 
 // Button is one of the two; armed it says so, and stays where it is.

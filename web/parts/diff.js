@@ -93,7 +93,7 @@ const words = { add: "added", del: "removed" };
 // without change folded, to be opened.
 export function Diff({ text, label = "Diff" }) {
   const files = useMemo(() => read(text), [text]);
-  if (files.length === 0) return html`<p class="list-empty">Nothing differs.</p>`;
+  if (files.length === 0) return html`<p class="list-empty">No differences.</p>`;
   return html`<div class="diff">${files.map((f, i) => html`<${File} key=${i} file=${f} label=${label} />`)}</div>`;
 }
 

@@ -13,7 +13,7 @@ function start(q) {
   return q.default ?? "";
 }
 
-const missing = "An answer is needed.";
+const missing = "Enter an answer.";
 
 // answer gives {value} or {error} of a question as it stands, {} when it is not answered
 // and need not be. error is a sentence, or, of a schema's fields, one by path.
@@ -23,13 +23,13 @@ function answer(q, state) {
     case "multi": {
       const all = [...state.chosen].filter((v) => v !== other);
       if (state.chosen.has(other)) {
-        if (!state.other.trim()) return { error: "Write what else, or take the mark away." };
+        if (!state.other.trim()) return { error: "Enter the other answer or clear the mark." };
         all.push(state.other);
       }
       return all.length ? { value: all } : q.required ? none : { value: [] };
     }
     case "choice":
-      if (state.chosen === other) return state.other.trim() ? { value: state.other } : { error: "Write what else." };
+      if (state.chosen === other) return state.other.trim() ? { value: state.other } : { error: "Enter the other answer." };
       return state.chosen === null ? none : { value: state.chosen };
     case "confirm":
       return state === null ? none : { value: state };
@@ -133,7 +133,7 @@ function Wrong({ id, text }) {
 
 function Entry({ q, id, state, set, described, disabled }) {
   const rest = { id, disabled, "aria-describedby": described, "aria-invalid": described ? "true" : undefined, "aria-required": q.required ? "true" : undefined, onInput: (e) => set(e.target.value), autocapitalize: "none" };
-  if (q.secret) return html`<input type="password" autocomplete="off" value=${state} ...${rest} /><p class="form-hint">It is never stored, shown or logged.</p>`;
+  if (q.secret) return html`<input type="password" autocomplete="off" value=${state} ...${rest} /><p class="form-hint">The answer is never stored, shown or logged.</p>`;
   if (q.kind === "json") return html`<textarea class="json" rows="4" spellcheck=${false} placeholder="JSON" value=${state} ...${rest}></textarea>`;
   const long = String(state).includes("\n") || String(state).length > 80;
   return html`<textarea rows=${long ? 6 : 2} value=${state} ...${rest}></textarea>`;
@@ -152,10 +152,10 @@ function Options({ q, id, state, set, disabled }) {
     else chosen.delete(v);
     set({ ...state, chosen });
   };
-  const all = q.allow_other ? [...options, { value: other, label: "Something else" }] : options;
+  const all = q.allow_other ? [...options, { value: other, label: "Other" }] : options;
   return html`${all.map((o, i) => html`<label class="form-option" key=${i}><input type=${multi ? "checkbox" : "radio"} name=${id} checked=${has(o.value)} disabled=${disabled} onChange=${(e) => choose(o.value, e.target.checked)} />
       <span>${plain(o.label ?? String(o.value))}${o.description && html`<small>${plain(o.description)}</small>`}</span></label>`)}
-    ${q.allow_other && has(other) && html`<input type="text" aria-label="What else" value=${state.other} disabled=${disabled} onInput=${(e) => set({ ...state, other: e.target.value })} />`}`;
+    ${q.allow_other && has(other) && html`<input type="text" aria-label="Other answer" value=${state.other} disabled=${disabled} onInput=${(e) => set({ ...state, other: e.target.value })} />`}`;
 }
 
 // Schema shows an object's members as fields.

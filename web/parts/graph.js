@@ -6,7 +6,7 @@ import { layout } from "./layout.js";
 // stands the same as a list, for those who do not see it.
 export function Graph({ structure, current = [], waits, cost = [], label = "Structure" }) {
   const g = useMemo(() => layout(structure), [structure]);
-  if (g.nodes.length === 0) return html`<p class="list-empty">The program connects nothing.</p>`;
+  if (g.nodes.length === 0) return html`<p class="list-empty">The program has no connections.</p>`;
   const at = g.nodes.filter((n) => current.includes(n.id));
   return html`<p class="graph-facts">${at.length > 0 && html`<span>now at <b>${plain(at.map((n) => n.name).join(", "))}</b>${waits && html`, which waits for <b>${plain(waits)}</b>`}</span>`}${cost.map((c) => html`<span key=${c.name}>${c.name} <b>${c.value}</b></span>`)}</p>
     <div class="graph" tabindex="0" role="region" aria-label=${label}><svg width=${g.width} height=${g.height} viewBox=${`0 0 ${g.width} ${g.height}`} aria-hidden="true">

@@ -4,7 +4,7 @@ import { html, plain, useEffect, useRef } from "./base.js";
 // the Tab key, within which arrows, j, k, Home and End move, letters go to the next item
 // that begins with them, and Enter opens. render gives an item's content when text and about
 // are not enough.
-export function List({ items, selected, onSelect, onOpen, label, empty = "Nothing is here.", render = Line }) {
+export function List({ items, selected, onSelect, onOpen, label, empty = "No entries.", render = Line }) {
   const box = useRef();
   const at = items.findIndex((i) => i.key === selected);
   const inside = useRef(false); // the focus goes along with the selection

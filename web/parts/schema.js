@@ -78,7 +78,7 @@ function readMembers(fields, state, path, wrong) {
     if (r.error) wrong[at] = r.error;
     else if (r.value !== undefined) out[f.name] = r.value;
     else if (f.required && f.nullable) out[f.name] = null;
-    else if (f.required) wrong[at] = "A value is needed.";
+    else if (f.required) wrong[at] = "Enter a value.";
   }
   return out;
 }
@@ -100,25 +100,25 @@ function read(f, state) {
 
 function readText(s, text) {
   const n = [...text].length;
-  if (s.minLength > n) return { error: `It must have ${s.minLength} characters at least.` };
-  if (s.maxLength < n) return { error: `It may have ${s.maxLength} characters at most; it has ${n}.` };
+  if (s.minLength > n) return { error: `Enter at least ${s.minLength} characters.` };
+  if (s.maxLength < n) return { error: `Enter at most ${s.maxLength} characters (now ${n}).` };
   return { value: text };
 }
 
 function readNumber(f, text) {
   const n = Number(text);
-  if (!/^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/.test(text) || !Number.isFinite(n)) return { error: "This is not a number." };
-  if (f.kind === "integer" && !Number.isSafeInteger(n)) return { error: "It must be a whole number." };
-  if (n < f.schema.minimum) return { error: `It must be ${f.schema.minimum} or more.` };
-  if (n > f.schema.maximum) return { error: `It must be ${f.schema.maximum} or less.` };
+  if (!/^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/.test(text) || !Number.isFinite(n)) return { error: "Enter a number." };
+  if (f.kind === "integer" && !Number.isSafeInteger(n)) return { error: "Enter a whole number." };
+  if (n < f.schema.minimum) return { error: `Enter ${f.schema.minimum} or more.` };
+  if (n > f.schema.maximum) return { error: `Enter ${f.schema.maximum} or less.` };
   return { value: n };
 }
 
 function readJSON(text, required) {
-  if (text.trim() === "") return required ? { error: "A value is needed." } : {};
+  if (text.trim() === "") return required ? { error: "Enter a value." } : {};
   try {
     return { value: JSON.parse(text) };
   } catch (e) {
-    return { error: `This is not JSON: ${e.message}` };
+    return { error: `Invalid JSON: ${e.message}` };
   }
 }

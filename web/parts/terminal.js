@@ -42,7 +42,7 @@ export function Terminal({ attach, onKeys, onResize, size, label = "Terminal" })
     load().then((modules) => {
       if (!gone) end = start({ ...modules, box: box.current, now, held, setCtrl, term });
       if (!gone) setState("there");
-    }, (e) => setState(`The terminal cannot be loaded: ${e.message}`));
+    }, (e) => setState(`The terminal could not be loaded: ${e.message}`));
     return () => {
       gone = true;
       end();

@@ -52,7 +52,7 @@ export function Thread({ items, follow = true, onEarlier, earlier, render = Plai
       <div role="none" class="thread-pad" style=${{ height: `${r.offset(from)}px` }}></div>
       ${shown.map((item, i) => html`<${Row} key=${item.key} item=${item} at=${from + i} of=${items.length} render=${render} focused=${item.key === focused} />`)}
       <div role="none" style=${{ height: `${r.total - r.offset(to)}px` }}></div></div>
-    ${earlier?.loading && html`<p class="thread-edge" role="status">Loading what was before …</p>`}
+    ${earlier?.loading && html`<p class="thread-edge" role="status">Loading earlier events …</p>`}
     ${away && html`<button type="button" class="thread-end" onClick=${() => { r.toEnd(box.current); settle(); }}>${icon("down")} To the end</button>`}</div>`;
 }
 

@@ -26,7 +26,7 @@ export const toasts = {
 
 // Toasts is where notices stand; a page has one.
 export function Toasts() {
-  return html`<section class="toasts" aria-label="Notices">${shown.value.map((t) => html`<${Toast} key=${t.id} toast=${t} />`)}</section>`;
+  return html`<section class="toasts" aria-label="Notifications">${shown.value.map((t) => html`<${Toast} key=${t.id} toast=${t} />`)}</section>`;
 }
 
 const pictures = { info: "bell", done: "check", error: "alert" };
@@ -45,5 +45,5 @@ function Toast({ toast }) {
   };
   return html`<div class=${`toast ${toast.level}`} role=${toast.level === "error" ? "alert" : "status"} onPointerEnter=${() => hold(true)} onPointerLeave=${() => hold(false)} onFocusIn=${() => hold(true)} onFocusOut=${() => hold(false)}>
     ${icon(pictures[toast.level] ?? "bell")}<div>${toast.text}${toast.action && html` <button type="button" onClick=${run}>${toast.action.label}</button>`}</div>
-    <button type="button" class="bare" aria-label="Close this notice" onClick=${close}>${icon("close")}</button></div>`;
+    <button type="button" class="bare" aria-label="Close this notification" onClick=${close}>${icon("close")}</button></div>`;
 }

@@ -16,14 +16,14 @@ export function Audit() {
   const load = useLoad(async () => lines(await api.get(`/audit?after=${from}&limit=${page}`)), [from]);
   const shown = (all) => all.filter((r) => JSON.stringify(r).toLowerCase().includes(filter.toLowerCase()));
   return html`<${Head} title="Audit"><a class="button" href="/audit" download="audit.ndjson">Save as a file</a></${Head}>
-    <p class="quiet">Each record has the hash of the one before. <code>concerto-relay audit verify FILE</code> checks a saved file.</p>
+    <p class="quiet">Each record contains the hash of the previous record. <code>concerto-relay audit verify FILE</code> checks a saved file.</p>
     <div class="bar"><input type="search" data-filter class="grow" placeholder="Filter these records" aria-label="Filter these records" value=${filter} onInput=${(e) => setFilter(e.target.value)} />
       <button type="button" aria-disabled=${from === 0} onClick=${() => setFrom(Math.max(0, from - page))}>Earlier</button>
       <button type="button" aria-disabled=${(load.value?.length ?? 0) < page} onClick=${() => load.value?.length === page && setFrom(from + page)}>Later</button></div>
     <${Loaded} load=${load} what="the audit log">${(all) => html`<div class="scroll" tabindex="0" role="region" aria-label="Records"><table class="audit" role="table">
-      <thead><tr><th scope="col">no.</th><th scope="col">time</th><th scope="col">what</th><th scope="col">who</th><th scope="col">run</th><th scope="col">about</th></tr></thead>
+      <thead><tr><th scope="col">no.</th><th scope="col">time</th><th scope="col">what</th><th scope="col">who</th><th scope="col">run</th><th scope="col">details</th></tr></thead>
       <tbody>${shown(all).map((r) => html`<${Row} key=${r.seq} r=${r} />`)}</tbody></table></div>
-      ${shown(all).length === 0 && html`<p class="quiet">No record${filter && " of these has that"}.</p>`}`}</${Loaded}>`;
+      ${shown(all).length === 0 && html`<p class="quiet">No records${filter && " match the filter"}.</p>`}`}</${Loaded}>`;
 }
 
 // words are an object's members in a line.

@@ -13,7 +13,7 @@ export function Composer({ run, id }) {
   const send = async (event) => {
     event?.preventDefault();
     const text = field.current.value;
-    if (new TextEncoder().encode(text).length >= max) return setFailed("That is more than 64 KiB: send it in parts.");
+    if (new TextEncoder().encode(text).length >= max) return setFailed("The text is longer than 64 KiB. Send it in parts.");
     field.current.value = "";
     keepDraft(name, null);
     setEmpty(true);
@@ -46,9 +46,9 @@ export function Composer({ run, id }) {
   const host = hosts.value.find((h) => h.id === run.host_id);
   return html`<form class="composer" onSubmit=${send}>
     ${failed && html`<p class="failed" role="alert">${plain(failed)}</p>`}
-    ${host && !host.online && html`<p class="quiet">${plain(host.name)} is offline: what you write waits for it, at most 15 minutes.</p>`}
+    ${host && !host.online && html`<p class="quiet">${plain(host.name)} is offline. Your text is sent when it reconnects within 15 minutes.</p>`}
     <div class="composer-row"><textarea ref=${field} data-testid="composer" rows="1" aria-label="Write to the run" placeholder="Write to the terminal" defaultValue=${draft(name) ?? ""}
       enterkeyhint="send" autocapitalize="none" spellcheck=${false} onInput=${typed} onKeyDown=${key}></textarea>
-      <button class="primary" data-testid="send" type="submit" aria-label=${empty ? "Send Enter" : "Send"} title=${empty ? "Send Enter alone" : "Send"}><${Icon} name="send" /></button></div>
+      <button class="primary" data-testid="send" type="submit" aria-label=${empty ? "Send Enter" : "Send"} title=${empty ? "Send only Enter" : "Send"}><${Icon} name="send" /></button></div>
   </form>`;
 }

@@ -17,36 +17,36 @@ export function Hosts({ id, query }) {
     <ul class="cards">${all.map((h) => html`<li key=${h.id}><a class="card" href=${hrefOf("hosts", h.id)}>
       <span class="card-title">${plain(h.name)}</span>
       <${Presence} host=${h} />
-      <span class="quiet">known by ${h.auth === "key" ? "its key" : "a token"}${h.name !== h.id && html`, <code>${plain(h.id)}</code>`}</span>
+      <span class="quiet">authenticates with ${h.auth === "key" ? "a key" : "a token"}${h.name !== h.id && html`, <code>${plain(h.id)}</code>`}</span>
     </a></li>`)}</ul>`;
 }
 
 function Empty() {
-  return html`<div class="empty"><p>No host is known yet. On the machine where agents run:</p>
+  return html`<div class="empty"><p>No hosts yet. On the machine where agents run, run:</p>
     <pre>concerto-relay pair --server ${location.origin}</pre>
-    <p>It shows a code of eight letters; give it here under “Pair a host”.</p></div>`;
+    <p>It prints a code of eight letters. Enter the code under “Pair a host”.</p></div>`;
 }
 
 export function Presence({ host }) {
   return html`<span class=${"status tone-" + (host.online ? "done" : "wait")}><${Icon} name=${host.online ? "live" : "offline"} />
-    ${host.online ? "online" : host.last_seen_at ? html`offline, seen <${When} ts=${host.last_seen_at} />` : "offline, never seen"}</span>`;
+    ${host.online ? "online" : host.last_seen_at ? html`offline, last seen <${When} ts=${host.last_seen_at} />` : "offline, never connected"}</span>`;
 }
 
 function Host({ id }) {
   const host = hosts.value.find((h) => h.id === id);
   return html`<${Head} title=${plain(host?.name ?? id)} back=${hrefOf("hosts")}>${host && html`<${Presence} host=${host} />`}</${Head}>
-    ${!host && html`<p class="failed">There is no host ${plain(id)}, or you may not see it.</p>`}
+    ${!host && html`<p class="failed">Host ${plain(id)} does not exist, or you are not allowed to see it.</p>`}
     ${host && can("ask-host") && html`<${Doctor} id=${id} online=${host.online} /><${Log} id=${id} online=${host.online} />`}
-    ${host && !can("ask-host") && html`<p class="quiet">Its doctor and log are for operators.</p>`}
+    ${host && !can("ask-host") && html`<p class="quiet">Only operators can see the diagnostics and the log.</p>`}
     ${host && can("manage-hosts") && html`<${Name} host=${host} /><${Remove} host=${host} />`}`;
 }
 
 function Doctor({ id, online }) {
   const load = useLoad(() => rpc("rpc.host.doctor", null, { host_id: id }), [id, online]);
-  return html`<section class="panel" aria-label="Doctor"><div class="panel-head"><h2>Doctor</h2><button type="button" onClick=${load.again} aria-disabled=${load.busy}>Look again</button></div>
-    <${Loaded} load=${load} what="what the host says of itself">${(d) => html`
+  return html`<section class="panel" aria-label="Diagnostics"><div class="panel-head"><h2>Diagnostics</h2><button type="button" onClick=${load.again} aria-disabled=${load.busy}>Refresh</button></div>
+    <${Loaded} load=${load} what="the diagnostics">${(d) => html`
       <dl class="facts"><div><dt>system</dt><dd>${plain(d.os)}/${plain(d.arch)}</dd></div><div><dt>version</dt><dd>${plain(d.version)}</dd></div><div><dt>process</dt><dd>${d.pid}</dd></div></dl>
-      <table><caption class="unseen">What the host needs, and which tools it has</caption><thead><tr><th scope="col">what</th><th scope="col">state</th><th scope="col">detail</th></tr></thead><tbody>
+      <table><caption class="unseen">Dependencies and tools of the host</caption><thead><tr><th scope="col">name</th><th scope="col">state</th><th scope="col">detail</th></tr></thead><tbody>
         ${(d.deps ?? []).map((x) => html`<${Check} key=${"d" + x.name} name=${x.name} ok=${x.ok} detail=${x.detail} />`)}
         ${(d.tools ?? []).map((x) => html`<${Check} key=${"t" + x.tool} name=${x.tool} ok=${x.ok} optional detail=${x.ok ? x.bin : "not found: " + x.bin} />`)}
       </tbody></table>`}</${Loaded}></section>`;
@@ -54,15 +54,15 @@ function Doctor({ id, online }) {
 
 function Check({ name, ok, detail, optional }) {
   const tone = ok ? "done" : optional ? "wait" : "bad";
-  return html`<tr><th scope="row">${plain(name)}</th><td><span class=${"status tone-" + tone}><${Icon} name=${ok ? "ok" : optional ? "lost" : "bad"} />${ok ? "ok" : optional ? "absent" : "fails"}</span></td>
+  return html`<tr><th scope="row">${plain(name)}</th><td><span class=${"status tone-" + tone}><${Icon} name=${ok ? "ok" : optional ? "lost" : "bad"} />${ok ? "ok" : optional ? "not found" : "failed"}</span></td>
     <td class="wrap">${plain(detail ?? "")}</td></tr>`;
 }
 
 function Log({ id, online }) {
   const [lines, setLines] = useState(0); // 0: nobody has asked for it
   const load = useLoad(async () => lines && rpc("rpc.host.logs.tail", null, { host_id: id, lines }), [id, lines, online]);
-  return html`<section class="panel" aria-label="Log"><div class="panel-head"><h2>Log</h2><button type="button" onClick=${() => (lines ? load.again() : setLines(200))}>${lines ? "Look again" : "Show the last lines"}</button></div>
-    ${lines > 0 && html`<${Loaded} load=${load} what="the log">${(l) => l && html`<p class="quiet">${plain(l.path)}${l.truncated && ", its end"}</p>
+  return html`<section class="panel" aria-label="Log"><div class="panel-head"><h2>Log</h2><button type="button" onClick=${() => (lines ? load.again() : setLines(200))}>${lines ? "Refresh" : "Show the last lines"}</button></div>
+    ${lines > 0 && html`<${Loaded} load=${load} what="the log">${(l) => l && html`<p class="quiet">${plain(l.path)}${l.truncated && ", last lines"}</p>
       <pre class="log" tabindex="0" aria-label="the host's log">${plain(l.text)}</pre>
       ${l.truncated && lines < 2000 && html`<button type="button" onClick=${() => setLines(2000)}>Show 2,000 lines</button>`}`}</${Loaded}>`}</section>`;
 }
@@ -85,8 +85,8 @@ function Remove({ host }) {
     go(hrefOf("hosts"));
   });
   return html`<section class="panel" aria-label="Remove"><h2>Remove this host</h2>
-    <p class="quiet">Its connection is closed. Its runs stay, and it can be paired again.</p>
+    <p class="quiet">This closes the connection. The host’s runs stay, and you can pair the host again.</p>
     ${!sure && html`<button type="button" class="danger" onClick=${() => setSure(true)}>Remove ${plain(host.name)}</button>`}
-    ${sure && html`<p role="alert">Really remove ${plain(host.name)}? <button type="button" class="danger" onClick=${remove} aria-disabled=${busy}>Yes, remove it</button> <button type="button" onClick=${() => setSure(false)}>Keep it</button></p>`}
+    ${sure && html`<p role="alert">Remove ${plain(host.name)}? <button type="button" class="danger" onClick=${remove} aria-disabled=${busy}>Remove</button> <button type="button" onClick=${() => setSure(false)}>Cancel</button></p>`}
     ${failed && html`<p class="failed" role="alert">${failed}</p>`}</section>`;
 }

@@ -16,7 +16,7 @@ export function Inbox() {
   return html`<${Head} title="Inbox"><span class="quiet">${open.length === 0 ? "" : open.length === 1 ? "1 open request" : `${open.length} open requests`}</span></${Head}>
     ${state.error && html`<p class="failed" role="alert">${plain(state.error)}</p>`}
     ${state.loading && open.length === 0 && html`<p class="quiet" role="status">Loading …</p>`}
-    ${!state.loading && open.length === 0 && html`<div class="empty calm"><${Icon} name="ok" /><p>Nothing waits for ${can("decide") ? "you" : "anybody"}.</p><p class="quiet">What a run asks appears here by itself.</p></div>`}
+    ${!state.loading && open.length === 0 && html`<div class="empty calm"><${Icon} name="ok" /><p>No open requests.</p><p class="quiet">New requests appear here.</p></div>`}
     <ol class="requests" ref=${box} aria-label="Open requests">${open.map((q) => html`<li key=${q.key} class=${q.key === selected ? "selected" : ""} data-key=${q.key} onFocusIn=${() => select(q.key)}><${Card} request=${q} opens /></li>`)}</ol>
     <${Over} />`;
 }
@@ -25,7 +25,7 @@ export function Inbox() {
 function Over() {
   const all = settled.value;
   if (!all.length) return null;
-  return html`<section class="over" aria-label="Just decided"><h2>Just now</h2><ul>${all.map((q) => html`<li key=${q.key} data-testid="settled">
+  return html`<section class="over" aria-label="Recent decisions"><h2>Recent decisions</h2><ul>${all.map((q) => html`<li key=${q.key} data-testid="settled">
     <${Icon} name=${granted(q.resolution) ? "ok" : "bad"} />
     <span class="grow"><a href=${hrefOf("runs", q.run_id)}>${plain(nameOf({ title: q.title, tool: q.tool, id: q.run_id }))}</a>: ${plain(q.op_args_summary || q.prompt || q.op_tool || "")}</span>
     <span class="quiet">${outcome(q.resolution)} <${When} ts=${q.closed_at} /></span></li>`)}</ul></section>`;

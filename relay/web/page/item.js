@@ -14,7 +14,7 @@ const kinds = {
   output: ({ item }) => html`<pre class=${"output" + (item.data?.stream === "stderr" ? " stderr" : "")}><${Ansi} text=${item.text} /></pre>`,
   input: ({ item }) => html`<div class="bubble"><p class="by">${plain(item.data?.by ?? item.data?.actor ?? "")}</p><pre>${shownInput(item.text)}</pre></div>`,
   sending: ({ item }) => html`<div class="bubble sending" data-testid="sending" data-state=${item.data.state}><pre>${shownInput(item.text)}</pre>
-    <p class="by">${plain(outboxText(item.data))} <button type="button" onClick=${() => dropEntry(item.data.id)}>${item.data.done ? "Clear" : "Take back"}</button></p></div>`,
+    <p class="by">${plain(outboxText(item.data))} <button type="button" onClick=${() => dropEntry(item.data.id)}>${item.data.done ? "Clear" : "Cancel"}</button></p></div>`,
   waiting: ({ item }) => html`<p class="event"><${Icon} name="wait" />waits for input${item.text ? ": " : ""}${plain(item.text ?? "")}</p>`,
   request: Request,
   emit: Emit,
@@ -22,7 +22,7 @@ const kinds = {
   listen: Listen,
   gap: ({ item }) => html`<p class="event gap" role="note"><${Icon} name="ask" />${plain(item.text)}</p>`,
   exited: ({ item }) => html`<p class=${"event " + (item.data?.exit_code === 0 ? "tone-done" : "tone-bad")}><${Icon} name=${item.data?.exit_code === 0 ? "ok" : "bad"} />${plain(item.text)}</p>`,
-  encrypted: () => html`<p class="event"><${Icon} name="key" />This is encrypted, and cannot be read here.</p>`,
+  encrypted: () => html`<p class="event"><${Icon} name="key" />Encrypted: this page cannot show it.</p>`,
   other: ({ item }) => html`<div class="said"><p class="label">${plain(item.title)}</p><${JsonTree} value=${item.data} /></div>`,
 };
 
@@ -40,13 +40,13 @@ function Request({ item, selected }) {
   const good = granted(r);
   return html`<details class="resolved" data-testid="resolved" data-decision=${r.decision}><summary><${Icon} name=${good ? "ok" : "bad"} /><span class="grow">${plain(item.title ?? "")} ${plain(q.op_args_summary || item.text || "")}</span>
       <span class=${"status " + (good ? "tone-done" : "tone-bad")}>${outcome(r)}</span></summary>
-    ${q.questions?.length ? html`<${Markdown} text=${item.text ?? ""} />` : html`<p>${plain(item.text ?? "")}</p>`}${r.reason && html`<p class="quiet">Why: ${plain(r.reason)}</p>`}
+    ${q.questions?.length ? html`<${Markdown} text=${item.text ?? ""} />` : html`<p>${plain(item.text ?? "")}</p>`}${r.reason && html`<p class="quiet">Reason: ${plain(r.reason)}</p>`}
     ${q.op_args !== undefined && html`<${JsonTree} value=${q.op_args} />`}${q.diff && html`<${Diff} text=${q.diff} />`}</details>`;
 }
 
 function Emit({ item }) {
   const { payload } = item.data;
-  return html`<div class="said"><p class="label">${plain(item.title)}</p>${typeof payload === "string" ? html`<${Markdown} text=${payload} />` : payload?.$truncated ? html`<pre>${plain(payload.preview)}</pre><p class="quiet">Only the beginning of ${payload.$truncated} bytes.</p>`
+  return html`<div class="said"><p class="label">${plain(item.title)}</p>${typeof payload === "string" ? html`<${Markdown} text=${payload} />` : payload?.$truncated ? html`<pre>${plain(payload.preview)}</pre><p class="quiet">Only the first part of ${payload.$truncated} bytes.</p>`
     : payload === null || typeof payload !== "object" ? html`<p class="text">${String(payload)}</p>` : html`<${JsonTree} value=${payload} open=${2} />`}</div>`;
 }
 
@@ -55,7 +55,7 @@ function Tool({ item }) {
   return html`<details class="tool"><summary><${Icon} name=${{ running: "busy", done: "ok", failed: "bad" }[state]} spin=${state === "running"} /><span class="mono">${plain(item.title)}</span>
       <span class="grow clip quiet">${plain(summary(t.args))}</span><span class="quiet nowrap">${state === "running" ? "running" : state === "done" ? took(t.duration_ms) : "failed"}</span></summary>
     ${t.error && html`<p class="failed">${plain(t.error)}</p>`}
-    ${t.args !== undefined && html`<p class="label">asked</p><${JsonTree} value=${t.args} />`}${t.result !== undefined && html`<p class="label">answered</p><${JsonTree} value=${t.result} />`}</details>`;
+    ${t.args !== undefined && html`<p class="label">arguments</p><${JsonTree} value=${t.args} />`}${t.result !== undefined && html`<p class="label">result</p><${JsonTree} value=${t.result} />`}</details>`;
 }
 
 const summary = (args) => (args == null ? "" : typeof args === "string" ? args : String(args.cmd ?? args.path ?? args.q ?? JSON.stringify(args)));

@@ -8,14 +8,14 @@ import { reachable } from "./routes.js";
 export const keymap = [
   { keys: "j", action: "next", says: "next" },
   { keys: "k", action: "previous", says: "previous" },
-  { keys: "Enter", action: "open", says: "open what is chosen, or do what a or d has said" },
-  { keys: "a", action: "approve", says: "approve what is chosen, then Enter" },
-  { keys: "d", action: "deny", says: "deny what is chosen, then Enter" },
-  { keys: "Escape", action: "leave", says: "take a or d back; leave a field" },
+  { keys: "Enter", action: "open", says: "open the selected item, or confirm a or d" },
+  { keys: "a", action: "approve", says: "approve the selected request, then Enter" },
+  { keys: "d", action: "deny", says: "deny the selected request, then Enter" },
+  { keys: "Escape", action: "leave", says: "cancel a or d; leave a field" },
   { keys: "/", action: "filter", says: "filter" },
   { keys: "c", action: "compose", says: "write to the run" },
-  { keys: "1 … 5", action: "tab", says: "the views of a run" },
-  { keys: "?", action: "help", says: "these keys" },
+  { keys: "1 … 5", action: "tab", says: "switch the view of a run" },
+  { keys: "?", action: "help", says: "show these keys" },
 ];
 
 const layers = []; // of actions, the last one first asked

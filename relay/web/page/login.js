@@ -5,7 +5,7 @@ import { Icon } from "./icons.js";
 
 // Login asks who one is. What was open stays in the address, and comes back.
 export function Login() {
-  const ended = session.value.state === "ended" && (session.value.why || "The session has ended. What was open is kept.");
+  const ended = session.value.state === "ended" && (session.value.why || "Your session has expired. This page keeps its state.");
   return html`<${Door} title=${ended ? "Log in again" : "Log in"} action="Log in" busy="Logging in …" enter=${login} autocomplete="current-password">
     ${ended && html`<p class="note">${ended}</p>`}
   </${Door}>`;
@@ -18,9 +18,9 @@ export function SetUp() {
     await setUp(code, name, password);
     location.replace("/");
   };
-  return html`<${Door} title="Set up the relay" action="Make the owner" busy="Making the owner …" enter=${enter} autocomplete="new-password" least=${10}>
-    <p class="note">The owner may do everything. The password has 10 characters or more.</p>
-    ${!code && html`<p class="failed">The link is incomplete: open it as the server printed it.</p>`}
+  return html`<${Door} title="Set up the relay" action="Create the owner" busy="Creating the owner …" enter=${enter} autocomplete="new-password" least=${10}>
+    <p class="note">The owner can do everything. The password needs at least 10 characters.</p>
+    ${!code && html`<p class="failed">The link is incomplete. Open the whole link that the server printed.</p>`}
   </${Door}>`;
 }
 
@@ -32,8 +32,8 @@ function Door({ title, action, busy, enter, autocomplete, least = 1, children })
   const submit = async (event) => {
     event.preventDefault();
     if (going) return;
-    if (!name.current.value) return setFailed("Who are you? Give your name."), name.current.focus();
-    if (password.current.value.length < least) return setFailed(least > 1 ? `A password has ${least} characters or more.` : "Give your password."), password.current.focus();
+    if (!name.current.value) return setFailed("Enter your name."), name.current.focus();
+    if (password.current.value.length < least) return setFailed(least > 1 ? `The password needs at least ${least} characters.` : "Enter your password."), password.current.focus();
     setGoing(true);
     setFailed("");
     try {

@@ -13,6 +13,6 @@ export function Outbox() {
   return html`<section class="outbox" aria-label="Outbox"><ul>${shown.map((e) => html`<li key=${e.id} data-testid="outbox-entry" data-state=${e.state}>
     <${Icon} name=${e.done ? "ask" : "wait"} />
     <span class="grow"><a href=${hrefOf("runs", e.run_id)}>${plain(e.label)}</a>: ${plain(outboxText(e))}</span>
-    <button type="button" onClick=${() => dropEntry(e.id)}>${e.done ? "Clear" : "Take back"}</button></li>`)}</ul>
-    ${shown.filter((e) => e.done).length > 1 && html`<button type="button" onClick=${clearDone}>Clear all that is over</button>`}</section>`;
+    <button type="button" onClick=${() => dropEntry(e.id)}>${e.done ? "Clear" : "Cancel"}</button></li>`)}</ul>
+    ${shown.filter((e) => e.done).length > 1 && html`<button type="button" onClick=${clearDone}>Clear all finished</button>`}</section>`;
 }

@@ -18,16 +18,16 @@ export function Pair({ code: given }) {
   const [look, looking, failed] = useDo(async () => setSeen(await api.post("/pair/look", { code })));
   useEffect(() => void (code.length === 9 && look()), []);
   if (made) {
-    return html`<${Head} title="Paired" back=${hrefOf("hosts")} /><p role="status">${plain(seen.name)} is paired as <code>${plain(made)}</code>, and connects by itself.</p>
-      <p><a class="button primary" href=${hrefOf("hosts", made)}>Look at it</a></p>`;
+    return html`<${Head} title="Paired" back=${hrefOf("hosts")} /><p role="status">${plain(seen.name)} is paired as <code>${plain(made)}</code> and connects automatically.</p>
+      <p><a class="button primary" href=${hrefOf("hosts", made)}>Show the host</a></p>`;
   }
   return html`<${Head} title="Pair a host" back=${hrefOf("hosts")} />
     ${seen ? html`<${Confirm} code=${code} seen=${seen} onMade=${setMade} onBack=${() => setSeen(null)} />` : html`<form class="panel narrow" onSubmit=${(e) => (e.preventDefault(), look())}>
-      <p>On the machine where agents run:</p><pre>concerto-relay pair --server ${location.origin}</pre>
-      <p>It shows a code of eight letters.</p>
+      <p>On the machine where agents run, run:</p><pre>concerto-relay pair --server ${location.origin}</pre>
+      <p>It prints a code of eight letters.</p>
       <label class="field">Code<input class="pair-code" data-testid="pair-code" value=${code} onInput=${(e) => setCode((e.target.value = letters(e.target.value)))} placeholder="ABCD-EFGH" autocapitalize="characters" autocomplete="off" spellcheck=${false} maxlength="9" aria-describedby="pair-failed" /></label>
       <p id="pair-failed" class="failed" role="alert">${failed}</p>
-      <button class="primary" data-testid="pair-look" aria-disabled=${looking || code.length < 9}>${looking ? "Looking …" : "Look whose it is"}</button>
+      <button class="primary" data-testid="pair-look" aria-disabled=${looking || code.length < 9}>${looking ? "Looking up …" : "Look up"}</button>
     </form>`}`;
 }
 
@@ -39,9 +39,9 @@ function Confirm({ code, seen, onMade, onBack }) {
   });
   const at = useRef();
   useEffect(() => at.current.focus(), []);
-  return html`<section class="panel narrow" aria-label="The machine" tabindex="-1" ref=${at}><dl class="facts"><div><dt>name</dt><dd>${plain(seen.name)}</dd></div><div><dt>asks from</dt><dd>${plain(seen.address)}</dd></div><div><dt>holds for</dt><dd>${Math.max(1, Math.ceil(seen.expires_in / 60))} min</dd></div></dl>
-    <p>Is this the fingerprint that the machine itself shows?</p><pre data-testid="pair-fingerprint">${plain(seen.fingerprint)}</pre>
-    <p class="quiet">Who is paired sends runs to this relay, and is sent what people decide and write.</p>
+  return html`<section class="panel narrow" aria-label="The machine" tabindex="-1" ref=${at}><dl class="facts"><div><dt>name</dt><dd>${plain(seen.name)}</dd></div><div><dt>address</dt><dd>${plain(seen.address)}</dd></div><div><dt>expires in</dt><dd>${Math.max(1, Math.ceil(seen.expires_in / 60))} min</dd></div></dl>
+    <p>Does the machine show the same fingerprint?</p><pre data-testid="pair-fingerprint">${plain(seen.fingerprint)}</pre>
+    <p class="quiet">A paired host sends its runs to this relay and receives your decisions and input.</p>
     ${failed && html`<p class="failed" role="alert">${failed}</p>`}
-    <div class="bar"><button type="button" class="primary" data-testid="pair-confirm" aria-disabled=${busy} onClick=${confirm}>${busy ? "Pairing …" : "Yes, pair it"}</button><button type="button" onClick=${onBack}>No</button></div></section>`;
+    <div class="bar"><button type="button" class="primary" data-testid="pair-confirm" aria-disabled=${busy} onClick=${confirm}>${busy ? "Pairing …" : "Pair"}</button><button type="button" onClick=${onBack}>Cancel</button></div></section>`;
 }

@@ -49,14 +49,14 @@ function Opened({ id, tab, query, view }) {
   const current = shown.find((t) => t.name === tab) ?? shown[0];
   useKeys({ tab: (n) => shown[n] && go(hrefOf("runs", id, shown[n].name)) });
   if (state.state === "unknown") {
-    return html`<${Head} title="No such run" back=${hrefOf("runs")} /><div class="empty"><p>There is no run <code>${plain(id)}</code>, or you may not see it.</p></div>`;
+    return html`<${Head} title="Run not found" back=${hrefOf("runs")} /><div class="empty"><p>Run <code>${plain(id)}</code> does not exist, or you are not allowed to see it.</p></div>`;
   }
   return html`<div class="run">
     <${Head} title=${plain(nameOf(run ?? { id }))} back=${hrefOf("runs")}>${run && html`<${Status} run=${run} />`}${run && can("stop") && html`<${Stop} run=${run} />`}${run?.ended_at && can("start") && html`<${Again} run=${run} meta=${meta} />`}</${Head}>
     ${run && html`<${About} run=${run} meta=${meta} />`}
     ${state.error && conn.value.state !== "offline" && html`<p class="failed" role="alert">${plain(state.error)}</p>`}
     <div class="tabs-row"><${Tabs} label="Views of the run" panel="view" selected=${current.name} onSelect=${(name) => go(hrefOf("runs", id, name))} tabs=${shown.map((t) => ({ ...t, href: hrefOf("runs", id, t.name) }))} />
-      ${!state.live && state.state === "ready" && html`<span class="quiet tabs-side" role="status">${state.behind > 0 ? `catching up, ${state.behind.toLocaleString("en")} to go` : state.from === "cache" ? "as last seen here" : ""}</span>`}</div>
+      ${!state.live && state.state === "ready" && html`<span class="quiet tabs-side" role="status">${state.behind > 0 ? `loading, ${state.behind.toLocaleString("en")} events left` : state.from === "cache" ? "stored on this device" : ""}</span>`}</div>
     <div class="tabpanel" role="tabpanel" id="view" aria-labelledby=${tabId("view", current.name)}><${current.show} key=${current.name} run=${run ?? { id }} id=${id} view=${view} query=${query} source=${source} meta=${meta} /></div>
   </div>`;
 }
@@ -64,12 +64,12 @@ function Opened({ id, tab, query, view }) {
 function About({ run, meta }) {
   const host = hosts.value.find((h) => h.id === run.host_id), parent = run.parent_run_id;
   const usage = meta.usage, line = meta.line;
-  return html`<details class="about"><summary><span class="mono clip">${plain(run.command)}</span> <span class="quiet clip">on ${plain(host?.name ?? run.host_id)}${host && !host.online ? ", which is offline" : ""}</span>
+  return html`<details class="about"><summary><span class="mono clip">${plain(run.command)}</span> <span class="quiet clip">on ${plain(host?.name ?? run.host_id)}${host && !host.online ? " (offline)" : ""}</span>
       ${usage && html`<span class="quiet nowrap">${cost(usage)}</span>`}<${Icon} name="out" /></summary>
     <dl class="facts">
       <div><dt>tool</dt><dd>${plain(run.tool)}</dd></div>
       <div><dt>directory</dt><dd class="mono">${plain(run.cwd)}</dd></div>
-      <div><dt>started</dt><dd>${run.started_at ? html`${moment(run.started_at)}, <${When} ts=${run.started_at} />` : "not known"}</dd></div>
+      <div><dt>started</dt><dd>${run.started_at ? html`${moment(run.started_at)}, <${When} ts=${run.started_at} />` : "unknown"}</dd></div>
       ${run.ended_at && html`<div><dt>ended</dt><dd>${moment(run.ended_at)}, <${When} ts=${run.ended_at} /></dd></div>`}
       ${line && html`<div><dt>line</dt><dd class="mono">${plain(line.file)}:${line.line}</dd></div>`}
       ${usage && html`<div><dt>tokens</dt><dd>${usage.tokens_in ?? 0} in, ${usage.tokens_out ?? 0} out</dd></div>`}
@@ -105,6 +105,6 @@ function Stop({ run }) {
   if (run.status === "exited" || run.status === "lost") return null;
   return html`<span class="stop">${failed && html`<span class="failed" role="alert">${failed}</span>`}
     ${!sure && !asked && html`<button type="button" class="quiet-button" data-testid="stop" onClick=${() => setSure(true)}><${Icon} name="stop" />Stop</button>`}
-    ${sure && html`<span role="alert">Stop this run? <button type="button" class="danger" data-testid="stop-yes" aria-disabled=${busy} onClick=${() => stop("term")}>Stop it</button> <button type="button" onClick=${() => setSure(false)}>Go on</button></span>`}
-    ${asked && html`<span class="quiet" role="status">stopping …</span> <button type="button" class="danger" aria-disabled=${busy} onClick=${() => stop("kill")}>Kill it</button>`}</span>`;
+    ${sure && html`<span role="alert">Stop this run? <button type="button" class="danger" data-testid="stop-yes" aria-disabled=${busy} onClick=${() => stop("term")}>Stop</button> <button type="button" onClick=${() => setSure(false)}>Cancel</button></span>`}
+    ${asked && html`<span class="quiet" role="status">stopping …</span> <button type="button" class="danger" aria-disabled=${busy} onClick=${() => stop("kill")}>Kill</button>`}</span>`;
 }

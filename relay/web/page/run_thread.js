@@ -19,8 +19,8 @@ export function RunThread({ run, id, view, query, source }) {
     if (key) select(key);
   };
   return html`<div class="thread-box" data-testid="run-thread" ref=${box} onFocusIn=${follow}>
-      ${state.state === "loading" && items.length === 0 && html`<p class="quiet" role="status">Loading the thread …</p>`}
+      ${state.state === "loading" && items.length === 0 && html`<p class="quiet" role="status">Loading events …</p>`}
       ${earlier.error && html`<p class="failed" role="alert">${plain(earlier.error)}</p>`}
-      <${Thread} items=${items} follow=${true} onEarlier=${earlier.more ? view.loadEarlier : null} earlier=${earlier} render=${render} show=${show} label="What the run does" /></div>
+      <${Thread} items=${items} follow=${true} onEarlier=${earlier.more ? view.loadEarlier : null} earlier=${earlier} render=${render} show=${show} label="Events of the run" /></div>
     ${can("input") && onTerminal(source) && html`<${Composer} run=${run} id=${id} />`}`;
 }

@@ -15,7 +15,7 @@ export function Runs({ id, tab, query }) {
 // filters are which states a filter shows.
 const filters = [
   { name: "", label: "All" },
-  { name: "asks", label: "Asks", of: ["awaiting_approval", "awaiting_input"] },
+  { name: "asks", label: "Waiting", of: ["awaiting_approval", "awaiting_input"] },
   { name: "running", label: "Running", of: ["running"] },
   { name: "over", label: "Ended", of: ["exited", "lost"] },
 ];
@@ -42,9 +42,9 @@ function All({ query }) {
     <div class="bar"><input ref=${field} type="search" class="grow" placeholder="Filter by title, command, directory" aria-label="Filter runs" value=${text} onInput=${(e) => (setText(e.target.value), set({ q: e.target.value }))}
         onKeyDown=${(e) => e.key === "Escape" ? e.target.blur() : e.key === "Enter" && (e.preventDefault(), choose1(0), move(-at))} />
       <div class="chips" role="group" aria-label="State">${filters.map((f) => html`<button key=${f.name} type="button" aria-pressed=${f.name === status} onClick=${() => set({ status: f.name })}>${f.label}</button>`)}</div>
-      ${hosts.value.length > 1 && html`<select aria-label="Host" value=${host} onChange=${(e) => set({ host: e.target.value })}><option value="">every host</option>${hosts.value.map((h) => html`<option key=${h.id} value=${h.id}>${plain(h.name)}</option>`)}</select>`}</div>
+      ${hosts.value.length > 1 && html`<select aria-label="Host" value=${host} onChange=${(e) => set({ host: e.target.value })}><option value="">all hosts</option>${hosts.value.map((h) => html`<option key=${h.id} value=${h.id}>${plain(h.name)}</option>`)}</select>`}</div>
     ${state.error && html`<p class="failed" role="alert">${plain(state.error)}</p>`}
-    ${state.from === "cache" && html`<p class="quiet">As it was when this device was last connected.</p>`}
+    ${state.from === "cache" && html`<p class="quiet">Offline: this is the list from the last connection.</p>`}
     ${!state.loading && shown.length === 0 && html`<${None} any=${runs.value.length > 0} />`}
     ${shown.length === 0 && state.loading && html`<p class="quiet" role="status">Loading …</p>`}
     <ul class="rows" ref=${box}>${shown.map((r, i) => html`<${Row} key=${r.id} run=${r} onFocus=${() => choose1(i)} />`)}</ul>
@@ -52,8 +52,8 @@ function All({ query }) {
 }
 
 function None({ any }) {
-  if (any) return html`<div class="empty"><p>No run is like that.</p></div>`;
-  return html`<div class="empty"><p>No runs yet.</p><p>On a machine with hostd, this is one:</p><pre>concerto-relay run -- claude</pre></div>`;
+  if (any) return html`<div class="empty"><p>No runs match the filter.</p></div>`;
+  return html`<div class="empty"><p>No runs yet.</p><p>On a machine with hostd, start one:</p><pre>concerto-relay run -- claude</pre></div>`;
 }
 
 function choose(all, text, status, host) {
@@ -69,5 +69,5 @@ function Row({ run, onFocus }) {
     <span class="run-title">${plain(nameOf(run))}</span><${Status} run=${run} />
     <span class="run-about quiet"><span>${plain(run.tool)}</span> on <span>${plain(hostName(run.host_id))}</span> <span class="run-cwd">${plain(run.cwd)}</span></span>
     <span class="quiet run-when"><${When} ts=${run.last_active_at} /></span>
-    ${asks > 0 && html`<span class="run-asks">${plain(run.pending[0].prompt || run.pending[0].op_tool || "asks")}${asks > 1 && ` and ${asks - 1} more`}</span>`}</a></li>`;
+    ${asks > 0 && html`<span class="run-asks">${plain(run.pending[0].prompt || run.pending[0].op_tool || "asks")}${asks > 1 && `, and ${asks - 1} more`}</span>`}</a></li>`;
 }

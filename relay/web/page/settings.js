@@ -18,27 +18,27 @@ function Me() {
   const who = session.value;
   const [leave, busy, failed] = useDo(logout);
   return html`<section class="panel" aria-label="You"><div class="panel-head"><h2>You</h2><button type="button" data-testid="logout" aria-disabled=${busy} onClick=${leave}>Log out</button></div>
-    <p>${plain(who.user ?? "")}, ${plain(who.role ?? "")}${who.runs?.length > 0 && html`, for ${who.runs.map(plain).join(", ")} alone`}${who.expires_at && html`<span class="quiet">, until ${moment(who.expires_at)}</span>`}</p>
-    <p class="quiet">Logging out takes everything of the relay off this device, also what waits to be sent.</p>
+    <p>${plain(who.user ?? "")}, ${plain(who.role ?? "")}${who.runs?.length > 0 && html`, for only ${who.runs.map(plain).join(", ")}`}${who.expires_at && html`<span class="quiet">, until ${moment(who.expires_at)}</span>`}</p>
+    <p class="quiet">Logging out deletes the relay’s data from this device, including unsent decisions and input.</p>
     ${failed && html`<p class="failed" role="alert">${failed}</p>`}</section>`;
 }
 
 const pushes = {
-  unsupported: "This browser has no notifications for pages. On an iPhone or iPad, put the page on the home screen first.",
-  denied: "This browser does not let the relay notify: allow it in the browser's settings of this page.",
-  off: "Be notified when a run asks, also while this page is closed. The notification has no arguments, only what asks.",
-  on: "This device is notified when a run asks.",
+  unsupported: "This browser does not support notifications. On an iPhone or iPad, add this page to the home screen first.",
+  denied: "Notifications are blocked. Allow them for this page in the browser's settings.",
+  off: "Get a notification when a run has a request, even when this page is closed. Notifications do not contain arguments.",
+  on: "This device gets a notification when a run has a request.",
   busy: "…",
 };
 
 function Push() {
   const p = push.value;
   return html`<section class="panel" aria-label="Notifications"><div class="panel-head"><h2>Notifications</h2>
-      ${p.state === "off" && html`<button type="button" class="primary" onClick=${pushOn}>Notify this device</button>`}${p.state === "on" && html`<button type="button" onClick=${pushOff}>Notify it no more</button>`}</div>
+      ${p.state === "off" && html`<button type="button" class="primary" onClick=${pushOn}>Turn on</button>`}${p.state === "on" && html`<button type="button" onClick=${pushOff}>Turn off</button>`}</div>
     <p class="quiet">${pushes[p.state]}</p>${p.error && html`<p class="failed" role="alert">${plain(p.error)}</p>`}</section>`;
 }
 
-const themes = [["", "as the system"], ["light", "light"], ["dark", "dark"], ["contrast", "high contrast"]];
+const themes = [["", "system"], ["light", "light"], ["dark", "dark"], ["contrast", "high contrast"]];
 
 // Look is which colours the page has. It is of the device, and no secret: it stays after logging out.
 function Look() {
@@ -68,14 +68,14 @@ function Users() {
     const f = new FormData(form.current), name = f.get("name").trim();
     await api.post("/users", { name, password: f.get("password"), role: f.get("role") });
     form.current.reset();
-    setSaid(`${name} may log in.`);
+    setSaid(`${name} can log in.`);
     load.again();
   });
   const remove = async (name) => {
-    if (!confirm(`Remove ${name}? Sessions and tokens of ${name} end at once.`)) return;
+    if (!confirm(`Remove ${name}? This also ends all sessions and tokens of ${name}.`)) return;
     try {
       await api.del("/users/" + encodeURIComponent(name));
-      setSaid(`${name} is removed.`);
+      setSaid(`Removed ${name}.`);
     } catch (e) {
       setSaid(sentence(e));
     }
@@ -84,7 +84,7 @@ function Users() {
   return html`<section class="panel" aria-label="Users"><h2>Users</h2>
     <${Loaded} load=${load} what="users">${(all) => html`<ul class="lines">${all.map((u) => html`<li key=${u.name}><span class="grow">${plain(u.name)}</span><span class="quiet">${plain(u.role)}</span>
       <button type="button" onClick=${() => remove(u.name)} aria-label=${"Remove " + u.name}>Remove</button></li>`)}</ul>`}</${Loaded}>
-    <form ref=${form} class="bar" onSubmit=${(e) => (e.preventDefault(), put())} aria-label="A new user, or another password or role"><label class="field grow">Name<input name="name" autocomplete="off" autocapitalize="none" required /></label>
+    <form ref=${form} class="bar" onSubmit=${(e) => (e.preventDefault(), put())} aria-label="Add a user, or change a password or role"><label class="field grow">Name<input name="name" autocomplete="off" autocapitalize="none" required /></label>
       <label class="field grow">Password<input name="password" type="password" autocomplete="new-password" minlength="10" required /></label>
       <label class="field">Role<select name="role">${roles.map((r) => html`<option key=${r}>${r}</option>`)}</select></label><button aria-disabled=${busy}>Add or change</button></form>
     <p role="status" class="quiet">${said}</p>${failed && html`<p class="failed" role="alert">${failed}</p>`}</section>`;
@@ -99,10 +99,10 @@ function Links() {
     const made = await api.post("/tokens", { name: "link to " + run.current.value, role: "viewer", runs: [run.current.value], ttl_s: Number(ttl.current.value) });
     setLink(made.link);
   });
-  return html`<section class="panel" aria-label="A link to one run"><h2>A link to one run</h2>
-    <p class="quiet">It shows that run and nothing else, without an account, and cannot decide or write.</p>
+  return html`<section class="panel" aria-label="Share one run"><h2>Share one run</h2>
+    <p class="quiet">Anyone with the link can see this run without an account. The link does not allow decisions or input.</p>
     <form class="bar" onSubmit=${(e) => (e.preventDefault(), make())}><label class="field grow">Run<select ref=${run}>${runs.value.map((r) => html`<option key=${r.id} value=${r.id}>${plain(nameOf(r)).slice(0, 80)}</option>`)}</select></label>
-      <label class="field">for<select ref=${ttl}>${spans.map(([label, s]) => html`<option key=${s} value=${s}>${label}</option>`)}</select></label><button data-testid="make-link" aria-disabled=${busy || runs.value.length === 0}>Make the link</button></form>
+      <label class="field">Expires after<select ref=${ttl}>${spans.map(([label, s]) => html`<option key=${s} value=${s}>${label}</option>`)}</select></label><button data-testid="make-link" aria-disabled=${busy || runs.value.length === 0}>Create the link</button></form>
     ${link && html`<${Secret} label="The link" text=${link} />`}${failed && html`<p class="failed" role="alert">${failed}</p>`}</section>`;
 }
 
@@ -118,7 +118,7 @@ function Secret({ label, text }) {
       setCopied(false); // it stands there to be selected
     }
   };
-  return html`<div class="secret" role="status"><p>${label} is shown this once:</p><div class="bar"><input class="grow mono" data-testid="secret" readonly value=${text} aria-label=${label} onFocus=${(e) => e.target.select()} /><button type="button" onClick=${copy}>${copied ? "Copied" : "Copy"}</button></div></div>`;
+  return html`<div class="secret" role="status"><p>${label} is shown only once:</p><div class="bar"><input class="grow mono" data-testid="secret" readonly value=${text} aria-label=${label} onFocus=${(e) => e.target.select()} /><button type="button" onClick=${copy}>${copied ? "Copied" : "Copy"}</button></div></div>`;
 }
 
 function Tokens() {
@@ -134,22 +134,22 @@ function Tokens() {
   const end = async (t) => {
     try {
       await api.del("/tokens/" + encodeURIComponent(t.id));
-      setSaid("It has ended, and so have its connections.");
+      setSaid("Revoked. Its connections are closed.");
     } catch (e) {
       setSaid(sentence(e));
     }
     load.again();
   };
-  const kinds = { session: "Devices that are logged in", token: "Tokens of programs, and links" };
+  const kinds = { session: "Devices", token: "Tokens and links" };
   return html`<section class="panel" aria-label="Devices and tokens"><h2>Devices and tokens</h2>
     <${Loaded} load=${load} what="devices and tokens">${(all) => Object.entries(kinds).map(([kind, title]) => html`<h3 key=${kind}>${title}</h3><ul class="lines">${all.filter((t) => t.kind === kind).map((t) => html`<${Token} key=${t.id} t=${t} onEnd=${() => end(t)} />`)}</ul>`)}</${Loaded}>
     <form ref=${form} class="bar" onSubmit=${(e) => (e.preventDefault(), make())} aria-label="A new token"><label class="field grow">Name of a new token<input name="name" autocomplete="off" required /></label>
-      <label class="field">Role<select name="role">${roles.map((r) => html`<option key=${r}>${r}</option>`)}</select></label><button aria-disabled=${busy}>Make a token</button></form>
+      <label class="field">Role<select name="role">${roles.map((r) => html`<option key=${r}>${r}</option>`)}</select></label><button aria-disabled=${busy}>Create a token</button></form>
     ${secret && html`<${Secret} label="The token" text=${secret} />`}
     <p role="status" class="quiet">${said}</p>${failed && html`<p class="failed" role="alert">${failed}</p>`}</section>`;
 }
 
 function Token({ t, onEnd }) {
-  return html`<li><span class="grow">${plain(t.name || t.user)} <span class="quiet">${plain(t.user)}, ${plain(t.role)}${t.runs.length > 0 && `, for ${plain(t.runs.join(", "))}`}; made <${When} ts=${t.created_at} />, holds until ${moment(t.expires_at)}</span></span>
-    <button type="button" onClick=${onEnd} aria-label=${`End it: ${t.name || t.id}`}>End it</button></li>`;
+  return html`<li><span class="grow">${plain(t.name || t.user)} <span class="quiet">${plain(t.user)}, ${plain(t.role)}${t.runs.length > 0 && `, for ${plain(t.runs.join(", "))}`}; created <${When} ts=${t.created_at} />, expires ${moment(t.expires_at)}</span></span>
+    <button type="button" onClick=${onEnd} aria-label=${`Revoke ${t.name || t.id}`}>Revoke</button></li>`;
 }

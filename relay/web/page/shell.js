@@ -64,10 +64,10 @@ function Banner() {
   const c = conn.value, away = useRef(false);
   away.current = c.state === "offline" || (away.current && c.state === "connecting"); // one stays while another try is made
   return html`<div class="banners">
-    ${away.current && html`<p class="banner" role="status"><${Icon} name="offline" /><span>${plain(c.why || "No connection to the relay.")} What you decide now is kept, and sent when it is back.</span>
-      <button type="button" onClick=${retryNow}>Try now</button></p>`}
-    ${c.clock_differs && html`<p class="banner" role="status"><${Icon} name="wait" /><span>Clock differs: this device is ${seconds(c.clock_ms)} the server. Times are shown by the server's clock.</span></p>`}
-    ${update.value && html`<p class="banner" role="status"><span>A newer version of this page is there.</span> <button type="button" onClick=${applyUpdate}>Use it</button></p>`}
+    ${away.current && html`<p class="banner" role="status"><${Icon} name="offline" /><span>${plain(c.why || "No connection to the relay.")} Your decisions are stored and sent when the connection is back.</span>
+      <button type="button" onClick=${retryNow}>Reconnect</button></p>`}
+    ${c.clock_differs && html`<p class="banner" role="status"><${Icon} name="wait" /><span>The clock of this device is ${seconds(c.clock_ms)} the server’s clock. This page shows server times.</span></p>`}
+    ${update.value && html`<p class="banner" role="status"><span>A new version of this page is available.</span> <button type="button" onClick=${applyUpdate}>Reload</button></p>`}
     <${Outbox} />
   </div>`;
 }
@@ -82,14 +82,14 @@ function seconds(ms) {
 function Guarded({ children }) {
   const [error, reset] = useErrorBoundary((e) => console.error(e));
   if (!error) return children;
-  return html`<div class="empty"><p class="failed" role="alert">This screen has failed: ${plain(String(error.message ?? error))}</p><button type="button" onClick=${reset}>Show it again</button></div>`;
+  return html`<div class="empty"><p class="failed" role="alert">This screen failed: ${plain(String(error.message ?? error))}</p><button type="button" onClick=${reset}>Show it again</button></div>`;
 }
 
 // Watch speaks what is new, and holds the title: the count of what waits stands first.
 function Watch() {
   const open = requests.value.length, came = newRequest.value;
   useEffect(() => {
-    if (came) announce(`New request of ${plain(nameOf({ title: came.title, tool: came.tool, id: came.run_id }))}: ${plain(came.op_args_summary || came.prompt || came.op_tool || "").slice(0, 160)}`, { assertive: true });
+    if (came) announce(`New request from ${plain(nameOf({ title: came.title, tool: came.tool, id: came.run_id }))}: ${plain(came.op_args_summary || came.prompt || came.op_tool || "").slice(0, 160)}`, { assertive: true });
   }, [came?.key]);
   useEffect(() => {
     const name = reachable().find((s) => s.name === place.value.screen)?.label ?? "";

@@ -11,7 +11,7 @@ export function Start({ query }) {
   const was = runs.value.find((r) => r.id === query.get("again"));
   const host = online.find((h) => h.id === (chosen || was?.host_id))?.id ?? online[0]?.id ?? "";
   return html`<${Head} title="Start a run" />
-    ${!host && html`<div class="empty"><p>No host is connected. Run hostd on the machine where the tools are:</p><pre>concerto-relay hostd --server ${location.origin}</pre></div>`}
+    ${!host && html`<div class="empty"><p>No host is connected. Start hostd on the machine with the tools:</p><pre>concerto-relay hostd --server ${location.origin}</pre></div>`}
     ${host && html`<${What} key=${host} host=${host} online=${online} was=${was} cmd=${query.get("cmd")} onHost=${setChosen} />`}`;
 }
 
@@ -23,7 +23,7 @@ function What({ host, online, was, cmd: line, onHost }) {
   const tool = useRef(), cmd = useRef(), cwd = useRef(), title = useRef();
   const [start, busy, failed] = useDo(async () => {
     const what = { host_id: host, tool: tool.current.value, cmd: cmd.current.value };
-    if (!what.tool && !what.cmd.trim()) throw new Error("Say which tool, or which command.");
+    if (!what.tool && !what.cmd.trim()) throw new Error("Select a tool or enter a command.");
     if (!what.tool) what.tool = what.cmd.trim().split(/\s+/)[0].split("/").pop().slice(0, 64);
     if (cwd.current.value.trim()) what.cwd = cwd.current.value.trim();
     if (title.current.value.trim()) what.title = title.current.value.trim();
@@ -34,11 +34,11 @@ function What({ host, online, was, cmd: line, onHost }) {
     <${Loaded} load=${load} what="the host's tools">${(info) => html`
       <label class="field">Tool<select ref=${tool} data-testid="start-tool">
         ${(info.tools ?? []).filter((t) => t.ok).map((t) => html`<option key=${t.tool} value=${t.tool}>${plain(t.tool)}</option>`)}
-        <option value="" selected=${!!was}>a command of the shell</option></select></label>
-      <label class="field">Command<textarea ref=${cmd} data-testid="start-cmd" rows="2" class="mono" spellcheck=${false} autocapitalize="none" placeholder="as you would type it; empty is the tool itself" defaultValue=${line ?? was?.command}></textarea></label>
+        <option value="" selected=${!!was}>a shell command</option></select></label>
+      <label class="field">Command<textarea ref=${cmd} data-testid="start-cmd" rows="2" class="mono" spellcheck=${false} autocapitalize="none" placeholder="a shell command; leave empty to start the tool" defaultValue=${line ?? was?.command}></textarea></label>
       <label class="field">Directory<input ref=${cwd} class="mono" list="start-dirs" spellcheck=${false} autocapitalize="none" placeholder="the host's first root" defaultValue=${was?.cwd} /></label>
       <datalist id="start-dirs">${recent(host).map((d) => html`<option key=${d} value=${d} />`)}</datalist>
-      <label class="field"><span>Title <span class="quiet">(optional)</span></span><input ref=${title} defaultValue=${was?.title} maxlength="200" placeholder="what it is for" /></label>
+      <label class="field"><span>Title <span class="quiet">(optional)</span></span><input ref=${title} defaultValue=${was?.title} maxlength="200" placeholder="the purpose of the run" /></label>
       ${failed && html`<p class="failed" role="alert">${failed}</p>`}
       <button class="primary" data-testid="start-run" aria-disabled=${busy}>${busy ? "Starting …" : "Start"}</button>`}</${Loaded}>
   </form>`;

@@ -32,13 +32,13 @@ function Crumbs({ dir, file, to }) {
 function Dir({ id, dir, to }) {
   const load = useLoad(() => rpc("rpc.fs.list", id, dir ? { path: dir } : {}), [id, dir]);
   return html`<${Loaded} load=${load} what="the directory">${(d) => html`<ul class="rows files-list">${[...d.entries].sort((a, b) => b.is_dir - a.is_dir).map((e) => html`<li key=${e.name}>
-      ${e.is_link ? html`<span class="file-row quiet">${plain(e.name)} <span>a link: links are not followed</span></span>` : html`<a class="file-row" href=${to(e.is_dir ? { dir: join(dir, e.name) } : { file: join(dir, e.name) })}><span class="picture">${icon(e.is_dir ? "folder" : "file")}</span><span class="grow">${plain(e.name)}${e.is_dir && "/"}</span><span class="quiet">${e.size_bytes != null && bytes(e.size_bytes)}</span></a>`}</li>`)}</ul>
-    ${d.entries.length === 0 && html`<p class="quiet">Nothing is in it.</p>`}${d.truncated && html`<p class="quiet">There are more: the host lists 500.</p>`}`}</${Loaded}>`;
+      ${e.is_link ? html`<span class="file-row quiet">${plain(e.name)} <span>symbolic link, not followed</span></span>` : html`<a class="file-row" href=${to(e.is_dir ? { dir: join(dir, e.name) } : { file: join(dir, e.name) })}><span class="picture">${icon(e.is_dir ? "folder" : "file")}</span><span class="grow">${plain(e.name)}${e.is_dir && "/"}</span><span class="quiet">${e.size_bytes != null && bytes(e.size_bytes)}</span></a>`}</li>`)}</ul>
+    ${d.entries.length === 0 && html`<p class="quiet">The directory is empty.</p>`}${d.truncated && html`<p class="quiet">Only the first 500 entries are shown.</p>`}`}</${Loaded}>`;
 }
 
 function Found({ id, q, to }) {
   const load = useLoad(() => rpc("rpc.fs.search", id, { q }), [id, q]);
-  return html`<${Loaded} load=${load} what="what has it">${(d) => html`<p class="quiet" role="status">${d.matches.length === 0 ? "No file has that." : `${d.matches.length}${d.truncated ? " and more" : ""} lines have it.`}</p>
+  return html`<${Loaded} load=${load} what="the matches">${(d) => html`<p class="quiet" role="status">${d.matches.length === 0 ? "No matches." : `${d.matches.length}${d.truncated ? " or more" : ""} matching ${d.matches.length === 1 ? "line" : "lines"}.`}</p>
     <ul class="rows">${d.matches.map((m, i) => html`<li key=${i}><a class="file-row match" href=${to({ file: m.path, line: m.line })}><span class="mono quiet">${plain(m.path)}:${m.line}</span><code class="grow clip">${plain(m.text.trim())}</code></a></li>`)}</ul>`}</${Loaded}>`;
 }
 
@@ -47,8 +47,8 @@ function File({ id, path, line }) {
   const [editing, setEditing] = useState(null); // {base, text} of what is typed
   return html`<${Loaded} load=${load} what="the file">${(f) => editing
     ? html`<${Editor} id=${id} path=${path} was=${editing} now=${f} onSaved=${() => (setEditing(null), load.again())} onLeave=${() => setEditing(null)} onLook=${load.again} />`
-    : html`<div class="bar file-bar"><span class="grow quiet">${bytes(f.size)}${f.truncated && ", of which the first mebibyte is shown"}</span>
-        <button type="button" onClick=${load.again}>Read again</button>${!f.truncated && html`<button type="button" data-testid="edit" onClick=${() => setEditing({ base: f.sha256, text: f.content })}>Edit</button>`}</div>
+    : html`<div class="bar file-bar"><span class="grow quiet">${bytes(f.size)}${f.truncated && ", only the first MiB is shown"}</span>
+        <button type="button" onClick=${load.again}>Reload</button>${!f.truncated && html`<button type="button" data-testid="edit" onClick=${() => setEditing({ base: f.sha256, text: f.content })}>Edit</button>`}</div>
       <${Source} text=${f.content} line=${line} lang=${path.endsWith(".conc") ? "concerto" : undefined} label=${plain(path)} />`}</${Loaded}>`;
 }
 
@@ -63,7 +63,7 @@ function Editor({ id, path, was, now, onSaved, onLeave, onLook }) {
     } catch (e) {
       setAsked("");
       if (e.code === "changed") onLook(); // as it is now
-      throw new Error(e.code === "denied" ? "It was denied: nothing was written." : e.code === "changed" ? "The file has changed meanwhile: nothing was written." : sentence(e));
+      throw new Error(e.code === "denied" ? "The write was denied." : e.code === "changed" ? "The file has changed since you opened it. Nothing was written." : sentence(e));
     }
     onSaved();
   });
@@ -74,8 +74,8 @@ function Editor({ id, path, was, now, onSaved, onLeave, onLook }) {
   const changed = now.sha256 !== base;
   return html`<div class="editor"><textarea ref=${field} class="mono" data-testid="editor" aria-label=${"Edit " + plain(path)} spellcheck=${false} autocapitalize="none" readonly=${busy} defaultValue=${was.text}></textarea>
     ${failed && html`<p class="failed" role="alert">${failed}</p>`}
-    ${changed && !busy && html`<div class="banner"><span>The file has changed since. Your text is kept.</span> <button type="button" onClick=${() => setBase(now.sha256)}>Write over it</button></div><details><summary>As it is now</summary><pre class="log">${plain(now.content)}</pre></details>`}
-    ${busy && html`<p role="status" class="quiet">${waits ? "The write waits for an approval:" : "Asking the host …"}</p>`}
+    ${changed && !busy && html`<div class="banner"><span>The file has changed since you opened it. Your text is still here.</span> <button type="button" onClick=${() => setBase(now.sha256)}>Overwrite</button></div><details><summary>Current content</summary><pre class="log">${plain(now.content)}</pre></details>`}
+    ${busy && html`<p role="status" class="quiet">${waits ? "The write needs an approval:" : "Sending to the host …"}</p>`}
     ${waits && html`<div class="request" ref=${box} data-key=${waits.key}><${Card} request=${waits} /></div>`}
-    <div class="bar"><button type="button" class="primary" data-testid="save" aria-disabled=${busy || changed} onClick=${() => !changed && write()}>Write</button><button type="button" aria-disabled=${busy} onClick=${() => !busy && onLeave()}>Leave it</button></div></div>`;
+    <div class="bar"><button type="button" class="primary" data-testid="save" aria-disabled=${busy || changed} onClick=${() => !changed && write()}>Write</button><button type="button" aria-disabled=${busy} onClick=${() => !busy && onLeave()}>Cancel</button></div></div>`;
 }

@@ -21,10 +21,10 @@ function atWork(items, nodes) {
 
 export function StructureTab({ run, view, meta }) {
   const { nodes, edges } = meta.structure ?? {};
-  if (!Array.isArray(nodes) || !Array.isArray(edges)) return html`<p class="quiet">The program has told nothing of its structure.</p>`;
+  if (!Array.isArray(nodes) || !Array.isArray(edges)) return html`<p class="quiet">The program has not reported its structure.</p>`;
   const usage = meta.usage, over = run.status === "exited";
   const cost = usage ? [{ name: "tokens in", value: String(usage.tokens_in ?? 0) }, { name: "tokens out", value: String(usage.tokens_out ?? 0) }, ...(usage.cost_usd ? [{ name: "cost", value: `$${usage.cost_usd.toFixed(4)}` }] : [])] : [];
   const { current, waits } = over ? {} : atWork(view.items.value, nodes);
-  return html`<div class="scroll-tab">${meta.line && html`<p class="quiet">${over ? "It ended at" : "It is at"} <code>${plain(meta.line.file)}:${meta.line.line}</code>.</p>`}
+  return html`<div class="scroll-tab">${meta.line && html`<p class="quiet">${over ? "Ended at" : "Running"} <code>${plain(meta.line.file)}:${meta.line.line}</code>.</p>`}
     <${Graph} structure=${{ nodes, edges }} current=${current} waits=${waits} cost=${cost} label="The program's structure" /></div>`;
 }

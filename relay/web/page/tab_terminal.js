@@ -16,6 +16,6 @@ export function TerminalTab({ run, id, view }) {
     e.stopPropagation();
     document.querySelector("[role=tab][aria-selected=true]")?.focus();
   };
-  return html`<div class="terminal-tab" onKeyDownCapture=${leave}>${types && html`<p class="quiet hint">What you type goes to the tool. F6 leaves the terminal.</p>`}${!types && html`<p class="quiet">${open ? "You may watch this terminal, and not write to it." : "The run has ended: this is what its terminal showed."}</p>`}
+  return html`<div class="terminal-tab" onKeyDownCapture=${leave}>${types && html`<p class="quiet hint">Your keys go to the tool. Press F6 to leave the terminal.</p>`}${!types && html`<p class="quiet">${open ? "You can watch this terminal but not type." : "The run has ended. This is its last screen."}</p>`}
     <${Terminal} attach=${attach.current} onKeys=${types ? (keys) => sendKeys(id, keys) : null} onResize=${types ? (cols, rows) => resize(id, cols, rows) : null} size=${view.size.value} label="The run's terminal" /></div>`;
 }

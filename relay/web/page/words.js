@@ -4,7 +4,7 @@ import { Icon } from "./icons.js";
 
 export const statuses = {
   running: { icon: "busy", word: "running", tone: "live" },
-  awaiting_input: { icon: "wait", word: "waits for input", tone: "wait" },
+  awaiting_input: { icon: "wait", word: "waiting for input", tone: "wait" },
   awaiting_approval: { icon: "ask", word: "needs approval", tone: "ask" },
   exited: { icon: "ok", word: "ended", tone: "done" },
   lost: { icon: "lost", word: "lost", tone: "bad" },

@@ -101,16 +101,16 @@ func diffOf(r *relay, b *browser.Tab) {
 	b.Wait("__see.text('main').includes('modified:   checkout/total.conc') && __see.text('main').includes('emit(\"sum\", 2)')")
 	b.Axe()
 	r.write("shop/checkout/total.conc", "fn total() {\n  emit(\"sum\", 3);\n}\n")
-	b.Click("=Look again")
+	b.Click("=Refresh")
 	b.See(`emit("sum", 3)`)
 	r.git("commit", "-q", "-a", "-m", "three")
-	b.Click("=Look again")
+	b.Click("=Refresh")
 	b.See("nothing to commit")
 }
 
 func filesOf(r *relay, b *browser.Tab) {
 	b.Click("=Files")
-	b.Wait("__see.text('.files-list').includes('checkout/') && __see.text('.files-list').includes('links are not followed')")
+	b.Wait("__see.text('.files-list').includes('checkout/') && __see.text('.files-list').includes('not followed')")
 	if text := b.Text(".files-list"); !strings.Contains(text, "<b>bold<b>.txt") {
 		r.t.Errorf("the files are %s", text)
 	}
@@ -135,7 +135,7 @@ func filesOf(r *relay, b *browser.Tab) {
 		b.Wait("__see.text('.failed').includes('rg')")
 		b.Eval("location.hash = location.hash.split('?')[0] + '?file=checkout%2Ftotal.conc'")
 	} else {
-		b.Wait("__see.text('main').includes('1 lines have it') || __see.text('main').includes('1 line has it')")
+		b.Wait("__see.text('main').includes('1 matching line')")
 		b.Click("=checkout/total.conc:2\n" + `emit("sum", 3);`)
 	}
 	b.Wait("__see.text('.source').includes('emit(\"sum\", 3)')")
@@ -151,15 +151,15 @@ func editIn(r *relay, b *browser.Tab) {
 	b.Axe()
 	r.write("shop/checkout/total.conc", "fn total() { return 4 }\n")
 	decide(b, "approve")
-	b.See("The file has changed meanwhile: nothing was written.")
-	b.See("Your text is kept.")
-	b.Click("=As it is now")
+	b.See("The file has changed since you opened it. Nothing was written.")
+	b.See("Your text is still here.")
+	b.Click("=Current content")
 	b.See("return 4")
-	b.Click("=Write over it")
+	b.Click("=Overwrite")
 	b.Click("@save")
 	b.Wait("__see.text('@approval-card').includes('fn total() {}')")
 	decide(b, "deny")
-	b.See("It was denied: nothing was written.")
+	b.See("The write was denied.")
 	if text, err := os.ReadFile(filepath.Join(r.dir, "shop/checkout/total.conc")); err != nil || string(text) != "fn total() { return 4 }\n" {
 		r.t.Errorf("the file has %q, %v", text, err)
 	}

@@ -25,7 +25,7 @@ func TestPage(t *testing.T) {
 	b.Expect("401")
 	b.Go(r.setup)
 	login(b)
-	b.See("Nothing waits for you")
+	b.See("No open requests")
 	b.Eval("location.hash = '#/start'")
 	b.Wait("__see.all('@start-tool').length === 1")
 	b.Eval("(() => { const e = document.querySelector('[data-testid=start-tool]'); e.value = ''; e.dispatchEvent(new Event('change', { bubbles: true })) })()")

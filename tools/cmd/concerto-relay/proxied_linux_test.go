@@ -64,8 +64,8 @@ func TestProxied(t *testing.T) {
 	key, _ := b.Eval("fetch('/push/key').then((a) => a.json()).then((x) => x.key)").(string)
 	phone := service.Subscribe("phone", key)
 	b.Eval(fmt.Sprintf("PushManager.prototype.subscribe = async (options) => ({ options, toJSON: () => (%s) })", phone.JSON())) // what a vendor's push service gives
-	b.Tap("=Notify this device")
-	b.See("This device is notified when a run asks.")
+	b.Tap("=Turn on")
+	b.See("This device gets a notification when a run has a request.")
 
 	id := r.do(0, "", "run", "--detach", "--title", "a test", "--", `printf 'Go on? [y/N] '; read x; echo "said $x"; exit 4`)
 	note, said := phone.Next()

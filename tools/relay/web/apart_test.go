@@ -45,7 +45,7 @@ func TestOffline(t *testing.T) {
 	away(r, b)
 	b.Reload()
 	b.Wait("__see.text('@run-thread').includes('ready to go') && __see.all('@approval-card').length === 2")
-	b.See("cannot be reached")
+	b.See("is not reachable")
 	decide(b, "@approve")
 	b.Wait("__see.text('@approval-card').includes('aiting to send')")
 	b.Click("@composer")

@@ -52,7 +52,7 @@ func TestWhatBecameOfIt(t *testing.T) {
 	run.Resolve("q5", "withdrawn", "")
 	run.Stored()
 	b.Offline(false)
-	if b.Count("=Try now") > 0 {
+	if b.Count("=Reconnect") > 0 {
 		b.Eval("__see.one('=Try now')?.click()")
 	}
 	told := host.Next(protocol.RunApprove)
@@ -62,15 +62,15 @@ func TestWhatBecameOfIt(t *testing.T) {
 	run.Resolve("q1", "approve", webtest.Operator)
 	b.Wait(entry("make tell") + "?.includes('Already decided by ann: denied.')")
 	b.Wait(entry("make late") + "?.includes('Expired')")
-	b.Wait(entry("make moot") + "?.includes('no longer asks')")
+	b.Wait(entry("make moot") + "?.includes('Withdrawn')")
 	for about, end := range map[string]string{"make release": "approved by olga", "make tell": "denied by ann", "make late": "expired", "make moot": "withdrawn"} {
 		b.Wait("__see.all('@settled').some((e) => e.innerText.includes('" + about + "') && / " + end + " .*(now|ago)/s.test(e.innerText.replace(/\\s+/g, ' ')))")
 	}
 	if text := b.Text("section.over"); strings.Contains(text, " d ago") {
 		t.Errorf("it was some days ago by the host's clock: %s", text)
 	}
-	b.See("Nothing waits for you.")
+	b.See("No open requests.")
 	b.Axe()
-	b.Click("=Clear all that is over")
+	b.Click("=Clear all finished")
 	b.Wait("__see.all('@outbox-entry').length === 0")
 }

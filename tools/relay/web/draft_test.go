@@ -30,16 +30,16 @@ func TestDrafts(t *testing.T) {
 	b.See("What is said?")
 	b.Click("[data-testid=approval-card] textarea")
 	b.Type("Half a thou")
-	b.Click("=Something else")
-	b.Click("[aria-label='What else']")
+	b.Click("=Other")
+	b.Click("[aria-label='Other answer']")
 	b.Type("at noon")
 	b.Click("=There")
 	b.Click("=No")
 	b.Click("[type=password]")
 	b.Type("4711")
 	b.Eval("location.hash = '#/runs/run_1'") // the same card, elsewhere
-	typed := "[document.querySelector('[data-testid=approval-card] textarea')?.value, document.querySelector(\"[aria-label='What else']\")?.value, [...document.querySelectorAll('[data-testid=approval-card] :checked')].map((e) => e.parentElement.innerText.trim()).join(), document.querySelector('[type=password]')?.value].join('|')"
-	b.Wait(typed + " === 'Half a thou|at noon|Something else,There,No|'")
+	typed := "[document.querySelector('[data-testid=approval-card] textarea')?.value, document.querySelector(\"[aria-label='Other answer']\")?.value, [...document.querySelectorAll('[data-testid=approval-card] :checked')].map((e) => e.parentElement.innerText.trim()).join(), document.querySelector('[type=password]')?.value].join('|')"
+	b.Wait(typed + " === 'Half a thou|at noon|Other,There,No|'")
 	b.Click("@composer")
 	b.Type("wait for\nme") // the first line is sent
 	first := host.Next(protocol.RunSendInput)
@@ -47,7 +47,7 @@ func TestDrafts(t *testing.T) {
 		t.Errorf("%+v, %v", in, err)
 	}
 	b.Reload()
-	b.Wait(typed + " === 'Half a thou|at noon|Something else,There,No|' && document.querySelector('[data-testid=composer]').value === 'me'")
+	b.Wait(typed + " === 'Half a thou|at noon|Other,There,No|' && document.querySelector('[data-testid=composer]').value === 'me'")
 	if kept, _ := b.Eval("JSON.stringify(sessionStorage) + JSON.stringify(localStorage)").(string); strings.Contains(kept, "4711") || strings.Contains(kept, "wait for") {
 		t.Errorf("what is kept is %s", kept)
 	}

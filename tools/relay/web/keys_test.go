@@ -49,7 +49,7 @@ func heard(t *testing.T, b *browser.Tab, run *webtest.Run, id string) {
 	t.Helper()
 	at := b.Spoken(":focus")
 	run.Ask(id, webtest.Data{"prompt": "May " + id + "?"})
-	b.Wait("[...document.querySelectorAll('[aria-live=assertive]')].some((e) => e.textContent === 'New request of the release: May " + id + "?')")
+	b.Wait("[...document.querySelectorAll('[aria-live=assertive]')].some((e) => e.textContent === 'New request from the release: May " + id + "?')")
 	if now := b.Spoken(":focus"); now != at {
 		t.Errorf("the focus was on %q, and is on %q", at, now)
 	}
@@ -75,7 +75,7 @@ func TestKeysAlone(t *testing.T) {
 	b.Type(webtest.Password)
 	b.Press("Enter")
 	b.Wait(online)
-	b.See("Nothing waits for you.")
+	b.See("No open requests.")
 	heard(t, b, run, "q1")
 
 	b.Press("g", "r")
@@ -88,7 +88,7 @@ func TestKeysAlone(t *testing.T) {
 	inRun(t, b, host)
 
 	b.Press("g", "h")
-	b.See("known by a token")
+	b.See("authenticates with a token")
 	tabTo(t, b, "link desk")
 	b.Press("Enter")
 	answer(host, "rpc.host.doctor", webtest.Data{"host_id": "desk", "pid": 1, "os": "linux", "arch": "amd64", "version": "1", "tools": []any{}, "deps": []webtest.Data{{"name": "git", "ok": true, "detail": "2.51"}}})
@@ -173,6 +173,6 @@ func inRun(t *testing.T, b *browser.Tab, host *servertest.Peer) {
 	b.Press("Escape")
 	tabTo(t, b, "button Stop")
 	b.Press("Enter")
-	tabTo(t, b, "button Go on")
+	tabTo(t, b, "button Cancel")
 	b.Press("Enter")
 }

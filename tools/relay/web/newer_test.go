@@ -41,10 +41,10 @@ func TestNewerPage(t *testing.T) {
 	r.Again()
 	b.Wait(online)
 	b.Eval("navigator.serviceWorker.getRegistration('/').then((r) => r.update()).then(() => 0)")
-	b.See("A newer version of this page is there.")
-	other.See("A newer version of this page is there.")
+	b.See("A new version of this page is available.")
+	other.See("A new version of this page is available.")
 	other.Reload()
-	other.See("A newer version of this page is there.")
+	other.See("A new version of this page is available.")
 	if is := other.Eval(builtAs); is != older {
 		t.Errorf("a tab that is loaded again has %v beside %v", is, older)
 	}
@@ -58,10 +58,10 @@ func TestNewerPage(t *testing.T) {
 	b.Type("half a thou")
 	b.Wait("__see.text('@sending').toLowerCase().includes('waiting to send')")
 	b.Eval("void setInterval(() => __see.one('=Try now')?.click(), 5)") // what a page asks the server does not wake the older worker
-	other.Click("=Use it")
+	other.Click("=Reload")
 	for _, tab := range []*browser.Tab{b, other} {
 		tab.Wait(builtAs + " !== '" + older.(string) + "'")
-		tab.Gone("A newer version of this page is there.")
+		tab.Gone("A new version of this page is available.")
 	}
 	b.Wait("__see.text('@approval-card').includes('aiting to send') && document.querySelector('[data-testid=composer]').value === 'half a thou'")
 	r.Again()

@@ -42,9 +42,9 @@ func TestPair(t *testing.T) {
 	begin(t, r, "build box") // and again later: the code of then is the one
 	b := enter(t, r, webtest.Owner, "#/hosts")
 	b.Expect("404")
-	b.See("No host is known yet.")
+	b.See("No hosts yet.")
 	b.Click("=Pair a host")
-	b.See("It shows a code of eight letters.")
+	b.See("It prints a code of eight letters.")
 	if at := b.Spoken("@pair-code"); at != "textbox Code" {
 		t.Errorf("the field is told as %q", at)
 	}
@@ -65,7 +65,7 @@ func TestPair(t *testing.T) {
 	r.Pass(protocol.PairingFor/2 + time.Second) // who compares for so long is too late; build box is, too
 	b.Click("@pair-confirm")
 	b.See("has expired")
-	b.Click("=No")
+	b.Click("=Cancel")
 
 	waits := begin(t, r, "build box")
 	code(b, waits.Code)
@@ -81,16 +81,16 @@ func TestPair(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.See("build box is paired as " + kept.HostID)
-	b.Click("=Look at it")
+	b.Click("=Show the host")
 	b.Wait("location.hash === '#/hosts/" + kept.HostID + "' && __see.text('main h1') === 'build box'")
 	b.Eval("location.hash = '#/hosts'")
-	b.See("known by its key")
+	b.See("authenticates with a key")
 
 	again := begin(t, r, "by its link")
 	b.Go("about:blank")
 	b.Go(again.Link)
 	b.Wait("__see.text('@pair-fingerprint') === '" + again.Fingerprint + "'")
-	b.Click("=No")
+	b.Click("=Cancel")
 	for range protocol.PairingTries { // who guesses is slowed
 		code(b, "BCDF-GHJK")
 		b.Wait("__see.text('#pair-failed') && __see.all('@pair-look')[0].ariaDisabled === 'false'")

@@ -72,8 +72,8 @@ func TestPush(t *testing.T) {
 	phone := service.Subscribe("phone", key)
 	b.Eval(fmt.Sprintf(subscribed, phone.JSON()))
 	b.Allow(r.URL, "notifications")
-	b.Click("=Notify this device")
-	b.See("This device is notified when a run asks.")
+	b.Click("=Turn on")
+	b.See("This device gets a notification when a run has a request.")
 	if asked, _ := json.Marshal(b.Eval("asked")); string(asked) != fmt.Sprintf(`[{"key":%q,"userVisibleOnly":true}]`, key) {
 		t.Errorf("the page subscribes by %s", asked)
 	}
@@ -116,8 +116,8 @@ func TestPush(t *testing.T) {
 	b.Wait(notes + ".then((all) => all.length === 0)")
 
 	b.Eval("location.hash = '#/settings'")
-	b.Click("=Notify it no more")
-	b.See("Be notified when a run asks")
+	b.Click("=Turn off")
+	b.See("Get a notification when a run has a request")
 	run.Ask("q3", webtest.Data{"prompt": "Still there?"})
 	b.Wait("document.title.startsWith('(1)')")
 	if subs, err := r.Store.Subscriptions(t.Context()); err != nil || len(subs) != 0 {

@@ -97,16 +97,16 @@ func TestInboxByKeys(t *testing.T) {
 		t.Errorf("approved is %+v, %v", d, err)
 	}
 	run.Resolve("q2", "approve", webtest.Operator)
-	b.See("Nothing waits for you")
+	b.See("No open requests")
 	b.Press("?")
-	b.See("approve what is chosen, then Enter")
+	b.See("approve the selected request, then Enter")
 	b.Press("Escape")
 	b.Press("g", "r")
 	b.Wait("__see.all('@run-row').length === 1")
 	b.Press("/")
 	b.Wait("document.activeElement.type === 'search'")
 	b.Type("nothing like it")
-	b.See("No run is like that")
+	b.See("No runs match the filter")
 }
 
 // TestRoles: what one may not do is not offered.
@@ -190,7 +190,7 @@ func TestSetup(t *testing.T) {
 	b.Press("Tab")
 	b.Type("short")
 	b.Press("Enter")
-	b.See("A password has 10 characters or more.")
+	b.See("The password needs at least 10 characters.")
 	b.Eval("document.querySelector('[data-testid=login-pass]').select()")
 	b.Type("long enough by now")
 	b.Press("Enter")

@@ -32,7 +32,7 @@ var screens = []struct {
 		b.Click("@edit")
 		b.Wait("__see.all('@editor').length === 1")
 	}},
-	{"search", "#/runs/run_claude/files?q=Money", "lines have it", nil},
+	{"search", "#/runs/run_claude/files?q=Money", "matching lines", nil},
 	{"diff", "#/runs/run_claude/diff", "rounded once", nil},
 	{"structure", "#/runs/run_concerto/structure", "Architect", nil},
 	{"run-hostile", "#/runs/run_hostile", "onerror", nil},
@@ -42,7 +42,7 @@ var screens = []struct {
 	{"start", "#/start", "Directory", nil},
 	{"audit", "#/audit", "run started", nil},
 	{"settings", "#/settings", "Users", nil},
-	{"keys", "#/runs", "", func(b *browser.Tab) { b.Press("?"); b.See("the views of a run") }},
+	{"keys", "#/runs", "", func(b *browser.Tab) { b.Press("?"); b.See("switch the view of a run") }},
 }
 
 // looked is a page whose screens are looked at, one after the other; dir is where pictures of them go, "" for

@@ -56,7 +56,7 @@ func TestWeek(t *testing.T) {
 	long := b.Tasks(smooth, func() {
 		b.Offline(false)
 		b.Eval("__see.one('=Try now')?.click()")
-		b.Wait(fmt.Sprintf("__see.text('@run-thread').includes('round %d line 3') && __see.all('@approval-card').length === 1 && !__see.text('main').includes('catching up')", rounds-1))
+		b.Wait(fmt.Sprintf("__see.text('@run-thread').includes('round %d line 3') && __see.all('@approval-card').length === 1 && !__see.text('main').includes('events left')", rounds-1))
 	})
 	if len(long) > 0 {
 		t.Errorf("while it catches up the page does not answer for %v", long)

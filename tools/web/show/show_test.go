@@ -190,9 +190,9 @@ func TestAnApprovalTakesNothingTooEarly(t *testing.T) {
 	}
 	for state, says := range map[string]string{
 		"waiting to send": "Waiting to send: approve.", "applied": "Approved by ann.", "decided by another": "Already decided: denied by bob.",
-		"arguments changed": "Nothing was approved: look again.", "expired": "nobody decided in time", "withdrawn": "the run no longer asks",
-		"rejected": "There is no branch next.", "only to look at": "You may look at this", "a file": "expires in 42 s", "long arguments": "60 lines",
-		"letters from right to left": "the order on the screen may not be the real one",
+		"arguments changed": "so nothing was approved. Review it again.", "expired": "Expired without a decision", "withdrawn": "Withdrawn by the run",
+		"rejected": "There is no branch next.", "only to look at": "You are not allowed to decide", "a file": "expires in 42 s", "long arguments": "60 lines",
+		"letters from right to left": "The order on the screen can differ",
 	} {
 		if text := b.Text(sample("approval " + state)); !strings.Contains(text, says) {
 			t.Errorf("%s: it does not say %q:\n%s", state, says, text)
@@ -214,13 +214,13 @@ func TestAQuestionIsAnsweredOnTheCard(t *testing.T) {
 	}
 	b.Eval("window.decided.value = null")
 	b.Click(card + " [data-testid=approve]")
-	b.See("An answer is needed.")
+	b.See("Enter an answer.")
 	b.Wait("document.activeElement.type === 'radio'")
 	if v := b.Eval("window.decided.value"); v != nil {
 		t.Errorf("it went out without an answer: %v", v)
 	}
 	b.Press("Space", "ArrowDown")
-	b.Gone("An answer is needed.")
+	b.Gone("Enter an answer.")
 	b.Click(card + " [data-testid=approve]")
 	b.Wait("window.decided.value?.answers.branch === 'next'")
 	command := sample("approval a command")
@@ -248,7 +248,7 @@ func TestAFormTakesEveryKind(t *testing.T) {
 	}
 	b.Type("a thing")
 	b.Click(form + " fieldset:nth-of-type(1) label:nth-of-type(3)")
-	b.Click(in("What else"))
+	b.Click(in("Other answer"))
 	b.Type("by rail")
 	b.Click("=lint")
 	b.Click("=No")
@@ -264,7 +264,7 @@ func TestAFormTakesEveryKind(t *testing.T) {
 		b.Type(text)
 	}
 	b.Click(form + " [type=submit]")
-	for _, says := range []string{"This is not JSON", "It must have 2 characters at least.", "It must be a whole number.", "This is not a number.", "A value is needed."} {
+	for _, says := range []string{"Invalid JSON", "Enter at least 2 characters.", "Enter a whole number.", "Enter a number.", "Enter a value."} {
 		b.See(says)
 	}
 	b.Wait("document.activeElement.matches('textarea.json')")
@@ -517,7 +517,7 @@ func TestNoticesAreSaid(t *testing.T) {
 	if got := b.Spoken(".toast"); !strings.HasPrefix(got, "alert") {
 		t.Errorf("an error is told as %q", got)
 	}
-	b.Click("=Close this notice")
+	b.Click("=Close this notification")
 	b.Gone("It failed")
 	b.Click("=Announce")
 	b.Wait("document.querySelector('[aria-live=polite]').textContent === 'New request of claude'")

@@ -82,7 +82,7 @@ function read(answer, text) {
   try {
     return JSON.parse(text);
   } catch {
-    throw new ApiError({ status: answer.status, code: "internal", message: "The server's answer cannot be read." });
+    throw new ApiError({ status: answer.status, code: "internal", message: "The server sent an invalid response." });
   }
 }
 

@@ -16,8 +16,8 @@ const cards = {
   indeterminate: (x) => ({ state: "unknown", decision: x.decision }),
   rejected: (x) => ({ state: "rejected", error: textOf(x.error), errors: errorsOf(x.error) }),
   failed: (x) => ({ state: "rejected", error: textOf(x.error) }),
-  too_old: () => ({ state: "open", error: "It was not sent: it was decided more than a day ago. Decide again." }),
-  lost: () => ({ state: "open", error: "It was not sent: a secret answer is kept nowhere. Answer again." }),
+  too_old: () => ({ state: "open", error: "Not sent: the decision is older than a day. Decide again." }),
+  lost: () => ({ state: "open", error: "Not sent: secret answers are not stored. Answer again." }),
 };
 
 const textOf = (error) => (error ? sentence(error) : undefined);
@@ -59,18 +59,18 @@ export function lastFor(request) {
 
 const words = {
   waiting: () => "Waiting to send.",
-  accepted: () => "Accepted: it waits for the host.",
+  accepted: () => "Accepted by the server, waiting for the host.",
   sent: () => "Sent to the host.",
   applied: (x) => (x.kind === "decision" ? `Applied: ${decided[x.decision]}.` : "Applied."),
-  rejected: (x) => `Refused by the host${x.error ? ": " + textOf(x.error) : "."}`,
-  expired: () => "Expired: its time was over before it took effect.",
-  withdrawn: () => "Withdrawn: the run no longer asks.",
-  indeterminate: () => "It is not known whether this took effect.",
+  rejected: (x) => `Rejected by the host${x.error ? ": " + textOf(x.error) : "."}`,
+  expired: () => "Expired before it took effect.",
+  withdrawn: () => "Withdrawn by the run.",
+  indeterminate: () => "It is unknown whether this took effect.",
   already_decided: (x) => `Already decided${x.by ? " by " + x.by : ""}${x.was ? ": " + (decided[x.was] || x.was) : ""}.`,
-  args_changed: () => "Not sent on: what would be done has changed. It is shown anew.",
-  failed: (x) => textOf(x.error) || "It was refused.",
-  too_old: () => "Not sent: it was more than a day old.",
-  lost: () => "Not sent: a secret answer is kept nowhere, and its tab is gone.",
+  args_changed: () => "Not applied: the request has changed. Review it again.",
+  failed: (x) => textOf(x.error) || "Rejected.",
+  too_old: () => "Not sent: older than a day.",
+  lost: () => "Not sent: secret answers are not stored, and the tab that had it is closed.",
 };
 
 // outboxText is what has become of an entry, a sentence.

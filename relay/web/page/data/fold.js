@@ -7,11 +7,11 @@ const blockChars = 32 << 10; // of output in one item
 
 const gaps = {
   __proto__: null,
-  spool_full: "the host had no more room to keep them",
-  spool_lost: "the host has lost them",
-  store_lost: "the server has lost them",
-  source_lag: "the program was faster than its host",
-  host_skipped: "the host has skipped them",
+  spool_full: "the host ran out of space",
+  spool_lost: "the host lost them",
+  store_lost: "the server lost them",
+  source_lag: "the program produced them faster than the host could store them",
+  host_skipped: "the host skipped them",
 };
 
 // folds are the types of events that a thread knows. `take` has an item take what an event says of it,
@@ -28,7 +28,7 @@ export const folds = {
   "run.emit": { add: (f, e, d) => f.push(e, "emit", "assistant", { title: d.channel, data: d }) },
   "run.listen": { take: moreListen, add: listen },
   "run.resized": { add: (f, e, d) => { f.size = { cols: d.cols, rows: d.rows }; } },
-  "run.refused": { add: (f, e, d) => f.push(e, "gap", "system", { text: `Refused to ${d.action} for this run: ${d.reason}`, data: d }) },
+  "run.refused": { add: (f, e, d) => f.push(e, "gap", "system", { text: `Refused to ${d.action}: ${d.reason}`, data: d }) },
   "tool.call": { add: (f, e, d) => looks(d) || f.put("tool " + d.request_id, f.push(e, "tool", "tool", { title: d.tool, data: { ...d, state: "running" } })) },
   "tool.result": { take: returned, add: (f, e, d) => looks(d) || f.stands(e, f.push(e, "tool", "tool", { title: d.tool, data: { ...d, state: d.ok ? "done" : "failed" } })) },
   "run.gap": { add: (f, e, d) => f.push(e, "gap", "system", { text: gapText(d), data: d }) },
@@ -39,7 +39,7 @@ const looks = (d) => /^rpc\.(git|fs\.[^w])/.test(d.tool);
 
 function gapText(d) {
   const what = d.from === d.to ? `Event ${d.from} is missing` : `Events ${d.from} to ${d.to} are missing`;
-  return `${what}: ${gaps[d.reason] || d.reason || "nobody knows why"}.`;
+  return `${what}: ${gaps[d.reason] || d.reason || "unknown reason"}.`;
 }
 
 // Fold makes items of events that follow each other.
@@ -66,7 +66,7 @@ export class Fold {
   add(e) {
     if (e.type !== "run.output") this.block = null;
     const fold = this.#of(e);
-    if (e.enc) this.push(e, "encrypted", "system", { text: "This is encrypted, and cannot be read here." });
+    if (e.enc) this.push(e, "encrypted", "system", { text: "Encrypted: this page cannot show it." });
     else if (fold) fold.add(this, e, e.data || {});
     else this.push(e, "other", "system", { title: e.type, data: e.data || {} });
     this.changed = true;
@@ -194,7 +194,7 @@ function moreListen(f, e, d) {
 }
 
 function exitText(d) {
-  if (d.reason === "lost") return "The run was lost: how it ended is not known.";
+  if (d.reason === "lost") return "The run was lost. Its exit code is unknown.";
   const how = d.signal ? ` by ${d.signal}` : "";
   return `${d.reason === "stopped" ? "Stopped" : "Ended"}${how} with exit code ${d.exit_code}.`;
 }

@@ -15,14 +15,14 @@ const replyWithin = 15_000;
 // What the server closes a connection with, as a sentence, and what it means: "ended" is for good,
 // "wait" counts as a failed try, anything else is tried again at once.
 const closes = {
-  1008: ["The server has refused what this page sent.", "wait"],
+  1008: ["The server rejected a message from this page.", "wait"],
   1009: ["A message was too long.", "wait"],
-  1011: ["The server cannot do this now.", "wait"],
-  1012: ["The server restarts.", ""],
-  4401: ["The session has ended: log in again.", "ended"],
+  1011: ["The server could not do this. Try again later.", "wait"],
+  1012: ["The server is restarting.", ""],
+  4401: ["Your session has expired. Log in again.", "ended"],
   4403: ["This is not allowed.", "wait"],
-  4408: ["This page was too slow.", ""],
-  4429: ["Too much in too short a time.", "wait"],
+  4408: ["This page was too slow to receive the events.", ""],
+  4429: ["Too many requests.", "wait"],
 };
 
 // Link is one connection at a time. Its owner gives:
@@ -93,7 +93,7 @@ export class Link {
       const timer = setTimeout(() => {
         this.#replies.delete(id);
         this.#probe(probeSoon);
-        reject(new ApiError({ code: "unreachable", message: "The server has not answered." }));
+        reject(new ApiError({ code: "unreachable", message: "The server did not answer." }));
       }, replyWithin);
       this.#replies.set(id, { resolve, reject, is, timer });
     });
@@ -209,7 +209,7 @@ export class Link {
   #refused() {
     const turn = this.#turn;
     api.get("/auth/me", { quiet: true }).then(
-      () => { if (turn === this.#turn && this.#running) this.#again("The server takes no connection now.", true); },
+      () => { if (turn === this.#turn && this.#running) this.#again("The server accepts no connections at the moment.", true); },
       (err) => { if (turn === this.#turn && this.#running) this.#failed(err); },
     );
   }

@@ -93,7 +93,7 @@ export async function start() {
   if (byLink()) keepNothing();
   openTabs();
   onTold(told);
-  onUnauthorized(() => over("The session has ended: log in again."));
+  onUnauthorized(() => over("Your session has expired. Log in again."));
   store.onEvent(box.seen);
   stopFollowing = keepFollowing();
   document.addEventListener("visibilitychange", () => {
@@ -232,7 +232,7 @@ export async function logout() {
   if (!token()) tell({ kind: "logout" });
   await gone();
   if (!mine) await forgetWorker().catch(() => {});
-  if (failed) throw new ApiError({ code: failed.code, message: "Nothing is left in this browser. The server could not be told: it will be when it can be reached from here." });
+  if (failed) throw new ApiError({ code: failed.code, message: "This browser’s data is deleted. The server is not reachable; the page logs out there when it is." });
 }
 
 // tellOfLogout gives why the server could not be told; null when it knows.
@@ -256,7 +256,7 @@ async function gone() {
 
 async function forget() {
   box.connected(null);
-  calls.forgetCalls("You have logged out.");
+  calls.forgetCalls("You are logged out.");
   store.forget();
   box.forgetBox();
   forgetRuns();

@@ -24,7 +24,7 @@ export function pushOn() {
   return change(async () => {
     if ((await Notification.requestPermission()) !== "granted") return "denied";
     const registration = await ready();
-    if (!registration) throw new Error("This browser does not keep the page, and so cannot be told");
+    if (!registration) throw new Error("This browser cannot store the page, so it cannot receive notifications");
     const key = bytesOf((await api.get("/push/key")).key);
     const had = await registration.pushManager.getSubscription();
     if (had && !same(had.options.applicationServerKey, key)) await had.unsubscribe(); // another server's, at this address

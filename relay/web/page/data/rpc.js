@@ -21,7 +21,7 @@ export function rpc(type, run_id, data = {}, { signal } = {}) {
   const message = { type, run_id: run_id || undefined, id, data: { ...data, request_id: id } };
   const answer = new Promise((resolve, reject) => {
     const call = { id, message, resolve, reject, began: Date.now(), sent: false };
-    signal?.addEventListener("abort", () => { if (finish(call)) reject(new RpcError("withdrawn", "It was given up.")); });
+    signal?.addEventListener("abort", () => { if (finish(call)) reject(new RpcError("withdrawn", "Canceled.")); });
     waiting.push(call);
     if (!link?.online) setTimeout(() => { if (!call.sent && finish(call)) reject(new RpcError("unreachable")); }, graceForLink);
     more();
@@ -47,7 +47,7 @@ export function askAgain() {
   for (const call of calls.values()) {
     if (Date.now() - call.began < remembered) { ask(call); continue; }
     finish(call);
-    call.reject(new RpcError("timeout", "The connection was away for too long: it is not known what became of it."));
+    call.reject(new RpcError("timeout", "The connection was lost for too long. It is unknown whether the request succeeded."));
   }
   more();
 }
