@@ -1,7 +1,7 @@
-// Package web serves a page that is built of ES modules; its API promises nothing.
-// Beside it lie the parts that pages share: parts (components), vendor (published
-// modules, byte for byte), style.css; tools/web/build makes a page of these and its own
-// modules, tools/web/gen writes it where the page's package embeds it.
+// Package web serves a page that is built from ES modules; its API promises nothing. Its directory
+// also holds what pages share: parts (components), vendor (published modules, byte for byte) and
+// style.css. tools/web/build builds a page from these and its own modules, and tools/web/gen writes
+// it to the directory from which the page's package embeds it.
 package web
 
 //go:generate go run ./lexemes parts/lexemes.js
@@ -21,38 +21,37 @@ import (
 	"strings"
 )
 
-// Where a built page has its files: Assets are served under /assets/BUILD/, where
-// BUILD is a hash of all of them, and kept by browsers for ever; files in Root
-// have fixed names, and are asked for each time.
+// These are the directories of a built page. Files in Assets are served under /assets/BUILD/, where
+// BUILD is a hash of all of them, and cached by browsers forever. Files in Root have fixed names
+// and are revalidated on each request.
 const (
 	Assets = "assets"
 	Root   = "root"
 )
 
-// placeholders are what files in Root say for what only the whole build knows.
+// placeholders are texts in Root files that Open replaces with values of the build.
 const (
 	buildPath  = "/assets/BUILD/"
 	assetsList = "/*assets*/[]"
 )
 
-// types are the media types of files by the ends of their names.
+// types maps the extensions of files to media types.
 var types = map[string]string{
 	".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8",
 	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8",
 	".json": "application/json", ".webmanifest": "application/manifest+json",
 	".svg": "image/svg+xml", ".png": "image/png",
-	"": "text/plain; charset=utf-8", // a licence
+	"": "text/plain; charset=utf-8", // licences
 }
 
-// encodings are those that a file may be served in, the best first, with the end
-// of the name that a file has in it.
+// encodings lists the encodings of files, the best first, with their file extensions.
 var encodings = []struct{ name, end string }{{"br", ".br"}, {"gzip", ".gz"}, {"", ""}}
 
-// file is one that is served: its bytes by encoding.
+// file is a served file: its bytes by encoding.
 type file struct {
 	kind    string // media type
 	etag    string // without its encoding and quotes
-	fixed   bool   // its name has no hash: browsers must ask again
+	fixed   bool   // the name has no hash: browsers must revalidate
 	content map[string][]byte
 }
 
@@ -63,9 +62,8 @@ type Dist struct {
 	assets []string
 }
 
-// Open reads a page that tools/web/gen wrote. A file there is plain, or has the end of
-// an encoding; the plain form of one that has none is unpacked. It fails when a
-// file has a type that it does not know, or is damaged.
+// Open reads a page that tools/web/gen wrote. A file is plain or has the extension of an encoding;
+// Open unpacks files that have no plain form. It fails if a file is damaged or has an unknown type.
 func Open(dist fs.FS) (*Dist, error) {
 	d := &Dist{files: map[string]*file{}}
 	assets, err := read(dist, Assets)
@@ -95,20 +93,19 @@ func Open(dist fs.FS) (*Dist, error) {
 	return d, nil
 }
 
-// Build is the hash that names this build.
+// Build returns the hash that names this build.
 func (d *Dist) Build() string { return d.build }
 
-// Asset is the URL path of an asset by its name in the page's trees, as
-// "parts/base.js".
+// Asset returns the URL path of an asset by its name in the page's trees, such as "parts/base.js".
 func (d *Dist) Asset(name string) string { return "/assets/" + d.build + "/" + name }
 
-// Has says whether the page has a file at a URL path. All below /assets/ is the
-// page's, also what it does not have: another build's.
+// Has reports whether the page owns a URL path. It owns everything below /assets/, including paths
+// of other builds.
 func (d *Dist) Has(urlPath string) bool {
 	return d.files[urlPath] != nil || strings.HasPrefix(urlPath, "/assets/")
 }
 
-// read reads the files below a directory, with all their encodings.
+// read reads the files below a directory with all their encodings.
 func read(dist fs.FS, dir string) (map[string]*file, error) {
 	out := map[string]*file{}
 	err := fs.WalkDir(dist, dir, func(name string, e fs.DirEntry, err error) error {
@@ -150,7 +147,7 @@ func addFile(out map[string]*file, name string, data []byte) error {
 	return nil
 }
 
-// unpack makes the plain form of a file that lacks it.
+// unpack creates the plain form of a file without one.
 func (f *file) unpack() error {
 	if _, ok := f.content[""]; ok {
 		return nil
@@ -163,7 +160,7 @@ func (f *file) unpack() error {
 	return err
 }
 
-// hash is one of all files: their names and contents.
+// hash returns a hash of the names and contents of all files.
 func hash(files map[string]*file) string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -172,7 +169,7 @@ func hash(files map[string]*file) string {
 	return strings.ToLower(base32.HexEncoding.EncodeToString(h.Sum(nil))[:16])
 }
 
-// fill finishes a file of a fixed name: what it says of the build is put in.
+// fill replaces the placeholders in a file with a fixed name.
 func (d *Dist) fill(f *file) error {
 	list, err := json.Marshal(d.assets)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Policy is the content security policy under which every page of parts works, for the server that
-// sends it: nothing from elsewhere, and no script or style but from files.
+// Policy is the content security policy for all pages made of parts: nothing from other origins,
+// and scripts and styles only from files.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; manifest-src 'self'; worker-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// ServeHTTP serves the page's files: what has a hash in its name may be kept for
-// ever, the rest must be asked for again. Other paths are 404, other methods than
-// GET and HEAD 405. It sets no header of security: they are the server's.
+// ServeHTTP serves the page's files. Files with a hash in their name may be cached forever, all
+// others must be revalidated. It answers other paths with 404 and methods other than GET and HEAD
+// with 405. The server sets the security headers.
 func (d *Dist) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f := d.files[r.URL.Path]
 	if f == nil {
@@ -46,11 +46,11 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 		h.Set("Content-Encoding", encoding)
 		h.Set("Content-Length", strconv.Itoa(len(content)))
 	}
-	r.Header.Del("Range") // a part of an encoded file helps nobody
+	r.Header.Del("Range") // a part of an encoded file is useless
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 
-// choose gives the best encoding that the client takes and the file has.
+// choose returns the best encoding that the client accepts and the file has.
 func (f *file) choose(accept string) string {
 	takes := accepted(accept)
 	for _, e := range encodings {
@@ -61,7 +61,8 @@ func (f *file) choose(accept string) string {
 	return ""
 }
 
-// accepted reads an Accept-Encoding: which encodings it takes.
+// accepted parses an Accept-Encoding header and returns a function that reports whether an encoding
+// is accepted.
 func accepted(header string) func(string) bool {
 	weights := map[string]bool{}
 	for part := range strings.SplitSeq(header, ",") {

@@ -37,7 +37,7 @@ func page(t *testing.T) fstest.MapFS {
 	}
 }
 
-// get asks for a path with headers of name, value, ….
+// get sends a request with headers given as name, value, ….
 func get(t *testing.T, h http.Handler, method, path string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	r := httptest.NewRequest(method, path, nil)

@@ -1,10 +1,9 @@
-// Package web is the relay's page (its API promises nothing): what a browser loads to follow,
-// answer and approve runs. It is built of the parts of web/ and of the modules in page/, and
-// embedded as it is served.
+// Package web is the relay's page: what a browser loads to follow, answer and approve runs. It is
+// built from the parts in web/ and the modules in page/, and embedded as it is served. Its API
+// promises nothing.
 //
-// page/ holds the screens; page/data/ what they show, and what becomes of what people do; root/
-// what has a fixed name. dist/ is written by go generate. The page knows nothing that the
-// server's API does not tell every app (spec/24-relay.md).
+// page/ holds the screens, page/data/ the data layer, root/ the files with fixed names. `go
+// generate` writes dist/. The page uses only the API that every app can use (spec/24-relay.md).
 package web
 
 import (
@@ -21,11 +20,11 @@ import (
 //go:embed dist
 var dist embed.FS
 
-// Routes are what the page is served by, to anybody: it shows nothing before one has logged in.
-// It panics when the embedded page is damaged, which is our bug.
+// Routes returns the routes of the page. Everybody may load it: it shows nothing before login.
+// Routes panics if the embedded page is damaged, which is a bug.
 func Routes() []auth.Route { return RoutesOf(Built()) }
 
-// Built is the embedded page, as tools/web/gen has written it.
+// Built returns the embedded page, as tools/web/gen wrote it.
 func Built() fs.FS {
 	built, err := fs.Sub(dist, "dist")
 	if err != nil {
@@ -34,7 +33,7 @@ func Built() fs.FS {
 	return built
 }
 
-// RoutesOf are those of another build of the page.
+// RoutesOf returns the routes of another build of the page.
 func RoutesOf(built fs.FS) []auth.Route {
 	page, err := web.Open(built)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/web/webtest"
 )
 
-// get asks for something as a browser does.
+// get sends a request as a browser does.
 func get(t *testing.T, method, url string) (*http.Response, string) {
 	t.Helper()
 	q, err := http.NewRequest(method, url, nil)
@@ -30,8 +30,8 @@ func get(t *testing.T, method, url string) (*http.Response, string) {
 	return a, string(text)
 }
 
-// TestServed: anybody gets the page, under the policy of the server and without a word of what
-// is in it; what it names is there; what is not there is said as the API says it.
+// TestServed checks that everybody gets the page under the server's security policy, that every
+// file it names exists, and that a missing file is an error of the API.
 func TestServed(t *testing.T) {
 	r := webtest.Empty(t)
 	for path, kind := range map[string]string{"/": "text/html", "/setup": "text/html", "/manifest.webmanifest": "application/manifest+json",
@@ -85,11 +85,11 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// mostScript bounds what a browser loads of script before the terminal, packed by gzip, in bytes.
+// mostScript bounds the gzip-compressed bytes of script that a browser loads, without the terminal.
 const mostScript = 60_000
 
-// TestThePageIsLight weighs the script as it is served: what the page begins with, and what it
-// loads later but for the terminal.
+// TestThePageIsLight measures the served script: what the page starts with, and what it loads later
+// except the terminal.
 func TestThePageIsLight(t *testing.T) {
 	r := webtest.Empty(t)
 	_, page := get(t, "GET", r.URL+"/")
@@ -117,7 +117,7 @@ func TestThePageIsLight(t *testing.T) {
 	}
 }
 
-// weigh gives the length of a file as it comes in gzip.
+// weigh returns the gzip-compressed length of a file.
 func weigh(t *testing.T, url string) int {
 	t.Helper()
 	q, err := http.NewRequest("GET", url, nil)

@@ -9,11 +9,11 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// point is where a click on a place goes.
+// point is the position at which to click.
 type point struct{ x, y float64 }
 
-// point waits until a click on the place would reach it: it is there, enabled, still,
-// and nothing lies over it.
+// point waits until a click at the place would hit it: the element exists, is enabled, does not
+// move and is not covered.
 func (b *Tab) point(place string) point {
 	b.t.Helper()
 	for until := time.Now().Add(patience); time.Now().Before(until); {
@@ -26,8 +26,8 @@ func (b *Tab) point(place string) point {
 	return point{}
 }
 
-// Click clicks with the mouse on the middle of a place. When something comes in between, and the place is not where
-// it was any more, the button is let go elsewhere, where that does nothing, and it clicks again.
+// Click clicks the middle of a place. If the element moves while the button is pressed, Click
+// releases the button elsewhere, where it has no effect, and clicks again.
 func (b *Tab) Click(place string) {
 	b.t.Helper()
 	for until := time.Now().Add(patience); time.Now().Before(until); {
@@ -51,13 +51,14 @@ func (b *Tab) Click(place string) {
 	b.t.Fatalf("no click reaches %s\nThe page says:\n%s", place, b.Text("body"))
 }
 
-// was says whether the place that point gave was pressed, or clicked. A page that is another by now was.
+// was reports whether the event hit the place that point returned. It is true if the page has been
+// replaced since.
 func (b *Tab) was(what string) bool {
 	v, err := b.eval("__see." + what + " ?? true")
 	return err != nil || v == true
 }
 
-// Tap touches a place with a finger; the tab emulates a phone.
+// Tap touches a place with a finger. The tab must emulate a phone.
 func (b *Tab) Tap(place string) {
 	b.t.Helper()
 	p := b.point(place)
@@ -65,19 +66,19 @@ func (b *Tab) Tap(place string) {
 	call(b, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}})
 }
 
-// Type types a text into what has the focus, key by key.
+// Type types a text into the focused element, key by key.
 func (b *Tab) Type(text string) {
 	b.t.Helper()
 	b.keys(text)
 }
 
-// Paste puts a text in at once, as from a clipboard or an input method.
+// Paste inserts a text at once, as a clipboard or an input method does.
 func (b *Tab) Paste(text string) {
 	b.t.Helper()
 	call(b, input.InsertText, input.InsertTextParams{Text: text})
 }
 
-// named are keys that have no character.
+// named lists keys without a character.
 var named = map[string]string{
 	"Enter": kb.Enter, "Tab": kb.Tab, "Escape": kb.Escape, "Backspace": kb.Backspace, "Delete": kb.Delete, "Space": " ",
 	"ArrowUp": kb.ArrowUp, "ArrowDown": kb.ArrowDown, "ArrowLeft": kb.ArrowLeft, "ArrowRight": kb.ArrowRight,
@@ -86,7 +87,7 @@ var named = map[string]string{
 
 var modifiers = map[string]chromedp.Modifier{"Shift": chromedp.ModifierShift, "Ctrl": chromedp.ModifierCtrl, "Alt": chromedp.ModifierAlt}
 
-// Press presses keys one after the other: "a", "Enter", "Shift+Tab".
+// Press presses keys one after another: "a", "Enter", "Shift+Tab".
 func (b *Tab) Press(keys ...string) {
 	b.t.Helper()
 	for _, key := range keys {
@@ -111,8 +112,8 @@ func (b *Tab) Press(keys ...string) {
 	}
 }
 
-// keys sends each key as one event that carries its character, as a keyboard does: a page
-// that takes the key takes the character with it.
+// keys sends each key as one event with its character, as a keyboard does. A page that handles the
+// key also consumes the character.
 func (b *Tab) keys(keys string, held ...chromedp.Modifier) {
 	b.t.Helper()
 	for _, r := range keys {

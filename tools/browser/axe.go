@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// axeSource is axe-core, which looks for what keeps people out.
+// axeSource is axe-core, which finds accessibility errors.
 //
 //go:embed axe/axe.min.js
 var axeSource string
 
-// Axe fails the test for each serious or critical fault of accessibility that
-// axe-core finds on the page as it is, by the rules of WCAG 2.2 A and AA and by
-// good practice.
+// Axe fails the test for each serious or critical accessibility error that axe-core finds on the
+// page, by WCAG 2.2 A and AA and best practices.
 func (b *Tab) Axe() {
 	b.t.Helper()
 	b.Eval("if (!window.axe) { " + axeSource + " }")

@@ -1,8 +1,8 @@
-// Package browser drives a real browser, Chromium without a window, for the tests of
-// pages (its API promises nothing). One process serves all tests of a package, each in a tab of its own, whose
-// cookies and storage nobody shares; a test fails when its page's console says an
-// error. What a test does goes through mouse and keyboard, and what it asks is what
-// a person sees or is told. Only tests import it.
+// Package browser drives a real browser, headless Chromium, for the tests of pages. One process
+// serves all tests of a package; each test has a tab with its own cookies and storage. A test fails
+// when the console of its page reports an error. Tests act by mouse and keyboard, and check what a
+// person sees or a screen reader announces. Only tests import the package; its API promises
+// nothing.
 package browser
 
 import (
@@ -17,29 +17,29 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Names under which a browser is looked for, when CONCERTO_CHROMIUM names none.
+// names are the commands tried when CONCERTO_CHROMIUM is not set.
 var names = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
-// without are what the browser would do beside, for each profile and each window: two pages of its own for the
-// suggestions of an address bar that nobody sees cost it as much as all that a test shows.
+// without lists features to disable. The two pages for the suggestions of the address bar, which no
+// test shows, cost as much time as a whole test.
 const without = "Translate,BlinkGenPropertyTrees,WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,SpareRendererForSitePerProcess"
 
-// patience is how long a page may take for what a test waits for. No test waits so long but one that fails, and
-// those of a machine that has much else to do.
+// patience bounds how long a test waits for the page. Only failing tests and busy machines get near
+// it.
 const patience = 2 * time.Minute
 
 // process is the browser of this test binary.
 var process struct {
 	sync.Mutex
-	main    bool // Main runs, and will end it
+	main    bool // Main is running and will stop the browser
 	started bool
 	ctx     context.Context
 	close   func()
 	err     error
 }
 
-// Main runs a package's tests, and ends the browser that they started; it gives
-// the exit code. A package whose tests call Open has
+// Main runs a package's tests, stops the browser they started, and returns the exit code. A package
+// whose tests call Open declares
 //
 //	func TestMain(m *testing.M) { os.Exit(browser.Main(m)) }
 func Main(m *testing.M) int {
@@ -55,7 +55,7 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Need skips a test when there is no browser, and says what to install.
+// Need skips a test if there is no browser, and names the package to install.
 func Need(t testing.TB) {
 	t.Helper()
 	if _, err := find(); err != nil {
@@ -63,9 +63,8 @@ func Need(t testing.TB) {
 	}
 }
 
-// Full skips what takes long when the race detector runs: it looks at Go's memory, of
-// which a browser has none, and slows the machine that both share. It is for tests
-// after the first of their kind.
+// Full skips a slow test under the race detector, which checks only Go's memory and slows down the
+// browser. It is for tests that repeat the kind of another test.
 func Full(t testing.TB) {
 	t.Helper()
 	if raced {
@@ -73,7 +72,7 @@ func Full(t testing.TB) {
 	}
 }
 
-// find gives the path of the browser.
+// find returns the path of the browser.
 func find() (string, error) {
 	if path := os.Getenv("CONCERTO_CHROMIUM"); path != "" {
 		return path, nil
@@ -86,7 +85,7 @@ func find() (string, error) {
 	return "", fmt.Errorf("no Chromium is found: install the Debian package chromium")
 }
 
-// start starts the browser, once.
+// start starts the browser once.
 func start() (context.Context, error) {
 	process.Lock()
 	defer process.Unlock()
@@ -104,12 +103,12 @@ func start() (context.Context, error) {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
-		chromedp.NoSandbox, // root may have none, and the pages are our own
+		chromedp.NoSandbox, // root has no sandbox, and the tests load only their own pages
 		chromedp.Flag("font-render-hinting", "none"),
 		chromedp.Flag("disable-lcd-text", true),
 		chromedp.Flag("lang", "en-US"),
-		chromedp.Flag("host-resolver-rules", "MAP *.test 127.0.0.1"), // a server of the tests may have a name
-		chromedp.Flag("ignore-certificate-errors", true),             // and speak https by a certificate of its own
+		chromedp.Flag("host-resolver-rules", "MAP *.test 127.0.0.1"), // names for servers of the tests
+		chromedp.Flag("ignore-certificate-errors", true),             // their certificates are self-signed
 		chromedp.Flag("disable-features", without),
 		chromedp.Env("TZ=UTC", "LANG=C.UTF-8"),
 		chromedp.WSURLReadTimeout(patience),

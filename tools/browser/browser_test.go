@@ -27,7 +27,7 @@ addEventListener("keydown", (e) => { if (e.key === "?" || e.key === "Escape" || 
 window.busy = (n) => { let x = 1; for (let i = 0; i < n * 1e6; i++) x = x * 7 % 13; return x; };
 </script></body></html>`
 
-// serve gives the address of a server of pages by path.
+// serve starts a server for pages by path and returns its address.
 func serve(t *testing.T, pages map[string]string) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,7 +43,7 @@ func serve(t *testing.T, pages map[string]string) string {
 	return s.URL
 }
 
-// witness is a test that only notes that it failed.
+// witness is a testing.TB that only records failures.
 type witness struct {
 	testing.TB
 	said []string
@@ -78,7 +78,7 @@ func TestATabDoesWhatAPersonDoes(t *testing.T) {
 	b.Click("=Go")
 	b.See("went as")
 	b.Eval("setTimeout(() => late.ariaDisabled = 'false', 50)")
-	b.Click("=Late") // it waits until it may be clicked
+	b.Click("=Late") // waits until the button is enabled
 	b.See("late")
 	if n := b.Count("button"); n != 3 {
 		t.Errorf("%d buttons", n)
@@ -176,7 +176,7 @@ func TestAPageThatErrsIsSeen(t *testing.T) {
 	}
 }
 
-// square is a picture with so many black pixels.
+// square returns a picture with this many black pixels.
 func square(t *testing.T, black int) []byte {
 	t.Helper()
 	m := image.NewNRGBA(image.Rect(0, 0, 100, 100))

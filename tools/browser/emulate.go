@@ -6,7 +6,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 )
 
-// Device is a screen, and how it is touched.
+// Device is a screen with its input method.
 type Device struct {
 	Name          string
 	Width, Height int64 // CSS pixels
@@ -14,26 +14,26 @@ type Device struct {
 	Touch         bool
 }
 
-// The devices of the tests.
+// These are the devices of the tests.
 var (
 	Desk  = Device{Name: "desk", Width: 1280, Height: 800, Scale: 1}
 	Phone = Device{Name: "phone", Width: 390, Height: 844, Scale: 2, Touch: true}
 )
 
-// Theme is what a person has set for all pages.
+// Theme holds a user's preferences for all pages.
 type Theme struct {
 	Name, Scheme, Contrast string
 	ReducedMotion          bool
 }
 
-// The themes of the tests.
+// These are the themes of the tests.
 var (
 	Light    = Theme{Name: "light", Scheme: "light", Contrast: "no-preference"}
 	Dark     = Theme{Name: "dark", Scheme: "dark", Contrast: "no-preference"}
 	Contrast = Theme{Name: "contrast", Scheme: "light", Contrast: "more"}
 )
 
-// Emulate makes the tab one on that device with that theme.
+// Emulate makes the tab behave like the device with the theme.
 func (b *Tab) Emulate(d Device, theme Theme) {
 	b.t.Helper()
 	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: d.Width, Height: d.Height, DeviceScaleFactor: d.Scale, Mobile: d.Touch})
@@ -48,15 +48,14 @@ func (b *Tab) Emulate(d Device, theme Theme) {
 	}})
 }
 
-// Throttle makes the page's processor so many times slower; 1 is its own speed.
+// Throttle slows the page's processor down by a factor; 1 is full speed.
 func (b *Tab) Throttle(times float64) {
 	b.t.Helper()
 	call(b, emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: times})
 }
 
-// Offline takes the page's network away, or gives it back. Connections that are open
-// (WebSockets) stay: a test that needs them cut closes them at the server, or a
-// proxy.
+// Offline disables or enables the page's network. Open WebSockets stay open: a test that must cut
+// them closes them at the server or a proxy.
 func (b *Tab) Offline(offline bool) {
 	b.t.Helper()
 	conditions := []*network.Conditions{}
@@ -70,7 +69,8 @@ func (b *Tab) Offline(offline bool) {
 	call(b, network.OverrideNetworkState, network.OverrideNetworkStateParams{Offline: offline, DownloadThroughput: -1, UploadThroughput: -1})
 }
 
-// offlineParams says it in both ways: Chromium 148 wants it once for all conditions, Chromium 156 in each of them.
+// offlineParams sets the flag in both forms: Chromium 148 reads the top-level one, Chromium 156 the
+// one in each condition.
 type offlineParams struct {
 	network.EmulateNetworkConditionsByRuleParams
 	Offline bool `json:"offline"`

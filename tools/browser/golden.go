@@ -16,22 +16,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/golden"
 )
 
-// How much a picture may differ from its golden: a pixel counts when one of its
-// colours is farther than this from what it was, and so many of all may count.
+// A picture may differ from its golden: a pixel counts as different if one of its colours differs
+// by more than farPixel, and at most farShare of all pixels may be different.
 const (
 	farPixel = 40
 	farShare = 0.002
 )
 
-// goldens is where the pictures of a package's tests lie; fonts says by what they
-// were made.
+// goldens is the directory of the pictures; fonts records the fonts and browser that made them.
 const (
 	goldens = "testdata/golden"
 	fonts   = goldens + "/fonts.txt"
 )
 
-// measured gives the widths of a text in the fonts that pages use, and the version
-// of the browser: where they differ, so does every picture.
+// measured returns the browser's version and the widths of a text in the fonts that pages use. If
+// they differ, so does every picture.
 const measured = `(() => {
 	const c = document.createElement("canvas").getContext("2d");
 	const widths = ["16px system-ui", "bold 16px system-ui", "16px sans-serif", "16px ui-monospace", "16px monospace", "16px emoji"].map((f) => {
@@ -41,7 +40,7 @@ const measured = `(() => {
 	return [navigator.userAgentData.brands.find((b) => b.brand === "Chromium").version, ...widths].join("\n") + "\n";
 })()`
 
-// Screenshot gives a PNG of a place, or of what the window shows for "".
+// Screenshot returns a PNG of a place, or of the window for "".
 func (b *Tab) Screenshot(place string) []byte {
 	b.t.Helper()
 	b.Eval("document.fonts.ready.then(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0)))))")
@@ -58,10 +57,9 @@ func (b *Tab) Screenshot(place string) []byte {
 	return call(b, page.CaptureScreenshot, p).Data
 }
 
-// Golden holds a picture of a place, or of the window for "", against
-// testdata/golden/NAME.png; `go test -update` writes it. Where fonts or browser are
-// not those of the goldens it says so, and compares nothing. A picture that differs is
-// written beside, as NAME.got.png.
+// Golden compares a picture of a place, or of the window for "", with testdata/golden/NAME.png. `go
+// test -update` writes the golden. If fonts or browser differ from those of the goldens, Golden
+// logs this and compares nothing. It writes a picture that differs to NAME.got.png.
 func (b *Tab) Golden(name, place string) {
 	b.t.Helper()
 	got := b.Screenshot(place)
@@ -107,8 +105,7 @@ func (b *Tab) write(name string, data []byte) {
 	}
 }
 
-// differs says how a picture differs from the one that is wanted, "" when it does
-// not.
+// differs returns how a picture differs from the wanted one, or "".
 func differs(got, want []byte) string {
 	g, err := png.Decode(bytes.NewReader(got))
 	if err != nil {
@@ -135,7 +132,7 @@ func differs(got, want []byte) string {
 	return ""
 }
 
-// distance is the greatest difference of a pixel's colours, of 255.
+// distance returns the greatest difference between the colours of a pixel, at most 255.
 func distance(a, b image.Image, x, y int) int {
 	p, q := color.NRGBAModel.Convert(a.At(x, y)).(color.NRGBA), color.NRGBAModel.Convert(b.At(x, y)).(color.NRGBA)
 	apart := func(m, n uint8) int { return max(int(m), int(n)) - min(int(m), int(n)) }

@@ -1,6 +1,6 @@
-// What tests ask of a page.
+// Functions that tests call in a page.
 window.__see = {
-  // all gives the visible elements of a place, in the order of the page.
+  // all returns the visible elements of a place in page order.
   all(place) {
     let found;
     if (place === ":focus") found = [document.activeElement];
@@ -13,8 +13,8 @@ window.__see = {
   },
   one(place) { return this.all(place)[0]; },
   text(place) { return this.one(place)?.innerText ?? ""; },
-  // point scrolls a place into view, and gives its middle once a click there would
-  // reach it and it no longer moves.
+  // point scrolls a place into view and returns its middle once the element is still and a click
+  // would hit it.
   async point(place) {
     const e = this.one(place);
     if (!e) return null;
@@ -27,7 +27,7 @@ window.__see = {
     const before = at();
     await new Promise((done) => {
       requestAnimationFrame(() => requestAnimationFrame(done));
-      setTimeout(done, 1000); // a browser that has much else to do may draw nothing for long
+      setTimeout(done, 1000); // a busy browser may draw no frame for a long time
     });
     const p = at();
     if (p.x !== before.x || p.y !== before.y) return null;

@@ -21,24 +21,24 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// helpers are functions that stand in each page as __see.
+// helpers are functions that each page offers as __see.
 //
 //go:embed helpers.js
 var helpers string
 
-// Tab is a page under test. Its methods fail the test when they cannot do what they
-// say; they are for the test's own goroutine.
+// Tab is a page under test. Its methods fail the test if they cannot do their work, and must be
+// called by the test's goroutine.
 //
-// Where a method takes a place, it is a CSS selector; "@name" is what has that
-// data-testid; "=text" is what one can operate that is called or shows that text.
+// A place is a CSS selector; "@name" selects by data-testid, and "=text" selects the operable
+// element with this name or text.
 type Tab struct {
 	t     testing.TB
 	ctx   context.Context
 	watch *watch
 }
 
-// Open opens an empty tab, with a profile of its own, on a screen of 1280 by 800. It
-// closes with the test.
+// Open opens an empty tab with its own profile and a screen of 1280 by 800 pixels. The tab closes
+// when the test ends.
 func Open(t testing.TB) *Tab {
 	t.Helper()
 	Need(t)
@@ -66,7 +66,8 @@ func open(t testing.TB, parent context.Context, options ...chromedp.ContextOptio
 	if err := chromedp.Listen(ctx, b.watch.hear); err != nil {
 		t.Fatalf("open a tab: %v", err)
 	}
-	// Else what the page starts is held by the tools of a developer: an older service worker would never go.
+	// Otherwise the developer tools keep workers of the page alive, and an old service worker never
+	// stops.
 	call(b, target.SetAutoAttach, target.SetAutoAttachParams{})
 	call(b, runtime.Enable, cdp.Empty{})
 	call(b, log.Enable, cdp.Empty{})
@@ -91,7 +92,7 @@ func call[P, R any](b *Tab, command cdp.Command[P, R], params P) R {
 	return r
 }
 
-// Go opens an address, and comes back when the page is loaded.
+// Go opens an address and returns when the page is loaded.
 func (b *Tab) Go(url string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -101,13 +102,13 @@ func (b *Tab) Go(url string) {
 	}
 }
 
-// Cookie has the tab's profile keep a cookie of the server at url, as if it had set it.
+// Cookie stores a cookie in the tab's profile as if the server at url had set it.
 func (b *Tab) Cookie(url string, c *http.Cookie) {
 	b.t.Helper()
 	call(b, network.SetCookie, network.SetCookieParams{Name: c.Name, Value: c.Value, URL: url, HTTPOnly: &c.HttpOnly, Secure: &c.Secure, SameSite: network.CookieSameSiteStrict})
 }
 
-// Reload loads the page again.
+// Reload reloads the page.
 func (b *Tab) Reload() {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -117,8 +118,8 @@ func (b *Tab) Reload() {
 	}
 }
 
-// Eval gives the value of an expression of JavaScript, awaited when it is a promise, as
-// JSON has it. Exceptions fail the test.
+// Eval returns the value of a JavaScript expression as JSON data. It awaits promises. Exceptions
+// fail the test.
 func (b *Tab) Eval(expression string) any {
 	b.t.Helper()
 	v, err := b.eval(expression)
@@ -149,8 +150,8 @@ func (b *Tab) evalWithin(expression string, limit time.Duration) (any, error) {
 	return v, err
 }
 
-// Wait waits until an expression is true, or a promise of that; what it throws is not yet true. A page
-// that loads meanwhile is asked anew.
+// Wait waits until an expression, or a promise of it, is true. Exceptions count as false. While the
+// page loads, Wait tries again.
 func (b *Tab) Wait(expression string) {
 	b.t.Helper()
 	if !b.wait(expression, patience) {
@@ -158,7 +159,7 @@ func (b *Tab) Wait(expression string) {
 	}
 }
 
-// Soon waits for a little while until an expression is true, and says whether it is.
+// Soon waits briefly until an expression is true, and reports whether it is.
 func (b *Tab) Soon(expression string) bool {
 	b.t.Helper()
 	return b.wait(expression, 2*time.Second)
@@ -190,24 +191,23 @@ func (b *Tab) Gone(text string) {
 	b.Wait("!__see.text('body').includes(" + quote(text) + ")")
 }
 
-// Text gives what a place shows, "" when there is none: as a person reads it, without
-// what is hidden.
+// Text returns the visible text of a place, or "" if it does not exist.
 func (b *Tab) Text(place string) string {
 	b.t.Helper()
 	s, _ := b.Eval("__see.text(" + quote(place) + ")").(string)
 	return s
 }
 
-// Count says how many visible elements a place has.
+// Count returns the number of visible elements of a place.
 func (b *Tab) Count(place string) int {
 	b.t.Helper()
 	n, _ := b.Eval("__see.all(" + quote(place) + ").length").(float64)
 	return int(n)
 }
 
-// Spoken gives the role and the name by which a place is told to a person who does
-// not see it, as "button Approve"; of what has the focus for ":focus". What it is in
-// (pressed, expanded, invalid, …) follows in parentheses.
+// Spoken returns the role and name that a screen reader announces for a place, such as "button
+// Approve"; ":focus" is the focused element. Its states (pressed, expanded, invalid, …) follow in
+// parentheses.
 func (b *Tab) Spoken(place string) string {
 	b.t.Helper()
 	r := call(b, runtime.Evaluate, runtime.EvaluateParams{Expression: "__see.one(" + quote(place) + ")"})
@@ -224,7 +224,7 @@ func (b *Tab) Spoken(place string) string {
 	return ""
 }
 
-// states are those that Spoken tells.
+// states lists the states that Spoken reports.
 var states = "checked pressed expanded selected disabled invalid required readonly"
 
 func spoken(n *accessibility.Node) string {
@@ -232,7 +232,7 @@ func spoken(n *accessibility.Node) string {
 		if v == nil || len(v.Value) == 0 {
 			return ""
 		}
-		return strings.TrimSpace(strings.Trim(string(v.Value), `"`)) // Chromium 148 leaves the blank before a sign at the end
+		return strings.TrimSpace(strings.Trim(string(v.Value), `"`)) // Chromium 148 keeps the blank before a leading sign
 	}
 	out := word(n.Role) + " " + word(n.Name)
 	var in []string

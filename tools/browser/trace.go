@@ -11,21 +11,21 @@ import (
 	"github.com/chromedp/cdproto/tracing"
 )
 
-// tracer lets one trace run at a time: the browser has only one.
+// tracer allows one trace at a time: the browser supports only one.
 var tracer sync.Mutex
 
-// trace collects what the browser tells of its tasks.
+// trace collects the browser's trace events.
 type trace struct {
 	events []traceEvent
 	done   chan struct{}
 }
 
-// traceEvent is an event of Chromium's trace; times are microseconds.
+// traceEvent is an event of Chromium's trace. Times are in microseconds.
 type traceEvent struct {
 	Name string  `json:"name"`
 	Pid  int     `json:"pid"`
 	Tid  int     `json:"tid"`
-	CPU  float64 `json:"tdur"` // of the thread's processor time
+	CPU  float64 `json:"tdur"` // thread CPU time
 	Wall float64 `json:"dur"`
 }
 
@@ -46,10 +46,9 @@ func (tr *trace) hear(event any) {
 	}
 }
 
-// Tasks calls do, and gives the processor time of each task of the page's main thread
-// meanwhile that took more than least. It is time of the processor and not of the
-// clock, so that a busy machine makes no task longer; where a virtual machine counts more of it
-// than has passed, what has passed.
+// Tasks calls do and returns the CPU time of each task on the page's main thread that took longer
+// than least. It measures CPU time, so a busy machine does not make tasks longer. If a virtual
+// machine reports more CPU time than wall time, Tasks returns the wall time.
 func (b *Tab) Tasks(least time.Duration, do func()) []time.Duration {
 	b.t.Helper()
 	tracer.Lock()
@@ -61,7 +60,7 @@ func (b *Tab) Tasks(least time.Duration, do func()) []time.Duration {
 	call(b, tracing.Start, tracing.StartParams{TraceConfig: &tracing.TraceConfig{
 		IncludedCategories: []string{"toplevel", "blink.user_timing"},
 	}})
-	// The marks say which of all threads is the page's.
+	// The mark identifies the page's thread among all threads.
 	mark := "void performance.mark(" + quote(fmt.Sprintf("concerto %p", done)) + ")"
 	b.Eval(mark)
 	do()
@@ -81,7 +80,7 @@ func (b *Tab) Tasks(least time.Duration, do func()) []time.Duration {
 	return long
 }
 
-// longer picks the tasks of the thread that set the mark; false when none did.
+// longer returns the tasks of the thread that set the mark, or false if there is none.
 func longer(events []traceEvent, mark string, least time.Duration) ([]time.Duration, bool) {
 	i := slices.IndexFunc(events, func(e traceEvent) bool { return e.Name == mark })
 	if i < 0 {

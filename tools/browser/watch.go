@@ -12,8 +12,7 @@ import (
 	"github.com/chromedp/cdproto/serviceworker"
 )
 
-// watch keeps what a page's console says as an error, what is in a trace, and which service workers
-// there are.
+// watch records console errors, trace events and service workers of a page.
 type watch struct {
 	mu       sync.Mutex
 	errors   []string
@@ -22,15 +21,15 @@ type watch struct {
 	workers  []*serviceworker.Registration
 }
 
-// Expect says that the page's console may say an error with this text: a test of
-// wrong credentials sees a 401 there.
+// Expect allows console errors that contain this text. A test of wrong credentials, for example,
+// expects a 401.
 func (b *Tab) Expect(text string) {
 	b.watch.mu.Lock()
 	defer b.watch.mu.Unlock()
 	b.watch.expected = append(b.watch.expected, text)
 }
 
-// hear takes an event of the browser.
+// hear handles an event of the browser.
 func (w *watch) hear(event any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -56,7 +55,7 @@ func (w *watch) hear(event any) {
 	}
 }
 
-// registration gives the last registration of an origin's service worker, "" when it has none.
+// registration returns the last registration of an origin's service worker, or "".
 func (w *watch) registration(origin string) serviceworker.RegistrationID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,7 +67,7 @@ func (w *watch) registration(origin string) serviceworker.RegistrationID {
 	return ""
 }
 
-// report fails a test for what its console said.
+// report fails a test for the console errors it did not expect.
 func (w *watch) report(t testing.TB) {
 	t.Helper()
 	w.mu.Lock()

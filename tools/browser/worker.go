@@ -14,15 +14,15 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Allow has the person allow something to the pages of an origin, as "notifications", before they ask.
+// Allow grants a permission, such as "notifications", to the pages of an origin before they ask.
 func (b *Tab) Allow(origin, what string) {
 	b.t.Helper()
 	c := chromedp.FromContext(b.ctx)
 	call(b, browser.SetPermission, browser.SetPermissionParams{Permission: &browser.PermissionDescriptor{Name: what}, Setting: browser.PermissionSettingGranted, Origin: origin, BrowserContextID: c.BrowserContextID})
 }
 
-// Push gives the service worker of an origin what its push service has for it, decrypted, and comes
-// back when the worker has been started with it. The page need not be open.
+// Push delivers a decrypted push message to the service worker of an origin, and returns when the
+// worker has started with it. The page does not have to be open.
 func (b *Tab) Push(origin, data string) {
 	b.t.Helper()
 	call(b, serviceworker.Enable, cdp.Empty{})
@@ -35,7 +35,7 @@ func (b *Tab) Push(origin, data string) {
 	b.t.Fatalf("%s has no service worker", origin)
 }
 
-// InWorker gives the value of an expression in the service worker of an origin, which runs.
+// InWorker returns the value of an expression in the running service worker of an origin.
 func (b *Tab) InWorker(origin, expression string) any {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)

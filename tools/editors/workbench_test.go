@@ -19,7 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// record has the test record what the workbench sends to the language server.
+// record makes the test record what the workbench sends to the language server.
 var record = flag.Bool("record", false, "record what the workbench sends in testdata/sessions of editors")
 
 func TestMain(m *testing.M) {
@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// workbench is where `make vscode-e2e` puts VS Code for browsers, and extension what `make vscode` builds.
+// workbench is the directory in which `make vscode-e2e` installs VS Code for browsers, and
+// extension the file that `make vscode` builds.
 const (
 	workbench = "../../bin/workbench/node_modules/code-server/out/node/entry.js"
 	extension = "../../bin/concerto.vsix"
@@ -48,8 +49,9 @@ fn main() {
 }
 `
 
-// TestWorkbench plays what a person does in the real workbench with the extension that is shipped: a mistake is
-// underlined and mended by its fix, a completion is taken, a name is renamed, a breakpoint is hit, a test is green.
+// TestWorkbench uses the shipped extension in the real workbench as a person does: an error is
+// underlined and fixed by a quick fix, a completion is accepted, a name is renamed, a breakpoint is
+// hit, and a test passes.
 func TestWorkbench(t *testing.T) {
 	if os.Getenv("CONCERTO_WORKBENCH") == "" {
 		t.Skip("make vscode-e2e plays in the real workbench")
@@ -62,7 +64,7 @@ func TestWorkbench(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := browser.Open(t)
-	b.Expect("") // the workbench says errors of its own: it has no gallery of extensions here
+	b.Expect("") // the workbench logs errors of its own, such as the missing gallery
 	b.Go(serveWorkbench(t, dir) + "?folder=" + dir)
 	b.Wait("__see.text('.explorer-folders-view').includes('main.conc')")
 	w := &desk{Tab: b, t: t}
@@ -72,7 +74,7 @@ func TestWorkbench(t *testing.T) {
 	b.Wait("__see.all('.squiggly-error').length === 1")
 	w.at(11, 26)
 	b.Wait("__see.all('.codicon-gutter-lightbulb-auto-fix, .codicon-light-bulb, .codicon-lightbulb-autofix').length > 0")
-	for range 20 { // what the workbench asks for by itself may take the place of what a person asks for
+	for range 20 { // a request of the workbench itself may replace ours
 		b.Press("Ctrl+.")
 		if b.Soon("__see.text('.action-widget').includes('Change to')") {
 			break
@@ -119,13 +121,13 @@ func TestWorkbench(t *testing.T) {
 	}
 }
 
-// desk is the workbench, as a person uses it.
+// desk is the workbench with the actions of a user.
 type desk struct {
 	*browser.Tab
 	t *testing.T
 }
 
-// box opens the box of names and commands, and types into it.
+// box opens the box for names and commands and types into it.
 func (w *desk) box(keys, text string) {
 	w.t.Helper()
 	w.Press(keys)
@@ -133,7 +135,7 @@ func (w *desk) box(keys, text string) {
 	w.Type(text)
 }
 
-// at puts the cursor to a place in the text.
+// at moves the cursor to a position in the text.
 func (w *desk) at(line, column int) {
 	w.t.Helper()
 	w.box("Ctrl+g", fmt.Sprintf("%d:%d", line, column))
@@ -149,7 +151,7 @@ func (w *desk) command(title string) {
 	w.Press("Enter")
 }
 
-// shows waits until the text has all of these.
+// shows waits until the text contains all of these.
 func (w *desk) shows(texts ...string) {
 	w.t.Helper()
 	for _, text := range texts {
@@ -157,7 +159,7 @@ func (w *desk) shows(texts ...string) {
 	}
 }
 
-// picture keeps what the window shows, where CONCERTO_PICTURE names a file.
+// picture writes a screenshot of the window to the file named by CONCERTO_PICTURE.
 func (w *desk) picture() {
 	w.t.Helper()
 	if file := os.Getenv("CONCERTO_PICTURE"); file != "" {
@@ -167,7 +169,7 @@ func (w *desk) picture() {
 	}
 }
 
-// settings are what a person has set: the command that was built, and no welcome.
+// settings returns a user's settings: the built command, and no welcome page.
 func settings(command string) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"concerto.command": command, "workbench.startupEditor": "none", "security.workspace.trust.enabled": false, "telemetry.telemetryLevel": "off",
@@ -177,7 +179,7 @@ func settings(command string) ([]byte, error) {
 
 var serves = regexp.MustCompile(`HTTP server listening on (http://\S+/)`)
 
-// serveWorkbench starts the workbench with the extension, and gives its address.
+// serveWorkbench starts the workbench with the extension and returns its address.
 func serveWorkbench(t *testing.T, dir string) string {
 	t.Helper()
 	command, err := testproc.Command()
@@ -192,7 +194,7 @@ func serveWorkbench(t *testing.T, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, whose := range []string{"User", "Machine"} { // commands are set for the machine on which they run
+	for _, whose := range []string{"User", "Machine"} { // commands are machine settings
 		dir := filepath.Join(home, "data", whose)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)

@@ -1,5 +1,5 @@
-// Command lexemes writes what the lexer knows of the language for the parts that show
-// programs: keywords and operators, from its table of kinds.
+// Command lexemes writes the keywords and operators of the language, from the lexer's table, for
+// the parts that highlight programs.
 package main
 
 import (
@@ -22,7 +22,7 @@ func main() {
 	}
 }
 
-// module is the table as a module of JavaScript.
+// module returns the table as a JavaScript module.
 func module() string {
 	var keywords, operators []string
 	for k := range lexer.NumKinds {
@@ -33,7 +33,7 @@ func module() string {
 			operators = append(operators, info.Text)
 		}
 	}
-	// A long one first: it begins with a short one.
+	// Longer operators first: they begin with shorter ones.
 	slices.SortStableFunc(operators, func(a, b string) int { return len(b) - len(a) })
 	return "// What the lexer knows of the language: `make gen` writes this.\n" +
 		"export const comment = \"//\";\n" + list("keywords", keywords) + list("operators", operators)

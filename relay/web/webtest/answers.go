@@ -38,8 +38,8 @@ func round(x float64) Money { return Money(math.Round(x)) }
 	"main.conc":              "agent Architect uses openai { system_prompt: \"You decide. Be brief.\" }\n\nfn main() {\n    let plan = Architect.execute(\"Plan the migration\")?;\n    emit(\"plan\", plan.text); // what the page shows first\n    for i in 0..3 { emit(\"step\", i); }\n}\n",
 }
 
-// Answer has a host answer, from now on, what apps ask it and needs no approval. What it sends
-// besides is not read.
+// Answer makes a host answer all requests of apps that need no approval. It ignores all other
+// messages of the host.
 func Answer(host *servertest.Peer) {
 	host.Each(func(e protocol.Envelope) {
 		if !strings.HasPrefix(e.Type, "rpc.") {
@@ -62,7 +62,7 @@ func Answer(host *servertest.Peer) {
 	})
 }
 
-// answerOf is what a host says of its machine; nil for what it does not have.
+// answerOf returns a host's answer about its machine, or nil if it has none.
 func answerOf(typ, at, q string) any {
 	switch typ {
 	case "rpc.fs.list":
@@ -89,7 +89,7 @@ func answerOf(typ, at, q string) any {
 	return nil
 }
 
-// machine is what the hosts' doctor says.
+// machine is the report of the hosts' diagnostics.
 var machine = protocol.HostDoctor{
 	HostInfo: protocol.HostInfo{HostID: "desk", PID: 4711, OS: "linux", Arch: "amd64", Version: "0.1.0", Tools: []protocol.ToolSeen{
 		{Tool: "claude", Bin: "/home/ann/.local/bin/claude", OK: true}, {Tool: "codex", Bin: "/usr/bin/codex", OK: true}, {Tool: "gemini", Bin: "gemini"}}},

@@ -5,7 +5,7 @@ import (
 	"net/http/httptest"
 )
 
-// listen has a server listen at an address instead of one that is free.
+// listen makes a server listen on a given address instead of a free one.
 func listen(h *httptest.Server, address string) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/web"
 )
 
-// Newer has the server serve a newer build of the page from when it is started Again: the same page with one
-// more file, and so under another name.
+// Newer makes the server serve a newer build of the page after the next Again: the same page with
+// one more file, and thus another name.
 func (r *Relay) Newer() {
 	r.T.Helper()
 	newer := fstest.MapFS{web.Assets + "/newer/LICENSE": &fstest.MapFile{Data: []byte("of a newer page")}}

@@ -17,7 +17,7 @@ type Run struct {
 // Data is a message's data.
 type Data = map[string]any
 
-// Begin has a host begin a run, and waits until the server has it.
+// Begin starts a run of a host and waits until the server has stored it.
 func Begin(host *servertest.Peer, id string, started Data) *Run {
 	host.T.Helper()
 	r := &Run{ID: id, host: host}
@@ -31,20 +31,20 @@ func Begin(host *servertest.Peer, id string, started Data) *Run {
 	return r
 }
 
-// Say has the run's next event happen.
+// Say sends the run's next event.
 func (r *Run) Say(typ string, data Data) {
 	r.host.T.Helper()
 	r.seq++
 	r.host.Say(typ, r.ID, r.seq, data)
 }
 
-// Write has the run write to its terminal.
+// Write makes the run write to its terminal.
 func (r *Run) Write(text string) {
 	r.host.T.Helper()
 	r.Say(protocol.RunOutput, Data{"stream": "stdout", "text": text})
 }
 
-// Ask has the run ask something; what is not said is the usual.
+// Ask makes the run open a request; missing fields get defaults.
 func (r *Run) Ask(id string, data Data) {
 	r.host.T.Helper()
 	data["request_id"] = id
@@ -57,7 +57,7 @@ func (r *Run) Ask(id string, data Data) {
 	r.Stored()
 }
 
-// Resolve says what became of a request.
+// Resolve reports the outcome of a request.
 func (r *Run) Resolve(id, decision, by string) {
 	r.host.T.Helper()
 	data := Data{"request_id": id, "decision": decision, "actor": "system"}
@@ -67,10 +67,10 @@ func (r *Run) Resolve(id, decision, by string) {
 	r.Say(protocol.RunPermissionResolved, data)
 }
 
-// Over goes on with the run on another connection of its host.
+// Over continues the run on another connection of its host.
 func (r *Run) Over(host *servertest.Peer) { r.host = host }
 
-// Stored waits until the server has all that the run has said.
+// Stored waits until the server has stored all events of the run.
 func (r *Run) Stored() {
 	r.host.T.Helper()
 	for {

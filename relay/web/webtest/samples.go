@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// sampleDiff is what a write would change.
+// sampleDiff is the diff of a write.
 const sampleDiff = `--- a/checkout/total.go
 +++ b/checkout/total.go
 @@ -12,7 +12,9 @@ func Total(items []Item, rate float64) Money {
@@ -22,8 +22,8 @@ const sampleDiff = `--- a/checkout/total.go
  func round(x float64) Money {
 `
 
-// Samples has two hosts with a run of each kind: on a terminal, of Concerto, of messages, with a
-// write that waits, and one that is over. The hosts answer what they are asked.
+// Samples creates two hosts with a run of each kind: on a terminal, of Concerto, of NDJSON
+// messages, with a pending write, and one that has ended. The hosts answer requests.
 func (r *Relay) Samples() {
 	r.T.Helper()
 	desk, ci := r.Host("desk"), r.Host("ci-runner")
@@ -79,10 +79,10 @@ func sampleStructure() Data {
 			edge("stage:Migrate.verify", "agent:Architect"), edge("program:main", "agent:Auditor"), edge("host:Coder", "tool:psql")}}
 }
 
-// Harm is a text that would do something if it were shown as anything but text.
+// Harm is a text that would do damage if the page showed it as anything but text.
 const Harm = "<img src=x onerror=\"document.title='harmed'\"><script>document.title='harmed'</script>\x1b]0;harmed\x07\x1b[2J\u202egnp.exe\u2066 [x](javascript:alert(1)) &lt;b&gt;"
 
-// Hostile has a host whose every text means harm.
+// Hostile creates a host whose every text is Harm.
 func (r *Relay) Hostile() *Run {
 	r.T.Helper()
 	run := Begin(r.Host("mallory"), "run_hostile", Data{"tool": Harm, "command": Harm, "cwd": Harm, "title": Harm})

@@ -7,14 +7,14 @@ import (
 	"net/http"
 )
 
-// Password is everybody's, Hash its hash: by the least that argon2id may cost, for no test looks
-// at what a hash is worth.
+// Password is the password of all users, and Hash its hash with the cheapest parameters of
+// argon2id, since no test checks the hash's strength.
 const (
 	Password = "correct horse"
 	Hash     = "$argon2id$v=19$m=8,t=1,p=1$YSB0ZXN0J3Mgc2FsdC4u$GtYNaRFElJ1X65ATgk+HPdYHeqWXDHk+EVL3kbXImbg"
 )
 
-// Session logs somebody in, and gives the cookie by which a browser is in.
+// Session logs a user in and returns the session cookie.
 func (r *Relay) Session(user string) *http.Cookie {
 	r.T.Helper()
 	body, err := json.Marshal(map[string]string{"username": user, "password": Password})

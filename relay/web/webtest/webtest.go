@@ -1,5 +1,5 @@
-// Package webtest has the relay's page with a whole server behind it, for tests (its API promises
-// nothing): real logins, real sessions, a real database, hosts that the test plays.
+// Package webtest runs the relay's page with a whole server for tests: real logins, sessions and
+// database, with hosts that the test plays. Its API promises nothing.
 package webtest
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/web"
 )
 
-// Users are there in each Relay, by their roles; all have Password.
+// Each Relay has these users, named by their roles. Their password is Password.
 const (
 	Owner    = "ann"
 	Operator = "olga"
@@ -40,14 +40,14 @@ type Relay struct {
 	Store  *store.Store
 	Server *server.Server
 	Auth   *auth.Auth
-	page   fs.FS // as it was built
+	page   fs.FS // the built files
 	passed atomic.Int64
 	dir    string
 	http   *httptest.Server
 	end    func()
 }
 
-// Start starts one, with the machine's clock. It ends with the test.
+// Start starts a relay with the machine's clock. It stops when the test ends.
 func Start(t testing.TB) *Relay {
 	t.Helper()
 	r := Empty(t)
@@ -62,7 +62,7 @@ func Start(t testing.TB) *Relay {
 	return r
 }
 
-// Empty starts one without users.
+// Empty starts a relay without users.
 func Empty(t testing.TB) *Relay {
 	t.Helper()
 	r := &Relay{T: t, dir: t.TempDir(), page: web.Built()}
@@ -71,17 +71,17 @@ func Empty(t testing.TB) *Relay {
 	return r
 }
 
-// Revoke ends a token or a session.
+// Revoke revokes a token or a session.
 func (r *Relay) Revoke(id string) error {
 	return r.Auth.Revoke(context.Background(), audit.Actor{Type: "server", Name: "test"}, id)
 }
 
-// Pass has time pass for machines that wait to be paired.
+// Pass advances the time of pending pairings.
 func (r *Relay) Pass(d time.Duration) { r.passed.Add(int64(d)) }
 
 func (r *Relay) now() time.Time { return time.Now().Add(time.Duration(r.passed.Load())) }
 
-// Stop ends the server. Its database stays, for Again.
+// Stop stops the server. Its database stays for Again.
 func (r *Relay) Stop() {
 	if r.end != nil {
 		r.end()
@@ -89,7 +89,7 @@ func (r *Relay) Stop() {
 	}
 }
 
-// Again starts the server at its address, after Stop.
+// Again starts the server at its address after Stop.
 func (r *Relay) Again() {
 	r.T.Helper()
 	r.open(r.URL[len("http://"):])
@@ -129,7 +129,7 @@ func (r *Relay) open(address string) {
 	}
 }
 
-// Host connects a host of protocol 1, which the test plays.
+// Host connects a host of protocol 1 that the test plays.
 func (r *Relay) Host(id string) *servertest.Peer {
 	r.T.Helper()
 	p := servertest.Dial(r.T, r.URL+"/ws/host?host_id="+id+"&host_token=token-"+id)
@@ -137,7 +137,7 @@ func (r *Relay) Host(id string) *servertest.Peer {
 	return p
 }
 
-// Greeting connects a host that says hello, and so is sent all that there is now.
+// Greeting connects a host that sends hello, to which the server sends the current state.
 func (r *Relay) Greeting(id string) *servertest.Peer {
 	r.T.Helper()
 	p := r.Host(id)

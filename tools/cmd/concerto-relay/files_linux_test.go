@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// shop makes a repository in which something is changed, and not committed.
+// shop creates a repository with an uncommitted change.
 func shop(r *relay) (dir string) {
 	r.t.Helper()
 	dir = filepath.Join(r.dir, "shop")
@@ -60,14 +60,14 @@ func (r *relay) enter(at string) *browser.Tab {
 	return b
 }
 
-// decide decides the card that is shown, when it takes decisions.
+// decide decides the card once it accepts decisions.
 func decide(b *browser.Tab, decision string) {
 	b.Wait("document.querySelector('[data-testid=" + decision + "]').ariaDisabled === 'false'")
 	b.Click("@" + decision)
 }
 
-// TestFilesAndDiff: what a run has changed is looked at, its files are read, searched and changed, by a real host; what
-// another has changed meanwhile is not written over unseen, and what leads out of the run's directory is not shown.
+// TestFilesAndDiff reads, searches, diffs and writes the files of a run through a real host. A file
+// that somebody else changed is not overwritten, and paths outside the run's directory are refused.
 func TestFilesAndDiff(t *testing.T) {
 	r := newRelay(t)
 	dir := shop(r)
@@ -92,7 +92,7 @@ func TestFilesAndDiff(t *testing.T) {
 	b.Eval("location.hash = '#/start'")
 	b.Wait("__see.all('@start-tool').length === 1")
 	b.Axe()
-	b.Expect("ERR_CONNECTION_REFUSED") // the page looks for its server
+	b.Expect("ERR_CONNECTION_REFUSED") // the page reconnects while the server is down
 	r.stop()
 }
 

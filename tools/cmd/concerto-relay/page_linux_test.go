@@ -9,9 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// TestPage goes the way of somebody who has just installed it: one command, the link that it
-// prints, a run that is started on the page, on a terminal, which asks, is approved and
-// written to, a file that is changed beside it, and the run's end.
+// TestPage does what a new user does: run one command, open its link, start a run on a terminal
+// from the page, approve its request, write to it, change a file next to it, and see it end.
 func TestPage(t *testing.T) {
 	r := newRelay(t)
 	if err := os.WriteFile(filepath.Join(r.dir, "note.txt"), []byte("note\n"), 0o600); err != nil {
@@ -61,6 +60,6 @@ func TestPage(t *testing.T) {
 	b.Wait("__see.text('@run-thread').includes('heard you there')")
 	b.Eval("location.hash = '#/runs'")
 	b.Wait("__see.text('@run-row').includes('exit 4')")
-	b.Expect("ERR_CONNECTION_REFUSED") // the page looks for its server
+	b.Expect("ERR_CONNECTION_REFUSED") // the page reconnects while the server is down
 	r.stop()
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// proxied is a proxy that has https, with a certificate of its own, before a server that is named later.
+// proxied starts an https proxy with a self-signed certificate for a server that is set later.
 func proxied(t *testing.T) (address string, to *atomic.Pointer[url.URL], client *http.Client) {
 	t.Helper()
 	to = &atomic.Pointer[url.URL]{}
@@ -33,9 +33,10 @@ func proxied(t *testing.T) (address string, to *atomic.Pointer[url.URL], client 
 	return "https://relay.test:" + u.Port(), to, s.Client()
 }
 
-// TestProxied goes the README's way to a phone: a proxy that has https before the server, which is told its
-// address. The link that it prints opens the page there; somebody sets it up on a phone, has it
-// notified, and approves what a run on this machine asks; pages of elsewhere may do nothing.
+// TestProxied sets up a phone as README.md describes: an https proxy before the server, which knows
+// the public address. The printed link opens the page through the proxy, the user enables
+// notifications on a phone and approves a request of a local run. Pages of other origins are
+// refused.
 func TestProxied(t *testing.T) {
 	r := newRelay(t)
 	address, to, client := proxied(t)
@@ -58,7 +59,7 @@ func TestProxied(t *testing.T) {
 	if is := b.Eval("location.origin + ' ' + isSecureContext"); is != address+" true" {
 		t.Errorf("the page is at %v", is)
 	}
-	b.Wait("navigator.serviceWorker.controller") // it opens without a connection
+	b.Wait("navigator.serviceWorker.controller") // the page opens without a connection
 	b.Eval("location.hash = '#/settings'")
 	b.Allow(address, "notifications")
 	key, _ := b.Eval("fetch('/push/key').then((a) => a.json()).then((x) => x.key)").(string)
@@ -105,7 +106,7 @@ func TestProxied(t *testing.T) {
 	if set := a.Header.Get("Set-Cookie"); a.StatusCode != http.StatusOK || !strings.HasPrefix(set, "__Host-concerto=") || !strings.Contains(set, "Secure") || a.Header.Get("Strict-Transport-Security") == "" {
 		t.Errorf("a login gives %s, %q", a.Status, set)
 	}
-	b.Expect("502") // the page looks for its server
+	b.Expect("502") // the page reconnects while the server is down
 	b.Expect("WebSocket")
 	r.stop()
 }

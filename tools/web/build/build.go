@@ -1,8 +1,7 @@
-// Package build makes of ES modules what a browser can load; its API promises
-// nothing. It takes what the entries of a page need out of several trees of files,
-// joins it into as few files as there are moments at which it is needed, compiles
-// templates of elements into calls, and leaves out what a browser does not need.
-// It touches no file system but those it is given; tools/web/gen compresses and writes.
+// Package build turns ES modules into files that a browser can load. It reads the entries of a page
+// from several trees of files, bundles modules that are needed at the same time, compiles element
+// templates into calls, and drops comments. It uses no file system but the given ones;
+// tools/web/gen compresses and writes the result. Its API promises nothing.
 package build
 
 import (
@@ -15,32 +14,30 @@ import (
 	"strings"
 )
 
-// Input is what a page is built of. Tree holds directories by the name under
-// which their files are known: what lies in web/ under "", a page's own under
-// another. Entries are names of files there: modules, with all that they import,
-// or other files.
+// Input describes a page. Tree maps a prefix to a directory: "" to web/, another prefix to a page's
+// own files. Entries are names of files there: modules, with all that they import, or other files.
 type Input struct {
 	Tree    map[string]fs.FS
 	Entries []string
 }
 
-// Output is a page's files by name, and for each entry that is a module the files
-// that it needs before it can run, itself first. What an import(…) names is a
-// file of its own with all that it needs alone; it has the name of that module.
+// Output holds a page's files by name, and for each module entry the files it needs before it can
+// run, itself first. A module that is loaded by import(…) is a file of its own, under the module's
+// name, bundled with what only it needs.
 type Output struct {
 	Files map[string][]byte
 	Needs map[string][]string
 }
 
-// builder reads files and knows the names of packages.
+// builder reads files and resolves package names.
 type builder struct {
 	in   Input
 	bare map[string]string // bare name: file
 	out  Output
 }
 
-// Build builds a page. It fails when a file is missing, a module refers to what is
-// not there, or cannot be read; the error names file and line.
+// Build builds a page. It fails if a file is missing, a module imports a missing name, or a module
+// cannot be parsed; the error names file and line.
 func Build(in Input) (Output, error) {
 	b := &builder{in: in, bare: map[string]string{}, out: Output{map[string][]byte{}, map[string][]string{}}}
 	if err := b.names(); err != nil {
@@ -62,7 +59,7 @@ func Build(in Input) (Output, error) {
 
 func isModule(name string) bool { return path.Ext(name) == ".js" || path.Ext(name) == ".mjs" }
 
-// names learns the bare names of the vendored packages.
+// names reads the bare names of the vendored packages.
 func (b *builder) names() error {
 	web, ok := b.in.Tree[""]
 	if !ok {
@@ -86,7 +83,7 @@ func (b *builder) names() error {
 	return nil
 }
 
-// open finds a file in the tree with the longest fitting name.
+// open opens a file in the tree with the longest matching prefix.
 func (b *builder) open(name string) ([]byte, error) {
 	mounts := slices.SortedFunc(maps.Keys(b.in.Tree), func(x, y string) int { return len(y) - len(x) })
 	for _, mount := range mounts {
@@ -101,7 +98,7 @@ func (b *builder) open(name string) ([]byte, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
-// add takes a file into the page as it is.
+// add adds a file to the page unchanged.
 func (b *builder) add(name string) error {
 	data, err := b.open(name)
 	if err != nil {
@@ -111,8 +108,8 @@ func (b *builder) add(name string) error {
 	return nil
 }
 
-// resolve gives the file that a module means by a name: a relative one, one of a
-// vendored package, or one from the root of the trees.
+// resolve returns the file that an import means: a relative path, a vendored package, or a path
+// from the root of the trees.
 func (b *builder) resolve(from, name string) (string, error) {
 	if strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") {
 		return path.Join(path.Dir(from), name), nil
@@ -126,12 +123,12 @@ func (b *builder) resolve(from, name string) (string, error) {
 	return "", fmt.Errorf("no vendored package is called %q (known: %s)", name, strings.Join(slices.Sorted(maps.Keys(b.bare)), ", "))
 }
 
-// SourceFile is the name of the file that says where a vendored package is from.
+// SourceFile is the name of the file that describes where a vendored package comes from.
 const SourceFile = "source.json"
 
-// Source says which published package a directory of web/vendor is taken from.
+// Source describes the published package of a directory in web/vendor.
 type Source struct {
-	Package string       `json:"package"` // as npm names it
+	Package string       `json:"package"` // its name on npm
 	Version string       `json:"version"`
 	Licence string       `json:"licence"` // SPDX
 	Files   []SourceItem `json:"files"`
@@ -139,7 +136,7 @@ type Source struct {
 
 // SourceItem is a file of a vendored package.
 type SourceItem struct {
-	Name   string `json:"name"` // here
+	Name   string `json:"name"` // in this repository
 	From   string `json:"from"` // its path in the package
 	SHA256 string `json:"sha256"`
 	Import string `json:"import,omitempty"` // the bare name by which modules import it

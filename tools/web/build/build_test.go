@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 )
 
-// tree makes files of name, content, …
+// tree returns a file system of alternating names and contents.
 func tree(pairs ...string) fs.FS {
 	out := fstest.MapFS{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -33,7 +33,7 @@ func TestAPageHasWhatItsEntriesNeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string][]string{ // of each file something that it says, and something that it does not
+	want := map[string][]string{ // for each file, a text it contains and one it does not
 		"vendor/preact/LICENSE": {"MIT", "LICENSE"},
 		"style.css":             {"a{}", "b{}"},
 		"page/main.js":          {"../joined/shared1.js", "more"},
@@ -65,7 +65,8 @@ func TestAPageHasWhatItsEntriesNeed(t *testing.T) {
 	}
 }
 
-// TestAChangeOfOneModuleChangesOneFile: names have no hash, and other files do not say what has changed.
+// TestAChangeOfOneModuleChangesOneFile checks that file names have no hash and that a change of one
+// module leaves all other files unchanged.
 func TestAChangeOfOneModuleChangesOneFile(t *testing.T) {
 	build := func(text string) Output {
 		out, err := Build(Input{Tree: map[string]fs.FS{"": tree("main.js", "import { a } from './a.js'; console.log(a, import('./x.js'), import('./y.js'))",
@@ -112,7 +113,8 @@ func TestAPageThatCannotBeBuiltSaysWhere(t *testing.T) {
 	}
 }
 
-// TestCircle: modules that import each other in a circle are refused, with the way round; what is imported later is no part of one.
+// TestCircle checks that modules that import each other are rejected with the cycle. Dynamic
+// imports do not count.
 func TestCircle(t *testing.T) {
 	page := func(last string) error {
 		_, err := Build(Input{Tree: map[string]fs.FS{"": tree("a.js", "import './b.js';", "b.js", "import { c } from './c.js'; c();", "c.js", last, "vendor/preact/source.json", source)}, Entries: []string{"a.js"}})

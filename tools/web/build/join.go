@@ -14,14 +14,14 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// ours is the namespace of all files that are joined: none is looked for on the disk.
+// ours is the namespace of all bundled files; none is read from the disk.
 const ours = "page"
 
-// joined is the directory of the files that no entry names.
+// joined is the directory of bundles that no entry names.
 const joined = "joined"
 
-// join makes as few files of the modules as can be: one of each entry, of what
-// is imported later, and of what several of these share.
+// join bundles the modules into as few files as possible: one for each entry, one for each dynamic
+// import, and one for each set of modules that several of these share.
 func (b *builder) join(entries []string) error {
 	if len(entries) == 0 {
 		return nil
@@ -76,10 +76,11 @@ func (b *builder) options(entries []string) api.BuildOptions {
 	}
 }
 
-// plug has modules found in the trees, and templates compiled. What is imported later imports the
-// page's one entry, too, which is there by then: so that what both need is no file beside it.
+// plug resolves modules in the trees and compiles their templates. A dynamically imported module
+// also imports the page's single entry, which is loaded by then, so that shared code needs no extra
+// file.
 func (b *builder) plug(p api.PluginBuild, entry string) {
-	var later sync.Map // by the names of modules
+	var later sync.Map // names of dynamically imported modules
 	p.OnResolve(api.OnResolveOptions{Filter: ".*"}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
 		if a.Kind == api.ResolveEntryPoint {
 			return api.OnResolveResult{Path: a.Path, Namespace: ours}, nil
@@ -115,7 +116,7 @@ func (b *builder) load(name string) (string, error) {
 	return compile(string(data))
 }
 
-// told makes one error of what is wrong with modules.
+// told joins the errors of all modules into one.
 func told(all []api.Message) error {
 	var out []error
 	for _, m := range all {
@@ -128,7 +129,7 @@ func told(all []api.Message) error {
 	return errors.Join(out...)
 }
 
-// licences adds the licence of each package of which something is used.
+// licences adds the licence of each package that the page uses.
 func (b *builder) licences(meta metafile) error {
 	dirs := map[string]bool{}
 	for _, o := range meta.Outputs {

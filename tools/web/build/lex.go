@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// kind says what a token of JavaScript is, as far as finding imports and leaving
-// comments out needs it.
+// kind classifies a JavaScript token as far as finding imports and removing comments requires.
 type kind uint8
 
 const (
@@ -21,26 +20,26 @@ const (
 	regex
 )
 
-// token is a piece of a module's text, from start up to end.
+// token is a part of a module's text from start up to end.
 type token struct {
 	kind       kind
 	start, end int
 }
 
-// scanner cuts a module into tokens, none of which overlap and which together
-// are the whole text.
+// scanner splits a module into tokens. The tokens do not overlap and cover the whole text.
 type scanner struct {
 	src    string
 	at     int
 	tokens []token
-	braces []int // open braces within each open `${`
-	last   token // the last that is neither space nor comment
+	braces []int // number of open braces within each open `${`
+	last   token // the last token that is neither space nor comment
 }
 
-// beforeRegex are words after which a slash begins a regular expression.
+// beforeRegex lists words after which a slash begins a regular expression.
 var beforeRegex = strings.Fields("return typeof case in of delete void throw new else do instanceof yield await")
 
-// scan cuts src into tokens. What is never closed is an error with its line.
+// scan splits src into tokens. It returns an error with the line for an unclosed string, comment or
+// template.
 func scan(src string) ([]token, error) {
 	s := &scanner{src: src}
 	for s.at < len(src) {
@@ -88,7 +87,7 @@ func (s *scanner) next() (kind, error) {
 	return s.mark(c)
 }
 
-// mark takes one character, and goes on with the template whose ${ it closes.
+// mark consumes one character. If it closes a ${, mark continues with the template.
 func (s *scanner) mark(c byte) (kind, error) {
 	if n := len(s.braces); n > 0 {
 		switch {
@@ -139,8 +138,8 @@ func (s *scanner) quoted(quote byte) error {
 	return fmt.Errorf("a string is never closed")
 }
 
-// template takes a template from its backquote, or from the brace that closes
-// its last ${, up to its end or its next ${.
+// template consumes a template from its backquote, or from the brace that closes its last ${, up to
+// its end or its next ${.
 func (s *scanner) template() error {
 	for i := s.at + 1; i < len(s.src); i++ {
 		switch {
@@ -176,8 +175,8 @@ func (s *scanner) regex() error {
 	return fmt.Errorf("a regular expression is never closed")
 }
 
-// regexMayCome says whether a slash here divides or begins a regular expression:
-// by what stands before it.
+// regexMayCome reports whether a slash begins a regular expression here, judging by the previous
+// token.
 func (s *scanner) regexMayCome() bool {
 	before := s.src[s.last.start:s.last.end]
 	switch s.last.kind {
@@ -190,5 +189,5 @@ func (s *scanner) regexMayCome() bool {
 	case text, regex:
 		return false
 	}
-	return true // the beginning
+	return true // at the beginning
 }

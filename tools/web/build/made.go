@@ -8,29 +8,29 @@ import (
 	"strings"
 )
 
-// metafile is what is told of the modules that were read and of the files that were made, by their names.
+// metafile is esbuild's report about the modules it read and the files it wrote.
 type metafile struct {
 	Inputs  map[string]struct{ Imports []imported }
 	Outputs map[string]made
 }
 
 type made struct {
-	Inputs     map[string]struct{} // the modules that are in it
+	Inputs     map[string]struct{} // the modules in the file
 	EntryPoint string              // the module that it is made for; "" when several share it
 	Imports    []imported
 }
 
-// imported is what a module or a file imports, and how.
+// imported is an import of a module or file and its kind.
 type imported struct{ Path, Kind string }
 
-// atOnce says that it is needed before the module can run, and not when an import(…) is reached.
+// atOnce reports whether the import is static: needed before the module can run.
 func (i imported) atOnce() bool { return i.Kind == "import-statement" }
 
-// plainName is a module's name without that of the namespace.
+// plainName returns a module's name without the namespace.
 func plainName(name string) string { return strings.TrimPrefix(name, ours+":") }
 
-// names are the names that files get: without the hash that they were made with, for one
-// hash names a whole build, and a change of one module shall change one file.
+// names returns the final names of the files, without esbuild's hashes: one hash names the whole
+// build, and a change of one module must change one file.
 func (m metafile) names() (map[string]string, error) {
 	out, taken, shared := map[string]string{}, map[string]string{}, 0
 	for _, name := range slices.SortedFunc(maps.Keys(m.Outputs), func(a, b string) int { return strings.Compare(m.inside(a), m.inside(b)) }) {
@@ -51,12 +51,12 @@ func (m metafile) names() (map[string]string, error) {
 	return out, nil
 }
 
-// inside tells files apart by what is in them, however that reads.
+// inside returns a name for a file by its modules, to tell files apart.
 func (m metafile) inside(name string) string {
 	return strings.Join(slices.Sorted(maps.Keys(m.Outputs[name].Inputs)), " ")
 }
 
-// closure lists a file and all that it needs at once, by the names that they get.
+// closure lists a file and its static imports under their final names.
 func (m metafile) closure(name string, names map[string]string) []string {
 	var out []string
 	var visit func(string)
@@ -75,8 +75,7 @@ func (m metafile) closure(name string, names map[string]string) []string {
 	return out
 }
 
-// circle finds modules of ours that import each other at once: the first in order, with those on the way back to it.
-// nil when there are none.
+// circle returns the first cycle of static imports among our modules, or nil.
 func (m metafile) circle() []string {
 	const begun, done = 1, 2
 	state := map[string]int{}

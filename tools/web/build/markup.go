@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// markup is a template of elements: texts with a field between each two of them. A field is
-// an expression of JavaScript.
+// markup is an element template: texts with a field between every two. A field is a JavaScript
+// expression.
 type markup struct {
 	texts, fields []string
-	line          int // where it begins
-	piece, at     int // how far it is read: the text, and the place in it
+	line          int // on which the template begins
+	piece, at     int // the read position: a text and an offset in it
 }
 
-// call gives the expression that a template stands for: nothing, one node, or a list of them.
+// call returns the expression for a template: nothing, one node, or a list of nodes.
 func (m *markup) call() (string, error) {
 	nodes, err := m.nodes("")
 	switch {
@@ -28,10 +28,10 @@ func (m *markup) call() (string, error) {
 	return "[" + strings.Join(nodes, ",") + "]", nil
 }
 
-// rest is what is left of the text before the next field.
+// rest returns the unread text before the next field.
 func (m *markup) rest() string { return m.texts[m.piece][m.at:] }
 
-// field gives the field that stands here, and passes it; false when none does.
+// field consumes the field at the read position and returns it, or false.
 func (m *markup) field() (string, bool) {
 	if m.rest() != "" || m.piece == len(m.fields) {
 		return "", false
@@ -41,10 +41,10 @@ func (m *markup) field() (string, bool) {
 	return m.fields[m.piece-1], true
 }
 
-// edge is white space with a line's end in it, which is for who reads the source.
+// edge matches white space that contains a line break, which only formats the source.
 var edge = regexp.MustCompile(`^\s*\n\s*|\s*\n\s*$`)
 
-// nodes reads up to the tag that closes an element, "" for the end of all.
+// nodes reads nodes up to the closing tag of the parent, or to the end if parent is "".
 func (m *markup) nodes(parent string) ([]string, error) {
 	var out []string
 	for {
@@ -77,7 +77,7 @@ func (m *markup) nodes(parent string) ([]string, error) {
 	}
 }
 
-// upTo takes text up to one of the characters, or the next field.
+// upTo consumes text up to one of the characters or the next field.
 func (m *markup) upTo(any string) string {
 	rest := m.rest()
 	if i := strings.IndexAny(rest, any); i >= 0 {
@@ -100,7 +100,7 @@ func (m *markup) comment() error {
 	}
 }
 
-// name reads what a tag is called: a text, which is quoted, or a field.
+// name reads a tag name: a text, which it quotes, or a field.
 func (m *markup) name() string {
 	if field, ok := m.field(); ok {
 		return field
@@ -108,10 +108,10 @@ func (m *markup) name() string {
 	return "\"" + m.upTo(" \t\r\n/>=") + "\""
 }
 
-// said is a name as the source has it.
+// said returns a name as the source spells it.
 func said(name string) string { return strings.Trim(name, "\"()") }
 
-// closes reads the tag that closes an element: with its name, or with none.
+// closes reads a closing tag, with or without a name.
 func (m *markup) closes(parent string) error {
 	m.at += len("</")
 	m.at += len(m.rest()) - len(strings.TrimPrefix(m.rest(), "/"))
@@ -127,7 +127,7 @@ func (m *markup) closes(parent string) error {
 	return nil
 }
 
-// element reads an element with all that is in it.
+// element reads an element with its children.
 func (m *markup) element() (string, error) {
 	m.at++
 	name := m.name()
@@ -150,7 +150,7 @@ func (m *markup) element() (string, error) {
 	return tag + "(" + strings.Join(args, ",") + ")", nil
 }
 
-// props reads an element's properties, and says whether something is in it.
+// props reads an element's properties and reports whether the element has children.
 func (m *markup) props(name string) (string, bool, error) {
 	var out []string
 	for {
@@ -187,7 +187,7 @@ func (m *markup) props(name string) (string, bool, error) {
 	}
 }
 
-// value reads a property's value: what stands between quotes, or up to white space or the tag's end.
+// value reads a property's value: quoted, or up to white space or the tag's end.
 func (m *markup) value() (string, error) {
 	ends, quoted := " \t\r\n>=", false
 	if rest := m.rest(); rest != "" && (rest[0] == '"' || rest[0] == '\'') {

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// needed is what a page says where the modules are to stand that it needs.
+// needed matches the comment of a page that asks for the links to its modules.
 var needed = regexp.MustCompile(`<!--modules ([^ ]+)-->`)
 
-// Page puts into an HTML file, for each `<!--modules NAME-->`, the links by which the
-// browser loads the module and all that it needs at once, not one after the
-// other.
+// Page replaces each `<!--modules NAME-->` in an HTML file with links that make the browser load
+// the module and its static imports at the same time.
 func (o Output) Page(html string) (string, error) {
 	var err error
 	out := needed.ReplaceAllStringFunc(html, func(found string) string {

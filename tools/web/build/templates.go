@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// tag is the name of the function whose templates are compiled: parts/base.js binds it.
+// tag is the name of the function whose templates are compiled; parts/base.js binds it.
 const tag = "html"
 
-// bound stands for htm in what is built, where no template is left that it would read: what
-// it binds is called by itself.
+// bound replaces htm in the built page. No template is left for htm to read; the bound function is
+// called directly.
 const bound = "export default { bind: (h) => h };"
 
-// compile turns each html`…` of a module into calls of html(tag, props, ...children), by
-// the rules of htm, so that no browser reads templates. What htm would pass over, as a tag
-// that is never closed, is an error with its line. Each line keeps its number.
+// compile replaces each html`…` of a module with calls of html(tag, props, ...children), by the
+// rules of htm, so that the browser parses no templates. It reports what htm would ignore, such as
+// an unclosed tag, as an error with the line. Every line keeps its number.
 func compile(src string) (string, error) {
 	tokens, err := scan(src)
 	if err != nil {
@@ -24,7 +24,7 @@ func compile(src string) (string, error) {
 	return c.code(0, len(tokens))
 }
 
-// compiler goes over a module's tokens.
+// compiler walks a module's tokens.
 type compiler struct {
 	src    string
 	tokens []token
@@ -32,7 +32,7 @@ type compiler struct {
 
 func (c *compiler) text(i int) string { return c.src[c.tokens[i].start:c.tokens[i].end] }
 
-// code gives tokens from i up to end, with templates compiled and without comments.
+// code returns the tokens from i up to end with compiled templates and without comments.
 func (c *compiler) code(i, end int) (string, error) {
 	var out strings.Builder
 	before := ""
@@ -61,8 +61,7 @@ func (c *compiler) code(i, end int) (string, error) {
 
 func newlines(s string) string { return strings.Repeat("\n", strings.Count(s, "\n")) }
 
-// template compiles the template that begins at token i, and gives the token with which
-// it ends.
+// template compiles the template that begins at token i, and returns the index of its last token.
 func (c *compiler) template(i int) (string, int, error) {
 	m := markup{line: 1 + strings.Count(c.src[:c.tokens[i].start], "\n")}
 	first := i
@@ -91,7 +90,7 @@ func (c *compiler) template(i int) (string, int, error) {
 	return call + strings.Repeat("\n", max(lost, 0)), i, nil
 }
 
-// fieldEnd finds the piece of the template that goes on after the field which begins at i.
+// fieldEnd returns the index of the template piece after the field that begins at i.
 func (c *compiler) fieldEnd(i int) int {
 	for depth := 0; ; i++ {
 		if c.tokens[i].kind != template {
@@ -110,7 +109,7 @@ func (c *compiler) fieldEnd(i int) int {
 	}
 }
 
-// listed says whether a comma stands in a field for itself, which would end an argument.
+// listed reports whether a field contains a top-level comma, which would end an argument.
 func (c *compiler) listed(i, end int) bool {
 	for depth := 0; i < end; i++ {
 		switch is := c.text(i); {

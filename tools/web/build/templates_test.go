@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(browser.Main(m)) }
 
-// templates are all forms that htm knows. X and Y are components, p is an object, n nothing.
+// templates has every form that htm supports. X and Y are components, p is an object, n is null.
 var templates = []string{
 	"html`<p>text</p>`", "html`<p/>`", "html`<p />`", "html`<br/>text`", "html``", "html`   `", "html` \n `", "html`text`", "html`${1}`", "html`${1} ${2}`", "html`${1}\n  ${2}`",
 	"html`<p>  a  \n  b  </p>`", "html`\n  <p>\n    a ${1}\n    b\n  </p>\n`", "html`<p>a ${1} b</p><b>c</b>`", "html`<p>\n\n${1}\n</p>`",
@@ -25,7 +25,7 @@ var templates = []string{
 	"html`<p\n  a=1\n  b=${2}\n>\n  x\n</p>`", "html`<p>${\"</p>\"}</p>`", "html`<p>${(() => { const t = `x ${html`<b>${1}</b>`.t} y`; return t; })()}</p>`", "x.html`<p>${1}</p>`.length",
 }
 
-// TestTemplatesMeanWhatHtmSays holds what is compiled against htm itself, in a browser.
+// TestTemplatesMeanWhatHtmSays compares the compiled templates with htm itself, in a browser.
 func TestTemplatesMeanWhatHtmSays(t *testing.T) {
 	browser.Need(t)
 	htm, err := os.ReadFile("../../../web/vendor/htm/htm.mjs")

@@ -1,7 +1,6 @@
-// Command gen builds a page for embedding: the modules and files that its entries
-// need, joined and compressed, and its files of fixed names. A file that is there already and
-// says the same keeps its bytes, whoever compressed it; one that the page no
-// longer needs goes.
+// Command gen builds a page for embedding: the modules and files that its entries need, bundled and
+// compressed, and its files with fixed names. It does not rewrite a file with unchanged content,
+// whichever compressor wrote it, and removes files that the page no longer needs.
 //
 //	gen -o DIR -web DIR [-tree NAME=DIR…] [-root DIR…] ENTRY…
 package main
@@ -102,7 +101,7 @@ var packers = []packer{
 		func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
 }
 
-// write packs data into a file, unless what is there unpacks to it.
+// write compresses data into a file unless the file already decompresses to it.
 func (p packer) write(name string, data []byte) error {
 	if old, err := os.ReadFile(name); err == nil {
 		if r, err := p.reader(bytes.NewReader(old)); err == nil {
@@ -129,7 +128,7 @@ func put(name string, data []byte) error {
 	return os.WriteFile(name, data, 0o666)
 }
 
-// copyRoot copies a file, or those of a directory, under their own names.
+// copyRoot copies a file, or the files of a directory, under their own names.
 func copyRoot(dir, root string, built build.Output, written map[string]bool) error {
 	files := []string{root}
 	if entries, err := os.ReadDir(root); err == nil {
@@ -159,7 +158,7 @@ func copyRoot(dir, root string, built build.Output, written map[string]bool) err
 	return nil
 }
 
-// sweep removes what an older build left.
+// sweep removes files of an older build.
 func sweep(dir string, written map[string]bool) error {
 	return filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/web/build"
 )
 
-// mostScript bounds what all parts and what they are built of weigh, packed, without the
-// terminal's own module: a page adds its own to that, and all must stay below 60 kB.
+// mostScript bounds the compressed size of all parts and their dependencies, without the terminal
+// module. A page adds its own modules; the total must stay below 60 kB.
 const mostScript = 31_000
 
 func TestThePartsAreLight(t *testing.T) {

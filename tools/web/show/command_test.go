@@ -12,16 +12,18 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testcommand"
 )
 
-// mark is what the page shows in place of a character that is not seen.
+// mark matches the page's replacement for an invisible character.
 var mark = regexp.MustCompile(`⟦[A-Z0-9+]+⟧`)
 
-// seen reports whether a page shows a character as it is: blanks are blanks there, and ❤️ has two characters.
+// seen reports whether a page shows a character unchanged. Spaces are shown as spaces, and ❤️ has
+// two characters.
 func seen(r rune) bool {
 	return testcommand.Visible(r) || r == '\n' || r == '\t' || r == '\ufe0f' || unicode.Is(unicode.Zs, r)
 }
 
-// TestACardShowsTheCommand: the card of an approval has the command as a whole, with a mark for each character that is
-// not seen; what describes it ends with how much is missing.
+// TestACardShowsTheCommand checks that an approval card shows the whole command with a mark for
+// each invisible character, and that a shortened summary ends with the number of missing
+// characters.
 func TestACardShowsTheCommand(t *testing.T) {
 	b := show(t, "approval")
 	b.Eval(strings.ReplaceAll(drawn, "globalThis.drawn = (text) => {", `const { ApprovalCard } = await import(at.replace("style.css", "parts/approval.js"));

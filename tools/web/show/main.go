@@ -1,5 +1,5 @@
-// Command show serves the page that shows every part in all its states, built of the
-// files as they are at each request. Its tests look at the same page in a browser.
+// Command show serves the page that shows every part in all its states. It builds the page from the
+// current files for each request. Its tests check the same page in a browser.
 //
 //	go run ./tools/web/show [ADDRESS]
 package main
@@ -34,7 +34,7 @@ func main() {
 	os.Exit(1)
 }
 
-// secured serves a page as a server of it must.
+// secured serves a page with the security headers that a server must send.
 func secured(page http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", web.Policy)
@@ -43,7 +43,7 @@ func secured(page http.Handler) http.Handler {
 	})
 }
 
-// open builds the page out of the files in web, and more of them if need be.
+// open builds the page from the files in web, and from more if given.
 func open(files fs.FS, more ...string) (*web.Dist, error) {
 	built, err := build.Build(build.Input{Tree: map[string]fs.FS{"": files}, Entries: append([]string{"components/main.js", "style.css", "components/page.css"}, more...)})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// markdowns are texts, and the elements that they become.
+// markdowns maps texts to the elements that they become.
 var markdowns = []struct{ text, want string }{
 	{"", ""},
 	{"one\ntwo\n\nthree", "<p>one\ntwo</p><p>three</p>"},
@@ -26,7 +26,7 @@ var markdowns = []struct{ text, want string }{
 	{"*.go,*.md _a_b **a", "<p>*.go,*.md _a_b **a</p>"},
 	{"[a](https://x.example/b?c=d&e) https://x.example/a_b_c. (http://y.example)", `<p><a href="https://x.example/b?c=d&amp;e" target="_blank" rel="noopener noreferrer">a</a> <span class="quiet">(x.example)</span> <a href="https://x.example/a_b_c" target="_blank" rel="noopener noreferrer">https://x.example/a_b_c</a>. (<a href="http://y.example/" target="_blank" rel="noopener noreferrer">http://y.example</a>)</p>`},
 	{"[https://good.example](https://evil.example/)", `<p><a href="https://evil.example/" target="_blank" rel="noopener noreferrer">https://good.example</a> <span class="quiet">(evil.example)</span></p>`},
-	// What is hostile.
+	// Hostile input.
 	{"<img src=x onerror=alert(1)><script>alert(2)</script>", "<p>&lt;img src=x onerror=alert(1)&gt;&lt;script&gt;alert(2)&lt;/script&gt;</p>"},
 	{"**<b onclick=x>** `<i>`\n\n- <svg/onload=x>", "<p><strong>&lt;b onclick=x&gt;</strong> <code>&lt;i&gt;</code></p><ul><li><p>&lt;svg/onload=x&gt;</p></li></ul>"},
 	{"[a](javascript:alert(1)) [b](JAVASCRIPT:x) [c](data:text/html,x) [d](//x.example) [e](/runs) [f](#x)", "<p>[a](javascript:alert(1)) [b](JAVASCRIPT:x) [c](data:text/html,x) [d](//x.example) [e](/runs) [f](#x)</p>"},
@@ -38,7 +38,7 @@ var markdowns = []struct{ text, want string }{
 	{"&lt;b&gt; &#60;", "<p>&amp;lt;b&amp;gt; &amp;#60;</p>"},
 }
 
-// drawn has the page draw a text in an element of its own.
+// drawn renders a text in an element of its own.
 const drawn = `(async () => {
 	const at = document.querySelector("link[href$='/style.css']").href;
 	const [{ html, render }, { Markdown }] = await Promise.all(["base", "markdown"].map((name) => import(at.replace("style.css", "parts/" + name + ".js"))));
@@ -49,7 +49,7 @@ const drawn = `(async () => {
 	};
 })()`
 
-// TestMarkdown: the subset is drawn, all else stays as it was written.
+// TestMarkdown checks that the supported subset is rendered and everything else stays as written.
 func TestMarkdown(t *testing.T) {
 	b := show(t, "texts")
 	b.Eval(drawn)
@@ -66,8 +66,8 @@ func TestMarkdown(t *testing.T) {
 	t.Run("long", func(t *testing.T) { longMarkdown(t, b) })
 }
 
-// randomMarkdown: whatever is written, there are no elements and attributes but those of the subset, links
-// lead to http alone, and each word is there.
+// randomMarkdown checks random input: it produces only elements and attributes of the subset, links
+// to http alone, and keeps every word.
 func randomMarkdown(t *testing.T, b *browser.Tab) {
 	wrong := b.Eval(`(() => {
 		let seed = 7;
@@ -96,7 +96,7 @@ func randomMarkdown(t *testing.T, b *browser.Tab) {
 	}
 }
 
-// longMarkdown: what is half written, a hundred thousand characters of it, takes no longer than is waited for a page.
+// longMarkdown checks that 100,000 characters of unfinished markup are rendered in time.
 func longMarkdown(t *testing.T, b *browser.Tab) {
 	for _, piece := range []string{"*a ", "**a ", "_a ", "`a ``b ", "[a", "[a](https://x", "https://", "(**a *b ", "- ", "1. a\n", "```\n~~~\n", "# ", "  - a\n    - b\n      - c\n", "![](", "\n\n", "***"} {
 		text, err := json.Marshal(strings.Repeat(piece, 100_000/len(piece)))

@@ -17,15 +17,15 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(browser.Main(m)) }
 
-// parts are the names of all that the page shows.
+// parts lists the names of all parts on the page.
 const parts = "approval forms elements texts notices diffs json thread source graph terminal lists"
 
-// built is the page, which all tests look at, and modules that some of them call by themselves.
+// built is the page for all tests, with modules that some of them call directly.
 var built = sync.OnceValues(func() (*web.Dist, error) {
 	return open(os.DirFS("../../../web"), "parts/layout.js", "parts/markdown.js", "parts/approval.js", "parts/base.js")
 })
 
-// show opens the page of a part, beside those of other tests.
+// show opens the page of a part.
 func show(t *testing.T, part string) *browser.Tab {
 	t.Helper()
 	browser.Need(t)
@@ -48,10 +48,10 @@ func turn(b *browser.Tab, part string) {
 	b.Wait("document.querySelector('#part-" + part + "')")
 }
 
-// sample is the place of one state of a part.
+// sample returns the place of one state of a part.
 func sample(name string) string { return `[data-sample="` + name + `"]` }
 
-// TestScreenshots writes pictures of all parts into a directory, to be looked at.
+// TestScreenshots writes pictures of all parts to a directory.
 func TestScreenshots(t *testing.T) {
 	dir := os.Getenv("CONCERTO_SCREENSHOTS")
 	if dir == "" {
@@ -71,7 +71,7 @@ func TestScreenshots(t *testing.T) {
 	}
 }
 
-// TestNothingKeepsPeopleOut holds every part, in all its states, to what axe knows.
+// TestNothingKeepsPeopleOut runs axe on every part in all its states.
 func TestNothingKeepsPeopleOut(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "approval")
@@ -96,14 +96,14 @@ func TestNothingKeepsPeopleOut(t *testing.T) {
 	b.Axe()
 }
 
-// tooSmall names the buttons, fields and tabs that a finger would miss: below 44 pixels, but
-// within a line of text.
+// tooSmall returns the buttons, fields and tabs below 44 pixels, except those within a line of
+// text.
 const tooSmall = `[...document.querySelectorAll("section.part :is(button, select, textarea, input:not([type=checkbox], [type=radio]), [role=tab], [role=option], .form-option)")]
 	.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 43.9 && getComputedStyle(e).display !== "inline" && !e.closest(".xterm"))
 	.map((e) => e.outerHTML.slice(0, 120) + " " + e.getBoundingClientRect().height).slice(0, 5).join("\n")`
 
-// TestHostileTextsAreTexts: what comes from elsewhere is neither HTML nor does it turn or
-// hide what stands about it.
+// TestHostileTextsAreTexts checks that foreign text is never HTML and cannot reorder or hide the
+// text around it.
 func TestHostileTextsAreTexts(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "approval")
@@ -135,8 +135,8 @@ func TestHostileTextsAreTexts(t *testing.T) {
 	}
 }
 
-// TestAnApprovalTakesNothingTooEarly: for half a second after it appeared a card is
-// not decided, by whatever means, and nothing on it has the focus.
+// TestAnApprovalTakesNothingTooEarly checks that a card accepts no decision, by any input, within
+// half a second of its appearing, and that nothing on it has the focus.
 func TestAnApprovalTakesNothingTooEarly(t *testing.T) {
 	b := show(t, "elements")
 	took := b.Eval(`(async () => {
@@ -161,7 +161,7 @@ func TestAnApprovalTakesNothingTooEarly(t *testing.T) {
 	b.Eval("window.decided.value = null")
 	b.Click(first + " [data-testid=deny]")
 	b.Wait("window.decided.value.decision === 'deny'")
-	// What moves under the pointer takes nothing either; keys mean what has the focus.
+	// A card that moves under the pointer accepts no click either; keys apply to the focused element.
 	moved := b.Eval(`(async () => {
 		const approve = document.querySelector("[data-testid=approve]");
 		const above = document.querySelector("#part-approval");
@@ -203,8 +203,8 @@ func TestAnApprovalTakesNothingTooEarly(t *testing.T) {
 	}
 }
 
-// TestAQuestionIsAnsweredOnTheCard: nothing goes out before it is answered; a reason, and
-// "for the rest of the run", go along.
+// TestAQuestionIsAnsweredOnTheCard checks that nothing is sent before the question is answered, and
+// that the reason and "for the rest of the run" are sent too.
 func TestAQuestionIsAnsweredOnTheCard(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "approval")
@@ -232,7 +232,8 @@ func TestAQuestionIsAnsweredOnTheCard(t *testing.T) {
 	b.Wait(`JSON.stringify(window.decided.value) === '{"request":"r1","decision":"approve","text":"seen","scope":"session"}'`)
 }
 
-// TestAFormTakesEveryKind fills in a form of all kinds by keyboard and mouse, first wrongly.
+// TestAFormTakesEveryKind fills in a form with every kind of field by keyboard and mouse, first
+// with errors.
 func TestAFormTakesEveryKind(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "forms")
@@ -242,7 +243,7 @@ func TestAFormTakesEveryKind(t *testing.T) {
 	}
 	b.Click(form + " [type=submit]")
 	b.Wait("document.querySelectorAll('" + form + " .form-error').length === 6")
-	b.Wait("document.activeElement.matches('textarea')") // a frame after it is told
+	b.Wait("document.activeElement.matches('textarea')") // a frame later
 	if got := b.Spoken(":focus"); got != "textbox Name What is it called? (invalid, required)" && !strings.Contains(got, "invalid") {
 		t.Errorf("the focus is on %q", got)
 	}
@@ -298,8 +299,8 @@ func TestAFormTakesEveryKind(t *testing.T) {
 	}
 }
 
-// TestTenThousandItems: they scroll without a task that one would notice, with few
-// elements; what comes before or grows moves nothing, and the end is followed.
+// TestTenThousandItems checks that 10,000 items scroll without a long task and with few elements,
+// that items inserted before or growing do not move the visible ones, and that the end is followed.
 func TestTenThousandItems(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "thread")
@@ -321,7 +322,7 @@ func TestTenThousandItems(t *testing.T) {
 	if n := b.Count(many + " .thread-row"); n > 80 {
 		t.Errorf("%d rows have elements", n)
 	}
-	// what one reads stays where it is
+	// the visible item stays where it is
 	b.Eval(box + ".scrollTop = 30000")
 	first := "[...document.querySelectorAll('" + many + " .thread-row')].find((e) => e.getBoundingClientRect().bottom > " + box + ".getBoundingClientRect().top)"
 	settled := "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))))"
@@ -405,8 +406,8 @@ func TestTreesAndDiffsOpen(t *testing.T) {
 	b.See("memory: 512Mi")
 }
 
-// TestATerminalTakesKeys: what one types comes out; the history's questions to a terminal
-// are not answered; its colours need no weaker policy.
+// TestATerminalTakesKeys checks that the typed keys are sent, that queries in the history get no
+// reply, and that the terminal's colours need no weaker policy.
 func TestATerminalTakesKeys(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "terminal")
@@ -431,7 +432,7 @@ func TestATerminalTakesKeys(t *testing.T) {
 	b.Wait(`window.terminal.typed.value.endsWith("R")`)
 }
 
-// TestKeysAlone: lists, tabs, dialogs and the help are gone through without a mouse.
+// TestKeysAlone uses lists, tabs, dialogs and the help by keyboard alone.
 func TestKeysAlone(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "lists")
@@ -470,8 +471,8 @@ func TestKeysAlone(t *testing.T) {
 	b.Gone("the next one")
 }
 
-// TestAGraphIsDrawnWhole: no box lies upon another, no name is cut, and who does not see it is
-// told the same.
+// TestAGraphIsDrawnWhole checks that boxes do not overlap, names are not cut, and a screen reader
+// gets the same information.
 func TestAGraphIsDrawnWhole(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "graph")
@@ -504,7 +505,8 @@ func TestAGraphIsDrawnWhole(t *testing.T) {
 	t.Logf("500 nodes take %v ms", took[2])
 }
 
-// TestNoticesAreSaid: a notice goes by itself, an error stays; both are told.
+// TestNoticesAreSaid checks that a notification disappears by itself, that an error stays, and that
+// both are announced.
 func TestNoticesAreSaid(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "notices")
@@ -525,7 +527,7 @@ func TestNoticesAreSaid(t *testing.T) {
 	b.Wait("document.querySelector('[aria-live=assertive]').textContent === 'Now'")
 }
 
-// TestPictures holds some states against their goldens.
+// TestPictures compares some states with their goldens.
 func TestPictures(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "approval")
@@ -543,7 +545,7 @@ func TestPictures(t *testing.T) {
 		{"source-desk-dark", "source", "a program", browser.Desk, browser.Dark},
 	} {
 		b.Emulate(p.device, p.theme)
-		b.Eval("location.hash = encodeURIComponent(\"" + p.part + "/" + p.state + "\")") // alone: nothing moves it
+		b.Eval("location.hash = encodeURIComponent(\"" + p.part + "/" + p.state + "\")") // alone, so that nothing moves it
 		b.Wait("document.querySelectorAll('[data-sample]').length === 1 && document.querySelector('[data-sample]').dataset.sample === \"" + p.part + " " + p.state + "\" && !document.querySelector('[data-testid][aria-disabled=true]')")
 		b.Golden(p.name, sample(p.part+" "+p.state))
 	}

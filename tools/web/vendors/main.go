@@ -1,6 +1,6 @@
-// Command vendors fetches the published packages of web/vendor and tools/browser/axe
-// by npm and verifies that what lies there is what they hold, byte for byte. It
-// writes files that are missing; one that differs is an error.
+// Command vendors downloads the published packages of web/vendor and tools/browser/axe with npm,
+// and verifies that the files in the repository equal the published ones byte for byte. It writes
+// missing files; a file that differs is an error.
 //
 //	vendors DIR…
 package main
@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// vendor brings the directory of one package up to its source.json.
+// vendor checks the directory of one package against its source.json.
 func vendor(dir string) error {
 	s, err := build.ReadSource(os.DirFS(dir), build.SourceFile)
 	if err != nil {
@@ -61,7 +61,7 @@ func vendor(dir string) error {
 	return nil
 }
 
-// keep writes a file that is missing; one that is there must be the same.
+// keep writes a missing file; an existing one must be equal.
 func keep(name string, data []byte) error {
 	old, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +73,7 @@ func keep(name string, data []byte) error {
 	return err
 }
 
-// fetch gets the files of a published package, by their paths in its archive.
+// fetch downloads the files of a published package, by their paths in its archive.
 func fetch(spec string) (map[string][]byte, error) {
 	dir, err := os.MkdirTemp("", "vendors")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/web/build"
 )
 
-// TestVendoredFilesAreAsPublished holds each file against the hash in its source.json,
-// and finds those that none speaks of.
+// TestVendoredFilesAreAsPublished compares each file with the hash in its source.json, and finds
+// files that no source.json lists.
 func TestVendoredFilesAreAsPublished(t *testing.T) {
 	root := os.DirFS(filepath.Join("..", "..", ".."))
 	dirs, err := fs.Glob(root, "web/vendor/*")
