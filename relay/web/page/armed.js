@@ -1,5 +1,6 @@
-// Deciding by keys takes two: a or d says what, Enter does it, anything else takes it back.
+// Deciding by keyboard takes two keys: a or d selects the decision, Enter confirms it, and any
+// other key cancels it.
 import { signal } from "parts/base.js";
 
-// armed is what Enter would do: {key, decision} of a request; null for nothing.
+// armed is the decision that Enter confirms, {key, decision} of a request, or null.
 export const armed = signal(null);

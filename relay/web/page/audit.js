@@ -1,4 +1,4 @@
-// The audit log: who did what, a record a row, as the server has chained them.
+// The audit log: one row for each record of the server's hash chain.
 import { html, plain, useState } from "parts/base.js";
 import { api } from "./data/index.js";
 import { Loaded, useLoad } from "./load.js";
@@ -7,7 +7,7 @@ import { Head } from "./shell.js";
 
 const page = 200;
 
-// lines reads records, a line each.
+// lines parses records, one on each line.
 const lines = (text) => text.split("\n").filter((l) => l).map((l) => JSON.parse(l));
 
 export function Audit() {
@@ -26,7 +26,7 @@ export function Audit() {
       ${shown(all).length === 0 && html`<p class="quiet">No records${filter && " match the filter"}.</p>`}`}</${Loaded}>`;
 }
 
-// words are an object's members in a line.
+// words formats an object's members on one line.
 const words = (o) => Object.entries(o ?? {}).map(([k, v]) => `${k} ${v}`).join(", ");
 
 function Row({ r }) {

@@ -1,11 +1,11 @@
-// A request as somebody decides it, wherever it stands: in the inbox, or in a run's thread.
+// The card of a request, in the inbox and in a run's thread.
 import { html, useEffect, useMemo, useState } from "parts/base.js";
 import { ApprovalCard } from "parts/approval.js";
 import { can, cardState, decide, draft, hosts, keepDraft, now, run as runOf, sentence } from "./data/index.js";
 import { armed } from "./armed.js";
 import { go, hrefOf } from "./route.js";
 
-// Card is a request; opens says that one may go from it to its run.
+// Card shows a request. With opens, it links to the request's run.
 export function Card({ request, opens = false }) {
   const run = runOf(request.run_id).value ?? { id: request.run_id, title: request.title, tool: request.tool, cwd: request.cwd, host_id: request.host_id };
   const host = hosts.value.find((h) => h.id === request.host_id) ?? { id: request.host_id, name: request.host_id };
@@ -27,13 +27,14 @@ export function Card({ request, opens = false }) {
     ${failed && html`<p class="failed" role="alert">${failed}</p>`}`;
 }
 
-// drafts keeps what is written into a request's questions.
+// drafts stores what the user types into a request's questions.
 function drafts({ key, seq, args_sha256 }) {
   const name = ["answer", key, seq, args_sha256].join(" ");
   return { had: () => draft(name), keep: (states) => keepDraft(name, states) };
 }
 
-// useNow is the server's time, as often as the card needs it: each second while it expires soon.
+// useNow returns the server's time and updates it: each second if the request expires soon, else
+// every 15 seconds.
 function useNow(request) {
   const [at, set] = useState(now());
   useEffect(() => {

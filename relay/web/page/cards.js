@@ -1,11 +1,12 @@
-// Moving among cards by keys, and deciding by them.
+// Keyboard navigation among cards and keyboard decisions.
 import { useEffect, useRef, useState } from "parts/base.js";
 import { can } from "./data/index.js";
 import { armed } from "./armed.js";
 import { useKeys } from "./keymap.js";
 import { go, hrefOf } from "./route.js";
 
-// useCards gives {box, selected, select}: box is the list's element, whose children have data-key; selected is a request's key.
+// useCards returns {box, selected, select}: box is a ref to the list, whose children have data-key;
+// selected is a request's key.
 export function useCards(all) {
   const box = useRef(), [chosen, select] = useState(null);
   const at = Math.max(0, all.findIndex((q) => q.key === chosen)), selected = all[at]?.key ?? null;

@@ -1,4 +1,4 @@
-// Writing to a run's terminal.
+// The field that writes to a run's terminal.
 import { html, plain, useEffect, useRef, useState } from "parts/base.js";
 import { draft, hosts, keepDraft, sendInput, sentence } from "./data/index.js";
 import { Icon } from "./icons.js";
@@ -39,7 +39,7 @@ export function Composer({ run, id }) {
   };
   useEffect(() => field.current?.value && grow(), []);
   const key = (event) => {
-    // 229: an input method composes, and Enter takes what it offers.
+    // keyCode 229: an input method is composing, and Enter accepts its suggestion.
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
     send(event);
   };

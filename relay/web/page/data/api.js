@@ -1,28 +1,29 @@
-// Asking the server over HTTP.
+// HTTP requests to the server.
 import { heard, now } from "./clock.js";
 import { ApiError } from "./errors.js";
 
-const kept = "concerto-bearer"; // in sessionStorage: a tab's own
-const ofLink = "concerto-link"; // beside it: the token is of a link
-const within = 40_000; // ms: the server answers everything sooner
+const kept = "concerto-bearer"; // in sessionStorage, so for this tab only
+const ofLink = "concerto-link"; // set next to it if the token is a link's
+const within = 40_000; // ms; the server answers every request sooner
 
 let bearer = null;
 let unauthorized = () => {};
 
-// onUnauthorized is called when the server says that the credentials have ended.
+// onUnauthorized sets the function to call when the server rejects the credentials.
 export function onUnauthorized(fn) { unauthorized = fn; }
 
-// token is the one that this tab uses instead of the cookie; null when there is none.
+// token returns the token that this tab uses instead of the cookie, or null.
 export function token() {
   if (bearer === null) bearer = storage()?.getItem(kept) || "";
   return bearer || null;
 }
 
-// byLink says whether this tab was opened by a link with a token, and is not the browser's session.
+// byLink reports whether this tab was opened by a link with a token and does not use the browser's
+// session.
 export function byLink() { return !!token() && !!storage()?.getItem(ofLink); }
 
-// setToken keeps a token for this tab, until it is closed; null forgets it. It is for links, and where
-// a browser keeps no cookie: plain http to another machine.
+// setToken stores a token for this tab until it is closed; null deletes it. Links use it, and
+// browsers that store no cookie: plain http to another machine.
 export function setToken(t, link = false) {
   bearer = t || "";
   const all = storage();
@@ -33,22 +34,22 @@ export function setToken(t, link = false) {
 }
 
 function storage() {
-  try { return sessionStorage; } catch { return null; } // where it is switched off
+  try { return sessionStorage; } catch { return null; } // storage is disabled
 }
 
-// call asks, and gives what was answered: JSON, the text of anything else, null when there is
-// nothing. It rejects with ApiError.
+// call sends a request and returns the answer: JSON data, the text of any other type, or null for
+// an empty body. It rejects with ApiError.
 export async function call(method, path, body, { signal, quiet, alone } = {}) {
   const asked = Date.now();
   const { answer, text } = await exchange(method, path, body, signal, alone);
   const date = answer.headers.get("Date");
-  if (date && Math.abs(Date.parse(date) - now()) > 5000) heard(date, asked); // it has seconds only
+  if (date && Math.abs(Date.parse(date) - now()) > 5000) heard(date, asked); // its resolution is a second
   if (answer.ok) return read(answer, text);
   if (answer.status === 401 && !quiet) unauthorized();
   throw refusal(answer, text);
 }
 
-// With alone no cookie goes along, and none is kept.
+// With alone, the request sends and stores no cookie.
 async function exchange(method, path, body, signal, alone) {
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), within);

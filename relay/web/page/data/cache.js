@@ -1,15 +1,15 @@
-// What this browser keeps (IndexedDB): the last events of runs, the outbox, and the overview. Where
-// a browser keeps nothing (a private window), all of it lives as long as the tab.
+// The browser's storage (IndexedDB) for the last events of runs, the outbox and the overview. In a
+// browser without storage (a private window) everything lives as long as the tab.
 const name = "concerto-relay";
 const version = 1;
 
-// How much is kept.
+// Limits of the storage.
 export const eventsKept = 2000; // of a run
 export const runsKept = 50;
 
-let opening = null; // a promise of the database; of null where there is none
+let opening = null; // a promise of the database, or of null if there is none
 
-// keepNothing is for a tab that is not the browser's session: what it sees is kept nowhere.
+// keepNothing disables the storage for a tab that does not use the browser's session.
 export function keepNothing() { opening = Promise.resolve(null); }
 
 function open() {
@@ -20,7 +20,7 @@ function open() {
     request.onerror = () => resolve(null);
     request.onsuccess = () => {
       const db = request.result;
-      db.onversionchange = () => { db.close(); opening = null; }; // another tab wipes it
+      db.onversionchange = () => { db.close(); opening = null; }; // another tab deletes it
       db.onclose = () => { opening = null; };
       resolve(db);
     };
@@ -35,7 +35,7 @@ function make(db) {
   db.createObjectStore("meta");
 }
 
-// within does something in a transaction, and gives what it gave once that is durable.
+// within runs fn in a transaction and returns its result once the transaction is durable.
 async function within(stores, mode, fn, otherwise) {
   const db = await open();
   if (!db) return otherwise;
@@ -44,7 +44,7 @@ async function within(stores, mode, fn, otherwise) {
     try {
       t = db.transaction(stores, mode, { durability: stores[0] === "outbox" ? "strict" : "default" });
     } catch (err) {
-      opening = null; // it was closed under us
+      opening = null; // the browser closed it
       reject(err);
       return;
     }
@@ -55,7 +55,7 @@ async function within(stores, mode, fn, otherwise) {
   });
 }
 
-// getMeta gives a value by its name; undefined when there is none.
+// getMeta returns a value by its name, or undefined.
 export function getMeta(key) {
   return within(["meta"], "readonly", (done, meta) => { meta.get(key).onsuccess = (e) => done(e.target.result); });
 }
@@ -64,12 +64,12 @@ export function putMeta(key, value) {
   return within(["meta"], "readwrite", (done, meta) => { meta.put(value, key); });
 }
 
-// keepsAnything says whether this browser does.
+// keepsAnything reports whether this browser has storage.
 export async function keepsAnything() { return !!(await open()); }
 
 const ofRun = (run, from = 0) => IDBKeyRange.bound([run, from], [run, Infinity]);
 
-// getEvents gives what is kept of a run: its last events without a hole, in order.
+// getEvents returns the stored events of a run: the last ones without a gap, in order.
 export async function getEvents(run) {
   const all = await within(["events"], "readonly", (done, events) => {
     events.getAll(ofRun(run)).onsuccess = (e) => done(e.target.result);
@@ -77,21 +77,20 @@ export async function getEvents(run) {
   return all.slice(holeEnd(all));
 }
 
-// holeEnd is where the events begin that follow each other to the end. There are holes where two tabs
-// kept what each had.
+// holeEnd returns the index after the last gap. Gaps arise when two tabs store what each received.
 function holeEnd(all) {
   let i = all.length - 1;
   while (i > 0 && all[i - 1].seq + 1 >= firstOf(all[i])) i--;
   return Math.max(i, 0);
 }
 
-// firstOf is the first seq that an event stands for: a gap stands for many.
+// firstOf returns the first seq that an event covers: a gap event covers many.
 export function firstOf(e) {
   const from = e.type === "run.gap" ? Number(e.data?.from) : NaN;
   return from >= 1 && from <= e.seq ? from : e.seq;
 }
 
-// addEvents keeps events of a run, and no more than the last of them.
+// addEvents stores events of a run and deletes the oldest beyond the limit.
 export function addEvents(run, added) {
   if (!added.length) return Promise.resolve();
   const last = added[added.length - 1].seq;
@@ -102,7 +101,7 @@ export function addEvents(run, added) {
   });
 }
 
-// dropEvents forgets the events of a run.
+// dropEvents deletes the events of a run.
 export function dropEvents(run) {
   return within(["events", "runs"], "readwrite", (done, events, runs) => {
     events.delete(ofRun(run));
@@ -110,7 +109,7 @@ export function dropEvents(run) {
   });
 }
 
-// trimRuns forgets the runs that were looked at longest ago.
+// trimRuns deletes the runs that were opened longest ago.
 export function trimRuns() {
   return within(["events", "runs"], "readwrite", (done, events, runs) => {
     runs.getAll().onsuccess = (e) => {
@@ -120,17 +119,17 @@ export function trimRuns() {
   });
 }
 
-// The outbox: entries are in the order of n, which the browser gives.
+// The outbox. Entries are ordered by n, which the browser assigns.
 export function getEntries() {
   return within(["outbox"], "readonly", (done, box) => { box.getAll().onsuccess = (e) => done(e.target.result); }, []);
 }
 
-// addEntry keeps a new entry, and gives its n; undefined where nothing is kept.
+// addEntry stores a new entry and returns its n, or undefined without storage.
 export function addEntry(entry) {
   return within(["outbox"], "readwrite", (done, box) => { box.add(entry).onsuccess = (e) => done(e.target.result); });
 }
 
-// putEntry keeps what an entry has become, unless it was taken back.
+// putEntry stores the new state of an entry unless it was removed.
 export function putEntry(entry) {
   return within(["outbox"], "readwrite", (done, box) => {
     box.get(entry.n).onsuccess = (e) => { if (e.target.result) box.put(entry); };
@@ -141,7 +140,7 @@ export function dropEntry(n) {
   return within(["outbox"], "readwrite", (done, box) => { box.delete(n); });
 }
 
-// wipe forgets everything.
+// wipe deletes everything.
 export async function wipe() {
   const db = await open();
   if (!db) return;

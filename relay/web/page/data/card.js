@@ -1,10 +1,10 @@
-// What has become of requests and of what was decided here, in words.
+// The state of requests and decisions, as data for cards and as text.
 import { asSentence, sentence } from "./errors.js";
 import { outbox } from "./outbox.js";
 
 const decided = { approve: "approved", deny: "denied", answer: "answered" };
 
-// What an entry's state makes of the card of its request, while the request is open.
+// cards maps the state of an outbox entry to the state of its card while the request is open.
 const cards = {
   waiting: (x, online) => ({ state: online ? "deciding" : "waiting-to-send", decision: x.decision }),
   accepted: (x) => ({ state: "deciding", decision: x.decision }),
@@ -22,7 +22,7 @@ const cards = {
 
 const textOf = (error) => (error ? sentence(error) : undefined);
 
-// errorsOf reads what a host says of the fields of an answer: a JSON object, or "field: what".
+// errorsOf parses a host's errors about the fields of an answer: a JSON object, or "field: error".
 function errorsOf(text) {
   if (!text) return undefined;
   try {
@@ -37,7 +37,7 @@ function errorsOf(text) {
   return Object.keys(all).length ? all : undefined;
 }
 
-// cardOf is how a request's card stands, by the last that was decided about it here.
+// cardOf returns the state of a request's card, given the last decision made here.
 export function cardOf(request, entry, online) {
   const over = request.resolution;
   if (over) return overOf(over, entry);
@@ -52,7 +52,7 @@ function overOf({ decision, answer, by, reason }, entry) {
   return { state: entry && (entry.state === "applied" || (!entry.done && entry.decision === decision)) ? "applied" : "decided-by-other", by, decision, answer };
 }
 
-// lastFor is the last entry about a request.
+// lastFor returns the last outbox entry for a request.
 export function lastFor(request) {
   return outbox.value.findLast((x) => x.kind === "decision" && x.run_id === request.run_id && x.request_id === request.request_id);
 }
@@ -73,5 +73,5 @@ const words = {
   lost: () => "Not sent: secret answers are not stored, and the tab that had it is closed.",
 };
 
-// outboxText is what has become of an entry, a sentence.
+// outboxText returns a sentence about the state of an outbox entry.
 export function outboxText(entry) { return words[entry.state]?.(entry) ?? entry.state; }

@@ -1,43 +1,45 @@
-// Clocks differ. Times are shown on the server's; what a host says of time is on its own.
+// The clocks of devices differ. The page shows times of the server's clock; hosts report times of
+// their own clocks.
 import { signal } from "./signals.js";
 
-// differsAt is from when on a person is told that the clocks differ.
+// differsAt is the difference from which the page shows a warning, in ms.
 const differsAt = 30_000;
 
 // clockMs is the server's clock minus this device's, in ms.
 export const clockMs = signal(0);
 
-// clockDiffers says whether that is worth a word.
+// clockDiffers reports whether the page should warn about the difference.
 export function clockDiffers() { return Math.abs(clockMs.value) > differsAt; }
 
-// heard notes the server's time (RFC 3339) in an answer to what was asked at `asked`, by this clock.
+// heard records the server's time (RFC 3339) from the response to a request sent at `asked` by this
+// device's clock.
 export function heard(ts, asked) {
   const server = Date.parse(ts);
   if (Number.isNaN(server)) return;
   const off = Math.round(server - (asked + Date.now()) / 2);
-  // Below a second it is the way of the answer.
+  // A difference below a second is network delay.
   if (Math.abs(off - clockMs.peek()) > 1000) clockMs.value = Math.abs(off) < 1000 ? 0 : off;
 }
 
-// now is the server's time in ms.
+// now returns the server's time in ms.
 export function now() { return Date.now() + clockMs.peek(); }
 
 const hosts = new Map(); // a host's clock minus the server's, in ms
 
-// heardOfHost notes what time it was at a host when the server's was `when` (now, of an event that it has
-// just sent).
+// heardOfHost records a host's time for the server's time `when` (now, for an event that was just
+// sent).
 export function heardOfHost(host, ts, when = now()) {
   const at = Date.parse(ts);
   if (host && !Number.isNaN(at) && !Number.isNaN(when)) hosts.set(host, at - when);
 }
 
-// hostClock is a host's clock minus the server's, in ms; null while nothing was heard of it.
+// hostClock returns a host's clock minus the server's in ms, or null if unknown.
 export const hostClock = (host) => hosts.get(host) ?? null;
 
-// byHost is a host's time (RFC 3339) in ms of the server's clock; null when there is none.
+// byHost converts a host's time (RFC 3339) to ms of the server's clock, or returns null.
 export function byHost(host, ts) {
   const at = ts ? Date.parse(ts) : NaN;
   if (Number.isNaN(at)) return null;
   const off = hosts.get(host) || 0;
-  return Math.abs(off) < 2000 ? at : at - off; // seconds are the way of an event
+  return Math.abs(off) < 2000 ? at : at - off; // a few seconds are network delay
 }

@@ -1,4 +1,4 @@
-// What is done to a run at once or not at all.
+// Commands to runs that are sent at once or not at all.
 import { api } from "./api.js";
 import { uuid } from "./ids.js";
 import { rpc } from "./rpc.js";
@@ -6,9 +6,9 @@ import { effect } from "./signals.js";
 import { runs } from "./store.js";
 
 const beginWithin = 5_000; // ms
-const together = 10; // ms: keys that are struck within go as one
+const together = 10; // ms: keys typed within this time are sent together
 
-// unasked is the id of what the page says by itself: its errors are told to nobody.
+// unasked is the id of messages that the page sends by itself; their errors are ignored.
 export const unasked = "unasked";
 
 const keys = new Map(); // by run
@@ -16,7 +16,7 @@ let link = null;
 
 export function useLink(l) { link = l; }
 
-// sendKeys writes keys to a run's terminal: at most once, and never later.
+// sendKeys writes keys to a run's terminal: at most once, and never late.
 export function sendKeys(run_id, text) {
   const had = keys.get(run_id);
   keys.set(run_id, (had || "") + text);
@@ -28,26 +28,26 @@ export function sendKeys(run_id, text) {
   }, together);
 }
 
-// resize gives a run's terminal another size.
+// resize changes the size of a run's terminal.
 export function resize(run_id, cols, rows) {
-  // A host that cannot do that shows what it shows: nobody is told.
+  // Some hosts cannot resize. Their error is ignored.
   link?.send({ type: "run.resize", id: unasked, run_id, data: { cols, rows } });
 }
 
-// stopRun ends a run; the promise rejects when the server does not take that.
+// stopRun stops a run. The promise rejects if the server refuses.
 export async function stopRun(run_id, signal = "term") {
   await api.post(`/runs/${encodeURIComponent(run_id)}/stop`, { id: uuid(), signal, actor: "web" });
 }
 
-// startRun starts a run, {host_id, tool, cmd, cwd?, title?, cols?, rows?}, and gives its id.
+// startRun starts a run, {host_id, tool, cmd, cwd?, title?, cols?, rows?}, and returns its id.
 export async function startRun(what) {
   const { run_id } = await rpc("rpc.run.start", null, { ...what, cmd: what.cmd ?? "" });
   await begun(run_id);
   return run_id;
 }
 
-// begun waits, for a while, until something is known of a run that has begun: its host may have said so
-// before the server has its first event.
+// begun waits briefly for the first event of a new run: the host's answer may arrive before the
+// event does.
 function begun(id) {
   let stop, timer;
   return new Promise((done) => {

@@ -1,22 +1,22 @@
-// What an event makes of a run's row, and of the requests of runs: what the server makes of it, too.
+// Functions that derive a run's row and its requests from an event, as the server does.
 import { byHost, now } from "./clock.js";
 
-// keyOf is a request's, among those of all runs.
+// keyOf returns the key of a request among the requests of all runs.
 export const keyOf = (run, request) => run + " " + request;
 
-// newRow is a run of which nothing is known but its first event.
+// newRow returns the row of a run of which only the first event is known.
 export function newRow(id, host) {
   return { id, host_id: host || "", tool: "", cwd: "", command: "", title: "", status: "running", started_at: null, last_active_at: null, ended_at: null, exit_code: null, last_seq: 0, meta: {}, waits: false };
 }
 
-// asRequest is what the server, or an event, says of a request, as screens have it.
+// asRequest converts a request from the server or an event to the form that screens use.
 export function asRequest(said, run) {
   const of = { host_id: said.host_id || run?.host_id || "", tool: run?.tool ?? said.tool ?? "", title: run?.title ?? said.title ?? "", cwd: run?.cwd ?? said.cwd ?? "" };
   return { ...said, ...of, key: keyOf(said.run_id, said.request_id), state: said.state || "open", expires_ms: byHost(of.host_id, said.expires_at) };
 }
 
 const changes = {
-  __proto__: null, // a type may be called anything
+  __proto__: null, // a type may have any name
   "run.started": (row, d, at) => ({
     tool: d.tool || "", cwd: d.cwd || "", command: d.command || "", title: d.title || row.title, started_at: at, source: d.source, parent_run_id: d.parent_run_id,
   }),
@@ -26,7 +26,7 @@ const changes = {
   "run.meta": (row, d) => ({ meta: { ...row.meta, ...d }, ...(typeof d.title === "string" ? { title: d.title } : {}) }),
 };
 
-// rowAfter is a run's row after an event; open is how many of its requests are open then.
+// rowAfter returns a run's row after an event; open is the number of its open requests then.
 export function rowAfter(row, e, open) {
   if (row.status === "exited") return { ...row, last_seq: Math.max(row.last_seq, e.seq) };
   const at = new Date(now()).toISOString();
@@ -35,7 +35,7 @@ export function rowAfter(row, e, open) {
   return after;
 }
 
-// What ends requests: the types of events that do, and what they say became of them.
+// endings maps the types of events that close requests to their outcome.
 const endings = {
   __proto__: null,
   "run.permission_resolved": (d) => ({ request_id: d.request_id, decision: d.decision, answer: d.answer, by: d.by, actor: d.actor, reason: d.reason }),
@@ -43,11 +43,12 @@ const endings = {
   "tool.result": (d) => ({ request_id: d.request_id, decision: "answered", actor: d.actor }),
 };
 
-// ending is which request an event ends, and how; null when it ends none. The exit of a run ends all.
+// ending returns which request an event closes and how, or null. The exit of a run closes all its
+// requests.
 export function ending(e) {
   const of = endings[e.type]?.(e.data || {});
   return of?.request_id ? { ...of, ts: e.ts } : null;
 }
 
-// withdrawnByExit is what becomes of the requests of a run that has ended.
+// withdrawnByExit returns the outcome for the requests of a run that has ended.
 export const withdrawnByExit = (e) => ({ decision: "withdrawn", reason: "the run has ended", ts: e.ts });

@@ -1,16 +1,16 @@
-// What was typed and not sent, in this tab: it outlives a reload, and goes when who typed it goes.
+// Text that was typed in this tab but not sent. It survives a reload and is deleted at logout.
 const prefix = "concerto-draft ";
 
 function storage() {
-  try { return sessionStorage; } catch { return null; } // where it is switched off
+  try { return sessionStorage; } catch { return null; } // storage is disabled
 }
 
-// draft is what was kept under a name: anything that JSON can say, null for nothing.
+// draft returns the JSON value stored under a name, or null.
 export function draft(name) {
   try { return JSON.parse(storage()?.getItem(prefix + name) ?? "null"); } catch { return null; }
 }
 
-// keepDraft keeps it, null forgets it.
+// keepDraft stores a value; null deletes it.
 export function keepDraft(name, value) {
   try {
     if (value === null) storage()?.removeItem(prefix + name);
@@ -18,7 +18,7 @@ export function keepDraft(name, value) {
   } catch { /* there is no more room: it lasts as long as the page */ }
 }
 
-// forgetDrafts leaves none.
+// forgetDrafts deletes all drafts.
 export function forgetDrafts() {
   const all = storage();
   for (const key of Object.keys(all ?? {})) if (key.startsWith(prefix)) all.removeItem(key);

@@ -1,8 +1,8 @@
-// What goes wrong, as sentences that a person can use.
+// Errors as sentences for users.
 
-// What a code means where nobody has said more.
+// meanings maps codes to sentences for errors without a message.
 const meanings = {
-  __proto__: null, // what others call themselves is no member
+  __proto__: null, // inherited names are not codes
   unreachable: "The server is not reachable.",
   unauthorized: "Your session has expired. Log in again.",
   forbidden: "Your role does not allow this.",
@@ -24,8 +24,9 @@ const meanings = {
   internal: "The server could not do this. Try again later.",
 };
 
-// ApiError is an answer of the server that is a refusal, or none: status is that of HTTP (0 when
-// there was no answer), code the protocol's, message a sentence, said the server's own words.
+// ApiError is an error response, or a request without a response. status is the HTTP status (0
+// without a response), code the protocol's code, message a sentence, and said the server's own
+// text.
 export class ApiError extends Error {
   constructor({ status = 0, code, message, retry_after_ms }) {
     super(asSentence(message || meanings[code] || `The server answered ${status}.`));
@@ -34,7 +35,7 @@ export class ApiError extends Error {
   }
 }
 
-// RpcError is what an RPC failed for: code as in rpc.response.
+// RpcError is the error of an RPC, with the code of rpc.response.
 export class RpcError extends Error {
   constructor(code, message) {
     super(asSentence(message && message !== code ? message : meanings[code] || code));
@@ -43,14 +44,14 @@ export class RpcError extends Error {
   }
 }
 
-// asSentence begins with a capital and ends with a full stop.
+// asSentence returns the text with a capital first letter and a final full stop.
 export function asSentence(text) {
   const t = String(text).trim();
   if (!t) return "";
   return t[0].toUpperCase() + t.slice(1) + (/[.!?…]$/.test(t) ? "" : ".");
 }
 
-// sentence is what to show for anything that was thrown, or for a code.
+// sentence returns the text to show for an exception or a code.
 export function sentence(error) {
   if (typeof error === "string") return asSentence(meanings[error] || error);
   return asSentence(error?.message || "Something went wrong");

@@ -1,5 +1,5 @@
-// A run's events become the items of its thread. An item that changes is replaced by a new object
-// with its key, so that who draws sees it.
+// Converts a run's events to the items of its thread. A changed item is replaced by a new object
+// with the same key, so that the view notices.
 import { asRequest, withdrawnByExit } from "./derive.js";
 import { Screen } from "./text.js";
 
@@ -14,8 +14,8 @@ const gaps = {
   host_skipped: "the host skipped them",
 };
 
-// folds are the types of events that a thread knows. `take` has an item take what an event says of it,
-// and is false when there is none; `add` adds what the event says by itself.
+// folds lists the types of events that a thread shows. `take` applies an event to an existing item
+// and returns false if there is none; `add` adds an item for the event.
 export const folds = {
   "run.started": { add: (f, e, d) => f.push(e, "started", "system", { title: d.title || d.tool, text: d.command || "", data: d }) },
   "run.output": { take: moreOutput, add: output },
@@ -34,7 +34,7 @@ export const folds = {
   "run.gap": { add: (f, e, d) => f.push(e, "gap", "system", { text: gapText(d), data: d }) },
 };
 
-// looks reports whether somebody only looked at files of the run: that is no part of its thread.
+// looks reports whether a tool call only read files of the run; threads do not show those.
 const looks = (d) => /^rpc\.(git|fs\.[^w])/.test(d.tool);
 
 function gapText(d) {
@@ -42,27 +42,27 @@ function gapText(d) {
   return `${what}: ${gaps[d.reason] || d.reason || "unknown reason"}.`;
 }
 
-// Fold makes items of events that follow each other.
+// Fold converts consecutive events to items.
 export class Fold {
   items = [];
   meta = {};
   size = null;
   changed = false;
-  block = null; // the output that goes on: {at, stream, screen}
-  early = new Map(); // events that speak of what came before this fold, by the item that stands for them
-  #at = new Map(); // where the item is of which more may be said, by what it is about
+  block = null; // the output item that grows: {at, stream, screen}
+  early = new Map(); // events about items before this fold, by the index of the item that replaces them
+  #at = new Map(); // the indexes of items that later events may change, by subject
   #run;
 
-  // run gives what is known of the run: {host_id, tool, title, cwd}, or null.
+  // run returns what is known of the run, {host_id, tool, title, cwd}, or null.
   constructor(run = () => null) { this.#run = run; }
 
-  // take has an item take what an event says of it; false when there is none.
+  // take applies an event to an existing item; it returns false if there is none.
   take(e) {
     const fold = this.#of(e);
     return !!fold?.take?.(this, e, e.data || {});
   }
 
-  // add adds what an event says by itself.
+  // add adds an item for an event.
   add(e) {
     if (e.type !== "run.output") this.block = null;
     const fold = this.#of(e);
@@ -74,7 +74,7 @@ export class Fold {
 
   #of(e) { return !e.enc && Object.hasOwn(folds, e.type) ? folds[e.type] : null; }
 
-  // push adds an item, and gives where it is.
+  // push adds an item and returns its index.
   push(e, kind, role, rest) {
     this.items.push({ key: `${kind} ${e.seq}`, kind, role, seq: e.seq, ts: e.ts, ...rest });
     return this.items.length - 1;
@@ -85,17 +85,17 @@ export class Fold {
   forget(about) { this.#at.delete(about); }
   run() { return this.#run(); }
 
-  // stands notes that an item stands for an event that speaks of what came before.
+  // stands records that an item replaces one before this fold.
   stands(e, at) { this.early.set(at, [e]); }
 
-  // change replaces an item's members.
+  // change replaces members of an item.
   change(at, rest) {
     this.items[at] = { ...this.items[at], ...rest };
     this.changed = true;
   }
 
-  // settle notes what became of a request, and gives whether it is here. The host's word counts more
-  // than what follows from an input or a result.
+  // settle records the outcome of a request and reports whether the request is in this fold. The
+  // host's outcome overrides one derived from an input or a result.
   settle({ request_id, ...resolution }) {
     const at = this.find("request " + request_id);
     if (at === undefined) return false;
@@ -105,14 +105,14 @@ export class Fold {
     return true;
   }
 
-  // exit withdraws what is open: the run has ended.
+  // exit withdraws the open requests when the run ends.
   exit(e) {
     this.items.forEach((item, at) => {
       if (item.kind === "request" && !item.data.resolution) this.change(at, { data: { ...item.data, state: "resolved", resolution: withdrawnByExit(e) } });
     });
   }
 
-  // after gives what here speaks of items of an earlier fold to those.
+  // after applies the events about an earlier fold's items to that fold.
   after(earlier) {
     const gone = new Set();
     for (const [at, events] of this.early) {
@@ -124,7 +124,7 @@ export class Fold {
   }
 
   #remove(gone) {
-    const to = []; // where each item is now; -1: nowhere
+    const to = []; // the new index of each item, or -1
     let n = 0;
     this.items.forEach((_, at) => { to[at] = gone.has(at) ? -1 : n++; });
     this.items = this.items.filter((_, at) => to[at] >= 0);
@@ -168,7 +168,7 @@ function returned(f, e, d) {
   const at = f.find(about);
   if (at === undefined) return false;
   f.change(at, { data: { ...f.items[at].data, ...d, state: d.ok ? "done" : "failed" } });
-  f.forget(about); // the id may come again
+  f.forget(about); // the id may be used again
   return true;
 }
 

@@ -1,5 +1,5 @@
-// The runs that are looked at share a connection of their own, which carries their output: the one of
-// the overview goes without.
+// Open runs share a connection that carries their output. The connection of the overview carries no
+// output.
 import { effect } from "./signals.js";
 import { uuid } from "./ids.js";
 import { Link } from "./link.js";
@@ -38,21 +38,21 @@ function follow(view) {
   link.send({ type: "run.subscribe", id: view.asked, data: { cursor: { [view.id]: view.cursor }, rest: "none" } });
 }
 
-// openRun looks at a run; two who look share a view. Each calls its close().
+// openRun opens a run. Several callers share a view; each calls its close().
 export function openRun(id) {
   let v = views.get(id);
   if (!v) {
     v = new View(id, follow, sendingOf(id));
     views.set(id, v);
     if (link.online) v.connected();
-    else v.load(); // at once, not after the connection
+    else v.load(); // do not wait for the connection
   }
   v.users++;
   if (session.peek().state === "in") link.start();
   return handle(v);
 }
 
-// handle is a view as screens have it.
+// handle returns the interface of a view for screens.
 function handle(v) {
   let open = true;
   return {
@@ -72,7 +72,7 @@ function leave(v) {
   v.close();
 }
 
-// keepFollowing connects while somebody is logged in and looks at something.
+// keepFollowing stays connected while a user is logged in and a run is open.
 export function keepFollowing() {
   return effect(() => {
     if (session.value.state === "in") {
@@ -84,8 +84,8 @@ export function keepFollowing() {
   });
 }
 
-// retryFollowing does not wait for the next try.
+// retryFollowing reconnects at once.
 export function retryFollowing() { link.retryNow(); }
 
-// forgetRuns empties what is looked at.
+// forgetRuns clears all open views.
 export function forgetRuns() { for (const v of views.values()) v.forget(); }

@@ -1,15 +1,15 @@
-// What is loaded of a run: its last events, and pages before them, as the items of one thread.
+// The loaded events of a run, the last ones and pages before them, as the items of one thread.
 import { ending } from "./derive.js";
 import { Fold } from "./fold.js";
 
-// History is told events in order (add), and pages of what came before (prepend).
+// History receives events in order (add) and pages of earlier events (prepend).
 export class History {
-  #folds; // oldest first; the last goes on
-  #endings = []; // of requests that are not loaded
+  #folds; // oldest first; the last one grows
+  #endings = []; // outcomes of requests that are not loaded
   #exit = null;
   #run;
   #items = [];
-  #metas = []; // of the folds, as #meta was made of them
+  #metas = []; // the metas of the folds from which #meta was computed
   #meta = {};
 
   constructor(run) {
@@ -36,12 +36,12 @@ export class History {
     for (const f of this.#folds) f.exit(e);
   }
 
-  // prepend takes events that come right before what is loaded.
+  // prepend adds events that directly precede the loaded ones.
   prepend(events) {
     const page = new History(this.#run);
     for (const e of events) page.add(e);
     const fold = page.#folds[0];
-    fold.block = null; // what goes on goes on at the end
+    fold.block = null; // only the last fold grows
     this.#endings = this.#endings.filter((ended) => !fold.settle(ended));
     this.#endings.push(...page.#endings);
     for (let i = this.#folds.length - 1; i >= 0; i--) this.#folds[i].after(fold);
@@ -49,7 +49,7 @@ export class History {
     this.#folds.unshift(fold);
   }
 
-  // items gives all items, oldest first: the same array while nothing has changed.
+  // items returns all items, oldest first. It returns the same array while nothing changes.
   items() {
     if (!this.#folds.some((f) => f.changed)) return this.#items;
     for (const f of this.#folds) f.changed = false;
@@ -57,8 +57,8 @@ export class History {
     return this.#items;
   }
 
-  // meta gives what is known by run.meta, the last of each member: the same object while nothing has
-  // changed.
+  // meta returns the last value of each member of run.meta. It returns the same object while
+  // nothing changes.
   meta() {
     const all = this.#folds.map((f) => f.meta);
     if (all.length !== this.#metas.length || all.some((m, i) => m !== this.#metas[i])) {
@@ -68,6 +68,6 @@ export class History {
     return this.#meta;
   }
 
-  // size gives the terminal's, null when nothing has said it.
+  // size returns the terminal's size, or null if unknown.
   size() { return this.#folds.findLast((f) => f.size)?.size ?? null; }
 }

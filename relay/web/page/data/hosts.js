@@ -1,4 +1,4 @@
-// The hosts, as the server knows them.
+// The hosts that the server knows.
 import { api } from "./api.js";
 import { signal } from "./signals.js";
 import { can } from "./who.js";
@@ -7,7 +7,7 @@ const each = 15_000; // ms
 
 export const hosts = signal([]);
 
-// loadHosts asks for them.
+// loadHosts loads the list of hosts.
 export async function loadHosts() {
   if (can("hosts")) hosts.value = await api.get("/hosts");
   return hosts.peek();
@@ -16,7 +16,7 @@ export async function loadHosts() {
 let watchers = 0;
 let timer = 0;
 
-// watchHosts keeps them fresh until what it gives is called.
+// watchHosts reloads the hosts regularly until the returned function is called.
 export function watchHosts() {
   if (watchers++ === 0) {
     const again = () => { if (document.visibilityState === "visible") loadHosts().catch(() => {}); };

@@ -1,6 +1,7 @@
-// Ids and chance. crypto.randomUUID is for secure pages alone; a page in a home network is none.
+// Ids and random numbers. crypto.randomUUID exists only on secure pages, and a page served over
+// plain http in a home network is not one.
 
-// uuid is a random UUID (version 4).
+// uuid returns a random UUID (version 4).
 export function uuid() {
   const b = crypto.getRandomValues(new Uint8Array(16));
   b[6] = (b[6] & 0x0f) | 0x40;
@@ -9,7 +10,8 @@ export function uuid() {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-// backoff is how long to wait before try n (0 is the first): full jitter below a bound that doubles.
+// backoff returns the delay before attempt n, counted from 0: full jitter below a bound that
+// doubles.
 export function backoff(n, first = 500, most = 30_000) {
   return Math.random() * Math.min(most, first * 2 ** Math.min(n, 20));
 }

@@ -1,4 +1,4 @@
-// The page's data layer, as screens use it (one place to import from).
+// The interface of the page's data layer for screens.
 import { cardOf, lastFor } from "./card.js";
 import { conn } from "./main.js";
 import { settled } from "./store.js";
@@ -19,7 +19,7 @@ export { loadMoreRuns, newRequest, requests, requestsState, run, runs, runsState
 export { can, session } from "./who.js";
 export { applyUpdate, onOpen, update } from "./worker.js";
 
-// cardState is how the card of a request stands: {state, by?, decision?, error?, errors?}.
+// cardState returns the state of a request's card: {state, by?, decision?, error?, errors?}.
 export function cardState(request) {
   const over = request.resolution ? null : settled.value.find((q) => q.key === request.key && q.seq === request.seq);
   return cardOf(over || request, lastFor(request), conn.value.state === "online");

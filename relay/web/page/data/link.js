@@ -1,5 +1,5 @@
-// A connection to the server: GET /ws/app. It says hello, comes back when it is lost, and finds out
-// when it is dead, for a page hears nothing of the pings that its browser answers.
+// A connection to the server: GET /ws/app. It sends hello, reconnects after a loss, and probes the
+// connection, because a page does not see the pings that its browser answers.
 import { api, token } from "./api.js";
 import { heard } from "./clock.js";
 import { ApiError, sentence } from "./errors.js";
@@ -9,11 +9,11 @@ import { Queue } from "./queue.js";
 const agent = "concerto-page/1";
 const welcomeWithin = 10_000; // ms
 const probeWithin = 10_000;
-const probeSoon = 4_000; // when there is reason to doubt
+const probeSoon = 4_000; // when the connection may be lost
 const replyWithin = 15_000;
 
-// What the server closes a connection with, as a sentence, and what it means: "ended" is for good,
-// "wait" counts as a failed try, anything else is tried again at once.
+// closes maps the server's close codes to a sentence and a meaning: "ended" is final, "wait" counts
+// as a failed attempt, and after any other the page reconnects at once.
 const closes = {
   1008: ["The server rejected a message from this page.", "wait"],
   1009: ["A message was too long.", "wait"],

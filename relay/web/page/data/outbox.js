@@ -1,35 +1,37 @@
-// Decisions and inputs. Each has an id and takes effect at most once, so that it may be sent again; it
-// is kept before it is sent, and sent in order by one tab. What became of it is said.
+// Decisions and inputs. Each has an id and takes effect at most once, so it can be sent again. It
+// is stored before it is sent, one tab sends them in order, and the outcome is shown.
 import { addEntry, dropEntry as dropKept, getEntries, putEntry } from "./cache.js";
 import { sentence } from "./errors.js";
 import { uuid } from "./ids.js";
 import { batch, computed, signal } from "./signals.js";
 import { alone, onTold, tab, tell, whenGone } from "./tabs.js";
 
-const oldest = 24 * 3600_000; // ms: what is older is never sent
-const doneKept = 100; // entries that have ended
-const retryAfter = [500, 1000, 2000, 5000, 10_000]; // ms, when the server cannot do it now
-const given = new Set(["accepted", "sent"]); // states in which the server has it
-const secrets = new Map(); // what is sent of entries whose answers are kept nowhere, by id
+const oldest = 24 * 3600_000; // ms; older entries are never sent
+const doneKept = 100; // finished entries
+const retryAfter = [500, 1000, 2000, 5000, 10_000]; // ms, while the server cannot accept the entry
+const given = new Set(["accepted", "sent"]); // states after the server received the entry
+const secrets = new Map(); // messages with secret answers, which are not stored, by id
 
-const dropped = new Set(); // ids that were taken back
+const dropped = new Set(); // removed ids
 
-// Its states: waiting → accepted → sent → applied | rejected | expired | indeterminate; or what the
-// server said to it: already_decided, withdrawn, args_changed, failed; too_old and lost were never sent.
+// The states: waiting → accepted → sent → applied | rejected | expired | indeterminate; or the
+// server's refusal: already_decided, withdrawn, args_changed, failed. Entries in the states too_old
+// and lost were never sent.
 const unfinished = new Set(["waiting", "accepted", "sent"]);
 
-// outbox are the entries, oldest first.
+// outbox holds the entries, oldest first.
 export const outbox = signal([]);
 
-let send = null; // asks the server: (message, is) → its answer; null while there is no connection
-let changed = () => {}; // told of requests whose arguments have changed
-let again = new Set(); // entries that this connection has not asked about
+let send = null; // sends to the server: (message, is) → its answer; null without a connection
+let changed = () => {}; // called for requests whose arguments have changed
+let again = new Set(); // entries whose state this connection has not requested
 let draining = false;
 let wanted = false;
 let tries = 0;
 let timer = 0;
 
-// openBox shows what is kept; argsChanged(run) is called when a request is not what was decided about.
+// openBox shows the stored entries. argsChanged(run) is called when a request differs from the one
+// that was decided.
 export async function openBox(argsChanged) {
   changed = argsChanged;
   onTold((m) => { if (m.kind === "outbox") reload(); });
@@ -37,7 +39,7 @@ export async function openBox(argsChanged) {
   for (const { id, secret, tab } of outbox.peek()) if (secret) whenGone(tab, () => lose(id));
 }
 
-// lose ends an entry whose answer only a tab had that is gone.
+// lose finishes an entry whose answer was only in a closed tab.
 function lose(id) {
   const entry = entryOf(id);
   if (entry?.state === "waiting") update(entry, { state: "lost" });
@@ -48,18 +50,19 @@ async function reload() {
   drain();
 }
 
-const order = ["waiting", "accepted", "sent"]; // all others are the end
+const order = ["waiting", "accepted", "sent"]; // all other states are final
 
-// read takes what is kept, which other tabs may have changed. What was learnt here meanwhile holds.
+// read loads the stored entries, which other tabs may have changed. A later state that this tab
+// knows wins.
 async function read() {
   const kept = await getEntries().catch(() => []);
   const rank = (x) => (x.done ? order.length : order.indexOf(x.state));
   const here = new Map(outbox.peek().map((x) => [x.id, x]));
   const all = kept.filter((x) => !dropped.has(x.id)).map((x) => (here.has(x.id) && rank(here.get(x.id)) > rank(x) ? here.get(x.id) : x));
-  outbox.value = [...all, ...outbox.peek().filter((x) => x.n === undefined)]; // the latter where nothing is kept
+  outbox.value = [...all, ...outbox.peek().filter((x) => x.n === undefined)]; // the latter without storage
 }
 
-// connected is given how to send, and null when the connection is lost.
+// connected sets the function that sends, or null when the connection is lost.
 export function connected(ask) {
   send = ask;
   tries = 0;
@@ -67,7 +70,7 @@ export function connected(ask) {
   if (ask) drain();
 }
 
-// put keeps a new entry and begins to send it.
+// put stores a new entry and starts to send it.
 async function put(entry, message, secret) {
   const whole = { ...entry, state: "waiting", created: Date.now(), tab, secret, message: secret ? undefined : message, done: false };
   if (secret) secrets.set(entry.id, message);
@@ -81,29 +84,29 @@ async function put(entry, message, secret) {
   return whole;
 }
 
-// decide keeps a decision about a request: {answer?, answers?, text?, scope?}.
+// decide stores a decision about a request: {answer?, answers?, text?, scope?}.
 export function decide(request, decision, { answer, answers, text, scope } = {}) {
   const { run_id, request_id, args_sha256 } = request;
   const data = { request_id, actor: "web", args_sha256, answer, answers, text, scope };
   const secret = (request.questions || []).some((q) => q.secret);
   const type = "run.permission." + decision;
-  if (decision === "approve" && request.questions?.length) decision = "answer"; // an answer approves nothing
+  if (decision === "approve" && request.questions?.length) decision = "answer"; // an answer is no approval
   const label = request.op_args_summary || request.prompt || request_id;
   return put({ id: uuid(), kind: "decision", run_id, request_id, decision, args_sha256, label }, { type, run_id, data }, secret);
 }
 
-// sendInput keeps an input of a run.
+// sendInput stores an input for a run.
 export function sendInput(run_id, text) {
   const id = uuid();
   return put({ id, kind: "input", run_id, label: text }, { type: "run.send_input", run_id, data: { input_id: id, text, actor: "web" } }, false);
 }
 
-// update notes what has become of an entry.
+// update stores the new state of an entry.
 function update(entry, more) {
   const now = { ...entry, ...more };
   now.done = !unfinished.has(now.state);
   if (now.done) { delete now.message; secrets.delete(now.id); }
-  if (now.kind === "input" && now.state === "applied") { // it stands in the run, redacted; what was typed is kept no longer
+  if (now.kind === "input" && now.state === "applied") { // the thread shows it redacted; delete the typed text
     remove(now).catch(() => {});
     return now;
   }
@@ -114,7 +117,7 @@ function update(entry, more) {
 
 const entryOf = (id) => outbox.peek().find((x) => x.id === id);
 
-// drain sends what waits, in order, while there is a connection.
+// drain sends the waiting entries in order while there is a connection.
 async function drain() {
   wanted = true;
   if (draining) return;
@@ -124,7 +127,7 @@ async function drain() {
       wanted = false;
       if (outbox.peek().some(isDue)) await alone("concerto-outbox", sendAll);
     }
-  } catch { // another tab has taken it over
+  } catch { // another tab took over
     soon();
   } finally {
     draining = false;
@@ -148,7 +151,7 @@ async function sendAll() {
   }
 }
 
-// one sends an entry, and gives whether the next may be sent.
+// one sends an entry and reports whether the next may be sent.
 async function one(entry) {
   again.delete(entry.id);
   if (Date.now() - entry.created > oldest) {
@@ -156,7 +159,7 @@ async function one(entry) {
     return true;
   }
   const message = entry.message || secrets.get(entry.id);
-  if (!message) return true; // another tab's, which has the answer
+  if (!message) return true; // another tab has the answer
   try {
     const answer = await send(message, (e) => isState(e, entry));
     tries = 0;
@@ -170,22 +173,22 @@ async function one(entry) {
 const stateId = (entry) => (entry.kind === "decision" ? entry.request_id : entry.id);
 const isState = (e, entry) => e.type === "command.state" && e.data.id === stateId(entry) && e.data.kind === entry.kind && e.data.run_id === entry.run_id;
 
-// told takes a command.state.
+// told handles a command.state.
 export function told(d) {
   const entry = outbox.peek().findLast((x) => isState({ type: "command.state", data: d }, x) && !x.done);
-  // An answer may be heard behind what the server said after it.
+  // The answer to an entry may arrive after later states.
   if (entry && (!order.includes(d.state) || order.indexOf(d.state) >= order.indexOf(entry.state))) update(entry, { state: d.state, error: d.error || undefined, by: d.by });
 }
 
-// What the server's refusals make of an entry.
+// refusals maps the server's error codes to states.
 const refusals = { __proto__: null, already_decided: "already_decided", args_changed: "args_changed", expired: "expired", invalid_answer: "rejected" };
 const later = new Set(["rate_limited", "internal"]);
-const nobodys = new Set(["withdrawn", "expired"]); // ends of requests that nobody has decided
+const nobodys = new Set(["withdrawn", "expired"]); // outcomes without a decision
 
 function refused(entry, err) {
   if (err.code === "unreachable" || later.has(err.code)) {
     if (entry.state !== "waiting" || err.code !== "unreachable") again.add(entry.id);
-    if (send) soon(err.retry_after_ms || undefined); // one that stands may have lost an answer; else it is sent with the next
+    if (send) soon(err.retry_after_ms || undefined); // the answer may be lost; without a connection, the next one retries
     return false;
   }
   const [, by, decision, gave] = /^(.*) has decided before: (\w+) ?(.*)/s.exec(err.said) || [];
@@ -194,12 +197,12 @@ function refused(entry, err) {
   return true;
 }
 
-// value reads what somebody has answered.
+// value parses an answer.
 function value(text) {
   try { return JSON.parse(text); } catch { return undefined; }
 }
 
-// seen learns from the events of runs what became of entries: fn for store.onEvent.
+// seen updates entries from the events of runs; it is the callback for store.onEvent.
 export function seen(e, ended) {
   const mine = (is) => outbox.peek().filter((x) => !x.done && x.run_id === e.run_id && is(x));
   if (e.type === "run.input") for (const x of mine((x) => x.id === e.data?.input_id)) update(x, { state: "applied" });
@@ -207,14 +210,15 @@ export function seen(e, ended) {
   for (const x of mine((x) => x.kind === "decision" && x.request_id === ended?.request_id)) update(x, outcome(x, ended));
 }
 
-// outcome is what the host's word makes of a decision. One that was not sent was not the first.
+// outcome returns the state of a decision after the host's event. A decision that was not sent was
+// not the first.
 function outcome(entry, { decision, answer, by, reason }) {
   if (nobodys.has(decision)) return { state: decision, error: reason };
   if (given.has(entry.state) && (decision === entry.decision || decision === "answer" || entry.decision === "answer")) return { state: "applied" };
   return { state: "already_decided", by, was: decision, gave: answer };
 }
 
-// dropEntry takes back what still waits, or clears what has ended.
+// dropEntry removes an entry that is waiting or finished.
 export async function dropEntry(id) {
   const entry = entryOf(id);
   if (entry && !given.has(entry.state)) await remove(entry);
@@ -229,18 +233,18 @@ async function remove({ id, n }) {
   tell({ kind: "outbox" });
 }
 
-// clearDone clears what has ended.
+// clearDone removes all finished entries.
 export async function clearDone() {
   for (const x of outbox.peek().filter((x) => x.done)) await dropEntry(x.id);
 }
 
-// tidy keeps the list short.
+// tidy removes the oldest finished entries.
 function tidy() {
   const done = outbox.peek().filter((x) => x.done);
   for (const x of done.slice(0, Math.max(0, done.length - doneKept))) dropEntry(x.id).catch(() => {});
 }
 
-// forgetBox empties it.
+// forgetBox removes all entries.
 export function forgetBox() {
   clearTimeout(timer);
   secrets.clear();
@@ -250,7 +254,7 @@ export function forgetBox() {
 
 const sending = new Map();
 
-// sendingOf is a signal of the inputs of a run of which it is not known that they were applied.
+// sendingOf returns a signal of a run's inputs that are not known to be applied.
 export function sendingOf(run) {
   if (!sending.has(run)) sending.set(run, computed(() => outbox.value.filter((x) => x.kind === "input" && x.run_id === run && x.state !== "applied")));
   return sending.get(run);

@@ -1,20 +1,20 @@
-// The overview: all runs and their open requests, as they are by what the server has said (putRow,
-// putInbox) and by every event after that (take). An event counts when its seq is beyond what its run's
-// row knows. store.js asks the server.
+// The overview: all runs and their open requests, from the server's lists (putRow, putInbox) and
+// all later events (take). An event counts if its seq is greater than that of its run's row.
+// store.js loads the lists.
 import { byHost, heardOfHost, now } from "./clock.js";
 import { asRequest, ending, keyOf, newRow, rowAfter, withdrawnByExit } from "./derive.js";
 import { signal } from "./signals.js";
 
-const mostRuns = 1000; // that are held; of those that have ended the oldest go
+const mostRuns = 1000; // in memory; the oldest ended ones are dropped
 const settledFor = 10 * 60_000; // ms
 
 const rows = new Map(); // by id
 const open = new Map(); // requests by key, oldest first
 const over = new Map();
-const signals = new Map(); // a signal of one row, by id
+const signals = new Map(); // signals of single rows, by id
 let dirty = false;
 
-// The signals that screens read; they change once a slice.
+// The signals for screens. They change once in each slice.
 export const runs = signal([]);
 export const requests = signal([]);
 export const settled = signal([]);
@@ -22,21 +22,21 @@ export const newRequest = signal(null);
 
 let lookUp = () => {};
 
-// onUnknown is given the ids of runs of which something is to be known, and nothing is.
+// onUnknown sets the function that loads runs that are not in memory, given their ids.
 export function onUnknown(fn) { lookUp = fn; }
 
 const hearers = new Set();
 
-// onEvent hears every event of the overview, once and in order of its run, and what is over: fn(e,
-// ended), ended being {request_id, decision, …} or null.
+// onEvent calls fn(e, ended) for every event of the overview, once and in the order of its run.
+// ended is {request_id, decision, …} or null.
 export function onEvent(fn) {
   hearers.add(fn);
   return () => hearers.delete(fn);
 }
 
-// putInbox notes the first runs and the requests of all, as the server lists them, and announces those
-// that have come while nobody listened. It gives those of which it is known that they are over, and not what
-// became of them: the rows may be ahead of the event that says it.
+// putInbox stores the first runs and all open requests from the server's lists, and announces
+// requests that opened while the page was not connected. It returns the requests that are closed
+// with an unknown outcome: rows may be ahead of the event that reports it.
 export function putInbox(list, inbox, announce) {
   const before = new Map(open);
   for (const row of list) putRow(row);
@@ -52,14 +52,14 @@ export function putInbox(list, inbox, announce) {
 
 const ended = (q, resolution) => ({ ...q, state: "resolved", resolution, closed: Date.now(), closed_at: new Date(byHost(q.host_id, resolution.ts) ?? now()).toISOString() });
 
-// late takes an event that is known to be, and was not heard.
+// late handles an event that the page missed.
 export function late(e) {
   end(e);
   dirty = true;
 }
 
-// putRow notes what the server says of a run and its requests, unless more is known. What is open was
-// read after the row: events behind the row's seq may say it once more.
+// putRow stores a run and its requests from the server unless newer data is known. The server reads
+// open requests after the row, so later events may repeat them.
 export function putRow(row) {
   const was = rows.get(row.id);
   if (was && was.last_seq > row.last_seq) return;
@@ -71,7 +71,7 @@ export function putRow(row) {
   dirty = true;
 }
 
-// adopt takes a request as the server lists it, which does not say when it came.
+// adopt stores a request from the server's list, which does not contain its time.
 function adopt(q, before) {
   const request = asRequest(q, rows.get(q.run_id));
   const was = before.get(request.key);
@@ -80,7 +80,8 @@ function adopt(q, before) {
   return !was;
 }
 
-// progress notes that a run goes on, of which no output is told; it gives whether that is news.
+// progress records that a run is active although its output is not received; it reports whether
+// this changed the row.
 export function progress(e) {
   const row = rows.get(e.run_id);
   if (!row || row.last_seq >= e.data.seq) return false;
@@ -89,7 +90,7 @@ export function progress(e) {
   return true;
 }
 
-// take takes an event.
+// take handles an event.
 export function take(e) {
   let row = rows.get(e.run_id);
   if (row && e.seq <= row.last_seq) return;
@@ -112,13 +113,13 @@ function openOf(run) {
 function ask(e, row) {
   const id = e.data?.request_id;
   const key = keyOf(e.run_id, id);
-  if (!id || open.has(key) || over.has(key) || row?.status === "exited") return; // an id is asked once
+  if (!id || open.has(key) || over.has(key) || row?.status === "exited") return; // each id is used once
   const request = asRequest({ ...e.data, run_id: e.run_id, host_id: e.host_id, seq: e.seq, ts: e.ts }, row);
   open.set(key, request);
   newRequest.value = request;
 }
 
-// end notes the requests that an event ends, and gives what it says of one.
+// end closes the requests that an event closes, and returns the outcome of one.
 function end(e) {
   if (e.type === "run.exited") {
     for (const [key, q] of open) if (q.run_id === e.run_id) close(key, withdrawnByExit(e));
@@ -136,7 +137,7 @@ function close(key, resolution) {
   over.set(key, ended(q, resolution));
 }
 
-// publish changes the signals.
+// publish updates the signals.
 export function publish() {
   if (!dirty) return false;
   dirty = false;
@@ -149,7 +150,7 @@ export function publish() {
   return true;
 }
 
-// timed has a request's expiry by what is known now of its host's clock.
+// timed returns a request with its expiry by the host's clock as now known.
 function timed(q) {
   const at = byHost(q.host_id, q.expires_at);
   if (at === q.expires_ms) return q;
@@ -170,7 +171,7 @@ function newestFirst(a, b) {
   return x === y ? (a.id < b.id ? 1 : -1) : x < y ? 1 : -1;
 }
 
-const rowsWithPending = new WeakMap(); // so that what has not changed is the same object
+const rowsWithPending = new WeakMap(); // so that unchanged rows stay the same objects
 
 function withPending(row) {
   if (row.status !== "awaiting_approval" && row.status !== "lost") {
@@ -185,7 +186,7 @@ function rowOf(id) {
   return row ? withPending(row) : null;
 }
 
-// run is a signal of one run's row; null while it is not known.
+// run returns a signal of a run's row, null while unknown.
 export function run(id) {
   if (!signals.has(id)) {
     signals.set(id, signal(rowOf(id)));
@@ -194,17 +195,17 @@ export function run(id) {
   return signals.get(id);
 }
 
-// touch has everything told anew: what is known of clocks has changed.
+// touch makes publish update everything: a host's clock has become known.
 export function touch() { dirty = true; }
 
-// putKept shows what was kept of an overview.
+// putKept shows a stored overview.
 export function putKept(kept) {
   for (const { pending, ...row } of kept.rows) rows.set(row.id, row);
   for (const q of kept.requests) open.set(q.key, q);
   dirty = true;
 }
 
-// clear forgets it.
+// clear empties the overview.
 export function clear() {
   for (const m of [rows, open, over]) m.clear();
   newRequest.value = null;

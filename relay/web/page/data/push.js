@@ -1,16 +1,17 @@
-// Notifications while the page is not there: the browser's push service, told to the server.
+// Notifications while the page is closed, by the browser's push service.
 import { api } from "./api.js";
 import { sentence } from "./errors.js";
 import { signal } from "./signals.js";
 
-// push says whether this browser is told: "unsupported", "denied" (the person has said no to the
-// browser), "off", "on", "busy".
+// push is the state of notifications in this browser: "unsupported", "denied" (the user blocked
+// them in the browser), "off", "on" or "busy".
 export const push = signal({ state: "unsupported" });
 
 const ready = async () => (await navigator.serviceWorker.getRegistration("/")) && navigator.serviceWorker.ready;
 const supported = () => !!(globalThis.PushManager && navigator.serviceWorker && globalThis.Notification);
 
-// lookAtPush finds out how it stands, and tells the server of who is in: somebody else may have been.
+// lookAtPush determines the state and sends the subscription to the server again: another user may
+// have logged in.
 export async function lookAtPush(isIn) {
   if (!supported()) return;
   if (Notification.permission === "denied") { push.value = { state: "denied" }; return; }
@@ -19,7 +20,7 @@ export async function lookAtPush(isIn) {
   if (had && isIn) await api.post("/push/subscriptions", had.toJSON(), { quiet: true });
 }
 
-// pushOn asks the person, if need be, and subscribes; call it from a click.
+// pushOn asks for permission if needed and subscribes. Browsers require that a click calls it.
 export function pushOn() {
   return change(async () => {
     if ((await Notification.requestPermission()) !== "granted") return "denied";
@@ -34,7 +35,7 @@ export function pushOn() {
   });
 }
 
-// pushOff ends it.
+// pushOff unsubscribes.
 export function pushOff() {
   return change(async () => {
     const subscription = await (await ready())?.pushManager.getSubscription();
@@ -56,12 +57,12 @@ async function change(fn) {
   }
 }
 
-// forgetPush ends it, whether the server can be reached or not.
+// forgetPush unsubscribes even if the server is not reachable.
 export async function forgetPush() {
   if (!supported()) return;
   const subscription = await (await ready())?.pushManager.getSubscription();
   if (!subscription) return;
-  await api.del("/push/subscriptions", subscription.toJSON(), { quiet: true }).catch(() => {}); // it drops out when nobody takes what is pushed
+  await api.del("/push/subscriptions", subscription.toJSON(), { quiet: true }).catch(() => {}); // the server drops it when a push fails
   await subscription.unsubscribe();
   push.value = { state: "off" };
 }

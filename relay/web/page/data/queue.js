@@ -1,17 +1,17 @@
-// Much that comes at once is taken in slices, between which the page lives.
+// A queue that handles many events in slices, so that the page stays responsive.
 import { batch } from "./signals.js";
 
 const slice = 8; // ms: half a frame
 
-// Queue gives what is put into it to `take`, one by one and in order, and calls `told` at the end of
-// each slice. Signals change once a slice.
+// Queue passes its elements to `take` one by one and in order, and calls `told` at the end of each
+// slice. Signals change once in each slice.
 export class Queue {
   #waiting = [];
   #at = 0;
   #scheduled = false;
   #take;
   #told;
-  #port = new MessageChannel(); // no timer: those of tabs in the background are late
+  #port = new MessageChannel(); // not a timer: timers of background tabs are late
 
   constructor(take, told) {
     this.#take = take;
@@ -31,7 +31,7 @@ export class Queue {
     if (all.length) this.#schedule();
   }
 
-  // clear takes back what waits, and gives it.
+  // clear removes the waiting elements and returns them.
   clear() {
     const all = this.#waiting.slice(this.#at);
     this.#waiting = [];
@@ -65,7 +65,7 @@ export class Queue {
     try {
       this.#take(this.#waiting[this.#at++]);
     } catch (err) {
-      console.error("an event could not be taken", err); // the others can
+      console.error("an event could not be handled", err); // the others can
     }
   }
 }

@@ -1,21 +1,21 @@
-// RPCs over the connection of the overview. Each has an id by which it is done once: it is asked again
-// after a reconnect, and the server gives what it gave, or will give.
+// RPCs over the overview's connection. Each has an id, so that it runs once: the page sends it
+// again after a reconnect, and the server returns the same result.
 import { ApiError, RpcError } from "./errors.js";
 import { uuid } from "./ids.js";
 
-const atOnce = 12; // of a tab; the server takes 16 of a session
-const remembered = 10 * 60_000; // ms for which the server knows an id
+const atOnce = 12; // in a tab; the server allows 16 in a session
+const remembered = 10 * 60_000; // ms for which the server remembers an id
 const graceForLink = 5_000; // ms that a call waits for a connection
 
 const calls = new Map(); // by id
 const waiting = [];
 let link = null;
 
-// useLink is given the connection, once.
+// useLink sets the connection, once.
 export function useLink(l) { link = l; }
 
-// rpc asks, and gives the result; it rejects with RpcError. The promise has the call's id, which is also
-// that of the request a gated call waits for.
+// rpc calls an RPC and returns its result; it rejects with RpcError. The promise has the call's id,
+// which is also the id of the request if the call needs an approval.
 export function rpc(type, run_id, data = {}, { signal } = {}) {
   const id = uuid();
   const message = { type, run_id: run_id || undefined, id, data: { ...data, request_id: id } };
@@ -42,7 +42,7 @@ function ask(call) {
   call.sent = link.send(call.message);
 }
 
-// askAgain asks for what has not been answered: there is a new connection.
+// askAgain sends unanswered calls again on a new connection.
 export function askAgain() {
   for (const call of calls.values()) {
     if (Date.now() - call.began < remembered) { ask(call); continue; }
@@ -52,7 +52,7 @@ export function askAgain() {
   more();
 }
 
-// finish ends a call; false when it has ended before.
+// finish ends a call; it returns false if the call had already ended.
 function finish(call) {
   const at = waiting.indexOf(call);
   if (at >= 0) { waiting.splice(at, 1); return true; }
@@ -61,7 +61,7 @@ function finish(call) {
   return true;
 }
 
-// answered takes a frame, and gives whether it was for a call.
+// answered handles a frame and reports whether it belongs to a call.
 export function answered(e) {
   const d = e.data || {};
   const call = calls.get(e.type === "rpc.response" ? d.request_id : e.type === "error" ? e.re || d.re || d.request_id : undefined);
@@ -77,7 +77,7 @@ export function answered(e) {
   return true;
 }
 
-// forgetCalls gives all up.
+// forgetCalls rejects all calls.
 export function forgetCalls(why) {
   for (const call of [...calls.values(), ...waiting]) {
     finish(call);

@@ -1,2 +1,2 @@
-// The signals of the data layer come from here alone.
+// The data layer imports signals only from here.
 export { signal, computed, effect, batch } from "parts/signals.js";

@@ -1,5 +1,4 @@
-// The overview's way from the server: how things stand (GET /runs, GET /inbox), and the events after
-// that.
+// Loads the overview from the server: the lists (GET /runs, GET /inbox) and the events after them.
 import { api } from "./api.js";
 import { getMeta, putMeta } from "./cache.js";
 import { heardOfHost, hostClock } from "./clock.js";
@@ -12,28 +11,28 @@ export { newRequest, onEvent, requests, run, runs, settled } from "./overview.js
 
 const pageRuns = 100;
 const keptRuns = 100;
-const unknownAtOnce = 8; // runs that are asked for one by one; of more the list is asked for
+const unknownAtOnce = 8; // runs loaded one by one; for more, the list is loaded
 
-const unasked = { loading: true, more: false, from: "none" }; // nobody has said yet that there is nothing
+const unasked = { loading: true, more: false, from: "none" }; // the server has not answered yet
 export const runsState = signal(unasked);
 export const requestsState = computed(() => ({ loading: runsState.value.loading, error: runsState.value.error, from: runsState.value.from }));
 
-const unknown = new Set(); // runs of which something came, and nothing is known
+const unknown = new Set(); // runs with events but without a row
 let fetching = false;
 
 const queue = new Queue((e) => { if (e) overview.take(e); }, publish);
 
-let buffer = null; // of events, while the server is asked how things stand
+let buffer = null; // events that arrive while the lists are loading
 let sync = 0;
 
 overview.onUnknown(lookUp);
 
 function publish() { if (overview.publish()) keepSoon(); }
 
-// begin waits with what comes until refresh has said how things stand.
+// begin buffers events until refresh has loaded the lists.
 export function begin() { buffer = []; }
 
-// refresh asks the server how things stand, and gives whether it has said so.
+// refresh loads the lists and reports whether it succeeded.
 export async function refresh() {
   const turn = ++sync;
   buffer ??= [];
@@ -41,14 +40,14 @@ export async function refresh() {
   let list, inbox;
   try {
     list = await api.get(`/runs?limit=${pageRuns}`);
-    inbox = await api.get("/inbox"); // after the runs: what comes between is in it, or in an event
+    inbox = await api.get("/inbox"); // after the runs: what happens in between is in it or in an event
   } catch (err) {
     if (turn !== sync) return true;
     release();
     runsState.value = { ...runsState.peek(), loading: false, error: sentence(err) };
     return false;
   }
-  if (turn !== sync) return true; // another asks, or nobody any more
+  if (turn !== sync) return true; // a later refresh runs, or the overview was cleared
   let gone = [];
   batch(() => {
     gone = overview.putInbox(list, inbox, runsState.peek().from === "server");
@@ -56,11 +55,11 @@ export async function refresh() {
     release();
     publish();
   });
-  learnClocks(list).then(() => learnEndings(gone)).catch(() => {}); // then expiries are by the server's
+  learnClocks(list).then(() => learnEndings(gone)).catch(() => {}); // expiries need the hosts' clocks first
   return true;
 }
 
-// learnEndings finds out what became of requests while nobody listened.
+// learnEndings loads the outcomes of requests that closed while the page was not connected.
 async function learnEndings(gone) {
   for (const run of new Set(gone.map((q) => q.run_id))) {
     const after = Math.min(...gone.filter((q) => q.run_id === run).map((q) => q.seq));
@@ -70,8 +69,8 @@ async function learnEndings(gone) {
   if (gone.length) batch(publish);
 }
 
-// learnClocks finds out what time it is at hosts whose requests expire: by a run's last event, of which
-// the server says when it came.
+// learnClocks determines the clocks of hosts whose requests expire, from a run's last event and the
+// time at which the server received it.
 async function learnClocks(list) {
   const wanted = new Set(overview.requests.peek().filter((q) => q.expires_at && hostClock(q.host_id) === null).map((q) => q.host_id));
   for (const host of wanted) {
@@ -89,10 +88,10 @@ function release() {
   queue.putAll(waiting);
 }
 
-// heard takes what came over the connection of the overview.
+// heard handles a frame from the overview's connection.
 export function heard(e) {
   if (e.type === "run.progress") {
-    if (overview.progress(e)) queue.put(null); // it is told with the next slice
+    if (overview.progress(e)) queue.put(null); // shown with the next slice
     return;
   }
   if (!e.seq || !e.run_id) return;
@@ -100,7 +99,7 @@ export function heard(e) {
   else queue.put(e);
 }
 
-// noteRow takes what the server has said of a run elsewhere.
+// noteRow stores a run's row that another request returned.
 export function noteRow(row) {
   overview.putRow(row);
   batch(publish);
@@ -134,7 +133,7 @@ async function fetchRow(id) {
   }
 }
 
-// loadMoreRuns asks for the runs that were active before the last one that is listed.
+// loadMoreRuns loads the runs that were active before the last one in the list.
 export async function loadMoreRuns() {
   const state = runsState.peek();
   const last = overview.runs.peek().at(-1);
@@ -152,12 +151,12 @@ export async function loadMoreRuns() {
   }
 }
 
-// refreshRequests asks for the requests of a run anew: what one of them asks may have changed.
+// refreshRequests loads the requests of a run again: one of them has changed.
 export async function refreshRequests(id) {
   noteRow(await api.get("/runs/" + encodeURIComponent(id)));
 }
 
-// The overview is kept for who opens the page without a connection.
+// The overview is stored for opening the page without a connection.
 const keepAfter = 250; // ms
 let keeping = 0;
 
@@ -165,7 +164,7 @@ function keepSoon() {
   if (runsState.peek().from === "server") keeping ||= setTimeout(keep, keepAfter);
 }
 
-// keep keeps it now, where there is something new.
+// keep stores the overview now if it has changed.
 export function keep() {
   if (!keeping) return;
   clearTimeout(keeping);
@@ -173,7 +172,7 @@ export function keep() {
   putMeta("overview", { rows: overview.runs.peek().slice(0, keptRuns), requests: overview.requests.peek() }).catch(() => {});
 }
 
-// restore shows what was kept.
+// restore shows the stored overview.
 export async function restore() {
   const kept = await getMeta("overview");
   if (!kept || runsState.peek().from !== "none") return;

@@ -1,15 +1,15 @@
-// Tabs of one browser: what one does the others hear, and what only one may do.
+// Messages and locks between the tabs of one browser.
 import { uuid } from "./ids.js";
 
-// tab is this tab's id, for as long as it lives.
+// tab is the id of this tab while it is open.
 export const tab = uuid();
 
-const stealAfter = 5_000; // ms: a tab that is frozen holds its locks
+const stealAfter = 5_000; // ms; a frozen tab keeps its locks
 
 let channel = null;
 const listeners = new Set();
 
-// openTabs begins to hear the others. A lock of the tab's own says that it is alive.
+// openTabs starts to receive messages of other tabs. A lock shows that this tab is open.
 export function openTabs() {
   if (channel || typeof BroadcastChannel === "undefined") return;
   channel = new BroadcastChannel("concerto");
@@ -23,17 +23,17 @@ export function closeTabs() {
   listeners.clear();
 }
 
-// tell says something to the other tabs: an object with a kind.
+// tell sends an object with a kind to the other tabs.
 export function tell(message) { channel?.postMessage(message); }
 
-// onTold hears what other tabs say.
+// onTold calls fn for messages of other tabs.
 export function onTold(fn) {
   listeners.add(fn);
   return () => listeners.delete(fn);
 }
 
-// alone does something while no other tab does the same. Where there are no locks, or their holder
-// does not get on, tabs may do it at once: ids keep that harmless.
+// alone runs fn while no other tab runs it. Without locks, or if the holder hangs, tabs may run it
+// at the same time; ids keep that harmless.
 export async function alone(name, fn) {
   const locks = navigator.locks;
   if (!locks) return fn();
@@ -51,7 +51,7 @@ export async function alone(name, fn) {
   }
 }
 
-// whenGone calls fn once a tab is not there any more, which may be now.
+// whenGone calls fn when a tab is closed, or now if it is.
 export function whenGone(id, fn) {
   if (id === tab) return;
   if (navigator.locks) navigator.locks.request("concerto-tab-" + id, fn).catch(() => {});

@@ -1,9 +1,9 @@
-// What a terminal was told, as text to read: what a carriage return goes back over is gone.
+// Terminal output as readable text, without what a carriage return overwrites.
 
-// Screen is the text of one block of output, with its escapes. It is told more at a time.
+// Screen is the text of one block of output with its escape sequences; add appends to it.
 export class Screen {
   text = "";
-  #returned = ""; // a carriage return, of which the next text decides what it means
+  #returned = ""; // a carriage return whose meaning depends on the next text
 
   add(more) {
     more = (this.#returned + more).replace(/\r+\n/g, "\n");

@@ -1,5 +1,4 @@
-// One run, as it is looked at: the events that are loaded, in order of seq and each once, and what is
-// made of them.
+// An open run: its loaded events, in order of seq and each once, and the values computed from them.
 import { api } from "./api.js";
 import { addEvents, dropEvents, eventsKept, firstOf, getEvents } from "./cache.js";
 import { sentence } from "./errors.js";
@@ -8,15 +7,15 @@ import { Queue } from "./queue.js";
 import { batch, computed, signal } from "./signals.js";
 import { noteRow, run as rowOf } from "./store.js";
 
-const page = 500; // events that are asked for at once
-const jump = 2000; // who is further behind when a run is opened begins near its end
+const page = 500; // events in a request
+const jump = 2000; // a view that is further behind when opened starts near the end
 const holeTries = 3;
-const tellEach = 200; // ms: how often what is caught up with is drawn
+const tellEach = 200; // ms between updates while catching up
 const keepAfter = 500; // ms
 const keptAtOnce = 200; // events
 
-// View is a run that is looked at. Its owner (follow.js) connects it: `follow(view)` asks for events
-// behind view.cursor.
+// View is an open run. Its owner (follow.js) connects it: `follow(view)` subscribes to events after
+// view.cursor.
 export class View {
   id;
   users = 0;
@@ -25,21 +24,21 @@ export class View {
   meta = signal({});
   size = signal(null);
   last = signal(0);
-  items; // computed: the thread, and what waits in the outbox
+  items; // computed: the thread and the waiting inputs
 
   #base = signal([]);
   #history;
   #queue;
   #follow;
-  #first = 0; // the first seq that is loaded; 0 while nothing is
-  #stored; // what the cache has is shown
-  #untold = 0; // a timer: what was taken is not shown yet
+  #first = 0; // the first loaded seq, 0 while nothing is loaded
+  #stored; // resolves when the cached events are shown
+  #untold = 0; // the timer of the next update
   #unkept = [];
   #keeping = 0;
-  #asking = null; // {seq, tries}: something came that is not the next
-  #passes = false; // what does not follow is taken
+  #asking = null; // {seq, tries}: an event is missing
+  #passes = false; // accept the next event although events before it are missing
   #loading = null;
-  #known = false; // the server has said how far the run is
+  #known = false; // the server has reported the run's last seq
   #hearers = new Set(); // of output
   #resets = new Set();
   #output = [];
@@ -57,7 +56,7 @@ export class View {
 
   get cursor() { return this.last.peek(); }
 
-  // restore shows what this browser has kept.
+  // restore shows the events that this browser has stored.
   async #restore() {
     let kept = [];
     try { kept = await getEvents(this.id); } catch { /* then the server is asked for all */ }
@@ -69,7 +68,7 @@ export class View {
     this.#say({ state: "ready" });
   }
 
-  // all takes events, and waits until they are shown.
+  // all handles events and waits until they are shown.
   #all(events, kept = false) {
     if (!events.length) return Promise.resolve();
     return new Promise((resolve) => {
@@ -78,13 +77,13 @@ export class View {
     });
   }
 
-  // connected is called each time there is a connection: what is not loaded is, and then followed.
+  // connected is called after each connect: it loads missing events and then subscribes.
   async connected() {
     await this.load();
     if (this.#known && !this.#closed) this.#follow(this);
   }
 
-  // load finds out how far the run is, and loads its end when that is not here, or far ahead.
+  // load asks for the run's last seq and loads the end of the run if it is missing or far ahead.
   load() {
     if (this.#known) return Promise.resolve();
     this.#loading ??= this.#load().catch((err) => { if (!this.#closed) this.#failed(err); }).finally(() => { this.#loading = null; });
@@ -97,7 +96,7 @@ export class View {
     if (this.#closed) return;
     noteRow(row);
     const behind = row.last_seq - this.cursor;
-    if (behind < 0 || behind > jump) await this.#restart(); // below 0 the server has lost what was seen here
+    if (behind < 0 || behind > jump) await this.#restart(); // below 0 the server has lost events
     if (this.cursor === 0 && row.last_seq > 0) await this.#loadEnd(row.last_seq);
     if (this.#closed) return;
     this.#known = true;
@@ -113,7 +112,7 @@ export class View {
     this.#say({ state: this.cursor ? "ready" : "error", live: false, error: sentence(err) });
   }
 
-  // restart forgets what is loaded and kept of it.
+  // restart drops all loaded and stored events of the run.
   async #restart() {
     this.#empty();
     await dropEvents(this.id).catch(() => {});
@@ -144,7 +143,7 @@ export class View {
     await this.#all(events);
   }
 
-  // pages gives the events behind a seq up to another; an answer may be shorter than it was asked for.
+  // pages yields the events after a seq up to another; a response may be shorter than requested.
   async #pages(after, end) {
     const all = [];
     for (;;) {
@@ -155,7 +154,7 @@ export class View {
     }
   }
 
-  // loadEarlier loads the page before what is loaded.
+  // loadEarlier loads the page before the loaded events.
   async loadEarlier() {
     const { more, loading } = this.earlier.peek();
     if (!more || loading || !this.#first) return;
@@ -188,19 +187,20 @@ export class View {
     for (const o of this.#output) for (const fn of this.#hearers) fn(o);
   }
 
-  // heard takes an event that came over the connection.
+  // heard handles an event from the connection.
   heard(e) {
     this.#queue.put({ e });
-    if (this.#queue.length === 1000) this.#say({ behind: this.#queue.length }); // there is much to come
+    if (this.#queue.length === 1000) this.#say({ behind: this.#queue.length }); // a long backlog
   }
 
-  // caughtUp says that all that there was has come.
+  // caughtUp is called when all existing events have been sent.
   caughtUp() { this.#queue.put({ caughtUp: true }); }
 
-  // lost says that the connection is gone.
+  // lost is called when the connection is lost.
   lost() { this.#say({ live: false }); }
 
-  // refused says that the server does not let it be followed: with bad_cursor the run ends before.
+  // refused is called when the server refuses the subscription. With bad_cursor the run is shorter
+  // than the cursor.
   async refused(code, message) {
     if (code !== "bad_cursor") { this.#failed({ code, message }); return; }
     this.#known = false;
@@ -214,10 +214,10 @@ export class View {
     else if (!this.#asksAgain()) this.#say({ live: true, behind: 0, error: undefined });
   }
 
-  // event takes an event when it is the next of its run; else the server is asked from where we are.
+  // event handles an event if it is the next of its run; otherwise it requests the missing events.
   #event(e, kept) {
     const last = this.cursor;
-    if (e.seq <= last) return; // it was here
+    if (e.seq <= last) return; // a duplicate
     if (last > 0 && firstOf(e) > last + 1) {
       if (!this.#passes) { this.#askFrom(last); return; }
     }
@@ -229,7 +229,7 @@ export class View {
     if (!kept) this.#keep(e);
   }
 
-  // askFrom asks for what is behind a seq; what else comes meanwhile was sent before.
+  // askFrom subscribes again after a seq. Events that arrive before the answer were sent earlier.
   #askFrom(seq) {
     if (this.#asking) return;
     this.#asking = { seq, tries: 0 };
@@ -237,8 +237,9 @@ export class View {
     this.#follow(this);
   }
 
-  // asksAgain says whether what was asked for has still not come, all having been told. It should: what
-  // is missing is said by an event. After some tries it is passed over.
+  // asksAgain reports whether the missing events are still missing after the server has sent
+  // everything. The server reports missing events by a gap event; after some tries the view accepts
+  // the gap.
   #asksAgain() {
     const asking = this.#asking;
     if (!asking) return false;
@@ -251,7 +252,7 @@ export class View {
     return true;
   }
 
-  // tell shows what was taken: at once, or now and then while there is more to come.
+  // tell updates the signals: at once when live, else at intervals.
   #tell() {
     if (this.state.peek().live) this.#publish();
     else this.#untold ||= setTimeout(() => batch(() => this.#publish()), tellEach);
@@ -277,14 +278,14 @@ export class View {
     for (const fn of this.#hearers) fn(o);
   }
 
-  // output gives all output that is loaded, then what comes.
+  // output calls fn for all loaded output and then for new output.
   output(fn) {
     for (const o of this.#output) fn(o);
     this.#hearers.add(fn);
     return () => this.#hearers.delete(fn);
   }
 
-  // onReset hears that output begins anew.
+  // onReset calls fn when the output starts again from another place.
   onReset(fn) {
     this.#resets.add(fn);
     return () => this.#resets.delete(fn);
@@ -295,7 +296,8 @@ export class View {
     this.#keeping ||= setTimeout(() => this.#flush(), keepAfter);
   }
 
-  // flush keeps what is not kept, some at a time. It is a cache: what cannot be kept is asked for again.
+  // flush stores waiting events in portions. They are a cache: events that cannot be stored are
+  // loaded again.
   #flush() {
     clearTimeout(this.#keeping);
     this.#unkept.splice(0, Math.max(0, this.#unkept.length - eventsKept));
@@ -306,11 +308,11 @@ export class View {
   close() {
     this.#closed = true;
     clearTimeout(this.#untold);
-    this.#flush(); // what is left of much is kept meanwhile
+    this.#flush(); // the rest of a long list was stored before
     this.#queue.close();
   }
 
-  // forget forgets what it shows, for somebody else may look.
+  // forget clears the view for another user.
   forget() {
     this.#known = false;
     this.#empty();

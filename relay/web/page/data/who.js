@@ -1,11 +1,13 @@
-// Who is there, and what that one may do.
+// The user of the page and the user's rights.
 import { signal } from "./signals.js";
 
-// session says who is logged in. Its states: "unknown" (it is being found out), "out", "in", "ended".
+// session describes who is logged in. Its states are "unknown" (not determined yet), "out", "in"
+// and "ended".
 export const session = signal({ state: "unknown" });
 
-// What one may do: the least role that may, and whether a token for some runs may not (whole). The
-// server's table (relay/server/auth) is what counts; this one offers nothing in vain.
+// rights maps actions to the least role that may do them, and "whole" if a token for some runs may
+// not. The server checks rights (relay/server/auth); the page uses this table to hide what would
+// fail.
 export const rights = {
   read: ["viewer"],
   hosts: ["viewer", "whole"],
@@ -25,14 +27,14 @@ export const rights = {
 
 const roles = ["viewer", "operator", "owner"];
 
-// can says whether who is logged in may do something.
+// can reports whether the user may do something.
 export function can(what) {
   const { role, runs } = session.value;
   const [least, whole] = rights[what] || [];
   return roles.indexOf(role) >= roles.indexOf(least) && roles.includes(least) && !(whole && runs?.length);
 }
 
-// entered notes who is logged in: what GET /auth/me says.
+// entered stores the user that GET /auth/me returns.
 export function entered(me) {
   const { user, role, kind, runs, expires_at } = me;
   const was = session.peek();
@@ -40,12 +42,12 @@ export function entered(me) {
   if (JSON.stringify(now) !== JSON.stringify(was)) session.value = now;
 }
 
-// ended notes that the credentials have ended. What is open stays.
+// ended records that the credentials have expired. Open screens stay.
 export function ended(why) {
   const was = session.peek();
   if (was.state === "in" || (was.state === "unknown" && was.user)) session.value = { ...was, state: "ended", why };
   else if (was.state === "unknown") left();
 }
 
-// left notes that nobody is logged in.
+// left records that nobody is logged in.
 export function left(why) { session.value = { state: "out", why }; }

@@ -1,9 +1,9 @@
 // The page's side of its service worker (root/sw.js).
 import { signal } from "./signals.js";
 
-const lookEach = 3600_000; // ms: for a newer page
+const lookEach = 3600_000; // ms between checks for a new version
 
-// update is true when a newer page waits to take over.
+// update is true while a new version waits to take over.
 export const update = signal(false);
 
 let waiting = null;
@@ -13,14 +13,14 @@ const openers = new Set();
 
 const workers = () => globalThis.navigator?.serviceWorker;
 
-// onOpen hears that a notification was clicked: fn(run_id, request_id).
+// onOpen calls fn(run_id, request_id) when a notification is clicked.
 export function onOpen(fn) {
   openers.add(fn);
   return () => openers.delete(fn);
 }
 
-// register has the browser keep the page. Where it cannot (plain http to another machine) nothing
-// is kept.
+// register makes the browser cache the page. Where this is not possible (plain http to another
+// machine) nothing is cached.
 export async function register() {
   const all = workers();
   if (!all) return;
@@ -54,13 +54,13 @@ function watch(registration) {
   registration.addEventListener("updatefound", () => registration.installing?.addEventListener("statechange", waits));
 }
 
-// applyUpdate has the newer page take over; all tabs load it.
+// applyUpdate makes the new version take over; all tabs reload.
 export function applyUpdate() {
   wanted = true;
   waiting?.postMessage("take over");
 }
 
-// forgetWorker leaves nothing of the page's in the browser.
+// forgetWorker removes everything of the page from the browser.
 export async function forgetWorker() {
   clearInterval(timer);
   const registration = await workers()?.getRegistration("/");
