@@ -1,19 +1,19 @@
-// The page's service worker. It keeps the page itself, so that it opens without a connection, and shows
-// what is pushed. What the API says it never keeps.
+// The page's service worker. It caches the page, so that the page opens without a connection, and
+// shows push messages. It never caches responses of the API.
 //
-// A build is kept whole or not at all: this file names its files, so that another build is another
-// worker, which takes over when no tab shows the old page any more, or a person wants that.
+// A build is cached completely or not at all. This file lists the build's files, so each build is
+// another worker, which takes over when no tab shows the old page or the user asks for it.
 const build = "/assets/BUILD/";
 const name = "concerto-page " + build;
 const files = /*assets*/[];
 const fixed = ["/", "/manifest.webmanifest", "/icon.svg", "/icon-192.png"];
-// What is loaded when it is needed is kept then.
+// Files that are loaded on demand are cached then.
 const late = (path) => path === build + "joined/xterm.js" || path.endsWith("/LICENSE");
 
 self.addEventListener("install", (e) => {
   e.waitUntil(keep());
-  // What the page asks the API does not come by here, where the browser can do that: else it wakes an older
-  // worker that is to go, for a newer one, and that stays.
+  // Requests to the API bypass the worker if the browser supports it. Otherwise they wake an old
+  // worker that a new one should replace, and the old one stays.
   e.addRoutes?.({ condition: { requestMode: "same-origin" }, source: "network" });
 });
 
@@ -41,7 +41,7 @@ self.addEventListener("fetch", (e) => {
   else if (fixed.includes(url.pathname)) e.respondWith(kept(e.request, url.pathname));
 });
 
-// kept gives a file of the page as it was when this worker was installed: it fits the others.
+// kept returns a file as it was when this worker was installed, so that it fits the others.
 async function kept(request, path) {
   return (await (await caches.open(name)).match(path, { ignoreVary: true })) || fetch(request);
 }
@@ -55,11 +55,11 @@ async function asset(request) {
   return answer;
 }
 
-// What is pushed is {title, run_id, request_id, summary}, request_id being "" when a run has ended, or the
-// same with withdrawn: true, which closes what was shown (relay/server/push).
+// A push message is {title, run_id, request_id, summary}, with request_id "" when a run has ended,
+// or the same with withdrawn: true, which closes the notification (relay/server/push).
 self.addEventListener("push", (e) => {
   let said;
-  try { said = e.data.json(); } catch { return; } // the server pushes JSON alone
+  try { said = e.data.json(); } catch { return; } // the server sends only JSON
   e.waitUntil(said.withdrawn ? close(said) : show(said));
 });
 
@@ -80,11 +80,11 @@ self.addEventListener("notificationclick", (e) => {
   e.waitUntil(look(e.notification.data || {}));
 });
 
-// look shows the run, and there what it asks: in a tab that is there, else in a new one.
+// look shows the run and its request, in an open tab or a new one.
 async function look(said) {
   const tabs = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
   const tab = tabs.find((t) => t.visibilityState === "visible") || tabs[0];
   if (!tab) return self.clients.openWindow("/#/runs/" + encodeURIComponent(said.run_id) + (said.request_id ? "?request=" + encodeURIComponent(said.request_id) : ""));
-  await tab.focus().catch(() => {}); // where the browser does not let it
+  await tab.focus().catch(() => {}); // some browsers do not allow it
   tab.postMessage({ kind: "open", run_id: said.run_id, request_id: said.request_id });
 }
