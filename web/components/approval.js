@@ -2,7 +2,7 @@ import { html, signal } from "../parts/base.js";
 import { ApprovalCard } from "../parts/approval.js";
 import { diff, host, hostile, now, run } from "./samples.js";
 
-// decided is what the page's cards were told last, for whoever looks.
+// decided is the last decision of the page's cards, for tests.
 const decided = signal(null);
 window.decided = decided;
 

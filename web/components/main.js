@@ -1,4 +1,4 @@
-// Every part in all its states. The address says which: #approval shows that part alone,
+// Shows every part in all its states. The address selects: #approval shows that part alone,
 // #approval/a file one state of it.
 import { html, render, useErrorBoundary, useEffect, useState } from "../parts/base.js";
 import { Live } from "../parts/live.js";

@@ -1,4 +1,4 @@
-// What the parts are shown with. Times are fixed, so that pictures stay the same.
+// Sample data for the parts. Times are fixed, so that pictures stay the same.
 export const now = Date.parse("2026-11-21T12:00:00Z");
 
 export const hostile = "<img src=x onerror=alert(1)><script>alert(2)</script> &amp; \u202egnp.exe\u2066 \u200binvisible \u001b[31mred\u001b[0m \u0007 tail";

@@ -2,12 +2,12 @@ import { h } from "preact";
 import { useMemo } from "preact/hooks";
 import { plain } from "./plain.js";
 
-// An escape sequence: of colours (its numbers are in the group), or one that a thread
-// of text has no use for; a string sequence (OSC, DCS, …) ends with BEL or ST.
+// An escape sequence: one that sets colours (its numbers are in the group), or one that a thread of
+// text ignores. A string sequence (OSC, DCS, …) ends with BEL or ST.
 const escape = /\u001b\[([0-9;:]*)m|\u001b\[[0-?]*[ -/]*[@-~]|\u001b[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)?|\u001b[ -/]*[0-~]?|\u009b[0-?]*[ -/]*[@-~]/g;
 
-// nearest is one of the sixteen colours for any other, by its hue: the style sheet says how
-// each looks, so that it can be read in every theme.
+// nearest maps a colour to one of the sixteen by its hue. The style sheet defines how each looks,
+// so that it is readable in every theme.
 function nearest([r, g, b]) {
   const most = Math.max(r, g, b);
   const least = Math.min(r, g, b);
@@ -16,7 +16,7 @@ function nearest([r, g, b]) {
   return (strong(r) | (strong(g) << 1) | (strong(b) << 2)) + (most > 224 ? 8 : 0);
 }
 
-// cube is a colour of the 256 as one of the sixteen.
+// cube maps one of the 256 colours to one of the sixteen.
 function cube(n) {
   if (n < 16) return n;
   if (n >= 232) return nearest(Array(3).fill(8 + 10 * (n - 232)));
@@ -24,8 +24,8 @@ function cube(n) {
   return nearest([level(Math.floor((n - 16) / 36)), level(Math.floor((n - 16) / 6) % 6), level((n - 16) % 6)]);
 }
 
-// extended reads what follows 38 or 48: 5;n or 2;r;g;b. It gives the colour, and how many
-// numbers it took.
+// extended reads the numbers after 38 or 48: 5;n or 2;r;g;b. It returns the colour and the count of
+// numbers it read.
 function extended(codes, i) {
   if (codes[i] === 5) return [cube(codes[i + 1] & 255), 2];
   if (codes[i] === 2) return [nearest(codes.slice(i + 1, i + 4).map((v) => v & 255)), 4];
@@ -35,7 +35,7 @@ function extended(codes, i) {
 const flags = { 1: "bold", 2: "dim", 3: "italic", 4: "under", 7: "inverse", 9: "strike" };
 const off = { 22: ["bold", "dim"], 23: ["italic"], 24: ["under"], 27: ["inverse"], 29: ["strike"] };
 
-// apply changes a state of colours by the numbers of one sequence.
+// apply changes a colour state by the numbers of one sequence.
 function apply(state, codes) {
   for (let i = 0; i < codes.length; i++) {
     const c = codes[i];
@@ -63,8 +63,8 @@ function classOf(state) {
   return out.join(" ");
 }
 
-// overwritten takes a line as a terminal leaves it: what follows a carriage return
-// stands in place of what was there, a backspace takes one back.
+// overwritten returns lines as a terminal shows them: text after a carriage return replaces the
+// text before it, and a backspace deletes a character.
 function overwritten(text) {
   if (!/[\r\u0008]/.test(text)) return text;
   return text.split("\n").map((line) => {
@@ -77,8 +77,8 @@ function overwritten(text) {
   }).join("\n");
 }
 
-// spans cuts a text of a terminal into pieces {text, class}: escape sequences but
-// those of colours are gone, hidden characters are visible.
+// spans splits terminal text into pieces {text, class}. It drops all escape sequences except
+// colours and makes hidden characters visible.
 export function spans(text) {
   const out = [];
   const state = {};
@@ -96,7 +96,7 @@ export function spans(text) {
   return out;
 }
 
-// Ansi shows a terminal's text with its colours.
+// Ansi shows terminal text with its colours.
 export function Ansi({ text }) {
   const pieces = useMemo(() => spans(text), [text]);
   return pieces.map((p) => (p.class ? h("span", { class: p.class }, p.text) : p.text));

@@ -4,9 +4,9 @@ import { Fields, focusWrong, useForm } from "./form.js";
 import { useGuard } from "./guard.js";
 import { Markdown } from "./markdown.js";
 
-const soon = 60_000; // what expires within this is said loudly
+const soon = 60_000; // ms; the card highlights an expiry within this time
 
-// states are what a request may be in, other than open: how that is said.
+// states maps a request's states, other than open, to their texts.
 const states = {
   deciding: { icon: "refresh", tone: "muted", says: () => "Sending the decision …" },
   "waiting-to-send": { icon: "wait", tone: "warn", says: (s) => `Waiting to send: ${s.decision ?? "the decision"}. It is sent when the connection is back.` },
@@ -21,22 +21,21 @@ const states = {
 
 const past = { __proto__: null, approve: "approved", deny: "denied", answer: "answered" };
 
-// outcome says what became of a request: how it was decided, of an answer with its value, and by whom.
+// outcome returns the outcome of a request: the decision, the value of an answer, and the user.
 export function outcome({ decision, answer, by }) {
   const value = answer === undefined ? "" : ` ${plain(JSON.stringify(answer))}`;
   return `${past[decision] ?? plain(decision ?? "over")}${value}${by ? ` by ${plain(by)}` : ""}`;
 }
 
-// granted reports whether a request got what it asked for: an answer, or an approval.
+// granted reports whether a request was approved or answered.
 export const granted = ({ decision }) => /^a(pprove|nswer)/.test(decision);
 
-// ApprovalCard shows a request with everything that is approved, and takes the decision:
-// onDecide("approve"|"deny", {answers?, text?, scope?}). state is one of the names above, "open", or
-// {state, by?, decision?, error?, errors?}; now is the server's time in milliseconds; may: the person may
-// decide; armed: the decision that Enter would take; typed {had(), keep(states)} keeps what is written into
-// questions, as useForm does it. Nothing is taken within half a second
-// of the card's appearing, of other arguments, or of the page's coming back into sight; nor by
-// a pointer when the card has just moved.
+// ApprovalCard shows a request with everything that is approved, and accepts the decision:
+// onDecide("approve"|"deny", {answers?, text?, scope?}). state is one of the names above, "open",
+// or {state, by?, decision?, error?, errors?}; now is the server's time in ms; may reports whether
+// the user may decide; armed is the decision that Enter would confirm; typed {had(), keep(states)}
+// stores drafts as in useForm. The card accepts no decision within half a second after it appears,
+// its arguments change or the page becomes visible, and no click just after the card has moved.
 export function ApprovalCard({ request: q, run, host, now = Date.now(), may = true, armed, onDecide, onOpen, typed, state = "open" }) {
   const s = typeof state === "string" ? { state } : state;
   const open = s.state === "open" || states[s.state]?.open;
@@ -80,7 +79,7 @@ const risks = { low: "good", medium: "warn", high: "bad" };
 
 const keystrokes = (text) => html`<code>${plain((text ?? "").replace(/[\r\n]/g, "⏎"))}</code>`;
 
-// headline says in a line what is wanted.
+// headline returns the request in one line.
 function headline(q) {
   if (!q.op_tool) return q.questions?.length ? "A question" : q.prompt || "A decision is needed";
   const tool = q.op_tool.replace(/^rpc\./, "");
@@ -94,8 +93,8 @@ function Who({ q, run, host, onOpen }) {
     ${" · "}${plain(run?.tool ?? q.tool ?? "")} on ${plain(host?.name ?? host?.id ?? q.host_id ?? "")}${run?.cwd && html` · <code>${plain(run.cwd)}</code>`}${q.op_tool && html` · <code>${plain(q.op_tool)}</code>`}${file}</p>`;
 }
 
-// Args shows all arguments: strings as they are, the rest as JSON. What a host has cut, it
-// says.
+// Args shows all arguments: strings as they are, other values as JSON. It notes what a host has
+// cut.
 function Args({ args, diff }) {
   if (args === undefined || args === null) return null;
   const all = typeof args === "object" && !Array.isArray(args) ? Object.entries(args) : [["arguments", args]];
@@ -109,7 +108,7 @@ function Args({ args, diff }) {
 
 const isShort = (v) => v === null || typeof v === "number" || typeof v === "boolean";
 
-// letters that run from right to left: what stands between them is not shown where it is.
+// Right-to-left letters: the text between them is displayed in another order.
 const turning = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
 
 function Arg({ name, value }) {
@@ -136,7 +135,7 @@ function State({ s }) {
   return html`<p class=${`approval-state ${known.tone}`} role="status">${icon(known.icon)}<span>${plain(known.says(s))}</span></p>`;
 }
 
-// More is what a decision may carry: a reason, and for how long it holds.
+// More lets the user add a reason and the duration of an approval.
 function More({ q, more, set }) {
   const session = q.op_tool && q.args_sha256;
   return html`<details class="approval-more"><summary>${session ? "Reason and duration" : "Add a reason"}</summary>
@@ -144,7 +143,7 @@ function More({ q, more, set }) {
     ${session && html`<label><input type="checkbox" checked=${more.scope === "session"} onChange=${(e) => set({ ...more, scope: e.target.checked ? "session" : "once" })} />Approve the same request for the rest of the run</label>`}</details>`;
 }
 
-// Button is one of the two; armed it says so, and stays where it is.
+// Button is one of the two buttons. It shows when it is armed and does not move.
 function Button({ of, label, ready, armed, act }) {
   return html`<button type="button" class=${classes(of === "approve" ? "primary" : "danger", armed === of && "armed")} data-testid=${of} aria-disabled=${String(!ready)} onClick=${act}>${icon(of === "approve" ? "check" : "close")}${label}</button>`;
 }

@@ -1,5 +1,4 @@
-// What every part and page is built of: elements, state, and the few ways in which
-// values are said as text.
+// The basis of all parts and pages: elements, state, and formatting of values.
 import { h, render, Fragment, createContext, createRef, toChildArray } from "preact";
 import {
   useState, useEffect, useLayoutEffect, useRef, useMemo, useCallback, useContext, useId, useReducer, useErrorBoundary,
@@ -20,7 +19,7 @@ export { Ansi, spans } from "./ansi.js";
 export { ago, until, bytes, count, duration, moment, Ago } from "./said.js";
 export { icon } from "./icon.js";
 
-// classes joins what is true: classes("row", chosen && "chosen").
+// classes joins the true values: classes("row", chosen && "chosen").
 export function classes(...names) {
   return names.filter(Boolean).join(" ");
 }

@@ -1,8 +1,7 @@
 import { html, useEffect, useId, useRef } from "./base.js";
 
-// Dialog asks something above the page, which waits meanwhile: the focus stays in it, Escape and a
-// click beside it close it, and the focus goes back to where it was. actions are its
-// buttons.
+// Dialog is a modal dialog. The focus stays in it, Escape and a click outside close it, and then
+// the focus returns to where it was. actions are its buttons.
 export function Dialog({ open, title, onClose, actions, children }) {
   const box = useRef();
   const id = useId();

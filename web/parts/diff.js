@@ -1,15 +1,15 @@
 import { html, count, plain, useMemo, useState } from "./base.js";
 
-const context = 3; // lines that stay about a change
-const least = 4; // what is folded is more than the button that says so
+const context = 3; // unfolded lines around a change
+const least = 4; // the minimum of lines to fold
 
-// read cuts a unified diff into files {name, rows, plus, minus}; a row is {kind:
-// add|del|same|hunk|note, old?, new?, text}. What is before the first file, or is no diff at
-// all, is notes.
+// read parses a unified diff into files {name, rows, plus, minus}. A row is {kind:
+// add|del|same|hunk|note, old?, new?, text}. Lines before the first file, and all lines of a text
+// that is no diff, are notes.
 export function read(text) {
   const files = [];
   let file = null;
-  let at = null; // within a hunk: the next numbers, and how many lines it still has
+  let at = null; // within a hunk: the next line numbers and the remaining lines
   const start = (name) => files.push((file = { name, rows: [], plus: 0, minus: 0 }));
   const note = (line) => {
     if (!file) start("");
@@ -60,8 +60,8 @@ function inHunk(file, at, line) {
   }
 }
 
-// named is the file's name: the new one, the old one of a file that goes, both of one
-// that moved.
+// named returns the file's name: the new one, the old one of a deleted file, or both of a renamed
+// one.
 function named(from, to) {
   const bare = (s) => s.replace(/\t.*$/, "").replace(/^"(.*)"$/, "$1").replace(/^[ab]\//, "");
   if (to.startsWith("/dev/null")) return `${bare(from)} (removed)`;
@@ -69,7 +69,7 @@ function named(from, to) {
   return bare(from) === bare(to) ? bare(to) : `${bare(from)} → ${bare(to)}`;
 }
 
-// fold groups a file's rows: those near a change, and {folded: rows} of the rest.
+// fold groups a file's rows: rows near a change, and {folded: rows} for the rest.
 function fold(rows) {
   const near = new Uint8Array(rows.length);
   rows.forEach((r, i) => {
@@ -89,15 +89,15 @@ function fold(rows) {
 const signs = { add: "+", del: "−", same: "" };
 const words = { add: "added", del: "removed" };
 
-// Diff shows a unified diff: every line with its sign and numbers, long stretches
-// without change folded, to be opened.
+// Diff shows a unified diff: every line with its sign and numbers. Long unchanged parts are folded
+// and can be opened.
 export function Diff({ text, label = "Diff" }) {
   const files = useMemo(() => read(text), [text]);
   if (files.length === 0) return html`<p class="list-empty">No differences.</p>`;
   return html`<div class="diff">${files.map((f, i) => html`<${File} key=${i} file=${f} label=${label} />`)}</div>`;
 }
 
-const first = 1000; // rows that are shown before somebody asks for more
+const first = 1000; // rows shown before the user asks for more
 
 function File({ file, label }) {
   const [opened, open] = useState([]);

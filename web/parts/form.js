@@ -2,9 +2,9 @@ import { html, icon, plain, useId, useRef, useState } from "./base.js";
 import { Markdown } from "./markdown.js";
 import { fieldsOf, initial, readField } from "./schema.js";
 
-const other = Symbol("other"); // what one chooses who writes something else
+const other = Symbol("other"); // the choice to write another answer
 
-// start is what a form shows before anybody wrote: the defaults.
+// start returns the initial state of a question: its default.
 function start(q) {
   if (q.kind === "multi") return { chosen: new Set(Array.isArray(q.default) ? q.default : []), other: "" };
   if (q.kind === "choice") return { chosen: q.default ?? null, other: "" };
@@ -15,8 +15,8 @@ function start(q) {
 
 const missing = "Enter an answer.";
 
-// answer gives {value} or {error} of a question as it stands, {} when it is not answered
-// and need not be. error is a sentence, or, of a schema's fields, one by path.
+// answer returns {value} or {error} for a question's state, or {} for an optional question without
+// an answer. error is a sentence or, for a schema, one for each path.
 function answer(q, state) {
   const none = q.required ? { error: missing } : {};
   switch (q.kind) {
@@ -40,7 +40,7 @@ function answer(q, state) {
   }
 }
 
-// told is a question's state as JSON can say it, stated is it again.
+// told converts a question's state to JSON data; stated converts it back.
 function told(q, state) {
   if (q.kind === "multi") return { ...state, chosen: [...state.chosen].filter((v) => v !== other), writes: state.chosen.has(other) };
   return q.kind === "choice" && state.chosen === other ? { other: state.other, writes: true } : state;
@@ -51,15 +51,15 @@ function stated(q, was) {
   return q.kind === "choice" && was.writes ? { chosen: other, other: was.other } : was;
 }
 
-// begin is what a form shows at first: what was written into it before, else what is usual.
+// begin returns the initial state of a form: stored drafts, else defaults.
 function begin(questions, had) {
   return Object.fromEntries(questions.map((q) => [q.id, had && Object.hasOwn(had, q.id) ? stated(q, had[q.id]) : start(q)]));
 }
 
-// useForm keeps what is written into questions. check() gives {answers, errors}: answers by
-// id, or null when something is missing or wrong, which is then shown; reset(): nothing is
-// shown as wrong any more. errors from elsewhere, {id: sentence}, are shown besides. typed {had(), keep(states)}
-// has what was written before, and keeps what is, but for secrets.
+// useForm manages the state of questions. check() returns {answers, errors}: answers by id, or null
+// and visible errors if an answer is missing or wrong; reset() hides the errors. errors, {id:
+// sentence}, are shown in addition. typed {had(), keep(states)} loads and stores drafts, without
+// secrets.
 export function useForm(questions, errors, typed) {
   const [states, setStates] = useState(() => begin(questions, typed?.had()));
   const [own, setOwn] = useState({});
@@ -84,8 +84,7 @@ export function useForm(questions, errors, typed) {
   return { questions, states, set, check, errors: { ...errors, ...own } };
 }
 
-// focusWrong puts the focus on the first field below an element that is wrong, once it is
-// drawn.
+// focusWrong focuses the first invalid field in an element once it is rendered.
 export function focusWrong(box) {
   requestAnimationFrame(() => box?.querySelector(":is(input, textarea, select)[aria-invalid=true], fieldset[aria-invalid=true] input")?.focus());
 }
@@ -95,7 +94,7 @@ export function Fields({ form, disabled }) {
   return form.questions.map((q) => html`<${Question} key=${q.id} q=${q} state=${form.states[q.id] ?? start(q)} set=${(s) => form.set(q.id, s)} error=${form.errors[q.id]} disabled=${disabled} />`);
 }
 
-// Form asks questions, and hands answers that hold to onSubmit(answers).
+// Form shows questions and passes valid answers to onSubmit(answers).
 export function Form({ questions, errors, onSubmit, busy, label = "Send" }) {
   const form = useForm(questions, errors);
   const box = useRef();

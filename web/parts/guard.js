@@ -1,13 +1,13 @@
 import { useEffect, useRef, useState } from "./base.js";
 
-const guard = 500; // milliseconds in which what has just appeared, or moved, takes no decision
-const often = 100; // milliseconds between two looks at where something is
-const still = 4; // pixels that are no move
+const guard = 500; // ms without decisions after an element appears or moves
+const often = 100; // ms between checks of the position
+const still = 4; // pixels that do not count as a move
 
-// useGuard says when something may be decided: not before it (what names it: other arguments are
-// something else) has been in sight for half a second; and with a pointer not within half
-// a second of its moving by itself, as when what stood above it goes: the finger was
-// meant for something else. It gives a function of an event; its .now says what is drawn.
+// useGuard returns a function that reports whether an event may decide. It may not until the
+// element has been visible with this content (what) for half a second, and no pointer may within
+// half a second after the element moved by itself, because the user aimed at something else. The
+// function's .now is the state to render.
 export function useGuard(box, what) {
   const [ready, setReady] = useState(false);
   const since = useRef(Infinity);
@@ -47,7 +47,7 @@ export function useGuard(box, what) {
   const may = (event) => {
     const at = event?.timeStamp > 0 ? event.timeStamp : performance.now();
     if (at - since.current < guard) return false;
-    if (!(event?.detail > 0)) return true; // a key means what has the focus, wherever it is
+    if (!(event?.detail > 0)) return true; // a key applies to the focused element wherever it is
     look(box.current, place);
     return at - (place.current?.moved ?? -Infinity) >= guard;
   };
@@ -55,7 +55,7 @@ export function useGuard(box, what) {
   return may;
 }
 
-// look notes where an element is, and says whether it has moved though nobody scrolled.
+// look records an element's position and reports whether it moved without scrolling.
 function look(element, place) {
   const top = element.getBoundingClientRect().top;
   let scrolled = window.scrollY;

@@ -1,6 +1,6 @@
 import { h } from "preact";
 
-// Pictures of 16 units, drawn by strokes in the colour of the text.
+// Icons of 16 units, drawn as strokes in the text's colour.
 const paths = {
   alert: "M8 2 1.5 13.5h13zM8 6.5v3.5M8 12h.01",
   ask: "M5.5 6a2.5 2.5 0 1 1 3.4 2.3c-.6.3-.9.7-.9 1.4M8 12.5h.01",
@@ -37,8 +37,7 @@ function path(name) {
   return paths[name];
 }
 
-// icon is a picture beside a word; what has no word beside it is given one, which
-// is then said to those who do not see it.
+// icon returns an icon. Without text next to it, pass a word for screen readers.
 export function icon(name, word) {
   return h("svg", {
     class: "icon", viewBox: "0 0 16 16", width: 16, height: 16, fill: "none", stroke: "currentColor",
@@ -47,5 +46,5 @@ export function icon(name, word) {
   }, h("path", { d: path(name) }));
 }
 
-// icons are the names of all pictures.
+// icons lists the names of all icons.
 export const icons = Object.keys(paths);

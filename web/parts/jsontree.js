@@ -1,8 +1,8 @@
 import { html, count, icon, plain, useMemo, useRef, useState } from "./base.js";
 
-const page = 100; // members that are shown before somebody asks for more
-const searchable = 20; // with fewer members in all there is nothing to search
-const longest = 500; // characters of a string before it is folded, with a word
+const page = 100; // members shown before the user asks for more
+const searchable = 20; // the number of members from which a search is offered
+const longest = 500; // characters of a string before it is folded
 
 const isFolder = (v) => v !== null && typeof v === "object";
 const members = (v) => (Array.isArray(v) ? v.map((x, i) => [i, x]) : Object.entries(v));
@@ -16,8 +16,8 @@ function size(v, least) {
   return n;
 }
 
-// found gives the paths, as JSON, of what has a text in its name or value, and of all that
-// holds it.
+// found returns the paths, as JSON, of all members whose name or value contains a text, and of
+// their ancestors.
 function found(value, text) {
   const paths = new Set();
   let hits = 0;
@@ -33,8 +33,8 @@ function found(value, text) {
   return { paths, hits };
 }
 
-// JsonTree shows a value of JSON: open says how many levels are open at first; a large one
-// has a search, long lists come by the page. Arrow keys go about as in every tree.
+// JsonTree shows a JSON value. open is the number of initially open levels. A large value has a
+// search field, and long lists are paged. Arrow keys work as in other trees.
 export function JsonTree({ value, open = 1, label = "value" }) {
   const [text, setText] = useState("");
   const box = useRef();
@@ -47,7 +47,7 @@ export function JsonTree({ value, open = 1, label = "value" }) {
     <ul role="tree" aria-label=${label} ref=${box} onKeyDown=${(e) => keys(e, box.current)}><${Node} value=${value} path=${[]} levels=${open} hits=${hits} text=${text} root /></ul></div>`;
 }
 
-// keys move the focus, and open and close what it is on.
+// keys moves the focus and opens and closes the focused member.
 function keys(event, box) {
   const at = document.activeElement.closest?.("[role=treeitem]");
   if (!at || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -68,7 +68,7 @@ function keys(event, box) {
 }
 
 function Node({ name, value, path, levels, hits, text, root }) {
-  const [chosen, choose] = useState(null); // open or closed by hand
+  const [chosen, choose] = useState(null); // opened or closed by the user
   const [shown, show] = useState(page);
   const holds = hits?.paths.has(JSON.stringify(path));
   if (hits && !holds) return null;

@@ -3,15 +3,15 @@ import { Dialog } from "./dialog.js";
 
 const fields = "input:not([type=checkbox], [type=radio], [type=button], [type=submit]), textarea, select, [contenteditable=true]";
 
-// isFree says whether a key that goes down is one of the page's: nobody has taken it, and it is
-// not typed into a field, nor into what stands above the page.
+// isFree reports whether the page may handle a key: no handler has, and the key is not typed into a
+// field or a dialog.
 export function isFree(event) {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return false;
   return !event.target.closest?.(fields) && !document.querySelector("dialog[open], [aria-modal=true]");
 }
 
-// Help shows what keys do, above the page: rows are {keys, says}, and keys in one row have a space
-// between them.
+// Help shows the keys in a dialog. rows are {keys, says}; several keys of a row are separated by
+// spaces.
 export function Help({ open, onClose, rows }) {
   return html`<${Dialog} open=${open} title="Keys" onClose=${onClose} actions=${html`<button type="button" onClick=${onClose}>Close</button>`}>
     <dl class="keys">${rows.map((r) => html`<dt key=${r.keys}>${r.keys.split(" ").map((k) => html`<kbd>${plain(k)}</kbd> `)}</dt><dd key=${`${r.keys} says`}>${plain(r.says)}</dd>`)}</dl></${Dialog}>`;

@@ -1,17 +1,17 @@
-// A layered drawing of a graph: nodes in columns, edges from left to right, long edges
-// through a place of their own in each column, so that nothing lies upon a node.
+// A layered layout of a graph: nodes in columns, edges from left to right. Long edges get a place
+// of their own in each column, so that they cross no node.
 
 const column = 72; // pixels between columns
 const gap = 18; // between nodes of a column
 const height = 46;
-const through = 10; // the height that a long edge takes in a column
-const longest = 26; // characters of a name; all of it is the node's title
-const many = 5000; // boxes and stops: what has more is a tangle however it is sorted
+const through = 10; // the height of a long edge in a column
+const longest = 26; // characters of a name; the node's title has all of it
+const many = 5000; // boxes and stops; a larger graph is not sorted
 const letter = 7.4; // pixels, on average
 
-// layout gives {width, height, nodes, edges}: nodes have x, y, width, height, short and to, the names of what
-// they lead to; edges have path, tip, label, x and y. Edges to what is not there are left
-// out; the same graph is always drawn alike.
+// layout returns {width, height, nodes, edges}. Nodes have x, y, width, height, short, and to, the
+// names of their successors; edges have path, tip, label, x and y. It drops edges to missing nodes,
+// and always draws the same graph in the same way.
 export function layout({ nodes = [], edges = [] } = {}) {
   const all = new Map(nodes.map((n) => [n.id, place(n)]));
   const known = edges.filter((e) => all.has(e.from) && all.has(e.to) && e.from !== e.to);
@@ -30,7 +30,7 @@ function place(n) {
   return { id: n.id, kind: n.kind ?? "", name, short, to: [], width: 24 + Math.ceil(Math.max(short.length * letter, (n.kind ?? "").length * 6.4)), height, layer: 0, after: [], before: [] };
 }
 
-// forward turns edges around that lead back, so that none goes in a circle.
+// forward reverses edges until the graph has no cycle.
 function forward(ids, edges) {
   const out = new Map(ids.map((id) => [id, []]));
   edges.forEach((e) => out.get(e.from).push(e));
@@ -49,7 +49,7 @@ function forward(ids, edges) {
   return arcs;
 }
 
-// rank puts each node into the column after the last of those that lead to it.
+// rank puts each node into the column after the last of its predecessors.
 function rank(all, arcs) {
   for (let round = 0, changed = true; changed && round <= all.size; round++) {
     changed = false;
@@ -63,7 +63,7 @@ function rank(all, arcs) {
   }
 }
 
-// fill makes the columns, and for each long edge a stop in each that it crosses.
+// fill creates the columns, with a stop in each column that a long edge crosses.
 function fill(all, arcs) {
   const columns = [];
   const put = (x) => (columns[x.layer] ??= []).push(x);
@@ -84,8 +84,8 @@ function fill(all, arcs) {
   return columns.map((c) => c ?? []);
 }
 
-// order sorts each column by the middle of its neighbours, to and fro, so that few edges
-// cross.
+// order sorts each column by the mean position of its neighbours, alternating between the
+// directions, to reduce crossings.
 function order(columns) {
   const number = (c) => c.forEach((x, i) => { x.at = i; });
   columns.forEach(number);
@@ -101,8 +101,7 @@ function order(columns) {
   }
 }
 
-// position gives each its place: columns stand one after the other, each in the middle of
-// the height.
+// position sets the coordinates: columns next to each other, each centred vertically.
 function position(columns) {
   const tall = (c) => c.reduce((sum, x) => sum + x.height + gap, -gap);
   const whole = Math.max(...columns.map(tall), 0);
@@ -120,7 +119,7 @@ function position(columns) {
   return { width: Math.max(0, x - column + 16), height: whole + 32 };
 }
 
-// draw makes an edge's curve through its stops, and its tip at the end to which it leads.
+// draw creates an edge's curve through its stops and its arrow tip.
 function draw(a) {
   const points = a.stops.flatMap((s) => (s.width ? [[s.x, s.y + s.height / 2], [s.x + s.width, s.y + s.height / 2]] : [[s.x, s.y + s.height / 2]])).slice(1, -1);
   let path = `M${points[0].join(" ")}`;

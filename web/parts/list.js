@@ -1,13 +1,12 @@
 import { html, plain, useEffect, useRef } from "./base.js";
 
-// List shows items {key, text, about?, icon?} of which one is selected (a key): one stop of
-// the Tab key, within which arrows, j, k, Home and End move, letters go to the next item
-// that begins with them, and Enter opens. render gives an item's content when text and about
-// are not enough.
+// List shows items {key, text, about?, icon?} of which one, given by its key, is selected. It is
+// one tab stop: arrows, j, k, Home and End move within it, a letter selects the next item that
+// begins with it, and Enter opens. render replaces the content of an item.
 export function List({ items, selected, onSelect, onOpen, label, empty = "No entries.", render = Line }) {
   const box = useRef();
   const at = items.findIndex((i) => i.key === selected);
-  const inside = useRef(false); // the focus goes along with the selection
+  const inside = useRef(false); // the focus follows the selection
   useEffect(() => {
     if (inside.current && at >= 0) box.current?.children[at]?.focus();
   }, [at]);
@@ -33,7 +32,7 @@ function Line(item) {
   return html`${item.icon}<span>${plain(item.text)}</span>${item.about && html`<span class="about">${plain(item.about)}</span>`}`;
 }
 
-// target is where a key leads from an item, null for nowhere; none: nothing is selected yet.
+// target returns the index that a key leads to, or null; none is true while nothing is selected.
 function target(key, items, at, none) {
   const last = items.length - 1;
   const moves = { ArrowDown: none ? 0 : Math.min(last, at + 1), j: none ? 0 : Math.min(last, at + 1), ArrowUp: Math.max(0, at - 1), k: Math.max(0, at - 1), Home: 0, End: last };

@@ -1,8 +1,8 @@
-// The part of Markdown that agents write, as elements: paragraphs, headings, lists, fences, code, bold,
-// italic, and links over http. All else, HTML and what is half written among it, stays text.
+// Renders the part of Markdown that agents use: paragraphs, headings, lists, code fences, code,
+// bold, italic, and http links. Everything else, including HTML and unfinished markup, stays text.
 import { html, plain } from "./base.js";
 
-const deepest = 8; // lists in lists, and marks in marks: what is deeper stays text
+const deepest = 8; // nested lists or marks; deeper ones stay text
 const fences = /^ {0,3}(`{3,}|~{3,})[^`]*$/;
 const headings = /^ {0,3}(#{1,6}) +([^]*)/;
 const items = /^( *)([-*]|\d{1,9}[.)]) +(?=\S)/;
@@ -13,7 +13,7 @@ export function Markdown({ text }) {
 
 function blocks(lines, depth) {
   const out = [];
-  let said = []; // the lines of a paragraph
+  let said = []; // the lines of the current paragraph
   const end = () => {
     if (said.length) out.push(html`<p>${marked(said.join("\n"), 0)}</p>`);
     said = [];
@@ -40,7 +40,7 @@ function blocks(lines, depth) {
 
 const isNumber = (item) => /\d/.test(item[2]);
 
-// begins is the item of the list that a line begins, if it does.
+// begins parses the first line of a list item.
 function begins(line, first) {
   const item = items.exec(line);
   return item && item[1].length < first[1].length + 2 && isNumber(item) === isNumber(first) ? item : null;
@@ -62,9 +62,9 @@ function list(lines, first, depth) {
   return html`<${isNumber(first) ? "ol" : "ul"}>${all.map((x) => html`<li value=${x.value}>${blocks(x.lines, depth + 1)}</li>`)}</>`;
 }
 
-// A mark begins after a space or a bracket, and ends before one or before punctuation: names with
-// underscores, products and patterns of files have none. Each stretch is bounded, so that a text
-// takes time by its length.
+// A mark begins after a space or a bracket and ends before one or before punctuation, so names with
+// underscores, products and file patterns contain none. The length of each is bounded, which keeps
+// the time linear.
 const before = "(?<![^\\s(\\[\"'{])", after = "(?![^\\s.,;:!?)\\]\"'}])";
 const marks = new RegExp([
   "(?<!`)(?<ticks>`+)(?!`)(?<code>[^]{1,2000}?)(?<!`)\\k<ticks>(?!`)",
@@ -74,7 +74,7 @@ const marks = new RegExp([
   before + "(?<sign>[*_])(?=[\\p{L}\\p{N}\"'(\\[`<$])(?<italic>[^*_]{1,2000}?)(?<!\\s)\\k<sign>" + after,
 ].join("|"), "gu");
 
-// marked is a text with its marks as elements.
+// marked renders a text with its marks.
 function marked(text, depth) {
   if (depth === deepest) return plain(text);
   const out = [];
@@ -92,7 +92,7 @@ function marked(text, depth) {
   return out;
 }
 
-// link is a link that says where it leads; null where the address is none.
+// link renders a link that shows its target, or returns null for an invalid address.
 function link(address, label) {
   if (!URL.canParse(address)) return null;
   const to = new URL(address);

@@ -1,12 +1,11 @@
-// A component that has read a signal is rendered again when the signal changes, and only then, or when
-// it gets other props.
+// A component that reads a signal is rendered again when the signal changes or its props differ.
 import { Component, options } from "preact";
 import { Reader } from "./signals.js";
 
-let end = () => {}; // ends what the component that renders reads
+let end = () => {}; // stops the tracking for the rendering component
 
-// hook has fn run before what Preact, or others, do at a step of rendering. The steps have the names that
-// Preact publishes them with: __b a node begins, __r a component renders, __e something was thrown.
+// hook runs fn before the existing hook of a render step, under the names that Preact publishes:
+// __b when a node begins, __r when a component renders, __e when something was thrown.
 function hook(step, fn) {
   const others = options[step];
   options[step] = (...args) => {

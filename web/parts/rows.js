@@ -1,25 +1,25 @@
-const guess = 56; // pixels of a row, before any was measured
-const near = 48; // pixels from the end that still are the end
-const spare = 400; // pixels above and below the window that have elements too
+const guess = 56; // pixels of a row before any is measured
+const near = 48; // pixels from the end that count as the end
+const spare = 400; // pixels above and below the window with rendered rows
 
-// Rows knows where each of many rows is, by the heights of those that were in sight and
-// their mean for the others, and keeps what is being read where it is.
+// Rows computes the positions of many rows from the heights of measured ones and their mean for all
+// others, and keeps the visible rows where they are.
 export class Rows {
   constructor(follow) {
     this.follow = follow;
     this.atEnd = follow;
     this.top = follow ? Infinity : 0;
-    this.anchor = null; // {key, at, off}: the first row in sight, and how far above it begins
-    this.range = [0, 0]; // of the rows that have elements
-    this.tall = 0; // of the window
+    this.anchor = null; // {key, at, off}: the first visible row, and how far above the window it begins
+    this.range = [0, 0]; // of the rendered rows
+    this.tall = 0; // height of the window
     this.heights = new Map(); // by key
     this.sum = 0; // of the heights
     this.offsets = new Float64Array(1);
     this.items = null;
-    this.resized = false; // the window has another size, and the rows are not placed by it yet
+    this.resized = false; // the window has changed size since the rows were placed
   }
 
-  // update takes the items as they are now, and finds the rows that have elements among them.
+  // update sets the items and determines the rendered rows.
   update(items) {
     if (items === this.items) return;
     this.items = items;
@@ -31,8 +31,8 @@ export class Rows {
     this.anchor.at = at;
   }
 
-  // reach has those rows have elements that are in sight when the window begins at top, those near it
-  // that have them, and so many more that are near. It says whether others are.
+  // reach determines the rows to render when the window begins at top: the visible ones, rendered
+  // ones nearby, and up to more others nearby. It reports whether others remain.
   reach(top, more) {
     const to = (y) => Math.min(this.items.length, this.index(y) + 1);
     const [from, end] = [this.index(top), to(top + this.tall)];
@@ -63,7 +63,7 @@ export class Rows {
     return this.offsets[Math.min(i, this.items.length)];
   }
 
-  // index is the row at a height.
+  // index returns the row at a height.
   index(y) {
     let low = 0;
     let high = this.items.length;
@@ -75,11 +75,11 @@ export class Rows {
     return low;
   }
 
-  // scrolled notes where somebody scrolled to.
+  // scrolled records the position after scrolling.
   scrolled(box) {
     const by = box.scrollTop - this.top;
-    if (this.resized || Math.abs(by) < 1) return; // it was us, or the browser
-    this.atEnd = this.below(box) < (by < 0 ? 2 : near); // who goes up slowly is let go
+    if (this.resized || Math.abs(by) < 1) return; // not the user
+    this.atEnd = this.below(box) < (by < 0 ? 2 : near); // a slow scroll up leaves the end
     this.note(box);
   }
 
@@ -89,8 +89,8 @@ export class Rows {
     this.anchor = at < this.items.length ? { key: this.items[at].key, at, off: this.offsets[at] - this.top } : null;
   }
 
-  // settle measures what is there, puts the window where it was, and finds the rows that
-  // must have elements; it says whether more should, as reach does.
+  // settle measures the rendered rows, restores the window's position, and determines the rows to
+  // render. It reports like reach whether others remain.
   settle(box, more) {
     this.resized = false;
     let changed = false;
@@ -112,8 +112,8 @@ export class Rows {
     return this.reach(box.scrollTop, more);
   }
 
-  // resize gives the space above and below its height at once: the elements come with the
-  // next drawing, the window moves now.
+  // resize sets the padding above and below at once: the elements follow with the next render, but
+  // the window moves now.
   resize(box) {
     const rows = [...box.querySelectorAll(":scope > .thread-row")];
     const pads = box.querySelectorAll(":scope > [role=none]");
@@ -124,7 +124,7 @@ export class Rows {
     pads[1].style.height = `${Math.max(0, this.total - this.offset(to))}px`;
   }
 
-  // wanted is where the window must be.
+  // wanted returns the position that the window must have.
   wanted(box) {
     if (this.atEnd && this.follow) return Math.max(0, this.total - box.clientHeight);
     if (!this.anchor) return box.scrollTop;
@@ -132,7 +132,7 @@ export class Rows {
     return at < 0 ? box.scrollTop : Math.max(0, this.offsets[at] - this.anchor.off);
   }
 
-  // find looks for a row that may have moved: from where it was, outwards.
+  // find searches for a row that may have moved, from its old index outwards.
   find({ key, at }) {
     for (let d = 0; d < this.items.length; d++) {
       if (this.items[at + d]?.key === key) return at + d;
@@ -147,12 +147,12 @@ export class Rows {
     box.scrollTop = this.total;
   }
 
-  // first is the first row that is in sight.
+  // first returns the index of the first visible row.
   first(box) {
     return Math.min(this.items.length - 1, this.index(box.scrollTop));
   }
 
-  // show scrolls a row into sight.
+  // show scrolls a row into view.
   show(box, i) {
     const [top, bottom] = [this.offset(i), this.offset(i + 1)];
     if (top < box.scrollTop) box.scrollTop = top;
@@ -161,14 +161,14 @@ export class Rows {
     this.note(box);
   }
 
-  // begin has a row stand where the window begins.
+  // begin scrolls a row to the start of the window.
   begin(box, i) {
     box.scrollTop = this.offset(i);
     this.atEnd = false;
     this.note(box);
   }
 
-  // below says how much is below the window.
+  // below returns the height below the window.
   below(box) {
     return box.scrollHeight - box.scrollTop - box.clientHeight;
   }

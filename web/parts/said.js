@@ -1,4 +1,4 @@
-// How numbers and times are said.
+// Formatting of numbers and times.
 import { h } from "preact";
 import { signal } from "./signals.js";
 import { useEffect } from "preact/hooks";
@@ -7,15 +7,15 @@ const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 
 const millis = (t) => (typeof t === "number" ? t : Date.parse(t));
 
-// duration says so many milliseconds by their greatest unit: 3 min.
+// duration formats milliseconds in their largest unit: 3 min.
 export function duration(ms) {
   const s = Math.round(Math.abs(ms) / 1000);
   for (const [name, size] of units) if (s >= size) return `${Math.floor(s / size)} ${name}`;
   return "0 s";
 }
 
-// ago says how long a time is past: "now" below five seconds, else "3 min ago"; a
-// time to come is "in 3 min". It takes milliseconds or RFC 3339; what is no time is "".
+// ago formats a past time: "now" below five seconds, else "3 min ago"; a future time is "in 3 min".
+// It accepts milliseconds or RFC 3339; an invalid time is "".
 export function ago(ts, now = Date.now()) {
   const t = millis(ts);
   if (!Number.isFinite(t)) return "";
@@ -23,19 +23,19 @@ export function ago(ts, now = Date.now()) {
   return t < now ? `${duration(now - t)} ago` : `in ${duration(t - now)}`;
 }
 
-// until says how long there is until a time, "" when it is over.
+// until formats the time until a moment, "" if it has passed.
 export function until(ts, now = Date.now()) {
   const t = millis(ts);
   return Number.isFinite(t) && t > now ? duration(t - now) : "";
 }
 
-// moment says a time in full, in the reader's own zone and language.
+// moment formats a time in full, in the user's time zone and language.
 export function moment(ts) {
   const t = millis(ts);
   return Number.isFinite(t) ? new Date(t).toLocaleString() : "";
 }
 
-// bytes says a size: 512 B, 1.5 KiB.
+// bytes formats a size: 512 B, 1.5 KiB.
 export function bytes(n) {
   if (!Number.isFinite(n)) return "";
   let unit = "B";
@@ -47,13 +47,12 @@ export function bytes(n) {
   return `${unit === "B" || n >= 100 ? Math.round(n) : Math.round(n * 10) / 10} ${unit}`;
 }
 
-// count says a number with its noun: 1 file, 2 files.
+// count formats a number with its noun: 1 file, 2 files.
 export function count(n, one, more = `${one}s`) {
   return `${n.toLocaleString("en").replaceAll(",", "\u202f")} ${n === 1 ? one : more}`;
 }
 
-// The clock that all shown times share runs while there are any, and somebody sees
-// them.
+// All displayed times share a clock, which runs while any is visible.
 const clock = signal(Date.now());
 let readers = 0;
 let timer = 0;
@@ -64,7 +63,7 @@ function run() {
   if (readers > 0 && !document.hidden) timer = setInterval(() => { clock.value = Date.now(); }, 1000);
 }
 
-// useClock gives the time in milliseconds, and draws again each second.
+// useClock returns the time in milliseconds and renders the component again each second.
 export function useClock() {
   useEffect(() => {
     if (readers++ === 0) document.addEventListener("visibilitychange", run);
@@ -77,8 +76,7 @@ export function useClock() {
   return clock.value;
 }
 
-// Ago shows how long ago something was, and keeps it true; the time in full is its
-// title.
+// Ago shows how long ago something was and keeps it current; its title is the full time.
 export function Ago({ ts, now }) {
   const t = useClock();
   if (!Number.isFinite(millis(ts))) return null;

@@ -1,7 +1,7 @@
-// JSON Schema as fields that a person fills in: an object's members by their types. What
-// is more than that is written as JSON; whoever asked holds all of it against the schema.
+// A JSON Schema as fields: an object's members by their types. Other values are entered as JSON.
+// The server validates all of it against the schema.
 
-// resolve follows references within the schema, and takes null out of what may be null.
+// resolve follows references within the schema and removes null from nullable types.
 function resolve(schema, root) {
   let s = schema;
   for (let i = 0; i < 32 && s?.$ref; i++) s = s.$ref.replace(/^#\/?/, "").split("/").filter(Boolean).reduce((o, k) => o?.[k.replaceAll("~1", "/").replaceAll("~0", "~")], root);
@@ -24,8 +24,8 @@ function kindOf(s) {
   return "json";
 }
 
-// fieldsOf lists an object schema's members, {name, title, description, required, kind,
-// options, schema, nullable}; null when it is no object with members.
+// fieldsOf lists an object schema's members, {name, title, description, required, kind, options,
+// schema, nullable}; null if the schema is not an object with members.
 export function fieldsOf(schema, root = schema?.$root ?? schema) {
   const s = resolve(schema, root);
   if (kindOf(s) !== "object") return null;
@@ -38,7 +38,7 @@ export function fieldsOf(schema, root = schema?.$root ?? schema) {
   });
 }
 
-// initial is what fields show first: an object of states for an object, else a text.
+// initial returns the initial state: an object of states for an object, else a text.
 export function initial(schema, given) {
   const fields = fieldsOf(schema);
   if (!fields) return given === undefined ? "" : JSON.stringify(given, null, 2);
@@ -54,8 +54,8 @@ function initialOf(f, given) {
   return f.kind === "json" ? JSON.stringify(given, null, 2) : String(given);
 }
 
-// readField reads what is written: {value}, {error: sentence} or {error: {path: sentence}} for
-// an object's members, {} when there is nothing and need not be.
+// readField parses a field: {value}, {error: sentence} or {error: {path: sentence}} for an object's
+// members, {} for an empty optional field.
 export function readField(schema, state, required) {
   const fields = fieldsOf(schema);
   if (!fields) return readJSON(state, required);
@@ -83,7 +83,7 @@ function readMembers(fields, state, path, wrong) {
   return out;
 }
 
-// untouched says whether nobody wrote into an object's fields.
+// untouched reports whether all fields of an object are unchanged.
 function untouched(fields, state) {
   return fields.every((f) => JSON.stringify(state[f.name]) === JSON.stringify(initialOf(f, f.given)));
 }

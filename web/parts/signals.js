@@ -1,26 +1,26 @@
-// Signals are values that know who reads them: a computed value is computed again, and an effect runs
-// again, when a signal that it has read changes.
+// Signals are values that track their readers: a computed value is recomputed, and an effect runs
+// again, when a signal it has read changes.
 
-let reader = null; // the Reader that is running: what is read meanwhile is a source of it
-let changes = 0; // of all signals
-let depth = 0; // of batches
-const due = new Set(); // readers to look at when the batch ends
+let reader = null; // the running Reader: signals that are read become its sources
+let changes = 0; // counts changes of all signals
+let depth = 0; // of nested batches
+const due = new Set(); // readers to check when the batch ends
 
-// Reader is what depends on signals: act is called when one that it has read has changed.
+// Reader depends on signals: act is called when one that it has read changes.
 export class Reader {
-  sources = new Map(); // the signals that it has read, with their versions then
+  sources = new Map(); // the signals it has read, with their versions then
   isListening = () => true;
   notify = () => due.add(this);
 
   constructor(act) { this.act = act; }
 
-  // read runs fn and notes which signals it reads.
+  // read runs fn and records which signals it reads.
   read(fn) {
     const end = this.begin();
     try { return fn(); } finally { end(); }
   }
 
-  // begin notes which signals are read until the function that it returns is called.
+  // begin records the signals that are read until the returned function is called.
   begin() {
     const outer = reader, before = this.sources;
     this.sources = new Map();
@@ -33,7 +33,7 @@ export class Reader {
 
   hasNews() {
     for (const [s, version] of this.sources) {
-      try { s.refresh(); } catch { return true; } // whoever reads it gets the error
+      try { s.refresh(); } catch { return true; } // the reader gets the error
       if (s.version !== version) return true;
     }
     return false;
@@ -88,11 +88,11 @@ class Signal {
   }
 }
 
-// Computed is a signal and a reader. It is computed when somebody wants its value; its sources know
+// Computed is a signal and a reader. It is computed when its value is read; its sources reference
 // it only while it has readers itself.
 class Computed extends Signal {
   #fn;
-  #seen = -1; // changes, when it was last known to be right
+  #seen = -1; // the value of changes when it was last known to be current
   #self = new Reader();
 
   constructor(fn) {
@@ -105,7 +105,7 @@ class Computed extends Signal {
   refresh() {
     if (this.#seen === changes) return;
     if (this.#seen < 0 || this.#self.hasNews()) {
-      this.#seen = -1; // an error is not kept
+      this.#seen = -1; // errors are not cached
       this.put(this.#self.read(this.#fn));
     }
     this.#seen = changes;
@@ -124,17 +124,18 @@ class Computed extends Signal {
 
 export const signal = (value) => new Signal(value);
 
-// computed is a signal of what fn returns.
+// computed returns a signal of fn's result.
 export const computed = (fn) => new Computed(fn);
 
-// effect runs fn, and again after each change of what it has read. It returns a function that ends it.
+// effect runs fn, and again after each change of a signal it has read. It returns a function that
+// stops it.
 export function effect(fn) {
   const e = new Reader(() => e.read(fn));
   e.act();
   return () => e.stop();
 }
 
-// batch runs fn; what depends on signals hears of them once, at the end of the outermost batch.
+// batch runs fn and notifies readers once, at the end of the outermost batch.
 export function batch(fn) {
   depth++;
   try {

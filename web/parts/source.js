@@ -1,11 +1,10 @@
 import { html, plain, useEffect, useMemo, useRef } from "./base.js";
 import { comment, keywords, operators } from "./lexemes.js";
 
-const most = 200_000; // characters that are coloured: each colour is an element
+const most = 200_000; // characters; longer texts are not coloured, since each colour is an element
 
-// Source shows the text of a file with the numbers of its lines: line is one to look at.
-// tokens, [{start, end, class}], say what is what; without them a text in Concerto (lang) is
-// coloured by the lexer's own tables.
+// Source shows a file with line numbers and highlights line. tokens, [{start, end, class}], define
+// the colours; without them, a Concerto text (lang) is coloured by the lexer's tables.
 export function Source({ text, lang, tokens, line, label = "Source" }) {
   const box = useRef();
   const lines = useMemo(() => text.split("\n").length - (text.endsWith("\n") ? 1 : 0) || 1, [text]);
@@ -18,7 +17,7 @@ export function Source({ text, lang, tokens, line, label = "Source" }) {
     <pre class="no" aria-hidden="true">${Array.from({ length: lines }, (_, i) => i + 1).join("\n")}</pre><pre class="code">${pieces}</pre></div>`;
 }
 
-// coloured cuts a text at its tokens; what is in none stays as it is.
+// coloured splits a text at its tokens; text outside tokens stays plain.
 function coloured(text, tokens) {
   const out = [];
   let at = 0;
@@ -40,7 +39,7 @@ const lexeme = new RegExp([
   `(?<operator>${operators.map(escaped).join("|")})`,
 ].join("|"), "gu");
 
-const kinds = ["comment", "literal", "keyword", "operator"]; // a name is as it is
+const kinds = ["comment", "literal", "keyword", "operator"]; // names have no colour
 
 function scan(text) {
   const out = [];

@@ -1,9 +1,8 @@
 import { html, plain, useRef } from "./base.js";
 
-// Tabs shows names of which one is selected: tabs are {name, label, href?}, onSelect is told a
-// name. One with an href is a link, so that it can be opened elsewhere and sent on. Arrows move
-// among them. What a tab shows is in an element with the id that panel names, labelled by
-// tabId(panel, name).
+// Tabs shows tabs {name, label, href?} of which one is selected; onSelect receives a name. A tab
+// with an href is a link, which can be opened elsewhere and shared. Arrows move among the tabs. The
+// content of a tab is in the element whose id is panel, labelled by tabId(panel, name).
 export function Tabs({ tabs, selected, onSelect, label, panel }) {
   const box = useRef();
   const keys = (event) => {

@@ -1,7 +1,7 @@
-// The terminal sets styles by <style> elements and style attributes, which the content
-// security policy forbids. styleAsAllowed has the page's document make, from then on, style
-// elements whose text goes into a style sheet of the page, and spans whose style attribute
-// goes into their style: neither needs the policy to be weaker. All else is as it was.
+// The terminal sets styles by <style> elements and style attributes, which the content security
+// policy forbids. styleAsAllowed makes the page's document create style elements whose text goes
+// into a style sheet of the page, and spans whose style attribute goes into their style property.
+// Neither needs a weaker policy.
 export function styleAsAllowed() {
   if (Object.hasOwn(document, "createElement")) return;
   document.createElement = (name, ...rest) => {
@@ -17,7 +17,7 @@ function setAttribute(name, value) {
   else Element.prototype.setAttribute.call(this, name, value);
 }
 
-// standIn is an element of no look of its own whose text is a style sheet.
+// standIn returns an invisible element whose text is a style sheet.
 function standIn() {
   const sheet = new CSSStyleSheet();
   const element = Document.prototype.createElement.call(document, "span");

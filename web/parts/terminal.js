@@ -1,15 +1,15 @@
 import { html, useEffect, useRef, useState } from "./base.js";
 import { styleAsAllowed } from "./termdoc.js";
 
-const kept = 5000; // lines that one can scroll back
+const kept = 5000; // lines of scrollback
 const theme = {
   background: "#14171b", foreground: "#e7eaee", cursor: "#93abff", cursorAccent: "#14171b", selectionBackground: "#3b4a80",
   black: "#3c434c", red: "#ff9088", green: "#74cf90", yellow: "#e5c07b", blue: "#8db0ff", magenta: "#d89af0", cyan: "#63cbd6", white: "#d5dae1",
   brightBlack: "#8d97a5", brightRed: "#ffb3ae", brightGreen: "#9fe6b4", brightYellow: "#f3dba6", brightBlue: "#b9c8ff", brightMagenta: "#ebc4f8", brightCyan: "#9be4ec", brightWhite: "#ffffff",
 };
 
-// loaded is the terminal's own module: it is larger than all others together, and comes
-// when somebody first wants to see one.
+// loaded is the terminal's module. It is larger than all others together and is loaded on first
+// use.
 let loaded;
 function load() {
   loaded ??= import("./xterm.js").then((xterm) => (styled(xterm.look), styleAsAllowed(), xterm), (e) => { loaded = undefined; throw e; });
@@ -22,18 +22,18 @@ function styled(look) {
   document.adoptedStyleSheets.push(sheet);
 }
 
-// Terminal shows a terminal. attach({write, reset}) is called once it is there: what attach
-// writes at once is history, which is answered with nothing; it gives a function that
-// ends it. onKeys(text) is told what is typed, and what the terminal answers to a
-// program's questions (null: nothing may be typed); onResize(cols, rows) the size
-// that fits (null: the size is that of size {cols, rows}).
+// Terminal shows a terminal. It calls attach({write, reset}) once it is ready; what attach writes
+// at once is history, whose queries get no reply. attach returns a function that detaches.
+// onKeys(text) receives typed keys and the terminal's replies to a program's queries (null:
+// read-only); onResize(cols, rows) receives the size that fits (null: the size is fixed at {cols,
+// rows}).
 export function Terminal({ attach, onKeys, onResize, size, label = "Terminal" }) {
   const box = useRef();
   const now = useRef({});
   now.current = { attach, onKeys, onResize };
   const [state, setState] = useState("loading");
   const [ctrl, setCtrl] = useState(false);
-  const held = useRef(false); // Ctrl of the row of keys
+  const held = useRef(false); // Ctrl on the row of keys
   held.current = ctrl;
   const term = useRef(null);
   useEffect(() => {
@@ -60,7 +60,7 @@ export function Terminal({ attach, onKeys, onResize, size, label = "Terminal" })
     ${onKeys && state === "there" && html`<${Keys} term=${term.current} ctrl=${ctrl} setCtrl=${setCtrl} send=${onKeys} />`}</div>`;
 }
 
-// start makes a terminal in an element, and gives a function that ends it.
+// start creates a terminal in an element and returns a function that removes it.
 function start({ Xterm, Fit, box, now, held, setCtrl, term }) {
   const t = new Xterm({ theme, scrollback: kept, fontSize: 13, fontFamily: getComputedStyle(box).getPropertyValue("--mono"), cursorBlink: false, linkHandler: { activate() {} }, minimumContrastRatio: 4.5 });
   term.current = t;
@@ -94,10 +94,10 @@ function start({ Xterm, Fit, box, now, held, setCtrl, term }) {
   };
 }
 
-// controlled is a character typed with Ctrl held.
+// controlled returns the character that Ctrl and a key produce.
 const controlled = (c) => (/[a-z@[\\\]^_]/i.test(c) ? String.fromCharCode(c.toUpperCase().charCodeAt(0) & 31) : c);
 
-// rowOfKeys are those that a phone's keyboard lacks.
+// rowOfKeys lists keys that a phone's keyboard lacks.
 const rowOfKeys = [
   { label: "⏎", name: "Enter", keys: "\r" }, { label: "y", keys: "y" }, { label: "n", keys: "n" }, { label: "Esc", keys: "\u001b" }, { label: "Tab", keys: "\t" }, { label: "Ctrl" },
   { label: "←", name: "Left", arrow: "D" }, { label: "↑", name: "Up", arrow: "A" }, { label: "↓", name: "Down", arrow: "B" }, { label: "→", name: "Right", arrow: "C" },

@@ -1,28 +1,27 @@
 import { html, classes, icon, moment, plain, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./base.js";
 import { Rows } from "./rows.js";
 
-const early = 600; // pixels from the beginning at which what is earlier is fetched
-const few = 8; // rows out of sight that are made at once
+const early = 600; // pixels from the start at which earlier items are loaded
+const few = 8; // rows outside the window to render at once
 
-// Thread shows items {key, role, ts?, title?, text?} one below the other, and makes elements
-// of those alone that are in sight. render gives an item's content, anew when the item or render
-// is another. follow: it begins at
-// the end and stays there, until somebody scrolls away. onEarlier fetches what was before
-// (null: there is nothing), earlier {loading} says that it comes. What comes
-// before, or grows, moves nothing that is being read. j and k move from row to row. show is the
-// key of an item to go to, once it is there.
+// Thread shows items {key, role, ts?, title?, text?} one below the other and renders only visible
+// ones. render returns an item's content and runs again when the item or render changes. With
+// follow, the thread starts at the end and stays there until the user scrolls away. onEarlier loads
+// earlier items (null: there are none); earlier {loading} reports that they are loading. Items that
+// are inserted before or grow do not move the visible ones. j and k move from row to row. show is
+// the key of an item to scroll to once it exists.
 export function Thread({ items, follow = true, onEarlier, earlier, render = Plain, show, label = "Thread" }) {
   const box = useRef();
   const rows = useRef(null);
   const [drawn, draw] = useState(0);
-  const [away, setAway] = useState(false); // the end is not in sight
+  const [away, setAway] = useState(false); // the end is not visible
   const [focused, setFocused] = useState(null);
-  const wanted = useRef(null); // {key, at} of a row that gets the focus once it is there
+  const wanted = useRef(null); // {key, at} of the row to focus once it is rendered
   const r = (rows.current ??= new Rows(follow));
   r.update(items);
   const [from, to] = r.range.map((i) => Math.max(0, Math.min(i, items.length)));
   const settle = (more = 0) => {
-    if (!box.current) return; // it is gone; a frame had still been asked for
+    if (!box.current) return; // removed while a frame was pending
     if (r.settle(box.current, more)) r.later?.();
     if (r.range[0] !== from || r.range[1] !== to) draw((n) => n + 1);
     setAway(!r.atEnd && r.below(box.current) > 2);
@@ -56,7 +55,7 @@ export function Thread({ items, follow = true, onEarlier, earlier, render = Plai
     ${away && html`<button type="button" class="thread-end" onClick=${() => { r.toEnd(box.current); settle(); }}>${icon("down")} To the end</button>`}</div>`;
 }
 
-// observe keeps the rows true while they, or the window on them, change their sizes.
+// observe updates the rows when they or the window change size.
 function observe(box, settle, rows) {
   let asked = 0;
   let more = 0;
@@ -84,12 +83,12 @@ function Row({ item, at, of, render, focused }) {
   return html`<article class="thread-row" data-at=${at} data-row=${item.key} tabindex=${focused ? 0 : -1} aria-posinset=${at + 1} aria-setsize=${of} aria-label=${`${plain(item.title || item.role || "")} ${moment(item.ts)}`}>${useMemo(() => render(item), [item, render])}</article>`;
 }
 
-// Plain is how an item looks when a page does not say otherwise.
+// Plain is the default content of an item.
 function Plain(item) {
   return html`<div class=${classes("thread-plain", item.role)}>${item.title && html`<h3>${plain(item.title)}</h3>`}<p>${plain(item.text)}</p></div>`;
 }
 
-// move takes j, k, Home and End to the rows, unless somebody writes.
+// move handles j, k, Home and End, unless the user is typing.
 function move(event, { items, rows, box, wanted, setFocused }) {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [role=tree], [contenteditable=true]")) return;
   const row = event.target.closest(".thread-row");

@@ -1,13 +1,13 @@
-// Short notices at the page's edge. What went wrong stays until somebody closes it.
+// Short notifications at the edge of the page. Errors stay until the user closes them.
 import { html, icon, signal, useEffect, useState } from "./base.js";
 
 const shown = signal([]);
-const most = 5; // at once; the oldest information makes room
-const stays = 6000; // milliseconds
+const most = 5; // at once; the oldest information is removed
+const stays = 6000; // ms
 let last = 0;
 
-// toasts.add shows {text, level: info|done|error, action?: {label, run}} and gives the id by
-// which toasts.remove takes it away. The same text is not shown twice.
+// toasts.add shows {text, level: info|done|error, action?: {label, run}} and returns an id for
+// toasts.remove. It does not show the same text twice.
 export const toasts = {
   list: shown,
   add({ text, level = "info", action }) {
@@ -24,7 +24,7 @@ export const toasts = {
   },
 };
 
-// Toasts is where notices stand; a page has one.
+// Toasts is the place of the notifications; a page has one.
 export function Toasts() {
   return html`<section class="toasts" aria-label="Notifications">${shown.value.map((t) => html`<${Toast} key=${t.id} toast=${t} />`)}</section>`;
 }
