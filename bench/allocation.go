@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// An allocation is what running a Concerto program took from Go's heap, without
-// compiling it.
+// allocation is what a run of a Concerto program allocated on Go's heap, without compiling.
 type allocation struct{ bytes, objects int64 }
 
 // allocations runs a program in bench/inside.
@@ -26,12 +25,12 @@ func (l *lab) allocations(program string) (allocation, error) {
 	return a, fmt.Errorf("%s: no figures of allocation in %q", program, out)
 }
 
-// per says what one of ops operations allocated.
+// per formats what one of ops operations allocated.
 func (a allocation) per(ops int, op string) string {
 	return fmt.Sprintf("%s B, %s objects a %s", small(float64(a.bytes)/float64(ops)), small(float64(a.objects)/float64(ops)), op)
 }
 
-// small is a figure that is often next to nothing.
+// small formats a figure that is often close to zero.
 func small(v float64) string {
 	if v < 0.005 {
 		return "0"

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// modelServer answers chat completions after a delay, and notes when each
-// request comes.
+// modelServer answers chat completions after a delay and records the time of each request.
 type modelServer struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -37,8 +36,7 @@ func newModelServer(delay time.Duration) *modelServer {
 	return s
 }
 
-// median is the median time from one request to the next, in microseconds, when
-// the calls are made one after the other.
+// median returns the median time between successive requests of sequential calls, in microseconds.
 func (s *modelServer) median() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,20 +48,20 @@ func (s *modelServer) median() float64 {
 	return float64(gaps[len(gaps)/2].Nanoseconds()) / 1000
 }
 
-// How many calls follow one another; for their CPU time so many that the start of
-// the process is less than a hundredth.
+// The number of sequential calls. For CPU time there are so many that the start of the process
+// takes less than a hundredth.
 const (
 	askingCalls = 3_000
 	costCalls   = 10_000
 )
 
-// askingInTurn is the text of a program that makes calls one after the other.
+// askingInTurn returns a program that makes sequential calls.
 func askingInTurn(calls int) string {
 	return fmt.Sprintf(`for _i in 0..%d { text = A.execute("How far along is the work, and what is left to do?")?.text; }`, calls)
 }
 
-// asking measures what an agent's call adds to its bare HTTP exchange, as the
-// server sees both: by the time from one request to the next.
+// asking measures what an agent's call adds to the bare HTTP exchange: the time between two
+// requests at the server.
 func asking() measure {
 	return measure{name: "asking", title: "an agent's call over its HTTP exchange, added", unit: "µs", fixed: 150, ours: func(l *lab) (float64, error) {
 		s := newModelServer(0)
@@ -80,8 +78,8 @@ func asking() measure {
 	}}
 }
 
-// askingCost compares the CPU time of a process that makes calls one after the
-// other with that of a Go program that makes them with net/http and encoding/json.
+// askingCost compares the CPU time of a process that makes sequential calls with that of a Go
+// program that uses net/http and encoding/json.
 func askingCost() measure {
 	target := 1.15
 	perCall := func(p outcome) float64 { return p.cpu * 1000 / costCalls }
@@ -102,8 +100,8 @@ func askingCost() measure {
 	return m
 }
 
-// askingAtOnce runs a program that makes 1,000 concurrent calls to a server that
-// takes 100 ms for each.
+// askingAtOnce runs a program that makes 1,000 concurrent calls to a server that answers each after
+// 100 ms.
 func askingAtOnce(name, title, unit string, most float64, read func(outcome) float64) measure {
 	delay := 100 * time.Millisecond
 	peer := func(l *lab) (float64, error) {
@@ -122,7 +120,7 @@ func askingAtOnce(name, title, unit string, most float64, read func(outcome) flo
 	}}
 }
 
-// ask runs a program that puts an answer of agent A into text.
+// ask runs a program that stores an answer of agent A in text.
 func (l *lab) ask(s *modelServer, body string, p *outcome) error {
 	dir := l.bin("project-asking")
 	manifest := fmt.Sprintf("[connections.main]\nprovider = \"openai\"\nbase_url = %q\ndefault_model = \"m\"\n", s.URL)

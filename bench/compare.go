@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// A sample is the least that an engine took.
+// sample is the best result of an engine.
 type sample struct {
 	engine string
 	goVM   bool
 	cpu    float64 // milliseconds
-	memory int64   // bytes resident at most
+	memory int64   // maximum resident bytes
 }
 
-// A standing is what the comparison of a workload gave.
+// standing is the result of comparing a workload.
 type standing struct {
 	workload
 	samples []sample // ours first
 	used    allocation
 }
 
-// compare measures the chosen workloads and prints them as they come.
+// compare measures the chosen workloads and prints the results as they arrive.
 func (r *report) compare(l *lab, chosen map[string]bool) error {
 	for _, w := range workloads {
 		if !chosen[w.name] {
@@ -39,11 +39,10 @@ func (r *report) compare(l *lab, chosen map[string]bool) error {
 	return nil
 }
 
-// slow is when a Go VM is not run again, in milliseconds.
+// slow is the time in milliseconds from which a Go VM runs only once.
 const slow = 3000
 
-// measure runs all entrants in turn, round by round, and checks that their
-// results are equal.
+// measure runs all engines in turn, round by round, and checks that their results are equal.
 func (w workload) measure(l *lab, rounds int) (standing, error) {
 	entrants := l.entrants(w.name)
 	s := standing{workload: w, samples: make([]sample, len(entrants))}
@@ -77,7 +76,7 @@ func (s *sample) keep(e engine, p outcome) {
 	}
 }
 
-// of finds an engine's sample.
+// of returns an engine's sample.
 func (s standing) of(engine string) (sample, bool) {
 	for _, x := range s.samples {
 		if x.engine == engine {
@@ -87,7 +86,7 @@ func (s standing) of(engine string) (sample, bool) {
 	return sample{}, false
 }
 
-// bestGoVM is the fastest of the VMs written in Go.
+// bestGoVM returns the fastest of the VMs written in Go.
 func (s standing) bestGoVM() (best sample, ok bool) {
 	for _, x := range s.samples {
 		if x.goVM && (!ok || x.cpu < best.cpu) {
@@ -97,7 +96,7 @@ func (s standing) bestGoVM() (best sample, ok bool) {
 	return best, ok
 }
 
-// String is a workload on one line, for the terminal.
+// String formats a workload on one line for the terminal.
 func (s standing) String() string {
 	mine := s.samples[0]
 	parts := []string{fmt.Sprintf("%-10s %s", s.name, milliseconds(mine.cpu))}

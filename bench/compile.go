@@ -36,10 +36,9 @@ func parseRate(lines int) func(*lab) (float64, error) {
 	}
 }
 
-// compileTime parses, checks, generates and optimises a generated program, in
-// this process and on one processor. It gives the milliseconds of CPU time of
-// the best of some runs. The garbage collector is set as in the command, and
-// each run starts from an empty heap.
+// compileTime parses, checks, generates and optimises a generated program in this process on one
+// processor. It returns the CPU milliseconds of the best run. The garbage collector has the
+// command's settings, and each run starts with an empty heap.
 func compileTime(lines, runs int, passes optimize.Set) (float64, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
@@ -58,7 +57,7 @@ func compileTime(lines, runs int, passes optimize.Set) (float64, error) {
 			return 0, fmt.Errorf("the generated program does not compile: %s", list.Sorted()[0].Message)
 		}
 		code, _ := codegen.Generate(program, codegen.ManifestData{})
-		if passes != optimize.None { // all that a start pays
+		if passes != optimize.None { // the whole work of a start
 			optimize.Program(code, passes)
 			if err := ir.Verify(code); err != nil {
 				return 0, err
@@ -75,7 +74,7 @@ func compileRate(lines int, passes optimize.Set) func(*lab) (float64, error) {
 	}
 }
 
-// compileGrowth gives how much longer a program takes that is ten times as long.
+// compileGrowth returns how much longer a program of ten times the length takes.
 func compileGrowth(lines int) func(*lab) (float64, error) {
 	return func(*lab) (float64, error) {
 		large, err := compileTime(10*lines, 3, optimize.None)
@@ -87,8 +86,7 @@ func compileGrowth(lines int) func(*lab) (float64, error) {
 	}
 }
 
-// checkFile measures `concerto check` of a generated program as a whole
-// process.
+// checkFile measures `concerto check` of a generated program as a whole process.
 func checkFile(lines int) func(*lab) (float64, error) {
 	return func(l *lab) (float64, error) {
 		dir := l.bin("project-check")

@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 )
 
-// An engine runs programs of one language.
+// engine runs programs of one language.
 type engine struct {
 	name string
-	file string // the program's name in a workload's folder; an engine takes part where it is there
+	file string // the program's name in a workload's directory; the engine is measured if it exists
 	goVM bool   // a VM written in Go: slow, and run less often
 	run  func(l *lab, program string) []string
 }
 
-// The engines in the order of the tables. Lua 5.4 is what ratios are to.
+// The engines in the order of the tables. Ratios are relative to Lua 5.4.
 const (
 	ours   = "Concerto"
 	lua    = "Lua 5.4"
@@ -42,7 +42,7 @@ func goVM(name, file string) engine {
 	}}
 }
 
-// entrants are the engines that have a program for a workload.
+// entrants returns the engines that have a program for a workload.
 func (l *lab) entrants(workload string) []engine {
 	var out []engine
 	for _, e := range engines {
@@ -53,12 +53,12 @@ func (l *lab) entrants(workload string) []engine {
 	return out
 }
 
-// program is the path of a file of a workload's folder.
+// program returns the path of a file in a workload's directory.
 func (l *lab) program(workload, file string) string {
 	return filepath.Join(l.root, "bench", "programs", workload, file)
 }
 
-// installed says what is missing on this machine.
+// installed returns an error that names what is missing on this machine.
 func installed() error {
 	for name, pkg := range map[string]string{"lua5.4": "lua5.4", "python3": "python3"} {
 		if _, err := exec.LookPath(name); err != nil {

@@ -17,9 +17,8 @@ provider = "scripted"
 command = "worker"
 `
 
-// generate makes a program of about so many lines that uses what real programs
-// use: data types, functions with loops, matches and closures, agents, hosts,
-// listens, tools and pipelines.
+// generate returns a program of about this many lines with the features of real programs: data
+// types, functions with loops, matches and closures, agents, hosts, listens, tools and pipelines.
 func generate(lines int) string {
 	var b strings.Builder
 	b.WriteString("/// A generated program.\nmemory log: Memory = Memory::new(20);\n\n")
@@ -33,8 +32,8 @@ func generate(lines int) string {
 	return b.String()
 }
 
-// parts are pieces of a program. # stands for a number that makes their names
-// unique. Each begins with a comment, which has the number too.
+// parts are parts of a program. # stands for a number that makes their names unique. Each begins
+// with a comment, which has the number too.
 var parts = []string{
 	`// part %d: data
 struct Item# {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// keeping compares a listen in a durable run, whose host is its keeper's, with the same in a run that is not kept.
+// keeping compares a listen in a durable run, whose keeper owns the host, with one in a run without
+// a journal.
 func keeping(name, title, mode string, n int, target float64) measure {
 	run := func(l *lab, flags ...string) (float64, error) {
 		dir, err := l.listener(mode, n, 1, listenProgram)

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// lab is a scratch directory with the binaries to measure.
+// lab is a temporary directory with the binaries to measure.
 type lab struct{ dir, root string }
 
 func (l *lab) bin(name string) string { return filepath.Join(l.dir, name) }
 
-// newLab builds the binaries in a scratch directory; peers says whether the
-// peers of the workloads are needed.
+// newLab builds the binaries in a temporary directory; peers tells whether to build the peers of
+// the workloads.
 func newLab(peers bool) (*lab, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/concerto-lang/concerto").Output()
 	if err != nil {
@@ -48,7 +48,7 @@ func (l *lab) build(peers bool) error {
 	return l.goBuild(filepath.Join(l.root, "bench", "govms"), ".")
 }
 
-// goBuild builds commands of the module in a directory; each binary has its package's name.
+// goBuild builds commands of the module in a directory; each binary is named after its package.
 func (l *lab) goBuild(dir string, packages ...string) error {
 	cmd := exec.Command("go", append([]string{"build", "-o", l.dir + string(filepath.Separator)}, packages...)...)
 	cmd.Dir = dir

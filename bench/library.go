@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// libraryOps are operations on 10 MB of text or a million numbers, which
-// library/main.conc does with Concerto's library and library/main.py with
-// CPython's.
+// libraryOps are operations on 10 MB of text or a million numbers, in Concerto's library
+// (library/main.conc) and CPython's (library/main.py).
 var libraryOps = []struct{ op, title string }{
 	{"json-parse", "json.parse of 10 MB"},
 	{"json-stringify", "json.stringify of the same"},
@@ -26,8 +25,8 @@ var libraryOps = []struct{ op, title string }{
 	{"split-expression", "regex: split of 10 MB"},
 }
 
-// library are the measures of the library against CPython's. Both sides time the
-// operation alone, and their results must be equal.
+// library returns the measures of the library against CPython's. Both sides time only the
+// operation, and their results must be equal.
 func library() []measure {
 	var out []measure
 	for _, x := range libraryOps {
@@ -69,8 +68,8 @@ var (
 	libraryLevels = []string{"INFO", "WARN", "ERROR"}
 )
 
-// libraryData gives a directory with 10 MB of JSON and a log of 10 MB, which it
-// makes when first called.
+// libraryData returns a directory with 10 MB of JSON and a log of 10 MB, which the first call
+// creates.
 func (l *lab) libraryData() (string, error) {
 	dir := l.bin("library")
 	if _, err := os.Stat(dir); err == nil {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// pairs is how many runs of a listen and its peer make the median.
+// pairs is the number of runs of a listen and its peer for the median.
 const pairs = 11
 
-// listening compares a listen with a bare Go program, both with the same host.
-// With per, the figure is the time of a message, else how many come a second.
+// listening compares a listen with a plain Go program, both with the same host. With per, the
+// figure is the time for each message, otherwise the messages in a second.
 func listening(name, title, mode, per string, target float64) measure {
 	n := messages(mode)
 	m := measure{name: name, title: title, unit: "messages/s", rate: true, peers: "bare Go", target: target, pairs: pairs}
@@ -50,13 +50,13 @@ func listening(name, title, mode, per string, target float64) measure {
 	return m
 }
 
-// What a crowd is: so many listens at once, each with a process that asks.
+// The crowd: concurrent listens, each with a process that asks.
 const (
 	crowd          = 1000
 	crowdQuestions = 100
 )
 
-// crowded measures a process in which many listens go on at once.
+// crowded measures a process with many concurrent listens.
 func crowded(name, title, unit string, most float64, read func(outcome) float64) measure {
 	return measure{name: name, title: title, unit: unit, fixed: most, ours: func(l *lab) (float64, error) {
 		dir, err := l.listener("ask", crowdQuestions, crowd, crowdProgram)
@@ -76,7 +76,7 @@ func crowded(name, title, unit string, most float64, read func(outcome) float64)
 
 func lastLine(out string) string { return out[strings.LastIndexByte(out, '\n')+1:] }
 
-// messages is how many messages a listen benchmark sends.
+// messages returns the number of messages that a listen benchmark sends.
 func messages(mode string) int {
 	switch mode {
 	case "flood":
@@ -96,7 +96,7 @@ func (l *lab) host() error {
 	return nil
 }
 
-// listener writes a project that listens to so many processes, and gives its directory.
+// listener writes a project that listens to n processes and returns its directory.
 func (l *lab) listener(mode string, n, instances int, program string) (string, error) {
 	if err := l.host(); err != nil {
 		return "", err

@@ -1,6 +1,6 @@
-// Command bench measures Concerto side by side with its peers, in one run,
-// interleaved, and prints ratios: machines differ and are noisy, ratios less
-// so. `make bench` runs it and writes the tables of bench/README.md.
+// Command bench measures Concerto and its peers in one run, interleaved, and prints ratios:
+// machines differ and are noisy, ratios less so. `make bench` runs it and writes the tables of
+// bench/README.md.
 //
 //	go run ./bench [-only NAME,NAME…] [-rounds N] [-write] [-list]
 package main
@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// names are all that -only takes.
+// names returns all names for -only.
 func names() []string {
 	var out []string
 	for _, w := range workloads {
@@ -67,7 +67,7 @@ func run(rounds int, only string, write bool) error {
 	return r.measure(l, chosen)
 }
 
-// choose gives the names to measure: all, or those that only lists.
+// choose returns the names to measure: all, or those in the list only.
 func choose(only string) (map[string]bool, error) {
 	all := names()
 	chosen := map[string]bool{}

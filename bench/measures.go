@@ -7,9 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/optimize"
 )
 
-// A measure is a row of the second table: a figure of ours, perhaps that of a
-// peer, and the part of the peer's figure that ours may reach (for rates, must
-// reach).
+// measure is a row of the second table: our figure, a peer's figure if there is one, and the share
+// of the peer's figure that ours may reach (for rates, must reach).
 type measure struct {
 	name   string
 	title  string

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// A kit is an SDK for applications: how its probe is started.
+// kit is an SDK for applications and the way to start its probe.
 type kit struct {
 	name, needs string
 	argv        []string
@@ -41,7 +41,7 @@ var kits = []kit{
 	{"typescript", "node", []string{"node", "testdata/app.mjs"}},
 }
 
-// app is the probe at work: what it says, a JSON array a line, and its standard input.
+// app is a running probe: its output, a JSON array on each line, and its standard input.
 type app struct {
 	*testing.T
 	cmd  *exec.Cmd
@@ -50,7 +50,7 @@ type app struct {
 	errs bytes.Buffer
 }
 
-// webSockets says whether this Node has them only when asked, as versions before 22 do.
+// webSockets reports whether Node needs a flag for WebSockets, as versions before 22 do.
 var webSockets = sync.OnceValue(func() bool {
 	return exec.Command("node", "-e", "WebSocket").Run() != nil && exec.Command("node", "--experimental-websocket", "-e", "WebSocket").Run() == nil
 })
@@ -83,10 +83,10 @@ func (k kit) starts(t *testing.T, env []string, args ...string) *app {
 	return a
 }
 
-// ids stand for themselves in what the probe says.
+// ids matches connection ids in the probe's output.
 var ids = regexp.MustCompile(`\bc_[0-9a-z]+`)
 
-// next is the next line that the probe says, in Go's form of it; "" is the end.
+// next returns the next line of the probe in Go's JSON form, or "" at the end.
 func (a *app) next() string {
 	a.Helper()
 	if !a.out.Scan() {
@@ -104,7 +104,7 @@ func (a *app) next() string {
 	return ids.ReplaceAllString(strings.TrimSpace(b.String()), "c_")
 }
 
-// says wants these lines next.
+// says requires these lines next.
 func (a *app) says(lines ...string) {
 	a.Helper()
 	for _, want := range lines {
@@ -114,7 +114,7 @@ func (a *app) says(lines ...string) {
 	}
 }
 
-// rest is what it says until it ends, which is with code 0.
+// rest returns the remaining lines and requires exit code 0.
 func (a *app) rest() (lines []string) {
 	a.Helper()
 	for line := a.next(); line != ""; line = a.next() {
@@ -126,7 +126,7 @@ func (a *app) rest() (lines []string) {
 	return lines
 }
 
-// kitsOn plays a test with each kit on each of these transports.
+// kitsOn runs a test with each kit on each of the transports.
 func kitsOn(t *testing.T, transports []transport, test func(t *testing.T, k kit, x transport)) {
 	path, err := command()
 	if err != nil {
@@ -146,7 +146,7 @@ func kitsOn(t *testing.T, transports []transport, test func(t *testing.T, k kit,
 	}
 }
 
-// flow is what the scenario of this name says, whatever the language and the transport.
+// flow is the expected output of the scenario "flow" in every language and on every transport.
 var flow = strings.Split(`["dense",true]
 ["state","running",null]
 ["emit","inputs",{"n":9007199254740991},false]
@@ -195,14 +195,14 @@ var flow = strings.Split(`["dense",true]
 ["taken back",true]
 ["closed",["ConnectionLost","this connection to concerto was closed"]]`, "\n")
 
-// TestApplication: an application does all that one can, and hears the same whatever it
-// is written in and however it is connected.
+// TestApplication checks that an application in every language and on every transport can use every
+// feature and receives the same messages.
 func TestApplication(t *testing.T) {
 	kitsOn(t, transports, func(t *testing.T, k kit, x transport) {
 		s := x.start(t)
 		var want []string
 		for i, line := range flow {
-			// A promise cannot be taken back.
+			// JavaScript promises cannot be cancelled.
 			if k.name == "typescript" && (i == len(flow)-3 || i == len(flow)-2) {
 				continue
 			}
@@ -214,7 +214,7 @@ func TestApplication(t *testing.T) {
 	})
 }
 
-// TestServerDies: when the server is killed, all that waits for it says so.
+// TestServerDies checks that all waiting calls fail when the server is killed.
 func TestServerDies(t *testing.T) {
 	kitsOn(t, transports, func(t *testing.T, k kit, x transport) {
 		s := x.start(t)
@@ -234,8 +234,7 @@ func TestServerDies(t *testing.T) {
 	})
 }
 
-// TestReconnects: a connection that is cut, whenever that is, is made anew, and nothing is
-// lost or doubled.
+// TestReconnects cuts the connection at different times and checks that nothing is lost or doubled.
 func TestReconnects(t *testing.T) {
 	kitsOn(t, network, func(t *testing.T, k kit, x transport) {
 		s := x.start(t)
@@ -246,7 +245,7 @@ func TestReconnects(t *testing.T) {
 				s.way.cut()
 			}
 			fmt.Fprintln(a.in)
-			if i%3 == 0 { // while its answer is on its way
+			if i%3 == 0 { // while its answer is being sent
 				s.way.cut()
 			}
 		}
@@ -257,8 +256,8 @@ func TestReconnects(t *testing.T) {
 	})
 }
 
-// TestRenewed: when another server takes the place of the one that was there, tools are
-// registered there, too; sessions are lost, which they say.
+// TestRenewed replaces the server and checks that the tools are registered with the new one and
+// that lost sessions are reported.
 func TestRenewed(t *testing.T) {
 	kitsOn(t, network, func(t *testing.T, k kit, x transport) {
 		s := x.start(t)
@@ -272,7 +271,7 @@ func TestRenewed(t *testing.T) {
 	})
 }
 
-// TestNoServer: where no server can be had, what is said tells what to do.
+// TestNoServer checks that the error without a server says what to do.
 func TestNoServer(t *testing.T) {
 	kitsOn(t, transports, func(t *testing.T, k kit, x transport) {
 		s := x.start(t)
@@ -297,8 +296,8 @@ func TestNoServer(t *testing.T) {
 	})
 }
 
-// TestHints: the schema of a tool in Python is that of its type hints, and what it gets
-// is of these types.
+// TestHints checks that the schema of a Python tool follows its type hints, and that its arguments
+// have these types.
 func TestHints(t *testing.T) {
 	kitsOn(t, transports[:1], func(t *testing.T, k kit, x transport) {
 		if k.name != "python" {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// handler is the command that runs a function of testdata/handlers as a tool.
+// handler returns the command that runs a function of testdata/handlers as a tool.
 func handler(t *testing.T, function string) *exec.Cmd {
 	t.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
@@ -31,8 +31,8 @@ func handler(t *testing.T, function string) *exec.Cmd {
 	return c
 }
 
-// TestCommand: a function of Python's, also one that was written for Amplifier, runs as
-// the command of a tool. Its standard output is the answer alone.
+// TestCommand runs Python functions, also ones written for Amplifier, as the command of a tool.
+// Standard output carries only the answer.
 func TestCommand(t *testing.T) {
 	const call = `{"input":{"sql":"é"},"context":{"session_id":"s","cwd":"/x","environment":{},"metadata":{"user":"ada"},"call_id":"s-1","tool":"q","version":1,"by":"Clerk","route":"agent"}}`
 	cases := []struct {
@@ -79,7 +79,7 @@ func exitCode(t *testing.T, err error) int {
 	return 0
 }
 
-// TestCommandEnded: SIGTERM, which a timeout sends, lets a handler tidy up.
+// TestCommandEnded checks that a handler can clean up after SIGTERM, which a timeout sends.
 func TestCommandEnded(t *testing.T) {
 	cmd := handler(t, "myapp.database:waits")
 	cmd.Stdin = strings.NewReader(`{"input":{},"context":{}}`)
@@ -108,8 +108,8 @@ func TestCommandEnded(t *testing.T) {
 	}
 }
 
-// TestCommandStays: with `answer: lines` the same function stays, tells its progress and
-// calls other tools.
+// TestCommandStays checks that with `answer: lines` the function handles several calls, reports
+// progress and calls other tools.
 func TestCommandStays(t *testing.T) {
 	cmd := handler(t, "myapp.database:stays")
 	in, err := cmd.StdinPipe()

@@ -17,14 +17,14 @@ var (
 	receives = regexp.MustCompile(`\b(?:case|type ==) "([a-z_]+)":`)
 )
 
-// TestNames holds the types of messages that each SDK sends and receives to the table.
+// TestNames compares the types of messages that each SDK sends and receives with the table.
 func TestNames(t *testing.T) {
 	of := func(sender hostmsg.Sender) []string {
 		types := hostmsg.Types(func(m *hostmsg.Message) bool { return m.Sender == sender })
 		slices.Sort(types)
 		return types
 	}
-	for file, reader := range map[string]string{ // and its function that reads a message
+	for file, reader := range map[string]string{ // the function that reads a message
 		"go/host.go": "\nfunc (s *server) take(", "python/concerto_host.py": "\n    def take(",
 		"typescript/concerto-host.ts": "\n  private take(", "typescript/concerto-host.js": "\n    take(",
 	} {

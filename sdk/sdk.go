@@ -1,5 +1,5 @@
-// Package sdk holds the SDKs with which hosts and applications are written in other
-// languages, and as text what of them `concerto init` lays into a project; its API promises nothing.
+// Package sdk contains the SDKs for hosts and applications in other languages, and embeds the files
+// that `concerto init` copies into a project. Its API promises nothing.
 package sdk
 
 import _ "embed" // the SDKs are files

@@ -1,4 +1,4 @@
-// The tests of package sdk hold all SDKs to the same behaviour, whatever their language.
+// The tests of package sdk check that all SDKs behave in the same way.
 package sdk_test
 
 import (
@@ -25,11 +25,11 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// patience bounds every wait; nothing but a bug comes near it.
+// patience bounds every wait; only a bug reaches it.
 const patience = 2 * time.Minute
 
-// A language is one in which there is an SDK: the probe, which does what its prompt
-// says, and the example of a host.
+// language is a language with an SDK: its probe, which does what its prompt says, and an example of
+// a host.
 type language struct {
 	name, needs    string
 	probe, example func(t *testing.T) host.Config
@@ -55,7 +55,7 @@ func python(file string) host.Config {
 	return host.Config{Command: "python3", Args: []string{file}, Env: map[string]string{"PYTHONPATH": "python"}}
 }
 
-// built is the program of a module of its own.
+// built returns the program of a separate module.
 func built(t *testing.T, dir string) host.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "host")
@@ -79,7 +79,7 @@ func each(t *testing.T, test func(t *testing.T, l language)) {
 	}
 }
 
-// TestHostTest: the host of each example passes every check.
+// TestHostTest checks that the host of each example passes `concerto host test`.
 func TestHostTest(t *testing.T) {
 	each(t, func(t *testing.T, l language) {
 		c := l.example(t)
@@ -126,7 +126,7 @@ func start(t *testing.T, l language, more func(c *host.Config)) *world {
 	}
 	w.hosts = host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ(), Log: note,
 		Logf: func(level, line string) {
-			if level != "debug" { // what is in order
+			if level != "debug" { // expected
 				t.Errorf("%s: %s", level, line)
 			}
 		}})
@@ -140,8 +140,8 @@ func (w *world) end() {
 	}
 }
 
-// talk is an exchange whose requests are answered by answer, which gives nil for
-// one that is left open. It gives the last message, and all by their types.
+// talk runs an exchange. answer answers each request, or returns nil to leave it open. talk returns
+// the last message, and all messages by type.
 func (w *world) talk(r effect.ExchangeOpen, answer func(m *effect.HostMessage) *effect.ExchangeReply) (last string, all []string) {
 	w.Helper()
 	r.Host = "Probe"
@@ -180,7 +180,7 @@ func (w *world) talk(r effect.ExchangeOpen, answer func(m *effect.HostMessage) *
 	}
 }
 
-// values answers with a value.
+// values returns an answer function that always answers with a value.
 func values(v string) func(*effect.HostMessage) *effect.ExchangeReply {
 	return func(*effect.HostMessage) *effect.ExchangeReply { return &effect.ExchangeReply{Value: []byte(v)} }
 }
@@ -197,7 +197,7 @@ func (w *world) want(what, got, want string) {
 	}
 }
 
-// TestQuestions: 5,000 questions one after the other, each with its own answer.
+// TestQuestions asks 5,000 questions in turn and checks that each gets its own answer.
 func TestQuestions(t *testing.T) {
 	each(t, func(t *testing.T, l language) {
 		w := start(t, l, nil)
@@ -215,7 +215,7 @@ func TestQuestions(t *testing.T) {
 	})
 }
 
-// TestDecisions: what is clearly yes allows, and nothing else.
+// TestDecisions checks that only a clear yes allows.
 func TestDecisions(t *testing.T) {
 	allowed := func(scope string) string {
 		return fmt.Sprintf(`{"allow":true,"reason":"","input":{"a":1},"scope":%q}`, scope)
@@ -245,8 +245,8 @@ func TestDecisions(t *testing.T) {
 	})
 }
 
-// TestMessages: an SDK sends each type of message that a host may send, and hears
-// each that it may hear; what it prints is none.
+// TestMessages checks that an SDK sends and receives every type of message, and that printing sends
+// none.
 func TestMessages(t *testing.T) {
 	each(t, func(t *testing.T, l language) {
 		w := start(t, l, func(c *host.Config) { c.Params = []byte(`{"model":"opus","n":9007199254740991}`) })
@@ -282,8 +282,7 @@ func TestMessages(t *testing.T) {
 	})
 }
 
-// bothAsked leaves the question w open, and answers the other one when both have
-// come, in whatever order.
+// bothAsked leaves the question w open and answers the other one when both have arrived.
 func bothAsked() func(*effect.HostMessage) *effect.ExchangeReply {
 	asked, other := 0, ""
 	return func(m *effect.HostMessage) *effect.ExchangeReply {
@@ -297,7 +296,7 @@ func bothAsked() func(*effect.HostMessage) *effect.ExchangeReply {
 	}
 }
 
-// TestInit: an init that fails refuses the parameters.
+// TestInit checks that an Init that fails rejects the parameters.
 func TestInit(t *testing.T) {
 	each(t, func(t *testing.T, l language) {
 		w := start(t, l, func(c *host.Config) { c.Params = []byte(`{"model":"unknown"}`) })
@@ -316,7 +315,7 @@ func TestInit(t *testing.T) {
 	})
 }
 
-// TestCancel: what waits for an answer is refused, and the process is kept.
+// TestCancel checks that open requests are refused and the process keeps running.
 func TestCancel(t *testing.T) {
 	each(t, func(t *testing.T, l language) {
 		c := l.probe(t)
@@ -333,9 +332,9 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// talkRaw says lines to a host, each followed by what the next line from it must
-// hold as JSON, or as a part of it; "" waits for none. Then its input ends, it must
-// exit with code 0, and what it says yet is given.
+// talkRaw writes lines to a host. Each is followed by what the next line from the host must
+// contain, as JSON or a substring; "" expects none. Then talkRaw closes the input, requires exit
+// code 0, and returns the remaining output.
 func talkRaw(t *testing.T, c host.Config, lines ...string) string {
 	t.Helper()
 	cmd := exec.Command(c.Command, c.Args...)
@@ -387,7 +386,7 @@ func talkRaw(t *testing.T, c host.Config, lines ...string) string {
 	return rest.String()
 }
 
-// TestMade: the JavaScript is what `make sdk` makes of the TypeScript beside it.
+// TestMade checks that the JavaScript files are what `make sdk` generates from the TypeScript.
 func TestMade(t *testing.T) {
 	for _, name := range []string{"typescript/concerto-host.ts", "typescript/concerto.ts", "../examples/hosts/typescript/hosts/publisher.mts", "../examples/service/app.mts"} {
 		source, err := os.ReadFile(name)

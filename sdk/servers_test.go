@@ -16,10 +16,10 @@ import (
 	"testing"
 )
 
-// transport is a way from an application to the server.
+// transport is a way to connect an application to the server.
 type transport struct {
 	name    string
-	command string // the concerto to start
+	command string // the concerto binary to start
 	begin   func(t *testing.T, x transport) *server
 }
 
@@ -28,23 +28,23 @@ func (x transport) start(t *testing.T) *server {
 	return x.begin(t, x)
 }
 
-// server is one that an application can go to.
+// server is a server for an application.
 type server struct {
 	url, token string
 	env        []string // of the application
-	dead       string   // is said when it was killed
+	dead       string   // what the application reports after the server was killed
 	kill       func(t *testing.T)
-	again      func(t *testing.T) // another one takes its place
-	way        *proxy             // to it
+	again      func(t *testing.T) // replaces the server by another one
+	way        *proxy             // between application and server
 }
 
-// Ways to a server. Those over a network may be cut.
+// The transports. Those over a network can be cut.
 var (
 	transports = append([]transport{{name: "stdio", begin: onStdio}}, network...)
 	network    = []transport{{name: "sse", begin: over("http")}, {name: "websocket", begin: over("ws")}}
 )
 
-// onStdio has the application start the server. What it starts leaves its number.
+// onStdio makes the application start the server, which records its process id.
 func onStdio(t *testing.T, x transport) *server {
 	dir := t.TempDir()
 	script, number := filepath.Join(dir, "concerto"), filepath.Join(dir, "pid")
@@ -66,10 +66,10 @@ func onStdio(t *testing.T, x transport) *server {
 	}}
 }
 
-// token is the servers' of these tests.
+// token is the token of these tests' servers.
 const token = "correct horse"
 
-// over has a server listen, behind a proxy.
+// over starts a listening server and a proxy before it.
 func over(scheme string) func(t *testing.T, x transport) *server {
 	return func(t *testing.T, x transport) *server {
 		s := &server{token: strings.ReplaceAll(token, " ", "-"), dead: "was cut, and for 0.1 s none could be made"}
@@ -94,7 +94,7 @@ func over(scheme string) func(t *testing.T, x transport) *server {
 
 var serving = regexp.MustCompile(`^serving http://(\S+)$`)
 
-// listens starts a server on the loopback.
+// listens starts a server on the loopback interface.
 func listens(t *testing.T, x transport) (*exec.Cmd, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -110,7 +110,7 @@ func listens(t *testing.T, x transport) (*exec.Cmd, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = c.Process.Kill() // it may have ended
+		_ = c.Process.Kill() // it may have exited
 		_ = c.Wait()
 	})
 	lines := bufio.NewScanner(errs)
@@ -128,7 +128,7 @@ func listens(t *testing.T, x transport) (*exec.Cmd, string) {
 	return c, m[1]
 }
 
-// proxy hands on what comes, and can cut it off.
+// proxy forwards connections and can cut them.
 type proxy struct {
 	net.Listener
 
@@ -171,7 +171,7 @@ func (p *proxy) serve() {
 }
 
 func (p *proxy) hand(from, to net.Conn) {
-	_, _ = io.Copy(to, from) // it was cut, or has ended
+	_, _ = io.Copy(to, from) // ends when either side closes
 	from.Close()
 	to.Close()
 	p.mu.Lock()
@@ -180,17 +180,17 @@ func (p *proxy) hand(from, to net.Conn) {
 	delete(p.open, to)
 }
 
-// cut ends all connections.
+// cut closes all connections.
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.open {
-		c.(*net.TCPConn).SetLinger(0) // what is under way is lost
+		c.(*net.TCPConn).SetLinger(0) // discards unsent data
 		c.Close()
 	}
 }
 
-// to hands on to another address from now on.
+// to sets the address to which new connections are forwarded.
 func (p *proxy) to(addr string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

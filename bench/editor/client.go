@@ -14,8 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/lsptest"
 )
 
-// client plays an editor with one server. It is told of mistakes by the server, without asking. The first
-// error stays, and ends what is waited for.
+// client plays an editor with one server, which publishes diagnostics. The first error ends all
+// waiting.
 type client struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
@@ -25,7 +25,7 @@ type client struct {
 	err     error
 }
 
-// silence is how long a server may say nothing that is waited for.
+// silence is how long a server may send nothing while the client waits.
 const silence = 2 * time.Minute
 
 func start(dir string, command ...string) (*client, error) {
@@ -67,7 +67,7 @@ func start(dir string, command ...string) (*client, error) {
 	return c, nil
 }
 
-// end ends the server, as an editor does.
+// end stops the server, as an editor does.
 func (c *client) end() {
 	if c.err == nil {
 		if _, err := c.ask("shutdown", nil); err == nil {
@@ -86,7 +86,7 @@ func (c *client) notify(method string, params any) {
 	}
 }
 
-// next takes what the server says until wanted has it.
+// next reads the server's messages until wanted accepts one.
 func (c *client) next(wanted func(*lsptest.Message) bool) {
 	if c.err == nil {
 		_, c.err = c.editor.Until(wanted)
@@ -110,7 +110,7 @@ func (c *client) open(path, language, text string) {
 	c.notify("textDocument/didOpen", map[string]any{"textDocument": map[string]any{"uri": c.uri, "languageId": language, "version": 1, "text": text}})
 }
 
-// change replaces n bytes of the text at a place.
+// change replaces n bytes of the text at an offset.
 func (c *client) change(text string, at, n int, with string) {
 	c.version++
 	c.notify("textDocument/didChange", map[string]any{
@@ -119,13 +119,13 @@ func (c *client) change(text string, at, n int, with string) {
 	})
 }
 
-// position is a place in an ASCII text.
+// position returns the position of an offset in an ASCII text.
 func position(text string, at int) map[string]any {
 	before := text[:at]
 	return map[string]any{"line": strings.Count(before, "\n"), "character": at - strings.LastIndex(before, "\n") - 1}
 }
 
-// await waits until the open file's mistakes in a version are told, and gives how many they are.
+// await waits for the diagnostics of a version of the open file and returns their number.
 func (c *client) await(version int) (mistakes int) {
 	c.next(func(m *lsptest.Message) bool {
 		var p struct {
@@ -168,7 +168,7 @@ func (c *client) rename(text string, at int, to string) (edits int, err error) {
 	return edits, err
 }
 
-// memory is what the server has resident, in MB.
+// memory returns the server's resident memory in MB.
 func (c *client) memory() float64 {
 	fields := strings.Fields(c.proc("statm"))
 	pages, err := strconv.ParseFloat(fields[1], 64)
@@ -178,7 +178,7 @@ func (c *client) memory() float64 {
 	return pages * float64(os.Getpagesize()) / 1e6
 }
 
-// cpu is the time that the server has computed.
+// cpu returns the server's CPU time.
 func (c *client) cpu() time.Duration {
 	stat := c.proc("stat")
 	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:])

@@ -1,4 +1,5 @@
-// Command editor measures `concerto lsp` beside gopls, by one client, each on a project of its language of equal lines.
+// Command editor compares `concerto lsp` with gopls: the same client, on projects of the same size
+// in each language.
 //
 //	go run ./bench/editor [-rounds N] [-gopls VERSION]
 package main
@@ -23,19 +24,19 @@ func main() {
 	}
 }
 
-// language is one of the two that are measured.
+// language is one of the two languages.
 type language struct {
 	name    string
 	command []string
-	id      string // the protocol's name of the language
-	file    string // the ending of its files
+	id      string // the language id of the protocol
+	file    string // the file extension
 	long    func(lines int) string
-	many    func(modules int) map[string]string // a project of modules of 100 lines
-	common  string                              // the file whose name `used` is renamed
+	many    func(modules int) map[string]string // returns a project of modules of 100 lines
+	common  string                              // the file with the name `used`, which is renamed
 	module  string                              // a file of the project
-	body    string                              // a line's beginning in a body, before which is typed
+	body    string                              // the beginning of a line in a body; the client types before it
 	hole    string                              // what is completed
-	renamed string                              // a new name of `used`
+	renamed string                              // the new name of `used`
 }
 
 func run(rounds int, version string) error {
@@ -86,7 +87,7 @@ type row struct {
 	wanted string
 }
 
-// percentile gives the value below which a share of all lies, in milliseconds.
+// percentile returns the value below which a share of all values lies, in milliseconds.
 func percentile(all []time.Duration, share float64) float64 {
 	slices.Sort(all)
 	return ms(all[min(len(all)-1, int(share*float64(len(all))))])

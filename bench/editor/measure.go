@@ -108,8 +108,8 @@ func (l language) inManyModules(dir string, rounds int) ([]row, error) {
 	}, c.failed()
 }
 
-// keystrokes types a character that makes a mistake, and takes it back, and gives how long it took each
-// time until that was told.
+// keystrokes types a character that causes an error and deletes it again, and returns the time
+// until each diagnostic.
 func (c *client) keystrokes(text string, at, rounds int) []time.Duration {
 	var all []time.Duration
 	for range rounds {

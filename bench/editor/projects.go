@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// conc is the language that is measured.
+// conc describes Concerto.
 func conc(command string) language {
 	part := func(prefix string, n int) string {
 		return repeated(n, func(i int) string {
@@ -40,7 +40,7 @@ pub fn f%[2]d(k: Int) -> Int {
 	}
 }
 
-// golang is the one beside it.
+// golang describes Go, the language to compare with.
 func golang(command string) language {
 	part := func(prefix string, n int) string {
 		return repeated(n, func(i int) string {
@@ -75,7 +75,7 @@ func F%[2]d(k int) int {
 	}
 }
 
-// repeated is n lines or a few more.
+// repeated returns n lines or a few more.
 func repeated(n int, part func(i int) string) string {
 	var b strings.Builder
 	for i, lines := 0, 0; lines < n; i++ {

@@ -1,4 +1,4 @@
-// Command empty does nothing: the floor of what starting a Go program costs.
+// Command empty does nothing: it measures the minimum cost of starting a Go program.
 package main
 
 func main() {}

@@ -7,8 +7,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// gopherLua runs the program's Lua file, the one that Lua 5.4 runs, with
-// gopher-lua. Its stacks grow when deep recursion needs it.
+// gopherLua runs the program's Lua file, the same as for Lua 5.4, with gopher-lua. Its stacks grow
+// as deep recursion requires.
 func gopherLua(name string, text []byte, out *bufio.Writer) error {
 	l := lua.NewState(lua.Options{
 		CallStackSize:       1 << 14,

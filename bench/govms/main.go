@@ -1,7 +1,6 @@
-// Command govms runs a benchmark program on one of the VMs written in Go that
-// Concerto is compared with: the peers of bench/programs that have no
-// interpreter of their own on PATH. It is a module of its own, so that the
-// toolchain does not depend on its competitors.
+// Command govms runs a benchmark program on one of the VMs written in Go that have no interpreter
+// of their own in PATH. It is a module of its own, so that the toolchain does not depend on its
+// competitors.
 //
 //	govms ENGINE FILE        ENGINE is gopher-lua, tengo, goja or starlark
 package main
@@ -12,7 +11,7 @@ import (
 	"os"
 )
 
-// An engine runs a program's text; what the program prints goes to out.
+// engine runs a program's text and writes its output to out.
 type engine func(name string, text []byte, out *bufio.Writer) error
 
 var engines = map[string]engine{

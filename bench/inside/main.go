@@ -1,6 +1,5 @@
-// Command inside runs a Concerto program within one Go process, for profiling.
-// It prints what the run allocated to stderr, and can write Go's own profiles of
-// the VM.
+// Command inside runs a Concerto program within one Go process, for profiling. It prints the
+// allocations of the run to stderr and can write Go profiles of the VM.
 //
 //	go run ./bench/inside [-cpuprofile FILE] [-memprofile FILE] PROGRAM [ARGS…]
 package main

@@ -29,16 +29,16 @@ import (
 	"time"
 )
 
-// grace is how long a handler may take after the end of standard input.
+// grace is how long a handler may run after the end of standard input.
 const grace = 5 * time.Second
 
-// checks begins the prompts of `concerto host test`.
+// checks is the prefix of the prompts of `concerto host test`.
 const checks = "concerto test: "
 
-// Value is a JSON value from the program; the zero Value is null.
+// Value is a JSON value from the program. The zero Value is null.
 type Value struct{ raw json.RawMessage }
 
-// Text is a string as it is, null as "", and any other value as JSON.
+// Text returns a string as it is, null as "", and any other value as JSON.
 func (v Value) Text() string {
 	var s string
 	if v.isNull() || json.Unmarshal(v.raw, &s) == nil {
@@ -47,7 +47,7 @@ func (v Value) Text() string {
 	return string(v.raw)
 }
 
-// Into reads the value into what p points to, as json.Unmarshal does.
+// Into decodes the value into p, as json.Unmarshal does.
 func (v Value) Into(p any) error {
 	if v.isNull() {
 		return json.Unmarshal([]byte("null"), p)
@@ -55,7 +55,7 @@ func (v Value) Into(p any) error {
 	return json.Unmarshal(v.raw, p)
 }
 
-// MarshalJSON gives the value as it came.
+// MarshalJSON returns the value as it was received.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if v.raw == nil {
 		return []byte("null"), nil
@@ -63,13 +63,13 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return v.raw, nil
 }
 
-// UnmarshalJSON keeps the value as it comes.
+// UnmarshalJSON stores the value as it was received.
 func (v *Value) UnmarshalJSON(b []byte) error {
 	v.raw = bytes.Clone(b)
 	return nil
 }
 
-// asJSON is any value as JSON, a string too.
+// asJSON returns the value as JSON, also if it is a string.
 func (v Value) asJSON() string {
 	if v.raw == nil {
 		return "null"
@@ -79,19 +79,18 @@ func (v Value) asJSON() string {
 
 func (v Value) isNull() bool { return v.raw == nil || string(v.raw) == "null" }
 
-// Refused is the error of a request that was not answered but refused: nobody
-// handles it, the handler failed, the request was withdrawn or the exchange
-// cancelled. Reason says which.
+// Refused is the error of a request that got no answer: no handler exists, the handler failed, the
+// request was withdrawn, or the exchange was cancelled. Reason says which.
 type Refused struct{ Reason string }
 
 func (r *Refused) Error() string { return r.Reason }
 
-// Decision is what became of an approval. Only what is clearly yes allows.
+// Decision is the answer to an approval. Only a clear yes allows.
 type Decision struct {
 	Allow  bool
-	Reason string // why not
-	Input  Value  // the args to go on with: as asked, or as the answer changed them
-	Scope  string // how far it reaches: once, session or always
+	Reason string // of a denial
+	Input  Value  // the arguments to use: the original ones, or those the answer changed
+	Scope  string // of the approval: once, session or always
 }
 
 var (
@@ -128,7 +127,7 @@ func decide(v, args Value) Decision {
 	return Decision{Reason: "not a decision: " + v.asJSON(), Scope: "once"}
 }
 
-// inFull reads a decision that is an object.
+// inFull decodes a decision that is an object.
 func inFull(v Value, members map[string]any, args Value) Decision {
 	d := Decision{Scope: "once"}
 	d.Reason, _ = members["reason"].(string)
@@ -158,72 +157,71 @@ type Field struct {
 	value any
 }
 
-// Percent says of Progress how much is done.
+// Percent sets the progress in Progress, from 0 to 100.
 func Percent(n int) Field { return Field{"percent", n} }
 
-// Stage says of Progress what is being done.
+// Stage sets the name of the current step in Progress.
 func Stage(name string) Field { return Field{"stage", name} }
 
-// Options are the answers that Ask offers.
+// Options sets the answers that Ask offers.
 func Options(texts ...string) Field { return Field{"options", texts} }
 
-// Questions are several questions for one Ask.
+// Questions sets several questions for one Ask.
 func Questions(all ...any) Field { return Field{"questions", all} }
 
-// Schema is the JSON Schema of the answer that Ask wants.
+// Schema sets the JSON Schema of the answer to Ask.
 func Schema(s any) Field { return Field{"schema", s} }
 
-// Tool says of Approve which tool is to be used.
+// Tool sets the tool that Approve asks to use.
 func Tool(name string) Field { return Field{"tool", name} }
 
-// Args says of Approve what the tool is to be called with.
+// Args sets the arguments of the tool for Approve.
 func Args(args any) Field { return Field{"args", args} }
 
-// Kind says of Approve what sort of thing it is: read, edit, delete, execute, ….
+// Kind sets the kind of action for Approve: read, edit, delete, execute, ….
 func Kind(name string) Field { return Field{"kind", name} }
 
-// RiskLevel says of Approve how bad it may become: low, medium or high.
+// RiskLevel sets the risk for Approve: low, medium or high.
 func RiskLevel(level string) Field { return Field{"risk_level", level} }
 
-// ID names a request, so that Withdraw can take it back.
+// ID sets the id of a request, which Withdraw needs.
 func ID(id string) Field { return Field{"id", id} }
 
-// Option says how Serve serves.
+// Option configures Serve.
 type Option func(*server)
 
-// Init is called with the parameters of the manifest. What it returns is added to
-// init_ack, as a map with a "version"; its error refuses them.
+// Init sets a function that receives the parameters of the manifest. Its result, a map with a
+// "version", is added to init_ack; its error rejects the parameters.
 func Init(f func(params Value) (any, error)) Option { return func(s *server) { s.init = f } }
 
-// Capabilities are announced in init_ack; "cancel" says that the handler looks at
+// Capabilities sets the names to announce in init_ack. "cancel" means that the handler checks
 // Task.Ctx.
 func Capabilities(names ...string) Option {
 	return func(s *server) { s.capabilities = append(s.capabilities, names...) }
 }
 
-// Testable has the prompts of `concerto host test` answered; they never reach the
-// handler.
+// Testable makes Serve answer the prompts of `concerto host test`, without calling the handler.
 func Testable() Option {
 	return func(s *server) { s.testable = true; s.capabilities = append(s.capabilities, "testable") }
 }
 
-// Task is one prompt. Its methods may be called from any goroutine.
+// Task is one prompt. Its methods are safe for concurrent use.
 type Task struct {
-	Ctx     context.Context // ends when the result is no longer wanted
+	Ctx     context.Context // cancelled when the result is no longer needed
 	Text    string
-	Context Value      // null without one
-	Schema  Value      // the JSON Schema that the result is to have; null without one
-	Params  Value      // of the manifest, as init brought them
+	Context Value      // null if there is none
+	Schema  Value      // the JSON Schema of the expected result, or null
+	Params  Value      // of the manifest, as passed to Init
 	Session string     // the conversation to go on with, "" for none
 	Tools   []ToolSpec // what may be called; hosts with the capability "tools" are told
 
 	server *server
 	cancel context.CancelFunc
 	open   map[string]chan answer // requests without an answer
-	over   string                 // why nothing can be asked any more
+	over   string                 // why no further requests are possible
 }
 
-// ToolSpec is a tool that the host may call. Parameters is a JSON Schema.
+// ToolSpec describes a tool that the host may call. Parameters is a JSON Schema.
 type ToolSpec struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -235,26 +233,26 @@ type answer struct {
 	err   error
 }
 
-// Progress says how far the work is.
+// Progress reports progress.
 func (t *Task) Progress(message string, fields ...Field) {
 	t.tell("progress", append([]Field{{"message", message}}, fields...))
 }
 
-// Log is a remark for the program; the level is debug, info, warn or error.
+// Log sends a log line to the program. The level is debug, info, warn or error.
 func (t *Task) Log(level, message string) {
 	t.tell("log", []Field{{"level", level}, {"message", message}})
 }
 
-// Partial is a piece of the result.
+// Partial sends a part of the result.
 func (t *Task) Partial(text string) { t.tell("partial", []Field{{"text", text}}) }
 
-// Ask asks the program and gives its answer. The error is a *Refused, or says
-// which field is no JSON.
+// Ask asks the program and returns its answer. It returns a *Refused if there is none, or an error
+// that names a field that is not JSON.
 func (t *Task) Ask(question string, fields ...Field) (Value, error) {
 	return t.request("question", append([]Field{{"question", question}}, fields...))
 }
 
-// Approve asks whether something may be done. The error is as Ask's.
+// Approve asks whether an action is allowed. Its error is like Ask's.
 func (t *Task) Approve(description string, fields ...Field) (Decision, error) {
 	var args Value
 	for _, f := range fields {
@@ -273,14 +271,12 @@ func (t *Task) Approve(description string, fields ...Field) (Decision, error) {
 	return decide(v, args), nil
 }
 
-// Call calls one of the program's tools and gives what it returns. The error is
-// as Ask's.
+// Call calls one of the program's tools and returns its result. Its error is like Ask's.
 func (t *Task) Call(tool string, args any, fields ...Field) (Value, error) {
 	return t.request("tool_call", append([]Field{{"tool", tool}, {"args", args}}, fields...))
 }
 
-// Withdraw takes back the requests with these ids, or all that wait. Who waits gets
-// a *Refused.
+// Withdraw withdraws the requests with these ids, or all open ones. Their callers get a *Refused.
 func (t *Task) Withdraw(ids ...string) {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
@@ -292,7 +288,7 @@ func (t *Task) Withdraw(ids ...string) {
 	for _, id := range ids {
 		if waiter := t.open[id]; waiter != nil {
 			delete(t.open, id)
-			// A text is always JSON.
+			// A text can always be encoded.
 			_ = t.server.write("withdraw", []Field{{"id", id}})
 			waiter <- answer{err: &Refused{"withdrawn"}}
 		}
@@ -303,7 +299,7 @@ func (t *Task) tell(typ string, fields []Field) {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
 	if t.server.current == t {
-		// The fields of what is told are texts and numbers.
+		// The fields of notifications are texts and numbers, which can always be encoded.
 		_ = t.server.write(typ, fields)
 	}
 }
@@ -346,7 +342,7 @@ func (t *Task) send(typ string, fields []Field) (chan answer, error) {
 	return waiter, nil
 }
 
-// stop refuses what waits and what is yet asked; the lock is held.
+// stop refuses open and future requests. The caller holds the lock.
 func (t *Task) stop(reason string) {
 	if t.over == "" {
 		t.over = reason
@@ -367,18 +363,18 @@ type server struct {
 	mu       sync.Mutex
 	params   Value
 	requests int
-	current  *Task         // the newest prompt's
+	current  *Task         // of the newest prompt
 	last     chan struct{} // closed when the newest job is done
 }
 
-// Serve serves prompts until standard input ends, one at a time, and exits with
-// code 0 then. The handler that is at work is cancelled and has five seconds.
+// Serve handles prompts one at a time until standard input ends, and then exits with code 0. A
+// running handler is cancelled and gets five seconds to return.
 func Serve(handler func(*Task) (any, error), options ...Option) {
 	s := &server{handler: handler, capabilities: []string{}, output: os.Stdout, last: make(chan struct{})}
 	for _, o := range options {
 		o(s)
 	}
-	os.Stdout = os.Stderr // the stream is the protocol's: what is printed is not
+	os.Stdout = os.Stderr // standard output carries only the protocol
 	close(s.last)
 	in := bufio.NewReaderSize(os.Stdin, 1<<16)
 	for {
@@ -438,7 +434,7 @@ func (s *server) take(line []byte) {
 	}
 }
 
-// then has a job done behind those before.
+// then runs a job after all earlier jobs.
 func (s *server) then(job func()) {
 	before, done := s.last, make(chan struct{})
 	s.last = done
@@ -504,7 +500,7 @@ func (s *server) work(t *Task) {
 	}
 }
 
-// handle calls the handler; a panic in it is its error.
+// handle calls the handler. A panic becomes its error.
 func (s *server) handle(t *Task) (value any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -526,12 +522,12 @@ func (s *server) fail(t *Task, err error) {
 	if errors.As(err, &coded) {
 		fields = append(fields, Field{"code", coded.Code()})
 	}
-	// Texts are always JSON.
+	// Texts can always be encoded.
 	_ = s.end(t, "error", fields, nil)
 }
 
-// end writes a message with the members of an object behind its fields, and ends
-// the exchange of a task.
+// end writes a message with the fields and the members of an object, and ends the exchange of a
+// task.
 func (s *server) end(t *Task, typ string, fields []Field, object any) error {
 	raw, err := encode(object)
 	if err != nil {
@@ -558,8 +554,8 @@ func (s *server) end(t *Task, typ string, fields []Field, object any) error {
 	return nil
 }
 
-// membersOf are the members of an object in their order, none of null; nil of
-// another value.
+// membersOf returns the members of an object in order, without those that are null, or nil for any
+// other value.
 func membersOf(raw []byte) []Field {
 	members := []Field{}
 	if string(raw) == "null" {
@@ -580,7 +576,7 @@ func membersOf(raw []byte) []Field {
 	return members
 }
 
-// write writes a line; the lock is held.
+// write writes a line. The caller holds the lock.
 func (s *server) write(typ string, fields []Field) error {
 	line, err := encode(typ)
 	if err != nil {
@@ -602,12 +598,12 @@ func (s *server) write(typ string, fields []Field) error {
 		line = append(append(append(append(line, ','), name...), ':'), value...)
 	}
 	if _, err := s.output.Write(append(line, '}', '\n')); err != nil {
-		os.Exit(1) // nobody listens any more
+		os.Exit(1) // the program has closed the stream
 	}
 	return nil
 }
 
-// encode gives a value as JSON, with texts as they are.
+// encode returns a value as JSON without escaping HTML characters.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -618,7 +614,7 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// tests answer the prompts of `concerto host test`.
+// tests maps the prompts of `concerto host test` to their handlers.
 var tests = map[string]func(*Task) (any, error){
 	"prompt": func(*Task) (any, error) { return "prompt", nil },
 	"progress": func(t *Task) (any, error) {
@@ -668,7 +664,7 @@ func testApproval(t *Task) (any, error) {
 	return map[string]any{"allowed": allowed, "reason": reason}, nil
 }
 
-// echo gives the text of the context back.
+// echo returns the text of the context.
 func echo(t *Task) (any, error) {
 	var c struct{ Text string }
 	err := t.Context.Into(&c)

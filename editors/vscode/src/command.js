@@ -1,4 +1,4 @@
-// The command `concerto`: where it is, and whether it is one that this extension can work with.
+// Finds the command `concerto` and checks that this extension supports its version.
 "use strict";
 
 const { execFile } = require("node:child_process");
@@ -23,7 +23,7 @@ function check(command, env = process.env) {
         reject(new Error(`\`${command}\` is ${version[0]}, and ${oldest.join(".")} is wanted. This installs it: ${install}`));
         return;
       }
-      resolve(said); // a build without a number is its author's own
+      resolve(said); // a development build has no version number
     });
   });
 }

@@ -1,4 +1,5 @@
-// The server's commands as the palette and lenses have them: what they are about, and what becomes of their answers.
+// The server's commands for the palette and code lenses: their arguments and the handling of their
+// results.
 "use strict";
 
 const vscode = require("vscode");

@@ -1,4 +1,4 @@
-// The debugger: `concerto dap` for what is launched, its address for what runs already.
+// The debugger: `concerto dap` for launched programs, an address for running ones.
 "use strict";
 
 const vscode = require("vscode");

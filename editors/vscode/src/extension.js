@@ -1,4 +1,4 @@
-// The extension: it starts the language server, and hands the debugger and the tests to the editor.
+// The extension: starts the language server and registers the debugger and the tests.
 "use strict";
 
 const vscode = require("vscode");
@@ -10,7 +10,7 @@ const { Tests } = require("./tests");
 
 let client;
 let tests;
-let runs; // how the server is started
+let runs; // how to start the server
 
 const command = () => vscode.workspace.getConfiguration("concerto").get("command", "concerto");
 
@@ -30,7 +30,7 @@ async function begin(context) {
     return missing(err);
   }
   client = new LanguageClient("concerto", "Concerto", { run: runs, debug: runs }, options());
-  // What is not said must not be there: a second parameter that is undefined makes both a list.
+  // An undefined second parameter would turn the parameters into a list, so it must be absent.
   tests = new Tests((method, params, token) => (token ? client.sendRequest(method, params, token) : client.sendRequest(method, params)));
   client.onNotification("concerto/testEvent", (e) => tests.event(e));
   context.subscriptions.push(tests, client);
@@ -51,7 +51,7 @@ async function missing(err) {
   if (chosen === "Install") {
     const terminal = vscode.window.createTerminal("Concerto");
     terminal.show();
-    terminal.sendText(install, false); // who reads it presses Enter
+    terminal.sendText(install, false); // the user presses Enter
   } else if (chosen === "Settings") {
     await vscode.commands.executeCommand("workbench.action.openSettings", "concerto.command");
   }

@@ -1,4 +1,4 @@
-// The test explorer: the language server says which tests there are, runs them and tells of each.
+// The test explorer: the language server lists the tests, runs them and reports each result.
 "use strict";
 
 const path = require("node:path");

@@ -13,7 +13,7 @@ const debug = require("../src/debug");
 const { Tests } = require("../src/tests");
 const commands = require("../src/commands");
 
-// CONCERTO names the command that was built for the tests.
+// CONCERTO is the path of the command built for the tests.
 const concerto = process.env.CONCERTO;
 const dir = fs.mkdtempSync(path.join(os.tmpdir(), "concerto-vscode-"));
 const main = path.join(dir, "main.conc");

@@ -1,5 +1,5 @@
-// Reads programs from stdin, [{name, text, tokens: [[start, end, class]]}] with places in UTF-16 units, and says where the
-// grammar takes something for another class than the lexer does.
+// Reads programs from stdin, [{name, text, tokens: [[start, end, class]]}] with UTF-16 offsets, and
+// reports where the grammar assigns another class than the lexer.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -29,7 +29,8 @@ const classes = [
   [/^entity\.name\.label/, "label"],
 ];
 
-// The class of a token is that of its innermost scope that has one; an interpolation's code has none of the string's.
+// classOf returns the class of the innermost scope that has one. Code in an interpolation does not
+// inherit the class of the string.
 function classOf(scopes) {
   for (const scope of scopes.toReversed()) {
     for (const [pattern, name] of classes) if (pattern.test(scope)) return name;

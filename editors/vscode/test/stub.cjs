@@ -1,4 +1,5 @@
-// The part of the editor's API that the extension calls: what it does is written down, what it asks is answered from `answers`.
+// The part of the editor's API that the extension uses. It records calls and answers questions from
+// `answers`.
 "use strict";
 
 const Module = require("node:module");
