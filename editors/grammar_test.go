@@ -17,14 +17,14 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// program is a text with what the lexer sees in it; places are in UTF-16 units.
+// program is a text with the lexer's tokens; offsets are UTF-16 units.
 type program struct {
 	Name   string   `json:"name"`
 	Text   string   `json:"text"`
 	Tokens [][3]any `json:"tokens"`
 }
 
-// odd are texts that grammars get wrong.
+// odd are texts that grammars often get wrong.
 var odd = map[string]string{
 	"nested comments":       "/* a /* b */ c */ fn f() {} // end /* no\nlet x = 1;",
 	"a string in a string":  `println("a ${ if x { "b ${y}" } else { "}" } } c");`,
@@ -40,8 +40,9 @@ var odd = map[string]string{
 	"paths and ranges":      "use std::math; let a = A::B..=c; let d = x?.y ?? z;",
 }
 
-// TestGrammar: the TextMate grammar takes each part of the project's programs for what the lexer takes it for: comments, texts,
-// numbers, words and labels. Reserved words that are names where they stand may be either.
+// TestGrammar checks that the TextMate grammar classifies each part of the project's programs as
+// the lexer does: comments, texts, numbers, words and labels. Reserved words that are used as names
+// may be either.
 func TestGrammar(t *testing.T) {
 	if !installed() {
 		t.Skip("npm ci --prefix editors/vscode installs what plays the grammar")
@@ -79,7 +80,7 @@ func TestGrammar(t *testing.T) {
 
 var fence = regexp.MustCompile("(?ms)^```concerto[^\n]*\n(.*?)^```$")
 
-// manual are the programs of the manual that have no mistake of the lexer's.
+// manual returns the programs of the manual without lexical errors.
 func manual(t *testing.T) (all []program) {
 	pages, err := filepath.Glob("../spec/*.md")
 	if err != nil {
@@ -99,7 +100,7 @@ func manual(t *testing.T) (all []program) {
 	return all
 }
 
-// classified is what the lexer sees in a text; nothing when it finds a mistake.
+// classified returns the lexer's classes for a text, or nothing if the text has an error.
 func classified(name, text string) program {
 	p := program{Name: name, Text: text}
 	tokens, comments, found := lexer.Lex(source.NewFile(name, []byte(text)))
@@ -144,12 +145,12 @@ func classOf(k lexer.Kind) string {
 	return "plain"
 }
 
-// isName says whether a reserved word is a name where it stands: behind `.`, or before `:`.
+// isName reports whether a reserved word is used as a name: after `.`, or before `:`.
 func isName(all []lexer.Token, i int) bool {
 	return i > 0 && all[i-1].Kind == lexer.Dot && all[i].Kind != lexer.Await || i+1 < len(all) && all[i+1].Kind == lexer.Colon
 }
 
-// units is how many UTF-16 units a text has.
+// units returns the number of UTF-16 units of a text.
 func units(s string) (n int) {
 	for _, r := range strings.ToValidUTF8(s, "?") {
 		n++

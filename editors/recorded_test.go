@@ -14,12 +14,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// record has the tests of editors record what each sends to the language server.
+// record makes the tests of editors record what each sends to the language server.
 var record = flag.Bool("record", false, "write what the editors say to the server into testdata/sessions")
 
 const sessions = "testdata/sessions"
 
-// TestRecordedSessions says to the server what real editors have said, and demands that each request is answered.
+// TestRecordedSessions replays recorded sessions of real editors and checks that the server answers
+// each request.
 func TestRecordedSessions(t *testing.T) {
 	all, err := filepath.Glob(filepath.Join(sessions, "*.ndjson"))
 	if err != nil || len(all) < 3 {
@@ -74,20 +75,20 @@ func replay(t *testing.T, path string) {
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			t.Fatal(err)
 		}
-		if m.Method == "" { // an answer to what the server asks
+		if m.Method == "" { // an answer to a request of the server
 			s.answers[string(m.ID)] = m.Result
 		} else {
 			lines = append(lines, line)
 		}
 	}
-	pulls := false // the editor asks for what is wrong
+	pulls := false // the editor requests diagnostics
 	for _, line := range lines {
 		var m said
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			t.Fatal(err)
 		}
 		switch m.Method {
-		case "initialize": // the editor of that time is gone
+		case "initialize": // the recorded process no longer exists
 			m.Params["processId"] = nil
 			pulls = strings.Contains(line, `"diagnostic":{`)
 			body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "method": m.Method, "params": m.Params})
@@ -95,32 +96,32 @@ func replay(t *testing.T, path string) {
 				t.Fatal(err)
 			}
 			line = string(body)
-		case "textDocument/didChange": // an editor that pulls had been told of the mistake before it was mended
+		case "textDocument/didChange": // an editor that pulls received the error before the fix
 			s.until(func() bool { return s.told })
-		case "shutdown": // all before it is answered first
+		case "shutdown": // answers to earlier requests come first
 			s.until(func() bool { return s.all(open) })
 		}
 		if m.ID != nil {
 			open[string(m.ID)] = m.Method
 		}
 		s.send(line)
-		if m.Method == "textDocument/didOpen" && !pulls { // the editor has waited for it too
+		if m.Method == "textDocument/didOpen" && !pulls { // the editor waited for the diagnostics
 			s.until(func() bool { return s.told })
 		}
 	}
 	s.until(func() bool { return s.all(open) })
 	_ = in.Close()
-	_ = c.Wait() // an editor that is killed says no exit
+	_ = c.Wait() // a killed editor sends no exit
 	if !s.told {
 		t.Error("the mistake was not told")
 	}
 }
 
-// server is the one that is played to, and what was heard of it.
+// server is the server under test with the messages it sent.
 type server struct {
 	*testing.T
 	client   *lsptest.Client
-	answers  map[string]any // what the editor answered to what the server asked
+	answers  map[string]any // the editor's answers to the server's requests
 	answered map[string]bool
 	told     bool
 }
@@ -132,7 +133,7 @@ func (s *server) send(line string) {
 	}
 }
 
-// until hears the server until a condition holds.
+// until reads messages until a condition holds.
 func (s *server) until(done func() bool) {
 	s.Helper()
 	if done() {
@@ -153,7 +154,7 @@ func (s *server) hear(m *lsptest.Message) {
 	}
 }
 
-// all says whether all requests are answered.
+// all reports whether all requests are answered.
 func (s *server) all(open map[string]string) bool {
 	for id := range open {
 		if !s.answered[id] {

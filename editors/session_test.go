@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// session is what an editor wrote down.
+// session is the record that an editor wrote.
 type session struct {
 	Failed     string
 	Diagnostic struct {
@@ -35,17 +35,18 @@ fn main() {
 }
 `
 
-// TestNeovim: Neovim's own client shows what is wrong, says what things are and where they come from, renames and formats.
+// TestNeovim checks that Neovim's client shows diagnostics, hovers and definitions, renames and
+// formats.
 func TestNeovim(t *testing.T) {
 	edits(t, "nvim", "-n", "--headless", "-u", "NONE", "-i", "NONE", "--cmd", "set runtimepath+=nvim", "--cmd", "filetype plugin on", "--cmd", "runtime ftdetect/concerto.vim", "-S", "testdata/session.lua")
 }
 
-// TestEmacs: so does eglot.
+// TestEmacs checks the same with eglot.
 func TestEmacs(t *testing.T) {
 	edits(t, "emacs", "--batch", "-L", "emacs", "--eval", "(package-initialize)", "-l", "testdata/session.el")
 }
 
-// edits has an editor play its session.
+// edits runs an editor's session.
 func edits(t *testing.T, name string, args ...string) {
 	if _, err := exec.LookPath(name); err != nil {
 		t.Skipf("%s is not installed", name)

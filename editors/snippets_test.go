@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// around is what stands around a snippet, with % for it, where that is not a file of its own.
+// around is the code around a snippet, with % for the snippet, if the snippet is not a whole file.
 var around = map[string]string{
 	"function": "%\nfn main() { println(name(1)); }",
 	"listen":   "host Coder { connector: coder }\nfn main() { % println(done); }",
@@ -23,12 +23,12 @@ var around = map[string]string{
 	"mock":     "agent Judge uses scripted {}\n@test fn t() { % assert(Judge.execute(\"x\").is_ok()); }",
 }
 
-// bodies are put in the place of `$0` in what has to give a value.
+// bodies replace `$0` in snippets that must return a value.
 var bodies = map[string]string{"function": "n", "tool": `"text"`, "pipeline": "text"}
 
 var place = regexp.MustCompile(`\$\{\d+:([^{}]*)\}`)
 
-// TestSnippets: what a snippet writes is a program without a mistake.
+// TestSnippets checks that each snippet compiles.
 func TestSnippets(t *testing.T) {
 	text, err := os.ReadFile("vscode/snippets/concerto.json")
 	if err != nil {

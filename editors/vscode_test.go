@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestExtension plays the extension's code under Node, with a stub of the editor's API.
+// TestExtension runs the extension's code in Node with a stub of the editor's API.
 func TestExtension(t *testing.T) {
 	if _, err := exec.LookPath("node"); errors.Is(err, exec.ErrNotFound) {
 		t.Skip("node is not installed")
@@ -32,7 +32,7 @@ func TestExtension(t *testing.T) {
 	}
 }
 
-// installed says whether the extension's packages are.
+// installed reports whether the extension's packages are installed.
 func installed() bool {
 	_, err := os.Stat("vscode/node_modules/vscode-textmate")
 	return !errors.Is(err, fs.ErrNotExist)

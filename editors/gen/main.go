@@ -1,6 +1,6 @@
-// Command gen writes what editors know of the language's words and texts: the TextMate grammar of
-// VS Code, and the lists of words of the other editors. It asks the lexer's table of kinds, so that a new
-// reserved word is in all of them, and does not end before somebody has said of which sort it is.
+// Command gen writes the words of the language for editors: the TextMate grammar of VS Code and the
+// word lists of the other editors. It reads the lexer's table of kinds, so a new reserved word
+// reaches all of them, and fails until the word has a sort.
 package main
 
 import (
@@ -49,12 +49,12 @@ func write(dir string) error {
 	return nil
 }
 
-// words are the reserved words by their sort, and those that mean something in certain places only.
+// words are the reserved words by sort, and the words with a meaning only in certain places.
 type words struct {
 	declaration, control, modifier, constant, self []string
 }
 
-// sorts say of which sort a reserved word is.
+// sorts maps reserved words to their sort.
 var sorts = map[lexer.Kind]string{
 	lexer.Let: "declaration", lexer.Const: "declaration", lexer.Fn: "declaration", lexer.Agent: "declaration", lexer.Host: "declaration",
 	lexer.Tool: "declaration", lexer.Mcp: "declaration", lexer.Schema: "declaration", lexer.Struct: "declaration", lexer.Enum: "declaration",
@@ -83,10 +83,10 @@ func sortWords() (w words, err error) {
 	return w, nil
 }
 
-// reserved are all of them.
+// reserved returns all reserved words.
 func (w words) reserved() []string {
 	return slices.Concat(w.declaration, w.control, w.modifier, w.constant, w.self)
 }
 
-// either is a regular expression that takes each of some words.
+// either returns a regular expression that matches any of the words.
 func either(all []string) string { return `\b(?:` + strings.Join(all, "|") + `)\b` }

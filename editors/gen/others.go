@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// lisp is the list of words of the mode for Emacs.
+// lisp returns the word list of the Emacs mode.
 func lisp(w words) ([]byte, error) {
 	var out strings.Builder
 	out.WriteString(";;; concerto-words.el --- Concerto's reserved words -*- lexical-binding: t; -*-\n\n;; Written by `make gen` from the lexer's table.\n\n;;; Code:\n\n")
@@ -23,7 +23,7 @@ func lisp(w words) ([]byte, error) {
 	return []byte(out.String()), nil
 }
 
-// vim is the syntax file of Neovim and Vim.
+// vim returns the syntax file of Neovim and Vim.
 func vim(w words) ([]byte, error) {
 	return []byte(`" Written by ` + "`make gen`" + ` from the lexer's table.
 if exists("b:current_syntax")

@@ -45,10 +45,10 @@ func named(names ...string) map[string]rule {
 	return all
 }
 
-// name is a name as the lexer reads it.
+// name matches a name as the lexer reads it.
 const name = `[A-Za-z_][A-Za-z0-9_]*`
 
-// grammar is the TextMate grammar. Order decides: what stands first is tried first.
+// grammar returns the TextMate grammar. Rules are tried in order.
 func grammar(w words) ([]byte, error) {
 	g := textmate{
 		Comment:   "Written by `make gen` from the lexer's table.",
@@ -83,14 +83,14 @@ func grammar(w words) ([]byte, error) {
 		EndCaptures:   map[string]rule{"0": {Name: "punctuation.section.interpolation.end.concerto"}},
 		Patterns:      include("code"),
 	}
-	// A label stands behind break and continue, and before a loop; any other `'` begins a string.
+	// A label follows break and continue, and precedes a loop; any other `'` begins a string.
 	g.Repository["strings"] = rule{Patterns: include("label", "raw", "triple", "double", "single")}
 	g.Repository["label"] = rule{Patterns: []rule{
 		{Match: `\b(break|continue)(\s+)('` + name + `)(?!')`, Captures: named("keyword.control.concerto", "", "entity.name.label.concerto")},
 		{Match: `('` + name + `)(?=\s*:\s*loop\s*\{)`, Captures: named("entity.name.label.concerto")},
 		{Match: `(?:^|(?<=[{};]))\s*('` + name + `)(?=\s*:\s*(?:for|while|loop)\b)`, Captures: named("entity.name.label.concerto")},
 	}}
-	// Any word may be a member behind `.`, and a field or an argument before `:`.
+	// Any word may be a member after `.`, and a field or an argument before `:`.
 	g.Repository["member"] = rule{Patterns: []rule{
 		{Match: `(?<!\.)(\.)([0-9][0-9_]*)`, Captures: named("punctuation.accessor.concerto", "constant.numeric.concerto")},
 		{Match: `(?<!\.)(\.)(await)\b`, Captures: named("punctuation.accessor.concerto", "keyword.control.concerto")},
@@ -117,7 +117,7 @@ func keywords(w words) rule {
 	}}
 }
 
-// declarations give a name what it declares.
+// declarations returns the rule that marks declared names.
 func declarations(w words) rule {
 	kinds := func(words, scope string) rule {
 		return rule{Match: `\b(` + words + `)\s+(?!` + either(w.reserved()) + `)(` + name + `)`, Captures: named("storage.type.concerto", scope+".concerto")}
@@ -131,7 +131,7 @@ func declarations(w words) rule {
 	}}
 }
 
-// contextual are words that mean something in certain places only.
+// contextual returns the rule for words with a meaning only in certain places.
 func contextual() rule {
 	return rule{Patterns: []rule{
 		{Match: `\b(uses)(?=\s+` + name + `\s*(?:\{|$))`, Captures: named("storage.modifier.concerto")},

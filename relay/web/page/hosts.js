@@ -1,4 +1,4 @@
-// Hosts: which there are, what their doctor and their log say, and how a new one is paired.
+// The hosts with their diagnostics and logs, and the pairing of a new one.
 import { html, plain, useRef, useState } from "parts/base.js";
 import { api, can, hosts, loadHosts, rpc } from "./data/index.js";
 import { Icon } from "./icons.js";
@@ -59,7 +59,7 @@ function Check({ name, ok, detail, optional }) {
 }
 
 function Log({ id, online }) {
-  const [lines, setLines] = useState(0); // 0: nobody has asked for it
+  const [lines, setLines] = useState(0); // 0: not requested
   const load = useLoad(async () => lines && rpc("rpc.host.logs.tail", null, { host_id: id, lines }), [id, lines, online]);
   return html`<section class="panel" aria-label="Log"><div class="panel-head"><h2>Log</h2><button type="button" onClick=${() => (lines ? load.again() : setLines(200))}>${lines ? "Refresh" : "Show the last lines"}</button></div>
     ${lines > 0 && html`<${Loaded} load=${load} what="the log">${(l) => l && html`<p class="quiet">${plain(l.path)}${l.truncated && ", last lines"}</p>

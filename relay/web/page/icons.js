@@ -1,4 +1,4 @@
-// What the parts' pictures stand for on this page.
+// The icons of this page.
 import { html, icon } from "parts/base.js";
 
 const pictures = {
@@ -7,7 +7,7 @@ const pictures = {
   send: "send", stop: "stop", key: "key", out: "right", gap: "minus",
 };
 
-// Icon is one of them. It says nothing to who listens: a word stands beside it.
+// Icon shows an icon. Screen readers ignore it, because a word is next to it.
 export function Icon({ name, spin = false }) {
   return html`<span class=${spin ? "picture spin" : "picture"}>${icon(pictures[name])}</span>`;
 }

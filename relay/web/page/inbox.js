@@ -1,4 +1,4 @@
-// The inbox: all that anybody waits for, to be decided without opening anything else.
+// The inbox: all open requests, which can be decided here.
 import { html, plain } from "parts/base.js";
 import { granted, outcome } from "parts/approval.js";
 import { can, requests, requestsState, settled } from "./data/index.js";
@@ -21,7 +21,7 @@ export function Inbox() {
     <${Over} />`;
 }
 
-// Over is what was decided just now, by whom: a card that goes without a word would be a riddle.
+// Over lists recent decisions, so that a card does not disappear without an explanation.
 function Over() {
   const all = settled.value;
   if (!all.length) return null;

@@ -1,4 +1,4 @@
-// An item of a thread, by its kind.
+// The content of a thread's items.
 import { Ansi, html, plain } from "parts/base.js";
 import { granted, outcome } from "parts/approval.js";
 import { JsonTree } from "parts/jsontree.js";
@@ -8,7 +8,7 @@ import { dropEntry, outboxText } from "./data/index.js";
 import { Card } from "./card.js";
 import { Icon } from "./icons.js";
 
-// kinds are how each kind of item looks.
+// kinds renders each kind of item.
 const kinds = {
   started: ({ item }) => html`<p class="event"><${Icon} name="start" />started <code>${plain(item.text)}</code> in <code>${plain(item.data?.cwd ?? "")}</code></p>`,
   output: ({ item }) => html`<pre class=${"output" + (item.data?.stream === "stderr" ? " stderr" : "")}><${Ansi} text=${item.text} /></pre>`,
@@ -31,7 +31,7 @@ export function Item({ item, selected }) {
   return html`<${Kind} item=${item} selected=${selected} />`;
 }
 
-// shownInput is an input without the line's end that sent it; Enter alone is said.
+// shownInput returns an input without its final line break; Enter alone is shown as ⏎.
 const shownInput = (text) => plain(text.replace(/[\r\n]$/, "")) || "⏎";
 
 function Request({ item, selected }) {

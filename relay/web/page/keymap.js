@@ -1,4 +1,4 @@
-// What keys do: a table, which is also what the help shows. Screens say what the actions mean there.
+// The keyboard shortcuts, as a table that is also the help. Screens define what the actions do.
 import { html, useLayoutEffect, useRef, signal } from "parts/base.js";
 import { Help, isFree } from "parts/keys.js";
 import { armed } from "./armed.js";
@@ -18,10 +18,10 @@ export const keymap = [
   { keys: "?", action: "help", says: "show these keys" },
 ];
 
-const layers = []; // of actions, the last one first asked
+const layers = []; // of actions; the last one wins
 const helping = signal(false);
 
-// useKeys says what actions do while a component is there: {action: function}.
+// useKeys defines actions while a component is mounted: {action: function}.
 export function useKeys(actions) {
   const now = useRef(actions);
   now.current = actions;
@@ -39,14 +39,14 @@ function act(name, ...args) {
   return false;
 }
 
-let leading = 0; // when g was typed, for what comes behind it
+let leading = 0; // the time at which g was typed
 
 function onKey(event) {
   if (!isFree(event)) return;
   if (handle(event, event.target instanceof Element ? event.target : document.body)) event.preventDefault();
 }
 
-// handle does what a key says; true when it was one of ours.
+// handle performs a key's action and reports whether there is one.
 function handle(event, target) {
   const key = event.key, led = leading && performance.now() - leading < 1500;
   leading = 0;
@@ -65,7 +65,8 @@ function handle(event, target) {
   return row ? act(row.action) : false;
 }
 
-// decided does, with Enter, what a or d has said, by the card's own button: it knows the answers, and takes nothing too early.
+// decided confirms the decision of a or d on Enter, by clicking the card's button, which also
+// checks the answers and the delay.
 function decided(key) {
   const { key: request, decision } = armed.value;
   if (["Shift", "Tab"].includes(key)) return false;

@@ -1,7 +1,8 @@
-// What is loaded when somebody first goes there.
+// Loads modules on first use.
 import { html, useEffect, useState } from "parts/base.js";
 
-// lazy gives a component of a module that is not there yet. It is asked for once; when that fails, again at the next visit.
+// lazy returns a component from a module that is loaded once. After a failure, the next visit tries
+// again.
 export function lazy(load, name) {
   let found;
   return function Lazy(props) {

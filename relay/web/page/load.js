@@ -1,8 +1,8 @@
-// What a screen asks the server for once, and again when somebody wants that: the answer, or a sentence about why there is none.
+// Requests of a screen: load data with errors and reload, or run an action.
 import { html, useEffect, useRef, useState } from "parts/base.js";
 
-// useLoad calls ask, again when one of what it depends on changes, and gives {value, failed, busy, again}. An answer that comes
-// after the next question is not shown.
+// useLoad calls ask, again when a dependency changes, and returns {value, failed, busy, again}. It
+// ignores answers to outdated requests.
 export function useLoad(ask, on) {
   const [state, set] = useState({ busy: true });
   const turn = useRef(0);
@@ -24,14 +24,14 @@ export function useLoad(ask, on) {
   return { ...state, again };
 }
 
-// Loaded shows what came, or that it comes, or why it does not.
+// Loaded shows the data, the loading state, or the error.
 export function Loaded({ load, what, children }) {
   return html`${load.failed && html`<p class="failed" role="alert">${load.failed} <button type="button" onClick=${load.again}>Try again</button></p>`}
     ${load.value === undefined && !load.failed && html`<p class="quiet" role="status">Loading ${what} …</p>`}
     ${load.value !== undefined && children(load.value)}`;
 }
 
-// useDo gives [run, busy, failed]: run calls something and tells how it failed, once at a time.
+// useDo returns [run, busy, failed]. run performs the action once at a time and stores its error.
 export function useDo(act) {
   const [state, set] = useState({ busy: false, failed: "" });
   const going = useRef(false);

@@ -1,9 +1,9 @@
-// Logging in, and the first owner of a server that has no users yet (/setup#CODE).
+// Login, and the first owner of a server without users (/setup#CODE).
 import { html, useEffect, useRef, useState } from "parts/base.js";
 import { login, session, setUp } from "./data/index.js";
 import { Icon } from "./icons.js";
 
-// Login asks who one is. What was open stays in the address, and comes back.
+// Login asks for name and password. The address keeps the open screen.
 export function Login() {
   const ended = session.value.state === "ended" && (session.value.why || "Your session has expired. This page keeps its state.");
   return html`<${Door} title=${ended ? "Log in again" : "Log in"} action="Log in" busy="Logging in …" enter=${login} autocomplete="current-password">
@@ -11,7 +11,7 @@ export function Login() {
   </${Door}>`;
 }
 
-// SetUp makes the first owner.
+// SetUp creates the first owner.
 export function SetUp() {
   const code = location.hash.slice(1);
   const enter = async (name, password) => {

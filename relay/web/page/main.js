@@ -1,4 +1,4 @@
-// The page begins here.
+// The page's entry point.
 import { html, render } from "parts/base.js";
 import { onOpen, sentence, session, start, useToken } from "./data/index.js";
 import { Audit } from "./audit.js";
@@ -12,7 +12,7 @@ import { Settings } from "./settings.js";
 import { Shell } from "./shell.js";
 import { Start } from "./start.js";
 
-// What each route shows, by its name.
+// screens maps each route to its component.
 const screens = { inbox: Inbox, runs: Runs, hosts: Hosts, start: Start, audit: Audit, settings: Settings };
 
 function Page() {
@@ -25,7 +25,7 @@ function Page() {
     ${who.state === "ended" && html`<div class="over-all" role="dialog" aria-modal="true" aria-label="Log in again"><${Login} /></div>`}`;
 }
 
-// byLink takes the token of a link, #/t/TOKEN/RUN, out of the address before anything else sees it.
+// byLink removes the token of a link, #/t/TOKEN/RUN, from the address before other code sees it.
 async function byLink() {
   const { screen, id, tab } = place.value;
   if (screen !== "t") return;

@@ -1,10 +1,11 @@
-// What was decided or written, and is not done: it waits for a connection, or has become something else than one thought.
+// Decisions and inputs that are not applied: they wait for a connection or have another outcome
+// than expected.
 import { html, plain } from "parts/base.js";
 import { clearDone, dropEntry, outbox, outboxText } from "./data/index.js";
 import { Icon } from "./icons.js";
 import { hrefOf } from "./route.js";
 
-// unsurprising is what nobody needs to be told again.
+// unsurprising lists the states that are not shown.
 const unsurprising = new Set(["applied", "sent", "accepted"]);
 
 export function Outbox() {

@@ -1,11 +1,12 @@
-// A host is paired by the code that it shows: the owner sees which machine it is, compares its key's fingerprint, and confirms.
+// Pairing: the owner enters the code that a host shows, compares the fingerprint of its key, and
+// confirms.
 import { html, plain, useEffect, useRef, useState } from "parts/base.js";
 import { api, loadHosts } from "./data/index.js";
 import { useDo } from "./load.js";
 import { hrefOf } from "./route.js";
 import { Head } from "./shell.js";
 
-// letters are a code as it is written: ABCD-EFGH.
+// letters formats a code: ABCD-EFGH.
 function letters(text) {
   const all = text.toUpperCase().replace(/[^A-Z0-9]/g, "").slice(0, 8);
   return all.length > 4 ? all.slice(0, 4) + "-" + all.slice(4) : all;
@@ -13,7 +14,7 @@ function letters(text) {
 
 export function Pair({ code: given }) {
   const [code, setCode] = useState(letters(given));
-  const [seen, setSeen] = useState(null); // the machine that waits with the code
+  const [seen, setSeen] = useState(null); // the machine that waits with this code
   const [made, setMade] = useState(null);
   const [look, looking, failed] = useDo(async () => setSeen(await api.post("/pair/look", { code })));
   useEffect(() => void (code.length === 9 && look()), []);
@@ -34,7 +35,7 @@ export function Pair({ code: given }) {
 function Confirm({ code, seen, onMade, onBack }) {
   const [confirm, busy, failed] = useDo(async () => {
     const made = await api.post("/pair/confirm", { code });
-    await loadHosts().catch(() => {}); // the list comes by itself a moment later
+    await loadHosts().catch(() => {}); // the list is reloaded later anyway
     onMade(made.host_id);
   });
   const at = useRef();

@@ -1,16 +1,16 @@
-// Where one is: #/runs/ID/files?path=a is {screen: "runs", id: "ID", tab: "files", query}. Addresses are links, so that
-// going back, reloading and sending one on work by themselves.
+// The address of a screen: #/runs/ID/files?path=a is {screen: "runs", id: "ID", tab: "files",
+// query}. Addresses are links, so back, reload and sharing work.
 import { signal } from "parts/base.js";
 
 function decode(text) {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // somebody wrote it by hand
+    return text; // typed by hand
   }
 }
 
-// parse reads a fragment.
+// parse parses a fragment.
 export function parse(hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
   const [screen = "", id = "", tab = ""] = path.split("/").map(decode);
@@ -19,14 +19,14 @@ export function parse(hash) {
 
 export const place = signal(parse(location.hash));
 
-// hrefOf is the address of a place.
+// hrefOf returns the address of a screen.
 export function hrefOf(screen, id, tab, query) {
   const parts = [screen, id, tab].filter((p) => p).map(encodeURIComponent);
   const text = new URLSearchParams(query ?? {}).toString();
   return "#/" + parts.join("/") + (text ? "?" + text : "");
 }
 
-// go goes there; instead of what is there when replace is said.
+// go opens an address; with replace it replaces the current history entry.
 export function go(href, { replace = false } = {}) {
   if (replace) history.replaceState(null, "", href);
   else if (location.hash !== href) history.pushState(null, "", href);

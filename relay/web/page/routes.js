@@ -1,4 +1,4 @@
-// The routes, as data: what each screen is called, which key leads to it, and who may see it.
+// The table of routes: names, keys and required rights.
 import { can } from "./data/index.js";
 
 export const routes = [
@@ -10,5 +10,5 @@ export const routes = [
   { name: "settings", label: "Settings", icon: "settings", key: ",", needs: "read", seldom: true },
 ];
 
-// reachable are those that one may see: what one may not do is not offered.
+// reachable returns the routes that the user is allowed to see.
 export const reachable = () => routes.filter((r) => can(r.needs));

@@ -1,4 +1,4 @@
-// A run: what it is, its thread with what it asks, and the views beside it.
+// A run: its description, its thread with requests, and its other views.
 import { html, plain, useEffect, useMemo, useState } from "parts/base.js";
 import { moment } from "parts/said.js";
 import { Tabs, tabId } from "parts/tabs.js";
@@ -16,7 +16,7 @@ import { useKeys } from "./keymap.js";
 import { When } from "./when.js";
 import { Status, nameOf, onTerminal } from "./words.js";
 
-// tabs are the views of a run. needs is what one must be allowed; of says of which runs it tells.
+// tabs are the views of a run. needs is the required right; of reports whether a run has the view.
 export const tabs = [
   { name: "", label: "Thread", show: RunThread },
   { name: "terminal", label: "Terminal", of: (v) => onTerminal(v.source), show: lazy(() => import("./tab_terminal.js"), "TerminalTab") },
@@ -25,7 +25,7 @@ export const tabs = [
   { name: "structure", label: "Structure", of: (v) => !!v.meta.structure, show: StructureTab },
 ];
 
-// useView opens a run while it is shown.
+// useView opens a run while the component is mounted.
 function useView(id) {
   const [view, set] = useState(null);
   useEffect(() => {
@@ -81,13 +81,13 @@ function About({ run, meta }) {
 
 const cost = (u) => (u.cost_usd ? `$${u.cost_usd.toFixed(u.cost_usd < 1 ? 4 : 2)}` : `${((u.tokens_in ?? 0) + (u.tokens_out ?? 0)).toLocaleString("en")} tokens`);
 
-// Again starts a run that has ended once more, or resumes one of Concerto that waits.
+// Again starts an ended run again, or resumes a waiting run of Concerto.
 function Again({ run, meta }) {
   const resumes = run.exit_code === 75 && meta.labels?.run;
   return html`<a class="button" data-testid="again" href=${hrefOf("start", "", "", { again: run.id, ...(resumes && { cmd: "concerto runs resume " + resumes }) })}>${resumes ? "Resume" : "Run again"}</a>`;
 }
 
-// Stop ends a run: once asked whether that is meant; again, with force.
+// Stop stops a run after a confirmation; a second click kills it.
 function Stop({ run }) {
   const [sure, setSure] = useState(false);
   const [asked, setAsked] = useState(false);

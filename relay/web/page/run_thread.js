@@ -1,4 +1,4 @@
-// A run's thread: what was said and done in the order in which it was, what it asks in its place, and the composer.
+// A run's thread: its events in order, the requests in their places, and the field to write to it.
 import { html, plain, useCallback } from "parts/base.js";
 import { Thread } from "parts/thread.js";
 import { can } from "./data/index.js";
@@ -13,7 +13,7 @@ export function RunThread({ run, id, view, query, source }) {
   const { box, selected, select } = useCards(open, { opens: false });
   const asked = query.get("request"), show = asked && items.findLast((i) => i.kind === "request" && i.data.request_id === asked)?.key;
   const render = useCallback((item) => html`<${Item} item=${item} selected=${item.kind === "request" && item.data.key === selected} />`, [selected]);
-  // Who goes from row to row chooses the request that stands there.
+  // Moving the focus to a row selects its request.
   const follow = (e) => {
     const key = e.target.closest(".thread-row")?.querySelector("[data-key]")?.dataset.key;
     if (key) select(key);

@@ -1,4 +1,4 @@
-// Settings: this device, who else uses the relay, and what programs and guests use it with.
+// Settings: this device, users, tokens and links.
 import { html, plain, useEffect, useRef, useState } from "parts/base.js";
 import { moment } from "parts/said.js";
 import { api, can, logout, push, pushOff, pushOn, runs, sentence, session } from "./data/index.js";
@@ -40,7 +40,7 @@ function Push() {
 
 const themes = [["", "system"], ["light", "light"], ["dark", "dark"], ["contrast", "high contrast"]];
 
-// Look is which colours the page has. It is of the device, and no secret: it stays after logging out.
+// Look selects the colours. The choice belongs to the device, is no secret, and survives a logout.
 function Look() {
   const [theme, set] = useState(localStorage.getItem("theme") ?? "");
   const choose = (to) => {
@@ -52,7 +52,7 @@ function Look() {
   return html`<section class="panel" aria-label="Colours"><h2>Colours</h2><div class="chips" role="group" aria-label="Colours">${themes.map(([name, label]) => html`<button key=${name} type="button" aria-pressed=${name === theme} onClick=${() => choose(name)}>${label}</button>`)}</div></section>`;
 }
 
-// applyTheme sets the colours that were chosen.
+// applyTheme applies the selected colours.
 export function applyTheme() {
   const theme = localStorage.getItem("theme");
   if (theme) document.documentElement.dataset.theme = theme;
@@ -92,7 +92,7 @@ function Users() {
 
 const spans = [["1 hour", 3600], ["1 day", 86400], ["1 week", 604800]];
 
-// Links makes a link that shows one run to whoever has it.
+// Links creates a link that shows one run to anyone who has it.
 function Links() {
   const run = useRef(), ttl = useRef(), [link, setLink] = useState("");
   const [make, busy, failed] = useDo(async () => {
@@ -106,7 +106,7 @@ function Links() {
     ${link && html`<${Secret} label="The link" text=${link} />`}${failed && html`<p class="failed" role="alert">${failed}</p>`}</section>`;
 }
 
-// Secret shows what is shown once.
+// Secret shows a secret that is displayed only once.
 function Secret({ label, text }) {
   const [copied, setCopied] = useState(false);
   useEffect(() => setCopied(false), [text]);
@@ -115,7 +115,7 @@ function Secret({ label, text }) {
       await navigator.clipboard.writeText(text);
       setCopied(true);
     } catch {
-      setCopied(false); // it stands there to be selected
+      setCopied(false); // the user can select the text
     }
   };
   return html`<div class="secret" role="status"><p>${label} is shown only once:</p><div class="bar"><input class="grow mono" data-testid="secret" readonly value=${text} aria-label=${label} onFocus=${(e) => e.target.select()} /><button type="button" onClick=${copy}>${copied ? "Copied" : "Copy"}</button></div></div>`;

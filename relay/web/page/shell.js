@@ -1,4 +1,4 @@
-// The frame about every screen: where one can go, how the connection is, what is asked, what went wrong.
+// The frame of all screens: navigation, connection, number of requests, and errors.
 import { html, plain, useEffect, useLayoutEffect, useErrorBoundary, useRef, useState } from "parts/base.js";
 import { announce, Live } from "parts/live.js";
 import { Toasts, toasts } from "parts/toast.js";
@@ -10,9 +10,9 @@ import { hrefOf, place } from "./route.js";
 import { reachable } from "./routes.js";
 import { links, nameOf } from "./words.js";
 
-// Shell is the frame; within it is the screen.
+// Shell is the frame around a screen.
 export function Shell({ screen, covered, children }) {
-  useEffect(watchHosts, []); // every screen says what machines are called
+  useEffect(watchHosts, []); // all screens show host names
   return html`<div class="shell" inert=${covered}>
     <${Nav} current=${screen} />
     <div class="column">
@@ -35,7 +35,7 @@ function Nav({ current }) {
   </nav>`;
 }
 
-// More holds, on a phone, what is seldom needed.
+// More holds rarely used screens on a phone.
 function More({ current }) {
   const [open, setOpen] = useState(false);
   const box = useRef();
@@ -59,7 +59,7 @@ function Connection() {
     <span class="who">${plain(session.value.user ?? "")}</span></div>`;
 }
 
-// Banner says what one must know wherever one is.
+// Banner shows what the user must know on every screen.
 function Banner() {
   const c = conn.value, away = useRef(false);
   away.current = c.state === "offline" || (away.current && c.state === "connecting"); // one stays while another try is made
@@ -72,20 +72,20 @@ function Banner() {
   </div>`;
 }
 
-// seconds says how far a clock is from the server's, which is so many ms ahead.
+// seconds describes how far this device's clock is from the server's, which is ms ahead.
 function seconds(ms) {
   const s = Math.round(Math.abs(ms) / 1000), text = s < 120 ? `${s} s` : s < 7200 ? `${Math.round(s / 60)} min` : `${Math.round(s / 3600)} h`;
   return ms > 0 ? `${text} behind` : `${text} ahead of`;
 }
 
-// Guarded shows what went wrong in a screen, and leaves the others usable.
+// Guarded shows the error of a failed screen and keeps the others usable.
 function Guarded({ children }) {
   const [error, reset] = useErrorBoundary((e) => console.error(e));
   if (!error) return children;
   return html`<div class="empty"><p class="failed" role="alert">This screen failed: ${plain(String(error.message ?? error))}</p><button type="button" onClick=${reset}>Show it again</button></div>`;
 }
 
-// Watch speaks what is new, and holds the title: the count of what waits stands first.
+// Watch announces new requests and sets the title, which begins with the number of open requests.
 function Watch() {
   const open = requests.value.length, came = newRequest.value;
   useEffect(() => {
@@ -99,9 +99,9 @@ function Watch() {
   return null;
 }
 
-// Head is the heading of a screen, with what one may do there beside it.
+// Head is the heading of a screen, with its actions.
 export function Head({ title, back, children }) {
   const at = useRef();
-  useLayoutEffect(() => at.current?.focus({ preventScroll: true }), []); // at once: later it might take the focus from a field
+  useLayoutEffect(() => at.current?.focus({ preventScroll: true }), []); // before a field can take the focus
   return html`<header class="head">${back && html`<a class="icon-button" href=${back} aria-label="Back"><${Icon} name="back" /></a>`}<h1 tabindex="-1" ref=${at}>${title}</h1><div class="head-side">${children}</div></header>`;
 }

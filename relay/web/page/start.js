@@ -1,4 +1,4 @@
-// Starting a run on a host.
+// The form that starts a run on a host.
 import { html, plain, useRef, useState } from "parts/base.js";
 import { hosts, rpc, runs, startRun } from "./data/index.js";
 import { Loaded, useDo, useLoad } from "./load.js";
@@ -15,7 +15,7 @@ export function Start({ query }) {
     ${host && html`<${What} key=${host} host=${host} online=${online} was=${was} cmd=${query.get("cmd")} onHost=${setChosen} />`}`;
 }
 
-// recent are directories in which runs of a host were, the last first.
+// recent returns the directories of a host's runs, the last first.
 const recent = (host) => [...new Set(runs.value.filter((r) => r.host_id === host && r.cwd).map((r) => r.cwd))].slice(0, 12);
 
 function What({ host, online, was, cmd: line, onHost }) {

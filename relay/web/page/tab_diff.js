@@ -1,4 +1,4 @@
-// What is changed in a run's directory, as git has it.
+// The uncommitted changes in a run's directory, from git.
 import { html, plain } from "parts/base.js";
 import { Diff } from "parts/diff.js";
 import { rpc } from "./data/index.js";

@@ -1,4 +1,4 @@
-// The files of a run's directory: to read, to search, and to change, which the run's people approve first.
+// The files of a run's directory: read, search, and edit. A write needs an approval.
 import { bytes, html, icon, plain, useEffect, useRef, useState } from "parts/base.js";
 import { Source } from "parts/source.js";
 import { requests, rpc, sentence } from "./data/index.js";
@@ -44,7 +44,7 @@ function Found({ id, q, to }) {
 
 function File({ id, path, line }) {
   const load = useLoad(() => rpc("rpc.fs.read", id, { path }), [id, path]);
-  const [editing, setEditing] = useState(null); // {base, text} of what is typed
+  const [editing, setEditing] = useState(null); // {base, text} of the edit
   return html`<${Loaded} load=${load} what="the file">${(f) => editing
     ? html`<${Editor} id=${id} path=${path} was=${editing} now=${f} onSaved=${() => (setEditing(null), load.again())} onLeave=${() => setEditing(null)} onLook=${load.again} />`
     : html`<div class="bar file-bar"><span class="grow quiet">${bytes(f.size)}${f.truncated && ", only the first MiB is shown"}</span>
@@ -52,7 +52,7 @@ function File({ id, path, line }) {
       <${Source} text=${f.content} line=${line} lang=${path.endsWith(".conc") ? "concerto" : undefined} label=${plain(path)} />`}</${Loaded}>`;
 }
 
-// Editor writes a file, once somebody has approved of it; what is typed stays until it is written.
+// Editor writes a file after an approval. The text stays until it is written.
 function Editor({ id, path, was, now, onSaved, onLeave, onLook }) {
   const field = useRef(), [asked, setAsked] = useState(""), [base, setBase] = useState(was.base);
   const [write, busy, failed] = useDo(async () => {
@@ -62,7 +62,7 @@ function Editor({ id, path, was, now, onSaved, onLeave, onLook }) {
       await call;
     } catch (e) {
       setAsked("");
-      if (e.code === "changed") onLook(); // as it is now
+      if (e.code === "changed") onLook(); // load the current content
       throw new Error(e.code === "denied" ? "The write was denied." : e.code === "changed" ? "The file has changed since you opened it. Nothing was written." : sentence(e));
     }
     onSaved();

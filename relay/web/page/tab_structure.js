@@ -1,11 +1,11 @@
-// What a program is made of, where it is, and what it has cost.
+// A program's structure, current position and cost.
 import { html, plain } from "parts/base.js";
 import { Graph } from "parts/graph.js";
 
-// atWork returns which nodes are at work: the stages that have begun and not ended, else the host or agent that
-// is listened to, else the program; and what they wait for.
+// atWork returns the active nodes and what they wait for. Active are the stages that have begun and
+// not ended, else the host or agent of the listen, else the program.
 function atWork(items, nodes) {
-  const stages = new Map(); // how many of each there are
+  const stages = new Map(); // active instances of each stage
   let talks, asks;
   for (const { kind, title, data } of items) {
     if (kind === "listen" && data.state === "open") talks = nodes.find((n) => /^(host|agent)$/.test(n.kind) && n.name === data.host);

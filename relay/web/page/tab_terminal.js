@@ -1,4 +1,4 @@
-// A run's terminal, as the tool draws it; what is typed goes to it key by key.
+// A run's terminal. Keys go to it one by one.
 import { html, useRef } from "parts/base.js";
 import { Terminal } from "parts/terminal.js";
 import { can, resize, sendKeys } from "./data/index.js";
@@ -9,7 +9,7 @@ export function TerminalTab({ run, id, view }) {
     const ends = [view.onReset(reset), view.output(({ text }) => write(text))];
     return () => ends.forEach((end) => end());
   });
-  // A terminal takes Tab for its tool, so that another key must lead out of it.
+  // The terminal passes Tab to its tool, so F6 leaves it.
   const leave = (e) => {
     if (e.key !== "F6") return;
     e.preventDefault();

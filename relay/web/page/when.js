@@ -1,4 +1,4 @@
-// A time as it is past, by the server's clock; it stays true while it is shown.
+// A past time by the server's clock, kept current.
 import { ago, html } from "parts/base.js";
 import { moment, useClock } from "parts/said.js";
 import { now } from "./data/index.js";

@@ -1,4 +1,4 @@
-// What states are called, with their icons and tones: never told by colour alone.
+// The names, icons and colours of states. A colour is never the only sign.
 import { html, plain } from "parts/base.js";
 import { Icon } from "./icons.js";
 
@@ -10,7 +10,7 @@ export const statuses = {
   lost: { icon: "lost", word: "lost", tone: "bad" },
 };
 
-// statusOf is a run's state in words.
+// statusOf returns the text, icon and colour of a run's state.
 export function statusOf(run) {
   const row = statuses[run.status] ?? { icon: "lost", word: String(run.status), tone: "wait" };
   if (run.status !== "exited") return row;
@@ -23,13 +23,13 @@ export function Status({ run }) {
   return html`<span class=${"status tone-" + s.tone}><${Icon} name=${s.icon} spin=${run.status === "running"} />${plain(s.word)}</span>`;
 }
 
-// nameOf is what a run is called: its title, else its command.
+// nameOf returns a run's title, else its command.
 export const nameOf = (run) => run?.title || run?.command || run?.tool || run?.id || "";
 
-// onTerminal reports whether a run is on a terminal, which can be seen and written to.
+// onTerminal reports whether a run has a terminal.
 export const onTerminal = (source) => !source || source === "pty";
 
-// links are the states of the connection.
+// links describes the states of the connection.
 export const links = {
   connecting: { icon: "busy", word: "connecting", tone: "wait" },
   online: { icon: "live", word: "live", tone: "done" },

@@ -11,14 +11,15 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// usable is true when the inbox shows what is asked, and can be operated.
+// usable is true when the inbox shows the request and accepts decisions.
 const usable = "__see.all('main h1').length === 1 && __see.all('@approval-card').length > 0 && document.querySelector('[data-testid=conn]').dataset.state === 'online'"
 
-// mostWork is what the page's main thread may compute until it can be used: a second on a processor
-// that is four times slower. It is time of the processor, so that a busy machine changes nothing.
+// mostWork bounds the CPU time of the page's main thread until the page is usable: a second on a
+// processor that is four times slower. CPU time does not depend on the load of the machine.
 const mostWork = 250 * time.Millisecond
 
-// TestUsableSoon: the page computes little before it can be used, and never long without a pause.
+// TestUsableSoon checks that the page needs little CPU time until it is usable, and has no long
+// tasks.
 func TestUsableSoon(t *testing.T) {
 	browser.Full(t)
 	r := webtest.Start(t)
@@ -39,10 +40,9 @@ func TestUsableSoon(t *testing.T) {
 	}
 }
 
-// TestFigures measures what people feel, on a machine that does nothing else: how soon the page can be
-// used, on a processor that is four times slower, and how soon what a host asks is seen.
-// CONCERTO_FIGURES asks for it, as go run ./bench/relay -only page does, which reads what it says
-// after "figure".
+// TestFigures measures on an idle machine how soon the page is usable, on a processor slowed down
+// four times, and how soon a request of a host is visible. It runs if CONCERTO_FIGURES is set, as
+// `go run ./bench/relay -only page` does, which reads the lines that begin with "figure".
 func TestFigures(t *testing.T) {
 	if os.Getenv("CONCERTO_FIGURES") == "" {
 		t.Skip("CONCERTO_FIGURES does not ask for it")
@@ -53,8 +53,8 @@ func TestFigures(t *testing.T) {
 	run.Ask("first", webtest.Data{})
 	var first, again []time.Duration
 	for range 5 {
-		t.Run("visit", func(t *testing.T) { // its tab is closed before the next
-			b := browser.Open(t) // a browser that was never here
+		t.Run("visit", func(t *testing.T) { // closes its tab before the next
+			b := browser.Open(t) // without a cache
 			b.Expect("401")
 			first = append(first, soon(b, r.URL, "__see.all('@login-user').length === 1"))
 			login(b, webtest.Operator)
@@ -67,7 +67,7 @@ func TestFigures(t *testing.T) {
 	asked(t, enter(t, r, webtest.Operator, "#/inbox"), run)
 }
 
-// soon gives how long after it was opened a page is as it should be, on a slow processor.
+// soon returns the time from opening a page until a condition holds, on a slow processor.
 func soon(b *browser.Tab, url, until string) time.Duration {
 	b.Throttle(4)
 	b.Go("about:blank")
@@ -78,7 +78,7 @@ func soon(b *browser.Tab, url, until string) time.Duration {
 	return time.Duration(ms * 1e6)
 }
 
-// asked measures how long it takes until what a host asks is on the page.
+// asked measures the time until a host's request is on the page.
 func asked(t *testing.T, b *browser.Tab, run *webtest.Run) {
 	b.Eval(`window.seen = {}; new MutationObserver(() => {
 		for (const e of document.querySelectorAll("[data-testid=approval-card]")) { const at = e.closest("[data-key]").dataset.key; seen[at] ??= performance.timeOrigin + performance.now(); }

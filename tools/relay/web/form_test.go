@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// TestForm: what a program asks is answered on a phone; what is missing is said at its question, and
-// the host gets the answers as values.
+// TestForm answers a program's questions on a phone. A missing answer is reported at its question,
+// and the host receives the answers as values.
 func TestForm(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)

@@ -10,13 +10,14 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// seenFocus says whether one sees where the focus is: in the window, and marked.
+// seenFocus reports whether the focused element is in the window and marked.
 const seenFocus = `(() => {
 	const e = document.activeElement, r = e.getBoundingClientRect(), marked = [e, e.closest(".terminal-box")].some((x) => x && getComputedStyle(x).outlineStyle !== "none" && parseFloat(getComputedStyle(x).outlineWidth) > 0);
 	return e !== document.body && r.bottom > 0 && r.top < innerHeight && marked;
 })()`
 
-// tabTo goes by Tab to what is told as a text, and demands of all on the way that one sees where one is.
+// tabTo presses Tab until the focused element has this name, and checks that the focus is always
+// visible.
 func tabTo(t *testing.T, b *browser.Tab, told string) {
 	t.Helper()
 	var way []string
@@ -24,7 +25,7 @@ func tabTo(t *testing.T, b *browser.Tab, told string) {
 		b.Press("Tab")
 		at := b.Spoken(":focus")
 		if at == "" || strings.HasPrefix(at, "RootWebArea") {
-			continue // around, at the end of the page
+			continue // wraps around at the end of the page
 		}
 		if b.Eval(seenFocus) != true {
 			t.Errorf("one does not see that the focus is on %q", at)
@@ -37,14 +38,14 @@ func tabTo(t *testing.T, b *browser.Tab, told string) {
 	t.Fatalf("Tab does not lead to %q, but to\n%s", told, strings.Join(way, "\n"))
 }
 
-// answer answers what the page asks a host.
+// answer answers the page's request to a host.
 func answer(host *servertest.Peer, typ string, result any) (request string) {
 	e := host.Next(typ)
 	host.Say(protocol.RPCResponse, e.RunID, 0, webtest.Data{"request_id": e.ID, "rpc_type": typ, "ok": true, "result": result})
 	return string(e.Data)
 }
 
-// heard waits until a new request has been said, to who does not see it; the focus stays where it is.
+// heard waits until a new request is announced to screen readers; the focus stays.
 func heard(t *testing.T, b *browser.Tab, run *webtest.Run, id string) {
 	t.Helper()
 	at := b.Spoken(":focus")
@@ -55,8 +56,8 @@ func heard(t *testing.T, b *browser.Tab, run *webtest.Run, id string) {
 	}
 }
 
-// TestKeysAlone: a keyboard alone leads into every screen and through it, one always sees where one is, and hears of a
-// new request wherever that is.
+// TestKeysAlone uses every screen by keyboard alone, with a visible focus, and hears new requests
+// everywhere.
 func TestKeysAlone(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -139,7 +140,7 @@ func TestKeysAlone(t *testing.T) {
 	b.Wait("document.activeElement.dataset.testid === 'login-user'")
 }
 
-// inRun goes through the views of a run, and decides there.
+// inRun visits the views of a run and decides there.
 func inRun(t *testing.T, b *browser.Tab, host *servertest.Peer) {
 	tabTo(t, b, "tab Thread")
 	b.Press("ArrowRight")
@@ -148,7 +149,7 @@ func inRun(t *testing.T, b *browser.Tab, host *servertest.Peer) {
 		t.Errorf("the focus is on %q", at)
 	}
 	tabTo(t, b, "textbox Terminal input")
-	b.Press("Tab") // is the tool's
+	b.Press("Tab") // goes to the tool
 	if keys := host.Next(protocol.RunSendKeys); !strings.Contains(string(keys.Data), `"\t"`) {
 		t.Errorf("the tool is sent %s", keys.Data)
 	}

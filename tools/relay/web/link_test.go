@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// TestLink: an owner makes a link to one run; who has it is led to that run, sees it live, and nothing else, and
-// the link's token is in the address no more.
+// TestLink creates a link to one run. Its user sees that run live and nothing else, and the token
+// disappears from the address.
 func TestLink(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)

@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(browser.Main(m)) }
 
-// enter opens the page, where somebody is logged in.
+// enter opens the page with a logged-in user.
 func enter(t *testing.T, r *webtest.Relay, user, at string) *browser.Tab {
 	t.Helper()
 	b := browser.Open(t)
@@ -21,11 +21,11 @@ func enter(t *testing.T, r *webtest.Relay, user, at string) *browser.Tab {
 	return b
 }
 
-// enterByHand opens the page, and logs somebody in there.
+// enterByHand opens the page and logs a user in.
 func enterByHand(t *testing.T, r *webtest.Relay, user, at string) *browser.Tab {
 	t.Helper()
 	b := browser.Open(t)
-	b.Expect("401") // it asks who one is before anybody is anybody
+	b.Expect("401") // the page asks who is logged in
 	b.Go(r.URL + "/" + at)
 	login(b, user)
 	return b
@@ -42,12 +42,13 @@ func login(b *browser.Tab, user string) {
 	b.Wait(online)
 }
 
-// loaded waits until a screen is there, with all that it shows.
+// loaded waits until a screen with all its data is shown.
 func loaded(b *browser.Tab) {
 	b.Wait("__see.all('main h1').length === 1 && !document.querySelector('main').textContent.includes('Loading')")
 }
 
-// decide clicks on a button of a card until it is taken: a card that has just moved, as when a banner comes, takes nothing.
+// decide clicks a card's button until the click counts: a card that has just moved, for example
+// because a banner appeared, ignores clicks.
 func decide(b *browser.Tab, place string) {
 	awake(b)
 	for {
@@ -59,7 +60,7 @@ func decide(b *browser.Tab, place string) {
 	}
 }
 
-// awake waits until the cards that are in sight take keys and clicks.
+// awake waits until the visible cards accept keys and clicks.
 func awake(b *browser.Tab) {
 	b.Wait("__see.all('@approve').length > 0 && __see.all('@approve').every((e) => e.ariaDisabled !== 'true' || e.getBoundingClientRect().top < 0 || e.getBoundingClientRect().top > innerHeight - 60)")
 }

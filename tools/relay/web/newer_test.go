@@ -8,11 +8,12 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// builtAs is of which build the page is that is shown.
+// builtAs returns the build of the current page.
 const builtAs = "[...document.querySelectorAll('script[src]')].map((e) => e.src.split('/')[4]).join()"
 
-// TestNewerPage: when the server has a newer page, who has the older one open is told, and goes on until that one wants
-// it; then all tabs have the newer one, whole, with what was typed there; and what waits to be sent is sent once.
+// TestNewerPage checks that the page offers a new version, keeps working until the user accepts,
+// and that then all tabs have all of the new version and the typed text, and waiting entries are
+// sent once.
 func TestNewerPage(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -57,7 +58,7 @@ func TestNewerPage(t *testing.T) {
 	b.Press("Enter")
 	b.Type("half a thou")
 	b.Wait("__see.text('@sending').toLowerCase().includes('waiting to send')")
-	b.Eval("void setInterval(() => __see.one('=Try now')?.click(), 5)") // what a page asks the server does not wake the older worker
+	b.Eval("void setInterval(() => __see.one('=Reconnect')?.click(), 5)") // what a page asks the server does not wake the older worker
 	other.Click("=Reload")
 	for _, tab := range []*browser.Tab{b, other} {
 		tab.Wait(builtAs + " !== '" + older.(string) + "'")

@@ -25,10 +25,13 @@ const closes = {
   4429: ["Too many requests.", "wait"],
 };
 
-// Link is one connection at a time. Its owner gives:
-//   opened(welcome)   it stands; what was followed must be asked for anew
-//   frame(envelope)   something came that is no reply
-//   state({state, why?, retry_at?})   connecting | online | offline | ended
+// Link manages one connection at a time. Its owner provides:
+//
+// opened(welcome): connected; the owner must subscribe again.
+//
+// frame(envelope): a frame arrived that is no reply.
+//
+// state({state, why?, retry_at?}): connecting | online | offline | ended.
 export class Link {
   #owner;
   #ws = null;
@@ -36,15 +39,15 @@ export class Link {
   #timer = 0;
   #probing = 0;
   #heartbeat = 20_000;
-  #replies = new Map(); // by the id of what was sent
+  #replies = new Map(); // by the id of the message
   #running = false;
-  #turn = 0; // of the connection: what an older one still says is not heard
-  #last = 0; // when something was heard
+  #turn = 0; // counts connections: frames of older ones are ignored
+  #last = 0; // the time of the last frame
   #inbox = new Queue((m) => { if (m.turn === this.#turn) this.#heard(m); }, () => {}); // a browser gives many frames at once
 
   constructor(owner) { this.#owner = owner; }
 
-  // A connection that closes is none, before it is said to have closed: what is sent into it is lost.
+  // A closing connection counts as offline before its close event, because it loses what is sent.
   get online() { return this.#ws !== null && this.#ws.welcomed && this.#ws.readyState === 1; }
 
   start() {
@@ -61,7 +64,7 @@ export class Link {
     this.#drop();
   }
 
-  // retryNow does not wait for the next try; a connection that stands is looked at.
+  // retryNow reconnects at once; it probes an open connection.
   retryNow() {
     if (!this.#running) return;
     if (this.#ws) { this.#probe(probeSoon); return; }
@@ -69,23 +72,23 @@ export class Link {
     this.#connect();
   }
 
-  // The browser tells that the network is back, or that somebody looks at the page again.
+  // The browser reports that the network is back or the page is visible again.
   #signs = [
     [[globalThis, "online"], () => this.retryNow()],
     [[globalThis, "offline"], () => { if (this.#ws) this.#probe(probeSoon); }],
     [[globalThis.document, "visibilitychange"], () => { if (document.visibilityState === "visible") this.retryNow(); }],
   ];
 
-  // send sends a message, {type, run_id?, id?, data}; false when there is no connection.
+  // send sends a message, {type, run_id?, id?, data}; it returns false without a connection.
   send(message) {
     if (!this.online) return false;
     this.#ws.send(JSON.stringify({ ...message, ts: new Date().toISOString() }));
     return true;
   }
 
-  // ask sends a message with an id, and gives the frame that answers it: one whose re is the id, or
-  // for which `is(frame)` holds. It rejects with ApiError when that is an error, and with the code
-  // "unreachable" when there is no connection, or it ends first.
+  // ask sends a message with an id and returns the frame that answers it: one whose re is the id,
+  // or for which `is(frame)` holds. It rejects with ApiError if that is an error, and with the code
+  // "unreachable" if there is no connection or it closes first.
   ask(message, is) {
     const id = message.id || uuid();
     return new Promise((resolve, reject) => {
@@ -133,7 +136,7 @@ export class Link {
 
   #heard({ text, asked }) {
     let e;
-    try { e = JSON.parse(text); } catch { return; } // the server sends JSON alone
+    try { e = JSON.parse(text); } catch { return; } // the server sends only JSON
     if (e.type === "welcome") {
       clearTimeout(this.#timer);
       this.#tries = 0;
@@ -161,7 +164,7 @@ export class Link {
     return false;
   }
 
-  // listen finds it suspicious when nothing is heard for long.
+  // listen probes the connection if it is silent for long.
   #listen(within) {
     clearTimeout(this.#probing);
     this.#probing = setTimeout(() => {
@@ -171,7 +174,7 @@ export class Link {
     }, within);
   }
 
-  // probe asks for what is answered at once: a subscription to nothing.
+  // probe sends a request that is answered at once: a subscription to nothing.
   #probe(within) {
     if (!this.online) return;
     const asked = Date.now();
@@ -205,7 +208,7 @@ export class Link {
     else this.#again(why, means === "wait");
   }
 
-  // refused finds out why a connection was not made, which a browser does not tell.
+  // refused determines why a connection failed, which a browser does not report.
   #refused() {
     const turn = this.#turn;
     api.get("/auth/me", { quiet: true }).then(
@@ -224,7 +227,7 @@ export class Link {
     this.#owner.state({ state: "ended", why });
   }
 
-  // again tries again: at once after a connection that stood, else later and later.
+  // again reconnects: at once after a working connection, else with growing delays.
   #again(why, wait) {
     const after = wait ? backoff(this.#tries++) : backoff(0, 250);
     if (!wait) this.#tries = Math.max(this.#tries, 1);

@@ -1,5 +1,4 @@
-// The data layer as a whole: who is logged in, the connection of the overview, and what follows from
-// both.
+// The data layer as a whole: the session, the connection of the overview, and what depends on both.
 import { api, byLink, call, onUnauthorized, setToken, token } from "./api.js";
 import { getMeta, keepNothing, putMeta, trimRuns, wipe } from "./cache.js";
 import { clockDiffers, clockMs } from "./clock.js";
@@ -18,19 +17,19 @@ import { closeTabs, onTold, openTabs, tell } from "./tabs.js";
 import { ended, entered, left, session } from "./who.js";
 import { forgetWorker, register } from "./worker.js";
 
-const refreshEach = 60_000; // ms: what no event tells (a run that is lost) is asked for
+const refreshEach = 60_000; // ms; no event reports a lost run
 const retryRefresh = 3_000;
 const sayAgain = 3_000;
-const owed = "concerto-logout"; // in localStorage: the server has not heard of a logout
+const owed = "concerto-logout"; // in localStorage: a logout that the server has not received
 
 const linkState = signal({ state: "offline" });
 
-// conn is how the connection stands.
+// conn is the state of the connection.
 export const conn = computed(() => ({ ...linkState.value, clock_ms: clockMs.value, clock_differs: clockDiffers() }));
 
 const noticed = new Set();
 
-// onNotice hears sentences that are worth a toast: fn({level, text, run_id?}).
+// onNotice calls fn({level, text, run_id?}) for messages to show as notifications.
 export function onNotice(fn) {
   noticed.add(fn);
   return () => noticed.delete(fn);
@@ -39,7 +38,7 @@ export function onNotice(fn) {
 let lately = { text: "", at: 0 };
 
 function notice(level, text, run_id) {
-  if (lately.text === text && Date.now() - lately.at < sayAgain) return; // of each key that is struck
+  if (lately.text === text && Date.now() - lately.at < sayAgain) return; // not for every key
   lately = { text, at: Date.now() };
   for (const fn of noticed) fn({ level, text, run_id });
 }
@@ -86,7 +85,7 @@ function refreshSoon() {
 let started = false;
 let stopFollowing = () => {};
 
-// start begins: it shows what is kept, finds out who is logged in, and connects.
+// start shows the stored data, determines who is logged in, and connects.
 export async function start() {
   if (started) return;
   started = true;
@@ -111,7 +110,7 @@ export async function start() {
 
 const lookAt = () => lookAtPush(session.peek().state === "in" && !byLink());
 
-// stop ends all connections.
+// stop closes all connections.
 export function stop() {
   started = false;
   clearTimeout(refreshing);
@@ -120,7 +119,7 @@ export function stop() {
   closeTabs();
 }
 
-// restore shows what this browser has kept of who was here last.
+// restore shows what this browser has stored of the last user.
 async function restore() {
   const me = await getMeta("me").catch(() => null);
   if (!me || session.peek().state === "in") return;
@@ -128,7 +127,7 @@ async function restore() {
   await store.restore().catch(() => {});
 }
 
-// findOut asks who is logged in. Without a connection what is kept is shown, as it was.
+// findOut asks the server who is logged in. Without a connection the stored data stays visible.
 async function findOut() {
   try {
     await arrived(await api.get("/auth/me", { quiet: true }));
@@ -140,7 +139,7 @@ async function findOut() {
   link.start();
 }
 
-// arrived notes who is there. Of somebody else nothing stays.
+// arrived records the user. It deletes the data of another user.
 async function arrived(me) {
   const before = session.peek().user ?? (await getMeta("me").catch(() => null))?.user;
   if (before && before !== me.user) await forget();
@@ -149,7 +148,7 @@ async function arrived(me) {
   putMeta("me", keep).catch(() => {});
 }
 
-// over ends what needs credentials. What is open stays on the screen.
+// over ends everything that needs credentials. Open screens stay visible.
 function over(why) {
   ended(why);
   link.stop();
@@ -163,7 +162,7 @@ export async function login(username, password) {
   await enter("/auth/login", { username, password });
 }
 
-// setUp makes the first owner of a server, by the code of the link that it printed, and logs in.
+// setUp creates the first owner of a server with the code of the printed link, and logs in.
 export async function setUp(code, username, password) {
   await enter("/auth/setup", { code, username, password });
 }
@@ -177,8 +176,8 @@ async function enter(path, credentials) {
   register().then(lookAt).catch(() => {});
 }
 
-// whoIsIn is who has just logged in: by the cookie, or, where the browser keeps none (plain http to
-// another machine), by a token of this tab's.
+// whoIsIn returns the user who has just logged in: by the cookie, or, if the browser stores no
+// cookie (plain http to another machine), by a token of this tab.
 async function whoIsIn(secret) {
   try {
     return await api.get("/auth/me", { quiet: true });
@@ -189,9 +188,8 @@ async function whoIsIn(secret) {
   }
 }
 
-// useToken logs this tab in with the token of a link, and no other tab: the session that it is exchanged
-// for is no cookie's, and nothing of it is kept but in this tab. It rejects with ApiError, and the tab
-// is then whose it was.
+// useToken logs in this tab alone with the token of a link. The session is not in a cookie, and is
+// stored only in this tab. If it rejects with ApiError, the tab keeps its earlier session.
 export async function useToken(secret) {
   setToken(null);
   const { access_token } = await call("POST", "/auth/exchange", { token: secret }, { quiet: true, alone: true });
@@ -212,7 +210,7 @@ async function begin(me) {
   link.start();
 }
 
-// told hears the other tabs, whose session is this one's, too, unless it has a token.
+// told handles messages of other tabs, which share the session unless this tab has a token.
 function told(m) {
   if (token()) return;
   if (m.kind === "logout") gone();
@@ -222,8 +220,8 @@ function told(m) {
   findOut();
 }
 
-// logout ends the session and leaves nothing of it in this browser, in no tab. Without a connection the
-// server hears of it when there is one: the promise rejects then, though all is wiped.
+// logout ends the session and deletes its data in this browser, in all tabs. Without a connection,
+// the server is notified later: the promise rejects, although all data is deleted.
 export async function logout() {
   const mine = byLink();
   if (!mine) await forgetPush().catch(() => {});
@@ -235,7 +233,7 @@ export async function logout() {
   if (failed) throw new ApiError({ code: failed.code, message: "This browser’s data is deleted. The server is not reachable; the page logs out there when it is." });
 }
 
-// tellOfLogout gives why the server could not be told; null when it knows.
+// tellOfLogout returns why the server could not be notified, or null.
 async function tellOfLogout() {
   try {
     await call("POST", "/auth/logout", {}, { quiet: true });
@@ -245,7 +243,7 @@ async function tellOfLogout() {
   return null;
 }
 
-// gone leaves nothing in this tab.
+// gone deletes everything in this tab.
 async function gone() {
   link.stop();
   setToken(null);
@@ -265,12 +263,12 @@ async function forget() {
   await wipe().catch(() => {});
 }
 
-// payLogout tells the server of a logout that it could not hear of.
+// payLogout notifies the server of an earlier logout.
 async function payLogout() {
   if (localStorage.getItem(owed) && !(await tellOfLogout())) localStorage.removeItem(owed);
 }
 
-// retryNow does not wait for the next try to connect.
+// retryNow reconnects at once.
 export function retryNow() {
   link.retryNow();
   retryFollowing();

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// says has a host write lines that are the seqs of its events.
+// says makes a host write the seqs of its events as lines.
 func says(h *servertest.Peer, run string, from, to int64) {
 	for seq := from; seq <= to; seq++ {
 		h.Say(protocol.RunOutput, run, seq, servertest.Output(fmt.Sprintf("%d\n", seq)))
@@ -19,7 +19,7 @@ func says(h *servertest.Peer, run string, from, to int64) {
 	h.Acked(run, to)
 }
 
-// lines are numbers, each on its line.
+// lines returns numbers, one on each line.
 func lines(from, to int64) string {
 	var b strings.Builder
 	for seq := from; seq <= to; seq++ {
@@ -28,8 +28,8 @@ func lines(from, to int64) string {
 	return b.String()
 }
 
-// TestCut: what is told while connections are cut comes once and in order, to a page that is there and to one that is
-// loaded again; what a run of another says does not disturb it.
+// TestCut checks that events during connection losses arrive once and in order, on an open page and
+// on a reloaded one, and that events of another run do not interfere.
 func TestCut(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -47,18 +47,18 @@ func TestCut(t *testing.T) {
 			b.Reload()
 			b.Wait("globalThis.ready && state('run_a')")
 		}
-		r.stop() // some of them were told, some only kept, some neither
+		r.stop() // some were sent, some only stored, some neither
 		r.again()
 		h = r.host("h1")
-		says(h, "run_a", from, from+99) // it begins anew where it is not sure
+		says(h, "run_a", from, from+99) // the host repeats what may be lost
 		b.Wait(fmt.Sprintf("state('run_a').live && watch('run_a').last.value === %d", from+99))
 		same(t, b, "output('run_a')", lines(2, from+99))
 	}
 	same(t, b, "watch('run_a').earlier.value.more", false)
 }
 
-// TestWeek: 10,000 events come in after an absence without a moment in which the page does not answer; who opens the
-// run anew begins at its end, and has the rest by pages.
+// TestWeek checks that 10,000 events after an absence never block the page, and that a newly opened
+// run starts at its end and loads the rest in pages.
 func TestWeek(t *testing.T) {
 	browser.Full(t)
 	r := start(t)

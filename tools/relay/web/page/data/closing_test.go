@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// sockets has the page's connections in `sockets`; hold() keeps from the page that they are closed, until
+// sockets records the page's connections in `sockets`; hold() delays their close events until
 // release().
 const sockets = `(() => {
 	const Real = WebSocket;
@@ -25,8 +25,8 @@ const sockets = `(() => {
 	globalThis.release = () => { const all = held; held = null; for (const fn of all) fn(); };
 })()`
 
-// TestClosing: between the moment in which a connection ends and the one in which the page is told of it nothing is
-// sent into it, and nothing is lost: what is decided, asked and looked at meanwhile goes out with the next one, once.
+// TestClosing checks that between the end of a connection and its close event nothing is sent into
+// it and nothing is lost: decisions, requests and views use the next connection, once.
 func TestClosing(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -47,7 +47,8 @@ func TestClosing(t *testing.T) {
 	b.Wait("output('run_b') === 'seen'")
 }
 
-// closed closes the page's connections, does what more says, and then all that sends, before the page is told.
+// closed closes the page's connections, runs more and sends something of each kind before the page
+// receives the close event.
 func closed(t *testing.T, b *browser.Tab, h *servertest.Peer, id, more string) {
 	t.Helper()
 	b.Eval(`(async () => {
@@ -59,7 +60,7 @@ func closed(t *testing.T, b *browser.Tab, h *servertest.Peer, id, more string) {
 		data.resize("run_a", 90, 30);
 		watch("run_b");
 		await data.decide(request("` + id + `"), "approve");
-		await new Promise((ok) => setTimeout(ok, 10)); // after that of the keys, which go together
+		await new Promise((ok) => setTimeout(ok, 10)); // after the batch of keys
 	})()`)
 	same(t, b, "[data.conn.value.state, entry('"+id+"').state]", `["online","waiting"]`) // nobody has told the page
 	b.Eval("release()")

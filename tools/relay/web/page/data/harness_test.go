@@ -35,7 +35,7 @@ func TestMain(m *testing.M) { os.Exit(browser.Main(m)) }
 
 const password = webtest.Password
 
-// relay is a whole server, with a page that has no screens.
+// relay is a whole server with a page without screens.
 type relay struct {
 	t    *testing.T
 	url  string
@@ -46,7 +46,7 @@ type relay struct {
 	end  func()
 }
 
-// start starts one, beside those of other tests; its owner is ann, olga is an operator, vera a viewer.
+// start starts a relay. ann is its owner, olga an operator, vera a viewer.
 func start(t *testing.T) *relay {
 	t.Helper()
 	browser.Need(t)
@@ -54,7 +54,7 @@ func start(t *testing.T) *relay {
 	r := &relay{t: t, dir: t.TempDir(), page: page(t, "")}
 	r.open("127.0.0.1:0")
 	t.Cleanup(func() { r.stop() })
-	for _, u := range []struct { // an owner first: there must be one
+	for _, u := range []struct { // the owner must be first
 		name string
 		role auth.Role
 	}{{"ann", auth.Owner}, {"olga", auth.Operator}, {"vera", auth.Viewer}} {
@@ -65,7 +65,7 @@ func start(t *testing.T) *relay {
 	return r
 }
 
-// page builds the page; more is put at the end of one of its modules, to make another build.
+// page builds the page. more is appended to one of its modules, which results in another build.
 func page(t *testing.T, more string) fs.FS {
 	t.Helper()
 	tree := map[string]fs.FS{"": os.DirFS("../../../../../web"), "page": os.DirFS("../../../../../relay/web/page"), "test": os.DirFS("testdata")}
@@ -159,13 +159,13 @@ func (r *relay) stop() {
 	}
 }
 
-// again starts the server at its address, after stop.
+// again starts the server at its address after stop.
 func (r *relay) again() {
 	r.t.Helper()
 	r.open(strings.TrimPrefix(r.url, "http://"))
 }
 
-// host connects a host that the test plays; it says hello.
+// host connects a host that the test plays and sends hello.
 func (r *relay) host(id string) *servertest.Peer {
 	r.t.Helper()
 	p := servertest.Dial(r.t, r.url+"/ws/host?host_id="+id+"&host_token=token-"+id)
@@ -174,10 +174,10 @@ func (r *relay) host(id string) *servertest.Peer {
 	return p
 }
 
-// quiet are the browser's own words for what the tests do.
+// quiet lists console errors that the tests cause.
 var quiet = []string{"status of 401", "net::ERR_", "WebSocket connection to"}
 
-// tab opens the page, in which somebody has logged in; nobody has when name is "".
+// tab opens the page with a logged-in user, or without one if name is "".
 func (r *relay) tab(name string) *browser.Tab {
 	r.t.Helper()
 	b := browser.Open(r.t)
@@ -193,7 +193,7 @@ func (r *relay) tab(name string) *browser.Tab {
 	return b
 }
 
-// same fails the test when an expression of the page is not a value.
+// same fails the test if an expression of the page does not have the value.
 func same(t *testing.T, b *browser.Tab, expression string, want any) {
 	t.Helper()
 	got, err := json.Marshal(b.Eval(expression))
@@ -213,7 +213,7 @@ func same(t *testing.T, b *browser.Tab, expression string, want any) {
 	}
 }
 
-// ask has a host ask for a decision.
+// ask makes a host open a request.
 func ask(h *servertest.Peer, run, id string, seq int64, more map[string]any) {
 	d := map[string]any{"request_id": id, "reason": "permission", "prompt": "May it?", "op_tool": "bash", "op_args": map[string]any{"cmd": "rm " + id}, "args_sha256": sha(id)}
 	for k, v := range more {
@@ -223,5 +223,5 @@ func ask(h *servertest.Peer, run, id string, seq int64, more map[string]any) {
 	h.Acked(run, seq)
 }
 
-// sha is 64 digits that stand for some arguments.
+// sha returns 64 digits that stand for some arguments.
 func sha(of string) string { return (fmt.Sprintf("%x", of) + strings.Repeat("0", 64))[:64] }

@@ -10,12 +10,12 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// event is an event of a run as the page gets it.
+// event returns an event of a run in the form the page receives.
 func event(seq int, typ, data string) string {
 	return fmt.Sprintf(`{"type":%q,"ts":"2025-01-01T00:00:00Z","host_id":"h","run_id":"r","seq":%d,"data":%s}`, typ, seq, data)
 }
 
-// events are a run with all that there is, in one array of JavaScript.
+// events returns a run with every type of event as a JavaScript array.
 func events() string {
 	all := []string{
 		event(1, protocol.RunStarted, `{"tool":"codex","cwd":"/w","command":"codex","title":"T"}`),
@@ -54,7 +54,7 @@ func events() string {
 
 const short = `globalThis.short = (x) => [x.kind, x.seq, x.title ?? "", x.text ?? "", x.data?.resolution?.decision ?? x.data?.state ?? "", x.data?.count ?? 0].join("|");`
 
-// TestModules: modules that need no server, in one page.
+// TestModules tests modules that need no server, in one page.
 func TestModules(t *testing.T) {
 	r := start(t)
 	b := r.tab("")
@@ -68,8 +68,8 @@ func TestModules(t *testing.T) {
 	})
 }
 
-// thread: a run's events are items that say what happened, each type of event of the protocol among them; in
-// pages, from the end, they are the same.
+// thread checks the items for a run's events, with every type of event of the protocol, and that
+// loading in pages from the end gives the same items.
 func thread(t *testing.T, b *browser.Tab) {
 	b.Eval(short + "globalThis.all = " + events() + "; globalThis.fold = (es) => { const h = new History(() => null); for (const e of es) h.add(e); return h; }")
 	same(t, b, "fold(all).items().map(short)", []string{
@@ -78,7 +78,7 @@ func thread(t *testing.T, b *browser.Tab) {
 		"gap|25||Events 19 to 25 are missing: the host ran out of space.||0", "other|26|run.someday|||0", "request|27|choice|Again?|withdrawn|0",
 		"waiting|28||Name:||0", "exited|29||Stopped by SIGTERM with exit code 143.||0"})
 	same(t, b, "[fold(all).meta(), fold(all).size()]", `[{"line":{"file":"a.conc","line":3},"title":"A"},{"cols":90,"rows":20}]`)
-	// Wherever the pages end: of two, and of three.
+	// Any two or three pages give the same items.
 	same(t, b, `(() => {
 		const whole = fold(all).items();
 		const without = (items) => items.filter((x) => x.kind !== "output").map(short).join("\n") + items.filter((x) => x.kind === "output" && x.data.stream === "stderr").map((x) => x.text);
@@ -104,14 +104,14 @@ func thread(t *testing.T, b *browser.Tab) {
 		t.Fatal(err)
 	}
 	same(t, b, fmt.Sprintf("%s.filter((t) => !folds[t])", want), `[]`)
-	// A type may be called anything.
+	// An event type may have any name.
 	same(t, b, fmt.Sprintf(`fold([%s, %s, %s]).items().map(short)`, event(1, "constructor", `{"request_id":"x","decision":"approve"}`), event(2, "__proto__", `{}`), event(3, protocol.RunGap, `{"from":2,"to":3,"reason":"constructor"}`)),
 		[]string{"other|1|constructor|||0", "other|2|__proto__|||0", "gap|3||Events 2 to 3 are missing: constructor.||0"})
 	same(t, b, `[["a\rb"], ["ab\r", "\r\ncd"], ["a\r\nb\r", "c"], ["x\n", "12\r1", "3\r"]].map((parts) => { const s = new Screen(); for (const p of parts) s.add(p); return s.text; })`,
 		[]string{"b", "ab\ncd", "a\nc", "x\n13"})
 }
 
-// sameRights: what the page offers is what the server lets one do.
+// sameRights compares the page's rights with the server's.
 func sameRights(t *testing.T, b *browser.Tab) {
 	names := map[string]auth.Right{"read": auth.Read, "hosts": auth.ReadHosts, "input": auth.Input, "decide": auth.Decide, "stop": auth.Stop, "rpc": auth.AskRun, "ask-host": auth.AskHost,
 		"start": auth.AskHost, "tokens": auth.ManageTokens, "users": auth.ManageUsers, "manage-hosts": auth.ManageHosts, "audit": auth.ReadAudit, "metrics": auth.ReadMetrics}
@@ -125,8 +125,8 @@ func sameRights(t *testing.T, b *browser.Tab) {
 	}
 }
 
-// next: an event counts when it is the next of its run; else the server is asked from there, and what never comes
-// is passed over in the end.
+// next checks that an event counts if it is the next of its run, that otherwise the page requests
+// the missing ones, and that it finally accepts a gap.
 func next(t *testing.T, b *browser.Tab) {
 	b.Eval(`(async () => {
 		globalThis.asked = [];
@@ -140,7 +140,7 @@ func next(t *testing.T, b *browser.Tab) {
 	b.Wait("asked.length === 1")
 	b.Eval("put(4, 5, 6); v.caughtUp()")
 	b.Wait("text() === '1 2 3 4 5 6 ' && v.state.value.live")
-	b.Eval("put(9)") // and 7 and 8 never come
+	b.Eval("put(9)") // 7 and 8 never arrive
 	b.Wait("asked.length === 2")
 	b.Eval("put(9); v.caughtUp()")
 	b.Wait("asked.length === 3")
