@@ -14,15 +14,15 @@ type measure struct {
 	title  string
 	ours   func(*lab) (float64, error)
 	peer   func(*lab) (float64, error)
-	peers  string // what the peer is
+	peers  string // the peer's name
 	unit   string
 	rate   bool    // larger is better
 	target float64 // of the peer's; 0 for none
 	fixed  float64 // an absolute target in unit; 0 for none
-	pairs  int     // how many pairs are measured at least, whose median counts; 0: each one's best counts
+	pairs  int     // the minimum number of pairs, of which the median counts; 0: the best of each side counts
 }
 
-// measures are all besides the workloads.
+// measures returns all measures except the workloads.
 func measures() []measure {
 	return append(append(append(stores(), library()...), durable()...), []measure{
 		{name: "start", title: "start of a one-line program", unit: "ms", ours: startOurs, peer: startEmpty, peers: "an empty Go program", target: 4},
@@ -51,14 +51,14 @@ func measures() []measure {
 	}...)
 }
 
-// A reading is a measure with what was found.
+// reading is the result of a measure.
 type reading struct {
 	measure
 	mine, other float64
 	ratio       float64 // of ours to the peer's
 }
 
-// measure takes the chosen measures and prints them as they come.
+// measure runs the chosen measures and prints the results as they arrive.
 func (r *report) measure(l *lab, chosen map[string]bool) error {
 	for _, m := range measures() {
 		if !chosen[m.name] {
@@ -77,8 +77,8 @@ func (r *report) measure(l *lab, chosen map[string]bool) error {
 	return nil
 }
 
-// read measures both sides in turn and keeps each one's best, or the medians of
-// all with that of the pairs' ratios.
+// read measures both sides in turn and returns the best of each, or the medians and the median of
+// the pairs' ratios.
 func (m measure) read(l *lab, rounds int) (reading, error) {
 	if m.pairs > 0 {
 		return m.paired(l, max(rounds, m.pairs))
@@ -123,13 +123,13 @@ func (m measure) paired(l *lab, rounds int) (reading, error) {
 	return reading{measure: m, mine: median(mine), other: median(other), ratio: median(ratios)}, nil
 }
 
-// median sorts all; of an even number it gives the larger one in the middle.
+// median sorts all and returns the middle value, the larger one of an even number.
 func median(all []float64) float64 {
 	slices.Sort(all)
 	return all[len(all)/2]
 }
 
-// met says whether the target is reached.
+// met reports whether the target is reached.
 func (r reading) met() bool {
 	v, want := r.mine, r.fixed
 	if r.target > 0 {
@@ -141,7 +141,7 @@ func (r reading) met() bool {
 	return v <= want
 }
 
-// String is a measure on one line, for the terminal.
+// String formats a measure on one line for the terminal.
 func (r reading) String() string {
 	s := fmt.Sprintf("%-10s %s %s", r.name, number(r.mine), r.unit)
 	if r.peer != nil {
@@ -150,7 +150,7 @@ func (r reading) String() string {
 	return s + " (" + r.aim() + ")" + mark(r.met())
 }
 
-// aim is the target in words.
+// aim returns the target as text.
 func (r reading) aim() string {
 	word := "at most"
 	if r.rate {

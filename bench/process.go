@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// An outcome is what a process took and printed.
+// outcome is the cost and output of a process.
 type outcome struct {
 	wall, cpu float64 // milliseconds
-	memory    int64   // bytes resident at most, 8 MB or so if it had less
+	memory    int64   // peak resident bytes; at least about 8 MB
 	out       string
 }
 
@@ -45,7 +45,7 @@ func (l *lab) process(dir string, command ...string) (outcome, error) {
 
 func milli(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// best repeats a short measurement and keeps the least.
+// best repeats a short measurement and returns the minimum.
 func best(times int, f func() (float64, error)) (float64, error) {
 	least := 0.0
 	for range times {

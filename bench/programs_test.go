@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// TestPrograms: every workload has a program that compiles, and the peers with
-// which all are compared. Every folder belongs to a workload or a measure.
+// TestPrograms checks that every workload has a program that compiles and the required peers, and
+// that every directory belongs to a workload or a measure.
 func TestPrograms(t *testing.T) {
 	l := &lab{root: ".."}
 	for _, w := range workloads {

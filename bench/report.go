@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A report is everything that a run has found.
+// report holds all results.
 type report struct {
 	rounds    int
 	page      string // where the tables are written as rows come; "" for nowhere
@@ -14,8 +14,8 @@ type report struct {
 	readings  []reading
 }
 
-// write puts the tables into the page, each between its two marker lines. The
-// rows of what was not measured stay as they are.
+// write writes the tables into the page, each between its two marker lines. Rows that were not
+// measured stay.
 func (r *report) write() error {
 	if r.page == "" {
 		return nil
@@ -59,7 +59,7 @@ func measureTitles() []string {
 	return out
 }
 
-// ratios are the workloads with their targets.
+// ratios returns the table of workloads with their targets.
 func (r *report) ratios() table {
 	t := table{head: []string{"workload", "Concerto", "of Lua 5.4's time", "of the best Go VM's", "of CPython's", "allocated", "memory"}}
 	for _, s := range r.standings {
@@ -79,7 +79,7 @@ func (r *report) ratios() table {
 	return t
 }
 
-// times are the CPU times of all engines.
+// times returns the table of CPU times of all engines.
 func (r *report) times() table {
 	t := table{head: []string{"CPU time"}}
 	for _, e := range engines {
@@ -99,7 +99,7 @@ func (r *report) times() table {
 	return t
 }
 
-// others are the measures besides the workloads.
+// others returns the table of the other measures.
 func (r *report) others() table {
 	t := table{head: []string{"measure", "Concerto", "peer", "ratio", "target"}}
 	for _, x := range r.readings {
@@ -113,7 +113,7 @@ func (r *report) others() table {
 	return t
 }
 
-// A table is one of Markdown; a row's first cell is its title.
+// table is a Markdown table; a row's first cell is its title.
 type table struct {
 	head []string
 	rows map[string]string
@@ -128,8 +128,7 @@ func (t *table) add(cells ...string) {
 
 func row(cells []string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
 
-// over is the table with a row for each of the titles: the new one, or else that
-// of the old table.
+// over returns the table with a row for each title: the new row, or else that of the old table.
 func (t *table) over(old string, titles []string) string {
 	text := row(t.head) + strings.Repeat("| --- ", len(t.head)) + "|\n"
 	before := map[string]string{}
@@ -148,7 +147,7 @@ func (t *table) over(old string, titles []string) string {
 	return text
 }
 
-// missed marks a figure whose target is not reached.
+// missed marks a figure that misses its target.
 const missed = " ✗"
 
 func mark(met bool) string {
@@ -158,7 +157,7 @@ func mark(met bool) string {
 	return missed
 }
 
-// against is a ratio with its target, marked where it is missed.
+// against formats a ratio with its target and marks a missed one.
 func against(ratio, target float64) string {
 	if target == 0 {
 		return fmt.Sprintf("%.2f", ratio)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestReport: what was measured replaces its rows in the page's tables, in the
-// order of the definitions. Other rows, and the text around the tables, stay.
+// TestReport checks that results replace their rows in the page's tables, in the order of the
+// definitions, and that other rows and the text around the tables stay.
 func TestReport(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "README.md")
 	text := "above\n"
@@ -55,7 +55,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestChoose: -only takes names that there are, and says which.
+// TestChoose checks that -only accepts existing names and lists them.
 func TestChoose(t *testing.T) {
 	if c, err := choose("fib,start"); err != nil || len(c) != 2 || !c["fib"] || !c["start"] {
 		t.Errorf("%v, %v", c, err)

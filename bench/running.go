@@ -16,8 +16,8 @@ func startEmpty(l *lab) (float64, error) {
 	})
 }
 
-// growth runs a program with two sizes and gives the ratio of their times,
-// without the start of the process.
+// growth runs a program with two sizes and returns the ratio of their times, without the start of
+// the process.
 func growth(program, large, small string) func(*lab) (float64, error) {
 	return func(l *lab) (float64, error) {
 		start, err := startOurs(l)
@@ -38,8 +38,8 @@ func growth(program, large, small string) func(*lab) (float64, error) {
 	}
 }
 
-// waiting measures the peak resident memory of a process in which n tasks wait
-// at the same time, including its start.
+// waiting measures the peak resident memory of a process in which n tasks wait at the same time,
+// including its start.
 func waiting(name string, n int, title string, most float64) measure {
 	return measure{name: name, title: title, unit: "MB", fixed: most, ours: func(l *lab) (float64, error) {
 		p, err := l.process(l.dir, l.bin("concerto"), "run", l.program("waiting", "main.conc"), "--", fmt.Sprint(n))

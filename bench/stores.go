@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// How many entries the stores have, and how many are looked up.
+// The number of entries in the stores, and of lookups.
 const (
 	storeEntries  = 1_000_000
 	storeReads    = 200_000
@@ -17,7 +17,7 @@ const (
 	ledgerFinds   = 2_000
 )
 
-// stores are the measures of stores in files.
+// stores returns the measures of stores in files.
 func stores() []measure {
 	return []measure{
 		{name: "store-read", title: "point read in a hashmap of 1M entries in a file", unit: "µs", peers: "the driver's own, prepared", target: 3,
@@ -34,8 +34,8 @@ func stores() []measure {
 	}
 }
 
-// stored runs one of the programs below, which prints how long it took, and
-// gives the microseconds for each of its n operations.
+// stored runs one of the programs below, which prints its time, and returns the microseconds for
+// each of its n operations.
 func (l *lab) stored(program string, n int) (float64, error) {
 	dir, err := l.storeProject()
 	if err != nil {
@@ -52,8 +52,8 @@ func printed(p outcome, err error) (float64, error) {
 	return strconv.ParseFloat(p.out, 64)
 }
 
-// storeProject gives a directory with the programs and a filled file, both of
-// which it makes when first called.
+// storeProject returns a directory with the programs and a filled file, which the first call
+// creates.
 func (l *lab) storeProject() (string, error) {
 	dir := l.bin("project-stores")
 	if _, err := os.Stat(filepath.Join(dir, "bench.db")); !errors.Is(err, fs.ErrNotExist) {

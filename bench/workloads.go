@@ -1,20 +1,19 @@
 package main
 
-// A workload is a program that every entrant runs; all must print the same
-// result. lua, goVM and python are the targets: our CPU time as a part of that
-// peer's, 0 for none.
+// workload is a program that every engine runs with the same result. lua, goVM and python are the
+// targets: our CPU time as a share of the peer's, 0 for none.
 type workload struct {
-	name   string // of its folder in bench/programs
+	name   string // of its directory in bench/programs
 	title  string
-	ops    int    // how many operations the program does, for the figures of allocation
-	op     string // what one is
+	ops    int    // the number of operations, for the figures of allocation
+	op     string // what an operation is
 	lua    float64
 	goVM   float64 // of the best Go VM's
 	python float64
 }
 
-// workloads are all programs that Concerto and its peers run. The first six have
-// targets of their own, the others those of further.
+// workloads are all programs that Concerto and its peers run. The first six have their own targets,
+// the others those of further.
 var workloads = []workload{
 	{name: "fib", title: "fib(32)", ops: 7_049_155, op: "call", lua: 0.45, goVM: 0.12},
 	{name: "loop", title: "integer loop, 30M turns", ops: 30_000_000, op: "turn", lua: 0.75, goVM: 0.10},
@@ -39,12 +38,12 @@ var workloads = []workload{
 	further("tasks", "10,000 tasks hand a token on, 20 times", 200_000, "task"),
 }
 
-// further is a workload with the targets of all but the first six.
+// further returns a workload with the targets of all but the first six.
 func further(name, title string, ops int, op string) workload {
 	return workload{name: name, title: title, ops: ops, op: op, lua: 1.0, goVM: 0.35, python: 0.5}
 }
 
-// withoutLua is a workload for which Lua has nothing in its library.
+// withoutLua returns a workload for which Lua's library has no equivalent.
 func withoutLua(w workload) workload {
 	w.lua = 0
 	return w

@@ -1,9 +1,8 @@
-// Command once runs a command and writes what it took to descriptor 3: wall and
-// CPU time in microseconds, and peak resident memory in bytes.
+// Command once runs a command and writes its costs to descriptor 3: wall and CPU time in
+// microseconds, and peak resident memory in bytes.
 //
-// On Linux the peak of a process includes the resident memory of the process
-// that started it, as exec keeps it. So measurements are started by this small
-// process.
+// On Linux the peak memory of a process includes the resident memory of the process that started
+// it, because exec keeps it. This small process therefore starts the measured ones.
 package main
 
 import (

@@ -1,7 +1,6 @@
-// Command peer supervises one host as a Go programmer would write it by hand:
-// with a pipe, a scanner and encoding/json. The listen benchmarks are compared
-// with it. `peer COMMAND ARGS…` starts the host, prompts it, counts its messages
-// and answers its questions.
+// Command peer supervises one host in plain Go: with a pipe, a scanner and encoding/json. The
+// listen benchmarks compare Concerto with it. `peer COMMAND ARGS…` starts the host, sends it a
+// prompt, counts its messages and answers its questions.
 package main
 
 import (

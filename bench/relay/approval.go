@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// With this variable the program is a tool that asks for approvals, and says when it had them.
+// This variable makes the program a tool that asks for approvals and prints when it received them.
 const askVariable = "RELAY_BENCH_ASK"
 
 func ask() {
@@ -32,7 +32,7 @@ func ask() {
 	}
 }
 
-// approval: a tool on a terminal of hostd's asks, an app approves; when does the tool read it.
+// approval measures the time from an app's approval until a tool on a terminal of hostd reads it.
 func approval(n int) func(*lab) (string, error) {
 	return func(l *lab) (string, error) {
 		if _, _, err := l.serve(); err != nil {
@@ -101,7 +101,7 @@ func approval(n int) func(*lab) (string, error) {
 	}
 }
 
-// untilExited reads until a run has ended.
+// untilExited reads frames until a run has ended.
 func untilExited(app *websocket.Conn) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// fill spools events of a run, as hostd does.
+// fill writes events of a run to a spool, as hostd does.
 func (l *lab) fill(n int) (*spool.Spool, error) {
 	s, err := spool.Open(context.Background(), l.path("spool.db"), spool.Options{Max: 8 << 30})
 	if err != nil {
@@ -41,7 +41,7 @@ func (l *lab) fill(n int) (*spool.Spool, error) {
 	return s, nil
 }
 
-// send has a server take all that is spooled, and says how long it took.
+// send sends the spool to a server and returns the time until all is acknowledged.
 func (l *lab) send(s *spool.Spool, n int) (time.Duration, error) {
 	k, err := link.New(link.Options{URL: l.url, HostID: "host_spool", Token: func() (string, error) { return "secret", nil }, Agent: "bench/1", Instance: "one", Spool: s})
 	if err != nil {
@@ -84,7 +84,8 @@ func replay(n int) func(*lab) (string, error) {
 	}
 }
 
-// history: pages from anywhere in a long run, and starts on its database, after a kill and after an end.
+// history measures reading pages of a long run, and starting on its database after a kill and after
+// a clean stop.
 func history(n int) func(*lab) (string, error) {
 	return func(l *lab) (string, error) {
 		c, _, err := l.serve()
@@ -133,7 +134,7 @@ func history(n int) func(*lab) (string, error) {
 	}
 }
 
-// storm: all hosts come again at once, each with events that nobody has acknowledged.
+// storm measures the reconnect of all hosts at once, each with unacknowledged events.
 func storm(n, events int) func(*lab) (string, error) {
 	return func(l *lab) (string, error) {
 		if _, _, err := l.serve(); err != nil {
@@ -158,7 +159,7 @@ func storm(n, events int) func(*lab) (string, error) {
 		for _, h := range hosts {
 			wg.Go(func() {
 				h.seq = 0
-				if l.connect(h) != nil || h.begin() != nil { // the first again: it may not have come
+				if l.connect(h) != nil || h.begin() != nil { // sends the first event again: it may be lost
 					bad.Add(1)
 					return
 				}

@@ -11,11 +11,11 @@ import (
 	"github.com/coder/websocket"
 )
 
-// With this variable the program is the bare server, and writes its URL to the file.
+// This variable makes the program the bare server, which writes its URL to the file.
 const echoVariable = "RELAY_BENCH_ECHO"
 
-// serveEcho passes what hosts send on to all apps, and answers each message of a host's
-// with an ack as the relay's: all that a relay does but keeping and checking.
+// serveEcho forwards messages of hosts to all apps and acknowledges each, as the relay does,
+// without storing or checking them.
 func serveEcho(file string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -35,7 +35,7 @@ func serveEcho(file string) {
 			apps[c] = true
 		}
 		mu.Unlock()
-		go func() { // so that what the handler holds is given back
+		go func() { // returns the handler's memory
 			_, _, _ = c.Read(context.Background())
 			mu.Lock()
 			delete(apps, c)
@@ -54,7 +54,7 @@ func serveEcho(file string) {
 			}
 			mu.Lock()
 			for a := range apps {
-				_ = a.Write(r.Context(), kind, frame) // one that has ended is taken out by its reader
+				_ = a.Write(r.Context(), kind, frame) // the reader removes a closed one
 			}
 			mu.Unlock()
 			if c.Write(r.Context(), kind, ackOf(frame)) != nil {

@@ -17,7 +17,7 @@ import (
 
 func (l *lab) socket() string { return strings.Replace(l.url, "http", "ws", 1) }
 
-// dial connects; what is refused is said.
+// dial connects and returns the server's error text if it refuses.
 func dial(url string) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -29,14 +29,14 @@ func dial(url string) (*websocket.Conn, error) {
 	return c, nil
 }
 
-// host is a host of one run.
+// host is a host with one run.
 type host struct {
 	id, run string
 	c       *websocket.Conn
 	seq     int64
 }
 
-// newHost connects a host and greets.
+// newHost connects a host and sends hello.
 func (l *lab) newHost(n int) (*host, error) {
 	h := &host{id: fmt.Sprintf("host_%d", n), run: fmt.Sprintf("run_%d", n)}
 	return h, l.connect(h)
@@ -61,12 +61,12 @@ func (h *host) begin() error {
 	return h.event(protocol.RunStarted, `{"tool":"bench","cwd":"/","command":"bench"}`)
 }
 
-// output sends a line that has the time in it.
+// output sends a line that contains the time.
 func (h *host) output(at time.Time) error {
 	return h.event(protocol.RunOutput, fmt.Sprintf(`{"stream":"stdout","text":"%d a line of what an agent writes while it works\n"}`, at.UnixNano()))
 }
 
-// acks hears acks until the connection ends.
+// acks reads acks until the connection ends.
 func (h *host) acks(heard func(last int64)) {
 	for {
 		_, frame, err := h.c.Read(context.Background())
@@ -85,7 +85,7 @@ func (h *host) acks(heard func(last int64)) {
 	}
 }
 
-// ackOf is the ack of an event; other messages have one of nothing.
+// ackOf returns the ack in a frame, or nil.
 func ackOf(frame []byte) []byte {
 	var e struct {
 		RunID string `json:"run_id"`
@@ -97,7 +97,7 @@ func ackOf(frame []byte) []byte {
 	return a.Append(nil)
 }
 
-// sent is when an output was sent; ok is false of other messages.
+// sent returns the time at which an output was sent; ok is false for other messages.
 func sent(frame []byte) (at time.Time, ok bool) {
 	_, text, found := strings.Cut(string(frame), `"text":"`)
 	if !found {
@@ -108,7 +108,7 @@ func sent(frame []byte) (at time.Time, ok bool) {
 	return time.Unix(0, ns), err == nil
 }
 
-// times are measured durations. Safe for concurrent use.
+// times collects durations. It is safe for concurrent use.
 type times struct {
 	mu  sync.Mutex
 	all []time.Duration
@@ -120,7 +120,7 @@ func (t *times) add(d time.Duration) {
 	t.mu.Unlock()
 }
 
-// quantile in milliseconds; NaN of nothing.
+// quantile returns a quantile in milliseconds, or NaN without data.
 func (t *times) quantile(q float64) float64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// paced: events at a rate, from a host to an app, with idle sockets beside them.
+// paced measures events at a rate from a host to an app, with idle sockets.
 func paced(rate, idle int) func(*lab) (string, error) {
 	return func(l *lab) (string, error) {
 		c, _, err := l.serve()
@@ -94,7 +94,7 @@ func (l *lab) pace(rate, idle int) (*times, error) {
 	return t, err
 }
 
-// crowd has idle sockets of apps.
+// crowd opens idle sockets of apps.
 func (l *lab) crowd(n int) (end func(), err error) {
 	ends := make([]func(), n)
 	var wg sync.WaitGroup
@@ -126,7 +126,7 @@ func (l *lab) crowd(n int) (end func(), err error) {
 	return end, nil
 }
 
-// idle: what a socket that says nothing takes.
+// idle measures the memory of an idle socket.
 func idle(n int) func(*lab) (string, error) {
 	return func(l *lab) (string, error) {
 		each := func(start func() (*exec.Cmd, error)) (float64, error) {
@@ -156,7 +156,7 @@ func idle(n int) func(*lab) (string, error) {
 	}
 }
 
-// fleet: many hosts, each at a rate; how long it takes until an event is acknowledged.
+// fleet measures the time until an event is acknowledged, with many hosts, each at a rate.
 func fleet(n, rate int) func(*lab) (string, error) {
 	return func(l *lab) (string, error) {
 		if _, _, err := l.serve(); err != nil {

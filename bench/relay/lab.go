@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// lab is where a row is measured: a directory, and the processes in it.
+// lab is the directory of a measurement with its processes.
 type lab struct {
 	length time.Duration
 	exe    string // concerto-relay
@@ -26,7 +26,7 @@ type lab struct {
 
 const password = "correct horse battery"
 
-// one measures a row in a new directory, and ends what it has started.
+// one measures a row in a new directory and stops the processes it started.
 func (l *lab) one(r row) (text string, err error) {
 	if l.dir, err = os.MkdirTemp("", "relay-bench"); err != nil {
 		return "", err
@@ -60,7 +60,7 @@ func (l *lab) build() error {
 
 func (l *lab) path(name string) string { return filepath.Join(l.dir, name) }
 
-// start starts a daemon and waits until it serves; what it says goes to our standard error.
+// start starts a daemon and waits until it serves; its log goes to stderr.
 func (l *lab) start(env []string, args ...string) (c *exec.Cmd, ready string, took time.Duration, err error) {
 	file := l.path("ready")
 	_ = os.Remove(file)
@@ -83,8 +83,8 @@ func (l *lab) start(env []string, args ...string) (c *exec.Cmd, ready string, to
 	}
 }
 
-// serve starts the server with a token of an owner. The one that made the token has ended:
-// a password's hash takes 64 MiB, which would lie under what is measured.
+// serve starts the server with a token of an owner. The process that created the token has exited:
+// a password hash takes 64 MiB, which would distort the measurement.
 func (l *lab) serve() (c *exec.Cmd, took time.Duration, err error) {
 	if l.token == "" || l.token == noToken {
 		if err := l.own(); err != nil {
@@ -95,7 +95,7 @@ func (l *lab) serve() (c *exec.Cmd, took time.Duration, err error) {
 	return c, took, err
 }
 
-// own makes the database, with an owner who has logged in.
+// own creates the database with an owner who has logged in.
 func (l *lab) own() error {
 	if err := os.WriteFile(l.path("password"), []byte(password), 0o600); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (l *lab) own() error {
 	return err
 }
 
-// login gives a token of the owner's.
+// login returns a token of the owner.
 func login(url string) (token string, err error) {
 	body, _ := json.Marshal(map[string]string{"username": "ann", "password": password})
 	r, err := http.Post(url+"/auth/login", "application/json", bytes.NewReader(body))
@@ -130,7 +130,7 @@ func login(url string) (token string, err error) {
 	return said.Token, nil
 }
 
-// noToken is what the bare server is asked with.
+// noToken is the token for the bare server.
 const noToken = "none"
 
 // echo starts the bare server.
@@ -158,7 +158,7 @@ func (l *lab) echo() (*exec.Cmd, error) {
 	}
 }
 
-// memory is what a process has resident, in bytes.
+// memory returns the resident memory of a process in bytes.
 func memory(c *exec.Cmd) int64 {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.Process.Pid))
 	for line := range strings.Lines(string(text)) {
@@ -170,7 +170,7 @@ func memory(c *exec.Cmd) int64 {
 	return 0
 }
 
-// started: what the binary weighs, and how fast it serves on a database that is there.
+// started measures the size of the binary and its start on an existing database.
 func started(l *lab) (string, error) {
 	var best time.Duration
 	for range 6 {

@@ -1,5 +1,5 @@
-// Command relay measures the relay's server as a process, from outside, beside a bare server
-// on the same WebSocket library that passes each message on and keeps nothing.
+// Command relay measures the relay's server as a process, compared with a bare server on the same
+// WebSocket library that forwards messages and stores nothing.
 //
 //	go run ./bench/relay                     everything
 //	go run ./bench/relay -only latency,idle  some; -list names them

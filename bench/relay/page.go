@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// page: what the tests of the page measure in a browser, when they are asked to.
+// page runs the measurements of the page's tests in a browser.
 func page(*lab) (string, error) {
 	c := exec.Command("go", "test", "./tools/relay/web", "-run", "^TestFigures$", "-count=1", "-v")
 	c.Env = append(os.Environ(), "CONCERTO_FIGURES=1")

@@ -17,14 +17,15 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// With these variables, the URL of an empty PostgreSQL database and of NATS, several servers are measured.
+// These variables, the URLs of an empty PostgreSQL database and of NATS, enable the measurement of
+// several servers.
 const (
 	postgresVariable = "RELAY_BENCH_POSTGRES"
 	natsVariable     = "RELAY_NATS"
 )
 
-// several: events at a rate from a host at one of three servers to an app at each, then with one of them
-// killed, which the host and an app come back from at another.
+// several measures events at a rate from a host at one of three servers to an app at each, and then
+// kills one server, so that the host and an app reconnect to another.
 func several(rate, idle int) func(*lab) (string, error) {
 	return func(l *lab) (string, error) {
 		db, nats := os.Getenv(postgresVariable), os.Getenv(natsVariable)
@@ -50,7 +51,7 @@ func several(rate, idle int) func(*lab) (string, error) {
 	}
 }
 
-// serveSeveral starts servers on one database, and logs in.
+// serveSeveral starts servers on one database and logs in.
 func (l *lab) serveSeveral(n int, db, nats string) (servers []*exec.Cmd, urls []string, err error) {
 	if err := os.WriteFile(l.path("password"), []byte(password), 0o600); err != nil {
 		return nil, nil, err
@@ -79,17 +80,17 @@ type flight struct {
 	urls []string
 	rate int
 	seen []atomic.Int64 // the last seq of each app
-	bad  atomic.Int64   // events that came twice, or not in their order
+	bad  atomic.Int64   // duplicate or reordered events
 	t    times
 
 	mu      sync.Mutex
 	host    *host
-	lost    []string // outputs that are not acknowledged, by seq, from first on
+	lost    []string // unacknowledged outputs by seq, starting with first
 	acked   int64
-	silence time.Duration // the longest between two events, of an app that had to come back
+	silence time.Duration // the longest time between two events of an app that reconnected
 }
 
-// measure is p50 and p99, then a server is killed.
+// measure measures p50 and p99 and then kills a server.
 func (f *flight) measure(servers []*exec.Cmd) (string, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -110,7 +111,7 @@ func (f *flight) measure(servers []*exec.Cmd) (string, error) {
 		return "", err
 	}
 	text := fmt.Sprintf("p50 %.2f ms, p99 %.2f ms at each of three servers", f.t.quantile(0.5), f.t.quantile(0.99))
-	_ = servers[0].Process.Signal(syscall.SIGKILL) // the host's, and an app's
+	_ = servers[0].Process.Signal(syscall.SIGKILL) // the server of the host and an app
 	_ = servers[0].Wait()
 	if err := f.send(n); err != nil {
 		return "", err
@@ -123,7 +124,7 @@ func (f *flight) measure(servers []*exec.Cmd) (string, error) {
 	return fmt.Sprintf("%s; one killed: %d lost or double, %.2f s of silence", text, f.bad.Load(), f.silence.Seconds()), nil
 }
 
-// connect connects the host to a server, else to the next, and sends again what is not acknowledged.
+// connect connects the host to a server or the next one, and sends unacknowledged events again.
 func (f *flight) connect(at int) error {
 	h := &host{id: "host_several", run: "run_several"}
 	var err error
@@ -157,7 +158,7 @@ func (f *flight) connect(at int) error {
 	return nil
 }
 
-// send sends events at the rate; when the connection ends, over another.
+// send sends events at the rate and reconnects when the connection ends.
 func (f *flight) send(n int64) error {
 	tick := time.NewTicker(time.Second / time.Duration(f.rate))
 	defer tick.Stop()
@@ -177,7 +178,7 @@ func (f *flight) send(n int64) error {
 	return nil
 }
 
-// arrived waits until all apps have all.
+// arrived waits until all apps have received all events.
 func (f *flight) arrived(n int64) error {
 	late := time.After(time.Minute)
 	for {
@@ -196,7 +197,7 @@ func (f *flight) arrived(n int64) error {
 	}
 }
 
-// follow is an app, which comes back at the next server when its own has ended.
+// follow runs an app, which reconnects to the next server when its own has exited.
 func (f *flight) follow(ctx context.Context, i int) {
 	begun := time.Time{}
 	for at := i; ctx.Err() == nil; at++ {

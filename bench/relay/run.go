@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// emits is a program that emits a small object so many times.
+// emits is a program that emits a small object n times.
 const emits = `fn main() {
     for i in 0..20000 {
         emit("progress", {n: i, of: 20000, what: "a step of what an agent does"});
@@ -16,11 +16,11 @@ const emits = `fn main() {
 }
 `
 
-// spent is what a process took.
+// spent is the cost of a process.
 type spent struct{ cpu, wall time.Duration }
 
-// quartile is the lower one of each, which a busy machine disturbs less than the median; all has
-// one at least.
+// quartile returns the lower quartile of both values, which is less sensitive to a busy machine
+// than the median. all must not be empty.
 func quartile(all []spent) (m spent) {
 	for _, of := range []func(*spent) *time.Duration{func(s *spent) *time.Duration { return &s.cpu }, func(s *spent) *time.Duration { return &s.wall }} {
 		var each []time.Duration
@@ -33,7 +33,7 @@ func quartile(all []spent) (m spent) {
 	return m
 }
 
-// told: what it costs a run of Concerto to be told of, beside a run that is not, in turns.
+// told measures the cost of reporting a run to the relay against a run without a relay, in turns.
 func told(rounds int) func(*lab) (string, error) {
 	return func(l *lab) (string, error) {
 		if err := l.forRuns(); err != nil {
@@ -64,7 +64,7 @@ func told(rounds int) func(*lab) (string, error) {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
 
-// forRuns builds the command, and starts a server and a hostd.
+// forRuns builds the command and starts a server and a hostd.
 func (l *lab) forRuns() error {
 	c := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", l.path("bin-concerto"), "./cmd/concerto")
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -83,7 +83,7 @@ func (l *lab) forRuns() error {
 	return err
 }
 
-// spend runs the command to its end, and waits until hostd is done with what was told of it.
+// spend runs the command to its end and waits until hostd has handled its events.
 func (l *lab) spend(args ...string) (s spent, err error) {
 	c := exec.Command(l.path("bin-concerto"), args...)
 	c.Stderr = os.Stderr
@@ -94,7 +94,7 @@ func (l *lab) spend(args ...string) (s spent, err error) {
 		return s, fmt.Errorf("%v: %w", args, err)
 	}
 	s.cpu = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
-	for before := l.spentByAll(); ; { // others' work is not the next one's
+	for before := l.spentByAll(); ; { // so that this work does not count for the next run
 		time.Sleep(30 * time.Millisecond)
 		now := l.spentByAll()
 		if now == before {
@@ -104,7 +104,7 @@ func (l *lab) spend(args ...string) (s spent, err error) {
 	}
 }
 
-// spentByAll is how long the daemons have worked, in ticks.
+// spentByAll returns the CPU time of the daemons in ticks.
 func (l *lab) spentByAll() (sum int64) {
 	for _, c := range l.procs {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.Process.Pid))

@@ -1,6 +1,5 @@
-// Command runs counts the sequences of instructions that programs execute most
-// often and that could become one instruction. Superinstructions are chosen by
-// its figures.
+// Command runs counts the instruction sequences that programs execute most often and that could
+// become one instruction. Its figures decide about superinstructions.
 //
 //	go run ./bench/runs [-n 2] [-top 20] PROGRAM…
 package main
@@ -81,7 +80,7 @@ func run(path string, n int) ([]vm.Run, int64, error) {
 	return runs, all, nil
 }
 
-// perform takes what a program prints and emits, and nothing else.
+// perform handles print and emit requests and no others.
 func perform(_ context.Context, r effect.Request) (effect.Result, error) {
 	switch r.(type) {
 	case *effect.Print, *effect.Emit, *effect.Sleep:

@@ -1,6 +1,6 @@
-// Command sqlite is the peer of a hashmap in a file: it reads single values from
-// the benchmark's file by a prepared statement of the driver. `sqlite FILE READS
-// ENTRIES` prints the microseconds for one read.
+// Command sqlite is the peer of a hashmap in a file: it reads single values from the benchmark's
+// file with a prepared statement of the driver. `sqlite FILE READS ENTRIES` prints the microseconds
+// for one read.
 package main
 
 import (

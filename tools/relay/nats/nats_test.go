@@ -24,7 +24,7 @@ func (s *said) Write(b []byte) (int, error) {
 	return s.text.Write(b)
 }
 
-// until waits until something is so.
+// until waits until a condition holds.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(2 * time.Millisecond) {
@@ -34,8 +34,8 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// TestBus: what one publishes the other hears and the first does not; when NATS goes that is said, and when
-// it comes again, also for the first time, all goes on.
+// TestBus checks that a client receives the messages of another and not its own, that the loss of
+// NATS is logged, and that everything works again when NATS returns, also for the first time.
 func TestBus(t *testing.T) {
 	n := natstest.Start(t)
 	if !n.InProcess() {
@@ -58,7 +58,7 @@ func TestBus(t *testing.T) {
 	one, toOne := connect()
 	two, toTwo := connect()
 	for round := range 2 {
-		one.Publish("run.lost.1", nil) // nobody waits for it
+		one.Publish("run.lost.1", nil) // without subscribers
 		if one.Up() {
 			t.Error("it is up, and NATS is not there")
 		}

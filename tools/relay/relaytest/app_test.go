@@ -19,12 +19,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// patience is how long something may take that the relay promises within 45 s, on a machine
-// that does something else, too.
+// patience bounds waits for what the relay promises within 45 s, on a busy machine.
 const patience = 2 * time.Minute
 
-// app follows runs over a WebSocket, comes back when its connection ends, and goes on at its
-// cursor. It holds each event against the one before.
+// app follows runs over a WebSocket, reconnects, and continues at its cursor. It compares each
+// event with the one before.
 type app struct {
 	t     testing.TB
 	url   string
@@ -32,19 +31,19 @@ type app struct {
 	ctx   context.Context
 	end   context.CancelFunc
 	gone  sync.WaitGroup
-	// lossy says that frames may be lost, or come twice or in another order, between app and
-	// server: the app looks for itself.
+	// lossy means that frames between app and server may be lost, doubled or reordered; the app then
+	// asks again.
 	lossy bool
 
 	mu     sync.Mutex
 	conn   *websocket.Conn
 	events map[string][]protocol.Envelope
-	states map[string]string // of commands, by their id
+	states map[string]string // of commands, by id
 	wrong  []string
-	news   chan struct{} // closed, and made anew, when something came
+	news   chan struct{} // closed and replaced when something arrives
 }
 
-// refusedState is that of an input which the server did not take.
+// refusedState is the state of an input that the server refused.
 const refusedState = "refused"
 
 func startApp(t testing.TB, url, token string) *app {
@@ -64,11 +63,11 @@ func (a *app) follow() {
 	}
 }
 
-// session is one connection.
+// session runs one connection.
 func (a *app) session() {
 	c, _, err := websocket.Dial(a.ctx, strings.Replace(a.url, "http", "ws", 1)+"/ws/app?follow=none&token="+a.token, nil)
 	if err != nil {
-		time.Sleep(20 * time.Millisecond) // the server is being started again
+		time.Sleep(20 * time.Millisecond) // the server is restarting
 		return
 	}
 	defer c.CloseNow()
@@ -101,8 +100,8 @@ func (a *app) cursor() map[string]int64 {
 	return all
 }
 
-// take takes a message in. It says whether the connection is still good: an app that sees a
-// number missing asks anew, as frames may be lost between it and the server.
+// take handles a frame and reports whether the connection is still usable: an app that misses a
+// number reconnects, because frames may be lost.
 func (a *app) take(frame []byte) (good bool) {
 	if os.Getenv("RELAYTEST_SHOW") != "" {
 		println(string(frame[:min(len(frame), 300)]))
@@ -131,7 +130,7 @@ func (a *app) take(frame []byte) (good bool) {
 	case e.Type == protocol.Failure:
 		f, err := protocol.Decode[protocol.ErrorData](&e)
 		if f.Code == protocol.RateLimited || a.lossy && f.InputID == "" {
-			return false // it is asked again by the next connection
+			return false // the next connection requests it again
 		}
 		if err != nil || f.InputID == "" {
 			a.wrong = append(a.wrong, string(frame))
@@ -162,7 +161,7 @@ func (a *app) event(e protocol.Envelope) (good bool) {
 		a.events[e.RunID] = append(events, e)
 		return true
 	case a.lossy:
-		return e.Seq <= last // it came twice, or one is missing
+		return e.Seq <= last // a duplicate, or one is missing
 	}
 	if len(a.wrong) < 10 {
 		a.wrong = append(a.wrong, fmt.Sprintf("%s: after %d came %s %d", e.RunID, last, e.Type, e.Seq))
@@ -170,7 +169,7 @@ func (a *app) event(e protocol.Envelope) (good bool) {
 	return true
 }
 
-// await waits until something is so.
+// await waits until a condition holds.
 func (a *app) await(what string, is func() bool) {
 	a.t.Helper()
 	late := time.After(patience)
@@ -193,7 +192,7 @@ func (a *app) await(what string, is func() bool) {
 	}
 }
 
-// doubt is when an app that waits on a network that loses frames asks anew.
+// doubt returns a channel that fires when an app on a lossy network must ask again.
 func (a *app) doubt() <-chan time.Time {
 	if !a.lossy {
 		return nil
@@ -201,7 +200,7 @@ func (a *app) doubt() <-chan time.Time {
 	return time.After(2 * time.Second)
 }
 
-// again ends the connection, so that another is made.
+// again closes the connection so that the app reconnects.
 func (a *app) again() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -210,7 +209,7 @@ func (a *app) again() {
 	}
 }
 
-// grows waits until some more events of a run have come.
+// grows waits until this many more events of a run have arrived.
 func (a *app) grows(run string, by int) {
 	a.t.Helper()
 	a.mu.Lock()
@@ -219,8 +218,8 @@ func (a *app) grows(run string, by int) {
 	a.await(fmt.Sprintf("%d more events of %s", by, run), func() bool { return len(a.events[run]) >= have+by })
 }
 
-// send sends a command, and again when the connection is new, until the app has heard of a
-// state that ends it; the id makes that harmless.
+// settle sends a command, again on each new connection, until it has a final state. The id makes
+// repeats harmless.
 func (a *app) settle(run, id, text string) string {
 	a.t.Helper()
 	data, _ := json.Marshal(protocol.SendInput{InputID: id, Text: text})
@@ -240,7 +239,7 @@ func (a *app) settle(run, id, text string) string {
 	return state
 }
 
-// input sends an input once, and does not wait.
+// input sends an input once, without waiting.
 func (a *app) input(run, id, text string) {
 	data, _ := json.Marshal(protocol.SendInput{InputID: id, Text: text})
 	a.mu.Lock()
@@ -253,10 +252,10 @@ func (a *app) input(run, id, text string) {
 func (a *app) write(run string, data []byte) {
 	e := protocol.New(protocol.RunSendInput, time.Now(), json.RawMessage(data))
 	e.RunID = run
-	_ = a.conn.Write(a.ctx, websocket.MessageText, e.Append(nil)) // a connection that ends is made anew
+	_ = a.conn.Write(a.ctx, websocket.MessageText, e.Append(nil)) // the app reconnects after an error
 }
 
-// text is what a run has written, as the app saw it.
+// text returns the output of a run as the app received it.
 func (a *app) text(run string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -273,7 +272,7 @@ func (a *app) text(run string) string {
 	return b.String()
 }
 
-// types counts the events of a run.
+// types counts the events of a run by type.
 func (a *app) types(run string) map[string]int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -284,7 +283,7 @@ func (a *app) types(run string) map[string]int {
 	return n
 }
 
-// login gives a token.
+// login returns a token.
 func login(t testing.TB, url, user, password string) string {
 	t.Helper()
 	body, _ := json.Marshal(map[string]string{"username": user, "password": password})

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestClone: hostds that begin from a copy of a host's state are kept out and say why, and the host's own
-// goes on.
+// TestClone checks that hostds started from a copy of a host's state are refused with a reason, and
+// that the original hostd continues.
 func TestClone(t *testing.T) {
 	s := newSystem(t, nil, nil)
 	a := startApp(t, s.apps.URL(), login(t, s.apps.URL(), "ann", "correct horse battery"))
@@ -39,7 +39,7 @@ func TestClone(t *testing.T) {
 	}
 	s.startHostd()
 	a.grows(w.run, 5)
-	clone("copied", "another hostd with this host's id has taken over") // it has the epoch that the host has
+	clone("copied", "another hostd with this host's id has taken over") // its epoch equals the host's
 	s.saidIs("its spool was copied")
 	kill(s.hostd)
 	s.startHostd()

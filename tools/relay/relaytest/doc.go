@@ -1,3 +1,3 @@
-// Package relaytest plays the relay as a whole, in processes of its own: server, hostd and
-// the shims of its runs, with proxies between them, killed at random (its API promises nothing).
+// Package relaytest runs the whole relay in separate processes: server, hostd and the shims of its
+// runs, with proxies between them, killed at random (its API promises nothing).
 package relaytest

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// rounds is how often something is killed: RELAY_KILL_ROUNDS, or few.
+// rounds returns the number of kills: RELAY_KILL_ROUNDS, or a few.
 func rounds(t *testing.T) int {
 	t.Helper()
 	n := 8
@@ -26,12 +26,12 @@ func rounds(t *testing.T) int {
 	return n
 }
 
-// long says that time is not short.
+// long reports whether the test may take long.
 func long() bool { return os.Getenv("RELAY_KILL_ROUNDS") != "" }
 
-// TestKill: server, hostd, shims and connections end at random, while a run writes and is
-// written to. Every event of each run's log is at the app once, in order; every input came to
-// the run once or not at all, as its state says.
+// TestKill kills server, hostd, shims and connections at random while a run writes and receives
+// input. It checks that the app receives every event of each run's log once and in order, and that
+// every input reached the run once or not at all, as its state says.
 func TestKill(t *testing.T) {
 	s := newSystem(t, nil, nil)
 	a := startApp(t, s.apps.URL(), login(t, s.apps.URL(), "ann", "correct horse battery"))
@@ -60,7 +60,7 @@ func TestKill(t *testing.T) {
 	t.Logf("%v; %d inputs: %v", done, w.n, w.states)
 }
 
-// work is what goes on while things fail: a run, and inputs to it.
+// work is what runs during the failures: a run and inputs to it.
 type work struct {
 	s      *system
 	a      *app
@@ -86,7 +86,7 @@ func (w *work) input() {
 	w.a.input(w.run, id, id+"\n")
 }
 
-// fail lets something fail, and mends it.
+// fail causes a failure and repairs it.
 func (w *work) fail(what string) {
 	s := w.s
 	switch what {
@@ -129,7 +129,7 @@ func (w *work) ended() {
 	})
 }
 
-// finish has the run end when what it was told has come to its end.
+// finish ends the run after it has handled its inputs.
 func (w *work) finish() {
 	w.states = map[string]int{}
 	for run, ids := range w.inputs {
@@ -143,7 +143,7 @@ func (w *work) finish() {
 	w.ended()
 }
 
-// check holds what came about against what was promised.
+// check compares the results with the promises.
 func (w *work) check() {
 	t := w.s.t
 	for _, wrong := range w.a.wrong {
@@ -159,7 +159,8 @@ func (w *work) check() {
 	}
 }
 
-// checkOutput: the app has what the run's log has, byte by byte, and so what the tool wrote in order.
+// checkOutput checks that the app received the bytes of the run's log, and thus the tool's output
+// in order.
 func (w *work) checkOutput(run string) {
 	t := w.s.t
 	got, want := w.a.text(run), w.s.raw(run)
@@ -188,7 +189,8 @@ func excerpt(text string, at int) string {
 	return text[max(0, at-20):min(len(text), at+20)]
 }
 
-// checkInputs: what is applied came once, what is not did not, and what nobody knows at most once.
+// checkInputs checks that applied inputs arrived once, others not, and indeterminate ones at most
+// once.
 func (w *work) checkInputs(run string) {
 	count := map[string]int{}
 	for _, line := range toldTo(w.s.t, w.s.dir, run) {
@@ -201,7 +203,7 @@ func (w *work) checkInputs(run string) {
 		case "applied":
 			low, high = 1, 1
 			if w.lost[run] {
-				low = 0 // it was in the terminal when the run was killed
+				low = 0 // the terminal had it when the run was killed
 			}
 		case "indeterminate":
 			high = 1

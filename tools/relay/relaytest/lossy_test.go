@@ -9,12 +9,12 @@ import (
 	"github.com/concerto-lang/concerto/relay/faultproxy"
 )
 
-// TestLossy: the networks of the host and of the app drop, double, delay and swap frames, cut
-// connections within one, and leave some half open. Nothing is lost, and nothing is done twice.
+// TestLossy runs host and app on networks that drop, double, delay and swap frames, cut connections
+// within a frame, and leave some half open. Nothing may be lost or done twice.
 func TestLossy(t *testing.T) {
 	for name, c := range map[string]struct {
 		odds faultproxy.Odds
-		few  int64 // so many faults on each way; what is dropped is missed after 10 s, what is half open after 45
+		few  int64 // the number of faults on each path; a dropped frame is noticed after 10 s, a half-open connection after 45
 	}{
 		"double and delay": {faultproxy.Odds{faultproxy.Duplicate: 1000, faultproxy.Delay: 200}, 200},
 		"swap":             {faultproxy.Odds{faultproxy.Swap: 1000}, 200},
@@ -47,7 +47,8 @@ func TestLossy(t *testing.T) {
 				w.input()
 				a.grows(w.run, 5+chance.IntN(20))
 			}
-			// A command goes out once a connection: one that was dropped comes with the next, which loses nothing.
+			// Each connection sends a command once. A dropped one is sent by the next connection, which
+			// loses nothing.
 			over.Store(true)
 			s.host.CutAll()
 			w.finish()

@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/tools/relay/nats/natstest"
 )
 
-// replicas are servers on one database behind a balancer.
+// replicas are servers on one database with a load balancer.
 type replicas struct {
 	s        *system
 	db, nats string // URLs; no NATS when it is ""
@@ -37,7 +37,7 @@ func startReplicas(s *system, n int, db, nats string) {
 	s.apps.SetTarget(r.balancer.addr())
 }
 
-// start starts a server; the first of all makes the owner.
+// start starts a server; the first one creates the owner.
 func (r *replicas) start(i int) {
 	r.s.t.Helper()
 	args := []string{"serve", "--listen", "127.0.0.1:0", "--db", r.db, "--tofu", "loopback"}
@@ -52,7 +52,7 @@ func (r *replicas) start(i int) {
 	r.balancer.set(i, strings.TrimPrefix(url, "http://"))
 }
 
-// balancer passes connections on to servers in turn; those that are not there it leaves out.
+// balancer forwards connections to running servers in turn.
 type balancer struct {
 	l       net.Listener
 	mu      sync.Mutex
@@ -98,7 +98,7 @@ func (b *balancer) set(i int, target string) {
 	b.targets[i] = target
 }
 
-// serve passes a connection on, until an end closes it.
+// serve forwards a connection until either side closes it.
 func (b *balancer) serve(c net.Conn) {
 	defer c.Close()
 	b.mu.Lock()
@@ -119,7 +119,7 @@ func (b *balancer) serve(c net.Conn) {
 		defer to.Close()
 		var back sync.WaitGroup
 		back.Go(func() {
-			_, _ = io.Copy(c, to) // it ends with either end
+			_, _ = io.Copy(c, to) // ends when either side closes
 			_ = c.Close()
 			_ = to.Close()
 		})
@@ -131,9 +131,9 @@ func (b *balancer) serve(c net.Conn) {
 	}
 }
 
-// TestReplicas: three servers on one database, any of which is killed at any time, with a host and
-// apps. Every event of the run's log is at each app once, in order; each input came to the run once or not at
-// all, as its state says; with NATS, without, and when NATS goes.
+// TestReplicas kills any of three servers on one database at any time, with a host and apps. Each
+// app receives every event of the run's log once and in order, and each input reaches the run once
+// or not at all, as its state says: with NATS, without it, and when NATS fails.
 func TestReplicas(t *testing.T) {
 	pg := pgtest.Start(t)
 	play := func(name string, nats *natstest.Server) {

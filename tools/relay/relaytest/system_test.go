@@ -25,17 +25,17 @@ import (
 type system struct {
 	t          *testing.T
 	dir, exe   string
-	self       string // this test, which is the tool
+	self       string // this test binary, which is also the tool
 	host, apps *faultproxy.Proxy
 	server     *exec.Cmd
 	hostd      *exec.Cmd
-	local      *http.Client // asks hostd
-	said       *os.File     // what both say
+	local      *http.Client // for requests to hostd
+	said       *os.File     // the log of both
 	db, kept   string       // the server's database, and a directory for the logs of runs
 	replicas   *replicas    // instead of the server
 }
 
-// newSystem starts a relay; first is done before that.
+// newSystem starts a relay. first runs before that.
 func newSystem(t *testing.T, host, apps func(faultproxy.Frame) faultproxy.Fault, first ...func(*system)) *system {
 	t.Helper()
 	s := &system{t: t, dir: t.TempDir()}
@@ -118,13 +118,13 @@ func (s *system) startHostd() {
 	s.hostd, _ = s.start("hostd", "--server", s.host.URL(), "--host-id", "host_a", "--token-file", s.path("token"), "--state", s.path("state"), "--socket", s.path("sock"), "--root", s.dir)
 }
 
-// kill ends a daemon by SIGKILL.
+// kill kills a daemon with SIGKILL.
 func kill(c *exec.Cmd) {
 	_ = c.Process.Kill()
 	_ = c.Wait()
 }
 
-// close ends what is left, and shows what was said when the test failed.
+// close stops what is still running, and prints the log if the test failed.
 func (s *system) close() {
 	for _, shim := range s.shims() {
 		_ = syscall.Kill(shim, syscall.SIGKILL)
@@ -144,7 +144,7 @@ func (s *system) close() {
 	}
 }
 
-// shims are the processes that hold this system's runs.
+// shims returns the processes that own this system's runs.
 func (s *system) shims() (all []int) {
 	for pid := range proc.All {
 		line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
@@ -174,7 +174,7 @@ func (s *system) run() string {
 	return said.Run
 }
 
-// keep keeps the log of a run, which hostd removes when all of it has been told.
+// keep copies the log of a run, which hostd removes once it has sent all of it.
 func (s *system) keep(run string) {
 	s.t.Helper()
 	files, err := filepath.Glob(filepath.Join(s.path("state"), "runs", run, "out*"))
@@ -186,7 +186,7 @@ func (s *system) keep(run string) {
 	}
 }
 
-// raw is what a run has written, as its shim has kept it.
+// raw returns the output of a run from its shim's log.
 func (s *system) raw(run string) string {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.kept, run+".log"))
@@ -196,7 +196,7 @@ func (s *system) raw(run string) string {
 	return string(text)
 }
 
-// saidIs waits until server or hostd have said something.
+// saidIs waits until the server or hostd logs a text.
 func (s *system) saidIs(what string) {
 	s.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {

@@ -12,11 +12,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// The test's own program is the tool of the runs, when it is started with this variable: a
-// directory.
+// toolVariable makes the test binary the tool of the runs; its value is a directory.
 const toolVariable = "RELAYTEST_TOOL"
 
-// pace is how often the tool says something.
+// pace is the interval of the tool's output.
 const pace = 2 * time.Millisecond
 
 func TestMain(m *testing.M) {
@@ -29,15 +28,15 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// tool counts, a line each, until it is told to quit; with "quiet" it counts no more and
-// confirms lines alone. What it is told is in a file before it says another number.
+// tool counts, one number on each line, until it reads quit. After "quiet" it only confirms lines.
+// It writes each line it reads to a file before the next number.
 func tool(dir string) {
 	told, err := os.OpenFile(inputsOf(dir, os.Getenv("RELAY_RUN_ID")), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	// It outlives everything by design: not a test that was killed, though.
+	// The tool survives everything by design, but not a killed test.
 	time.AfterFunc(15*time.Minute, func() { os.Exit(9) })
 	var quiet atomic.Bool
 	go func() {
@@ -65,7 +64,7 @@ func tool(dir string) {
 
 func inputsOf(dir, run string) string { return dir + "/" + run + ".inputs" }
 
-// toldTo is what the tool of a run was told, a line each.
+// toldTo returns the lines that the tool of a run has read.
 func toldTo(t *testing.T, dir, run string) []string {
 	t.Helper()
 	text, err := os.ReadFile(inputsOf(dir, run))

@@ -9,13 +9,13 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// away has the page's server go, and waits until the page says so.
+// away stops the page's server and waits until the page shows it.
 func away(r *webtest.Relay, b *browser.Tab) {
 	r.Stop()
 	b.Wait("document.querySelector('[data-testid=conn]').dataset.state === 'offline'")
 }
 
-// kept is a function that gives what the browser keeps in a store.
+// kept is a function that returns the browser's stored values.
 const kept = `(async (store) => {
 	const db = await new Promise((done, failed) => Object.assign(indexedDB.open("concerto-relay"), { onsuccess: (e) => done(e.target.result), onerror: failed }));
 	const all = await new Promise((done) => (db.transaction(store).objectStore(store).getAll().onsuccess = (e) => done(e.target.result)));
@@ -23,8 +23,9 @@ const kept = `(async (store) => {
 	return all;
 })`
 
-// TestOffline: what was seen stays to be seen without a connection, also after a reload; what one
-// decides and writes then waits, is sent in order when the server is back, and says what became of it.
+// TestOffline checks that data stays visible without a connection, also after a reload, and that
+// decisions and inputs made then are sent in order when the server is back, with their outcomes
+// shown.
 func TestOffline(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -72,7 +73,8 @@ func TestOffline(t *testing.T) {
 	b.Wait("__see.text('@resolved').includes('approved by olga')")
 }
 
-// TestTwoPeople: two decide at once; one is first, and the other is told who it was, and what.
+// TestTwoPeople lets two users decide at once: one is first, and the page shows the other who it
+// was and what they decided.
 func TestTwoPeople(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -99,8 +101,8 @@ func TestTwoPeople(t *testing.T) {
 	}
 }
 
-// TestTwoTabs: what one does in one tab is seen in the other; logging out of one ends both, and
-// leaves nothing on the device.
+// TestTwoTabs checks that actions in one tab appear in the other, and that a logout in one ends
+// both and leaves no data on the device.
 func TestTwoTabs(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -124,14 +126,14 @@ func TestTwoTabs(t *testing.T) {
 	b.Click("@logout")
 	b.See("Log in")
 	other.Wait("__see.all('@login-user').length === 1")
-	b.Wait("indexedDB.databases().then((all) => all.length === 0)") // the other tab closes its own first
+	b.Wait("indexedDB.databases().then((all) => all.length === 0)") // after the other tab closes its own
 	if left := b.Eval("Object.keys(localStorage).filter((k) => k !== 'theme').length + sessionStorage.length"); left != 0.0 {
 		t.Errorf("%v texts are left", left)
 	}
 }
 
-// TestSessionEnds: the page asks who one is over what was open, which is still there, with what was
-// being written.
+// TestSessionEnds checks that the login dialog covers the open screen, which keeps its state and
+// the typed text.
 func TestSessionEnds(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)

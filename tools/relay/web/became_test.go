@@ -9,13 +9,14 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// entry is what the outbox says of what was decided about a request.
+// entry returns the outbox's text about a request.
 func entry(about string) string {
 	return "__see.all('@outbox-entry').map((e) => e.innerText).find((t) => t.includes('" + about + "'))"
 }
 
-// TestWhatBecameOfIt: of what was decided without a connection the page says afterwards what became of it: done, decided by
-// somebody else before, too late, or not asked any more; also when all that happened while nobody listened.
+// TestWhatBecameOfIt checks the outcomes that the page shows for decisions made offline: applied,
+// decided by somebody else, expired, or withdrawn, also when all that happened while no page was
+// connected.
 func TestWhatBecameOfIt(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// TestDrafts: what is being typed, to a run and into what it asks, is still there when the page is loaded again, but for
-// secrets; what was sent is not, and who logs out leaves none of it.
+// TestDrafts checks that typed text survives a reload, except secrets, that sent text does not
+// reappear, and that a logout deletes it.
 func TestDrafts(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -37,11 +37,11 @@ func TestDrafts(t *testing.T) {
 	b.Click("=No")
 	b.Click("[type=password]")
 	b.Type("4711")
-	b.Eval("location.hash = '#/runs/run_1'") // the same card, elsewhere
+	b.Eval("location.hash = '#/runs/run_1'") // the same card on another screen
 	typed := "[document.querySelector('[data-testid=approval-card] textarea')?.value, document.querySelector(\"[aria-label='Other answer']\")?.value, [...document.querySelectorAll('[data-testid=approval-card] :checked')].map((e) => e.parentElement.innerText.trim()).join(), document.querySelector('[type=password]')?.value].join('|')"
 	b.Wait(typed + " === 'Half a thou|at noon|Other,There,No|'")
 	b.Click("@composer")
-	b.Type("wait for\nme") // the first line is sent
+	b.Type("wait for\nme") // sends the first line
 	first := host.Next(protocol.RunSendInput)
 	if in, err := protocol.Decode[protocol.SendInput](&first); err != nil || in.Text != "wait for\n" {
 		t.Errorf("%+v, %v", in, err)

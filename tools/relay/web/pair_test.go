@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// begin has a machine ask to be paired, by hostd's own way.
+// begin requests a pairing as hostd does.
 func begin(t *testing.T, r *webtest.Relay, name string) *pair.Request {
 	t.Helper()
 	again := func(ctx context.Context) error { runtime.Gosched(); return ctx.Err() }
@@ -24,22 +24,22 @@ func begin(t *testing.T, r *webtest.Relay, name string) *pair.Request {
 	return waits
 }
 
-// code types a code, as somebody reads it off another screen, and looks whose it is.
+// code types a code and looks it up.
 func code(b *browser.Tab, code string) {
 	b.Eval("document.querySelector('[data-testid=pair-code]').select()")
 	b.Type(code)
 	b.Press("Enter")
 }
 
-// TestPair: an owner types the code that a machine shows, compares its fingerprint, and confirms; then the machine is
-// a host, known by its key. What is wrong with a code is said, at the field and aloud, and one begins again.
+// TestPair pairs a machine by its code and fingerprint; it then is a host that authenticates with
+// its key. An invalid code is reported at the field and announced, and the user starts again.
 func TestPair(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
 	late := begin(t, r, "the old laptop")
-	begin(t, r, "build box") // and again later: the code of then is the one
+	begin(t, r, "build box") // the second request's code is the valid one
 	b := enter(t, r, webtest.Owner, "#/hosts")
 	b.Expect("404")
 	b.See("No hosts yet.")
@@ -50,7 +50,7 @@ func TestPair(t *testing.T) {
 	}
 	b.Click("@pair-code")
 	b.Type("bcd")
-	b.Press("Enter") // too short: nothing is asked
+	b.Press("Enter") // too short: no request is sent
 	code(b, "BCDF-GHJK")
 	b.See("No machine waits with this code: it was mistyped, was used, or has expired.")
 	b.Axe()
@@ -62,7 +62,7 @@ func TestPair(t *testing.T) {
 		t.Errorf("the machine is shown as %s", text)
 	}
 	b.Axe()
-	r.Pass(protocol.PairingFor/2 + time.Second) // who compares for so long is too late; build box is, too
+	r.Pass(protocol.PairingFor/2 + time.Second) // the pairing expires, and so does that of build box
 	b.Click("@pair-confirm")
 	b.See("has expired")
 	b.Click("=Cancel")
@@ -73,7 +73,7 @@ func TestPair(t *testing.T) {
 	if at := b.Spoken(":focus"); at != "region The machine" {
 		t.Errorf("whose code it is is told as %q", at)
 	}
-	b.Press("Tab") // the keyboard alone is enough
+	b.Press("Tab") // by keyboard alone
 	b.Wait("document.activeElement.dataset.testid === 'pair-confirm'")
 	b.Press("Enter")
 	kept, err := waits.Wait(t.Context())
@@ -91,7 +91,7 @@ func TestPair(t *testing.T) {
 	b.Go(again.Link)
 	b.Wait("__see.text('@pair-fingerprint') === '" + again.Fingerprint + "'")
 	b.Click("=Cancel")
-	for range protocol.PairingTries { // who guesses is slowed
+	for range protocol.PairingTries { // guessing is rate limited
 		code(b, "BCDF-GHJK")
 		b.Wait("__see.text('#pair-failed') && __see.all('@pair-look')[0].ariaDisabled === 'false'")
 	}

@@ -11,16 +11,16 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// narrow is the narrowest phone that is supported.
+// narrow is the narrowest phone that the page supports.
 var narrow = browser.Device{Name: "narrow", Width: 360, Height: 640, Scale: 2, Touch: true}
 
-// reachable reports whether an element is in sight as a whole, with nothing above it.
+// reachable reports whether an element is fully visible with nothing on top of it.
 const reachable = `globalThis.reachable = (e) => {
 	const r = e.getBoundingClientRect(), at = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2);
 	return r.top >= 0 && r.bottom <= innerHeight && r.left >= 0 && r.right <= innerWidth && (e.contains(at) || at.contains(e));
 }`
 
-// next is what comes next, for which a test does not wait for ever.
+// next returns the next value, with a time limit.
 func next(t *testing.T, from <-chan string) string {
 	t.Helper()
 	select {
@@ -32,7 +32,8 @@ func next(t *testing.T, from <-chan string) string {
 	}
 }
 
-// TestTheApprovalOfAWriteIsInView: who writes a long file on a phone sees the approval at once, and can take it.
+// TestTheApprovalOfAWriteIsInView checks that a user who writes a long file on a phone sees the
+// approval at once and can decide it.
 func TestTheApprovalOfAWriteIsInView(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
@@ -68,8 +69,8 @@ func TestTheApprovalOfAWriteIsInView(t *testing.T) {
 	b.Wait("(() => { const e = document.querySelector('[data-testid=approve]'); return e && reachable(e); })()")
 }
 
-// TestTheRowOfKeys: the terminal of a phone has a row of the keys that its keyboard lacks, all of them in sight;
-// a desk, whose keyboard has them, has none.
+// TestTheRowOfKeys checks that the terminal on a phone shows a row of keys that its keyboard lacks,
+// and that a desktop has none.
 func TestTheRowOfKeys(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
@@ -104,8 +105,8 @@ func TestTheRowOfKeys(t *testing.T) {
 	}
 }
 
-// TestNothingIsCovered: what says how the connection stands lies upon no part of a screen, and whatever one can press
-// there can be pressed.
+// TestNothingIsCovered checks that the connection state covers no part of a screen, and that every
+// control is reachable.
 func TestNothingIsCovered(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
@@ -131,7 +132,8 @@ func TestNothingIsCovered(t *testing.T) {
 	}
 }
 
-// TestTheAuditLogOfAPhone: on the narrowest phone each record of the audit log is there as a whole.
+// TestTheAuditLogOfAPhone checks that each record of the audit log is fully visible on the
+// narrowest phone.
 func TestTheAuditLogOfAPhone(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()

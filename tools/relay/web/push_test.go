@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// subscribed stands for the one part of push that a browser under test cannot have, its vendor's push service: the
-// page's subscription is one of a push service of the tests. What the page says when it subscribes is kept.
+// subscribed replaces the browser vendor's push service, which a test browser lacks, with the
+// tests' push service, and records the page's subscription.
 const subscribed = `(() => {
 	let subscription = null;
 	globalThis.asked = [];
@@ -27,11 +27,11 @@ const subscribed = `(() => {
 	};
 })()`
 
-// notes are the notifications that a person sees, as the page's service worker has shown them.
+// notes returns the notifications that the service worker has shown.
 const notes = `navigator.serviceWorker.getRegistration("/").then((r) => r.getNotifications()).then((all) => all.map((n) => ({ title: n.title, body: n.body, tag: n.tag })))`
 
-// clickNote is a click on a notification. Chromium without a window has none to be clicked on: the worker is told
-// of it as Chromium tells it.
+// clickNote clicks a notification. Headless Chromium has none to click, so it sends the worker the
+// event that Chromium would.
 const clickNote = `(async () => {
 	const [n] = await registration.getNotifications();
 	const e = new NotificationEvent("notificationclick", { notification: n, action: "" });
@@ -42,8 +42,8 @@ const clickNote = `(async () => {
 	return n.data.request_id;
 })()`
 
-// notify has the browser's push service tell of something, until that is shown. Chromium forgets a notification about
-// which it is asked before it is on the display: it is asked late, and later still when it is told again.
+// notify delivers a push message until it is shown. Chromium loses a notification that is queried
+// before it is displayed, so notify queries late, and later after each repetition.
 func notify(t *testing.T, b *browser.Tab, r *webtest.Relay, text string) {
 	t.Helper()
 	for wait := 100; wait < 20_000; wait *= 2 {
@@ -56,8 +56,9 @@ func notify(t *testing.T, b *browser.Tab, r *webtest.Relay, text string) {
 	t.Fatalf("nothing is shown of %s", text)
 }
 
-// TestPush: somebody has this device notified; what a run asks comes through a push service, encrypted, and is shown
-// without its arguments; a click on it shows the run and its request, in a tab that is there or a new one; what is decided elsewhere is taken back.
+// TestPush subscribes a device. A request arrives encrypted through a push service and is shown
+// without its arguments; a click opens the run and its request in an open or a new tab; a decision
+// elsewhere closes the notification.
 func TestPush(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -86,7 +87,7 @@ func TestPush(t *testing.T) {
 	if text := string(shown); !strings.Contains(text, `"title":"the release"`) || !strings.Contains(text, "asks for a permission: bash") || strings.Contains(text, "s3cret") {
 		t.Errorf("what is shown is %s", text)
 	}
-	for n := range 100 { // what it asks is not at the end any more
+	for n := range 100 { // so that the request is not at the end
 		run.Say(protocol.RunEmit, webtest.Data{"channel": "step", "payload": n, "awaited": false})
 	}
 	if id := b.InWorker(r.URL, clickNote); id != "q1" {
@@ -124,7 +125,7 @@ func TestPush(t *testing.T) {
 		t.Errorf("%d subscriptions are left, %v", len(subs), err)
 	}
 
-	// A click where no tab shows the page opens one, which comes to the request itself.
+	// A click without an open tab opens one at the request.
 	b.Go("about:blank")
 	notify(t, b, r, `{"title": "the release", "run_id": "run_1", "request_id": "q3", "summary": "asks for a permission"}`)
 	opened, _ := b.InWorker(r.URL, "(async () => { let at; clients.openWindow = async (url) => { at = url; return null; }; await "+clickNote+"; return at; })()").(string)

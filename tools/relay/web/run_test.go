@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// TestFollowAndDecide: who logs in sees what runs, follows one as it writes, approves what it asks
-// where it asks it, writes to it, and sees what became of each; after a reload all is as it was.
+// TestFollowAndDecide logs in, follows a run as it writes, approves its request in the thread,
+// writes to it, and sees the outcome of each; a reload shows the same.
 func TestFollowAndDecide(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
@@ -63,8 +63,8 @@ func TestFollowAndDecide(t *testing.T) {
 	b.Wait("__see.all('@composer').length === 0 && __see.text('main').includes('done')")
 }
 
-// TestInboxByKeys: a keyboard alone is enough to find what is asked, and to deny and approve it; a
-// key that comes too early, or alone, does nothing.
+// TestInboxByKeys finds, denies and approves requests by keyboard alone; keys that come too early
+// or alone do nothing.
 func TestInboxByKeys(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -79,7 +79,7 @@ func TestInboxByKeys(t *testing.T) {
 	b.See("Delete the branch?")
 	b.Press("j", "d")
 	b.Wait("document.querySelector('[data-key=\"run_1 q1\"]').contains(document.activeElement)")
-	b.Press("Escape", "Enter") // taken back: Enter opens the run
+	b.Press("Escape", "Enter") // cancelled: Enter opens the run
 	b.Wait("location.hash === '#/runs/run_1'")
 	b.Press("g", "i")
 	b.Wait("__see.all('@approval-card').length === 2")
@@ -109,7 +109,7 @@ func TestInboxByKeys(t *testing.T) {
 	b.See("No runs match the filter")
 }
 
-// TestRoles: what one may not do is not offered.
+// TestRoles checks that the page does not offer what a role is not allowed to do.
 func TestRoles(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -139,8 +139,8 @@ func TestRoles(t *testing.T) {
 	b.See("Log in")
 }
 
-// TestHostile: texts that mean harm are shown as texts, on every screen, on a desk and a phone; they make none wider, and
-// keep nobody out.
+// TestHostile checks that hostile texts are shown as text on every screen of a desktop and a phone,
+// and neither widen a screen nor break its accessibility.
 func TestHostile(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -173,7 +173,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestSetup: the link that serve prints makes the first owner, who is on the page at once.
+// TestSetup checks that the printed link creates the first owner, who is then logged in.
 func TestSetup(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
@@ -197,8 +197,8 @@ func TestSetup(t *testing.T) {
 	b.Wait("location.pathname === '/' && document.querySelector('main h1')?.textContent === 'Inbox'")
 }
 
-// TestApprovalShowsAll: of a command that hides parts of itself nothing is missing on its card
-// without a mark, and a card on which secrets are redacted says so.
+// TestApprovalShowsAll checks that a card marks every hidden character of a command, and says when
+// secrets are redacted.
 func TestApprovalShowsAll(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
@@ -228,8 +228,8 @@ func TestApprovalShowsAll(t *testing.T) {
 	}
 }
 
-// TestAnswerIsShown: a question that is answered with yes or no takes one tap. Its answer is shown as
-// an answer with its value, in the inbox and in the thread, and is no approval.
+// TestAnswerIsShown checks that a yes-or-no question takes one tap, and that its answer is shown
+// with its value, not as an approval, in the inbox and the thread.
 func TestAnswerIsShown(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
@@ -259,7 +259,8 @@ func TestAnswerIsShown(t *testing.T) {
 	}
 }
 
-// TestStructure: the structure shows a pipeline's stages, which of them is at work, and what it waits for.
+// TestStructure checks that the structure shows a pipeline's stages, the active one, and what it
+// waits for.
 func TestStructure(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
@@ -300,8 +301,8 @@ func TestStructure(t *testing.T) {
 	is("", "")
 }
 
-// TestMarkdownIsDrawn: what agents say and ask is drawn as Markdown; a command that is approved, and what a tool
-// has printed, stay as they are.
+// TestMarkdownIsDrawn checks that texts of agents are rendered as Markdown, and that commands and
+// tool output stay as they are.
 func TestMarkdownIsDrawn(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()

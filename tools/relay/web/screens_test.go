@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// screens are all that there are to be seen, by the names of their pictures: where each is, what it
-// shows, and what one does there first.
+// screens lists all screens by the names of their pictures: address, expected text, and a first
+// action.
 var screens = []struct {
 	name, at, shows string
 	first           func(b *browser.Tab)
@@ -45,8 +45,8 @@ var screens = []struct {
 	{"keys", "#/runs", "", func(b *browser.Tab) { b.Press("?"); b.See("switch the view of a run") }},
 }
 
-// looked is a page whose screens are looked at, one after the other; dir is where pictures of them go, "" for
-// nowhere.
+// looked is a page whose screens are checked one after another; dir is the directory for pictures,
+// or "".
 type looked struct {
 	*browser.Tab
 	t      *testing.T
@@ -55,10 +55,10 @@ type looked struct {
 	theme  browser.Theme
 }
 
-// TestScreens: on a phone and on a desk each screen comes to what it shows, says of nothing that it failed,
-// and is no wider than what shows it; nothing that keeps people from using it is found there, and what one touches
-// is large enough. Where CONCERTO_SCREENSHOTS names a directory, pictures
-// of all are written there, light and dark.
+// TestScreens checks on a phone and a desktop that each screen shows its content without an error,
+// is not wider than the window, has no accessibility error that axe finds, and has touch targets
+// that are large enough. If CONCERTO_SCREENSHOTS names a directory, it writes pictures of all
+// screens there, light and dark.
 func TestScreens(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -84,7 +84,7 @@ func TestScreens(t *testing.T) {
 	for _, l.device = range []browser.Device{browser.Desk, browser.Phone} {
 		for _, l.theme = range themes {
 			l.Emulate(l.device, l.theme)
-			l.Reload() // nothing is left of the ones before
+			l.Reload() // clears the state of earlier screens
 			for _, s := range screens {
 				l.Eval("location.hash = '" + s.at + "'; new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 				if s.shows != "" {
@@ -102,12 +102,12 @@ func TestScreens(t *testing.T) {
 	l.Axe()
 }
 
-// small are those that one touches, and can hardly hit, as HTML.
+// small returns the touch targets that are too small, as HTML.
 const small = `[...document.querySelectorAll("button, a[href], input:not([type=checkbox], [type=radio]), select, textarea, summary, [role=tab]")].filter((e) => e.checkVisibility() && getComputedStyle(e).display !== "inline" && !e.closest(".approval-who"))
 	.filter((e) => { const r = e.getBoundingClientRect(); return r.width > 0 && r.height < 24; }).map((e) => e.outerHTML.slice(0, 120)).join("\n")`
 
-// keepsOut says what of a screen, as it is now, keeps people from using it: on a desk what axe finds, on a phone what
-// is too small.
+// keepsOut reports accessibility errors of the current screen: on a desktop what axe finds, on a
+// phone targets that are too small.
 func (l *looked) keepsOut(name string) {
 	switch {
 	case l.theme != browser.Light || name == "run-hostile": // TestHostile has that one
@@ -120,7 +120,7 @@ func (l *looked) keepsOut(name string) {
 	}
 }
 
-// look says what is wrong with what is shown, and makes a picture of all of it.
+// look checks the current screen and writes a picture of all of it.
 func (l *looked) look(name string) {
 	name += "-" + l.device.Name + "-" + l.theme.Name
 	l.Emulate(l.device, l.theme)
@@ -137,7 +137,7 @@ func (l *looked) look(name string) {
 	if l.dir == "" {
 		return
 	}
-	tall := l.device // so that all of it is there, and what stands at an edge stays there
+	tall := l.device // so that the whole page is in the picture, with its edges in place
 	tall.Height = int64(l.Eval("document.documentElement.scrollHeight").(float64))
 	l.Emulate(tall, l.theme)
 	l.Wait("__see.all('@approve').every((e) => e.ariaDisabled !== 'true' || e.getBoundingClientRect().top > innerHeight - 60)")

@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// TestARunWithoutATerminal: a run that is on no terminal has no Terminal tab and nothing to write to;
-// looking at its files leaves nothing in its thread, what is changed does; one that has ended is
-// started again with what it was started with, or resumed when it waits.
+// TestARunWithoutATerminal checks that a run without a terminal has no Terminal tab and no input
+// field, that reading its files adds nothing to its thread while changes do, and that an ended run
+// can be started again or resumed.
 func TestARunWithoutATerminal(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
@@ -47,7 +47,8 @@ func TestARunWithoutATerminal(t *testing.T) {
 	b.Wait("document.querySelector('[data-testid=start-cmd]')?.value === 'concerto runs resume r_7'")
 }
 
-// TestNames: a machine is called by its name, and by another once an owner has given it one.
+// TestNames checks that a host is shown by its name, and by a new one after an owner has renamed
+// it.
 func TestNames(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()

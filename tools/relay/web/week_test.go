@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// busy has a run do so much: 10 events a round, of each kind that a thread shows.
+// busy makes a run send 10 events in each round, of each kind that a thread shows.
 func busy(run *webtest.Run, from, to int) {
 	for n := from; n < to; n++ {
 		id := fmt.Sprintf("t%d", n)
@@ -27,11 +27,11 @@ func busy(run *webtest.Run, from, to int) {
 	run.Stored()
 }
 
-// smooth is how long a task of the page may take: what is longer a person feels.
+// smooth bounds a task of the page; users notice longer ones.
 const smooth = 50 * time.Millisecond
 
-// TestWeek: somebody who was away for 10,000 events comes back to a page that answers all the time, shows what is new,
-// and is scrolled through to its beginning; nothing is missing, also when it is loaded again.
+// TestWeek checks that the page stays responsive for a user who was away for 10,000 events, shows
+// the new events, and scrolls to the beginning without gaps, also after a reload.
 func TestWeek(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -80,7 +80,7 @@ func TestWeek(t *testing.T) {
 	if n := b.Eval("Number(box.querySelector('.thread-row').ariaSetSize)"); n != float64(items) {
 		t.Errorf("the thread has %v items, not %d", n, items)
 	}
-	for at := range 10 { // here and there, all that is in sight is of rounds that follow each other
+	for at := range 10 { // in samples, all visible rows are of successive rounds
 		b.Eval(fmt.Sprintf("box.scrollTop = box.scrollHeight * %d / 10", at))
 		b.Wait(`(() => {
 			const seen = [...box.innerText.matchAll(/round (\d+) line (\d)/g)].map(([, n, line]) => 4 * n + Number(line));

@@ -1,4 +1,4 @@
-// Package natstest has a NATS server for tests (its API promises nothing).
+// Package natstest runs a NATS server for tests (its API promises nothing).
 package natstest
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Server is a NATS server in this process, or one that runs elsewhere.
+// Server is a NATS server in this process, or an external one.
 type Server struct {
 	URL  string
 	t    testing.TB
@@ -29,7 +29,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// Stop ends it, if it is in this process.
+// Stop stops the server if it is in this process.
 func (s *Server) Stop() {
 	if s.has != nil {
 		s.has.Shutdown()
@@ -38,7 +38,7 @@ func (s *Server) Stop() {
 	}
 }
 
-// Again starts it after Stop, at its address.
+// Again starts the server at its address after Stop.
 func (s *Server) Again() {
 	s.t.Helper()
 	n, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: s.port, NoSigs: true, NoLog: true})
@@ -55,7 +55,7 @@ func (s *Server) Again() {
 	}
 }
 
-// InProcess says whether it can be stopped.
+// InProcess reports whether the server can be stopped.
 func (s *Server) InProcess() bool { return s.has != nil }
 
 func portOf(at net.Addr) int { return at.(*net.TCPAddr).Port }

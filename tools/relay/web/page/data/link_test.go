@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// TestLink: a link shows its run in one tab, and nothing else; the browser's session and what it keeps are as they
-// were, also when the link is left.
+// TestLink checks that a link shows its run in one tab and nothing else, and does not change the
+// browser's session and stored data, also after the link is left.
 func TestLink(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -28,7 +28,7 @@ func TestLink(t *testing.T) {
 		two.Expect(what)
 	}
 	two.Expect("status of 404")
-	two.Go(r.url + "/?idle") // as the page does: the token of the address first
+	two.Go(r.url + "/?idle") // the page removes the token from the address first
 	two.Wait("globalThis.ready")
 	same(t, two, "data.useToken('wrong').catch((e) => e.code)", "unauthorized")
 	two.Eval(fmt.Sprintf("data.useToken(%q).then(data.start)", token))
@@ -45,11 +45,11 @@ func TestLink(t *testing.T) {
 	if status, _ := r.ask(token, "/runs/run_a"); status != 200 {
 		t.Errorf("who leaves the link ends it for all: %d", status)
 	}
-	two.Go(r.url + "/") // this tab is the browser's again
+	two.Go(r.url + "/") // this tab uses the browser's session again
 	two.Wait("globalThis.ready && data.session.value.user === 'ann' && data.runs.value.length === 2")
 }
 
-// ask asks for a path with a token.
+// ask requests a path with a token.
 func (r *relay) ask(token, path string) (int, string) {
 	r.t.Helper()
 	q, err := http.NewRequest("GET", r.url+path, nil)

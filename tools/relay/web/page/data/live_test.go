@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// TestLive: what a host tells is seen, in the overview and in the run, each by a subscription of its own; what is decided takes effect once, and says
-// so.
+// TestLive checks that a host's events reach the overview and the run, each by its own
+// subscription, and that a decision is applied once and its outcome shown.
 func TestLive(t *testing.T) {
 	r := start(t)
 	h := r.host("h1")
@@ -25,7 +25,8 @@ func TestLive(t *testing.T) {
 	same(t, b, "items('run_a').map((x) => [x.kind, x.role, x.seq, x.text])", `[["started","system",1,"codex -q"],["output","assistant",2,"two\n"],["request","request",3,"May it?"]]`)
 	same(t, b, "[data.runs.value[0].status, data.runs.value[0].pending.length, card('q1').state, request('q1').cwd]", `["awaiting_approval",1,"open","/w"]`)
 
-	// It expires by the host's clock, which stands at the beginning of 2025; also for who comes later.
+	// The request expires by the host's clock, which is at the beginning of 2025; also for pages that
+	// connect later.
 	const minutes = "Math.round((request('q1').expires_ms - data.now()) / 60e3)"
 	same(t, b, minutes, 10)
 	later := r.tab("vera")
@@ -61,8 +62,8 @@ func TestLive(t *testing.T) {
 	same(t, b, "data.conn.value.clock_differs", false)
 }
 
-// TestEndingUnheard: of a decision of which a page has heard the input alone it says by whom it was taken, once it is
-// there again; the run's row is ahead of the event by then.
+// TestEndingUnheard checks that a page that received only the input of a decision shows the user
+// who decided when it reconnects, although the run's row is ahead of the event.
 func TestEndingUnheard(t *testing.T) {
 	r := start(t)
 	h := r.host("h1")

@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// cut takes the network of tabs away: what was open is cut, and nothing new is made.
+// cut disables the network of tabs: open connections close, and new ones fail.
 func (r *relay) cut(tabs ...*browser.Tab) {
 	r.t.Helper()
 	for _, b := range tabs {
@@ -20,7 +20,7 @@ func (r *relay) cut(tabs ...*browser.Tab) {
 	}
 }
 
-// back gives tabs their network again.
+// back enables the network of tabs again.
 func (r *relay) back(tabs ...*browser.Tab) {
 	r.t.Helper()
 	for _, b := range tabs {
@@ -32,7 +32,7 @@ func (r *relay) back(tabs ...*browser.Tab) {
 	}
 }
 
-// decision reads what a host is told about a request.
+// decision returns the decision that a host receives.
 func decision(t *testing.T, e protocol.Envelope) string {
 	t.Helper()
 	d, err := protocol.Decode[protocol.Decide](&e)
@@ -42,8 +42,8 @@ func decision(t *testing.T, e protocol.Envelope) string {
 	return e.Type + " " + d.RequestID
 }
 
-// TestOutbox: what is decided and said without a connection waits, also when the page is loaded again; it goes out in
-// order, once, by one tab, and says what became of it.
+// TestOutbox checks that decisions and inputs made offline wait, also across a reload, that one tab
+// sends them in order and once, and that their outcomes are shown.
 func TestOutbox(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -69,21 +69,21 @@ func TestOutbox(t *testing.T) {
 	two.Eval("data.decide(request('q2'), 'deny', {text: 'no'})")
 	b.Wait("data.outbox.value.length === 2")
 	b.Eval("data.sendInput('run_a', 'hello')")
-	b.Eval("data.decide({...request('q3'), args_sha256: '" + sha("old") + "'}, 'approve')") // it was shown other arguments
+	b.Eval("data.decide({...request('q3'), args_sha256: '" + sha("old") + "'}, 'approve')") // decides older arguments
 	b.Eval("data.decide(request('q4'), 'approve')")
 	b.Eval("data.decide(request('q5'), 'approve')")
 	same(t, b, "[card('q1').state, data.outboxText(entry('q1')), items('run_a').at(-1).kind]", `["waiting-to-send","Waiting to send.","sending"]`)
 	b.Reload()
 	b.Wait("globalThis.ready && data.outbox.value.length === 6 && card('q5').state === 'waiting-to-send'")
 	same(t, b, "[data.session.value.state, data.session.value.user, data.conn.value.state === 'online']", `["in","olga",false]`)
-	// One has waited for too long, and one is taken back.
+	// One entry is too old, and one is removed.
 	b.Eval(`(async () => {
 		const old = entry('q4');
 		await cache.putEntry({ ...old, created: old.created - 25 * 3600e3 });
 		await data.dropEntry(entry('q5').id);
 	})()`)
 
-	// Meanwhile somebody else decides.
+	// Somebody else decides in the meantime.
 	h = r.host("h1")
 	h.Say(protocol.RunPermissionResolved, "run_a", 7, map[string]any{"request_id": "q2", "decision": "approve", "by": "ann", "actor": "web"})
 	h.Acked("run_a", 7)
@@ -104,7 +104,7 @@ func TestOutbox(t *testing.T) {
 	h.Say(protocol.RunPermissionResolved, "run_a", 8, map[string]any{"request_id": "q1", "decision": "approve", "by": "olga"})
 	b.Wait("card('q1').state === 'applied'")
 	two.Wait("card('q1').state === 'applied' && data.outbox.value.length === 5")
-	// Nothing was sent twice, or late: what the host is told next is this.
+	// Nothing was sent twice or late: the host's next message is this one.
 	b.Eval("data.decide(request('q5'), 'deny')")
 	for {
 		e := h.Read()
@@ -120,8 +120,8 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
-// TestRefusedAnswer: what the host refuses says why, and the request can be decided anew; a secret answer is kept
-// nowhere.
+// TestRefusedAnswer checks that the page shows why a host rejected an answer, that the request can
+// be decided again, and that secret answers are not stored.
 func TestRefusedAnswer(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -158,11 +158,11 @@ func TestRefusedAnswer(t *testing.T) {
 	}
 	r.cut(b)
 	b.Eval("data.decide(request('q2'), 'deny')")
-	b.Go(r.url + "/?again") // the tab that has the answer is gone
+	b.Go(r.url + "/?again") // the tab with the answer is gone
 	b.Wait("globalThis.ready && data.outbox.value.some((x) => x.state === 'lost')")
 }
 
-// TestUnanswered: a decision to which no answer comes, over a connection that stands, is sent again.
+// TestUnanswered checks that a decision without an answer on an open connection is sent again.
 func TestUnanswered(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -184,7 +184,8 @@ func TestUnanswered(t *testing.T) {
 	b.Wait("data.outbox.value[0].state === 'sent' && swallowed === 2")
 }
 
-// TestAnswersAtOnce: what becomes of a decision stays so when the server's words come in one piece.
+// TestAnswersAtOnce checks that the final state of a decision stays when several messages of the
+// server arrive at once.
 func TestAnswersAtOnce(t *testing.T) {
 	browser.Full(t)
 	r := start(t)

@@ -11,15 +11,16 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// TestSessionEnds: who has lost the session sees what was open, logs in again, and it goes on; somebody else begins
-// with nothing of it; after a logout nothing is left, in no tab.
+// TestSessionEnds checks that a user whose session expires keeps the open screens and continues
+// after login, that another user sees nothing of them, and that a logout deletes everything in all
+// tabs.
 func TestSessionEnds(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
 	h := r.host("h1")
 	h.Begin("run_a")
 	b := r.tab("")
-	same(t, b, "[data.session.value.state, data.requestsState.value.loading]", `["out",true]`) // nobody has said that nothing waits
+	same(t, b, "[data.session.value.state, data.requestsState.value.loading]", `["out",true]`) // nothing is known yet
 	same(t, b, "data.login('olga', 'wrong').catch((e) => [e.code, e.status, e.message])", `["unauthorized",401,"The name or the password is wrong."]`)
 	b.Eval("data.login('olga', '" + password + "')")
 	b.Wait("state('run_a').live && navigator.serviceWorker.controller")
@@ -36,7 +37,7 @@ func TestSessionEnds(t *testing.T) {
 	says(h, "run_a", 2, 3)
 	b.Eval("data.login('olga', '" + password + "')")
 	b.Wait("state('run_a').live && output('run_a') === '2\\n3\\n'")
-	two.Wait("data.session.value.state === 'in' && data.conn.value.state === 'online'") // by the other tab
+	two.Wait("data.session.value.state === 'in' && data.conn.value.state === 'online'") // through the other tab
 
 	ask(h, "run_a", "q1", 4, nil)
 	b.Wait("data.requests.value.length === 1")
@@ -45,7 +46,7 @@ func TestSessionEnds(t *testing.T) {
 	two.Wait("data.outbox.value.length === 1")
 	r.back(two)
 	two.Wait("data.outbox.value[0].done || data.outbox.value[0].state === 'accepted'")
-	two.Eval("data.login('vera', '" + password + "')") // somebody else, in this browser
+	two.Eval("data.login('vera', '" + password + "')") // another user in this browser
 	two.Wait("data.session.value.user === 'vera' && data.outbox.value.length === 0 && data.conn.value.state === 'online'")
 	r.back(b)
 	b.Wait("data.session.value.user === 'vera' && data.outbox.value.length === 0")
@@ -60,7 +61,7 @@ func TestSessionEnds(t *testing.T) {
 	})()`, `[0,null,0,0,0,0,401,0]`)
 }
 
-// lock ends all sessions of a user, who may come back.
+// lock ends all sessions of a user, who can log in again.
 func (r *relay) lock(name string) {
 	r.t.Helper()
 	by := audit.Actor{Type: "server", Name: "test"}
@@ -72,8 +73,8 @@ func (r *relay) lock(name string) {
 	}
 }
 
-// TestRPC: a call is answered by what the host says, fails in words, and is asked again after the server has gone, by
-// its id.
+// TestRPC checks that a call returns the host's answer, fails with a sentence, and is sent again
+// with its id after the server restarts.
 func TestRPC(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -121,8 +122,8 @@ func TestRPC(t *testing.T) {
 	}
 }
 
-// TestWorker: without a connection the page opens, and shows what it had; a newer page waits, and no tab has parts of both.
-// That it takes over is seen with the screens, by TestNewerPage of relay/web.
+// TestWorker checks that the page opens without a connection and shows stored data, and that a new
+// version waits, so that no tab mixes both. TestNewerPage of relay/web checks that it takes over.
 func TestWorker(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -152,6 +153,6 @@ func TestWorker(t *testing.T) {
 	two.Wait("data.update.value")
 	two.Reload()
 	two.Wait("globalThis.ready")
-	same(t, two, "[data.update.value, globalThis.newer ?? false]", `[true,false]`) // still the older page, whole
+	same(t, two, "[data.update.value, globalThis.newer ?? false]", `[true,false]`) // still the old page as a whole
 	same(t, two, "(async () => (await caches.keys()).length)()", 2)
 }
