@@ -1,4 +1,4 @@
-"""Concerto from an application: run programs, and give them tools of your own.
+"""Run Concerto programs from an application and provide tools to them.
 
 One file, no dependencies, Python 3.10 or newer.
 
@@ -16,9 +16,9 @@ One file, no dependencies, Python 3.10 or newer.
 
     asyncio.run(main())
 
-Concerto.stdio() starts `concerto serve`, Concerto.connect(url, token) goes to one
-that is there: http(s) is HTTP with server-sent events, ws(s) is WebSocket. Both
-come back when a connection is cut, and lose nothing that the server still has.
+Concerto.stdio() starts `concerto serve`; Concerto.connect(url, token) connects to a
+running one: http(s) is HTTP with server-sent events, ws(s) is WebSocket. Both
+reconnect after a loss and then receive everything that the server still has.
 The protocol is spec/22-serve.md.
 
     python3 concerto.py tool MODULE:FUNCTION
@@ -65,16 +65,17 @@ _PROTOCOL = 1
 _log = logging.getLogger("concerto")
 
 
-# ---- What goes wrong -----------------------------------------------------------------
+# ---- Errors --------------------------------------------------------------------------
 
 
 class ConcertoError(Exception):
-    """What all errors here are."""
+    """The base class of all errors of this module."""
 
 
 class RequestError(ConcertoError):
-    """The server refused a request. code is JSON-RPC's or the protocol's, as -32010 for
-    a tool whose name is taken; data is what else the server says, {} without."""
+    """The server refused a request. code is JSON-RPC's or the protocol's, such as
+    -32010 for a tool name that is taken; data is the server's additional data, or
+    {}."""
 
     def __init__(self, message: str, code: int = 0, data: Any = None):
         super().__init__(message)
@@ -82,13 +83,13 @@ class RequestError(ConcertoError):
 
 
 class ConnectionLost(ConcertoError, ConnectionError):
-    """There is no server, or none any more."""
+    """The server is not reachable, or no longer."""
 
 
 class SessionError(ConcertoError):
-    """A session came to no result. kind is that of the program's error; "cancelled" when
-    the session was, "limit" over its budget, "panic", "lost" when the server does not
-    know it any more. trace has {function, file, line, column}, innermost first."""
+    """A session ended without a result. kind is that of the program's error,
+    "cancelled", "limit" (over its budget), "panic", or "lost" if the server no longer
+    knows it. trace has {function, file, line, column}, innermost first."""
 
     def __init__(self, kind: str, message: str, trace: Optional[list] = None):
         super().__init__(f"{kind}: {message}")
@@ -96,8 +97,9 @@ class SessionError(ConcertoError):
 
 
 class ToolError(ConcertoError):
-    """A call of a tool failed. outcome says how: failed, arguments, not_found, denied,
-    timeout, cancelled, unavailable or limit. A handler that raises it fails quietly."""
+    """A tool call failed. outcome is failed, arguments, not_found, denied, timeout,
+    cancelled, unavailable or limit. A handler may raise it to fail without a
+    traceback."""
 
     def __init__(self, message: str, outcome: str = "failed", metadata: Optional[dict] = None):
         super().__init__(message)
@@ -116,7 +118,7 @@ def _refusal(error: Any) -> RequestError:
 
 
 def _diagnostics(found: Any) -> Iterable[str]:
-    """Lines for what `concerto check --format json` says."""
+    """The output of `concerto check --format json` as lines."""
     for d in found if isinstance(found, list) else []:
         if isinstance(d, dict):
             at = ":".join(str(d[k]) for k in ("file", "line", "column") if k in d)
@@ -124,13 +126,13 @@ def _diagnostics(found: Any) -> Iterable[str]:
             yield from (f"  hint: {h}" for h in d.get("hints") or [])
 
 
-# ---- What tools get and give -----------------------------------------------------------
+# ---- Contexts and results of tools -----------------------------------------------------
 
 
 @dataclass
 class ToolResult:
-    """What a tool gives. Whatever else a handler returns is the output of one that
-    succeeded."""
+    """The result of a tool. Any other return value of a handler is the output of a
+    successful call."""
 
     success: bool = True
     output: Any = None  # any JSON value
@@ -147,35 +149,35 @@ class _Flag(threading.Event):
 
 @dataclass
 class ToolContext:
-    """One call of a tool. environment is what the application gave the session, never
-    this process's own."""
+    """One call of a tool. environment is what the application passed for the session,
+    not the environment of this process."""
 
     session_id: str = ""
     cwd: str = ""
     environment: dict = field(default_factory=dict)
     metadata: dict = field(default_factory=dict)
-    call_id: str = ""  # the same for each attempt: a key for what must happen once
+    call_id: str = ""  # the same for each attempt: a key for actions that must happen once
     tool: str = ""
     version: int = 1
-    by: str = ""  # who calls
+    by: str = ""  # the caller
     route: str = ""  # agent, host, dispatch, mcp, client or tool
-    chain: list = field(default_factory=list)  # names of the calls in which this one is
+    chain: list = field(default_factory=list)  # names of the enclosing calls
     timeout_s: float = 0.0
-    cancelled: _Flag = field(default_factory=_Flag, repr=False)  # set when nobody waits any more
+    cancelled: _Flag = field(default_factory=_Flag, repr=False)  # set when the result is no longer needed
     _peer: Any = field(default=None, repr=False)
 
     def progress(self, progress: float, total: Optional[float] = None, message: Optional[str] = None) -> Awaitable[None]:
-        """Says how far the call is. It may be awaited, and need not be."""
+        """Report the progress of the call. Awaiting the result is optional."""
         return self._tell("tool/progress", progress=progress, total=total, message=message)
 
     def emit(self, channel: str, payload: Any = None) -> Awaitable[None]:
-        """Emits an event on a channel of the session's."""
-        _encode(payload)  # what is no JSON is told here
+        """Emit an event on a channel of the session."""
+        _encode(payload)  # raises here if it is not JSON
         return self._tell("tool/emit", keep=True, channel=channel, payload=payload)
 
     def call(self, name: str, args: Optional[Mapping] = None) -> Any:
-        """Calls another tool and gives its output; raises ToolError. It is awaited; in a
-        handler that is not async it gives the output at once."""
+        """Call another tool and return its output; raises ToolError. Async handlers
+        must await it; in other handlers it returns the output directly."""
         if self._peer is None:
             raise ConcertoError("a command that is started for each call cannot call other tools: give the tool `answer: lines`")
         asked = self._peer.call_tool(name, args, parent=self.call_id)
@@ -193,7 +195,7 @@ class ToolContext:
 
 
 class _Done:
-    """Something that was done already, for who awaits it."""
+    """An awaitable for something that is already done."""
 
     def __await__(self):
         yield from asyncio.sleep(0).__await__()
@@ -205,7 +207,7 @@ def _given(members: Mapping) -> dict:
 
 
 def _plain(value: Any) -> Any:
-    """For json: what is no JSON value and has an obvious one."""
+    """For json: the obvious JSON value of an object."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     if isinstance(value, enum.Enum):
@@ -224,7 +226,7 @@ def _utf8(text: str) -> bytes:
 
 
 def _result(value: Any) -> dict:
-    """What a handler returned, as the wire has it."""
+    """The wire form of a handler's return value."""
     if not isinstance(value, dict) and isinstance(getattr(value, "success", None), bool) and hasattr(value, "output"):
         value = {"success": value.success, "output": value.output, "error": getattr(value, "error", None),
                  "metadata": getattr(value, "metadata", None)}
@@ -254,8 +256,8 @@ def _failure(name: str, e: BaseException) -> dict:
 
 
 async def _work(f: Callable, *args: Any, **named: Any) -> Any:
-    """Calls a function: a coroutine's here, any other's in a thread of its own, so that
-    one that blocks holds up nobody. Cancelled, it does not wait for the thread."""
+    """Call a function: a coroutine function on this loop, any other in its own thread,
+    so that it may block. When cancelled, it does not wait for the thread."""
     if inspect.iscoroutinefunction(f) or inspect.iscoroutinefunction(getattr(f, "__call__", None)):
         return await f(*args, **named)
     loop = asyncio.get_running_loop()
@@ -270,7 +272,7 @@ async def _work(f: Callable, *args: Any, **named: Any) -> Any:
             outcome = (True, f(*args, **named))
         except BaseException as e:  # StopIteration cannot be set on a future
             outcome = (False, RuntimeError(repr(e)) if isinstance(e, (StopIteration, SystemExit, KeyboardInterrupt)) else e)
-        with contextlib.suppress(RuntimeError):  # the loop may have ended
+        with contextlib.suppress(RuntimeError):  # the loop may be closed
             loop.call_soon_threadsafe(settle, *outcome)
 
     threading.Thread(target=body, daemon=True, name="concerto handler").start()
@@ -287,7 +289,7 @@ _TEACH = ("use str, int, float, bool, list[T], dict[str, T], Optional[T], Litera
 
 
 class _Hints:
-    """The schema of type hints, and values of the hinted types made of JSON."""
+    """The schema of type hints, and values of the hinted types from JSON."""
 
     def __init__(self, where: str):
         self.where = where
@@ -364,12 +366,12 @@ def _named(hint: Any) -> str:
 
 def _doc(hint: type, body: dict) -> dict:
     doc = inspect.cleandoc(hint.__dict__.get("__doc__") or "")
-    made = doc.startswith(hint.__name__ + "(")  # by dataclass
+    made = doc.startswith(hint.__name__ + "(")  # generated by dataclass
     return {"description": doc, **body} if doc and not made else body
 
 
 def _resolved(x: Any, where: str) -> dict:
-    """The type hints of a function or class, with what they name."""
+    """The resolved type hints of a function or class."""
     try:
         return typing.get_type_hints(x, include_extras=True)
     except NameError as e:
@@ -397,7 +399,7 @@ def _optional(hint: Any) -> bool:
 
 
 def _value(hint: Any, v: Any) -> Any:
-    """A JSON value, which fits the schema of the hint, as the hint has it."""
+    """The value of the hinted type for a JSON value that fits the schema."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
         return _value(args[0], v)
@@ -429,7 +431,7 @@ def _has_default(hint: type, name: str) -> bool:
 
 
 def _either(args: tuple, v: Any) -> Any:
-    """A value of the first of several types that it fits."""
+    """The value for the first of several types that fits."""
     for hint in args:
         plain = {bool: bool, int: (int, float), float: (int, float), str: str, type(None): type(None)}.get(hint)
         if plain is not None and (not isinstance(v, plain) or isinstance(v, bool) and hint is not bool):
@@ -445,7 +447,7 @@ def _either(args: tuple, v: Any) -> Any:
 
 
 class _Tool:
-    """A tool: what the server is told of it, and how it is called."""
+    """A tool: its definition for the server, and its handler."""
 
     def __init__(self, f: Callable, keys: dict, session_id: Optional[str]):
         if not callable(f):
@@ -478,7 +480,7 @@ class _Tool:
         return ps
 
     def _derived(self, name: str) -> dict:
-        """The schema of the function's hints. What the context goes to is left out."""
+        """The schema of the function's hints, without the context parameter."""
         where = f"tool '{name}'"
         hints = _resolved(self.f, where)
         self.context = next((p.name for p in self.signature if hints.get(p.name) is ToolContext), None) or next(
@@ -505,41 +507,42 @@ class _Tool:
 
 
 class _Waiting:
-    """A request without an answer yet."""
+    """A request without an answer."""
 
     def __init__(self, message: dict, answer: asyncio.Future):
         self.message, self.answer = message, answer
-        self.after = 0  # how many answers were said before it
-        self.probed = False  # it was asked whether the server has it
+        self.after = 0  # how many answers were sent before it
+        self.probed = False  # the server was asked whether it has it
 
 
-# What must not be done twice.
+# Requests that must not be executed twice.
 _ONCE = ("sessions/create", "tools/call")
 
 
 class _Peer:
-    """JSON-RPC 2.0 in both directions, whatever carries it. It belongs to one loop."""
+    """JSON-RPC 2.0 in both directions on any transport. It belongs to one event
+    loop."""
 
-    _kept_answers = 8 << 20  # bytes of answers that may have to be said again
+    _kept_answers = 8 << 20  # bytes of answers that may have to be sent again
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
         self._ids = itertools.count(1)
         self._waiting: dict[int, _Waiting] = {}
         self._working: dict[Any, tuple[asyncio.Task, _Flag]] = {}
-        self._said: dict[Any, tuple[int, str]] = {}  # by id: what was answered, and as the how manieth
+        self._said: dict[Any, tuple[int, str]] = {}  # by id: the answer and its number
         self._said_bytes = 0
-        self._answers = self._arrived = 0  # that were said, and that certainly came there
+        self._answers = self._arrived = 0  # sent answers, and those the server certainly received
         self._tools: dict[tuple, _Tool] = {}
-        self._over: Optional[ConcertoError] = None  # why nothing goes any more
-        self._closed: Optional[ConcertoError] = None  # why nothing more is asked
+        self._over: Optional[ConcertoError] = None  # why nothing works any more
+        self._closed: Optional[ConcertoError] = None  # why no further requests are possible
 
     def send(self, text: str, message: dict) -> None:
-        """Sends a message, after those before it. It waits for nothing."""
+        """Queue a message. Does not wait."""
         raise NotImplementedError
 
     def on_loop(self, f: Callable, *args: Any) -> None:
-        """Calls f on the loop's thread, at once if this is it."""
+        """Call f on the loop's thread, directly if this is it."""
         try:
             here = asyncio.get_running_loop() is self.loop
         except RuntimeError:
@@ -547,7 +550,7 @@ class _Peer:
         if here:
             f(*args)
         else:
-            with contextlib.suppress(RuntimeError):  # the loop may have ended
+            with contextlib.suppress(RuntimeError):  # the loop may be closed
                 self.loop.call_soon_threadsafe(f, *args)
 
     def notify(self, method: str, params: dict) -> None:
@@ -556,7 +559,8 @@ class _Peer:
             self.send(_encode(message), message)
 
     def ask(self, method: str, params: dict) -> tuple[int, asyncio.Future]:
-        """Sends a request. The future has its result, RequestError or ConnectionLost."""
+        """Send a request. The future gets its result, RequestError or
+        ConnectionLost."""
         id, answer = next(self._ids), self.loop.create_future()
         if self._closed or self._over:
             answer.set_exception(self._closed or self._over)
@@ -569,7 +573,7 @@ class _Peer:
         return id, answer
 
     async def request(self, method: str, params: Optional[dict] = None) -> Any:
-        """Sends a request and gives its result. Cancelled, it takes the request back."""
+        """Send a request and return its result. Cancelling it cancels the request."""
         id, answer = self.ask(method, params or {})
         try:
             return await answer
@@ -587,7 +591,7 @@ class _Peer:
         return result.get("output")
 
     def hear(self, message: Any) -> None:
-        """Takes a message of the server's. One that means nothing is ignored."""
+        """Handle a message of the server. Unknown messages are ignored."""
         if not isinstance(message, dict):
             return
         method, params = message.get("method"), message.get("params")
@@ -605,7 +609,7 @@ class _Peer:
             self.told(method, params)
 
     def told(self, method: str, params: dict) -> None:
-        """Takes a notification."""
+        """Handle a notification."""
 
     def _answered(self, message: dict) -> None:
         waiting = self._waiting.get(message.get("id"))
@@ -626,7 +630,7 @@ class _Peer:
     def _probed(self, waiting: _Waiting, error: Any, result: Any) -> bool:
         """Whether this answers probe()'s ping."""
         if isinstance(error, dict) and error.get("code") == -32600:
-            waiting.probed = False  # the server has it and works on it
+            waiting.probed = False  # the server is processing it
             return True
         if error is None and result == {}:
             waiting.probed = False
@@ -635,13 +639,13 @@ class _Peer:
         return False
 
     def never(self, waiting: _Waiting) -> None:
-        """Sends a request again that did not come there."""
+        """Send a request again that the server did not receive."""
         self.send(_encode(waiting.message), waiting.message)
 
     def probe(self) -> None:
-        """Asks the server, on a new connection, which requests without an answer it has.
-        A ping with a request's id is refused while that is worked on; and when the
-        answer was said already, it comes again before the ping's."""
+        """Find out, on a new connection, which unanswered requests the server has. The
+        server refuses a ping with the id of a request that it is processing; if it has
+        answered the request, it repeats the answer before the ping's."""
         for id, w in self._waiting.items():
             w.probed = True
             ping = {"jsonrpc": "2.0", "id": id, "method": "ping", "params": {}}
@@ -679,13 +683,13 @@ class _Peer:
             self._said_bytes -= len(self._said.pop(next(iter(self._said)))[1])
 
     def repeat(self) -> None:
-        """Says answers again of which it is not known whether they came there."""
+        """Send answers again that the server may not have received."""
         for id, (number, text) in self._said.items():
             if number > self._arrived:
                 self.send(text, {"id": id})
 
     async def serve(self, method: str, params: dict, flag: _Flag) -> Any:
-        """Answers a request of the server's."""
+        """Answer a request of the server."""
         if method == "tool/call":
             return await self._call(params, flag)
         raise RequestError(f"there is no method '{method}' here", -32601)
@@ -708,14 +712,15 @@ class _Peer:
             return _failure(name, e)
 
     def forget(self) -> None:
-        """Ends the handlers that work for a client that the server does not know any more."""
+        """Cancel the handlers that work for a client that the server no longer
+        knows."""
         working, self._working, self._said, self._said_bytes = self._working, {}, {}, 0
         for task, flag in working.values():
             flag.set()
             task.cancel()
 
     def end(self, why: ConcertoError) -> None:
-        """Fails what waits and what is yet asked."""
+        """Fail open and future requests."""
         if self._over is None:
             self._over = why
         self.forget()
@@ -723,15 +728,15 @@ class _Peer:
         for w in waiting.values():
             if not w.answer.done():
                 w.answer.set_exception(self._over)
-                w.answer.exception()  # maybe nobody awaits it
+                w.answer.exception()  # nobody may await it
 
 
 # ---- Sessions --------------------------------------------------------------------------
 
 
 class Event(dict):
-    """An event of a session, as the protocol has it: session_id, seq, ts, type, and what
-    the type has. Members are attributes, too."""
+    """An event of a session as defined by the protocol: session_id, seq, ts, type, and
+    the members of the type, which are also attributes."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -744,17 +749,17 @@ _FINAL = ("done", "failed", "cancelled")
 
 
 class Session:
-    """A run of a program. `async for event in session` gives its events from the first
-    on, to the last, which is of type "state". What is older than the last 10,000 is
-    left out, and an event of type "gap" says so."""
+    """A run of a program. `async for event in session` yields its events from the first
+    to the last, which has type "state". It keeps the last 10,000 events; an event of
+    type "gap" replaces older ones."""
 
     _most = 10_000
 
     def __init__(self, client: "Concerto", id: str):
         self.id = id
-        self.state = "running"  # then done, failed or cancelled
-        self.usage: Optional[dict] = None  # of models, once it has ended
-        self.cursor = 0  # the number of the last event that came
+        self.state = "running"  # later done, failed or cancelled
+        self.usage: Optional[dict] = None  # of models, after the end
+        self.cursor = 0  # the number of the last received event
         self._client = client
         self._events: list[Event] = []
         self._wake = client.loop.create_future()
@@ -783,8 +788,8 @@ class Session:
                 await asyncio.shield(self._wake)
 
     async def result(self) -> Any:
-        """Waits for the end and gives what `main` returned. Raises SessionError, or
-        ConnectionLost when the server is gone."""
+        """Wait for the end and return the result of `main`. Raises SessionError, or
+        ConnectionLost if the server is gone."""
         while self._end is None:
             if self._lost is not None:
                 raise self._lost
@@ -795,13 +800,14 @@ class Session:
         raise SessionError(e.get("kind", self.state), e.get("message", f"the session is {self.state}"), e.get("trace"))
 
     async def cancel(self, reason: Optional[str] = None) -> None:
-        """Ends the session as Ctrl-C does, and waits until it has ended. One that has ended stays as it is."""
+        """Stop the session as Ctrl-C does, and wait until it has ended. No effect on an
+        ended session."""
         await self._client.request("sessions/cancel", {"session_id": self.id, **_given({"reason": reason})})
 
     def _add(self, event: Event) -> None:
         seq = event.get("to", 0) if event.get("type") == "gap" else event.get("seq", 0)
         if not isinstance(seq, int) or seq <= self.cursor or self._end is not None:
-            return  # it came before
+            return  # a duplicate
         self.cursor = event["seq"] = seq
         self._events.append(event)
         if len(self._events) > 2 * self._most:
@@ -829,8 +835,8 @@ class Session:
 
 
 class Concerto(_Peer):
-    """A server of runs, and this application's tools there. Made by stdio() or connect(),
-    it is used within the event loop that made it."""
+    """A client of a server, with the tools of this application. Created by stdio() or
+    connect(); use it only in the event loop that created it."""
 
     def __init__(self, link: "_Link"):
         super().__init__()
@@ -839,7 +845,7 @@ class Concerto(_Peer):
         self._link = link
         self._sessions: dict[str, Session] = {}
         self._awaits: dict[str, Callable] = {}
-        self._missing = False  # what came while there was no connection is not all there
+        self._missing = False  # some messages during the loss are missing
         self._registering: dict[asyncio.Future, _Tool] = {}
         link.client = self
 
@@ -847,11 +853,10 @@ class Concerto(_Peer):
     async def stdio(cls, *flags: str, command: Union[str, Sequence[str], None] = None, cwd: Optional[str] = None,
                     env: Optional[Mapping[str, str]] = None, name: str = "python", version: str = __version__,
                     render: Sequence[str] = ()) -> "Concerto":
-        """Starts `concerto serve --stdio` with further flags, as stdio("--root", "flows").
-
-        command is the concerto to start, by default the variable CONCERTO, else the one in
-        the PATH; env is its environment, by default this process's. render is what the
-        application can show, as "render:image/png"."""
+        """Start `concerto serve --stdio` with further flags: stdio("--root", "flows").
+        command is the concerto binary, by default the variable CONCERTO, else the one
+        in PATH; env is its environment, by default this process's. render lists what
+        the application can display, such as "render:image/png"."""
         found = [command] if isinstance(command, str) else list(command or [os.environ.get("CONCERTO") or "concerto"])
         link = _Stdio([*found, "serve", "--stdio", *flags], cwd, env)
         return await cls._opened(link, name, version, render)
@@ -859,10 +864,9 @@ class Concerto(_Peer):
     @classmethod
     async def connect(cls, url: str, token: Optional[str] = None, *, patience: float = 60.0, ssl: Optional[tls.SSLContext] = None,
                       name: str = "python", version: str = __version__, render: Sequence[str] = ()) -> "Concerto":
-        """Connects to `concerto serve --http`: http(s)://HOST:PORT or ws(s)://HOST:PORT.
-
-        token is what the server said when it started, or what its --token-env names. A
-        connection that is cut is made anew for as long as patience, in seconds."""
+        """Connect to `concerto serve --http`: http(s)://HOST:PORT or ws(s)://HOST:PORT.
+        token is the token that the server printed, or that its --token-env names. After
+        a loss, it tries to reconnect for `patience` seconds."""
         u = urllib.parse.urlsplit(url)
         if u.scheme not in ("http", "https", "ws", "wss") or not u.hostname:
             raise ValueError(f"connect takes http://HOST:PORT, https, ws or wss, not {url!r}")
@@ -887,13 +891,13 @@ class Concerto(_Peer):
         await self.close()
 
     async def close(self) -> None:
-        """Ends the connection. A server that stdio() started ends, and gives sessions that
-        run its --drain seconds; tools are taken away from one that goes on."""
+        """Close the connection. A server started by stdio() stops, after up to --drain
+        seconds for running sessions; other servers remove the tools."""
         if self._over is None and isinstance(self._link, _Net) and self._tools:
             with contextlib.suppress(ConcertoError, asyncio.TimeoutError):
                 await asyncio.wait_for(self.request("tools/unregister", {"names": sorted({n for n, _, _ in self._tools})}), 2)
         self._closed = self._closed or ConnectionLost("this connection to concerto was closed")
-        await self._link.close()  # handlers go on meanwhile
+        await self._link.close()  # handlers keep running
         self.lost(self._closed)
 
     # -- tools
@@ -904,15 +908,15 @@ class Concerto(_Peer):
              timeout: Optional[float] = None, idle_timeout: Optional[float] = None, sequential: Optional[bool] = None,
              max_concurrent: Optional[int] = None, requires: Optional[list] = None, replace: bool = False,
              session: Union["Session", str, None] = None) -> Any:
-        """Registers the function below as a tool: agents and programs may call it.
+        """Register the decorated function as a tool for agents and programs.
 
-        Its schema is that of its type hints, without the parameter `ctx`, which gets the
-        ToolContext; the docstring is the description that is not given. With `parameters`,
-        a JSON Schema, the function gets (input, ctx). The other keys are the protocol's;
-        times are seconds. replace replaces a tool of this name; session is the one that
-        has the tool, by default all. The function may be async or not. What it returns is
-        the output, what it raises the tool's failure. An error of the registration is
-        raised by registered(), and by run() and call(), which wait for it."""
+        Its schema comes from the type hints, without the parameter `ctx`, which receives
+        the ToolContext; the docstring is the default description. With `parameters`, a
+        JSON Schema, the function receives (input, ctx). The other keys are those of the
+        protocol; times are in seconds. replace replaces a tool of this name; session
+        limits the tool to one session. The function may be async. Its return value is the
+        output, and its exception the tool's failure. registered() raises an error of the
+        registration, as do run() and call(), which wait for it."""
         keys = dict(name=name, description=description, parameters=parameters, output=output, version=version, scope=scope, category=category,
                     requires_approval=requires_approval, approval_timeout=approval_timeout, on_timeout=on_timeout, timeout=timeout,
                     idle_timeout=idle_timeout, sequential=sequential, max_concurrent=max_concurrent, requires=requires)
@@ -942,7 +946,8 @@ class Concerto(_Peer):
         answer.add_done_callback(registered)
 
     async def registered(self) -> None:
-        """Waits until all tools are registered. Raises the RequestError of one that is not."""
+        """Wait until all tools are registered. Raises the RequestError of one that
+        failed."""
         for answer in list(self._registering):
             try:
                 await asyncio.shield(answer)
@@ -951,8 +956,8 @@ class Concerto(_Peer):
                     self._registering.pop(answer, None)
 
     async def unregister(self, name: str) -> bool:
-        """Takes a tool of this application away, "x" in every version or "x@2"; whether
-        there was one. Calls under way go on."""
+        """Remove a tool of this application, "x" in every version or "x@2", and return
+        whether it existed. Running calls continue."""
         await self.registered()
         answer = await self.request("tools/unregister", {"names": [name]})
         base, _, version = name.partition("@")
@@ -961,7 +966,7 @@ class Concerto(_Peer):
         return bool(answer.get("unregistered"))
 
     async def tools(self, session: Union["Session", str, None] = None, category: Optional[str] = None) -> list:
-        """The tools that there are, as `tools/list` has them."""
+        """The existing tools, as `tools/list` returns them."""
         await self.registered()
         params = _given({"session_id": session.id if isinstance(session, Session) else session, "category": category})
         found, answer = [], {"next": None}
@@ -971,7 +976,7 @@ class Concerto(_Peer):
         return found
 
     async def call(self, name: str, args: Optional[Mapping] = None, session: Union["Session", str, None] = None) -> Any:
-        """Calls a tool, any application's, and gives its output. Raises ToolError."""
+        """Call a tool of any application and return its output. Raises ToolError."""
         await self.registered()
         return await self.call_tool(name, args, session_id=session.id if isinstance(session, Session) else session)
 
@@ -980,14 +985,14 @@ class Concerto(_Peer):
     async def run(self, program: Union[str, os.PathLike, Mapping], *, inputs: Optional[Mapping] = None, cwd: Union[str, os.PathLike, None] = None,
                   environment: Optional[Mapping[str, str]] = None, metadata: Optional[Mapping] = None, budget: Optional[Mapping] = None,
                   args: Optional[Sequence[str]] = None, tools: Union[bool, Sequence[str], None] = None, **more: Any) -> Session:
-        """Starts a program: a path as for `concerto run`, or {"source": text} or {"ir": object}.
+        """Start a program: a path as for `concerto run`, or {"source": text} or {"ir": object}.
 
-        inputs is what std::app's inputs() gives, cwd the directory in which it works,
-        environment further variables, metadata what std::app's session() and tools see. budget has
-        max_run_seconds, max_tokens, max_cost_usd and max_tool_calls. tools says which
-        of the application's tools it sees: all, none (False), or those named.
-        linger_s=None lets it go on without this client. Raises RequestError, for a
-        program with mistakes with all of them."""
+        inputs is the result of std::app's inputs(), cwd the working directory,
+        environment adds variables, and metadata is visible to std::app's session() and
+        to tools. budget has max_run_seconds, max_tokens, max_cost_usd and max_tool_calls.
+        tools selects the application's tools: all, none (False), or the named ones.
+        linger_s=None lets the session continue without this client. Raises RequestError;
+        for a program with errors it lists all of them."""
         await self.registered()
         if isinstance(program, (str, os.PathLike)):
             program = {"path": os.fspath(program)}
@@ -1000,13 +1005,15 @@ class Concerto(_Peer):
         return self._claim(created["session_id"])
 
     async def session(self, id: str, after: int = 0) -> Session:
-        """A session that goes on already: its events after a number, and its awaited emits."""
+        """Attach to a running session: its events after a number, and its awaited
+        emits."""
         await self.request("sessions/subscribe", {"session_id": id, "after": after, "answers": True})
         return self._claim(id)
 
     def on_await(self, channel: str, f: Optional[Callable] = None) -> Any:
-        """Answers awaited emits on a channel: f(payload), async or not, gives the value of
-        the emit; what it raises is the program's EmitError. Without f, it decorates one."""
+        """Answer awaited emits on a channel: f(payload), async or not, returns the
+        value of the emit; its exception is the program's EmitError. Without f, a
+        decorator."""
         if f is None:
             return functools.partial(self.on_await, channel)
         self._awaits[channel] = f
@@ -1020,7 +1027,7 @@ class Concerto(_Peer):
         return s
 
     def _of(self, id: str) -> Session:
-        """The session of an event, which may come before the answer that names it."""
+        """The session of an event, which may arrive before the answer that names it."""
         if id not in self._sessions:
             self._sessions[id] = Session(self, id)
         return self._sessions[id]
@@ -1038,7 +1045,7 @@ class Concerto(_Peer):
             self._of(params["session_id"])._add(Event(params))
 
     def _resubscribe(self, s: Session) -> None:
-        """Takes up the events of a session where they were."""
+        """Subscribe to a session after its last received event."""
         _, answer = self.ask("sessions/subscribe", {"session_id": s.id, "after": s.cursor, "answers": True})
         answer.add_done_callback(functools.partial(_resubscribed, s))
 
@@ -1074,7 +1081,7 @@ class Concerto(_Peer):
         self.client_id, self.limits = w["client_id"], w.get("limits", {})
 
     def resumed(self) -> None:
-        """The server knew us: what it said meanwhile comes again."""
+        """The server still knew this client: it repeats the missed messages."""
         self._missing = False
         if self._link.loses:
             self.repeat()
@@ -1088,8 +1095,9 @@ class Concerto(_Peer):
             super().never(waiting)
 
     def renewed(self) -> None:
-        """The server did not know us any more: tools are registered anew, sessions are
-        subscribed to where they were, and what could have been done is not done again."""
+        """The server no longer knew this client: register the tools again, subscribe to
+        the sessions after their last events, and do not repeat what may have been
+        executed."""
         self.forget()
         self._link.clear()
         waiting, self._waiting = self._waiting, {}
@@ -1129,8 +1137,8 @@ def _unknown(method: str) -> ConnectionLost:
 
 
 def _hole(method: Any, params: Any) -> int:
-    """The number of the last of the messages of which the server has forgotten that it
-    told us; 0 for any other notification than the one that says so."""
+    """The number of the last message that the server has dropped, if this notification
+    reports it, else 0."""
     if method == "session/event" and isinstance(params, dict) and not params.get("session_id") and params.get("type") == "gap":
         return int(params.get("to", 0))
     return 0
@@ -1149,25 +1157,25 @@ def _resubscribed(s: Session, answer: asyncio.Future) -> None:
         s._lose(SessionError("lost", f"the server does not know session {s.id} any more: {e}") if isinstance(e, RequestError) else e)
 
 
-# ---- Ways to a server ----------------------------------------------------------------
+# ---- Connections ---------------------------------------------------------------------
 
 
 class _Link:
-    """A connection, or several one after the other."""
+    """A connection, or several in succession."""
 
     client: Concerto
     hello: dict  # the parameters of initialize
-    loses = False  # what was sent may not have come there
+    loses = False  # sent messages may be lost
 
     async def start(self) -> None:
-        """Connects and initializes."""
+        """Connect and initialize."""
         raise NotImplementedError
 
     def send(self, text: str, message: dict) -> None:
         raise NotImplementedError
 
     def clear(self) -> None:
-        """Forgets what was not sent yet."""
+        """Drop unsent messages."""
 
     async def close(self) -> None:
         raise NotImplementedError
@@ -1188,7 +1196,7 @@ def _welcome(message: Any) -> dict:
 
 
 async def _ended(*tasks: Optional[asyncio.Task]) -> None:
-    """Cancels tasks and waits for them."""
+    """Cancel tasks and wait for them."""
     for t in tasks:
         if t is not None and t is not asyncio.current_task():
             t.cancel()
@@ -1197,7 +1205,7 @@ async def _ended(*tasks: Optional[asyncio.Task]) -> None:
 
 
 class _Stdio(_Link):
-    """A server of our own, on its stdin and stdout."""
+    """A server started by this process, on its stdin and stdout."""
 
     def __init__(self, argv: list, cwd: Optional[str], env: Optional[Mapping[str, str]]):
         self.argv, self.cwd, self.env = argv, cwd, env
@@ -1211,7 +1219,7 @@ class _Stdio(_Link):
         try:
             if shutil.which(self.argv[0], path=path) is None and os.sep not in self.argv[0]:
                 raise FileNotFoundError(2, "not found")
-            # A session of its own: Ctrl-C is ours, and close() ends the server in order.
+            # In its own session: Ctrl-C goes to this process, and close() stops the server in order.
             self.process = await asyncio.create_subprocess_exec(*self.argv, stdin=pipe, stdout=pipe, stderr=pipe, cwd=self.cwd, env=self.env,
                                                                 start_new_session=True)
         except OSError as e:
@@ -1252,9 +1260,9 @@ class _Stdio(_Link):
             raise
 
     async def _why(self, errors: asyncio.Task) -> ConnectionLost:
-        """Why it says nothing more."""
+        """The reason for the end of the server's output."""
         code = await self.process.wait()
-        await asyncio.wait([errors], timeout=1)  # what it has started may hold the pipe
+        await asyncio.wait([errors], timeout=1)  # a child of the server may keep the pipe open
         how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         tail = self.tail.decode("utf-8", "replace").strip()
         return ConnectionLost(f"`{' '.join(self.argv)}` {how}" + (f": {tail}" if tail else ""))
@@ -1301,7 +1309,7 @@ _BROKEN = (_Cut, OSError, EOFError, asyncio.TimeoutError)  # the last is no OSEr
 
 
 class _Net(_Link):
-    """Connections over a network, which are made anew when they are cut."""
+    """Network connections that are reestablished after a loss."""
 
     def __init__(self, url: urllib.parse.SplitResult, token: Optional[str], patience: float, ssl: Optional[tls.SSLContext]):
         self.url, self.token, self.patience = url, token, patience
@@ -1309,7 +1317,7 @@ class _Net(_Link):
         self.ssl: Any = (ssl or True) if secure else None
         self.port = url.port or (443 if secure else 80)
         self.at = f"{url.scheme}://{url.netloc}"
-        self.cursor = 0  # the number of the last message of the server's
+        self.cursor = 0  # the number of the server's last message
         self.queue: collections.deque[tuple[str, dict]] = collections.deque()
         self.more = asyncio.Event()
         self.tasks: list[asyncio.Task] = []
@@ -1336,15 +1344,16 @@ class _Net(_Link):
         raise NotImplementedError
 
     async def _read(self) -> None:
-        """Hears messages until the connection ends: _Cut, OSError or EOFError."""
+        """Receive messages until the connection ends: _Cut, OSError or EOFError."""
         raise NotImplementedError
 
     async def _pump(self) -> None:
-        """Sends what is queued, in order."""
+        """Send the queued messages in order."""
         raise NotImplementedError
 
     async def _again(self) -> bool:
-        """Takes up the client where it was; False when the server does not know it."""
+        """Resume the client's state at the server; False if the server does not know
+        it."""
         raise NotImplementedError
 
     async def _run(self) -> None:
@@ -1384,7 +1393,7 @@ class _Net(_Link):
         return await asyncio.wait_for(asyncio.open_connection(self.url.hostname, self.port, ssl=self.ssl), 10)
 
     def _refused(self, status: int, body: bytes) -> Exception:
-        """The exception for a status of HTTP that is none of what is wanted."""
+        """The exception for an unexpected HTTP status."""
         said = body.decode("utf-8", "replace").strip()
         with contextlib.suppress(ValueError):
             message = json.loads(said)
@@ -1407,7 +1416,7 @@ def _cause(e: BaseException) -> str:
 
 @dataclass
 class _Response:
-    """The head of an answer of HTTP, and the connection that has its body."""
+    """The head of an HTTP response, and the connection with its body."""
 
     status: int
     headers: dict
@@ -1415,7 +1424,7 @@ class _Response:
     writer: asyncio.StreamWriter
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body, as it comes."""
+        """The body in chunks as they arrive."""
         if "chunked" in self.headers.get("transfer-encoding", "").lower():
             while size := _hex((await self.reader.readuntil(b"\r\n")).split(b";")[0]):
                 yield await self.reader.readexactly(size)
@@ -1457,7 +1466,8 @@ async def _send_http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
 
 
 class _Sse(_Net):
-    """HTTP: each message to the server is a POST, what it says are server-sent events."""
+    """HTTP: each message to the server is a POST, its messages are server-sent
+    events."""
 
     def __init__(self, *args: Any):
         super().__init__(*args)
@@ -1533,7 +1543,7 @@ class _Sse(_Net):
             self.more.clear()
             while self.queue:
                 text, message = self.queue.popleft()
-                if "method" in message and "id" in message:  # nothing is held up by a request that takes its time
+                if "method" in message and "id" in message:  # a slow request must not block others
                     task = asyncio.create_task(self._ask(text, message))
                     self.posts.add(task)
                     task.add_done_callback(self.posts.discard)
@@ -1541,7 +1551,7 @@ class _Sse(_Net):
                     await self._delivered(text, False, lambda: True)
 
     async def _delivered(self, text: str, once: bool, wanted: Callable[[], bool]) -> Optional[dict]:
-        """Posts a message until it has come; gives the answer to a request."""
+        """Post a message until it is delivered; returns the answer to a request."""
         for attempt in itertools.count():
             try:
                 status, body = await self._post(text, once=once)
@@ -1550,7 +1560,7 @@ class _Sse(_Net):
                 raise self._refused(status, body)
             except RequestError as e:
                 if e.code == -32001:
-                    self._drop()  # who reads the events finds out, and asks anew what waits
+                    self._drop()  # the reader of the events notices and repeats what is open
                     return None
                 return {"error": {"code": e.code, "message": str(e), "data": e.data}}
             except _Lost as e:
@@ -1571,7 +1581,7 @@ class _Sse(_Net):
         body = _utf8(text)
         headers = {**self._headers(), "Content-Type": "application/json", "Content-Length": str(len(body)),
                    **({"Concerto-Client": self.client.client_id} if named else {})}
-        used = bool(self.idle) and not once  # one that was used may have ended meanwhile
+        used = bool(self.idle) and not once  # a used connection may have been closed
         reader, writer = self.idle.pop() if used else await self._open()
         try:
             r = await _send_http(reader, writer, "POST", self.base + "/rpc", headers, body)
@@ -1594,7 +1604,7 @@ class _Sse(_Net):
 
 
 class _Lost(Exception):
-    """It is not known whether something was done."""
+    """It is unknown whether the request was executed."""
 
 
 def _parsed(text: bytes) -> Any:
@@ -1605,10 +1615,10 @@ def _parsed(text: bytes) -> Any:
 
 
 class _WebSocket(_Net):
-    """WebSocket (RFC 6455): a message a text frame."""
+    """WebSocket (RFC 6455): one message in each text frame."""
 
     loses = True
-    _quiet = 20.0  # seconds without a word after which the server is asked whether it is there
+    _quiet = 20.0  # seconds of silence before the client pings the server
 
     def __init__(self, *args: Any):
         super().__init__(*args)
@@ -1682,7 +1692,7 @@ class _WebSocket(_Net):
             self.more.clear()
             while self.queue and self.streams is not None:
                 text, _ = self.queue.popleft()
-                with contextlib.suppress(OSError):  # who reads finds out
+                with contextlib.suppress(OSError):  # the reader notices
                     self._frame(1, _utf8(text))
                     await self.streams[1].drain()
 
@@ -1708,7 +1718,7 @@ class _WebSocket(_Net):
                     return b"".join(parts)
 
     async def _next_frame(self) -> tuple[int, bool, bytes]:
-        """opcode, whether it is the last of its message, payload."""
+        """opcode, whether it is the last frame of its message, payload."""
         if self.streams is None:
             raise _Cut("the connection has ended")
         reader = self.streams[0]
@@ -1721,7 +1731,7 @@ class _WebSocket(_Net):
         return first & 0x0F, bool(first & 0x80), await reader.readexactly(size)
 
     async def _awaited(self, read: Awaitable[bytes]) -> bytes:
-        """Reads. When nothing comes, the server is asked whether it is there."""
+        """Read. After a silence, ping the server."""
         task = asyncio.ensure_future(read)
         try:
             for _ in range(2):
@@ -1734,7 +1744,7 @@ class _WebSocket(_Net):
             task.cancel()
 
     def _frame(self, opcode: int, data: bytes) -> None:
-        """Writes a frame, masked as a client's are."""
+        """Write a frame, masked as required for clients."""
         if self.streams is None:
             return
         n = len(data)
@@ -1772,7 +1782,7 @@ class _HostToolDefinition:
 
 
 def _amplifier() -> None:
-    """Lets modules that were written for Amplifier import what their handlers use."""
+    """Let modules written for Amplifier import what their handlers use."""
     try:
         if importlib.util.find_spec("amplifier_app_runtime") is not None:
             return
@@ -1813,7 +1823,7 @@ def _handler(name: str) -> Callable:
     f: Any = module
     for part in function.split("."):
         f = getattr(f, part, None)
-    f = getattr(f, "handler", f)  # of a definition
+    f = getattr(f, "handler", f)  # the function of a definition
     if not callable(f):
         have = sorted(n for n, v in vars(module).items() if inspect.isfunction(v) and v.__module__ == module.__name__)
         _fail(f"{module_name} has no function {function!r}" + (f"; it has {', '.join(have)}" if have else ""))
@@ -1821,8 +1831,8 @@ def _handler(name: str) -> Callable:
 
 
 class _Command(_Peer):
-    """A process that was started for a tool: one call, or, with `answer: lines`, all of
-    a session's by JSON-RPC."""
+    """A process started for a tool: for one call or, with `answer: lines`, for all
+    calls of a session by JSON-RPC."""
 
     def __init__(self, f: Callable, output: int):
         super().__init__()
@@ -1857,7 +1867,7 @@ class _Command(_Peer):
         self.end(ConnectionLost("the session has ended"))
 
     def _read(self, lines: asyncio.Queue) -> None:
-        # Not sys.stdin: the interpreter closes that when it ends, and aborts when it is being read.
+        # Not sys.stdin: the interpreter closes it at exit, and aborts if another thread is reading it.
         for line in open(os.dup(0), "rb"):
             if line.strip():
                 self.loop.call_soon_threadsafe(lines.put_nowait, line)
@@ -1886,7 +1896,7 @@ def _main(argv: list) -> int:
     if len(argv) != 2 or argv[0] != "tool":
         print(_USAGE, file=sys.stderr)
         return 2
-    # Standard output has the answer alone: what a handler prints, and what it starts, goes to standard error.
+    # Standard output carries only the answer: handlers and their children print to standard error.
     sys.stdout.flush()
     output = os.dup(1)
     os.dup2(2, 1)

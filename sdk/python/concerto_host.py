@@ -8,9 +8,9 @@
 
     serve(work, capabilities=["cancel"])
 
-serve() takes prompts from standard input until that ends. What the handler
-returns is the result of the exchange, what it raises its error. Prints go to
-standard error, and so to the run's log: standard output has messages alone.
+serve() reads prompts from standard input until it ends. The handler's return value
+is the result of the exchange, and its exception the error. Prints go to standard
+error and thus to the run's log, because standard output carries only messages.
 The protocol is spec/host-protocol.md.
 """
 from __future__ import annotations
@@ -35,18 +35,18 @@ _CHECK = "concerto test: "  # begins the prompts of `concerto host test`
 
 
 class Refused(Exception):
-    """A request was not answered but refused: nobody handles it, the handler failed,
-    the request was withdrawn or the exchange cancelled. Its text says which."""
+    """A request got no answer: no handler exists, the handler failed, the request was
+    withdrawn, or the exchange was cancelled. The text says which."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What became of an approval. Only what is clearly yes allows."""
+    """The answer to an approval. Only a clear yes allows."""
 
     allow: bool
-    reason: str = ""  # why not
-    input: Any = None  # the args to go on with: as asked, or as the answer changed them
-    scope: str = "once"  # how far it reaches: once, session or always
+    reason: str = ""  # of a denial
+    input: Any = None  # the arguments to use: the original ones, or those the answer changed
+    scope: str = "once"  # of the approval: once, session or always
 
 
 def _decide(value: Any, args: Any) -> Decision:
@@ -80,52 +80,53 @@ def _given(members: dict) -> dict:
 
 
 class Task:
-    """One prompt. Its methods may be called from any thread."""
+    """One prompt. Its methods are safe to call from any thread."""
 
     def __init__(self, server: "_Server", prompt: dict):
         self.text: str = prompt.get("text", "")
-        self.context: Any = prompt.get("context")  # None without one
-        self.schema: Any = prompt.get("schema")  # the JSON Schema that the result is to have, or None
-        self.params: dict = server.params  # of the manifest, as init brought them
-        self.session: Optional[str] = prompt.get("session")  # the conversation to go on with
-        self.tools: list = prompt.get("tools") or []  # what may be called, each {"name", "description", "parameters"}
-        self.cancelled = threading.Event()  # set when the result is no longer wanted
+        self.context: Any = prompt.get("context")  # None if there is none
+        self.schema: Any = prompt.get("schema")  # the JSON Schema of the expected result, or None
+        self.params: dict = server.params  # of the manifest, as passed to init
+        self.session: Optional[str] = prompt.get("session")  # the conversation to continue
+        self.tools: list = prompt.get("tools") or []  # the callable tools, each {"name", "description", "parameters"}
+        self.cancelled = threading.Event()  # set when the result is no longer needed
         self._server = server
-        self._reason = ""  # why it is over, for who asks yet
+        self._reason = ""  # why no further requests are possible
         self._open: dict = {}  # requests without an answer: id to waiter
 
     def progress(self, message: str, percent: Optional[float] = None, stage: Optional[str] = None) -> None:
-        """Says how far the work is; percent is rounded to a whole number."""
+        """Report progress; percent is rounded to an integer."""
         if percent is not None:
             percent = round(percent)
         self._tell("progress", message=message, percent=percent, stage=stage)
 
     def log(self, level: str, message: str) -> None:
-        """A remark for the program: debug, info, warn or error."""
+        """Send a log line to the program. The level is debug, info, warn or error."""
         self._tell("log", level=level, message=message)
 
     def partial(self, text: str) -> None:
-        """A piece of the result."""
+        """Send a part of the result."""
         self._tell("partial", text=text)
 
     def ask(self, question: str, options: Optional[Iterable[str]] = None, questions: Optional[Iterable[Any]] = None,
             schema: Any = None, id: Optional[str] = None) -> Any:
-        """Asks the program and gives its answer, any JSON value. Raises Refused."""
+        """Ask the program and return its answer, any JSON value. Raises Refused."""
         return self._request("question", id, question=question, options=options if options is None else list(options),
                              questions=questions if questions is None else list(questions), schema=schema)
 
     def approve(self, description: str, tool: Optional[str] = None, args: Any = None, kind: Optional[str] = None,
                 risk_level: Optional[str] = None, id: Optional[str] = None) -> Decision:
-        """Asks whether something may be done. Raises Refused when nobody decides."""
+        """Ask whether an action is allowed. Raises Refused if there is no answer."""
         value = self._request("approval", id, description=description, tool=tool, args=args, kind=kind, risk_level=risk_level)
         return _decide(value, args)
 
     def call(self, tool: str, args: Any, id: Optional[str] = None) -> Any:
-        """Calls one of the program's tools and gives what it returns. Raises Refused."""
+        """Call one of the program's tools and return its result. Raises Refused."""
         return self._request("tool_call", id, tool=tool, args=args)
 
     def withdraw(self, *ids: str) -> None:
-        """Takes back the requests with these ids, or all that wait. Who waits gets Refused."""
+        """Withdraw the requests with these ids, or all open ones. Their callers get
+        Refused."""
         server = self._server
         with server.lock:
             for id in ids or list(self._open):
@@ -158,7 +159,7 @@ class Task:
         return value
 
     def _stop(self, reason: str) -> None:
-        """Refuses what waits and what is yet asked; the lock is held."""
+        """Refuse open and future requests. The caller holds the lock."""
         self._reason = self._reason or reason
         for waiter in self._open.values():
             waiter.put(("error", reason))
@@ -173,9 +174,9 @@ class _Server:
         self.params: dict = {}
         self.requests = 0
         self.lock = threading.RLock()
-        self.current: Optional[Task] = None  # the newest prompt's
+        self.current: Optional[Task] = None  # of the newest prompt
         self.jobs: queue.SimpleQueue = queue.SimpleQueue()
-        # The streams are the protocol's: prints, and what children inherit, are not.
+        # The streams carry only the protocol: prints and children write to stderr.
         sys.stdout.flush()
         self.input, self.output = os.dup(0), os.dup(1)
         nothing = os.open(os.devnull, os.O_RDONLY)
@@ -244,7 +245,7 @@ class _Server:
     def cancel(self, reason: str) -> None:
         with self.lock:
             if self.current is not None:
-                self.current.cancelled.set()  # first: who is refused sees it
+                self.current.cancelled.set()  # first, so that refused callers see it
                 self.current._stop(reason)
 
     def acknowledge(self) -> None:
@@ -282,7 +283,7 @@ class _Server:
         return self.current is not task
 
     def send(self, type: str, members: dict, task: Optional[Task] = None) -> None:
-        """Writes a message; with a task, the one that ends its exchange."""
+        """Write a message; with a task, the one that ends its exchange."""
         with self.lock:
             self.write(type, members)
             if task is not None:
@@ -291,25 +292,26 @@ class _Server:
                     self.current = None
 
     def write(self, type: str, members: dict) -> None:
-        """Writes a line; the lock is held."""
+        """Write a line. The caller holds the lock."""
         message = {**members, "type": type} if "type" in members else {"type": type, **members}
         data = memoryview((_encode(message) + "\n").encode("utf-8", "replace"))
         try:
             while data:
                 data = data[os.write(self.output, data):]
         except BrokenPipeError:
-            os._exit(1)  # nobody listens any more
+            os._exit(1)  # the program has closed the stream
 
 
 def serve(handler: Callable[[Task], Any], init: Optional[Callable[[dict], Optional[dict]]] = None,
           capabilities: Iterable[str] = (), testable: bool = False) -> None:
-    """Serves prompts until standard input ends, one at a time, on this thread.
+    """Handle prompts one at a time on this thread until standard input ends.
 
-    init is called with the parameters of the manifest; what it returns is added to
-    init_ack, as {"version": "1.2.0"}, what it raises refuses them. capabilities are
-    announced there; "cancel" says that the handler looks at task.cancelled. With
-    testable the prompts of `concerto host test` are answered, and never reach the
-    handler. When standard input ends, the handler at work is cancelled.
+    init receives the parameters of the manifest. Its result, such as
+    {"version": "1.2.0"}, is added to init_ack; its exception rejects the parameters.
+    capabilities are announced in init_ack; "cancel" means that the handler checks
+    task.cancelled. With testable, serve answers the prompts of `concerto host test`
+    without calling the handler. At the end of standard input, the running handler is
+    cancelled.
     """
     _Server(handler, init, capabilities, testable).run()
 
