@@ -1,4 +1,4 @@
-// Made by `make sdk` from concerto-host.ts, sha256 ad171b3d109d4f2aae212bc6c74bbcb180812cae11eee9e30220755b65249730.
+// Made by `make sdk` from concerto-host.ts, sha256 480f06b1c72eb3a780b3a9f3a773830c305180f72a2d9dbfea13b31226b3f0de.
 // A host for Concerto in a few lines: one file, no dependencies, Node 18 or newer.
 //
 //   import { serve } from "./concerto-host.js";
@@ -8,17 +8,17 @@
 //     return { text: `done, with ${style}` };
 //   }, { capabilities: ["cancel"] });
 //
-// serve takes prompts from standard input until that ends. What the handler
-// returns is the result of the exchange, what it throws its error. What is printed
-// goes to standard error, and so to the run's log: standard output has messages
-// alone. The protocol is spec/host-protocol.md.
+// serve reads prompts from standard input until it ends. The handler's return value is
+// the result of the exchange, and its exception the error. Prints go to standard error
+// and thus to the run's log, because standard output carries only messages. The protocol
+// is spec/host-protocol.md.
 const grace = 5000; // ms that a handler has after the end of standard input
 const yes = ["yes", "y", "ok", "okay", "allow", "approve", "approved", "accept", "once", "true"];
 const no = ["", "no", "n", "deny", "denied", "reject", "rejected", "decline", "false"];
 const scopes = ["once", "session", "always"];
 const check = "concerto test: "; // begins the prompts of `concerto host test`
-/** A request was not answered but refused: nobody handles it, the handler failed,
- * the request was withdrawn or the exchange cancelled. Its message says which. */
+/** A request got no answer: no handler exists, the handler failed, the request was
+ * withdrawn, or the exchange was cancelled. The message says which. */
 export class Refused extends Error {
     constructor(message) {
         super(message);
@@ -50,22 +50,22 @@ function decide(value, args) {
 /** One prompt. */
 export class Task {
     text;
-    /** undefined without one. */
+    /** undefined if there is none. */
     context;
-    /** The JSON Schema that the result is to have, if any. */
+    /** The JSON Schema of the expected result, if any. */
     schema;
-    /** Of the manifest, as init brought them. */
+    /** Of the manifest, as passed to init. */
     params;
-    /** The conversation to go on with. */
+    /** The conversation to continue. */
     session;
-    /** What may be called; hosts with the capability "tools" are told. */
+    /** The callable tools; sent to hosts with the capability "tools". */
     tools;
-    /** Aborted when the result is no longer wanted. */
+    /** Aborted when the result is no longer needed. */
     cancelled;
     server;
     controller = new AbortController();
     open = new Map();
-    over = ""; // why nothing can be asked any more
+    over = ""; // why no further requests are possible
     /** @internal */
     constructor(server, prompt) {
         this.text = prompt.text ?? "";
@@ -77,34 +77,34 @@ export class Task {
         this.cancelled = this.controller.signal;
         this.server = server;
     }
-    /** Says how far the work is; percent is rounded to a whole number. */
+    /** Reports progress; percent is rounded to an integer. */
     progress(message, fields = {}) {
         const percent = fields.percent === undefined ? undefined : Math.round(fields.percent);
         this.tell("progress", { message, percent, stage: fields.stage });
     }
-    /** A remark for the program: debug, info, warn or error. */
+    /** Sends a log line to the program. The level is debug, info, warn or error. */
     log(level, message) {
         this.tell("log", { level, message });
     }
-    /** A piece of the result. */
+    /** Sends a part of the result. */
     partial(text) {
         this.tell("partial", { text });
     }
-    /** Asks the program and gives its answer. Rejects with Refused. */
+    /** Asks the program and returns its answer. Rejects with Refused. */
     ask(question, fields = {}) {
         const { id, ...more } = fields;
         return this.request("question", id, { question, ...more });
     }
-    /** Asks whether something may be done. Rejects with Refused when nobody decides. */
+    /** Asks whether an action is allowed. Rejects with Refused if there is no answer. */
     async approve(description, fields = {}) {
         const { id, ...more } = fields;
         return decide(await this.request("approval", id, { description, ...more }), fields.args);
     }
-    /** Calls one of the program's tools and gives what it returns. Rejects with Refused. */
+    /** Calls one of the program's tools and returns its result. Rejects with Refused. */
     call(tool, args, fields = {}) {
         return this.request("tool_call", fields.id, { tool, args });
     }
-    /** Takes back the requests with these ids, or all that wait: they reject with Refused. */
+    /** Withdraws the requests with these ids, or all open ones. They reject with Refused. */
     withdraw(...ids) {
         for (const id of ids.length > 0 ? ids : [...this.open.keys()]) {
             const waiter = this.open.get(id);
@@ -129,7 +129,7 @@ export class Task {
             this.server.write(type, { id: own, ...members });
             this.open.set(own, { resolve, reject });
         });
-        answer.catch(() => { }); // one that nobody awaits any more does not end the process
+        answer.catch(() => { }); // a promise that nobody awaits must not end the process
         return answer;
     }
     /** @internal */
@@ -141,7 +141,7 @@ export class Task {
         else
             waiter?.resolve(message.value ?? null);
     }
-    /** Refuses what waits and what is yet asked.
+    /** Refuses open and future requests.
      * @internal */
     stop(reason, cancel) {
         this.over ||= reason;
@@ -157,16 +157,16 @@ class Server {
     options;
     params = {};
     requests = 0;
-    current = null; // the newest prompt's
+    current = null; // of the newest prompt
     jobs = Promise.resolve();
     output;
     constructor(handler, options) {
         this.handler = handler;
         this.options = options;
-        // The stream is the protocol's: what is printed is not.
+        // The stream carries only the protocol: prints go to stderr.
         this.output = process.stdout.write.bind(process.stdout);
         process.stdout.write = process.stderr.write.bind(process.stderr);
-        process.stdout.on("error", () => process.exit(1)); // nobody listens any more
+        process.stdout.on("error", () => process.exit(1)); // the program has closed the stream
     }
     async run() {
         const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
@@ -181,7 +181,7 @@ class Server {
             }
             parts.push(rest);
         }
-        // It also keeps Node from ending, with code 13, what only waits.
+        // The timer also keeps Node from exiting with code 13 while the handler waits.
         const timer = setTimeout(() => process.exit(0), grace);
         this.current?.stop("the program has ended", true);
         await this.jobs;
@@ -195,7 +195,7 @@ class Server {
             message = JSON.parse(line);
         }
         catch {
-            // It is no message.
+            // Not a message.
         }
         if (typeof message?.type !== "string")
             message = { type: "prompt", text: line }; // input_format = "text"
@@ -251,7 +251,7 @@ class Server {
         if (this.current === task)
             this.current = null;
     }
-    /** Writes a line. Members that are undefined are left out. */
+    /** Writes a line without members that are undefined. */
     write(type, members) {
         const { type: _, ...rest } = members;
         this.output(JSON.stringify({ type, ...rest }) + "\n");
@@ -266,8 +266,8 @@ function failure(e) {
         recoverable: typeof e?.recoverable === "boolean" ? e.recoverable : undefined,
     };
 }
-/** Serves prompts until standard input ends, one at a time. Then the handler at
- * work is cancelled, and the promise is fulfilled when it has ended. */
+/** Handles prompts one at a time until standard input ends. Then it cancels the running
+ * handler, and the promise is fulfilled when the handler has returned. */
 export async function serve(handler, options = {}) {
     await new Server(handler, options).run();
 }

@@ -7,10 +7,10 @@
 //     return { text: `done, with ${style}` };
 //   }, { capabilities: ["cancel"] });
 //
-// serve takes prompts from standard input until that ends. What the handler
-// returns is the result of the exchange, what it throws its error. What is printed
-// goes to standard error, and so to the run's log: standard output has messages
-// alone. The protocol is spec/host-protocol.md.
+// serve reads prompts from standard input until it ends. The handler's return value is
+// the result of the exchange, and its exception the error. Prints go to standard error
+// and thus to the run's log, because standard output carries only messages. The protocol
+// is spec/host-protocol.md.
 
 declare const process: any;
 
@@ -23,8 +23,8 @@ const check = "concerto test: "; // begins the prompts of `concerto host test`
 /** Any JSON value. */
 export type Json = any;
 
-/** A request was not answered but refused: nobody handles it, the handler failed,
- * the request was withdrawn or the exchange cancelled. Its message says which. */
+/** A request got no answer: no handler exists, the handler failed, the request was
+ * withdrawn, or the exchange was cancelled. The message says which. */
 export class Refused extends Error {
   constructor(message: string) {
     super(message);
@@ -32,14 +32,14 @@ export class Refused extends Error {
   }
 }
 
-/** What became of an approval. Only what is clearly yes allows. */
+/** The answer to an approval. Only a clear yes allows. */
 export interface Decision {
   allow: boolean;
-  /** Why not. */
+  /** The reason for a denial. */
   reason: string;
-  /** The args to go on with: as asked, or as the answer changed them. */
+  /** The arguments to use: the original ones, or those the answer changed. */
   input: Json;
-  /** How far it reaches. */
+  /** The scope of the approval. */
   scope: "once" | "session" | "always";
 }
 
@@ -64,12 +64,12 @@ export interface ApproveFields {
 }
 
 export interface ServeOptions {
-  /** Called with the parameters of the manifest. What it returns is added to
-   * init_ack, as { version: "1.2.0" }; what it throws refuses them. */
+  /** Receives the parameters of the manifest. Its result, such as { version: "1.2.0" },
+   * is added to init_ack; its exception rejects the parameters. */
   init?: (params: Record<string, Json>) => unknown;
-  /** Announced in init_ack; "cancel" says that the handler looks at task.cancelled. */
+  /** Announced in init_ack. "cancel" means that the handler checks task.cancelled. */
   capabilities?: string[];
-  /** The prompts of `concerto host test` are answered, and never reach the handler. */
+  /** Answer the prompts of `concerto host test` without calling the handler. */
   testable?: boolean;
 }
 
@@ -112,22 +112,22 @@ export interface ToolSpec {
 /** One prompt. */
 export class Task {
   readonly text: string;
-  /** undefined without one. */
+  /** undefined if there is none. */
   readonly context: Json;
-  /** The JSON Schema that the result is to have, if any. */
+  /** The JSON Schema of the expected result, if any. */
   readonly schema: Json;
-  /** Of the manifest, as init brought them. */
+  /** Of the manifest, as passed to init. */
   readonly params: Record<string, Json>;
-  /** The conversation to go on with. */
+  /** The conversation to continue. */
   readonly session: string | undefined;
-  /** What may be called; hosts with the capability "tools" are told. */
+  /** The callable tools; sent to hosts with the capability "tools". */
   readonly tools: ToolSpec[];
-  /** Aborted when the result is no longer wanted. */
+  /** Aborted when the result is no longer needed. */
   readonly cancelled: AbortSignal;
   private readonly server: Server;
   private readonly controller = new AbortController();
   private readonly open = new Map<Json, Waiter>();
-  private over = ""; // why nothing can be asked any more
+  private over = ""; // why no further requests are possible
 
   /** @internal */
   constructor(server: Server, prompt: Message) {
@@ -141,40 +141,40 @@ export class Task {
     this.server = server;
   }
 
-  /** Says how far the work is; percent is rounded to a whole number. */
+  /** Reports progress; percent is rounded to an integer. */
   progress(message: string, fields: ProgressFields = {}): void {
     const percent = fields.percent === undefined ? undefined : Math.round(fields.percent);
     this.tell("progress", { message, percent, stage: fields.stage });
   }
 
-  /** A remark for the program: debug, info, warn or error. */
+  /** Sends a log line to the program. The level is debug, info, warn or error. */
   log(level: string, message: string): void {
     this.tell("log", { level, message });
   }
 
-  /** A piece of the result. */
+  /** Sends a part of the result. */
   partial(text: string): void {
     this.tell("partial", { text });
   }
 
-  /** Asks the program and gives its answer. Rejects with Refused. */
+  /** Asks the program and returns its answer. Rejects with Refused. */
   ask(question: string, fields: AskFields = {}): Promise<Json> {
     const { id, ...more } = fields;
     return this.request("question", id, { question, ...more });
   }
 
-  /** Asks whether something may be done. Rejects with Refused when nobody decides. */
+  /** Asks whether an action is allowed. Rejects with Refused if there is no answer. */
   async approve(description: string, fields: ApproveFields = {}): Promise<Decision> {
     const { id, ...more } = fields;
     return decide(await this.request("approval", id, { description, ...more }), fields.args);
   }
 
-  /** Calls one of the program's tools and gives what it returns. Rejects with Refused. */
+  /** Calls one of the program's tools and returns its result. Rejects with Refused. */
   call(tool: string, args: Json, fields: { id?: string } = {}): Promise<Json> {
     return this.request("tool_call", fields.id, { tool, args });
   }
 
-  /** Takes back the requests with these ids, or all that wait: they reject with Refused. */
+  /** Withdraws the requests with these ids, or all open ones. They reject with Refused. */
   withdraw(...ids: string[]): void {
     for (const id of ids.length > 0 ? ids : [...this.open.keys()]) {
       const waiter = this.open.get(id);
@@ -197,7 +197,7 @@ export class Task {
       this.server.write(type, { id: own, ...members });
       this.open.set(own, { resolve, reject });
     });
-    answer.catch(() => {}); // one that nobody awaits any more does not end the process
+    answer.catch(() => {}); // a promise that nobody awaits must not end the process
     return answer;
   }
 
@@ -209,7 +209,7 @@ export class Task {
     else waiter?.resolve(message.value ?? null);
   }
 
-  /** Refuses what waits and what is yet asked.
+  /** Refuses open and future requests.
    * @internal */
   stop(reason: string, cancel: boolean): void {
     this.over ||= reason;
@@ -222,15 +222,15 @@ export class Task {
 class Server {
   params: Record<string, Json> = {};
   requests = 0;
-  current: Task | null = null; // the newest prompt's
+  current: Task | null = null; // of the newest prompt
   private jobs: Promise<void> = Promise.resolve();
   private readonly output: (line: string) => void;
 
   constructor(private readonly handler: Handler, private readonly options: ServeOptions) {
-    // The stream is the protocol's: what is printed is not.
+    // The stream carries only the protocol: prints go to stderr.
     this.output = process.stdout.write.bind(process.stdout);
     process.stdout.write = process.stderr.write.bind(process.stderr);
-    process.stdout.on("error", () => process.exit(1)); // nobody listens any more
+    process.stdout.on("error", () => process.exit(1)); // the program has closed the stream
   }
 
   async run(): Promise<void> {
@@ -246,7 +246,7 @@ class Server {
       }
       parts.push(rest);
     }
-    // It also keeps Node from ending, with code 13, what only waits.
+    // The timer also keeps Node from exiting with code 13 while the handler waits.
     const timer = setTimeout(() => process.exit(0), grace);
     this.current?.stop("the program has ended", true);
     await this.jobs;
@@ -259,7 +259,7 @@ class Server {
     try {
       message = JSON.parse(line);
     } catch {
-      // It is no message.
+      // Not a message.
     }
     if (typeof message?.type !== "string") message = { type: "prompt", text: line }; // input_format = "text"
     this.take(message as Message);
@@ -310,7 +310,7 @@ class Server {
     if (this.current === task) this.current = null;
   }
 
-  /** Writes a line. Members that are undefined are left out. */
+  /** Writes a line without members that are undefined. */
   write(type: string, members: Message): void {
     const { type: _, ...rest } = members;
     this.output(JSON.stringify({ type, ...rest }) + "\n");
@@ -326,8 +326,8 @@ function failure(e: any): Message {
   };
 }
 
-/** Serves prompts until standard input ends, one at a time. Then the handler at
- * work is cancelled, and the promise is fulfilled when it has ended. */
+/** Handles prompts one at a time until standard input ends. Then it cancels the running
+ * handler, and the promise is fulfilled when the handler has returned. */
 export async function serve(handler: Handler, options: ServeOptions = {}): Promise<void> {
   await new Server(handler, options).run();
 }

@@ -1,5 +1,5 @@
-// Made by `make sdk` from concerto.ts, sha256 e0ff0b6739a12add1a6facc205f22f222f819a46b1f9f4a18e2d16a5e15021ca.
-// Concerto from an application: run programs, and give them tools of your own.
+// Made by `make sdk` from concerto.ts, sha256 4e7251d3e7a9e1265aad3b3c66c679e4e3dc7ced07bcc4e00089626e43ff05ea.
+// Run Concerto programs from an application and provide tools to them.
 // One file, no dependencies, Node 22 or newer and browsers.
 //
 //   import { Concerto } from "./concerto.ts";
@@ -16,27 +16,27 @@
 //   console.log(await session.result());
 //   await c.close();
 //
-// Concerto.stdio() starts `concerto serve` (not in browsers), Concerto.connect(url,
-// token) goes to one that is there: http(s) is HTTP with server-sent events, ws(s) is
-// WebSocket. Both come back when a connection is cut, and lose nothing that the server
-// still has. The protocol is spec/22-serve.md, and its names are those here.
+// Concerto.stdio() starts `concerto serve` (not in browsers); Concerto.connect(url,
+// token) connects to a running one: http(s) is HTTP with server-sent events, ws(s) is
+// WebSocket. Both reconnect after a loss and then receive everything that the server
+// still has. The names are those of the protocol, spec/22-serve.md.
 //
-// All types can be erased: Node runs this file as it is, with --experimental-strip-types
-// before version 23.6. concerto.js is the same without types.
+// Node can strip all types and run this file directly, before version 23.6 with
+// --experimental-strip-types. concerto.js is the same file without types.
 const protocol = 1;
-const mostEvents = 10_000; // of a session are kept
-const keptAnswers = 8 << 20; // bytes of answers that may have to be said again
-const quiet = 20_000; // ms without a word after which a WebSocket's server is asked whether it is there
-// ---- What goes wrong
-/** What all errors here are. */
+const mostEvents = 10_000; // stored for a session
+const keptAnswers = 8 << 20; // bytes of answers that may have to be sent again
+const quiet = 20_000; // ms of silence before the client pings a WebSocket server
+// ---- Errors
+/** The base class of all errors of this module. */
 export class ConcertoError extends Error {
     constructor(message) {
         super(message);
         this.name = new.target.name;
     }
 }
-/** The server refused a request. code is JSON-RPC's or the protocol's, as -32010 for a
- * tool whose name is taken; data is what else the server says, {} without. */
+/** The server refused a request. code is JSON-RPC's or the protocol's, such as -32010 for
+ * a tool name that is taken; data is the server's additional data, or {}. */
 export class RequestError extends ConcertoError {
     code;
     data;
@@ -46,13 +46,13 @@ export class RequestError extends ConcertoError {
         this.data = data;
     }
 }
-/** There is no server, or none any more. */
+/** The server is not reachable, or no longer. */
 export class ConnectionLost extends ConcertoError {
 }
-/** A session came to no result. */
+/** A session ended without a result. */
 export class SessionError extends ConcertoError {
-    /** Of the program's error; "cancelled" when the session was, "limit" over its budget,
-     * "panic", "lost" when the server does not know it any more. */
+    /** The kind of the program's error, "cancelled", "limit" (over its budget), "panic", or
+     * "lost" if the server no longer knows the session. */
     kind;
     /** Innermost first. */
     trace;
@@ -62,7 +62,7 @@ export class SessionError extends ConcertoError {
         this.trace = trace;
     }
 }
-/** A call of a tool failed. */
+/** A tool call failed. */
 export class ToolError extends ConcertoError {
     /** failed, arguments, not_found, denied, timeout, cancelled, unavailable or limit. */
     outcome;
@@ -87,12 +87,12 @@ function refusal(error) {
 function text(e) {
     return String(e?.message || e?.name || e);
 }
-/** Why a connection could not be made, or has ended. */
+/** The reason why a connection failed or ended. */
 function cause(e) {
     return e?.cause?.errors?.[0]?.message ?? (e?.cause?.message || text(e));
 }
 const resultKeys = ["success", "output", "error", "metadata"];
-/** What a handler returned, as the wire has it. */
+/** The wire form of a handler's return value. */
 function result(value) {
     const whole = typeof value?.success === "boolean" && Object.keys(value).every((k) => resultKeys.includes(k));
     const r = whole ? { ...value, output: value.output ?? null } : { success: true, output: value ?? null };
@@ -111,15 +111,15 @@ function failure(name, e) {
 function key(name, version, session_id) {
     return JSON.stringify([name, version ?? 1, session_id ?? null]);
 }
-/** A run of a program. `for await (const event of session)` gives its events from the
- * first on, to the last, which is of type "state". What is older than the last 10,000 is
- * left out, and an event of type "gap" says so. */
+/** A run of a program. `for await (const event of session)` yields its events from the
+ * first to the last, which has type "state". It keeps the last 10,000 events; an event
+ * of type "gap" replaces older ones. */
 export class Session {
     id;
     state = "running";
-    /** Of models, once it has ended. */
+    /** Of models, after the end. */
     usage = null;
-    /** The number of the last event that came. */
+    /** The number of the last received event. */
     cursor = 0;
     /** @internal */
     claimed = false;
@@ -156,8 +156,8 @@ export class Session {
             await changed;
         }
     }
-    /** Waits for the end and gives what `main` returned. Rejects with SessionError, or
-     * ConnectionLost when the server is gone. */
+    /** Waits for the end and returns the result of `main`. Rejects with SessionError, or
+     * ConnectionLost if the server is gone. */
     async result() {
         while (!this.end) {
             if (this.lost)
@@ -169,12 +169,12 @@ export class Session {
         const e = this.end.error ?? {};
         throw new SessionError(e.kind ?? this.state, e.message ?? `the session is ${this.state}`, e.trace);
     }
-    /** Ends the session as Ctrl-C does, and waits until it has ended. One that has ended
-     * stays as it is. */
+    /** Stops the session as Ctrl-C does, and waits until it has ended. No effect on an
+     * ended session. */
     async cancel(reason) {
         await this.client.request("sessions/cancel", { session_id: this.id, reason });
     }
-    /** The index of the first kept event after a number. */
+    /** The index of the first stored event after a number. */
     after(seq) {
         let low = 0;
         let high = this.events.length;
@@ -191,7 +191,7 @@ export class Session {
     add(e) {
         const seq = e.type === "gap" ? e.to : e.seq;
         if (!(seq > this.cursor) || this.end)
-            return; // it came before
+            return; // a duplicate
         this.cursor = seq;
         this.events.push({ ...e, seq });
         if (this.events.length > 2 * mostEvents)
@@ -220,8 +220,8 @@ export class Session {
         this.changed = new Promise((resolve) => (this.wake = resolve));
     }
 }
-const once = ["sessions/create", "tools/call"]; // must not be done twice
-/** A server of runs, and this application's tools there. */
+const once = ["sessions/create", "tools/call"]; // must not be executed twice
+/** A client of a server, with the tools of this application. */
 export class Concerto {
     client_id = "";
     /** Of the server. */
@@ -230,18 +230,18 @@ export class Concerto {
     ids = 0;
     waiting = new Map();
     working = new Map();
-    said = new Map(); // by id: what was answered
+    said = new Map(); // the answers, by id
     saidBytes = 0;
-    answers = 0; // that were said
-    arrived = 0; // of these, how many certainly came there
+    answers = 0; // sent
+    arrived = 0; // certainly received by the server
     own = new Map();
     registering = new Set();
     pending = new Set(); // of these
     sessions = new Map();
     awaits = new Map();
-    missing = false; // what came while there was no connection is not all there
-    ended = null; // why nothing goes any more
-    closed = null; // why nothing more is asked
+    missing = false; // some messages during the loss are missing
+    ended = null; // why nothing works any more
+    closed = null; // why no further requests are possible
     constructor(link) {
         this.link = link;
         link.client = this;
@@ -251,7 +251,7 @@ export class Concerto {
         return Concerto.open(new Stdio(options), options);
     }
     /** Connects to `concerto serve --http`: http(s)://HOST:PORT or ws(s)://HOST:PORT. The
-     * token is what the server said when it started, or what its --token-env names. */
+     * token is the one that the server printed, or that its --token-env names. */
     static async connect(url, token, options = {}) {
         const u = new URL(url);
         if (!["http:", "https:", "ws:", "wss:"].includes(u.protocol)) {
@@ -276,20 +276,20 @@ export class Concerto {
         }
         return c;
     }
-    /** Ends the connection. A server that stdio() started ends, and gives sessions that run
-     * its --drain seconds; tools are taken away from one that goes on. */
+    /** Closes the connection. A server started by stdio() stops, after up to --drain
+     * seconds for running sessions; other servers remove the tools. */
     async close() {
         if (!this.ended && this.link.shared && this.own.size > 0) {
             const names = [...new Set([...this.own.values()].map((t) => t.definition.name))];
             await Promise.race([this.request("tools/unregister", { names }).catch(() => { }), sleep(2000)]);
         }
         this.closed ??= new ConnectionLost("this connection to concerto was closed");
-        await this.link.close(); // handlers go on meanwhile
+        await this.link.close(); // handlers keep running
         this.lose(this.closed);
     }
     // -- tools
-    /** Registers a tool: agents and programs may call it. Rejects with RequestError; run()
-     * and call() wait for it, and reject with it, too. */
+    /** Registers a tool for agents and programs. Rejects with RequestError, as do run() and
+     * call(), which wait for it. */
     tool(definition, handler, options = {}) {
         if (typeof handler !== "function")
             throw new TypeError(`tool '${definition.name}' has no function: c.tool({ … }, (input, ctx) => …)`);
@@ -311,7 +311,7 @@ export class Concerto {
             throw e;
         });
         this.registering.add(done);
-        done.catch(() => { }); // registered() tells it, too
+        done.catch(() => { }); // registered() reports it, too
         return done;
     }
     /** Waits until all tools are registered. */
@@ -325,8 +325,8 @@ export class Concerto {
             }
         }
     }
-    /** Takes a tool of this application away, "x" in every version or "x@2"; whether there
-     * was one. Calls under way go on. */
+    /** Removes a tool of this application, "x" in every version or "x@2", and reports
+     * whether it existed. Running calls continue. */
     async unregister(name) {
         await this.registered();
         const answer = await this.request("tools/unregister", { names: [name] });
@@ -337,7 +337,7 @@ export class Concerto {
         }
         return answer.unregistered.length > 0;
     }
-    /** The tools that there are, as `tools/list` has them. */
+    /** The existing tools, as `tools/list` returns them. */
     async tools(only = {}) {
         await this.registered();
         const session_id = typeof only.session === "object" ? only.session.id : only.session;
@@ -349,7 +349,7 @@ export class Concerto {
                 return found;
         }
     }
-    /** Calls a tool, any application's, and gives its output. Rejects with ToolError. */
+    /** Calls a tool of any application and returns its output. Rejects with ToolError. */
     async call(name, args = {}, session) {
         await this.registered();
         return this.callTool(name, args, { session_id: typeof session === "object" ? session.id : session });
@@ -361,20 +361,19 @@ export class Concerto {
         throw new ToolError(r?.error ?? `tool '${name}' failed`, r?.metadata?.concerto?.outcome, r?.metadata);
     }
     // -- sessions
-    /** Starts a program. Rejects with RequestError, for a program with mistakes with all of
-     * them. */
+    /** Starts a program. Rejects with RequestError, which lists all errors of the program. */
     async run(program, options = {}) {
         await this.registered();
         const created = await this.request("sessions/create", { program: typeof program === "string" ? { path: program } : program, ...options });
         return this.claim(created.session_id);
     }
-    /** A session that goes on already: its events after a number, and its awaited emits. */
+    /** Attaches to a running session: its events after a number, and its awaited emits. */
     async session(id, after = 0) {
         await this.request("sessions/subscribe", { session_id: id, after, answers: true });
         return this.claim(id);
     }
-    /** Answers awaited emits on a channel: f(payload), async or not, gives the value of the
-     * emit; what it throws is the program's EmitError. */
+    /** Answers awaited emits on a channel: f(payload), async or not, returns the value of
+     * the emit; its exception is the program's EmitError. */
     on_await(channel, f) {
         this.awaits.set(channel, f);
     }
@@ -385,7 +384,7 @@ export class Concerto {
             this.finished(s);
         return s;
     }
-    /** The session of an event, which may come before the answer that names it. */
+    /** The session of an event, which may arrive before the answer that names it. */
     of(id) {
         let s = this.sessions.get(id);
         if (!s)
@@ -398,7 +397,7 @@ export class Concerto {
             this.sessions.delete(s.id);
     }
     // -- JSON-RPC
-    /** Sends a request of the protocol's and gives its result. Rejects with RequestError or
+    /** Sends a request of the protocol and returns its result. Rejects with RequestError or
      * ConnectionLost. */
     request(method, params = {}) {
         return new Promise((resolve, reject) => {
@@ -428,7 +427,7 @@ export class Concerto {
         else
             this.answered({ id: message.id, error });
     }
-    /** Takes a message of the server's. One that means nothing is ignored.
+    /** Handles a message of the server. Unknown messages are ignored.
      * @internal */
     hear(message) {
         const method = message?.method;
@@ -459,7 +458,7 @@ export class Concerto {
         else
             w.resolve(message.result);
     }
-    /** Whether this answers resumed()'s ping. */
+    /** Reports whether this answers resumed()'s ping. */
     probed(w, message) {
         const works = message.error?.code === -32600;
         const never = !message.error && message.result && Object.keys(message.result).length === 0;
@@ -471,7 +470,7 @@ export class Concerto {
             w.reject(unknown(w.message.method));
         }
         else if (never) {
-            this.send(w.message); // it did not come there
+            this.send(w.message); // the server did not receive it
         }
         return true;
     }
@@ -549,10 +548,11 @@ export class Concerto {
         this.client_id = w.client_id;
         this.limits = w.limits ?? {};
     }
-    /** The server knew us, and what it said meanwhile comes again. Answers are said again of
-     * which it is not known whether they came there. It is asked which requests without an
-     * answer it has: a ping with a request's id is refused while that is worked
-     * on; and when the answer was said already, it comes again before the ping's.
+    /** The server still knew this client: it repeats the missed messages. The client
+     * repeats answers that the server may not have received, and finds out which
+     * unanswered requests the server has: the server refuses a ping with the id of a
+     * request that it is processing; if it has answered the request, it repeats the answer
+     * before the ping's.
      * @internal */
     resumed() {
         this.missing = false;
@@ -567,8 +567,8 @@ export class Concerto {
             this.send({ jsonrpc: "2.0", id, method: "ping", params: {} });
         }
     }
-    /** The server did not know us any more: tools are registered anew, sessions are
-     * subscribed to where they were, and what could have been done is not done again.
+    /** The server no longer knew this client: registers the tools again, subscribes to the
+     * sessions after their last events, and does not repeat what may have been executed.
      * @internal */
     renewed() {
         this.forget();
@@ -595,11 +595,11 @@ export class Concerto {
             this.send(w.message);
         }
     }
-    /** Takes up the events of a session where they were. */
+    /** Subscribes to a session after its last received event. */
     resubscribe(s) {
         this.request("sessions/subscribe", { session_id: s.id, after: s.cursor, answers: true }).catch((e) => s.lose(e instanceof RequestError ? new SessionError("lost", `the server does not know session ${s.id} any more: ${e.message}`) : e));
     }
-    /** Ends the handlers that work for a client that the server does not know any more. */
+    /** Cancels the handlers that work for a client that the server no longer knows. */
     forget() {
         const working = this.working;
         this.working = new Map();
@@ -608,7 +608,7 @@ export class Concerto {
         for (const control of working.values())
             control.abort(new ConcertoError("nobody waits any more"));
     }
-    /** Fails what waits and what is yet asked.
+    /** Fails open and future requests.
      * @internal */
     lose(why) {
         const over = (this.ended ??= this.closed ?? why);
@@ -632,8 +632,8 @@ export class Concerto {
 function unknown(method) {
     return new ConnectionLost(`the connection was cut while ${method} was under way: it may have been done or not`);
 }
-/** The number of the last of the messages of which the server has forgotten that it told
- * us; 0 for any other message than the one that says so. */
+/** The number of the last message that the server has dropped, if this message reports
+ * it, else 0. */
 function hole(message) {
     const p = message?.params;
     return message?.method === "session/event" && !p?.session_id && p?.type === "gap" ? p.to : 0;
@@ -644,7 +644,7 @@ function registration(tools, replace) {
 function sleep(ms) {
     return new Promise((resolve) => setTimeout(resolve, ms));
 }
-/** How long to wait before another attempt, in ms. */
+/** The delay before another attempt, in ms. */
 function backoff(attempt) {
     return Math.min(5000, 50 * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
 }
@@ -667,7 +667,7 @@ function parsed(line) {
         throw new Cut(`what came is no message: ${line.slice(0, 200)}`);
     }
 }
-/** A server of our own, on its stdin and stdout. */
+/** A server started by this process, on its stdin and stdout. */
 class Stdio {
     client;
     hello;
@@ -689,12 +689,12 @@ class Stdio {
         this.exit = new Promise((resolve) => (this.exited = resolve));
     }
     async start() {
-        const name = "node:child_process"; // a name that bundlers for browsers leave alone
+        const name = "node:child_process"; // bundlers for browsers ignore this import
         const { spawn } = await import(name);
         const [command, ...args] = this.argv;
-        // A session of its own: Ctrl-C is ours, and close() ends the server in order.
+        // In its own session: Ctrl-C goes to this process, and close() stops the server in order.
         this.child = spawn(command, args, { cwd: this.options.cwd, env: this.options.env ?? process.env, stdio: ["pipe", "pipe", "pipe"], detached: true });
-        this.child.stdin.on("error", () => { }); // how it ended says more
+        this.child.stdin.on("error", () => { }); // the exit status says more
         this.child.stderr.setEncoding("utf8").on("data", (piece) => {
             this.tail = (this.tail + piece).slice(-2048);
             process.stderr.write(piece);
@@ -710,7 +710,7 @@ class Stdio {
         this.client.welcome(welcomeOf(message));
         this.exit.then((how) => this.client.lose(new ConnectionLost(how)));
     }
-    /** Hears messages; gives the first one. */
+    /** Receives messages and returns the first one. */
     read() {
         let resolve = null;
         const first = new Promise((r) => (resolve = r));
@@ -764,11 +764,11 @@ class Stdio {
         await this.exit;
     }
 }
-/** sleep, which does not keep Node from ending. */
+/** Sleeps without keeping Node alive. */
 function sleepBeside(ms) {
     return new Promise((resolve) => setTimeout(() => resolve(undefined), ms).unref?.());
 }
-/** Connections over a network, which are made anew when they are cut. */
+/** Network connections that are reestablished after a loss. */
 class Net {
     client;
     hello;
@@ -778,7 +778,7 @@ class Net {
     token;
     patience; // ms
     at;
-    cursor = 0; // the number of the last message of the server's
+    cursor = 0; // the number of the server's last message
     queue = [];
     closed = false;
     constructor(url, token, patience) {
@@ -836,7 +836,7 @@ class Net {
             await sleep(Math.min(left, backoff(attempt)));
         }
     }
-    /** The error for a status of HTTP that is none of what is wanted. */
+    /** The error for an unexpected HTTP status. */
     async refused(r) {
         const said = (await r.text()).trim();
         try {
@@ -845,7 +845,7 @@ class Net {
                 return refusal(message.error);
         }
         catch {
-            // It is no JSON.
+            // Not JSON.
         }
         if (r.status === 401)
             return new ConnectionLost(`the server at ${this.at} refuses the token: give connect(url, token) the one that it says when it starts, or that its --token-env names`);
@@ -857,7 +857,7 @@ class Net {
         return this.token ? { Authorization: `Bearer ${this.token}` } : {};
     }
 }
-/** HTTP: each message to the server is a POST, what it says are server-sent events. */
+/** HTTP: each message to the server is a POST, its messages are server-sent events. */
 class Sse extends Net {
     base;
     events = null;
@@ -933,19 +933,19 @@ class Sse extends Net {
         if (answer)
             this.client.hear({ ...answer, id: message.id });
     }
-    /** Sends what is queued, in order. */
+    /** Sends the queued messages in order. */
     async pump() {
         this.sending = true;
         for (let next = this.queue.shift(); next; next = this.queue.shift()) {
             const { line, message } = next;
             if (message.method !== undefined && message.id !== undefined)
-                void this.ask(line, message); // nothing is held up by a request that takes its time
+                void this.ask(line, message); // a slow request must not block others
             else
                 await this.delivered(line, false, () => true);
         }
         this.sending = false;
     }
-    /** Posts a message until it has come; gives the answer to a request. */
+    /** Posts a message until it is delivered; returns the answer to a request. */
     async delivered(line, once, wanted) {
         for (let attempt = 0;; attempt++) {
             try {
@@ -957,7 +957,7 @@ class Sse extends Net {
             }
             catch (e) {
                 if (e instanceof RequestError && e.code === -32001) {
-                    this.control.abort(); // who reads the events finds out, and asks anew what waits
+                    this.control.abort(); // the reader of the events notices and repeats what is open
                     return null;
                 }
                 if (e instanceof RequestError)
@@ -979,12 +979,12 @@ class Sse extends Net {
         return fetch(this.base + "/rpc", { method: "POST", headers, body: line });
     }
 }
-/** Whether a request certainly did not come to the server. */
+/** Reports whether a request certainly did not reach the server. */
 function unsent(e) {
     const code = e?.cause?.code ?? e?.cause?.errors?.[0]?.code;
     return e instanceof Cut || ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"].includes(code);
 }
-/** WebSocket: a message a text frame. */
+/** WebSocket: one message in each text frame. */
 class Socket extends Net {
     loses = true;
     socket = null;
@@ -992,7 +992,7 @@ class Socket extends Net {
     failed = () => { };
     over = new Promise(() => { }); // rejects when the connection ends
     up = false;
-    last = 0; // when something was heard
+    last = 0; // the time of the last message
     constructor(url, token, patience) {
         super(url, token, patience);
         if (typeof WebSocket === "undefined") {
@@ -1010,7 +1010,7 @@ class Socket extends Net {
         this.up = true;
         this.pump();
     }
-    /** Opens a socket, says a line, and gives what is said first. */
+    /** Opens a socket, sends a line, and returns the first message. */
     async dial(line) {
         this.hangUp();
         const path = this.url.pathname.replace(/\/+$/, "");
@@ -1047,7 +1047,7 @@ class Socket extends Net {
             clearTimeout(late);
         }
     }
-    /** Why a socket did not open: a WebSocket does not say, a POST does. */
+    /** The reason why a socket did not open. A WebSocket does not report it, a POST does. */
     async unopened(e) {
         const r = await fetch(this.at.replace(/^ws/, "http") + this.url.pathname.replace(/\/+(ws)?$/, "") + "/rpc", { method: "POST", headers: { ...this.headers(), "Content-Type": "application/json" }, body: "{}" });
         return r.status === 401 || r.status === 403 ? this.refused(r) : e;
@@ -1059,7 +1059,7 @@ class Socket extends Net {
         try {
             const message = parsed(line);
             if (this.heard) {
-                this.cursor = message?.result?.cursor ?? 0; // what follows counts from here
+                this.cursor = message?.result?.cursor ?? 0; // later messages count from here
                 this.heard(message);
                 this.heard = null;
                 return;
@@ -1099,7 +1099,7 @@ class Socket extends Net {
             this.up = false;
         }
     }
-    /** Asks a server that says nothing whether it is there. */
+    /** Pings a silent server. */
     look() {
         const silent = Date.now() - this.last;
         if (silent > 2 * quiet + 1000)
@@ -1111,7 +1111,7 @@ class Socket extends Net {
         this.queue.push({ line, message });
         this.pump();
     }
-    /** Sends what is queued, in order. */
+    /** Sends the queued messages in order. */
     pump() {
         while (this.up && this.socket?.readyState === 1 && this.queue.length > 0)
             this.socket.send(this.queue.shift()?.line);

@@ -1,4 +1,4 @@
-// Concerto from an application: run programs, and give them tools of your own.
+// Run Concerto programs from an application and provide tools to them.
 // One file, no dependencies, Node 22 or newer and browsers.
 //
 //   import { Concerto } from "./concerto.ts";
@@ -15,28 +15,28 @@
 //   console.log(await session.result());
 //   await c.close();
 //
-// Concerto.stdio() starts `concerto serve` (not in browsers), Concerto.connect(url,
-// token) goes to one that is there: http(s) is HTTP with server-sent events, ws(s) is
-// WebSocket. Both come back when a connection is cut, and lose nothing that the server
-// still has. The protocol is spec/22-serve.md, and its names are those here.
+// Concerto.stdio() starts `concerto serve` (not in browsers); Concerto.connect(url,
+// token) connects to a running one: http(s) is HTTP with server-sent events, ws(s) is
+// WebSocket. Both reconnect after a loss and then receive everything that the server
+// still has. The names are those of the protocol, spec/22-serve.md.
 //
-// All types can be erased: Node runs this file as it is, with --experimental-strip-types
-// before version 23.6. concerto.js is the same without types.
+// Node can strip all types and run this file directly, before version 23.6 with
+// --experimental-strip-types. concerto.js is the same file without types.
 
 declare const process: any;
 declare const WebSocket: any;
 
 const protocol = 1;
-const mostEvents = 10_000; // of a session are kept
-const keptAnswers = 8 << 20; // bytes of answers that may have to be said again
-const quiet = 20_000; // ms without a word after which a WebSocket's server is asked whether it is there
+const mostEvents = 10_000; // stored for a session
+const keptAnswers = 8 << 20; // bytes of answers that may have to be sent again
+const quiet = 20_000; // ms of silence before the client pings a WebSocket server
 
 /** Any JSON value. */
 export type Json = any;
 
-// ---- What goes wrong
+// ---- Errors
 
-/** What all errors here are. */
+/** The base class of all errors of this module. */
 export class ConcertoError extends Error {
   constructor(message: string) {
     super(message);
@@ -44,8 +44,8 @@ export class ConcertoError extends Error {
   }
 }
 
-/** The server refused a request. code is JSON-RPC's or the protocol's, as -32010 for a
- * tool whose name is taken; data is what else the server says, {} without. */
+/** The server refused a request. code is JSON-RPC's or the protocol's, such as -32010 for
+ * a tool name that is taken; data is the server's additional data, or {}. */
 export class RequestError extends ConcertoError {
   readonly code: number;
   readonly data: Record<string, Json>;
@@ -56,13 +56,13 @@ export class RequestError extends ConcertoError {
   }
 }
 
-/** There is no server, or none any more. */
+/** The server is not reachable, or no longer. */
 export class ConnectionLost extends ConcertoError {}
 
-/** A session came to no result. */
+/** A session ended without a result. */
 export class SessionError extends ConcertoError {
-  /** Of the program's error; "cancelled" when the session was, "limit" over its budget,
-   * "panic", "lost" when the server does not know it any more. */
+  /** The kind of the program's error, "cancelled", "limit" (over its budget), "panic", or
+   * "lost" if the server no longer knows the session. */
   readonly kind: string;
   /** Innermost first. */
   readonly trace: { function: string; file: string; line: number; column: number }[];
@@ -73,7 +73,7 @@ export class SessionError extends ConcertoError {
   }
 }
 
-/** A call of a tool failed. */
+/** A tool call failed. */
 export class ToolError extends ConcertoError {
   /** failed, arguments, not_found, denied, timeout, cancelled, unavailable or limit. */
   readonly outcome: string;
@@ -101,15 +101,15 @@ function text(e: any): string {
   return String(e?.message || e?.name || e);
 }
 
-/** Why a connection could not be made, or has ended. */
+/** The reason why a connection failed or ended. */
 function cause(e: any): string {
   return e?.cause?.errors?.[0]?.message ?? (e?.cause?.message || text(e));
 }
 
 // ---- Tools
 
-/** What a tool gives. Whatever else a handler returns is the output of one that
- * succeeded. */
+/** The result of a tool. Any other return value of a handler is the output of a
+ * successful call. */
 export interface ToolResult {
   success: boolean;
   output?: Json;
@@ -121,37 +121,37 @@ export interface ToolResult {
 export interface ToolContext {
   readonly session_id: string;
   readonly cwd: string;
-  /** What the application gave the session, never a process's own. */
+  /** What the application passed for the session, not the environment of a process. */
   readonly environment: Record<string, string>;
   readonly metadata: Record<string, Json>;
-  /** The same for each attempt: a key for what must happen once. */
+  /** The same for each attempt: a key for actions that must happen once. */
   readonly call_id: string;
   readonly tool: string;
   readonly version: number;
-  /** Who calls. */
+  /** The caller. */
   readonly by: string;
   readonly route: "agent" | "host" | "dispatch" | "mcp" | "client" | "tool";
-  /** Names of the calls in which this one is. */
+  /** Names of the enclosing calls. */
   readonly chain: string[];
   readonly timeout_s: number;
-  /** Aborted when nobody waits any more. */
+  /** Aborted when the result is no longer needed. */
   readonly cancelled: AbortSignal;
-  /** Says how far the call is. */
+  /** Reports the progress of the call. */
   progress(progress: number, total?: number, message?: string): Promise<void>;
-  /** Emits an event on a channel of the session's. */
+  /** Emits an event on a channel of the session. */
   emit(channel: string, payload?: Json): Promise<void>;
-  /** Calls another tool and gives its output. Rejects with ToolError. */
+  /** Calls another tool and returns its output. Rejects with ToolError. */
   call(name: string, args?: Record<string, Json>): Promise<Json>;
 }
 
-/** Gives the output of a tool, or a ToolResult; what it throws is the tool's failure. */
+/** Returns the output of a tool or a ToolResult; its exception is the tool's failure. */
 export type Handler = (input: any, ctx: ToolContext) => unknown;
 
-/** What the server is told of a tool. Times are seconds. */
+/** The definition of a tool. Times are in seconds. */
 export interface ToolDefinition {
   name: string;
   description: string;
-  /** JSON Schema of an object; without it, any. */
+  /** The JSON Schema of an object; any object without it. */
   parameters?: Json;
   output?: Json;
   version?: number;
@@ -168,9 +168,9 @@ export interface ToolDefinition {
 }
 
 export interface ToolOptions {
-  /** Replace a tool of this name. */
+  /** Replaces a tool of this name. */
   replace?: boolean;
-  /** The session that has the tool; all without it. */
+  /** Limits the tool to one session. */
   session?: Session | string;
 }
 
@@ -182,7 +182,7 @@ interface Tool {
 
 const resultKeys = ["success", "output", "error", "metadata"];
 
-/** What a handler returned, as the wire has it. */
+/** The wire form of a handler's return value. */
 function result(value: any): ToolResult {
   const whole = typeof value?.success === "boolean" && Object.keys(value).every((k) => resultKeys.includes(k));
   const r: ToolResult = whole ? { ...value, output: value.output ?? null } : { success: true, output: value ?? null };
@@ -203,8 +203,8 @@ function key(name: string, version: number | undefined, session_id: string | und
 
 // ---- Sessions
 
-/** An event of a session: seq is dense from 1. What else it has depends on its type:
- * state {state, result?, error?, usage?}, first and last; emit {channel, payload,
+/** An event of a session; seq counts from 1 without gaps. The other members depend on the
+ * type: state {state, result?, error?, usage?}, first and last; emit {channel, payload,
  * awaited?}; print {text}; log {level, message}; tool {phase, call_id, tool, by, route,
  * outcome?, duration_ms?}; gap {from, to}. */
 export interface Event {
@@ -215,15 +215,15 @@ export interface Event {
   [member: string]: Json;
 }
 
-/** A run of a program. `for await (const event of session)` gives its events from the
- * first on, to the last, which is of type "state". What is older than the last 10,000 is
- * left out, and an event of type "gap" says so. */
+/** A run of a program. `for await (const event of session)` yields its events from the
+ * first to the last, which has type "state". It keeps the last 10,000 events; an event
+ * of type "gap" replaces older ones. */
 export class Session implements AsyncIterable<Event> {
   readonly id: string;
   state: "running" | "done" | "failed" | "cancelled" = "running";
-  /** Of models, once it has ended. */
+  /** Of models, after the end. */
   usage: Json = null;
-  /** The number of the last event that came. */
+  /** The number of the last received event. */
   cursor = 0;
   /** @internal */
   claimed = false;
@@ -260,8 +260,8 @@ export class Session implements AsyncIterable<Event> {
     }
   }
 
-  /** Waits for the end and gives what `main` returned. Rejects with SessionError, or
-   * ConnectionLost when the server is gone. */
+  /** Waits for the end and returns the result of `main`. Rejects with SessionError, or
+   * ConnectionLost if the server is gone. */
   async result(): Promise<Json> {
     while (!this.end) {
       if (this.lost) throw this.lost;
@@ -272,13 +272,13 @@ export class Session implements AsyncIterable<Event> {
     throw new SessionError(e.kind ?? this.state, e.message ?? `the session is ${this.state}`, e.trace);
   }
 
-  /** Ends the session as Ctrl-C does, and waits until it has ended. One that has ended
-   * stays as it is. */
+  /** Stops the session as Ctrl-C does, and waits until it has ended. No effect on an
+   * ended session. */
   async cancel(reason?: string): Promise<void> {
     await this.client.request("sessions/cancel", { session_id: this.id, reason });
   }
 
-  /** The index of the first kept event after a number. */
+  /** The index of the first stored event after a number. */
   private after(seq: number): number {
     let low = 0;
     let high = this.events.length;
@@ -293,7 +293,7 @@ export class Session implements AsyncIterable<Event> {
   /** @internal */
   add(e: Event): void {
     const seq = e.type === "gap" ? e.to : e.seq;
-    if (!(seq > this.cursor) || this.end) return; // it came before
+    if (!(seq > this.cursor) || this.end) return; // a duplicate
     this.cursor = seq;
     this.events.push({ ...e, seq });
     if (this.events.length > 2 * mostEvents) this.events = this.events.slice(-mostEvents);
@@ -325,21 +325,21 @@ export class Session implements AsyncIterable<Event> {
 }
 
 export interface RunOptions {
-  /** What std::app's inputs() gives. */
+  /** The result of std::app's inputs(). */
   inputs?: Record<string, Json>;
   args?: string[];
   cwd?: string;
   environment?: Record<string, string>;
-  /** What std::app's session() and tools see. */
+  /** Visible to std::app's session() and to tools. */
   metadata?: Record<string, Json>;
   budget?: { max_run_seconds?: number; max_tokens?: number; max_cost_usd?: number; max_tool_calls?: number };
-  /** Which of the application's tools it sees: all, none, or those named. */
+  /** The application's tools for the session: all, none, or the named ones. */
   tools?: boolean | string[];
-  /** Seconds that it goes on without this client; null: for ever. */
+  /** Seconds for which the session continues without this client; null: forever. */
   linger_s?: number | null;
 }
 
-/** A path as for `concerto run`, or the text or the compiled form of a program. */
+/** A path as for `concerto run`, or the text or compiled form of a program. */
 export type Program = string | { path: string } | { source: string } | { ir: Json };
 
 // ---- The client
@@ -348,35 +348,35 @@ interface Waiting {
   message: Json;
   resolve(value: Json): void;
   reject(error: Error): void;
-  /** The server was asked whether it has the request. */
+  /** Whether the server was asked if it has the request. */
   probed: boolean;
-  /** How many answers were said before it. */
+  /** The number of answers sent before it. */
   after: number;
 }
 
-const once = ["sessions/create", "tools/call"]; // must not be done twice
+const once = ["sessions/create", "tools/call"]; // must not be executed twice
 
 export interface ConnectOptions {
-  /** Who this is, for the server. */
+  /** The client's name for the server. */
   name?: string;
   version?: string;
-  /** What the application can show, as "render:image/png". */
+  /** What the application can display, such as "render:image/png". */
   render?: string[];
-  /** For how many seconds a connection that was cut is made anew. */
+  /** The seconds for which to try to reconnect. */
   patience?: number;
 }
 
 export interface StdioOptions extends ConnectOptions {
   /** Further flags of `concerto serve`. */
   flags?: string[];
-  /** The concerto to start: by default the variable CONCERTO, else the one in the PATH. */
+  /** The concerto binary: by default the variable CONCERTO, else the one in PATH. */
   command?: string | string[];
   cwd?: string;
   /** Its environment, by default this process's. */
   env?: Record<string, string>;
 }
 
-/** A server of runs, and this application's tools there. */
+/** A client of a server, with the tools of this application. */
 export class Concerto {
   client_id = "";
   /** Of the server. */
@@ -385,18 +385,18 @@ export class Concerto {
   private ids = 0;
   private waiting = new Map<number, Waiting>();
   private working = new Map<string, AbortController>();
-  private said = new Map<string, { line: string; number: number }>(); // by id: what was answered
+  private said = new Map<string, { line: string; number: number }>(); // the answers, by id
   private saidBytes = 0;
-  private answers = 0; // that were said
-  private arrived = 0; // of these, how many certainly came there
+  private answers = 0; // sent
+  private arrived = 0; // certainly received by the server
   private readonly own = new Map<string, Tool>();
   private readonly registering = new Set<Promise<void>>();
   private readonly pending = new Set<Tool>(); // of these
   private readonly sessions = new Map<string, Session>();
   private readonly awaits = new Map<string, (payload: any) => unknown>();
-  private missing = false; // what came while there was no connection is not all there
-  private ended: ConcertoError | null = null; // why nothing goes any more
-  private closed: ConcertoError | null = null; // why nothing more is asked
+  private missing = false; // some messages during the loss are missing
+  private ended: ConcertoError | null = null; // why nothing works any more
+  private closed: ConcertoError | null = null; // why no further requests are possible
 
   private constructor(link: Link) {
     this.link = link;
@@ -409,7 +409,7 @@ export class Concerto {
   }
 
   /** Connects to `concerto serve --http`: http(s)://HOST:PORT or ws(s)://HOST:PORT. The
-   * token is what the server said when it started, or what its --token-env names. */
+   * token is the one that the server printed, or that its --token-env names. */
   static async connect(url: string, token?: string, options: ConnectOptions = {}): Promise<Concerto> {
     const u = new URL(url);
     if (!["http:", "https:", "ws:", "wss:"].includes(u.protocol)) {
@@ -435,22 +435,22 @@ export class Concerto {
     return c;
   }
 
-  /** Ends the connection. A server that stdio() started ends, and gives sessions that run
-   * its --drain seconds; tools are taken away from one that goes on. */
+  /** Closes the connection. A server started by stdio() stops, after up to --drain
+   * seconds for running sessions; other servers remove the tools. */
   async close(): Promise<void> {
     if (!this.ended && this.link.shared && this.own.size > 0) {
       const names = [...new Set([...this.own.values()].map((t) => t.definition.name))];
       await Promise.race([this.request("tools/unregister", { names }).catch(() => {}), sleep(2000)]);
     }
     this.closed ??= new ConnectionLost("this connection to concerto was closed");
-    await this.link.close(); // handlers go on meanwhile
+    await this.link.close(); // handlers keep running
     this.lose(this.closed);
   }
 
   // -- tools
 
-  /** Registers a tool: agents and programs may call it. Rejects with RequestError; run()
-   * and call() wait for it, and reject with it, too. */
+  /** Registers a tool for agents and programs. Rejects with RequestError, as do run() and
+   * call(), which wait for it. */
   tool(definition: ToolDefinition, handler: Handler, options: ToolOptions = {}): Promise<void> {
     if (typeof handler !== "function") throw new TypeError(`tool '${definition.name}' has no function: c.tool({ … }, (input, ctx) => …)`);
     const session_id = typeof options.session === "object" ? options.session.id : options.session;
@@ -472,7 +472,7 @@ export class Concerto {
       },
     );
     this.registering.add(done);
-    done.catch(() => {}); // registered() tells it, too
+    done.catch(() => {}); // registered() reports it, too
     return done;
   }
 
@@ -487,8 +487,8 @@ export class Concerto {
     }
   }
 
-  /** Takes a tool of this application away, "x" in every version or "x@2"; whether there
-   * was one. Calls under way go on. */
+  /** Removes a tool of this application, "x" in every version or "x@2", and reports
+   * whether it existed. Running calls continue. */
   async unregister(name: string): Promise<boolean> {
     await this.registered();
     const answer = await this.request("tools/unregister", { names: [name] });
@@ -499,7 +499,7 @@ export class Concerto {
     return answer.unregistered.length > 0;
   }
 
-  /** The tools that there are, as `tools/list` has them. */
+  /** The existing tools, as `tools/list` returns them. */
   async tools(only: { session?: Session | string; category?: string } = {}): Promise<Json[]> {
     await this.registered();
     const session_id = typeof only.session === "object" ? only.session.id : only.session;
@@ -511,7 +511,7 @@ export class Concerto {
     }
   }
 
-  /** Calls a tool, any application's, and gives its output. Rejects with ToolError. */
+  /** Calls a tool of any application and returns its output. Rejects with ToolError. */
   async call(name: string, args: Record<string, Json> = {}, session?: Session | string): Promise<Json> {
     await this.registered();
     return this.callTool(name, args, { session_id: typeof session === "object" ? session.id : session });
@@ -525,22 +525,21 @@ export class Concerto {
 
   // -- sessions
 
-  /** Starts a program. Rejects with RequestError, for a program with mistakes with all of
-   * them. */
+  /** Starts a program. Rejects with RequestError, which lists all errors of the program. */
   async run(program: Program, options: RunOptions = {}): Promise<Session> {
     await this.registered();
     const created = await this.request("sessions/create", { program: typeof program === "string" ? { path: program } : program, ...options });
     return this.claim(created.session_id);
   }
 
-  /** A session that goes on already: its events after a number, and its awaited emits. */
+  /** Attaches to a running session: its events after a number, and its awaited emits. */
   async session(id: string, after = 0): Promise<Session> {
     await this.request("sessions/subscribe", { session_id: id, after, answers: true });
     return this.claim(id);
   }
 
-  /** Answers awaited emits on a channel: f(payload), async or not, gives the value of the
-   * emit; what it throws is the program's EmitError. */
+  /** Answers awaited emits on a channel: f(payload), async or not, returns the value of
+   * the emit; its exception is the program's EmitError. */
   on_await(channel: string, f: (payload: any) => unknown): void {
     this.awaits.set(channel, f);
   }
@@ -552,7 +551,7 @@ export class Concerto {
     return s;
   }
 
-  /** The session of an event, which may come before the answer that names it. */
+  /** The session of an event, which may arrive before the answer that names it. */
   private of(id: string): Session {
     let s = this.sessions.get(id);
     if (!s) this.sessions.set(id, (s = new Session(this, id)));
@@ -566,7 +565,7 @@ export class Concerto {
 
   // -- JSON-RPC
 
-  /** Sends a request of the protocol's and gives its result. Rejects with RequestError or
+  /** Sends a request of the protocol and returns its result. Rejects with RequestError or
    * ConnectionLost. */
   request(method: string, params: Json = {}): Promise<Json> {
     return new Promise((resolve, reject) => {
@@ -593,7 +592,7 @@ export class Concerto {
     else this.answered({ id: message.id, error });
   }
 
-  /** Takes a message of the server's. One that means nothing is ignored.
+  /** Handles a message of the server. Unknown messages are ignored.
    * @internal */
   hear(message: Json): void {
     const method = message?.method;
@@ -616,7 +615,7 @@ export class Concerto {
     else w.resolve(message.result);
   }
 
-  /** Whether this answers resumed()'s ping. */
+  /** Reports whether this answers resumed()'s ping. */
   private probed(w: Waiting, message: Json): boolean {
     const works = message.error?.code === -32600;
     const never = !message.error && message.result && Object.keys(message.result).length === 0;
@@ -626,7 +625,7 @@ export class Concerto {
       this.waiting.delete(w.message.id);
       w.reject(unknown(w.message.method));
     } else if (never) {
-      this.send(w.message); // it did not come there
+      this.send(w.message); // the server did not receive it
     }
     return true;
   }
@@ -701,10 +700,11 @@ export class Concerto {
     this.limits = w.limits ?? {};
   }
 
-  /** The server knew us, and what it said meanwhile comes again. Answers are said again of
-   * which it is not known whether they came there. It is asked which requests without an
-   * answer it has: a ping with a request's id is refused while that is worked
-   * on; and when the answer was said already, it comes again before the ping's.
+  /** The server still knew this client: it repeats the missed messages. The client
+   * repeats answers that the server may not have received, and finds out which
+   * unanswered requests the server has: the server refuses a ping with the id of a
+   * request that it is processing; if it has answered the request, it repeats the answer
+   * before the ping's.
    * @internal */
   resumed(): void {
     this.missing = false;
@@ -718,8 +718,8 @@ export class Concerto {
     }
   }
 
-  /** The server did not know us any more: tools are registered anew, sessions are
-   * subscribed to where they were, and what could have been done is not done again.
+  /** The server no longer knew this client: registers the tools again, subscribes to the
+   * sessions after their last events, and does not repeat what may have been executed.
    * @internal */
   renewed(): void {
     this.forget();
@@ -745,13 +745,13 @@ export class Concerto {
     }
   }
 
-  /** Takes up the events of a session where they were. */
+  /** Subscribes to a session after its last received event. */
   private resubscribe(s: Session): void {
     this.request("sessions/subscribe", { session_id: s.id, after: s.cursor, answers: true }).catch((e) =>
       s.lose(e instanceof RequestError ? new SessionError("lost", `the server does not know session ${s.id} any more: ${e.message}`) : e));
   }
 
-  /** Ends the handlers that work for a client that the server does not know any more. */
+  /** Cancels the handlers that work for a client that the server no longer knows. */
   private forget(): void {
     const working = this.working;
     this.working = new Map();
@@ -760,7 +760,7 @@ export class Concerto {
     for (const control of working.values()) control.abort(new ConcertoError("nobody waits any more"));
   }
 
-  /** Fails what waits and what is yet asked.
+  /** Fails open and future requests.
    * @internal */
   lose(why: ConcertoError): void {
     const over = (this.ended ??= this.closed ?? why);
@@ -786,8 +786,8 @@ function unknown(method: string): ConnectionLost {
   return new ConnectionLost(`the connection was cut while ${method} was under way: it may have been done or not`);
 }
 
-/** The number of the last of the messages of which the server has forgotten that it told
- * us; 0 for any other message than the one that says so. */
+/** The number of the last message that the server has dropped, if this message reports
+ * it, else 0. */
 function hole(message: Json): number {
   const p = message?.params;
   return message?.method === "session/event" && !p?.session_id && p?.type === "gap" ? p.to : 0;
@@ -797,16 +797,16 @@ function registration(tools: Tool[], replace: boolean | undefined): Json {
   return { tools: tools.map((t) => t.definition), replace: replace || undefined, session_id: tools[0]?.session_id };
 }
 
-// ---- Ways to a server
+// ---- Connections
 
-/** A connection, or several one after the other. */
+/** A connection, or several in succession. */
 interface Link {
   client: Concerto;
   /** The parameters of initialize. */
   hello: Json;
-  /** The server is there for others, too. */
+  /** Whether the server also serves other clients. */
   readonly shared: boolean;
-  /** What was sent may not have come there. */
+  /** Whether sent messages may be lost. */
   readonly loses: boolean;
   start(): Promise<void>;
   send(line: string, message: Json): void;
@@ -818,7 +818,7 @@ function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** How long to wait before another attempt, in ms. */
+/** The delay before another attempt, in ms. */
 function backoff(attempt: number): number {
   return Math.min(5000, 50 * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
 }
@@ -842,7 +842,7 @@ function parsed(line: string): Json {
   }
 }
 
-/** A server of our own, on its stdin and stdout. */
+/** A server started by this process, on its stdin and stdout. */
 class Stdio implements Link {
   client!: Concerto;
   hello: Json;
@@ -866,12 +866,12 @@ class Stdio implements Link {
   }
 
   async start(): Promise<void> {
-    const name = "node:child_process"; // a name that bundlers for browsers leave alone
+    const name = "node:child_process"; // bundlers for browsers ignore this import
     const { spawn } = await import(name);
     const [command, ...args] = this.argv;
-    // A session of its own: Ctrl-C is ours, and close() ends the server in order.
+    // In its own session: Ctrl-C goes to this process, and close() stops the server in order.
     this.child = spawn(command, args, { cwd: this.options.cwd, env: this.options.env ?? process.env, stdio: ["pipe", "pipe", "pipe"], detached: true });
-    this.child.stdin.on("error", () => {}); // how it ended says more
+    this.child.stdin.on("error", () => {}); // the exit status says more
     this.child.stderr.setEncoding("utf8").on("data", (piece: string) => {
       this.tail = (this.tail + piece).slice(-2048);
       process.stderr.write(piece);
@@ -889,7 +889,7 @@ class Stdio implements Link {
     this.exit.then((how) => this.client.lose(new ConnectionLost(how)));
   }
 
-  /** Hears messages; gives the first one. */
+  /** Receives messages and returns the first one. */
   private read(): Promise<Json> {
     let resolve: ((first: Json) => void) | null = null;
     const first = new Promise((r) => (resolve = r));
@@ -941,12 +941,12 @@ class Stdio implements Link {
   }
 }
 
-/** sleep, which does not keep Node from ending. */
+/** Sleeps without keeping Node alive. */
 function sleepBeside(ms: number): Promise<undefined> {
   return new Promise((resolve) => (setTimeout(() => resolve(undefined), ms) as any).unref?.());
 }
 
-/** Connections over a network, which are made anew when they are cut. */
+/** Network connections that are reestablished after a loss. */
 abstract class Net implements Link {
   client!: Concerto;
   hello: Json;
@@ -956,7 +956,7 @@ abstract class Net implements Link {
   protected readonly token: string | undefined;
   protected readonly patience: number; // ms
   protected readonly at: string;
-  protected cursor = 0; // the number of the last message of the server's
+  protected cursor = 0; // the number of the server's last message
   protected queue: { line: string; message: Json }[] = [];
   protected closed = false;
 
@@ -978,9 +978,9 @@ abstract class Net implements Link {
   }
 
   protected abstract initialize(resume: Json): Promise<void>;
-  /** Hears messages until the connection ends: it rejects. */
+  /** Receives messages until the connection ends; then it rejects. */
   protected abstract read(): Promise<never>;
-  /** Takes up the client where it was; false when the server does not know it. */
+  /** Resumes the client's state at the server; false if the server does not know it. */
   protected abstract again(): Promise<boolean>;
   abstract send(line: string, message: Json): void;
   abstract close(): Promise<void>;
@@ -1019,14 +1019,14 @@ abstract class Net implements Link {
     }
   }
 
-  /** The error for a status of HTTP that is none of what is wanted. */
+  /** The error for an unexpected HTTP status. */
   protected async refused(r: Response): Promise<Error> {
     const said = (await r.text()).trim();
     try {
       const message = JSON.parse(said);
       if (typeof message?.error === "object") return refusal(message.error);
     } catch {
-      // It is no JSON.
+      // Not JSON.
     }
     if (r.status === 401) return new ConnectionLost(`the server at ${this.at} refuses the token: give connect(url, token) the one that it says when it starts, or that its --token-env names`);
     if ([502, 503, 504].includes(r.status)) return new Cut(`status ${r.status} ${said.slice(0, 200)}`);
@@ -1038,7 +1038,7 @@ abstract class Net implements Link {
   }
 }
 
-/** HTTP: each message to the server is a POST, what it says are server-sent events. */
+/** HTTP: each message to the server is a POST, its messages are server-sent events. */
 class Sse extends Net {
   private readonly base: string;
   private events: Response | null = null;
@@ -1112,18 +1112,18 @@ class Sse extends Net {
     if (answer) this.client.hear({ ...answer, id: message.id });
   }
 
-  /** Sends what is queued, in order. */
+  /** Sends the queued messages in order. */
   private async pump(): Promise<void> {
     this.sending = true;
     for (let next = this.queue.shift(); next; next = this.queue.shift()) {
       const { line, message } = next;
-      if (message.method !== undefined && message.id !== undefined) void this.ask(line, message); // nothing is held up by a request that takes its time
+      if (message.method !== undefined && message.id !== undefined) void this.ask(line, message); // a slow request must not block others
       else await this.delivered(line, false, () => true);
     }
     this.sending = false;
   }
 
-  /** Posts a message until it has come; gives the answer to a request. */
+  /** Posts a message until it is delivered; returns the answer to a request. */
   private async delivered(line: string, once: boolean, wanted: () => boolean): Promise<Json> {
     for (let attempt = 0; ; attempt++) {
       try {
@@ -1133,7 +1133,7 @@ class Sse extends Net {
         return said.trim() === "" ? null : parsed(said);
       } catch (e: any) {
         if (e instanceof RequestError && e.code === -32001) {
-          this.control.abort(); // who reads the events finds out, and asks anew what waits
+          this.control.abort(); // the reader of the events notices and repeats what is open
           return null;
         }
         if (e instanceof RequestError) return { error: { code: e.code, message: e.message, data: e.data } };
@@ -1152,13 +1152,13 @@ class Sse extends Net {
   }
 }
 
-/** Whether a request certainly did not come to the server. */
+/** Reports whether a request certainly did not reach the server. */
 function unsent(e: any): boolean {
   const code = e?.cause?.code ?? e?.cause?.errors?.[0]?.code;
   return e instanceof Cut || ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"].includes(code);
 }
 
-/** WebSocket: a message a text frame. */
+/** WebSocket: one message in each text frame. */
 class Socket extends Net {
   override readonly loses: boolean = true;
   private socket: any = null;
@@ -1166,7 +1166,7 @@ class Socket extends Net {
   private failed: (e: Error) => void = () => {};
   private over: Promise<never> = new Promise(() => {}); // rejects when the connection ends
   private up = false;
-  private last = 0; // when something was heard
+  private last = 0; // the time of the last message
 
   constructor(url: URL, token: string | undefined, patience: number) {
     super(url, token, patience);
@@ -1188,7 +1188,7 @@ class Socket extends Net {
     this.pump();
   }
 
-  /** Opens a socket, says a line, and gives what is said first. */
+  /** Opens a socket, sends a line, and returns the first message. */
   private async dial(line: string): Promise<Json> {
     this.hangUp();
     const path = this.url.pathname.replace(/\/+$/, "");
@@ -1221,7 +1221,7 @@ class Socket extends Net {
     }
   }
 
-  /** Why a socket did not open: a WebSocket does not say, a POST does. */
+  /** The reason why a socket did not open. A WebSocket does not report it, a POST does. */
   private async unopened(e: unknown): Promise<unknown> {
     const r = await fetch(this.at.replace(/^ws/, "http") + this.url.pathname.replace(/\/+(ws)?$/, "") + "/rpc",
       { method: "POST", headers: { ...this.headers(), "Content-Type": "application/json" }, body: "{}" });
@@ -1234,7 +1234,7 @@ class Socket extends Net {
     try {
       const message = parsed(line);
       if (this.heard) {
-        this.cursor = message?.result?.cursor ?? 0; // what follows counts from here
+        this.cursor = message?.result?.cursor ?? 0; // later messages count from here
         this.heard(message);
         this.heard = null;
         return;
@@ -1274,7 +1274,7 @@ class Socket extends Net {
     }
   }
 
-  /** Asks a server that says nothing whether it is there. */
+  /** Pings a silent server. */
   private look(): void {
     const silent = Date.now() - this.last;
     if (silent > 2 * quiet + 1000) this.failed(new Cut(`the server has said nothing for ${Math.round(silent / 1000)} s`));
@@ -1286,7 +1286,7 @@ class Socket extends Net {
     this.pump();
   }
 
-  /** Sends what is queued, in order. */
+  /** Sends the queued messages in order. */
   private pump(): void {
     while (this.up && this.socket?.readyState === 1 && this.queue.length > 0) this.socket.send(this.queue.shift()?.line);
   }
