@@ -15,10 +15,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// mounted says that this process may mount what it likes: it has its own view of the files.
+// mounted is set in a process with its own mount namespace.
 const mounted = "RELAYTEST_MOUNTED"
 
-// ownMounts plays the test again in a process with its own mounts, and says whether this is that one.
+// ownMounts runs the test again in a process with its own mount namespace, and reports whether this
+// is that process.
 func ownMounts(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(mounted) != "" {
@@ -35,7 +36,7 @@ func ownMounts(t *testing.T) bool {
 	return false
 }
 
-// disk is a small file system of its own.
+// disk is a small file system.
 type disk struct {
 	t    *testing.T
 	path string
@@ -50,11 +51,11 @@ func mount(t *testing.T, path, size string) disk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = syscall.Unmount(path, syscall.MNT_DETACH) }) // the next one begins with nothing
+	t.Cleanup(func() { _ = syscall.Unmount(path, syscall.MNT_DETACH) }) // the next test starts clean
 	return disk{t, path}
 }
 
-// fill leaves no room on it.
+// fill uses up all space.
 func (d disk) fill() {
 	d.t.Helper()
 	f, err := os.OpenFile(d.path+"/filler", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -77,7 +78,7 @@ func (d disk) free() {
 	}
 }
 
-// ask asks the server, and gives the status and what was answered.
+// ask sends a request to the server and returns the status and body.
 func (a *app) ask(method, path, body string) (int, string) {
 	a.t.Helper()
 	q, err := http.NewRequest(method, a.url+path, strings.NewReader(body))
@@ -97,7 +98,7 @@ func (a *app) ask(method, path, body string) (int, string) {
 	return r.StatusCode, string(text)
 }
 
-// lastSeq is how far the server has a run.
+// lastSeq returns the last seq of a run at the server.
 func (a *app) lastSeq(run string) (last int64) {
 	a.t.Helper()
 	code, text := a.ask("GET", "/runs/"+run, "")
@@ -110,8 +111,8 @@ func (a *app) lastSeq(run string) (last int64) {
 	return said.Last
 }
 
-// TestServerDiskFull: while the server's disk is full it stores and acknowledges nothing, writes are
-// 503, and what there is can be read; with room it goes on by itself, and nothing is missing.
+// TestServerDiskFull checks that a server with a full disk stores and acknowledges nothing, answers
+// writes with 503 and serves reads, and that with space it continues and nothing is missing.
 func TestServerDiskFull(t *testing.T) {
 	if !ownMounts(t) {
 		return
@@ -124,7 +125,7 @@ func TestServerDiskFull(t *testing.T) {
 	w.input()
 	d.fill()
 	s.saidIs("events could not be stored")
-	for range 3 { // the last bytes of the log's file may have been written
+	for range 3 { // the last bytes of the log file may still fit
 		d.fill()
 		if code, text := a.ask("POST", "/runs/"+w.run+"/input", `{"input_id":"not","text":"not\n"}`); code != 503 || !strings.Contains(text, `"internal"`) {
 			t.Errorf("an input: %d %s", code, text)
@@ -139,7 +140,7 @@ func TestServerDiskFull(t *testing.T) {
 			t.Errorf("%s: %d %s", path, code, text)
 		}
 	}
-	fresh := startApp(t, s.apps.URL(), a.token) // over a socket, too
+	fresh := startApp(t, s.apps.URL(), a.token) // by WebSocket, too
 	fresh.await("what is stored", func() bool { return int64(len(fresh.events[w.run])) >= stored })
 	if now := a.lastSeq(w.run); now != stored {
 		t.Errorf("on a full disk %d events became %d", stored, now)
@@ -154,8 +155,8 @@ func TestServerDiskFull(t *testing.T) {
 	}
 }
 
-// TestHostDiskFull: while hostd's disk is full the run waits, and hostd says so; with room all goes on
-// by itself, and nothing is missing.
+// TestHostDiskFull checks that with a full disk at hostd the run waits and hostd logs it, and that
+// with space everything continues and nothing is missing.
 func TestHostDiskFull(t *testing.T) {
 	if !ownMounts(t) {
 		return
@@ -168,7 +169,7 @@ func TestHostDiskFull(t *testing.T) {
 	w.input()
 	d.fill()
 	s.saidIs("the spool cannot be written, and waits for room on the disk")
-	w.input() // it is applied, or rejected, and its state says which
+	w.input() // applied or rejected; its state tells which
 	if code, text := a.ask("GET", "/runs/"+w.run, ""); code != 200 || !strings.Contains(text, `"running"`) {
 		t.Errorf("%d %s", code, text)
 	}
