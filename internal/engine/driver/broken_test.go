@@ -27,8 +27,8 @@ func exampleOf(dir, text string) example {
 	return example{dir, text, toks[:len(toks)-1]}
 }
 
-// corpus has the examples, and the programs of the manual's chapters, which stand
-// in no folder of their own.
+// corpus returns the examples, and the programs of the manual's chapters, which are in no folder of
+// their own.
 func corpus(t *testing.T) (examples, manual []example) {
 	t.Helper()
 	paths, err := filepath.Glob("../../../examples/*/main.conc")
@@ -70,8 +70,8 @@ func corpus(t *testing.T) (examples, manual []example) {
 	return examples, manual
 }
 
-// cut is a program as it is while somebody types in it: from a token on, the rest
-// of its line is not there yet.
+// cut returns a program as it is while a line is being typed: the rest of the line after a token is
+// missing.
 func (e example) cut(r *rand.Rand) string {
 	t := e.toks[r.IntN(len(e.toks))]
 	end := len(e.text)
@@ -81,8 +81,7 @@ func (e example) cut(r *rand.Rand) string {
 	return e.text[:t.End] + e.text[end:]
 }
 
-// spliced is a program in which some tokens of another one take the place of some
-// of its own.
+// spliced returns a program in which tokens of another one replace some of its own.
 func (e example) spliced(r *rand.Rand, other example) string {
 	part := func(e example) (start, end source.Pos) {
 		i := r.IntN(len(e.toks))
@@ -94,7 +93,7 @@ func (e example) spliced(r *rand.Rand, other example) string {
 	return e.text[:a] + other.text[c:d] + " " + e.text[b:]
 }
 
-// checkText checks a text in the place of a program in dir.
+// checkText checks a text in place of a program in dir.
 func checkText(t *testing.T, dir, text string) []*diag.Diagnostic {
 	t.Helper()
 	in, err := Load(Request{Dir: dir, Given: &Given{Name: "main.conc", Text: []byte(text)}})
@@ -116,8 +115,8 @@ func checkText(t *testing.T, dir, text string) []*diag.Diagnostic {
 	return l.Sorted()
 }
 
-// checkFixes holds fixes to what whoever makes them relies on: their edits lie in their file, in the
-// order of the text; and it does not matter in which order two that do not overlap are made.
+// checkFixes checks the properties that applying fixes relies on: edits are in their file, in the
+// order of the text, and two fixes that do not overlap can be applied in either order.
 func checkFixes(t *testing.T, found []*diag.Diagnostic) {
 	t.Helper()
 	var before *diag.Diagnostic
@@ -157,7 +156,7 @@ func TestFixesOfCatalogue(t *testing.T) {
 	}
 }
 
-// commute makes two fixes one after the other, both ways, and together.
+// commute applies two fixes one after the other, both ways, and together.
 func commute(t *testing.T, file *source.File, a, b diag.Fix) {
 	t.Helper()
 	both, apart := repair.Merge(a.Edits, b.Edits)
@@ -173,7 +172,7 @@ func commute(t *testing.T, file *source.File, a, b diag.Fix) {
 	}
 }
 
-// moved are edits where they stand when others have been made.
+// moved returns edits at their positions after others were applied.
 func moved(edits, made []diag.Edit) (out []diag.Edit) {
 	for _, e := range edits {
 		by := source.Pos(0)
@@ -187,12 +186,11 @@ func moved(edits, made []diag.Edit) (out []diag.Edit) {
 	return out
 }
 
-// mostSaid is how many things are said at most of an example of which the rest of
-// one line is missing.
+// mostSaid limits the number of diagnostics for an example in which the rest of one line is
+// missing.
 const mostSaid = 6
 
-// Texts that are being typed, and texts that make no sense, are checked without a
-// panic; of an example's cut little is said.
+// Incomplete and meaningless texts are checked without a panic; a cut example has few diagnostics.
 func TestBrokenTexts(t *testing.T) {
 	examples, manual := corpus(t)
 	all := append(append([]example{}, examples...), manual...)

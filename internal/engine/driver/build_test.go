@@ -72,7 +72,7 @@ func build(t *testing.T, path, dir string) *ir.Program {
 	return p
 }
 
-// What the manifest says goes into the IR; what the source says wins.
+// The manifest's settings are in the IR; those of the source take precedence.
 func TestBuildEmbedsTheManifest(t *testing.T) {
 	p := build(t, "", tree(t, hosts))
 	want := ir.Host{
@@ -97,8 +97,8 @@ func TestBuildEmbedsTheManifest(t *testing.T) {
 	}
 }
 
-// TestBuildIsTheSameAnywhere: the same sources give the same bytes, wherever
-// they are and whatever the working directory is.
+// TestBuildIsTheSameAnywhere checks that the same sources produce the same bytes, wherever they are
+// and whatever the working directory is.
 func TestBuildIsTheSameAnywhere(t *testing.T) {
 	a, b := tree(t, hosts), tree(t, hosts)
 	first := ir.Encode(build(t, "", a))
@@ -112,7 +112,7 @@ func TestBuildIsTheSameAnywhere(t *testing.T) {
 	}
 }
 
-// The manifest's mistakes and the program's are told in one run.
+// Errors in the manifest and in the program are reported together.
 func TestCheckTellsAll(t *testing.T) {
 	in, err := Load(Request{Dir: tree(t, "-- Concerto.toml --\n[hosts.w]\ntimeout = \"x\"\n-- main.conc --\nfn main() { let a: Int = true; emit(\"a\", a); }\n")})
 	if err != nil {
@@ -169,7 +169,7 @@ pub fn add(a: Int, b: Int) -> Int { a + b }
 pub fn two() -> Int { 2 }
 `
 
-// Files of modules are known by their path from the root too.
+// Files of modules are known by their path relative to the root too.
 func TestBuildModules(t *testing.T) {
 	dir := tree(t, modules)
 	p := build(t, "", dir)
@@ -187,7 +187,7 @@ func TestBuildModules(t *testing.T) {
 	}
 }
 
-// A mistake in a module's file is told there, by the path that the user sees.
+// An error in a module's file is reported there, with the path that the user sees.
 func TestCheckModules(t *testing.T) {
 	in, err := Load(Request{Path: "p/main.conc", Dir: tree(t, "-- p/main.conc --\nmod a;\nmod gone;\nfn main() { a::f(); }\n-- p/a.conc --\npub fn f() { let x: Int = true; emit(\"x\", x); }\n")})
 	if err != nil {

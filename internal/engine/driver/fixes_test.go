@@ -40,10 +40,10 @@ command = "files"
 `
 )
 
-// TestFixesKeepTheRest makes the fixes of each wrong program and manifest of the catalogue, alone and with those
-// of the one before: in the text as it is, with comments and secrets in all places, and with line ends of two
-// characters. Nothing changes but what a fix edits, no secret is hidden, and after safe fixes nothing is
-// wrong that was not before.
+// TestFixesKeepTheRest applies the fixes of each wrong program and manifest of the catalogue, alone
+// and with those of the previous one: in the text as it is, with comments and secrets in all
+// places, and with two-character line ends. Only the text that a fix edits changes, no secret is
+// lost, and safe fixes cause no new errors.
 func TestFixesKeepTheRest(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "Concerto.toml"), []byte(besideManifest), 0o600); err != nil {
@@ -88,8 +88,8 @@ func TestFixesKeepTheRest(t *testing.T) {
 	}
 }
 
-// programForms are the forms of a program: as it is, with a comment in each gap between its words, and with one
-// at the end of each line.
+// programForms returns the forms of a program: unchanged, with a comment in each gap between its
+// words, and with one at the end of each line.
 func programForms(text string) []string {
 	toks, comments, found := lexer.Lex(source.NewFile("", []byte(text)))
 	if found.Len() > 0 || len(comments) > 0 {
@@ -109,14 +109,14 @@ func programForms(text string) []string {
 	return []string{text, gaps, ends + " // " + besideKey + "\r\n"}
 }
 
-// configForms are the forms of a TOML or YAML text.
+// configForms returns the forms of a TOML or YAML text.
 func configForms(text string) []string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	return []string{text, strings.Join(lines, " # "+besideKey+"\r\n") + " # " + besideKey + "\r\n"}
 }
 
-// tryFixes makes the fixes of what is found of a text, each alone and each two that can be made together, and returns
-// how often it has made any.
+// tryFixes applies the fixes of a text's diagnostics, each alone and each two that can be combined,
+// and returns how many it has applied.
 func tryFixes(t *testing.T, info *diag.Info, check func(string) []*diag.Diagnostic, text string) (made int) {
 	t.Helper()
 	found := check(text)
@@ -178,7 +178,7 @@ func count(found []*diag.Diagnostic, is func(*diag.Diagnostic) bool) (n int) {
 	return n
 }
 
-// keepsRest reports whether got is text with edits made and all else as it was.
+// keepsRest reports whether got is text with the edits and no other change.
 func keepsRest(text, got string, edits []diag.Edit) bool {
 	at := 0
 	for _, e := range edits {

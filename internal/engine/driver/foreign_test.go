@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// What the table of foreign names sends people to is there.
+// The names that the table of foreign names suggests exist.
 func TestForeignNamesLeadSomewhere(t *testing.T) {
 	var keys []string
 	for _, k := range manifest.Keys() {
@@ -46,7 +46,7 @@ func TestForeignNamesLeadSomewhere(t *testing.T) {
 	}
 }
 
-// methods are the names of all methods of the library.
+// methods returns the names of all methods of the library.
 func methods(t *testing.T) (names []string) {
 	t.Helper()
 	for _, typ := range []string{"Int", "Float", "Bool", "String", "Array", "Map", "Option", "Result", "Range", "Error", "Task", "Memory",
@@ -71,7 +71,7 @@ func declared(f *ast.File) (names []string) {
 	return names
 }
 
-// reserved says whether a word of the language may not be used as a name.
+// reserved reports whether a word of the language cannot be used as a name.
 func reserved(word string) bool {
 	in := &Input{Entry: source.NewFile("word.conc", []byte("fn "+word+"() { }"))}
 	_, found := Parse(in)

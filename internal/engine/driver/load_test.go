@@ -10,7 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// tree writes an archive's files into a fresh directory.
+// tree writes an archive's files into a new directory.
 func tree(t *testing.T, archive string) string {
 	t.Helper()
 	dir := t.TempDir()

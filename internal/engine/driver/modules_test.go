@@ -13,9 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// manyModules is a project of modules within modules, in both kinds of files and
-// inline, with enough functions to be verified in parts. mistake is inserted
-// into some of them.
+// manyModules is a project of nested modules, in both kinds of files and inline, with enough
+// functions to be verified in parts. mistake is inserted into some of them.
 func manyModules(mistake string) string {
 	var b strings.Builder
 	b.WriteString("-- Concerto.toml --\n[project]\nentry = \"src/main.conc\"\n")
@@ -46,8 +45,8 @@ func manyModules(mistake string) string {
 	return strings.Replace(b.String(), "-- src/main.conc --\n", "-- src/main.conc --\nfn main() { emit(\"n\", value() + left::value() + within::n()); }\n", 1)
 }
 
-// TestAnyNumberOfProcessors: a program of many files gives the same bytes and
-// the same diagnostics on any number of processors.
+// TestAnyNumberOfProcessors checks that a program of many files produces the same bytes and the
+// same diagnostics on any number of processors.
 func TestAnyNumberOfProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for name, mistake := range map[string]string{

@@ -10,10 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/golden"
 )
 
-// TestNewcomers: what people write who come from other languages, or have never
-// seen this one. Each directory of an archive is a project; the section
-// NAME.diag is the output that its author gets, which should tell the next
-// keystroke.
+// TestNewcomers checks the diagnostics for programs by people who know other languages, or have
+// never seen this one. Each directory of an archive is a project; the section NAME.diag is the
+// output for its author, which should name the next keystroke.
 func TestNewcomers(t *testing.T) {
 	programs := 0
 	golden.Run(t, "testdata/newcomer/*.txtar", func(t *testing.T, a *golden.Archive) {

@@ -11,7 +11,7 @@ import (
 
 const looped = "-- main.conc --\nfn main() { let mut n = 0; for i in 0..9 { n += i; } println(n); }\n"
 
-// What a pass breaks is taken as it was before the passes, and said.
+// Code that an optimisation has broken is replaced by the code before, with a warning.
 func TestBrokenPasses(t *testing.T) {
 	for name, c := range map[string]struct {
 		pass func(p *ir.Program, on optimize.Set)
@@ -54,7 +54,7 @@ func TestBrokenPasses(t *testing.T) {
 	}
 }
 
-// Check generates and verifies a program that is not too long for that.
+// Check generates and verifies a program that is not too long.
 func TestCheckVerifies(t *testing.T) {
 	for text, verified := range map[string]bool{
 		looped: true,

@@ -11,8 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
-// TestManual: the manual's table names every check, in the order in which they are
-// made.
+// TestManual checks that the manual's table names every check in order.
 func TestManual(t *testing.T) {
 	chapter, err := os.ReadFile("../../../spec/34-host.md")
 	if err != nil {

@@ -12,14 +12,13 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// hasty is a host that hears nothing: after some time it says a line, if it has one,
-// and leaves.
+// hasty is a host that reads nothing: after some time it writes a line, if it has one, and exits.
 type hasty struct {
 	after time.Duration
 	says  string
 	exit  host.Exit
-	seen  bool          // it can be seen whether it waits
-	waits time.Duration // after which it does, if it is seen to; 0 is never
+	seen  bool          // whether the system can tell that it waits
+	waits time.Duration // after this time it waits, if the system can tell; 0 means never
 	began time.Time
 
 	spoke bool
@@ -70,9 +69,9 @@ func (h *hasty) Exit() host.Exit                    { return h.exit }
 func (h *hasty) Stderr() string                     { return h.exit.Stderr }
 func (h *hasty) End(time.Duration, <-chan struct{}) { h.leave() }
 
-// TestStart: what a host does before anything is said to it fails the check of the
-// start, when it does so soon. A host that is slower is found out by the checks that
-// follow; how soon is soon only a clock of the test's own can tell on any machine.
+// TestStart checks that early output of a host before anything was sent fails the check of the
+// start. Later checks detect slower hosts; the test uses its own clock to be independent of the
+// machine.
 func TestStart(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -112,7 +111,8 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// heard is a host that waits, and whose line is read in the very moment in which it is looked whether it has said more.
+// heard is a host that waits, and whose line is read at the moment of the check whether it has
+// written more.
 type heard struct {
 	hasty
 	p *peer
@@ -127,7 +127,8 @@ func (h *heard) BytesSent() int64 {
 	return 1
 }
 
-// TestHeardWhileLooking: a host does not wait before what it said has been looked at, whenever that is read.
+// TestHeardWhileLooking checks that a host does not count as waiting before its output was handled,
+// whenever that is read.
 func TestHeardWhileLooking(t *testing.T) {
 	h := &heard{hasty: hasty{seen: true, waits: 1, began: time.Now().Add(-time.Hour)}}
 	h.p = &peer{conn: h, said: make(chan event, 1)}
