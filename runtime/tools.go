@@ -145,7 +145,8 @@ func (r *Runtime) approve(ctx context.Context, q *tool.Question) (json.RawMessag
 	return answer, by, nil
 }
 
-// toolLister performs requests to hosts, and adds the application's tools for hosts that list tools.
+// toolLister performs requests to hosts, and adds the application's tools for hosts that list
+// tools.
 type toolLister struct {
 	*host.Hosts
 	tools *tool.Performer

@@ -30,8 +30,8 @@ type following struct {
 	activity *activity.Follower   // nil if no listener is set
 }
 
-// newFollowing returns the observers of the run, and sets the runtime's listener for calls of models.
-// with creates the recorder and must be called before the first request.
+// newFollowing returns the observers of the run, and sets the runtime's listener for calls of
+// models. with creates the recorder and must be called before the first request.
 func (o *Options) newFollowing(c *runtime.Config) *following {
 	models := o.Records.Transcript != nil || o.Records.Steps != NoSteps || o.Records.OnShares != nil
 	if !models && o.Records.OnActivity == nil {

@@ -194,8 +194,8 @@ func (b *Budget) reserve(c Call) (granted int64, settle func(in, out int64, answ
 	}, nil, nil
 }
 
-// recordUsage counts the usage of calls. It returns the message about a limit that was exceeded for the
-// first time, or "".
+// recordUsage counts the usage of calls. It returns the message about a limit that was exceeded for
+// the first time, or "".
 func (b *Budget) recordUsage(c Call, calls, used, given int64, answered bool, release func()) (crossed string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -281,7 +281,8 @@ func (b *Budget) exceeds(tokens int64, cost Money) bool {
 		b.cost > 0 && (b.used.Cost+b.lost.cost+cost > b.cost || b.used.Cost >= b.cost)
 }
 
-// checkLimits returns why a call would exceed a limit even if all running calls used nothing, or nil.
+// checkLimits returns why a call would exceed a limit even if all running calls used nothing, or
+// nil.
 func (b *Budget) checkLimits(tokens int64, cost Money) error {
 	switch {
 	case b.tokens > 0 && b.used.TokensIn+b.used.TokensOut+b.lost.tokens+tokens > b.tokens:

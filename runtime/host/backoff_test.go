@@ -17,8 +17,8 @@ func dies(h *memHost) {
 	h.die(Exit{Code: 3})
 }
 
-// failingExchange makes one exchange that must fail. It returns the message, and the bubble's time at its
-// beginning and end.
+// failingExchange makes one exchange that must fail. It returns the message, and the bubble's time
+// at its beginning and end.
 func (b *bubble) failingExchange(start time.Time) (message, at string) {
 	b.Helper()
 	id, err := b.tryOpen()

@@ -71,8 +71,8 @@ func TestCancelWithoutCapability(t *testing.T) {
 	})
 }
 
-// TestCancelledNextLosesNothing checks that a message that arrives without a waiting call is returned
-// by the next call.
+// TestCancelledNextLosesNothing checks that a message that arrives without a waiting call is
+// returned by the next call.
 func TestCancelledNextLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, func(h *memHost) {
@@ -99,8 +99,8 @@ func TestCancelledNextLosesNothing(t *testing.T) {
 	})
 }
 
-// TestCancelledOpen checks that cancelling an open in the queue, or during initialisation, leaves the
-// host usable.
+// TestCancelledOpen checks that cancelling an open in the queue, or during initialisation, leaves
+// the host usable.
 func TestCancelledOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Params: someParams}, func(h *memHost) { h.readLine(); h.untilTerm() }, func(h *memHost) {

@@ -247,8 +247,8 @@ func (t *killableRun) handle(x int, texts []string, replied *int) (over bool, er
 	return over, nil
 }
 
-// kill runs a killable run repeatedly, and kills it at one of its steps the given number of times. It
-// returns what the program received, by exchange.
+// kill runs a killable run repeatedly, and kills it at one of its steps the given number of times.
+// It returns what the program received, by exchange.
 func kill(t *testing.T, dir string, c host.Config, times int) [][]string {
 	t.Helper()
 	text, err := json.Marshal(configOf(c))
@@ -281,8 +281,8 @@ func configOf(c host.Config) map[string]any {
 	return map[string]any{"transport": c.Transport, "command": c.Command, "args": c.Args, "env": c.Env, "timeout": c.Timeout, "output_format": c.OutputFormat, "init": c.Init, "working_dir": c.Dir, "permissions": c.Permissions}
 }
 
-// runAndKill runs a killable run and kills it after the given number of steps; -1 means never. It reports
-// whether it has exited by itself.
+// runAndKill runs a killable run and kills it after the given number of steps; -1 means never. It
+// reports whether it has exited by itself.
 func runAndKill(t *testing.T, dir string, steps int) (done bool) {
 	t.Helper()
 	c := exec.Command(os.Args[0])
@@ -326,7 +326,8 @@ func scriptedHost(t *testing.T, dir, script string) (host.Config, string) {
 	return c, file
 }
 
-// checkHostLog checks that the host was started once, received that many lines, and reported no error.
+// checkHostLog checks that the host was started once, received that many lines, and reported no
+// error.
 func checkHostLog(t *testing.T, file string, lines int) {
 	t.Helper()
 	if fail, err := os.ReadFile(file + ".fail"); err == nil {

@@ -46,8 +46,8 @@ func (h *memHost) pause(d time.Duration) {
 	}
 }
 
-// TestLease checks that a goroutine that waits for messages reads them, and keeps the lease while it
-// continues to; otherwise the reader takes it back.
+// TestLease checks that a goroutine that waits for messages reads them, and keeps the lease while
+// it continues to; otherwise the reader takes it back.
 func TestLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 60}, func(h *memHost) {

@@ -95,7 +95,8 @@ func (r *reader) readBatch(own bool) (interrupted bool) {
 // its reading must end.
 var errInterrupted = errors.New("the reader is interrupted")
 
-// readHostLine reads a line. If lends is true, another goroutine may acquire the lease during the wait.
+// readHostLine reads a line. If lends is true, another goroutine may acquire the lease during the
+// wait.
 func (r *reader) readHostLine(lends bool) (ndjson.Line, error) {
 	for {
 		if lends {

@@ -98,7 +98,8 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// cancelExpired cancels the calls whose deadline has passed, and sets the timer again if there are others.
+// cancelExpired cancels the calls whose deadline has passed, and sets the timer again if there are
+// others.
 func (d *deadlines) cancelExpired() {
 	d.mu.Lock()
 	var due []*deadline

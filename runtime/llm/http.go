@@ -55,8 +55,8 @@ const (
 	dialWait    = 5 * time.Millisecond
 )
 
-// limitDials limits concurrent dials to dialsAtOnce, because each needs a large stack. A dial that has
-// waited for dialWait starts immediately, so that slow ones do not delay it.
+// limitDials limits concurrent dials to dialsAtOnce, because each needs a large stack. A dial that
+// has waited for dialWait starts immediately, so that slow ones do not delay it.
 func limitDials(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	turns := make(chan struct{}, dialsAtOnce)
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -251,8 +251,8 @@ func rootOf(base, segment string) (*url.URL, error) {
 	return u, nil
 }
 
-// resolve returns the URL of an escaped path, which may contain a query. The URL is shared and must not
-// be changed.
+// resolve returns the URL of an escaped path, which may contain a query. The URL is shared and must
+// not be changed.
 func (e *endpoint) resolve(path string) (*url.URL, error) {
 	if last := e.lately.Load(); last != nil && last.path == path {
 		return last.url, nil
@@ -314,8 +314,8 @@ func (e *endpoint) variable(name string) (string, error) {
 	return v, nil
 }
 
-// brokenFailure returns the failure of a request without a complete response; got is the number of bytes
-// that arrived.
+// brokenFailure returns the failure of a request without a complete response; got is the number of
+// bytes that arrived.
 func (e *endpoint) brokenFailure(ctx context.Context, err error, got int64) error {
 	if context.Cause(ctx) == errNoFirst {
 		return &Failure{Class: ClassTimeout, Sent: true, Message: fmt.Sprintf("the reply did not begin within %s seconds (raise first_token_timeout, or give the connection a fallback)",

@@ -46,8 +46,8 @@ func newLimiter(limit RateLimit, now func() time.Time, sleep func(context.Contex
 	return l
 }
 
-// awaitTurn waits until a request may start; expected is its estimate in tokens. When the request has
-// ended, done must be called with the tokens that it used.
+// awaitTurn waits until a request may start; expected is its estimate in tokens. When the request
+// has ended, done must be called with the tokens that it used.
 func (l *limiter) awaitTurn(ctx context.Context, expected int64) (done func(tokens int64), err error) {
 	if l.slots != nil {
 		select {

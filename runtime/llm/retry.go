@@ -111,8 +111,8 @@ func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(stri
 	return reply, err
 }
 
-// sendRequest sends a request to the provider. With a FirstTokenTimeout it streams the reply even if no
-// piece is needed, to notice when the reply begins.
+// sendRequest sends a request to the provider. With a FirstTokenTimeout it streams the reply even
+// if no piece is needed, to notice when the reply begins.
 func (l *line) sendRequest(ctx context.Context, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	switch {
 	case piece != nil:

@@ -10,9 +10,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// progressTransport is a transport that handles progress notifications when they are read. The SDK delivers
-// them on another goroutine than results, so a call's last notifications could arrive after its
-// end.
+// progressTransport is a transport that handles progress notifications when they are read. The SDK
+// delivers them on another goroutine than results, so a call's last notifications could arrive
+// after its end.
 type progressTransport struct {
 	sdk.Transport
 	server *server

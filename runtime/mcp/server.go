@@ -142,8 +142,8 @@ func (l *link) end(stop <-chan struct{}) {
 	p.End(grace, stop)
 }
 
-// killIfBlocked kills a process that does not read a call's request when ctx has ended and done is still
-// open, because nothing else would end the write. It reports whether it did so.
+// killIfBlocked kills a process that does not read a call's request when ctx has ended and done is
+// still open, because nothing else would end the write. It reports whether it did so.
 func (l *link) killIfBlocked(ctx context.Context, done <-chan struct{}) (ended bool) {
 	if l.process == nil {
 		return false
@@ -164,8 +164,8 @@ func (l *link) killIfBlocked(ctx context.Context, done <-chan struct{}) (ended b
 	}
 }
 
-// connectionError returns why a call failed, and drops the connection if it has ended. again means that it had
-// ended before the call, so the server did not receive it.
+// connectionError returns why a call failed, and drops the connection if it has ended. again means
+// that it had ended before the call, so the server did not receive it.
 func (s *server) connectionError(ctx context.Context, c *call, l *link, err error) (why error, again bool) {
 	var answered *jsonrpc.Error
 	var own *effect.Error

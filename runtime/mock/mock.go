@@ -126,8 +126,8 @@ func (e *Missing) Error() string {
 	return text
 }
 
-// performUnmocked performs a request that no mock answers: from the tape, or for real. If the test must not
-// reach outside, it returns missing; nil means that it may.
+// performUnmocked performs a request that no mock answers: from the tape, or for real. If the test
+// must not reach outside, it returns missing; nil means that it may.
 func (w *World) performUnmocked(ctx context.Context, r effect.Request, next effect.Performer, missing *Missing) (effect.Result, error) {
 	if w.options.Live {
 		return next.Perform(ctx, r)

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// performOutput performs the requests of output: it records the test's output, answers awaited emits,
-// and lets the test read the record.
+// performOutput performs the requests of output: it records the test's output, answers awaited
+// emits, and lets the test read the record.
 func (w *World) performOutput(r effect.Request) (effect.Result, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -252,8 +252,8 @@ func (c *Call) approve(ctx context.Context, q *Question) {
 // otherArguments is the refusal of a call whose arguments differ from the approved ones.
 const otherArguments = "%s was not called: its arguments are not those that were approved of"
 
-// checkApproved refuses the call if its arguments differ from the approved ones. It returns the hash
-// of the arguments, or "" if the call is not made or needed no decision.
+// checkApproved refuses the call if its arguments differ from the approved ones. It returns the
+// hash of the arguments, or "" if the call is not made or needed no decision.
 func (c *Call) checkApproved() (executed string) {
 	a := c.approval
 	if a == nil || a.Decision != allowed || c.refused != nil || c.approved == "" {

@@ -61,8 +61,8 @@ func (x *command) stderr(w *World) *stderrlog.Lines {
 	}}
 }
 
-// runProcess writes the input to a process, reads its output, and returns when its group has exited.
-// It ends the process when ctx ends.
+// runProcess writes the input to a process, reads its output, and returns when its group has
+// exited. It ends the process when ctx ends.
 func runProcess(ctx context.Context, p *procgroup.Process, input []byte, out io.Writer) {
 	written, read := make(chan struct{}), make(chan struct{})
 	go func() {

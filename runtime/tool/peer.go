@@ -113,7 +113,8 @@ func (p *peer) await(ctx context.Context, k *peerCall) (peerAnswer, error) {
 	return peerAnswer{}, why
 }
 
-// replaceUnresponsive replaces a process that does not answer a cancelled call, because it may hang.
+// replaceUnresponsive replaces a process that does not answer a cancelled call, because it may
+// hang.
 func (p *peer) replaceUnresponsive(k *peerCall) {
 	p.l.replace(p)
 	p.mu.Lock()

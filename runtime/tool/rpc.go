@@ -97,7 +97,8 @@ func (p *peer) read() (why string) {
 	}
 }
 
-// handleMessage handles a message. It ignores a response to an unknown request, and unknown notifications.
+// handleMessage handles a message. It ignores a response to an unknown request, and unknown
+// notifications.
 func (p *peer) handleMessage(line []byte) {
 	var m rpcMessage
 	if json.Unmarshal(line, &m) != nil {

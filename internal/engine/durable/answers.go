@@ -30,8 +30,8 @@ type asked struct {
 	waits  bool                  // no one else is asked any more
 }
 
-// askQuestion lets an awaited emit, or a request of a host, be answered: in this process as usual, or by
-// another process.
+// askQuestion lets an awaited emit, or a request of a host, be answered: in this process as usual,
+// or by another process.
 func (w *world) askQuestion(ctx context.Context, s effect.Starter, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	f := w.run.flightOf(q)
 	if w.run.flush(journal.Synced) != nil { // the run is being suspended

@@ -39,9 +39,9 @@ func (r *Run) class(q effect.Request) effect.Class {
 	return c
 }
 
-// reopenObject opens the object of a request again, where that is harmless: preparing a call changes
-// nothing, the audit log is checked, and whether a server's call is repeated depends on its tool or
-// its policy.
+// reopenObject opens the object of a request again, where that is harmless: preparing a call
+// changes nothing, the audit log is checked, and whether a server's call is repeated depends on its
+// tool or its policy.
 func (w *world) reopenObject(ctx context.Context, q effect.Request) (again bool, result effect.Result, err error) {
 	open, f := w.run.opener(q)
 	switch open := open.(type) {

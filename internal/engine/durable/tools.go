@@ -70,8 +70,8 @@ func (t *toolCalls) decided(q *effect.AppDecide, x *journal.Record) {
 	}
 }
 
-// restorePrepared restores in the performer the call that a request refers to, and the approvals for the
-// session.
+// restorePrepared restores in the performer the call that a request refers to, and the approvals
+// for the session.
 func (w *world) restorePrepared(ctx context.Context, q effect.Request) error {
 	t := &w.run.tools
 	if w.run.c.History == nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// applyDecision applies the decision about an effect with an unknown outcome. If known is false, the
-// effect is performed again.
+// applyDecision applies the decision about an effect with an unknown outcome. If known is false,
+// the effect is performed again.
 func (w *world) applyDecision(ctx context.Context, f *inFlight, q effect.Request) (known bool, result effect.Result, err error) {
 	x, result, err := w.decideUnknown(ctx, f, q)
 	if x == nil || !x.again() {
@@ -177,8 +177,8 @@ func (r *Run) resolvedBefore() error {
 // unknownSection is the section of the manifest with the policies for such effects.
 const unknownSection = "[run.unknown]"
 
-// decideUnknown decides about an effect with an unknown outcome, by its policy or by asking. It returns
-// nil without a decision, if the run is being suspended.
+// decideUnknown decides about an effect with an unknown outcome, by its policy or by asking. It
+// returns nil without a decision, if the run is being suspended.
 func (w *world) decideUnknown(ctx context.Context, f *inFlight, q effect.Request) (x *resolution, result effect.Result, err error) {
 	x = &resolution{answer: f.policy, by: effect.ByRules, name: f.rule}
 	if x.answer == "" {

@@ -150,9 +150,9 @@ func (w *world) withKey(ctx context.Context, f *inFlight, q effect.Request) cont
 	return effect.WithKey(ctx, w.run.key(f.e))
 }
 
-// mapRequest returns a request in its performer's form: with the number that the performer has assigned,
-// and the rest of a duration. It returns nil if the object has ended with an earlier process,
-// together with the program's result.
+// mapRequest returns a request in its performer's form: with the number that the performer has
+// assigned, and the rest of a duration. It returns nil if the object has ended with an earlier
+// process, together with the program's result.
 func (w *world) mapRequest(ctx context.Context, q effect.Request, f *inFlight) (effect.Request, effect.Result, error) {
 	if s, ok := q.(*effect.Sleep); ok && f != nil && f.again {
 		return &effect.Sleep{Milliseconds: max(f.due-w.run.c.Writer.Time(), 0)}, nil, nil
@@ -191,7 +191,8 @@ func (w *world) mapResult(q effect.Request, f *inFlight, result effect.Result, e
 	return result, err
 }
 
-// endedObjectResult returns the program's result for an object that has ended with an earlier process.
+// endedObjectResult returns the program's result for an object that has ended with an earlier
+// process.
 func endedObjectResult(q effect.Request) (effect.Result, error) {
 	const was = "the run was interrupted while it was under way"
 	switch q.Kind() {

@@ -48,8 +48,8 @@ func (s *session) checkQuiet(until string) *Verdict {
 	return &v
 }
 
-// expectMessage makes an exchange in which a message of the type must come. A host that does not know the
-// check may omit it.
+// expectMessage makes an exchange in which a message of the type must come. A host that does not
+// know the check may omit it.
 func (t *talk) expectMessage(typ, why string, members ...string) Verdict {
 	if v := t.runExchange(); v != nil {
 		return *v

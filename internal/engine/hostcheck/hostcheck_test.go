@@ -37,7 +37,7 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// TestShapes: what a message lacks is told by the library's schema of it.
+// TestShapes checks that the library's schema determines what a message lacks.
 func TestShapes(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"type":"progress","message":"half","percent":50}`:          "",

@@ -147,9 +147,9 @@ func (s *session) initialise() Verdict {
 	return *s.inits
 }
 
-// checkDependency returns the verdict on a check that depends on the check name, whose verdict is v. If v is
-// a failure, the dependent check reports it, or is skipped if it was reported before. nil means
-// that the check can be made.
+// checkDependency returns the verdict on a check that depends on the check name, whose verdict is
+// v. If v is a failure, the dependent check reports it, or is skipped if it was reported before.
+// nil means that the check can be made.
 func (s *session) checkDependency(name string, v Verdict) *Verdict {
 	if v.Outcome != Fail {
 		return nil

@@ -72,8 +72,8 @@ func answer(s *durable.Stored, id string, a GivenAnswer) error {
 	return withdrawLate(s, id, &given)
 }
 
-// withdrawLate removes an answer to a question that has just ended otherwise, because the run will not take
-// it.
+// withdrawLate removes an answer to a question that has just ended otherwise, because the run will
+// not take it.
 func withdrawLate(s *durable.Stored, id string, given *journal.Answer) error {
 	h, err := s.Dir.ReadFrom(s.History.At())
 	if errors.Is(err, journal.ErrElsewhere) {

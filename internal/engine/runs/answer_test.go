@@ -29,8 +29,9 @@ func asking(t *testing.T) (*journal.Writer, string) {
 	return w, dir
 }
 
-// TestLateAnswer: an answer that comes in the moment in which the question ends otherwise, or the run does, is said to
-// be late, and is not left behind; one that the run has taken in that moment is not.
+// TestLateAnswer: an answer that comes in the moment in which the question ends otherwise, or the
+// run does, is said to be late, and is not left behind; one that the run has taken in that moment
+// is not.
 func TestLateAnswer(t *testing.T) {
 	code := 0
 	finish := &journal.Record{K: journal.KFinish, Rest: journal.Rest{Code: &code}}

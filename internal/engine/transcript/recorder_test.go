@@ -18,8 +18,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// play follows what f does, with a clock that advances by a second at each look.
-// It gives the records, the lines, and the usage.
+// play observes f with a clock that advances by a second at each reading. It returns the records,
+// the lines, and the usage.
 func play(t *testing.T, bodies bool, f func(r *Recorder)) (records, said []string, used Usage) {
 	t.Helper()
 	var out bytes.Buffer
@@ -86,7 +86,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestRefused: a call that never came to an attempt is a failure, and no call.
+// TestRefused checks that a call without an attempt is a failure and does not count as a call.
 func TestRefused(t *testing.T) {
 	q := &effect.AgentCall{Agent: "A", Connection: "c", Model: "m"}
 	records, said, used := play(t, false, func(r *Recorder) {
@@ -102,7 +102,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestBeside: attempts are heard of from many goroutines.
+// TestBeside checks that attempts may be reported from many goroutines.
 func TestBeside(t *testing.T) {
 	records, _, used := play(t, true, func(r *Recorder) {
 		r.TaskBegan(1, 0, vm.Place{})

@@ -93,8 +93,8 @@ func (l *Link[A]) Send(request any) error {
 	return nil
 }
 
-// Ask writes the request with a number and waits for its answer. The error is the answer's, that of a connection
-// that has ended, or the cause of ctx's end.
+// Ask writes the request with a number and waits for its answer. The error is the answer's, that of
+// a connection that has ended, or the cause of ctx's end.
 func (l *Link[A]) Ask(ctx context.Context, numbered func(n int64) (request any)) (a A, err error) {
 	wait := make(chan A, 1)
 	l.mu.Lock()

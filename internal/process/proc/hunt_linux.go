@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// KillNewProcesses kills short-lived processes. A process that forks and exits immediately is gone before a
-// scan of /proc reaches it. But Linux assigns process numbers in order, so the next number is
-// known, and Hunt reads it in /proc until it exists. Hunt checks the newest and the next numbers so
-// many times, kills the processes for whose environment ours returns true, and returns how many it
-// killed.
+// KillNewProcesses kills short-lived processes. A process that forks and exits immediately is gone
+// before a scan of /proc reaches it. But Linux assigns process numbers in order, so the next number
+// is known, and Hunt reads it in /proc until it exists. Hunt checks the newest and the next numbers
+// so many times, kills the processes for whose environment ours returns true, and returns how many
+// it killed.
 func KillNewProcesses(looks int, ours func(env []byte) bool) (killed int) {
 	load, err := os.Open("/proc/loadavg") // the last field is the number of the newest process
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
-// lines are those of one process of a host.
+// lines returns the lines of one process of a host.
 func lines(all ...hosttrace.Line) *hosttrace.Recording {
 	r := &hosttrace.Recording{}
 	for i, l := range all {
@@ -28,8 +28,8 @@ func play(o Options, in string) (code int, out, errs string) {
 	return code, stdout.String(), stderr.String()
 }
 
-// TestEnds: a process ends as it did, at once if it left by itself, and at the end of
-// its input if Concerto had ended it.
+// TestEnds checks that a process exits as recorded: at once if it exited by itself, and at the end
+// of its input if Concerto had ended it.
 func TestEnds(t *testing.T) {
 	for _, c := range []struct {
 		name, fate string
@@ -52,8 +52,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestWaits: a line is said when all has been heard that was heard before it, and not
-// before.
+// TestWaits checks that a line is sent after all lines were received that were received before it,
+// and not earlier.
 func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, ours := io.Pipe()
@@ -101,7 +101,7 @@ func TestWaits(t *testing.T) {
 	})
 }
 
-// TestTiming: with it a line comes as long after the one before as it did.
+// TestTiming checks that a line is sent with its recorded delay.
 func TestTiming(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

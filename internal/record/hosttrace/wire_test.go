@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWritten: what is written is read again, each line is one write, and the numbers
-// of the processes of parts do not meet.
+// TestWritten checks that what is written can be read, that each line is one write, and that
+// processes of different parts have different numbers.
 func TestWritten(t *testing.T) {
 	var writes [][]byte
 	clock := 0.0
@@ -85,7 +85,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestFullDisk: the first failure is kept, and nothing is written behind it.
+// TestFullDisk checks that the first error is kept, and nothing is written after it.
 func TestFullDisk(t *testing.T) {
 	full := errors.New("full")
 	n := 0

@@ -276,7 +276,8 @@ func (d *Directory) Reopen(h *History, o Options) (*Writer, *History, error) {
 	return w, h, nil
 }
 
-// isUnchanged reports whether the journal is unchanged since it was read. Records are only appended.
+// isUnchanged reports whether the journal is unchanged since it was read. Records are only
+// appended.
 func (d *Directory) isUnchanged(h *History) bool {
 	f, size, err := d.files.Append(SegmentName(h.Segment))
 	if err != nil || f.Close() != nil || size != h.Size+int64(h.Torn) {

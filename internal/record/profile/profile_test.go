@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// raw is what pprof reads in the profile of TestWrite: a row for each stack, with its values and the numbers of its
-// locations, the innermost first.
+// raw is what pprof reads in the profile of TestWrite: a row for each stack, with its values and
+// the numbers of its locations, innermost first.
 const raw = `samples/count cpu/nanoseconds[dflt] waits/count wait/nanoseconds
           3    3000000          0          0: 1 2
           5    5000000          0          0: 3 4 2
@@ -32,7 +32,7 @@ Locations
 Mappings
 1: 0x0/0x0/0x0 demo  [FN][FL][LN]`
 
-// TestWrite compares what `go tool pprof` reads with the stacks that were recorded.
+// TestWrite compares what `go tool pprof` reads with the recorded stacks.
 func TestWrite(t *testing.T) {
 	r := New("demo")
 	at := func(f, file string, line int) vm.Place {
@@ -65,7 +65,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestClock: the clock asks for samples until it is stopped.
+// TestClock checks that the clock takes samples until it is stopped.
 func TestClock(t *testing.T) {
 	r := New("demo")
 	r.Start()

@@ -217,8 +217,8 @@ func (t *Writer) outcome(a args, result effect.Result, err error) {
 	}
 }
 
-// exchange shows a host's exchange and its messages on the host's thread. It
-// says whether the effect is to be shown in its task too. The caller holds mu.
+// exchange shows a host's exchange and its messages on the host's thread. It reports whether the
+// effect must also be shown in its task. The caller must hold mu.
 func (t *Writer) exchange(e *event, r effect.Request, result effect.Result) bool {
 	switch r := r.(type) {
 	case *effect.ExchangeOpen:
@@ -227,7 +227,7 @@ func (t *Writer) exchange(e *event, r effect.Request, result effect.Result) bool
 			t.onHost(r.Host, opened.ID, "b", r.Host)
 		}
 	case *effect.ExchangeNext:
-		// Its time is the listen's own, and a handler's while one runs.
+		// Its time is that of the listen, or of a running handler.
 		if m, ok := result.(*effect.ExchangeMessages); ok && m != nil {
 			for _, x := range m.Messages {
 				t.onHost(t.exchanges[r.ID], r.ID, "n", x.Type)
@@ -254,7 +254,7 @@ func (t *Writer) onHost(host string, id int64, phase, name string) {
 
 func exchangeID(id int64) string { return fmt.Sprintf("exchange %d", id) }
 
-// host gives the thread of a host.
+// host returns the thread of a host.
 func (t *Writer) host(name string) int64 {
 	id, known := t.hosts[name]
 	if !known {

@@ -19,8 +19,8 @@ import (
 
 const secret = "hunter2"
 
-// play runs f with a trace whose clock advances by a microsecond at each look,
-// and gives its events, a line each.
+// play runs f with a trace whose clock advances by a microsecond at each reading, and returns its
+// events, one on each line.
 func play(t *testing.T, f func(w *Writer)) []string {
 	t.Helper()
 	var out bytes.Buffer
@@ -97,7 +97,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestOpenEnds: what has not ended is ended with the trace.
+// TestOpenEnds checks that open spans end with the trace.
 func TestOpenEnds(t *testing.T) {
 	got := play(t, func(w *Writer) {
 		w.TaskBegan(1, 0, vm.Place{})
@@ -110,7 +110,7 @@ func TestOpenEnds(t *testing.T) {
 	}
 }
 
-// TestEffects: what of other effects is told, and that nothing else is.
+// TestEffects checks which properties of other effects are shown, and that no others are.
 func TestEffects(t *testing.T) {
 	body := secret
 	for _, c := range []struct {

@@ -254,7 +254,8 @@ type acpUsage struct {
 	Made   int64 `json:"cachedWriteTokens"`
 }
 
-// handleResponse handles the responses to our requests: it continues the handshake, or ends an exchange.
+// handleResponse handles the responses to our requests: it continues the handshake, or ends an
+// exchange.
 func (a *ACP) handleResponse(s *Output, m *rpcMessage, line []byte) {
 	method, ok := a.RPC.matchResponse(m)
 	if !ok {

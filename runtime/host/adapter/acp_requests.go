@@ -277,8 +277,8 @@ func (a *ACP) notOffered(s *Output, what, name string, offered []string) {
 	s.failed(fmt.Sprintf("host '%s' does not offer the %s '%s': it offers %s", a.cfg.Host, what, name, all), what, a.Session, nil)
 }
 
-// continueWhenSet continues when no setting is open: it ends the handshake, or sends the prompt that waited
-// for a new session.
+// continueWhenSet continues when no setting is open: it ends the handshake, or sends the prompt
+// that waited for a new session.
 func (a *ACP) continueWhenSet(s *Output) {
 	for _, method := range a.RPC.Waiting {
 		if strings.HasPrefix(method, "session/set_") {

@@ -38,9 +38,9 @@ func (a *ACP) servers() []any {
 	return []any{obj{"name": toolServer, "command": a.cfg.Bridge.Command, "args": a.cfg.Bridge.Args, "env": []any{}}}
 }
 
-// matchesTitle reports whether an agent's call with that title calls one of the tools. Claude uses the
-// first form, Gemini the others, OpenCode the third. A title that is a command or a path, which a
-// model can choose, belongs to another kind of call.
+// matchesTitle reports whether an agent's call with that title calls one of the tools. Claude uses
+// the first form, Gemini the others, OpenCode the third. A title that is a command or a path, which
+// a model can choose, belongs to another kind of call.
 func (t Tools) matchesTitle(title string) bool {
 	return slices.ContainsFunc(t, func(f effect.ToolSpec) bool {
 		switch title {

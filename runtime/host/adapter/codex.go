@@ -216,7 +216,8 @@ func (c *codex) interrupt(s *Output) {
 
 var codexVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/(\d+\.\d+\.\d+)`) })
 
-// handleResponse handles the responses to our requests: it continues the handshake, or fails an exchange.
+// handleResponse handles the responses to our requests: it continues the handshake, or fails an
+// exchange.
 func (c *codex) handleResponse(s *Output, m *rpcMessage, line []byte) {
 	method, ok := c.RPC.matchResponse(m)
 	if !ok {

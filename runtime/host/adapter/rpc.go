@@ -66,7 +66,8 @@ func notification(method string, params any) []byte {
 	return jsonwrite.MustEncode(m)
 }
 
-// matchResponse returns the method of the request that a response belongs to; false if there is none.
+// matchResponse returns the method of the request that a response belongs to; false if there is
+// none.
 func (r *rpc) matchResponse(m *rpcMessage) (method string, ok bool) {
 	id := idText(m.ID)
 	method, ok = r.Waiting[id]

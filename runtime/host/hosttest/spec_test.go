@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRulesAreTheChapters compares the rules of the suite with the H rules of the chapter: they have
-// the same order and the same text.
+// TestRulesAreTheChapters compares the rules of the suite with the H rules of the chapter: they
+// have the same order and the same text.
 func TestRulesAreTheChapters(t *testing.T) {
 	chapter, err := os.ReadFile("../../../spec/host-protocol.md")
 	if err != nil {
