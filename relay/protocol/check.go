@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// Check holds the data of a known type to its row. Of an event the JSON types and what is
-// required are held; of everything else also what values may be, as those who send it can
-// send it anew, and an event that is refused would be lost. null stands for a field that is left
-// out. A type that is not known, and fields that are not, are taken.
+// Check validates the data of a message of a known type. Of an event it checks required fields and
+// JSON types only, because a refused event would be lost. Of other messages it also checks values,
+// since their senders can correct them. null counts as an omitted field. Unknown types and fields
+// are accepted.
 func Check(e *Envelope) *Refusal {
 	m := Find(e.Type)
 	if m == nil {
@@ -25,7 +25,7 @@ func Check(e *Envelope) *Refusal {
 	return nil
 }
 
-// Decode reads the data of an envelope that Check has taken.
+// Decode decodes the data of an envelope that passed Check.
 func Decode[T any](e *Envelope) (T, error) {
 	var v T
 	err := json.Unmarshal(e.Data, &v)
@@ -34,7 +34,7 @@ func Decode[T any](e *Envelope) (T, error) {
 
 type checker struct{ strict bool }
 
-// check says what is wrong with a value; "" when nothing is.
+// check returns what is wrong with a value, or "".
 func (c checker) check(s *shape, v json.RawMessage, at string) string {
 	if got := kindOf(v); !fits(s.kind, got, v) {
 		return at + " must be " + s.kind.String()
@@ -136,10 +136,10 @@ func (c checker) integer(s *shape, v json.RawMessage, at string) string {
 	return ""
 }
 
-// form is what a text may have to be.
+// form is a format of texts.
 type form struct {
 	what    string
-	pattern string // of the JSON Schema
+	pattern string // for the JSON Schema
 	is      func(string) bool
 }
 
@@ -149,7 +149,7 @@ var forms = map[string]form{
 	"time":   {"a time in RFC 3339", "", isTime},
 }
 
-// IsID says whether a text may be the id of a host, a run, a request or an input.
+// IsID reports whether a text is a valid id of a host, run, request or input.
 func IsID(t string) bool {
 	if t == "" || len(t) > 64 {
 		return false
@@ -172,7 +172,7 @@ func isTime(t string) bool {
 	return err == nil
 }
 
-// kindOf is the JSON type of a text that is JSON: by its first byte.
+// kindOf returns the JSON type of valid JSON by its first byte.
 func kindOf(v json.RawMessage) kind {
 	if len(v) == 0 {
 		return anything

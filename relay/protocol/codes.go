@@ -2,7 +2,7 @@ package protocol
 
 import "fmt"
 
-// Code is why something was refused.
+// Code is the reason for a refusal.
 type Code string
 
 // The codes.
@@ -33,11 +33,11 @@ const (
 // CodeInfo is a row of the table of codes.
 type CodeInfo struct {
 	Code Code
-	HTTP int // the status of an answer over HTTP
+	HTTP int // the HTTP status
 	Doc  string
 }
 
-// Codes are all codes of error.
+// Codes lists all error codes.
 var Codes = []CodeInfo{
 	{BadMessage, 400, "it is not JSON, has no type, or a field has the wrong type"},
 	{UnknownType, 404, "the command is unknown"},
@@ -62,7 +62,7 @@ var Codes = []CodeInfo{
 	{Internal, 503, "the store cannot write, or an internal error of the relay"},
 }
 
-// HTTPStatus is a code's status over HTTP.
+// HTTPStatus returns the HTTP status of a code.
 func HTTPStatus(c Code) int {
 	for _, row := range Codes {
 		if row.Code == c {
@@ -72,10 +72,10 @@ func HTTPStatus(c Code) int {
 	return 500
 }
 
-// RPCCode is why an RPC failed.
+// RPCCode is the reason why an RPC failed.
 type RPCCode string
 
-// The codes of RPCs that are not codes of error as well.
+// The codes of RPCs that are not in Codes.
 const (
 	OutOfScope        RPCCode = "out_of_scope"
 	NotRegular        RPCCode = "not_regular"
@@ -90,23 +90,23 @@ const (
 	Timeout           RPCCode = "timeout"
 )
 
-// RPCCodes are all codes of rpc.response.
+// RPCCodes lists all codes of rpc.response.
 var RPCCodes = []RPCCode{
 	RPCCode(BadMessage), OutOfScope, NotRegular, NotText, NotFound, Changed, RPCCode(TooLarge), MissingDependency, BadPattern, NoLog, Denied,
 	RPCCode(Expired), Withdrawn, RPCCode(ArgsChanged), Timeout, RPCCode(RunHasExited), RPCCode(Forbidden), RPCCode(HostOffline),
 	RPCCode(UnknownRun), RPCCode(UnknownHost), RPCCode(UnknownType), RPCCode(InputConflict), RPCCode(Internal),
 }
 
-// Why a connection is closed (RFC 6455, section 7.4, and the relay's own from 4401 on).
+// Close codes of connections (RFC 6455, section 7.4; 4401 and above are the relay's own).
 const (
 	CloseBinary      = 1003
 	CloseInvalidUTF8 = 1007
 	ClosePolicy      = 1008 // MaxBadMessages within a minute
 	CloseTooBig      = 1009
-	CloseInternal    = 1011 // what was sent could not be stored: send it again
+	CloseInternal    = 1011 // the data could not be stored: send it again
 	CloseRestart     = 1012
 
-	CloseUnauthorized = 4401 // the credentials have ended
+	CloseUnauthorized = 4401 // the credentials are no longer valid
 	CloseForbidden    = 4403
 	CloseTooSlow      = 4408
 	CloseSuperseded   = 4409
@@ -114,7 +114,8 @@ const (
 	CloseRateLimited  = 4429
 )
 
-// Refusal is why a frame is not taken. With Close, the connection ends by that code.
+// Refusal explains why a frame was refused. If Close is not 0, the connection is closed with that
+// code.
 type Refusal struct {
 	Code  Code
 	Why   string

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What a decision of a person is recorded as.
+// The recorded forms of a person's decision.
 const (
 	DecisionApprove = "approve"
 	DecisionDeny    = "deny"
@@ -21,9 +21,9 @@ func (q *PermissionRequested) IsQuestion() bool {
 	return len(q.Questions) > 0
 }
 
-// Outcome returns what a decision, approve or deny, about the request is recorded as, and the
-// value of an answer: of a single question whose id is WholeAnswer its value, else an object by
-// the questions' ids. The value is nil when there is none.
+// Outcome returns the recorded form of a decision (approve or deny) on the request, and the value
+// of an answer: of a single question with id WholeAnswer its value, otherwise an object by the
+// questions' ids. The value is nil if there is none.
 func (q *PermissionRequested) Outcome(decision string, answer, answers json.RawMessage) (string, json.RawMessage) {
 	if !q.IsQuestion() {
 		return decision, nil
@@ -50,7 +50,7 @@ func (q *PermissionRequested) Outcome(decision string, answer, answers json.RawM
 	return decision, nil
 }
 
-// plain returns the value of a plain yes or no where a program's question has one.
+// plain returns the value of a plain yes or no for a program's question that has one.
 func (q *PermissionRequested) plain(yes bool) json.RawMessage {
 	if len(q.Questions) != 1 || q.Questions[0].ID != WholeAnswer || q.From == nil || !q.From.WantsValue() {
 		return nil
@@ -65,18 +65,17 @@ func (q *PermissionRequested) plain(yes bool) json.RawMessage {
 	return json.RawMessage(value[0])
 }
 
-// IsSecret reports whether an answer to the request is neither stored nor shown.
+// IsSecret reports whether an answer to the request must not be stored or shown.
 func (q *PermissionRequested) IsSecret() bool {
 	return slices.ContainsFunc(q.Questions, func(one Question) bool { return one.Secret })
 }
 
-// ShortJSON returns a JSON value, or, of one that is longer than most bytes, how long it is and
-// its beginning.
+// ShortJSON returns v, or if it is longer than most bytes, an object with its length and beginning.
 func ShortJSON(v json.RawMessage, most int) json.RawMessage {
 	if len(v) <= most {
 		return v
 	}
-	preview := strings.ToValidUTF8(string(v[:most/8]), "") // an escape has up to six bytes
+	preview := strings.ToValidUTF8(string(v[:most/8]), "") // an escape takes up to six bytes
 	text, err := json.Marshal(struct {
 		Truncated int    `json:"$truncated"`
 		Preview   string `json:"preview"`
@@ -87,5 +86,5 @@ func ShortJSON(v json.RawMessage, most int) json.RawMessage {
 	return text
 }
 
-// MaxAnswer bounds the value of an answer in its event, in bytes.
+// MaxAnswer limits the value of an answer in its event, in bytes.
 const MaxAnswer = 4096

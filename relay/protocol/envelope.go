@@ -11,18 +11,18 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
 
-// Envelope is a frame. What is not there is "", 0 or nil, but Data, which is then {}.
+// Envelope is a frame. Missing fields are "", 0 or nil; missing data are {}.
 type Envelope struct {
 	Type   string
-	TS     string // RFC 3339, by the sender's clock; nothing is ordered by it
+	TS     string // RFC 3339, from the sender's clock; not used for ordering
 	HostID string
 	RunID  string
 	Seq    int64  // from 1
 	ID     string // chosen by the sender of a command
-	Re     string // the ID that this answers
+	Re     string // the ID of the message that this one answers
 	Enc    json.RawMessage
 	Data   json.RawMessage // an object
-	Extra  []Member        // fields that are not known, in their order
+	Extra  []Member        // unknown fields, in order
 }
 
 // Member is a field of a JSON object.
@@ -31,8 +31,7 @@ type Member struct {
 	Value json.RawMessage
 }
 
-// Parse reads a frame. The refusal says why it is none; the envelope then has as much of
-// it as could be read.
+// Parse parses a frame. After a refusal the envelope contains the fields that could be read.
 func Parse(frame []byte) (Envelope, *Refusal) {
 	var e Envelope
 	switch {
@@ -67,8 +66,8 @@ func Parse(frame []byte) (Envelope, *Refusal) {
 	return e, nil
 }
 
-// tooDeep says whether brackets outside of texts are in each other too often. It goes
-// over what is perhaps no JSON.
+// tooDeep reports whether brackets outside of strings are nested too deeply. The frame may be
+// invalid JSON.
 func tooDeep(frame []byte) bool {
 	depth, inText := 0, false
 	for i := 0; i < len(frame); i++ {
@@ -89,7 +88,7 @@ func tooDeep(frame []byte) bool {
 	return false
 }
 
-// membersOf reads an object's fields in their order; why is "" when it is one.
+// membersOf returns an object's members in order; why is "" on success.
 func membersOf(frame []byte) (all []Member, why string) {
 	d := json.NewDecoder(bytes.NewReader(frame))
 	if t, err := d.Token(); err != nil {
@@ -102,7 +101,7 @@ func membersOf(frame []byte) (all []Member, why string) {
 		if err != nil {
 			return nil, "a frame must be JSON"
 		}
-		m := Member{Name: name.(string)} // a decoder gives nothing else here
+		m := Member{Name: name.(string)} // a decoder returns only strings here
 		if err := d.Decode(&m.Value); err != nil {
 			return nil, "a frame must be JSON"
 		}
@@ -122,7 +121,7 @@ func membersOf(frame []byte) (all []Member, why string) {
 	return all, ""
 }
 
-// take takes a field in. null is a field that is left out.
+// set sets a field. null counts as an omitted field.
 func (e *Envelope) take(m Member) *Refusal {
 	at, form, known := e.field(m.Name)
 	switch {
@@ -152,7 +151,7 @@ var (
 	shortForm = form{"a text of 1 to 64 bytes", "", func(t string) bool { return len(t) <= 64 && t != "" }}
 )
 
-// field is where a field of the envelope goes when it is a text, and what it may be.
+// field returns the destination and the form of a text field.
 func (e *Envelope) field(name string) (at *string, f form, known bool) {
 	switch name {
 	case "type":
@@ -198,8 +197,8 @@ func isType(t string) bool {
 	return true
 }
 
-// Append appends the envelope as a frame: the known fields in the order of the struct,
-// then the others.
+// Append appends the envelope as a frame: the known fields in the order of the struct, then the
+// unknown ones.
 func (e *Envelope) Append(b []byte) []byte {
 	b = append(b, '{')
 	text := func(name, v string) {
@@ -236,7 +235,7 @@ func appendName(b []byte, name string) []byte {
 	return append(jcs.AppendText(b, name), ':')
 }
 
-// New is an envelope of now. data is one of this package's structs.
+// New returns an envelope with the given time. data is one of this package's structs.
 func New(typ string, now time.Time, data any) Envelope {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -245,8 +244,8 @@ func New(typ string, now time.Time, data any) Envelope {
 	return Envelope{Type: typ, TS: now.UTC().Format("2006-01-02T15:04:05.000Z"), Data: text}
 }
 
-// Same says whether two events with one seq are one: type and data are equal, whatever
-// the order of fields.
+// SameEvent reports whether two events with the same sequence number are equal in type and data,
+// regardless of the order of fields.
 func Same(a, b *Envelope) bool {
 	if a.Type != b.Type {
 		return false

@@ -2,10 +2,10 @@ package protocol
 
 import "encoding/json"
 
-// What events carry. A field's tag `is` says what validation and the schemas know:
-// required; of a command also enum=A|B, bytes=N and chars=N (at most), from=N and to=N,
-// items=N (at most), and the form of an id. Of an event, which others may have written, only
-// the types are held; bytes and chars are then what Concerto's own host keeps to.
+// The data of events. The tag `is` defines validation and the schemas: required; of a command also
+// enum=A|B, bytes=N and chars=N (maximum), from=N and to=N, items=N (maximum), and the form of an
+// id. Of an event, which other programs may have written, only the types are checked; the limits
+// state what Concerto's own host sends.
 
 // Started is the data of run.started.
 type Started struct {
@@ -61,7 +61,7 @@ type PermissionRequested struct {
 	Redacted      bool            `json:"redacted,omitempty" doc:"secrets are replaced by marks: the request does not show everything that is decided"`
 }
 
-// Question is what a request wants to know. Answers are an object: values by the ids.
+// Question is a question of a request. Answers are an object of values by question id.
 type Question struct {
 	ID         string          `json:"id" is:"required"`
 	Question   string          `json:"question" is:"required"`
@@ -75,14 +75,14 @@ type Question struct {
 	Schema     json.RawMessage `json:"schema,omitempty" doc:"a JSON Schema of the answer"`
 }
 
-// Option is one of a question's.
+// Option is an option of a question.
 type Option struct {
 	Value       json.RawMessage `json:"value" is:"required"`
 	Label       string          `json:"label,omitempty"`
 	Description string          `json:"description,omitempty"`
 }
 
-// Origin is where a request comes from.
+// Origin is the origin of a request.
 type Origin struct {
 	Kind    string `json:"kind" is:"required enum=pty|rpc|emit|approval|question"`
 	Channel string `json:"channel,omitempty"`
@@ -91,15 +91,15 @@ type Origin struct {
 	Line    *int64 `json:"line,omitempty"`
 }
 
-// The kinds of Origin that a run's requests have. A host's message is FromQuestion or FromApproval
-// by the form of its answer, whatever its type.
+// The kinds of Origin of a run's requests. A host's message is FromQuestion or FromApproval
+// depending on the form of its answer, whatever its type.
 const (
 	FromEmit     = "emit"     // the program awaits an emit
 	FromQuestion = "question" // a host awaits a value
-	FromApproval = "approval" // a host or a tool awaits a yes or a no
+	FromApproval = "approval" // a host or a tool awaits yes or no
 )
 
-// WantsValue reports whether a program or a host waits for a value, not for a yes or a no.
+// WantsValue reports whether a program or host waits for a value rather than for yes or no.
 func (o *Origin) WantsValue() bool { return o.Kind == FromEmit || o.Kind == FromQuestion }
 
 // PermissionResolved is the data of run.permission_resolved.
@@ -129,13 +129,13 @@ type Meta struct {
 	Usage     *Usage            `json:"usage,omitempty"`
 }
 
-// Place is a line of a file.
+// Place is a line in a file.
 type Place struct {
 	File string `json:"file" is:"required"`
 	Line int64  `json:"line" is:"required"`
 }
 
-// Usage is what a run has used of models.
+// Usage is a run's usage of models.
 type Usage struct {
 	TokensIn  int64   `json:"tokens_in"`
 	TokensOut int64   `json:"tokens_out"`

@@ -2,10 +2,10 @@ package protocol
 
 import "encoding/json"
 
-// Empty is the data of what says nothing besides its type.
+// Empty is the data of a message without data.
 type Empty struct{}
 
-// HelloData is the data of hello; what follows features is a host's.
+// HelloData is the data of hello. The fields after Features are only sent by hosts.
 type HelloData struct {
 	Protocol int64    `json:"protocol" is:"required from=1 to=1000000"`
 	Agent    string   `json:"agent" is:"required chars=200" doc:"name/version"`
@@ -16,13 +16,13 @@ type HelloData struct {
 	Runs     []RunAt  `json:"runs,omitzero" is:"items=1000" doc:"the runs that have not exited or have unacknowledged events"`
 }
 
-// RunAt is a run and its last seq.
+// RunAt is a run with the sequence number of its last event.
 type RunAt struct {
 	RunID   string `json:"run_id" is:"required id"`
 	LastSeq int64  `json:"last_seq" is:"required from=0 to=9007199254740991"`
 }
 
-// WelcomeData is the data of welcome: user and role are for apps, runs and signature for hosts.
+// WelcomeData is the data of welcome. User and Role are sent to apps, Runs and Signature to hosts.
 type WelcomeData struct {
 	Protocol   int64            `json:"protocol" is:"required"`
 	Agent      string           `json:"agent" is:"required"`

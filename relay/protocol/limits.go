@@ -2,61 +2,63 @@ package protocol
 
 import "time"
 
-// The limits that both ends know. Those of single fields stand with the fields.
+// Limits that both ends know. Limits of single fields are in their tags.
 const (
-	MaxFrame       = 4 << 20 // bytes of a frame
-	MaxDepth       = 64      // of arrays and objects in each other
+	MaxFrame       = 4 << 20 // bytes
+	MaxDepth       = 64      // nesting of arrays and objects
 	MaxSeq         = 1<<53 - 1
-	MaxBadMessages = 20   // a minute and connection
-	Window         = 1000 // events that a host may have sent and that are not acknowledged
+	MaxBadMessages = 20   // a minute, for each connection
+	Window         = 1000 // unacknowledged events of a host
 
-	PingAfter = 20 * time.Second // of silence before a ping
+	PingAfter = 20 * time.Second // of silence
 	DeadAfter = 45 * time.Second // without a frame
 
-	AcksASecond = 50                     // a run, at most
-	AckWithin   = 200 * time.Millisecond // of the commit
+	AcksASecond = 50                     // for each run
+	AckWithin   = 200 * time.Millisecond // after the commit
 
-	BatchEvents = 256 // of one commit
+	BatchEvents = 256 // in one commit
 	BatchBytes  = 1 << 20
 
-	HostEvents, HostBurst   = 5000, 10_000 // a second: a host is read no faster
-	Backlog                 = 1_000_000    // events that a host announced in its hello, which are read as fast as they are stored
-	CommandRate, CommandMax = 50, 100      // commands of a session a second, and at once
-	RPCsAtOnce              = 16           // of a session
+	HostEvents, HostBurst = 5000, 10_000 // per second: a host is not read faster
+	// announced events of a reconnecting host, which are read at full speed
+	Backlog                 = 1_000_000
+	CommandRate, CommandMax = 50, 100 // per second and session, and their burst
+	RPCsAtOnce              = 16      // of a session
 	RPCWithin               = 30 * time.Second
 	RPCRemembered           = 10 * time.Minute
 
 	InputTTL    = 900 * time.Second
-	DecisionTTL = 24 * time.Hour // when the request does not say when it expires
+	DecisionTTL = 24 * time.Hour // if the request has no expiry
 
 	OpenRequests = 20     // of a run
-	RunsOfHost   = 10_000 // that are remembered
+	RunsOfHost   = 10_000 // retained
 	RunsInHello  = 1000
-	RunsInCursor = 64 // of GET /events
+	RunsInCursor = 64 // in GET /events
 
-	PairingFor    = 600 * time.Second // from its start to its confirmation
-	PairingTries  = 5                 // of codes a minute and owner
-	ProveWithin   = 10 * time.Second  // a host that connects by its key
-	Subscriptions = 10                // to push messages, of a user
+	PairingFor    = 600 * time.Second // from start to confirmation
+	PairingTries  = 5                 // codes a minute for each owner
+	ProveWithin   = 10 * time.Second  // for a host that connects by its key
+	Subscriptions = 10                // push subscriptions of a user
 
-	RetryFirst = 500 * time.Millisecond // before a lost connection is tried again a second time, at most
+	RetryFirst = 500 * time.Millisecond // maximum delay before the second retry
 	RetryMost  = 30 * time.Second
 
 	HoleWait   = 60 * time.Second // for a host of protocol 1
-	SlowWrite  = 30 * time.Second // a client that takes so long is closed
-	TakeWithin = 1 * time.Second  // a host without hello is taken then
+	SlowWrite  = 30 * time.Second // a client that blocks for this long is disconnected
+	TakeWithin = 1 * time.Second  // a host that sends no hello is accepted then
 
-	ReplicaBeat  = 1 * time.Second        // how often a server says that it lives
-	ReplicaLease = 4 * time.Second        // after so long without that it is taken for dead
-	ReplicaPoll  = 250 * time.Millisecond // how often a server looks for what others have done
-	ReplicaCheck = 2 * time.Second        // the same while NATS tells of it
+	ReplicaBeat = 1 * time.Second // interval of a server's heartbeat
+	// a server without a heartbeat for this long is considered dead
+	ReplicaLease = 4 * time.Second
+	ReplicaPoll  = 250 * time.Millisecond // interval at which a server polls for changes by others
+	ReplicaCheck = 2 * time.Second        // the same while NATS is connected
 )
 
-// Redacted stands in the place of what was taken out because it is secret by its form.
+// Redacted replaces text that looks like a secret.
 const Redacted = "***REDACTED***"
 
-// RetryAfter is how long who has lost a connection waits after so many tries in a row that failed:
-// nothing, then a random part, from 0 to 1, of what is doubled each time.
+// RetryAfter returns the delay after a number of failed attempts in a row: nothing at first, then
+// random times a maximum that doubles each time.
 func RetryAfter(tries int, random float64) time.Duration {
 	if tries == 0 {
 		return 0

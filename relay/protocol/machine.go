@@ -1,6 +1,6 @@
 package protocol
 
-// Status is what a run does.
+// Status is the status of a run.
 type Status string
 
 // The statuses.
@@ -9,23 +9,22 @@ const (
 	AwaitingOfInput  Status = "awaiting_input"
 	AwaitingApproval Status = "awaiting_approval"
 	HasExited        Status = "exited"
-	Lost             Status = "lost" // its host is there and does not know it
+	Lost             Status = "lost" // its host is connected and does not know it
 )
 
-// Step is a change of state that a machine allows: from From to To when On happens. None
-// is the state of what is not there.
+// Step is a transition of a state machine.
 type Step struct{ From, On, To string }
 
-// None is the state before there is any.
+// None is the initial state.
 const None = ""
 
-// Machine is a state machine. A step that it does not have is a mistake.
+// Machine is a state machine. A transition that is not listed is invalid.
 type Machine struct {
 	Name  string
 	Steps []Step
 }
 
-// Next is the state after something has happened; ok is false when that cannot happen.
+// Next returns the state after an event; ok is false if the transition is invalid.
 func (m *Machine) Next(from, on string) (to string, ok bool) {
 	for _, s := range m.Steps {
 		if s.From == from && s.On == on {
@@ -35,7 +34,7 @@ func (m *Machine) Next(from, on string) (to string, ok bool) {
 	return from, false
 }
 
-// States are the machine's, in the order in which the steps name them.
+// States returns the machine's states in the order of its steps.
 func (m *Machine) States() []string {
 	var all []string
 	seen := map[string]bool{None: true}
@@ -50,7 +49,7 @@ func (m *Machine) States() []string {
 	return all
 }
 
-// Ends says whether nothing leads out of a state.
+// IsFinal reports whether no transition leaves a state.
 func (m *Machine) Ends(state string) bool {
 	for _, s := range m.Steps {
 		if s.From == state {
@@ -60,7 +59,7 @@ func (m *Machine) Ends(state string) bool {
 	return state != None
 }
 
-// RunMachine is a run's.
+// RunMachine is the state machine of runs.
 var RunMachine = Machine{"run", []Step{
 	{None, "started", "running"},
 	{"running", "waits", "awaiting_input"}, {"awaiting_input", "input", "running"},
@@ -71,14 +70,14 @@ var RunMachine = Machine{"run", []Step{
 	{"lost", "event", "running"}, {"lost", "event while it waits", "awaiting_input"}, {"lost", "event while it asks", "awaiting_approval"},
 }}
 
-// InputMachine is an input's, and a stop's.
+// InputMachine is the state machine of inputs and stops.
 var InputMachine = Machine{"input", []Step{
 	{None, "accepted", "accepted"},
 	{"accepted", "sent", "sent"}, {"accepted", "expired", "expired"},
 	{"sent", "applied", "applied"}, {"sent", "rejected", "rejected"}, {"sent", "unknown", "indeterminate"},
 }}
 
-// RequestMachine is a request's.
+// RequestMachine is the state machine of requests.
 var RequestMachine = Machine{"request", []Step{
 	{None, "asked", "open"},
 	{"open", "decided", "decided"},
@@ -89,7 +88,7 @@ var RequestMachine = Machine{"request", []Step{
 	{"open", "run exited", "withdrawn"}, {"decided", "run exited", "withdrawn"},
 }}
 
-// RPCMachine is an RPC's.
+// RPCMachine is the state machine of RPCs.
 var RPCMachine = Machine{"rpc", []Step{
 	{None, "asked", "asked"},
 	{"asked", "begun", "running"}, {"asked", "gated", "waiting"}, {"waiting", "approved", "running"},
@@ -99,5 +98,5 @@ var RPCMachine = Machine{"rpc", []Step{
 	{"asked", "host lost, gated", "indeterminate"}, {"running", "host lost, gated", "indeterminate"},
 }}
 
-// Machines are all.
+// Machines lists all state machines.
 var Machines = []*Machine{&RunMachine, &InputMachine, &RequestMachine, &RPCMachine}

@@ -1,6 +1,6 @@
 package protocol
 
-// The types that code names.
+// Message types that are used in code.
 const (
 	RunStarted             = "run.started"
 	RunOutput              = "run.output"
@@ -43,7 +43,7 @@ const (
 	RPCResponse = "rpc.response"
 )
 
-// Messages are all types that there are.
+// Messages lists all message types.
 var Messages = []Message{
 	{Type: RunStarted, Kind: Event, From: []Peer{Host}, Data: Started{}, Since: 1, Doc: "A run has started."},
 	{Type: RunOutput, Kind: Event, From: []Peer{Host}, Data: Output{}, Since: 1, Doc: "A run wrote to its terminal."},

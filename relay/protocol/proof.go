@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Side is an end of a host's connection that proves its key.
+// Side is the end of a host's connection that proves its key.
 type Side string
 
 // The sides.
@@ -19,14 +19,14 @@ const (
 	ServerSide Side = "server"
 )
 
-// ProofText is what an end signs with its key (Ed25519): for which host it does so, at which server, and
-// in answer to which nonces, which stand there as they were sent. origin is the server's as the host has
-// dialled it, so that nobody between can hand a signature on.
+// ProofText returns the text that an end signs with its Ed25519 key. It contains the host, the
+// server's origin as the host dialled it, and both nonces as sent, so that an intermediary cannot
+// forward a signature.
 func ProofText(side Side, origin, host, serverNonce, hostNonce string) []byte {
 	return []byte(strings.Join([]string{"concerto-relay-" + string(side) + "-v1", origin, host, serverNonce, hostNonce}, "\n"))
 }
 
-// OriginOf is a URL's, as browsers write it; ws is http there.
+// OriginOf returns the origin of a URL, as browsers write it; ws becomes http.
 func OriginOf(u *url.URL) string {
 	scheme, usual := strings.ToLower(u.Scheme), "80"
 	switch scheme {
@@ -45,22 +45,22 @@ func OriginOf(u *url.URL) string {
 	return scheme + "://" + strings.ToLower(host)
 }
 
-// HostOfKey is the id of a host that is known by a public key, and had none before.
+// HostOfKey returns the id of a new host with this public key.
 func HostOfKey(key ed25519.PublicKey) string {
 	sum := sha256.Sum256(key)
 	return "host_" + base32.StdEncoding.EncodeToString(sum[:])[:26]
 }
 
-// Fingerprint is a public key as people compare it.
+// Fingerprint returns the fingerprint of a public key for people to compare.
 func Fingerprint(key ed25519.PublicKey) string {
 	sum := sha256.Sum256(key)
 	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
 
-// KeyText is a key, nonce or signature as it is sent.
+// KeyText encodes a key, nonce or signature.
 func KeyText(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// ParseKey reads a public key as it is sent.
+// ParseKey decodes a public key.
 func ParseKey(text string) (ed25519.PublicKey, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) != ed25519.PublicKeySize {
@@ -69,14 +69,14 @@ func ParseKey(text string) (ed25519.PublicKey, error) {
 	return b, nil
 }
 
-// The bounds of a nonce, in bytes.
+// Limits on a nonce, in bytes.
 const (
-	NonceBytes   = 32 // of ours
+	NonceBytes   = 32 // of our own
 	nonceAtLeast = 16
 	nonceAtMost  = 64
 )
 
-// CheckNonce says what is wrong with a nonce of the other end.
+// CheckNonce checks a nonce of the other end.
 func CheckNonce(text string) error {
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(b) < nonceAtLeast || len(b) > nonceAtMost {

@@ -1,28 +1,27 @@
-// Package protocol is the wire protocol between Concerto's relay, its hosts and its apps,
-// spec/relay.md (its API promises nothing). The envelope, the types of messages with what
-// each carries, the limits, the error codes and the state machines are stated here once, as
-// data. Validation, the JSON Schemas in spec/relay and the manual are made from it.
+// Package protocol defines the wire protocol between Concerto's relay, its hosts and its apps
+// (spec/relay.md). The envelope, the message types and their data, limits, error codes and state
+// machines are defined here as data. Validation, the JSON Schemas in spec/relay and the manual are
+// derived from it. The compatibility promise does not cover this API.
 //
-// A frame is read by Parse, which looks at the envelope alone; Check holds what a known
-// type carries to its row of the table. Whatever the table does not know is kept: fields
-// of any message, and types of events.
+// Parse checks only the envelope of a frame; Check validates the data of known types. Unknown
+// fields and event types are preserved.
 package protocol
 
-// Version is the protocol that a hello announces. Who says none speaks 1, the seed's.
+// Version is the protocol version in a hello. A peer without a version speaks version 1.
 const Version = 2
 
-// Kind is what a type of message is.
+// Kind classifies message types.
 type Kind string
 
 // The kinds.
 const (
-	Event    Kind = "event"    // of a run, by its host; with a seq it is stored
-	Command  Kind = "command"  // of an app
-	RPC      Kind = "rpc"      // of an app, answered by rpc.response
-	Exchange Kind = "exchange" // between two ends of one connection
+	Event    Kind = "event"    // of a run, sent by its host; stored if it has a sequence number
+	Command  Kind = "command"  // sent by an app
+	RPC      Kind = "rpc"      // sent by an app, answered by rpc.response
+	Exchange Kind = "exchange" // between the two ends of one connection
 )
 
-// Peer is who sends a type.
+// Peer is a sender of messages.
 type Peer string
 
 // The peers.
@@ -32,24 +31,24 @@ const (
 	App    Peer = "app"
 )
 
-// Message is a row of the table: a type, and all that is said of it.
+// Message describes a message type.
 type Message struct {
 	Type string
 	Kind Kind
 	From []Peer
-	Data any    // the zero value of the struct of its data; its fields are the data's
-	Doc  string // what it says, a sentence
-	// Since is the protocol that brought it: 1 for the seed's.
+	Data any    // the zero value of the struct of its data
+	Doc  string // a sentence for the manual
+	// Since is the protocol version that introduced the type.
 	Since int
-	// Gated says of an RPC that it waits for an approval.
+	// Gated reports whether an RPC waits for an approval.
 	Gated bool
-	// OfHost says of an RPC that it names its host in its data, not its run.
+	// OfHost reports whether an RPC names its host in its data instead of a run.
 	OfHost bool
-	// Result is the zero value of what an RPC gives.
+	// Result is the zero value of an RPC's result.
 	Result any
 }
 
-// Find is the row of a type; nil when the table does not have it.
+// Find returns the description of a type, or nil if it is unknown.
 func Find(typ string) *Message { return byType[typ] }
 
 var byType = func() map[string]*Message {

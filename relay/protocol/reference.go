@@ -7,7 +7,7 @@ import (
 
 //go:generate go run ./gen ../../spec
 
-// Reference is spec/relay.md.
+// Reference returns the text of spec/relay.md.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString(intro)
@@ -80,7 +80,7 @@ the connection stays open. The maximum sizes of fields of events are those of Co
 longer fields are accepted.
 `
 
-// describe writes a message's part.
+// describe writes the section of a message.
 func (m *Message) describe(b *strings.Builder) {
 	from := make([]string, len(m.From))
 	for i, p := range m.From {
@@ -119,7 +119,7 @@ func table(b *strings.Builder, fields []field) {
 	}
 }
 
-// words are what a shape is, for the manual.
+// words describes a shape for the manual.
 func (s *shape) words() string {
 	out := strings.TrimPrefix(strings.TrimPrefix(s.kind.String(), "an "), "a ")
 	switch {

@@ -2,8 +2,8 @@ package protocol
 
 import "encoding/json"
 
-// What RPCs carry, and what they give. Each has the request_id by which it is answered,
-// and by which it is done once.
+// The data and results of RPCs. Each has a request_id, which identifies its response and
+// repetitions.
 
 // ReadFile is the data of rpc.fs.read.
 type ReadFile struct {
@@ -13,7 +13,7 @@ type ReadFile struct {
 	Limit     *int64 `json:"limit,omitempty" is:"from=1 to=9007199254740991" doc:"in bytes; default and maximum 1 MiB"`
 }
 
-// FileRead is what rpc.fs.read gives.
+// ReadFileResult is the result of rpc.fs.read.
 type FileRead struct {
 	Path      string `json:"path"`
 	Content   string `json:"content"`
@@ -28,14 +28,14 @@ type ListDir struct {
 	Path      string `json:"path,omitempty" doc:"default ."`
 }
 
-// DirListed is what rpc.fs.list gives.
+// ListDirResult is the result of rpc.fs.list.
 type DirListed struct {
 	Path      string  `json:"path"`
 	Entries   []Entry `json:"entries" is:"items=500" doc:"sorted by name"`
 	Truncated bool    `json:"truncated"`
 }
 
-// Entry is what a directory holds.
+// Entry is a directory entry.
 type Entry struct {
 	Name      string `json:"name"`
 	IsDir     bool   `json:"is_dir"`
@@ -49,13 +49,13 @@ type Search struct {
 	Q         string `json:"q" is:"required chars=1000" doc:"a pattern of ripgrep"`
 }
 
-// Found is what rpc.fs.search gives.
+// SearchResult is the result of rpc.fs.search.
 type Found struct {
 	Matches   []Match `json:"matches" is:"items=200"`
 	Truncated bool    `json:"truncated"`
 }
 
-// Match is a line that was found.
+// Match is a matching line.
 type Match struct {
 	Path   string `json:"path"`
 	Line   int64  `json:"line"`
@@ -73,7 +73,7 @@ type WriteFile struct {
 	Actor      string `json:"actor,omitempty" is:"enum=web|cli|system"`
 }
 
-// Written is what rpc.fs.write gives.
+// WriteFileResult is the result of rpc.fs.write.
 type Written struct {
 	Path         string `json:"path"`
 	BytesWritten int64  `json:"bytes_written"`
@@ -89,7 +89,7 @@ type Bash struct {
 	Actor     string `json:"actor,omitempty" is:"enum=web|cli|system"`
 }
 
-// BashDone is what rpc.bash gives.
+// BashResult is the result of rpc.bash.
 type BashDone struct {
 	Stdout    string `json:"stdout" is:"bytes=200000"`
 	Stderr    string `json:"stderr" is:"bytes=200000"`
@@ -104,7 +104,7 @@ type Git struct {
 	Path      string `json:"path,omitempty"`
 }
 
-// GitDone is what they give.
+// GitResult is the result of rpc.git.status and rpc.git.diff.
 type GitDone struct {
 	Stdout    string `json:"stdout" is:"bytes=400000"`
 	Truncated bool   `json:"truncated"`
@@ -122,7 +122,7 @@ type StartRun struct {
 	Rows      *int64 `json:"rows,omitempty" is:"from=1 to=1000"`
 }
 
-// RunMade is what rpc.run.start gives. The envelope names the run, too.
+// StartRunResult is the result of rpc.run.start. The envelope names the run, too.
 type RunMade struct {
 	RunID string `json:"run_id"`
 }
@@ -134,29 +134,29 @@ type StopRun struct {
 	Actor     string `json:"actor,omitempty" is:"enum=web|cli|system"`
 }
 
-// Stopped is what rpc.run.stop gives.
+// StopRunResult is the result of rpc.run.stop.
 type Stopped struct {
 	Signal string `json:"signal"`
 }
 
-// AskHost is the data of RPCs that ask of a host alone.
+// HostRequest is the data of RPCs that only name a host.
 type AskHost struct {
 	RequestID string `json:"request_id" is:"required id"`
 	HostID    string `json:"host_id" is:"required id"`
 }
 
-// ListRuns is the data of rpc.runs.list: its host, else that of the envelope's run, is asked.
+// ListRuns is the data of rpc.runs.list. Without a host it goes to the host of the envelope's run.
 type ListRuns struct {
 	RequestID string `json:"request_id" is:"required id"`
 	HostID    string `json:"host_id,omitempty" is:"id"`
 }
 
-// RunsListed is what rpc.runs.list gives.
+// ListRunsResult is the result of rpc.runs.list.
 type RunsListed struct {
 	Runs []RunListed `json:"runs"`
 }
 
-// RunListed is a run of a host.
+// RunSummary describes a run of a host.
 type RunListed struct {
 	RunID     string `json:"run_id"`
 	Tool      string `json:"tool"`
@@ -167,7 +167,7 @@ type RunListed struct {
 	Title     string `json:"title,omitempty"`
 }
 
-// HostInfo is what rpc.host.info gives.
+// HostInfo is the result of rpc.host.info.
 type HostInfo struct {
 	HostID  string     `json:"host_id"`
 	PID     int64      `json:"pid"`
@@ -177,27 +177,27 @@ type HostInfo struct {
 	Tools   []ToolSeen `json:"tools"`
 }
 
-// ToolSeen is a tool of a host, and whether it is there.
+// ToolInfo describes a tool and whether it is installed.
 type ToolSeen struct {
 	Tool string `json:"tool"`
 	Bin  string `json:"bin"`
 	OK   bool   `json:"ok"`
 }
 
-// HostDoctor is what rpc.host.doctor gives.
+// HostDoctor is the result of rpc.host.doctor.
 type HostDoctor struct {
 	HostInfo
 	Deps []Dep `json:"deps"`
 }
 
-// Dep is what a host needs.
+// Dep is a dependency of a host.
 type Dep struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
 }
 
-// HostCapabilities is what rpc.host.capabilities gives.
+// HostCapabilities is the result of rpc.host.capabilities.
 type HostCapabilities struct {
 	HostDoctor
 	SupportedRPC []string        `json:"supported_rpc"`
@@ -214,7 +214,7 @@ type TailLog struct {
 	MaxBytes  *int64 `json:"max_bytes,omitempty" is:"from=1 to=2000000" doc:"default 200,000"`
 }
 
-// LogTail is what rpc.host.logs.tail gives.
+// LogTail is the result of rpc.host.logs.tail.
 type LogTail struct {
 	Path      string `json:"path"`
 	Text      string `json:"text"`

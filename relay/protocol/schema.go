@@ -2,8 +2,8 @@ package protocol
 
 import "encoding/json"
 
-// Schema is the JSON Schema (2020-12) of a value: of data, or of what an RPC gives. Fields
-// that it does not name are allowed, as everywhere in the protocol.
+// Schema returns the JSON Schema (2020-12) of a message's data or an RPC's result. Additional
+// fields are allowed.
 func Schema(v any) json.RawMessage {
 	text, err := json.MarshalIndent(schemaOf(shapeOf(v)), "", "  ")
 	if err != nil {
@@ -12,7 +12,7 @@ func Schema(v any) json.RawMessage {
 	return text
 }
 
-// schema is a JSON Schema; the fields that are empty say nothing.
+// schema is a JSON Schema.
 type schema struct {
 	Description string             `json:"description,omitempty"`
 	Type        string             `json:"type,omitempty"`
@@ -34,7 +34,7 @@ var schemaTypes = [...]string{anything: "", text: "string", integer: "integer", 
 func schemaOf(s *shape) *schema {
 	out := &schema{Type: schemaTypes[s.kind], Enum: s.enum, Pattern: forms[s.form].pattern, MaxItems: s.items, MaxLength: s.chars}
 	if s.kind == text && s.bytes > 0 {
-		out.MaxLength = s.bytes // of characters, of which there are no more than bytes
+		out.MaxLength = s.bytes // in characters, of which there are at most as many as bytes
 	}
 	if s.form == "time" {
 		out.Format = "date-time"

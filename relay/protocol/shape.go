@@ -19,24 +19,24 @@ const (
 	number
 	boolean
 	array
-	object // with fields, or with values of one shape
+	object // with fields, or a map of values of one shape
 )
 
 var kindNames = [...]string{anything: "any value", text: "a string", integer: "an integer", number: "a number", boolean: "a boolean", array: "an array", object: "an object"}
 
 func (k kind) String() string { return kindNames[k] }
 
-// shape is what a struct and its tags say of a value.
+// shape describes a value, from a struct and its tags.
 type shape struct {
 	kind   kind
 	fields []field // of a struct
-	each   *shape  // of an array's or a map's values
+	each   *shape  // of the elements of an array or map
 
 	enum         []string
-	form         string // id, sha256, time
-	bytes, chars int64  // at most, when not 0
+	form         string // id, sha256 or time
+	bytes, chars int64  // maximum if not 0
 	items        int64
-	from, to     int64 // with bounded
+	from, to     int64 // valid if bounded
 	bounded      bool
 }
 
@@ -50,7 +50,7 @@ type field struct {
 
 var shapes sync.Map // by the reflect.Type of a struct
 
-// shapeOf is the shape of a struct's value.
+// shapeOf returns the shape of a struct.
 func shapeOf(v any) *shape {
 	t := reflect.TypeOf(v)
 	if s, ok := shapes.Load(t); ok {
@@ -108,7 +108,7 @@ func fieldsOf(t reflect.Type) []field {
 	return all
 }
 
-// note takes one word of a tag in.
+// applyTag applies one word of a tag.
 func (s *shape) note(of, word string) {
 	name, value, _ := strings.Cut(word, "=")
 	n, err := strconv.ParseInt(value, 10, 64)

@@ -5,53 +5,53 @@ import (
 	"path"
 )
 
-// How a program that reports a run of its own speaks with hostd: POST SourcePath on hostd's
-// unix socket, upgraded to SourceUpgrade, then lines of JSON both ways. The first line tells of
-// run.started, the last of run.exited.
+// The protocol by which a program reports a run of its own to hostd: POST SourcePath on hostd's
+// Unix socket, upgraded to SourceUpgrade, then lines of JSON in both directions. The first line
+// reports run.started, the last run.exited.
 //
-// With SourceCounts in the request and its answer, hostd counts the events that it has
-// committed, and says so by Taken; a source that comes back gives the run that hostd named in
-// SourceRun, and goes on behind the number in the answer's SourceCounts. SourceAsks then has the ids
-// of the requests that it asks still, with commas between them: it has an answer to the others, or
-// needs none any more.
+// If the request and the response have the header SourceCounts, hostd acknowledges the number of
+// events it has committed in Taken. A program that reconnects sends the run that hostd named in
+// SourceRun, and continues after the number in the response's SourceCounts. SourceAsks lists the
+// ids of its open requests, separated by commas; hostd closes the others.
 const (
 	SourcePath    = "/source"
 	SourceUpgrade = "concerto-source"
-	SourceRun     = "Concerto-Run"   // a header: the relay's id of the run
-	SourceCounts  = "Concerto-Taken" // a header: how many of the run's events are committed
-	SourceAsks    = "Concerto-Asks"  // a header: what is asked still
+	SourceRun     = "Concerto-Run"   // header: the relay's id of the run
+	SourceCounts  = "Concerto-Taken" // header: the number of the run's committed events
+	SourceAsks    = "Concerto-Asks"  // header: the ids of open requests
 
-	SourceKept = 8 << 20 // bytes of events that a source keeps for a hostd that is away
-	SourceLine = 1 << 20 // bytes of a line, at most
+	SourceKept = 8 << 20 // bytes of events that a program retains while hostd is away
+	SourceLine = 1 << 20 // maximum length of a line, in bytes
 )
 
-// SourceSays is a line of a source's: one of an event, a request and a withdrawal.
+// SourceMessage is a line from a program: an event, a request or a withdrawal.
 type SourceSays struct {
-	Event string          `json:"event,omitempty"` // a type of the table
+	Event string          `json:"event,omitempty"` // a type of Messages
 	Data  json.RawMessage `json:"data,omitempty"`
-	// Lost stands beside a run.gap in place of its seqs, which the source does not know: so
-	// many events will never come.
+	// Lost replaces the numbers of a run.gap, which the program does not know: so many events are
+	// lost.
 	Lost int64 `json:"lost,omitempty"`
 
-	Ask      string `json:"ask,omitempty"`      // a request's id; its members stand beside it
-	Withdraw string `json:"withdraw,omitempty"` // the id of one that needs no answer any more
+	// a request's id; its members are in the same object
+	Ask      string `json:"ask,omitempty"`
+	Withdraw string `json:"withdraw,omitempty"` // the id of a request that needs no answer any more
 }
 
-// SourceHears is a line that a source gets.
+// HostdMessage is a line from hostd to a program.
 type SourceHears struct {
-	Answer string          `json:"answer,omitempty"` // the id of a request: it has Value, or Error
+	Answer string          `json:"answer,omitempty"` // the id of a request; Value or Error is set
 	Value  json.RawMessage `json:"value,omitempty"`
 	Error  string          `json:"error,omitempty"`
 	By     string          `json:"by,omitempty"`
-	Taken  int64           `json:"taken,omitempty"` // so many events of the run are committed
+	Taken  int64           `json:"taken,omitempty"` // number of committed events of the run
 }
 
-// WholeAnswer is the id of a source's question when there is one, whose answer is the value
-// that is waited for. The answers to others are members of an object.
+// WholeAnswer is the id of a program's single question, whose answer is the awaited value itself.
+// Answers to other questions are members of an object.
 const WholeAnswer = "answer"
 
-// HostdSocket is where hostd's unix socket is when nothing else is said; getenv gives a
-// variable of the environment, "" for none.
+// HostdSocket returns the default path of hostd's Unix socket. getenv returns an environment
+// variable, or "".
 func HostdSocket(getenv func(string) string) string {
 	if dir := getenv("XDG_RUNTIME_DIR"); dir != "" {
 		return path.Join(dir, "concerto", "hostd.sock")

@@ -1,5 +1,5 @@
-// Command gen writes the manual's chapter of the relay's protocol and the JSON Schemas of
-// its messages into the directory that it is given.
+// Command gen writes the manual's chapter on the relay's protocol and the JSON Schemas of its
+// messages to a directory.
 package main
 
 import (
