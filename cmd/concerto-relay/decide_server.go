@@ -118,7 +118,7 @@ func (x *remoteDecision) heard(e *protocol.Envelope, s *protocol.State) error {
 		}
 	}
 	x.state = *s
-	if x.wait == 0 || protocol.InputMachine.Ends(s.State) {
+	if x.wait == 0 || protocol.InputMachine.IsFinal(s.State) {
 		return errSettled
 	}
 	return nil

@@ -227,7 +227,7 @@ func TestHostd(t *testing.T) {
 	h.until(hidden, protocol.RunOutput, "does not answer, write to or stop itself") // nobody's child and without a mark: the shim has adopted it
 	var all []string
 	for _, line := range strings.Split(strings.TrimSpace(h.do(0, "runs", "--format", "ndjson")), "\n") {
-		var one protocol.RunListed
+		var one protocol.RunSummary
 		if err := json.Unmarshal([]byte(line), &one); err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ Client Protocol. Its questions and approvals are requests, as those of a termina
 			if s.tool == "" {
 				s.tool = toolOf(args)
 			}
-			var made protocol.RunMade
+			var made protocol.StartRunResult
 			switch {
 			case s.ndjson && s.acp:
 				return usage("a run speaks one of them", "--ndjson and --acp are given")

@@ -95,7 +95,7 @@ func (e *end) withPending(ctx context.Context, all []json.RawMessage) ([]json.Ra
 		if err := json.Unmarshal(text, &one); err != nil {
 			return nil, err
 		}
-		if one.Status != string(protocol.AwaitingApproval) {
+		if one.Status != string(protocol.StatusAwaitingApproval) {
 			continue
 		}
 		var asks struct {

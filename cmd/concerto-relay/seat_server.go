@@ -235,7 +235,7 @@ func (s *remoteSeat) caughtUp(give func(protocol.Envelope) error) error {
 		}
 	}
 	switch s.row.Status {
-	case protocol.HasExited: // and the event is not there any more
+	case protocol.StatusExited: // and the event is not there any more
 		x := protocol.Exited{ExitCode: -1}
 		if s.row.ExitCode != nil {
 			x.ExitCode = *s.row.ExitCode
@@ -247,7 +247,7 @@ func (s *remoteSeat) caughtUp(give func(protocol.Envelope) error) error {
 			return err
 		}
 		return errOver
-	case protocol.Lost:
+	case protocol.StatusLost:
 		s.x.note("run %s is lost: its host %s does not know it any more", s.x.run, s.row.HostID)
 	}
 	return nil
@@ -343,7 +343,7 @@ type pace struct {
 
 // wait waits until there is room for one more.
 func (p *pace) wait(ctx context.Context) error {
-	const most = protocol.CommandMax / 2 // the rest is for others with the same token
+	const most = protocol.CommandBurst / 2 // the rest is for others with the same token
 	now := time.Now()
 	if p.last.IsZero() {
 		p.room = most

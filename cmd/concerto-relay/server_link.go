@@ -230,7 +230,7 @@ func (c *serverLink) Send(ctx context.Context, typ, run, id string, data any) er
 	}
 	e := protocol.New(typ, time.Now(), data)
 	e.RunID, e.ID = run, id
-	ctx, cancel := context.WithTimeout(ctx, protocol.SlowWrite)
+	ctx, cancel := context.WithTimeout(ctx, protocol.WriteTimeout)
 	defer cancel()
 	return conn.Write(ctx, websocket.MessageText, e.Append(nil))
 }

@@ -141,7 +141,7 @@ func (f *fakeHostd) add(line string) {
 
 func (f *fakeHostd) line(c net.Conn, line string) {
 	f.add(line)
-	var m protocol.SourceSays
+	var m protocol.SourceMessage
 	if err := json.Unmarshal([]byte(line), &m); err != nil {
 		f.add(fmt.Sprintf("broken: %v\n", err))
 		return

@@ -14,11 +14,11 @@ type Relay interface{ follower }
 
 type follower interface {
 	emit.Elsewhere
-	// Begins reports that the program begins, after Located.
-	Begins(id string, structure *client.Structure, secrets client.Secrets, used func() protocol.Usage)
+	// Begin reports that the program begins, after Located.
+	Begin(id string, structure *client.Structure, secrets client.Secrets, used func() protocol.Usage)
 	Located(file string, line int)
 	// Requested receives the requests between the program, its hosts and its agents.
-	program.Hears
+	program.EffectObserver
 }
 
 // Sharing returns the manifest's settings for the relay: whether runs are shown there, and their
@@ -35,7 +35,7 @@ func (p *Program) Sharing() (share bool, title string) {
 
 // relayed tells the relay what begins to run.
 func (p *Program) relayed(r Relay, world *runtime.Runtime) {
-	r.Begins(world.ID(), program.StructureOf(p.ir), world.Secrets(), func() protocol.Usage {
+	r.Begin(world.ID(), program.StructureOf(p.ir), world.Secrets(), func() protocol.Usage {
 		_, all := world.Usage()
 		return protocol.Usage{TokensIn: all.TokensIn, TokensOut: all.TokensOut, CostUSD: all.Cost.USD()}
 	})

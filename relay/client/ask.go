@@ -11,21 +11,21 @@ import (
 )
 
 // requests holds the open requests and the lines to write about them.
-type asks struct {
-	open    map[string]*ask
+type requests struct {
+	open    map[string]*openRequest
 	order   []string // ids of the open requests
 	control [][]byte // lines to write
 }
 
 // openRequest is an open request.
-type ask struct {
+type openRequest struct {
 	line   []byte
-	answer chan protocol.SourceHears // buffered for one answer
+	answer chan protocol.HostdMessage // buffered for one answer
 }
 
 // all returns the ids and lines of all open requests, for a new connection, and discards pending
 // control lines.
-func (a *asks) all() (ids []string, lines [][]byte) {
+func (a *requests) all() (ids []string, lines [][]byte) {
 	a.control = nil
 	for _, id := range a.order {
 		lines = append(lines, a.open[id].line)
@@ -34,32 +34,32 @@ func (a *asks) all() (ids []string, lines [][]byte) {
 }
 
 // takeControl returns the lines to write.
-func (a *asks) take() [][]byte {
+func (a *requests) takeControl() [][]byte {
 	out := a.control
 	a.control = nil
 	return out
 }
 
 // answer delivers an answer. It ignores answers to closed requests.
-func (a *asks) answer(m protocol.SourceHears) {
+func (a *requests) answer(m protocol.HostdMessage) {
 	if x := a.open[m.Answer]; x != nil {
 		a.drop(m.Answer)
 		x.answer <- m
 	}
 }
 
-func (a *asks) drop(id string) {
+func (a *requests) drop(id string) {
 	delete(a.open, id)
 	a.order = slices.DeleteFunc(a.order, func(other string) bool { return other == id })
 }
 
 // withdraw withdraws a request if it is open.
-func (a *asks) withdraw(id string) {
+func (a *requests) withdraw(id string) {
 	if a.open[id] == nil {
 		return
 	}
 	a.drop(id)
-	line, err := json.Marshal(protocol.SourceSays{Withdraw: id})
+	line, err := json.Marshal(protocol.SourceMessage{Withdraw: id})
 	if err != nil {
 		panic("relay: an id is no JSON: " + err.Error())
 	}
@@ -70,8 +70,8 @@ func (a *asks) withdraw(id string) {
 func (s *Source) withdrawAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, id := range slices.Clone(s.asks.order) {
-		s.asks.withdraw(id)
+	for _, id := range slices.Clone(s.requests.order) {
+		s.requests.withdraw(id)
 	}
 }
 
@@ -89,23 +89,23 @@ func (s *Source) Ask(ctx context.Context, id string, r effect.Request, alone boo
 		return nil, nil
 	}
 	if id == "" {
-		id = s.next()
+		id = s.nextID()
 	}
-	q := requested(id, r, time.Now())
-	x := &ask{line: q.line(), answer: make(chan protocol.SourceHears, 1)}
-	s.asks.open[id] = x
-	s.asks.order = append(s.asks.order, id)
-	s.asks.control = append(s.asks.control, x.line)
+	q := newRequest(id, r, time.Now())
+	x := &openRequest{line: q.line(), answer: make(chan protocol.HostdMessage, 1)}
+	s.requests.open[id] = x
+	s.requests.order = append(s.requests.order, id)
+	s.requests.control = append(s.requests.control, x.line)
 	s.mu.Unlock()
-	s.awake(true)
+	s.notifyWriter(true)
 	select {
 	case m := <-x.answer:
-		return answered(q, m)
+		return toAnswer(q, m)
 	case <-ctx.Done():
 		s.mu.Lock()
-		s.asks.withdraw(id)
+		s.requests.withdraw(id)
 		s.mu.Unlock()
-		s.awake(true)
+		s.notifyWriter(true)
 		return nil, context.Cause(ctx)
 	}
 }
@@ -121,7 +121,7 @@ func (s *Source) Reachable(ctx context.Context) bool {
 }
 
 // toAnswer converts an answer for the run.
-func answered(q *request, m protocol.SourceHears) (*effect.Answer, error) {
+func toAnswer(q *request, m protocol.HostdMessage) (*effect.Answer, error) {
 	switch {
 	case m.Error != "":
 		return nil, effect.Errorf("EmitError", "%s", m.Error).With("channel", q.channel).With("reason", "refused").Decided(effect.ByRelay, m.By)

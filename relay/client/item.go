@@ -32,7 +32,7 @@ const (
 	isGap
 )
 
-var aLine = &about{kind: isLine}
+var lineItem = &about{kind: isLine}
 
 // size returns the approximate length of the item's line.
 func (x *item) size() int { return len(x.of.name) + len(x.text) + 96 }
@@ -58,7 +58,7 @@ const (
 )
 
 // isFull reports whether there is no room for another item.
-func (c *chunk) full(x *item) bool {
+func (c *chunk) isFull(x *item) bool {
 	return len(c.items) == cap(c.items) || c.size+x.size() > chunkSize
 }
 
@@ -82,23 +82,23 @@ func (c *chunk) skip(n int64) *chunk {
 }
 
 // encoder encodes items as lines.
-type writer struct {
+type encoder struct {
 	b       []byte
 	channel string // of the previous emit
 	begin   []byte // beginning of the line of an emit on that channel
 }
 
 // encode returns the lines of a chunk, which are valid until the next call.
-func (w *writer) lines(c *chunk) []byte {
+func (w *encoder) encode(c *chunk) []byte {
 	w.b = w.b[:0]
 	for i := range c.items {
 		x := &c.items[i]
 		switch x.of.kind {
 		case isEmit:
-			w.emit(x)
+			w.appendEmit(x)
 			w.b = append(w.b, ",\"awaited\":false}}\n"...)
 		case isAwaited:
-			w.emit(x)
+			w.appendEmit(x)
 			w.b = append(append(append(w.b, `,"awaited":true,"request_id":"`...), x.of.id...), "\"}}\n"...)
 		case isOutput:
 			w.b = append(append(append(w.b, `{"event":"run.output","data":{"stream":"`...), x.of.name...), `","text":`...)
@@ -114,7 +114,7 @@ func (w *writer) lines(c *chunk) []byte {
 }
 
 // appendEmit appends the line of an emit up to the awaited member.
-func (w *writer) emit(x *item) {
+func (w *encoder) appendEmit(x *item) {
 	if w.begin == nil || w.channel != x.of.name {
 		w.begin = append(value.AppendString(append(w.begin[:0], `{"event":"run.emit","data":{"channel":`...), x.of.name), `,"payload":`...)
 		w.channel = x.of.name

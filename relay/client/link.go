@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	connectWithin = 100 * time.Millisecond // blocks the run
-	dialWithin    = 5 * time.Second        // a hostd that answers later counts as absent
-	gather        = 2 * time.Millisecond
-	retryFirst    = 100 * time.Millisecond
-	retryAtMost   = time.Second
+	firstTimeout   = 100 * time.Millisecond // blocks the run
+	connectTimeout = 5 * time.Second        // a hostd that answers later counts as absent
+	gather         = 2 * time.Millisecond
+	retryFirst     = 100 * time.Millisecond
+	retryAtMost    = time.Second
 )
 
 // run sends to hostd until everything is sent and the run has ended, or ctx is done. It starts with
 // a connection or the error of the first attempt.
-func (s *Source) speak(conn net.Conn, err error) {
+func (s *Source) run(conn net.Conn, err error) {
 	defer close(s.stopped)
 	run, pause := "", retryFirst
 	for {
@@ -36,13 +36,13 @@ func (s *Source) speak(conn net.Conn, err error) {
 		}
 		if err == nil {
 			s.mu.Lock()
-			s.run = l.run
+			s.runID = l.run
 			s.mu.Unlock()
 		}
-		s.reached(err)
+		s.setReached(err)
 		if err == nil {
 			run, pause = l.run, retryFirst
-			if done := s.over(l); done {
+			if done := s.serve(l); done {
 				return
 			}
 		} else {
@@ -51,17 +51,17 @@ func (s *Source) speak(conn net.Conn, err error) {
 			}
 			pause = min(2*pause, retryAtMost)
 		}
-		conn, err = s.connect(dialWithin)
+		conn, err = s.connect(connectTimeout)
 	}
 }
 
 // setReached records whether hostd was reached.
-func (s *Source) reached(err error) {
+func (s *Source) setReached(err error) {
 	s.mu.Lock()
 	if err == nil && !s.wasReached() {
 		close(s.joined)
 	}
-	s.why = err
+	s.connErr = err
 	s.mu.Unlock()
 	s.first.Do(func() { close(s.tried) })
 }
@@ -80,7 +80,7 @@ func (s *Source) wait(pause time.Duration) bool {
 		select {
 		case <-again.C:
 			return true
-		case <-s.hurry: // a request, or the end of the run
+		case <-s.urgent: // a request, or the end of the run
 		case <-s.ctx.Done():
 			return false
 		}
@@ -90,13 +90,13 @@ func (s *Source) wait(pause time.Duration) bool {
 // link is a connection to hostd.
 type link struct {
 	net.Conn
-	in     *bufio.Reader
-	out    writer
-	run    string   // the relay's id of the run
-	counts bool     // hostd acknowledges events
-	taken  int64    // number of acknowledged events when the connection began
-	asks   [][]byte // lines of the requests that were open before
-	broken chan struct{}
+	in      *bufio.Reader
+	out     encoder
+	run     string   // the relay's id of the run
+	hasAcks bool     // hostd acknowledges events
+	taken   int64    // number of acknowledged events when the connection began
+	asks    [][]byte // lines of the requests that were open before
+	broken  chan struct{}
 }
 
 // connect connects to hostd's socket.
@@ -112,11 +112,11 @@ func (s *Source) connect(within time.Duration) (net.Conn, error) {
 
 // open starts the protocol on a connection. run is the run's id at hostd, or "".
 func (s *Source) open(conn net.Conn, run string) (*link, error) {
-	ctx, cancel := context.WithTimeout(s.ctx, dialWithin)
+	ctx, cancel := context.WithTimeout(s.ctx, connectTimeout)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	s.mu.Lock()
-	ids, lines := s.asks.all()
+	ids, lines := s.requests.all()
 	s.mu.Unlock()
 	l, err := upgrade(conn, run, ids)
 	if !stop() {
@@ -173,22 +173,22 @@ func upgrade(conn net.Conn, run string, asks []string) (*link, error) {
 		if err != nil || n < 0 {
 			return nil, fmt.Errorf("it has taken %q events", counts)
 		}
-		l.counts, l.taken = true, n
+		l.hasAcks, l.taken = true, n
 	}
 	return l, nil
 }
 
 // serve uses a connection until it closes. done reports whether everything was sent.
-func (s *Source) over(l *link) (done bool) {
+func (s *Source) serve(l *link) (done bool) {
 	stop := context.AfterFunc(s.ctx, func() { l.Close() })
 	defer stop()
 	heard := make(chan struct{})
 	go func() {
 		defer close(heard)
 		defer close(l.broken)
-		s.hear(l)
+		s.readAll(l)
 	}()
-	if done = s.write(l); !done {
+	if done = s.writeAll(l); !done {
 		_ = l.SetReadDeadline(time.Now().Add(retryAtMost)) // read what hostd sent before it closed
 		<-heard
 	}
@@ -199,35 +199,35 @@ func (s *Source) over(l *link) (done bool) {
 
 // writeAll writes events until the run ends or the connection closes. done reports whether
 // everything was written.
-func (s *Source) write(l *link) (done bool) {
+func (s *Source) writeAll(l *link) (done bool) {
 	s.mu.Lock()
-	if l.counts {
-		s.queue.again(l.taken)
+	if l.hasAcks {
+		s.queue.resend(l.taken)
 	}
 	s.mu.Unlock()
 	pending := l.asks
-	if !s.greet(l) {
+	if !s.sendStart(l) {
 		return s.ctx.Err() != nil
 	}
 	for {
 		s.mu.Lock()
 		chunks := s.queue.take()
-		pending = append(pending, s.asks.take()...)
+		pending = append(pending, s.requests.takeControl()...)
 		secrets, ended := s.secrets, s.ended
 		s.mu.Unlock()
-		if err := l.all(chunks, pending, secrets); err != nil {
+		if err := l.send(chunks, pending, secrets); err != nil {
 			s.mu.Lock()
 			s.queue.waiting = append(chunks, s.queue.waiting...)
 			s.mu.Unlock()
 			return s.ctx.Err() != nil
 		}
 		s.mu.Lock()
-		s.queue.wrote(chunks, l.counts)
+		s.queue.setWritten(chunks, l.hasAcks)
 		s.mu.Unlock()
 		if pending = nil; ended {
 			return true
 		}
-		if !s.more(l) {
+		if !s.waitForMore(l) {
 			return s.ctx.Err() != nil
 		}
 	}
@@ -235,22 +235,22 @@ func (s *Source) write(l *link) (done bool) {
 
 // sendStart sends run.started to a hostd that does not acknowledge events and does not know the
 // run.
-func (s *Source) greet(l *link) bool {
+func (s *Source) sendStart(l *link) bool {
 	s.mu.Lock()
-	known := l.counts || s.queue.taken == 0
+	known := l.hasAcks || s.queue.taken == 0
 	s.mu.Unlock()
 	if known {
 		return true
 	}
-	_, err := l.Write(event(protocol.RunStarted, s.o.Started))
+	_, err := l.Write(encodeEvent(protocol.RunStarted, s.o.Started))
 	return err == nil
 }
 
 // waitForMore waits until there is more to write, and briefly longer if it is not urgent. It
 // returns false when the connection has closed.
-func (s *Source) more(l *link) bool {
+func (s *Source) waitForMore(l *link) bool {
 	select {
-	case <-s.hurry:
+	case <-s.urgent:
 		return true
 	case <-s.wake:
 	case <-l.broken:
@@ -259,7 +259,7 @@ func (s *Source) more(l *link) bool {
 	soon := time.NewTimer(gather)
 	defer soon.Stop()
 	select {
-	case <-s.hurry:
+	case <-s.urgent:
 	case <-soon.C:
 	case <-l.broken:
 		return false
@@ -268,14 +268,14 @@ func (s *Source) more(l *link) bool {
 }
 
 // send writes chunks, then lines.
-func (l *link) all(chunks []*chunk, lines [][]byte, secrets Secrets) error {
+func (l *link) send(chunks []*chunk, lines [][]byte, secrets Secrets) error {
 	for _, c := range chunks {
-		if _, err := l.Write(cleaned(l.out.lines(c), secrets)); err != nil {
+		if _, err := l.Write(redactLines(l.out.encode(c), secrets)); err != nil {
 			return err
 		}
 	}
 	for _, line := range lines {
-		if _, err := l.Write(cleaned(line, secrets)); err != nil {
+		if _, err := l.Write(redactLines(line, secrets)); err != nil {
 			return err
 		}
 	}
@@ -283,7 +283,7 @@ func (l *link) all(chunks []*chunk, lines [][]byte, secrets Secrets) error {
 }
 
 // redactLines removes secrets from lines.
-func cleaned(text []byte, secrets Secrets) []byte {
+func redactLines(text []byte, secrets Secrets) []byte {
 	if secrets == nil || secrets.Empty() || !secrets.Holds(string(text)) {
 		return text
 	}
@@ -295,20 +295,20 @@ func cleaned(text []byte, secrets Secrets) []byte {
 }
 
 // readAll processes hostd's messages until the connection closes.
-func (s *Source) hear(l *link) {
+func (s *Source) readAll(l *link) {
 	in := bufio.NewScanner(l.in)
 	in.Buffer(nil, protocol.SourceLine)
 	for in.Scan() {
-		var m protocol.SourceHears
+		var m protocol.HostdMessage
 		if json.Unmarshal(in.Bytes(), &m) != nil {
 			continue // an unknown message of another version
 		}
 		s.mu.Lock()
 		if m.Taken > 0 {
-			s.queue.counted(m.Taken)
+			s.queue.ack(m.Taken)
 		}
 		if m.Answer != "" {
-			s.asks.answer(m)
+			s.requests.answer(m)
 		}
 		s.mu.Unlock()
 	}

@@ -27,18 +27,18 @@ type queue struct {
 
 // prints holds text that is not an event yet.
 type prints struct {
-	stream string
-	b      []byte
-	torn   map[string][]byte // incomplete characters of the other streams
+	stream  string
+	b       []byte
+	partial map[string][]byte // incomplete characters of the other streams
 }
 
 // switchTo makes stream the current one.
-func (p *prints) turn(stream string) {
-	if p.torn == nil {
-		p.torn = map[string][]byte{}
+func (p *prints) switchTo(stream string) {
+	if p.partial == nil {
+		p.partial = map[string][]byte{}
 	}
-	p.torn[p.stream] = append([]byte(nil), p.b...)
-	p.stream, p.b = stream, append(p.b[:0], p.torn[stream]...)
+	p.partial[p.stream] = append([]byte(nil), p.b...)
+	p.stream, p.b = stream, append(p.b[:0], p.partial[stream]...)
 }
 
 // put adds an event. fresh reports whether the queue was empty.
@@ -56,7 +56,7 @@ func (q *queue) emit(channel string, payload []byte) (fresh bool) {
 	}
 	x := item{payload, q.emits}
 	if c := q.last; c != nil && q.lost == 0 && len(q.prints.b) == 0 && len(c.items) < cap(c.items) {
-		if size := x.size(); c.size+size <= chunkSize && q.size+size <= protocol.SourceKept {
+		if size := x.size(); c.size+size <= chunkSize && q.size+size <= protocol.SourceRetained {
 			c.items = append(c.items, x)
 			c.events++
 			c.size += size
@@ -68,17 +68,17 @@ func (q *queue) emit(channel string, payload []byte) (fresh bool) {
 }
 
 // add adds an encoded event.
-func (q *queue) add(line []byte) (fresh bool) { return q.put(item{line, aLine}) }
+func (q *queue) add(line []byte) (fresh bool) { return q.put(item{line, lineItem}) }
 
 // addAlways adds an encoded event even if the queue is full.
-func (q *queue) must(line []byte) {
+func (q *queue) addAlways(line []byte) {
 	q.flush()
 	q.gap()
-	q.keep(item{line, aLine})
+	q.keep(item{line, lineItem})
 }
 
 func (q *queue) append(x item) (fresh bool) {
-	if q.size+x.size() > protocol.SourceKept {
+	if q.size+x.size() > protocol.SourceRetained {
 		q.lost++
 		return false
 	}
@@ -97,7 +97,7 @@ func (q *queue) gap() {
 }
 
 func (q *queue) keep(x item) {
-	if q.last == nil || q.last.full(&x) {
+	if q.last == nil || q.last.isFull(&x) {
 		q.last = &chunk{items: make([]item, 0, chunkItems)}
 		q.waiting = append(q.waiting, q.last)
 	}
@@ -110,7 +110,7 @@ func (q *queue) print(stream, text string) (fresh bool) {
 	p := &q.prints
 	if p.stream != stream {
 		q.flush()
-		p.turn(stream)
+		p.switchTo(stream)
 	} else if len(p.b)+len(text) > maxText {
 		q.flush()
 	}
@@ -135,7 +135,7 @@ func (q *queue) finish() {
 		q.flush()
 		q.texts(q.prints.stream, q.prints.b)
 		q.prints.b = nil
-		q.prints.turn(stream)
+		q.prints.switchTo(stream)
 	}
 }
 
@@ -152,14 +152,14 @@ func (q *queue) texts(stream string, text []byte) {
 }
 
 // validText returns a text without an incomplete character at its end.
-func whole(text json.RawMessage) string {
+func validText(text json.RawMessage) string {
 	return strings.ToValidUTF8(string(text[:len(text)-utf8cut.Unfinished(text)]), "\ufffd")
 }
 
 // take returns what waits to be written.
 func (q *queue) take() []*chunk {
 	q.flush()
-	if q.size < protocol.SourceKept/2 {
+	if q.size < protocol.SourceRetained/2 {
 		q.gap()
 	}
 	out := q.waiting
@@ -168,7 +168,7 @@ func (q *queue) take() []*chunk {
 }
 
 // setWritten records that chunks were written. With acks set, they are retained until acknowledged.
-func (q *queue) wrote(all []*chunk, counts bool) {
+func (q *queue) setWritten(all []*chunk, counts bool) {
 	for _, c := range all {
 		if counts {
 			q.written = append(q.written, c)
@@ -185,7 +185,7 @@ func (q *queue) drop(c *chunk) {
 }
 
 // ack drops what hostd has committed: the first n events of the run.
-func (q *queue) counted(n int64) {
+func (q *queue) ack(n int64) {
 	for len(q.written) > 0 && q.taken+q.written[0].events <= n {
 		q.drop(q.written[0])
 		q.written = q.written[1:]
@@ -193,8 +193,8 @@ func (q *queue) counted(n int64) {
 }
 
 // resend makes everything after the first n events wait again.
-func (q *queue) again(n int64) {
-	q.counted(n)
+func (q *queue) resend(n int64) {
+	q.ack(n)
 	q.waiting = append(q.written, q.waiting...)
 	q.written = nil
 	for len(q.waiting) > 0 && q.taken < n {

@@ -33,45 +33,45 @@ func (q *request) line() []byte {
 }
 
 // newRequest converts a request of a run.
-func requested(id string, r effect.Request, now time.Time) *request {
+func newRequest(id string, r effect.Request, now time.Time) *request {
 	q := &request{}
 	q.RequestID = id
 	switch r := r.(type) {
 	case *effect.AskHost:
 		q.channel = hostmsg.Of(r.Type).Channel
-		q.ofHost(&r.Asking, r.Message, now)
-		q.at(r.From)
+		q.fillHost(&r.Asking, r.Message, now)
+		q.setPosition(r.From)
 	case *effect.AwaitEmit:
 		q.channel = r.Channel
 		if asks := r.Asks; asks != nil {
-			q.ofHost(asks, r.Payload, now)
-		} else if r.Channel != effect.ToolApproval || !q.ofTool(r.Payload, now) {
-			q.ofEmit(r)
+			q.fillHost(asks, r.Payload, now)
+		} else if r.Channel != effect.ToolApproval || !q.fillTool(r.Payload, now) {
+			q.fillEmit(r)
 		}
 		if q.From.Channel = r.Channel; r.Misfit != "" {
 			q.Prompt = r.Misfit + "\n" + q.Prompt
 		}
-		q.at(r.From)
+		q.setPosition(r.From)
 	}
 	return q
 }
 
 // setPosition sets the position in the program.
-func (q *request) at(from *effect.From) {
+func (q *request) setPosition(from *effect.From) {
 	if from != nil && from.File != "" {
 		q.From.File, q.From.Line = from.File, &from.Line
 	}
 }
 
 // setExpiry sets the expiry.
-func (q *request) within(d time.Duration, now time.Time) {
+func (q *request) setExpiry(d time.Duration, now time.Time) {
 	if d > 0 {
 		q.ExpiresAt = now.Add(d).UTC().Format("2006-01-02T15:04:05.000Z")
 	}
 }
 
 // fillEmit fills in the request of an awaited emit.
-func (q *request) ofEmit(r *effect.AwaitEmit) {
+func (q *request) fillEmit(r *effect.AwaitEmit) {
 	q.From = &protocol.Origin{Kind: protocol.FromEmit}
 	q.Prompt = r.Channel
 	var text string
@@ -79,14 +79,14 @@ func (q *request) ofEmit(r *effect.AwaitEmit) {
 	case json.Unmarshal(r.Payload, &text) == nil && text != "":
 		q.Prompt = text // the text is the prompt, not an argument
 	case text == "" && string(r.Payload) != "null" && string(r.Payload) != `""`:
-		q.OpArgs = short(r.Payload)
+		q.OpArgs = shorten(r.Payload)
 	}
 	q.Questions = questionsOf(r.Schema, q.Prompt)
-	q.reason()
+	q.setReason()
 }
 
 // setReason sets the kind of answer that is expected.
-func (q *request) reason() {
+func (q *request) setReason() {
 	q.Reason = "prompt"
 	switch first := q.Questions[0]; {
 	case len(q.Questions) > 1:
@@ -98,8 +98,8 @@ func (q *request) reason() {
 }
 
 // fillHost fills in the request of a host.
-func (q *request) ofHost(asks *effect.Asking, message json.RawMessage, now time.Time) {
-	q.within(time.Duration(asks.Within)*time.Millisecond, now)
+func (q *request) fillHost(asks *effect.Asking, message json.RawMessage, now time.Time) {
+	q.setExpiry(time.Duration(asks.Within)*time.Millisecond, now)
 	q.From = &protocol.Origin{Kind: protocol.FromQuestion, Host: asks.Host}
 	if hostmsg.Of(asks.Type).Form == hostmsg.YesNo {
 		q.From.Kind = protocol.FromApproval
@@ -110,8 +110,8 @@ func (q *request) ofHost(asks *effect.Asking, message json.RawMessage, now time.
 		q.approval(&m)
 		return
 	}
-	q.Questions, q.Prompt = inquiries(message)
-	q.reason()
+	q.Questions, q.Prompt = hostQuestions(message)
+	q.setReason()
 }
 
 // approval is a request for approval: a host's message or a tool call.
@@ -128,13 +128,13 @@ type approval struct {
 }
 
 // fillTool fills in the approval of a tool call. It returns false for a program's own payload.
-func (q *request) ofTool(payload json.RawMessage, now time.Time) bool {
+func (q *request) fillTool(payload json.RawMessage, now time.Time) bool {
 	var m approval
 	if json.Unmarshal(payload, &m) != nil || m.CallID == "" {
 		return false
 	}
 	q.From = &protocol.Origin{Kind: protocol.FromApproval, Host: m.By}
-	q.within(time.Duration(m.Timeout*float64(time.Second)), now)
+	q.setExpiry(time.Duration(m.Timeout*float64(time.Second)), now)
 	q.approval(&m)
 	return true
 }
@@ -153,7 +153,7 @@ func (q *request) approval(m *approval) {
 	if m.Reason != "" {
 		q.Prompt += "\n" + m.Reason
 	}
-	q.Prompt = first(q.Prompt, maxPrompt)
+	q.Prompt = firstChars(q.Prompt, maxPrompt)
 	if slices.Contains([]string{"low", "medium", "high"}, m.Risk) {
 		q.Risk = m.Risk
 	}
@@ -162,13 +162,13 @@ func (q *request) approval(m *approval) {
 	}
 	var b bytes.Buffer
 	if json.Compact(&b, m.Args) == nil {
-		q.OpArgsSummary = first(b.String(), maxSummary)
+		q.OpArgsSummary = firstChars(b.String(), maxSummary)
 	}
-	q.OpArgs, q.ArgsSHA256 = short(m.Args), decision.Hash(m.Args)
+	q.OpArgs, q.ArgsSHA256 = shorten(m.Args), decision.Hash(m.Args)
 }
 
 // firstChars returns the beginning of a text, at most n characters.
-func first(text string, n int) string {
+func firstChars(text string, n int) string {
 	if utf8.RuneCountInString(text) <= n {
 		return text
 	}
@@ -176,7 +176,7 @@ func first(text string, n int) string {
 }
 
 // hostQuestion is a question of a host: the message itself or one of its questions.
-type inquiry struct {
+type hostQuestion struct {
 	ID       json.RawMessage   `json:"id"`
 	Question string            `json:"question"`
 	Header   string            `json:"header"`
@@ -185,17 +185,17 @@ type inquiry struct {
 }
 
 // hostQuestions converts a host's message to questions and a prompt.
-func inquiries(message json.RawMessage) (all []protocol.Question, prompt string) {
+func hostQuestions(message json.RawMessage) (all []protocol.Question, prompt string) {
 	var m struct {
-		inquiry
-		Questions []inquiry `json:"questions"`
+		hostQuestion
+		Questions []hostQuestion `json:"questions"`
 	}
 	if json.Unmarshal(message, &m) != nil { // a member has an unexpected type
-		m.inquiry = inquiry{Question: string(message)}
+		m.hostQuestion = hostQuestion{Question: string(message)}
 	}
 	each := m.Questions
 	if len(each) == 0 {
-		each = []inquiry{m.inquiry}
+		each = []hostQuestion{m.hostQuestion}
 	}
 	for i := range each {
 		q := each[i].question()
@@ -209,12 +209,12 @@ func inquiries(message json.RawMessage) (all []protocol.Question, prompt string)
 	if prompt = m.Question; prompt == "" {
 		prompt = all[0].Question
 	}
-	return all, first(prompt, maxPrompt)
+	return all, firstChars(prompt, maxPrompt)
 }
 
 // name returns the key of the answer if there are several questions: the question's id, or else its
 // text.
-func (q *inquiry) name() string {
+func (q *hostQuestion) name() string {
 	var id string
 	switch {
 	case json.Unmarshal(q.ID, &id) == nil && id != "":
@@ -225,7 +225,7 @@ func (q *inquiry) name() string {
 	return q.Question
 }
 
-func (q *inquiry) question() protocol.Question {
+func (q *hostQuestion) question() protocol.Question {
 	out := protocol.Question{Question: q.Question, Header: q.Header, Kind: kindText, Required: true}
 	if len(q.Options) == 0 {
 		return out

@@ -39,30 +39,30 @@ type Source struct {
 	tried   chan struct{} // closed after the first attempt to connect
 	joined  chan struct{} // closed when hostd was first reached
 
-	mu     sync.Mutex
-	queue  queue
-	asks   asks
-	first  sync.Once
-	wake   chan struct{} // signals something to write
-	hurry  chan struct{} // signals something urgent to write
-	why    error         // error of the last attempt to connect
-	ended  bool          // no more events are accepted
-	asked  int64         // number of request ids assigned
-	run    string        // the relay's id of the run; "" until hostd assigns one
-	line   protocol.Place
-	listen listens
+	mu            sync.Mutex
+	queue         queue
+	requests      requests
+	first         sync.Once
+	wake          chan struct{} // signals something to write
+	urgent        chan struct{} // signals something urgent to write
+	connErr       error         // error of the last attempt to connect
+	ended         bool          // no more events are accepted
+	asked         int64         // number of request ids assigned
+	runID         string        // the relay's id of the run; "" until hostd assigns one
+	line          protocol.Place
+	conversations conversations
 }
 
 // New starts reporting a run. Absent returns afterwards whether a hostd is there.
 func New(o Options) *Source {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Source{o: o, ctx: ctx, cancel: cancel, stopped: make(chan struct{}), tried: make(chan struct{}), joined: make(chan struct{}), wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}
-	s.asks.open = map[string]*ask{}
-	s.listen.open = map[string]begun{}
-	s.tell(protocol.RunStarted, o.Started)
-	conn, err := s.connect(connectWithin)
-	s.why = err
-	go s.speak(conn, err)
+	s := &Source{o: o, ctx: ctx, cancel: cancel, stopped: make(chan struct{}), tried: make(chan struct{}), joined: make(chan struct{}), wake: make(chan struct{}, 1), urgent: make(chan struct{}, 1)}
+	s.requests.open = map[string]*openRequest{}
+	s.conversations.open = map[string]conversation{}
+	s.report(protocol.RunStarted, o.Started)
+	conn, err := s.connect(firstTimeout)
+	s.connErr = err
+	go s.run(conn, err)
 	return s
 }
 
@@ -76,7 +76,7 @@ func (s *Source) Absent() error {
 	if s.wasReached() {
 		return nil
 	}
-	return s.why
+	return s.connErr
 }
 
 // wasReached reports whether hostd was ever reached.
@@ -107,7 +107,7 @@ func (s *Source) Await(ctx context.Context, limit time.Duration) error {
 	case <-late.C:
 		s.mu.Lock()
 		if !s.wasReached() {
-			err = cmp.Or(s.why, fmt.Errorf("no answer within %s", limit))
+			err = cmp.Or(s.connErr, fmt.Errorf("no answer within %s", limit))
 		}
 		s.mu.Unlock()
 	}
@@ -126,7 +126,7 @@ func (s *Source) Run(ctx context.Context) string {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.run
+	return s.runID
 }
 
 // Secrets removes a run's secrets from its events.
@@ -138,7 +138,7 @@ type Secrets interface {
 
 // Begin reports that a program starts: its run id, structure, secrets and a function that returns
 // its usage.
-func (s *Source) Begins(id string, structure *Structure, secrets Secrets, used func() protocol.Usage) {
+func (s *Source) Begin(id string, structure *Structure, secrets Secrets, used func() protocol.Usage) {
 	if s == nil {
 		return
 	}
@@ -149,11 +149,11 @@ func (s *Source) Begins(id string, structure *Structure, secrets Secrets, used f
 	if err != nil {
 		panic("relay: a structure is no JSON: " + err.Error())
 	}
-	s.tell(protocol.RunMeta, protocol.Meta{Labels: map[string]string{"run": id}, Structure: text})
+	s.report(protocol.RunMeta, protocol.Meta{Labels: map[string]string{"run": id}, Structure: text})
 }
 
 // closeTimeout is how long End waits for a hostd that does not read.
-const farewell = time.Second
+const closeTimeout = time.Second
 
 // End reports the exit code of the process. It returns when hostd has received everything, or
 // closeTimeout has passed.
@@ -162,14 +162,14 @@ func (s *Source) End(code int) {
 		return
 	}
 	s.withdrawAll()
-	s.tellUse()
+	s.reportUsage()
 	s.mu.Lock()
 	s.queue.finish()
-	s.queue.must(event(protocol.RunExited, protocol.Exited{ExitCode: int64(code), Reason: "exited"}))
+	s.queue.addAlways(encodeEvent(protocol.RunExited, protocol.Exited{ExitCode: int64(code), Reason: "exited"}))
 	s.ended = true
 	s.mu.Unlock()
-	s.awake(true)
-	late := time.NewTimer(farewell)
+	s.notifyWriter(true)
+	late := time.NewTimer(closeTimeout)
 	defer late.Stop()
 	select {
 	case <-s.stopped:
@@ -180,18 +180,18 @@ func (s *Source) End(code int) {
 }
 
 // report adds an event.
-func (s *Source) tell(typ string, data any) {
-	line := event(typ, data)
+func (s *Source) report(typ string, data any) {
+	line := encodeEvent(typ, data)
 	s.mu.Lock()
 	fresh := !s.ended && s.queue.add(line)
 	s.mu.Unlock()
 	if fresh {
-		s.awake(false)
+		s.notifyWriter(false)
 	}
 }
 
 // encodeEvent returns an event's line.
-func event(typ string, data any) []byte {
+func encodeEvent(typ string, data any) []byte {
 	text, err := json.Marshal(data)
 	if err != nil {
 		panic("relay: an event is no JSON: " + err.Error())
@@ -202,10 +202,10 @@ func event(typ string, data any) []byte {
 }
 
 // notifyWriter wakes the writing goroutine, which collects more first unless it is urgent.
-func (s *Source) awake(urgent bool) {
+func (s *Source) notifyWriter(urgent bool) {
 	if urgent {
 		select {
-		case s.hurry <- struct{}{}:
+		case s.urgent <- struct{}{}:
 		default:
 		}
 	}
@@ -225,20 +225,20 @@ func (s *Source) Emitted(channel string, payload json.RawMessage, awaited bool) 
 	}
 	var fresh bool
 	if awaited {
-		id = s.next()
-		fresh = s.queue.put(item{short(payload), &about{kind: isAwaited, name: channel, id: id}})
+		id = s.nextID()
+		fresh = s.queue.put(item{shorten(payload), &about{kind: isAwaited, name: channel, id: id}})
 	} else {
-		fresh = s.queue.emit(channel, short(payload))
+		fresh = s.queue.emit(channel, shorten(payload))
 	}
 	s.mu.Unlock()
 	if fresh {
-		s.awake(false)
+		s.notifyWriter(false)
 	}
 	return id
 }
 
 // nextID returns the next request id. The caller holds mu.
-func (s *Source) next() string {
+func (s *Source) nextID() string {
 	s.asked++
 	return "q" + strconv.FormatInt(s.asked, 10)
 }
@@ -266,7 +266,7 @@ func (s *Source) Wrote(stream, text string) {
 	fresh := !s.ended && s.queue.print(stream, text)
 	s.mu.Unlock()
 	if fresh {
-		s.awake(false)
+		s.notifyWriter(false)
 	}
 }
 
@@ -276,14 +276,14 @@ const (
 )
 
 // shorten returns a payload, or a preview if it is too long.
-func short(payload json.RawMessage) json.RawMessage {
+func shorten(payload json.RawMessage) json.RawMessage {
 	switch {
 	case len(payload) == 0:
 		return json.RawMessage("null")
 	case len(payload) <= maxValue:
 		return payload
 	}
-	text, err := json.Marshal(map[string]any{"$truncated": len(payload), "preview": whole(payload[:maxPreview])})
+	text, err := json.Marshal(map[string]any{"$truncated": len(payload), "preview": validText(payload[:maxPreview])})
 	if err != nil {
 		panic("relay: a preview is no JSON: " + err.Error())
 	}

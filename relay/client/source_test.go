@@ -22,9 +22,9 @@ import (
 // lines are what a queue would write, and how many events it says they are.
 func lines(q *queue) (text string, events int64) {
 	var b strings.Builder
-	var w writer
+	var w encoder
 	for _, c := range q.take() {
-		b.Write(w.lines(c))
+		b.Write(w.encode(c))
 		events += c.events
 		q.written = append(q.written, c)
 	}
@@ -60,15 +60,15 @@ func TestOutput(t *testing.T) {
 // and an end is always told.
 func TestLag(t *testing.T) {
 	var q queue
-	line := event(protocol.RunEmit, protocol.Emit{Channel: "c", Payload: json.RawMessage(`"` + strings.Repeat("x", 60<<10) + `"`)})
-	n := protocol.SourceKept/len(line) + 5
+	line := encodeEvent(protocol.RunEmit, protocol.Emit{Channel: "c", Payload: json.RawMessage(`"` + strings.Repeat("x", 60<<10) + `"`)})
+	n := protocol.SourceRetained/len(line) + 5
 	for range n {
 		q.add(line)
 	}
-	if q.size > protocol.SourceKept {
+	if q.size > protocol.SourceRetained {
 		t.Errorf("%d bytes are kept", q.size)
 	}
-	q.must([]byte("end\n"))
+	q.addAlways([]byte("end\n"))
 	text, events := lines(&q)
 	kept := strings.Count(text, `"run.emit"`)
 	if events != int64(n)+1 || !strings.HasSuffix(text, fmt.Sprintf(`{"event":"run.gap","data":{"reason":"source_lag"},"lost":%d}`+"\nend\n", n-kept)) {
@@ -89,7 +89,7 @@ func TestAgain(t *testing.T) {
 			q.add(fmt.Appendf(nil, "%d\n", i+1))
 		}
 		lines(&q)
-		q.again(taken)
+		q.resend(taken)
 		text, events := lines(&q)
 		var want strings.Builder
 		for i := range int64(10) {

@@ -22,17 +22,17 @@ const (
 )
 
 // conversations holds the open conversations with hosts and agents, by id.
-type listens struct {
-	open   map[string]begun
+type conversations struct {
+	open   map[string]conversation
 	agents int64 // number of agent calls so far
 }
 
 // conversation is an open conversation.
-type begun struct {
-	host   string
-	at     time.Time
-	failed string // the error, or ""
-	over   bool   // the last message was received
+type conversation struct {
+	host     string
+	at       time.Time
+	failed   string // the error, or ""
+	complete bool   // the last message was received
 }
 
 // Requested observes an effect and returns a function that observes its result. It reports
@@ -40,23 +40,23 @@ type begun struct {
 func (s *Source) Requested(q effect.Request) func(effect.Result, error) {
 	switch q := q.(type) {
 	case *effect.ExchangeOpen:
-		return func(r effect.Result, err error) { s.opened(q.Host, r, err) }
+		return func(r effect.Result, err error) { s.reportOpened(q.Host, r, err) }
 	case *effect.ExchangeNext:
-		return func(r effect.Result, err error) { s.heard(exchange(q.ID), r, err) }
+		return func(r effect.Result, err error) { s.reportMessages(exchange(q.ID), r, err) }
 	case *effect.ExchangeReply:
-		s.replied(q)
+		s.reportReply(q)
 	case *effect.ExchangeClose:
-		s.closed(exchange(q.ID), q.Reason)
+		s.reportClosed(exchange(q.ID), q.Reason)
 	case *effect.AgentCall:
-		id := s.called(q.Agent)
-		return func(r effect.Result, err error) { s.returned(id, r, err) }
+		id := s.beginCall(q.Agent)
+		return func(r effect.Result, err error) { s.endCall(id, r, err) }
 	case *effect.StreamOpen:
-		id := s.called(q.Agent)
-		return func(r effect.Result, err error) { s.streaming(id, r, err) }
+		id := s.beginCall(q.Agent)
+		return func(r effect.Result, err error) { s.renameStream(id, r, err) }
 	case *effect.StreamNext:
-		return func(_ effect.Result, err error) { s.failed(stream(q.ID), err) }
+		return func(_ effect.Result, err error) { s.setFailed(stream(q.ID), err) }
 	case *effect.StreamClose:
-		s.closed(stream(q.ID), "")
+		s.reportClosed(stream(q.ID), "")
 	}
 	return nil
 }
@@ -73,61 +73,61 @@ func (s *Source) Located(file string, at int) {
 	s.line = line
 	s.mu.Unlock()
 	if !same {
-		s.tell(protocol.RunMeta, protocol.Meta{Line: &line})
+		s.report(protocol.RunMeta, protocol.Meta{Line: &line})
 	}
 }
 
 // begin reports that a conversation begins.
 func (s *Source) begin(id, host string) {
 	s.mu.Lock()
-	s.listen.open[id] = begun{host: host, at: time.Now()}
+	s.conversations.open[id] = conversation{host: host, at: time.Now()}
 	s.mu.Unlock()
-	s.tell(protocol.RunListen, protocol.Listen{ListenID: id, Host: host, Phase: phaseStart})
+	s.report(protocol.RunListen, protocol.Listen{ListenID: id, Host: host, Phase: phaseStart})
 }
 
 // reportOpened reports that a host was opened, or its error.
-func (s *Source) opened(host string, r effect.Result, err error) {
+func (s *Source) reportOpened(host string, r effect.Result, err error) {
 	if at, ok := r.(*effect.ExchangeOpened); ok && err == nil {
 		s.begin(exchange(at.ID), host)
 		return
 	}
 	var failed *effect.Error
 	if errors.As(err, &failed) {
-		s.tell(protocol.RunListen, protocol.Listen{ListenID: "x0", Host: host, Phase: phaseError, Error: failed.Message})
+		s.report(protocol.RunListen, protocol.Listen{ListenID: "x0", Host: host, Phase: phaseError, Error: failed.Message})
 	}
 }
 
 // reportMessages reports a host's messages.
-func (s *Source) heard(id string, r effect.Result, err error) {
-	s.failed(id, err)
+func (s *Source) reportMessages(id string, r effect.Result, err error) {
+	s.setFailed(id, err)
 	said, ok := r.(*effect.ExchangeMessages)
 	if !ok || err != nil {
 		return // failed or cancelled
 	}
 	s.mu.Lock()
-	x, open := s.listen.open[id]
+	x, open := s.conversations.open[id]
 	s.mu.Unlock()
 	if !open {
 		return
 	}
 	for i := range said.Messages {
 		m := &said.Messages[i]
-		s.tell(protocol.RunListen, protocol.Listen{ListenID: id, Host: x.host, Phase: phaseMessage, MessageType: m.Type, MessageID: plain(m.ID),
-			Value: short(value.AppendJSON(nil, m.Payload))})
+		s.report(protocol.RunListen, protocol.Listen{ListenID: id, Host: x.host, Phase: phaseMessage, MessageType: m.Type, MessageID: plainID(m.ID),
+			Value: shorten(value.AppendJSON(nil, m.Payload))})
 		if row := hostmsg.Of(m.Type); row.Terminal() {
-			x.over = true
+			x.complete = true
 			if row.Role == hostmsg.Fails {
 				x.failed = "the host failed"
 			}
 		}
 	}
 	s.mu.Lock()
-	s.listen.open[id] = x
+	s.conversations.open[id] = x
 	s.mu.Unlock()
 }
 
 // plainID returns an id as text.
-func plain(id string) string {
+func plainID(id string) string {
 	var text string
 	if json.Unmarshal([]byte(id), &text) == nil {
 		return text
@@ -136,40 +136,40 @@ func plain(id string) string {
 }
 
 // reportReply reports an answer to a host.
-func (s *Source) replied(q *effect.ExchangeReply) {
+func (s *Source) reportReply(q *effect.ExchangeReply) {
 	id := exchange(q.ID)
 	s.mu.Lock()
-	x, open := s.listen.open[id]
+	x, open := s.conversations.open[id]
 	s.mu.Unlock()
 	if !open {
 		return
 	}
-	l := protocol.Listen{ListenID: id, Host: x.host, Phase: phaseReply, MessageType: q.InReplyTo, MessageID: plain(q.AnswerTo), Error: q.Error}
+	l := protocol.Listen{ListenID: id, Host: x.host, Phase: phaseReply, MessageType: q.InReplyTo, MessageID: plainID(q.AnswerTo), Error: q.Error}
 	if q.Error == "" {
-		l.Value = short(q.Value)
+		l.Value = shorten(q.Value)
 	}
-	s.tell(protocol.RunListen, l)
+	s.report(protocol.RunListen, l)
 }
 
 // setFailed records why a conversation failed.
-func (s *Source) failed(id string, err error) {
+func (s *Source) setFailed(id string, err error) {
 	var failed *effect.Error
 	if !errors.As(err, &failed) {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if x, open := s.listen.open[id]; open {
+	if x, open := s.conversations.open[id]; open {
 		x.failed = failed.Message
-		s.listen.open[id] = x
+		s.conversations.open[id] = x
 	}
 }
 
 // reportClosed reports the end of a conversation, with a reason if it was closed early.
-func (s *Source) closed(id, reason string) {
+func (s *Source) reportClosed(id, reason string) {
 	s.mu.Lock()
-	x, open := s.listen.open[id]
-	delete(s.listen.open, id)
+	x, open := s.conversations.open[id]
+	delete(s.conversations.open, id)
 	s.mu.Unlock()
 	if !open {
 		return
@@ -179,48 +179,48 @@ func (s *Source) closed(id, reason string) {
 	switch {
 	case x.failed != "":
 		l.Phase, l.Error = phaseError, x.failed
-	case !x.over && reason != "":
+	case !x.complete && reason != "":
 		l.Phase, l.Error = phaseError, reason
 	}
-	s.tell(protocol.RunListen, l)
+	s.report(protocol.RunListen, l)
 }
 
 // beginCall reports the start of a model call of an agent.
-func (s *Source) called(agent string) (id string) {
+func (s *Source) beginCall(agent string) (id string) {
 	s.mu.Lock()
-	s.listen.agents++
-	id = "a" + strconv.FormatInt(s.listen.agents, 10)
+	s.conversations.agents++
+	id = "a" + strconv.FormatInt(s.conversations.agents, 10)
 	s.mu.Unlock()
 	s.begin(id, agent)
 	return id
 }
 
 // endCall reports the end of a model call.
-func (s *Source) returned(id string, r effect.Result, err error) {
-	s.failed(id, err)
+func (s *Source) endCall(id string, r effect.Result, err error) {
+	s.setFailed(id, err)
 	why := ""
 	if _, ok := r.(*effect.AgentReply); !ok && err != nil {
 		why = "cancelled"
 	}
-	s.closed(id, why)
-	s.tellUse()
+	s.reportClosed(id, why)
+	s.reportUsage()
 }
 
 // renameStream continues a call under the id of its stream.
-func (s *Source) streaming(id string, r effect.Result, err error) {
+func (s *Source) renameStream(id string, r effect.Result, err error) {
 	at, ok := r.(*effect.StreamOpened)
 	if !ok || err != nil {
-		s.returned(id, r, err)
+		s.endCall(id, r, err)
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.listen.open[stream(at.ID)] = s.listen.open[id]
-	delete(s.listen.open, id)
+	s.conversations.open[stream(at.ID)] = s.conversations.open[id]
+	delete(s.conversations.open, id)
 }
 
 // reportUsage reports the run's usage of models.
-func (s *Source) tellUse() {
+func (s *Source) reportUsage() {
 	s.mu.Lock()
 	used := s.used
 	s.mu.Unlock()
@@ -228,6 +228,6 @@ func (s *Source) tellUse() {
 		return
 	}
 	if u := used(); u != (protocol.Usage{}) {
-		s.tell(protocol.RunMeta, protocol.Meta{Usage: &u})
+		s.report(protocol.RunMeta, protocol.Meta{Usage: &u})
 	}
 }

@@ -30,10 +30,10 @@ type Frame struct {
 }
 
 // IsText reports whether the frame is a message of the protocol.
-func (f Frame) Text() bool { return f.Opcode == 1 }
+func (f Frame) IsText() bool { return f.Opcode == 1 }
 
 // maxFrame exceeds the size of every frame that the relay sends.
-const largest = 16 << 20
+const maxFrame = 16 << 20
 
 // readFrame reads a frame. It returns io.EOF if the stream ended before it.
 func readFrame(r *bufio.Reader) (Frame, error) {
@@ -63,8 +63,8 @@ func readFrame(r *bufio.Reader) (Frame, error) {
 	case 8:
 		size = binary.BigEndian.Uint64(head[2:])
 	}
-	if size > largest {
-		return Frame{}, fmt.Errorf("a frame of %d bytes: at most %d pass", size, largest)
+	if size > maxFrame {
+		return Frame{}, fmt.Errorf("a frame of %d bytes: at most %d pass", size, maxFrame)
 	}
 	raw := append(head, make([]byte, size)...)
 	if _, err := io.ReadFull(r, raw[len(head):]); err != nil {

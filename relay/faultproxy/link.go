@@ -15,15 +15,15 @@ type link struct {
 	proxy          *Proxy
 	number         int
 	client, server net.Conn
-	half           atomic.Bool // frames are discarded
+	halfOpen       atomic.Bool // frames are discarded
 	once           sync.Once
-	over           chan struct{} // closed with the connections
+	closed         chan struct{} // closed with the connections
 }
 
 // close closes both connections.
-func (l *link) end() {
+func (l *link) close() {
 	l.once.Do(func() {
-		close(l.over)
+		close(l.closed)
 		_ = l.client.Close()
 		_ = l.server.Close()
 	})
@@ -31,15 +31,15 @@ func (l *link) end() {
 
 // run forwards until the connections close.
 func (l *link) run() {
-	defer l.end()
+	defer l.close()
 	from, back := bufio.NewReader(l.client), bufio.NewReader(l.server)
-	request, err := head(from)
+	request, err := readHead(from)
 	if err != nil {
 		return
 	}
-	socket := upgrades(request)
+	socket := isUpgrade(request)
 	if !socket {
-		request = alone(request)
+		request = closeAfter(request)
 	}
 	if _, err := l.server.Write(request); err != nil {
 		return
@@ -49,7 +49,7 @@ func (l *link) run() {
 		_, _ = io.Copy(l.client, back)
 		return
 	}
-	answer, err := head(back)
+	answer, err := readHead(back)
 	if err != nil {
 		return
 	}
@@ -76,18 +76,18 @@ func (l *link) forward(r *bufio.Reader, w net.Conn, d Direction) {
 			break
 		}
 		f.Connection, f.Direction, f.N = l.number, d, n
-		if l.half.Load() {
+		if l.halfOpen.Load() {
 			continue
 		}
-		if !out.take(f, l.proxy.plan(f)) {
+		if !out.apply(f, l.proxy.plan(f)) {
 			break
 		}
 	}
 	out.flush()
-	if l.half.Load() {
-		<-l.over
+	if l.halfOpen.Load() {
+		<-l.closed
 	}
-	l.end()
+	l.close()
 }
 
 // writer writes one direction. held is a frame to write after the next one.
@@ -99,7 +99,7 @@ type writer struct {
 }
 
 // apply applies a fault to a frame and reports whether the link continues.
-func (w *writer) take(f Frame, fault Fault) bool {
+func (w *writer) apply(f Frame, fault Fault) bool {
 	switch fault {
 	case Drop:
 		return true
@@ -115,7 +115,7 @@ func (w *writer) take(f Frame, fault Fault) bool {
 		w.write(f.raw[:len(f.raw)/2])
 		return false
 	case HalfOpen:
-		w.link.half.Store(true)
+		w.link.halfOpen.Store(true)
 		return true
 	}
 	return w.write(f.raw)
@@ -128,7 +128,7 @@ func (w *writer) pause() bool {
 	select {
 	case <-t.C:
 		return true
-	case <-w.link.over:
+	case <-w.link.closed:
 		return false
 	}
 }

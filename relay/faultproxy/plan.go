@@ -15,7 +15,7 @@ func Random(seed uint64, odds Odds) func(Frame) Fault {
 	var mu sync.Mutex
 	chance := rand.New(rand.NewPCG(seed, 0))
 	return func(f Frame) Fault {
-		if !f.Text() {
+		if !f.IsText() {
 			return Pass
 		}
 		mu.Lock()
@@ -31,7 +31,7 @@ func Random(seed uint64, odds Odds) func(Frame) Fault {
 }
 
 // Limit returns a plan that applies at most n faults.
-func Few(n int64, plan func(Frame) Fault) func(Frame) Fault {
+func Limit(n int64, plan func(Frame) Fault) func(Frame) Fault {
 	var left atomic.Int64
 	left.Store(n)
 	return func(f Frame) Fault {

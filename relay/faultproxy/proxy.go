@@ -74,7 +74,7 @@ func (p *Proxy) CutAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for l := range p.open {
-		l.end()
+		l.close()
 	}
 }
 
@@ -110,13 +110,13 @@ func (p *Proxy) serve(client net.Conn) {
 		return
 	}
 	defer server.Close()
-	l := &link{proxy: p, client: client, server: server, over: make(chan struct{})}
+	l := &link{proxy: p, client: client, server: server, closed: make(chan struct{})}
 	p.mu.Lock()
 	p.made++
 	l.number = p.made
 	p.open[l] = true
 	if p.closed {
-		l.end()
+		l.close()
 	}
 	p.mu.Unlock()
 	l.run()
@@ -126,7 +126,7 @@ func (p *Proxy) serve(client net.Conn) {
 }
 
 // readHead reads the head of an HTTP message, including the empty line after it.
-func head(r *bufio.Reader) ([]byte, error) {
+func readHead(r *bufio.Reader) ([]byte, error) {
 	var b bytes.Buffer
 	for {
 		line, err := r.ReadBytes('\n')
@@ -143,7 +143,7 @@ func head(r *bufio.Reader) ([]byte, error) {
 }
 
 // isUpgrade reports whether a request asks for a WebSocket.
-func upgrades(head []byte) bool {
+func isUpgrade(head []byte) bool {
 	for line := range strings.Lines(string(head)) {
 		name, value, _ := strings.Cut(line, ":")
 		if strings.EqualFold(name, "Upgrade") && strings.EqualFold(strings.TrimSpace(value), "websocket") {
@@ -155,7 +155,7 @@ func upgrades(head []byte) bool {
 
 // closeAfter adds "Connection: close" to a request, so that the next request uses a new connection
 // and its head is seen.
-func alone(head []byte) []byte {
+func closeAfter(head []byte) []byte {
 	var b bytes.Buffer
 	for i, line := range bytes.SplitAfter(head, []byte("\n")) {
 		if name, _, _ := bytes.Cut(line, []byte(":")); bytes.EqualFold(name, []byte("Connection")) {

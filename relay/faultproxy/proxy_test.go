@@ -30,7 +30,7 @@ func echo(t *testing.T) string {
 			return
 		}
 		defer c.CloseNow()
-		c.SetReadLimit(largest)
+		c.SetReadLimit(maxFrame)
 		for {
 			kind, b, err := c.Read(r.Context())
 			if err != nil || c.Write(r.Context(), kind, b) != nil {
@@ -49,7 +49,7 @@ func dial(t *testing.T, p *Proxy) (*websocket.Conn, context.Context) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.SetReadLimit(largest)
+	c.SetReadLimit(maxFrame)
 	t.Cleanup(func() { c.CloseNow() })
 	return c, ctx
 }
@@ -66,7 +66,7 @@ func start(t *testing.T, plan func(Frame) Fault) *Proxy {
 // on gives a fault to the text frame of a content in a direction.
 func on(d Direction, text string, fault Fault) func(Frame) Fault {
 	return func(f Frame) Fault {
-		if f.Direction == d && f.Text() && string(f.Payload) == text {
+		if f.Direction == d && f.IsText() && string(f.Payload) == text {
 			return fault
 		}
 		return Pass
@@ -218,7 +218,7 @@ func TestRandom(t *testing.T) {
 
 // TestFew: so many faults come, and no more.
 func TestFew(t *testing.T) {
-	plan := Few(3, Random(1, Odds{Drop: 5000}))
+	plan := Limit(3, Random(1, Odds{Drop: 5000}))
 	n := 0
 	for range 1000 {
 		if plan(Frame{Opcode: 1}) != Pass {

@@ -60,7 +60,7 @@ func (r rpcRuns) Stop(ctx context.Context, id string, q protocol.StopRun) error 
 }
 
 // List returns all runs.
-func (r rpcRuns) List() []protocol.RunListed { return append(r.d.runs.List(), r.d.source.List()...) }
+func (r rpcRuns) List() []protocol.RunSummary { return append(r.d.runs.List(), r.d.source.List()...) }
 
 // stop stops a run on a terminal or a run of a program.
 func (d *Daemon) stop(ctx context.Context, id string, kill bool, graceS int64) error {

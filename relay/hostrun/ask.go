@@ -11,10 +11,10 @@ import (
 )
 
 // errWithdrawn reports that the host withdrew its question.
-var errTaken = errors.New("it was taken back")
+var errWithdrawn = errors.New("it was taken back")
 
 // ask sends a message to people for an answer, while other messages continue.
-func (t *talk) ask(ctx context.Context, m *effect.HostMessage, payload json.RawMessage) {
+func (t *hostRun) ask(ctx context.Context, m *effect.HostMessage, payload json.RawMessage) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	t.mu.Lock()
 	if m.ID != "" {
@@ -42,7 +42,7 @@ func (t *talk) ask(ctx context.Context, m *effect.HostMessage, payload json.RawM
 			r.Error = "nobody can be asked: there is no hostd"
 		default:
 			if r.Value = a.Value; hostmsg.Of(m.Type).Form == hostmsg.YesNo && !t.o.ACP {
-				r.Value = plain(a.Value)
+				r.Value = simplify(a.Value)
 			}
 		}
 		t.reply(m, r)
@@ -50,7 +50,7 @@ func (t *talk) ask(ctx context.Context, m *effect.HostMessage, payload json.RawM
 }
 
 // simplify returns a decision without details as "yes" or "no", which every host understands.
-func plain(v json.RawMessage) json.RawMessage {
+func simplify(v json.RawMessage) json.RawMessage {
 	var d struct{ Decision, Scope, Reason string }
 	switch {
 	case json.Unmarshal(v, &d) != nil || d.Reason != "":
@@ -62,25 +62,25 @@ func plain(v json.RawMessage) json.RawMessage {
 	return v
 }
 
-func (t *talk) reply(m *effect.HostMessage, r *effect.ExchangeReply) {
+func (t *hostRun) reply(m *effect.HostMessage, r *effect.ExchangeReply) {
 	r.ID, r.InReplyTo, r.AnswerTo = t.id, m.Type, m.ID
 	if _, err := t.hosts.Perform(context.Background(), r); err != nil {
-		t.tell(client.Stderr, "an answer did not reach it: "+err.Error()+"\n")
+		t.print(client.Stderr, "an answer did not reach it: "+err.Error()+"\n")
 	}
 }
 
 // withdraw cancels the question with this id.
-func (t *talk) withdraw(id string) {
+func (t *hostRun) withdraw(id string) {
 	t.mu.Lock()
 	cancel := t.open[id]
 	delete(t.open, id)
 	t.mu.Unlock()
 	if cancel != nil {
-		cancel(errTaken)
+		cancel(errWithdrawn)
 	}
 }
 
-func (t *talk) cancelAll(why error) {
+func (t *hostRun) cancelAll(why error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, cancel := range t.open {

@@ -21,8 +21,8 @@ type Bus struct {
 
 // The delay between two attempts to connect, and its random part.
 const (
-	again  = 500 * time.Millisecond
-	jitter = 250 * time.Millisecond
+	retryDelay = 500 * time.Millisecond
+	jitter     = 250 * time.Millisecond
 )
 
 // CheckURL checks a NATS URL. Its error omits the URL, which may contain a password.
@@ -46,7 +46,7 @@ func CheckURL(text string) error {
 func Connect(url string, log *slog.Logger) (*Bus, error) {
 	b := &Bus{log: log}
 	conn, err := nats.Connect(url, nats.Name("concerto-relay"), nats.NoEcho(), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
-		nats.ReconnectWait(again), nats.ReconnectJitter(jitter, jitter), nats.ReconnectBufSize(-1),
+		nats.ReconnectWait(retryDelay), nats.ReconnectJitter(jitter, jitter), nats.ReconnectBufSize(-1),
 		nats.ConnectHandler(func(*nats.Conn) { log.Info("NATS is there: servers tell each other what they do") }),
 		nats.ReconnectHandler(func(*nats.Conn) { log.Info("NATS is back: servers tell each other what they do") }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {

@@ -9,7 +9,7 @@ import (
 )
 
 // syncsPerCut is the number of syncs between two cuts.
-const everySync = 17
+const syncsPerCut = 17
 
 // Cuts cuts the power of a disk repeatedly in a test and checks what remains.
 type Cuts struct {
@@ -29,7 +29,7 @@ type Cuts struct {
 func Test(t *testing.T, name string, seed uint64, look func(dir string) error) *Cuts {
 	c := &Cuts{t: t, look: look, chance: rand.New(rand.NewPCG(seed, seed+1))}
 	c.disk = New(name, func() {
-		if c.syncs++; c.On && c.syncs%everySync == 0 {
+		if c.syncs++; c.On && c.syncs%syncsPerCut == 0 {
 			c.Cut()
 		}
 	})

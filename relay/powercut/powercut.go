@@ -24,8 +24,8 @@ type Disk struct {
 
 // content is the synced content of a file and the later writes, in order.
 type content struct {
-	certain []byte
-	since   []step
+	synced  []byte
+	pending []step
 }
 
 // step is a write, or a truncation if data is nil.
@@ -48,10 +48,10 @@ func (d *Disk) Cut(dir string, chance *rand.Rand) error {
 	d.mu.Lock()
 	left := map[string][]byte{}
 	for _, name := range slices.Sorted(maps.Keys(d.files)) {
-		text := slices.Clone(d.files[name].certain)
-		for _, s := range d.files[name].since {
+		text := slices.Clone(d.files[name].synced)
+		for _, s := range d.files[name].pending {
 			if chance.IntN(2) == 0 {
-				text = s.on(text)
+				text = s.applyTo(text)
 			}
 		}
 		left[name] = text
@@ -66,7 +66,7 @@ func (d *Disk) Cut(dir string, chance *rand.Rand) error {
 }
 
 // applyTo applies a step to a file's content.
-func (s step) on(text []byte) []byte {
+func (s step) applyTo(text []byte) []byte {
 	end := s.at + int64(len(s.data))
 	if short := end - int64(len(text)); short > 0 {
 		text = append(text, make([]byte, short)...)
@@ -113,16 +113,16 @@ func (f *file) SharedMemory() vfs.SharedMemory {
 	return f.File.(vfs.FileSharedMemory).SharedMemory()
 }
 
-func (f *file) did(s step) {
+func (f *file) record(s step) {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
-	f.of.since = append(f.of.since, s)
+	f.of.pending = append(f.of.pending, s)
 }
 
 // WriteAt implements vfs.File.
 func (f *file) WriteAt(p []byte, off int64) (int, error) {
 	n, err := f.File.WriteAt(p, off)
-	f.did(step{off, append([]byte{}, p[:n]...)})
+	f.record(step{off, append([]byte{}, p[:n]...)})
 	return n, err
 }
 
@@ -130,7 +130,7 @@ func (f *file) WriteAt(p []byte, off int64) (int, error) {
 func (f *file) Truncate(size int64) error {
 	err := f.File.Truncate(size)
 	if err == nil {
-		f.did(step{at: size})
+		f.record(step{at: size})
 	}
 	return err
 }
@@ -141,10 +141,10 @@ func (f *file) Sync(flags vfs.SyncFlag) error {
 		return err
 	}
 	f.disk.mu.Lock()
-	for _, s := range f.of.since {
-		f.of.certain = s.on(f.of.certain)
+	for _, s := range f.of.pending {
+		f.of.synced = s.applyTo(f.of.synced)
 	}
-	f.of.since = nil
+	f.of.pending = nil
 	f.disk.mu.Unlock()
 	if f.disk.synced != nil {
 		f.disk.synced()

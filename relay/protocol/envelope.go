@@ -48,7 +48,7 @@ func Parse(frame []byte) (Envelope, *Refusal) {
 	}
 	var first *Refusal
 	for _, m := range members {
-		if r := e.take(m); r != nil && first == nil {
+		if r := e.set(m); r != nil && first == nil {
 			first = r
 		}
 	}
@@ -122,7 +122,7 @@ func membersOf(frame []byte) (all []Member, why string) {
 }
 
 // set sets a field. null counts as an omitted field.
-func (e *Envelope) take(m Member) *Refusal {
+func (e *Envelope) set(m Member) *Refusal {
 	at, form, known := e.field(m.Name)
 	switch {
 	case !known:
@@ -135,7 +135,7 @@ func (e *Envelope) take(m Member) *Refusal {
 		}
 		*at = t
 	case m.Name == "seq":
-		return e.takeSeq(m.Value)
+		return e.setSeq(m.Value)
 	case kindOf(m.Value) != object:
 		return bad("%s must be an object", m.Name)
 	case m.Name == "data":
@@ -172,7 +172,7 @@ func (e *Envelope) field(name string) (at *string, f form, known bool) {
 	return nil, form{}, false
 }
 
-func (e *Envelope) takeSeq(v json.RawMessage) *Refusal {
+func (e *Envelope) setSeq(v json.RawMessage) *Refusal {
 	if isNull(v) {
 		return nil
 	}
@@ -246,7 +246,7 @@ func New(typ string, now time.Time, data any) Envelope {
 
 // SameEvent reports whether two events with the same sequence number are equal in type and data,
 // regardless of the order of fields.
-func Same(a, b *Envelope) bool {
+func SameEvent(a, b *Envelope) bool {
 	if a.Type != b.Type {
 		return false
 	}

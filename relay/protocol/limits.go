@@ -13,41 +13,41 @@ const (
 	PingAfter = 20 * time.Second // of silence
 	DeadAfter = 45 * time.Second // without a frame
 
-	AcksASecond = 50                     // for each run
-	AckWithin   = 200 * time.Millisecond // after the commit
+	AcksPerSecond = 50                     // for each run
+	AckDelay      = 200 * time.Millisecond // after the commit
 
 	BatchEvents = 256 // in one commit
 	BatchBytes  = 1 << 20
 
-	HostEvents, HostBurst = 5000, 10_000 // per second: a host is not read faster
+	HostEventRate, HostBurst = 5000, 10_000 // per second: a host is not read faster
 	// announced events of a reconnecting host, which are read at full speed
-	Backlog                 = 1_000_000
-	CommandRate, CommandMax = 50, 100 // per second and session, and their burst
-	RPCsAtOnce              = 16      // of a session
-	RPCWithin               = 30 * time.Second
-	RPCRemembered           = 10 * time.Minute
+	Backlog                   = 1_000_000
+	CommandRate, CommandBurst = 50, 100 // per second and session, and their burst
+	MaxConcurrentRPCs         = 16      // of a session
+	RPCTimeout                = 30 * time.Second
+	RPCRetention              = 10 * time.Minute
 
 	InputTTL    = 900 * time.Second
 	DecisionTTL = 24 * time.Hour // if the request has no expiry
 
-	OpenRequests = 20     // of a run
-	RunsOfHost   = 10_000 // retained
-	RunsInHello  = 1000
-	RunsInCursor = 64 // in GET /events
+	MaxOpenRequests = 20     // of a run
+	MaxRunsOfHost   = 10_000 // retained
+	RunsInHello     = 1000
+	RunsInCursor    = 64 // in GET /events
 
-	PairingFor    = 600 * time.Second // from start to confirmation
-	PairingTries  = 5                 // codes a minute for each owner
-	ProveWithin   = 10 * time.Second  // for a host that connects by its key
-	Subscriptions = 10                // push subscriptions of a user
+	PairingTTL       = 600 * time.Second // from start to confirmation
+	PairingTries     = 5                 // codes a minute for each owner
+	ProofTimeout     = 10 * time.Second  // for a host that connects by its key
+	MaxSubscriptions = 10                // push subscriptions of a user
 
 	RetryFirst = 500 * time.Millisecond // maximum delay before the second retry
-	RetryMost  = 30 * time.Second
+	MaxRetry   = 30 * time.Second
 
-	HoleWait   = 60 * time.Second // for a host of protocol 1
-	SlowWrite  = 30 * time.Second // a client that blocks for this long is disconnected
-	TakeWithin = 1 * time.Second  // a host that sends no hello is accepted then
+	HoleTimeout  = 60 * time.Second // for a host of protocol 1
+	WriteTimeout = 30 * time.Second // a client that blocks for this long is disconnected
+	HelloTimeout = 1 * time.Second  // a host that sends no hello is accepted then
 
-	ReplicaBeat = 1 * time.Second // interval of a server's heartbeat
+	ReplicaHeartbeat = 1 * time.Second // interval of a server's heartbeat
 	// a server without a heartbeat for this long is considered dead
 	ReplicaLease = 4 * time.Second
 	ReplicaPoll  = 250 * time.Millisecond // interval at which a server polls for changes by others
@@ -63,6 +63,6 @@ func RetryAfter(tries int, random float64) time.Duration {
 	if tries == 0 {
 		return 0
 	}
-	most := min(RetryMost, RetryFirst<<min(tries-1, 10))
+	most := min(MaxRetry, RetryFirst<<min(tries-1, 10))
 	return time.Duration(random * float64(most))
 }

@@ -5,11 +5,11 @@ type Status string
 
 // The statuses.
 const (
-	Running          Status = "running"
-	AwaitingOfInput  Status = "awaiting_input"
-	AwaitingApproval Status = "awaiting_approval"
-	HasExited        Status = "exited"
-	Lost             Status = "lost" // its host is connected and does not know it
+	StatusRunning          Status = "running"
+	StatusAwaitingInput    Status = "awaiting_input"
+	StatusAwaitingApproval Status = "awaiting_approval"
+	StatusExited           Status = "exited"
+	StatusLost             Status = "lost" // its host is connected and does not know it
 )
 
 // Step is a transition of a state machine.
@@ -50,7 +50,7 @@ func (m *Machine) States() []string {
 }
 
 // IsFinal reports whether no transition leaves a state.
-func (m *Machine) Ends(state string) bool {
+func (m *Machine) IsFinal(state string) bool {
 	for _, s := range m.Steps {
 		if s.From == state {
 			return false

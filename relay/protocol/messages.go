@@ -18,27 +18,27 @@ const (
 	ToolCall               = "tool.call"
 	ToolResult             = "tool.result"
 
-	RunSendInput = "run.send_input"
-	RunSendKeys  = "run.send_keys"
-	RunStop      = "run.stop"
-	RunResize    = "run.resize"
-	RunApprove   = "run.permission.approve"
-	RunDeny      = "run.permission.deny"
-	RunSubscribe = "run.subscribe"
-	RunLeave     = "run.unsubscribe"
+	RunSendInput   = "run.send_input"
+	RunSendKeys    = "run.send_keys"
+	RunStop        = "run.stop"
+	RunResize      = "run.resize"
+	RunApprove     = "run.permission.approve"
+	RunDeny        = "run.permission.deny"
+	RunSubscribe   = "run.subscribe"
+	RunUnsubscribe = "run.unsubscribe"
 
-	Hello         = "hello"
-	Welcome       = "welcome"
-	Failure       = "error"
-	Heartbeat     = "host.heartbeat"
-	RunAck        = "run.ack"
-	CommandState  = "command.state"
-	CommandResult = "command.result"
-	CommandAck    = "command.ack"
-	CaughtUp      = "run.caught_up"
-	Progress      = "run.progress"
-	Challenge     = "auth.challenge"
-	ChallengeBack = "auth.response"
+	Hello             = "hello"
+	Welcome           = "welcome"
+	Failure           = "error"
+	Heartbeat         = "host.heartbeat"
+	RunAck            = "run.ack"
+	CommandState      = "command.state"
+	CommandResult     = "command.result"
+	CommandAck        = "command.ack"
+	CaughtUp          = "run.caught_up"
+	Progress          = "run.progress"
+	Challenge         = "auth.challenge"
+	ChallengeResponse = "auth.response"
 
 	RPCResponse = "rpc.response"
 )
@@ -68,7 +68,7 @@ var Messages = []Message{
 	{Type: RunApprove, Kind: Command, From: []Peer{App}, Data: Decide{}, Since: 1, Doc: "Approves a request, or answers it."},
 	{Type: RunDeny, Kind: Command, From: []Peer{App}, Data: Decide{}, Since: 1, Doc: "Denies a request."},
 	{Type: RunSubscribe, Kind: Command, From: []Peer{App}, Data: Subscribe{}, Since: 2, Doc: "Subscribes to runs from a cursor on."},
-	{Type: RunLeave, Kind: Command, From: []Peer{App}, Data: Unsubscribe{}, Since: 2, Doc: "Ends the subscription to runs."},
+	{Type: RunUnsubscribe, Kind: Command, From: []Peer{App}, Data: Unsubscribe{}, Since: 2, Doc: "Ends the subscription to runs."},
 
 	{Type: Hello, Kind: Exchange, From: []Peer{Host, App}, Data: HelloData{}, Since: 2, Doc: "The first frame of a client that supports more than protocol 1."},
 	{Type: Welcome, Kind: Exchange, From: []Peer{Server}, Data: WelcomeData{}, Since: 2, Doc: "The response to hello; the lower protocol version applies."},
@@ -81,21 +81,21 @@ var Messages = []Message{
 	{Type: CaughtUp, Kind: Exchange, From: []Peer{Server}, Data: Cursor{}, Since: 2, Doc: "All stored events have been sent; the following events are live."},
 	{Type: Progress, Kind: Exchange, From: []Peer{Server}, Data: ProgressData{}, Since: 2, Doc: "A run is active; sent to subscribers without output."},
 	{Type: Challenge, Kind: Exchange, From: []Peer{Server}, Data: ChallengeData{}, Since: 2, Doc: "Requests a proof of the host's key."},
-	{Type: ChallengeBack, Kind: Exchange, From: []Peer{Host}, Data: ChallengeAnswer{}, Since: 2, Doc: "The proof."},
+	{Type: ChallengeResponse, Kind: Exchange, From: []Peer{Host}, Data: ChallengeAnswer{}, Since: 2, Doc: "The proof."},
 
-	{Type: "rpc.fs.read", Kind: RPC, From: []Peer{App}, Data: ReadFile{}, Result: FileRead{}, Since: 1, Doc: "Reads a text file below the run's directory."},
-	{Type: "rpc.fs.list", Kind: RPC, From: []Peer{App}, Data: ListDir{}, Result: DirListed{}, Since: 1, Doc: "Lists a directory below the run's."},
-	{Type: "rpc.fs.search", Kind: RPC, From: []Peer{App}, Data: Search{}, Result: Found{}, Since: 1, Doc: "Searches below the run's directory with ripgrep."},
-	{Type: "rpc.fs.write", Kind: RPC, From: []Peer{App}, Data: WriteFile{}, Result: Written{}, Since: 1, Gated: true, Doc: "Writes a file below the run's directory."},
-	{Type: "rpc.bash", Kind: RPC, From: []Peer{App}, Data: Bash{}, Result: BashDone{}, Since: 1, Gated: true, Doc: "Runs a command of bash in the run's directory."},
-	{Type: "rpc.git.status", Kind: RPC, From: []Peer{App}, Data: Git{}, Result: GitDone{}, Since: 1, Doc: "Returns git's status of the run's directory."},
-	{Type: "rpc.git.diff", Kind: RPC, From: []Peer{App}, Data: Git{}, Result: GitDone{}, Since: 1, Doc: "Returns git's diff of the run's directory."},
-	{Type: "rpc.run.start", Kind: RPC, From: []Peer{App}, Data: StartRun{}, Result: RunMade{}, OfHost: true, Since: 1, Doc: "Starts a run on a host."},
-	{Type: "rpc.run.stop", Kind: RPC, From: []Peer{App}, Data: StopRun{}, Result: Stopped{}, Since: 1, Doc: "Stops a run, and returns."},
-	{Type: "rpc.runs.list", Kind: RPC, From: []Peer{App}, Data: ListRuns{}, Result: RunsListed{}, Since: 1, Doc: "Lists the runs of a host."},
-	{Type: "rpc.host.info", Kind: RPC, From: []Peer{App}, Data: AskHost{}, Result: HostInfo{}, OfHost: true, Since: 1, Doc: "Describes a host."},
-	{Type: "rpc.host.doctor", Kind: RPC, From: []Peer{App}, Data: AskHost{}, Result: HostDoctor{}, OfHost: true, Since: 1, Doc: "Describes a host and its problems."},
-	{Type: "rpc.host.capabilities", Kind: RPC, From: []Peer{App}, Data: AskHost{}, Result: HostCapabilities{}, OfHost: true, Since: 1, Doc: "Lists the capabilities of a host."},
+	{Type: "rpc.fs.read", Kind: RPC, From: []Peer{App}, Data: ReadFile{}, Result: ReadFileResult{}, Since: 1, Doc: "Reads a text file below the run's directory."},
+	{Type: "rpc.fs.list", Kind: RPC, From: []Peer{App}, Data: ListDir{}, Result: ListDirResult{}, Since: 1, Doc: "Lists a directory below the run's."},
+	{Type: "rpc.fs.search", Kind: RPC, From: []Peer{App}, Data: Search{}, Result: SearchResult{}, Since: 1, Doc: "Searches below the run's directory with ripgrep."},
+	{Type: "rpc.fs.write", Kind: RPC, From: []Peer{App}, Data: WriteFile{}, Result: WriteFileResult{}, Since: 1, Gated: true, Doc: "Writes a file below the run's directory."},
+	{Type: "rpc.bash", Kind: RPC, From: []Peer{App}, Data: Bash{}, Result: BashResult{}, Since: 1, Gated: true, Doc: "Runs a command of bash in the run's directory."},
+	{Type: "rpc.git.status", Kind: RPC, From: []Peer{App}, Data: Git{}, Result: GitResult{}, Since: 1, Doc: "Returns git's status of the run's directory."},
+	{Type: "rpc.git.diff", Kind: RPC, From: []Peer{App}, Data: Git{}, Result: GitResult{}, Since: 1, Doc: "Returns git's diff of the run's directory."},
+	{Type: "rpc.run.start", Kind: RPC, From: []Peer{App}, Data: StartRun{}, Result: StartRunResult{}, OfHost: true, Since: 1, Doc: "Starts a run on a host."},
+	{Type: "rpc.run.stop", Kind: RPC, From: []Peer{App}, Data: StopRun{}, Result: StopRunResult{}, Since: 1, Doc: "Stops a run, and returns."},
+	{Type: "rpc.runs.list", Kind: RPC, From: []Peer{App}, Data: ListRuns{}, Result: ListRunsResult{}, Since: 1, Doc: "Lists the runs of a host."},
+	{Type: "rpc.host.info", Kind: RPC, From: []Peer{App}, Data: HostRequest{}, Result: HostInfo{}, OfHost: true, Since: 1, Doc: "Describes a host."},
+	{Type: "rpc.host.doctor", Kind: RPC, From: []Peer{App}, Data: HostRequest{}, Result: HostDoctor{}, OfHost: true, Since: 1, Doc: "Describes a host and its problems."},
+	{Type: "rpc.host.capabilities", Kind: RPC, From: []Peer{App}, Data: HostRequest{}, Result: HostCapabilities{}, OfHost: true, Since: 1, Doc: "Lists the capabilities of a host."},
 	{Type: "rpc.host.logs.tail", Kind: RPC, From: []Peer{App}, Data: TailLog{}, Result: LogTail{}, OfHost: true, Since: 1, Doc: "Returns the end of the host's log."},
 	{Type: RPCResponse, Kind: Exchange, From: []Peer{Host, Server}, Data: Response{}, Since: 1, Doc: "The response to an RPC, sent only to its sender."},
 }

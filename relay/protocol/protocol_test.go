@@ -131,7 +131,7 @@ func TestSame(t *testing.T) {
 		{of("x", `{"a":9007199254740993}`), of("x", `{"a":9007199254740992}`), false},
 		{of("x", `{"a":[1,2]}`), of("x", `{"a":[2,1]}`), false},
 	} {
-		if got := protocol.Same(c.a, c.b); got != c.want {
+		if got := protocol.SameEvent(c.a, c.b); got != c.want {
 			t.Errorf("%s and %s: %v", c.a.Data, c.b.Data, got)
 		}
 	}

@@ -14,7 +14,7 @@ type ReadFile struct {
 }
 
 // ReadFileResult is the result of rpc.fs.read.
-type FileRead struct {
+type ReadFileResult struct {
 	Path      string `json:"path"`
 	Content   string `json:"content"`
 	Truncated bool   `json:"truncated"`
@@ -29,7 +29,7 @@ type ListDir struct {
 }
 
 // ListDirResult is the result of rpc.fs.list.
-type DirListed struct {
+type ListDirResult struct {
 	Path      string  `json:"path"`
 	Entries   []Entry `json:"entries" is:"items=500" doc:"sorted by name"`
 	Truncated bool    `json:"truncated"`
@@ -50,7 +50,7 @@ type Search struct {
 }
 
 // SearchResult is the result of rpc.fs.search.
-type Found struct {
+type SearchResult struct {
 	Matches   []Match `json:"matches" is:"items=200"`
 	Truncated bool    `json:"truncated"`
 }
@@ -74,7 +74,7 @@ type WriteFile struct {
 }
 
 // WriteFileResult is the result of rpc.fs.write.
-type Written struct {
+type WriteFileResult struct {
 	Path         string `json:"path"`
 	BytesWritten int64  `json:"bytes_written"`
 	SHA256       string `json:"sha256"`
@@ -90,7 +90,7 @@ type Bash struct {
 }
 
 // BashResult is the result of rpc.bash.
-type BashDone struct {
+type BashResult struct {
 	Stdout    string `json:"stdout" is:"bytes=200000"`
 	Stderr    string `json:"stderr" is:"bytes=200000"`
 	ExitCode  int64  `json:"exit_code"`
@@ -105,7 +105,7 @@ type Git struct {
 }
 
 // GitResult is the result of rpc.git.status and rpc.git.diff.
-type GitDone struct {
+type GitResult struct {
 	Stdout    string `json:"stdout" is:"bytes=400000"`
 	Truncated bool   `json:"truncated"`
 }
@@ -123,7 +123,7 @@ type StartRun struct {
 }
 
 // StartRunResult is the result of rpc.run.start. The envelope names the run, too.
-type RunMade struct {
+type StartRunResult struct {
 	RunID string `json:"run_id"`
 }
 
@@ -135,12 +135,12 @@ type StopRun struct {
 }
 
 // StopRunResult is the result of rpc.run.stop.
-type Stopped struct {
+type StopRunResult struct {
 	Signal string `json:"signal"`
 }
 
 // HostRequest is the data of RPCs that only name a host.
-type AskHost struct {
+type HostRequest struct {
 	RequestID string `json:"request_id" is:"required id"`
 	HostID    string `json:"host_id" is:"required id"`
 }
@@ -152,12 +152,12 @@ type ListRuns struct {
 }
 
 // ListRunsResult is the result of rpc.runs.list.
-type RunsListed struct {
-	Runs []RunListed `json:"runs"`
+type ListRunsResult struct {
+	Runs []RunSummary `json:"runs"`
 }
 
 // RunSummary describes a run of a host.
-type RunListed struct {
+type RunSummary struct {
 	RunID     string `json:"run_id"`
 	Tool      string `json:"tool"`
 	Cwd       string `json:"cwd"`
@@ -174,11 +174,11 @@ type HostInfo struct {
 	OS      string     `json:"os"`
 	Arch    string     `json:"arch"`
 	Version string     `json:"version"`
-	Tools   []ToolSeen `json:"tools"`
+	Tools   []ToolInfo `json:"tools"`
 }
 
 // ToolInfo describes a tool and whether it is installed.
-type ToolSeen struct {
+type ToolInfo struct {
 	Tool string `json:"tool"`
 	Bin  string `json:"bin"`
 	OK   bool   `json:"ok"`

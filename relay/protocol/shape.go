@@ -101,7 +101,7 @@ func fieldsOf(t reflect.Type) []field {
 				out.required = true
 				continue
 			}
-			s.note(t.Name()+"."+f.Name, word)
+			s.applyTag(t.Name()+"."+f.Name, word)
 		}
 		all = append(all, out)
 	}
@@ -109,7 +109,7 @@ func fieldsOf(t reflect.Type) []field {
 }
 
 // applyTag applies one word of a tag.
-func (s *shape) note(of, word string) {
+func (s *shape) applyTag(of, word string) {
 	name, value, _ := strings.Cut(word, "=")
 	n, err := strconv.ParseInt(value, 10, 64)
 	switch {

@@ -20,12 +20,12 @@ const (
 	SourceCounts  = "Concerto-Taken" // header: the number of the run's committed events
 	SourceAsks    = "Concerto-Asks"  // header: the ids of open requests
 
-	SourceKept = 8 << 20 // bytes of events that a program retains while hostd is away
-	SourceLine = 1 << 20 // maximum length of a line, in bytes
+	SourceRetained = 8 << 20 // bytes of events that a program retains while hostd is away
+	SourceLine     = 1 << 20 // maximum length of a line, in bytes
 )
 
 // SourceMessage is a line from a program: an event, a request or a withdrawal.
-type SourceSays struct {
+type SourceMessage struct {
 	Event string          `json:"event,omitempty"` // a type of Messages
 	Data  json.RawMessage `json:"data,omitempty"`
 	// Lost replaces the numbers of a run.gap, which the program does not know: so many events are
@@ -38,7 +38,7 @@ type SourceSays struct {
 }
 
 // HostdMessage is a line from hostd to a program.
-type SourceHears struct {
+type HostdMessage struct {
 	Answer string          `json:"answer,omitempty"` // the id of a request; Value or Error is set
 	Value  json.RawMessage `json:"value,omitempty"`
 	Error  string          `json:"error,omitempty"`

@@ -119,7 +119,7 @@ func TestMachines(t *testing.T) {
 		}
 		var ends []string
 		for _, state := range c.machine.States() {
-			if c.machine.Ends(state) {
+			if c.machine.IsFinal(state) {
 				ends = append(ends, state)
 			}
 		}

@@ -37,47 +37,47 @@ var ErrLost = errors.New("the run's shim is gone, and nobody knows how the run e
 type Client struct {
 	dir  string
 	conn *net.UnixConn // nil if the holder has exited
-	link *holder.Link[said]
+	link *holder.Link[response]
 
-	mu    sync.Mutex
-	total int64
-	news  chan struct{} // closed and replaced when total grows
+	mu      sync.Mutex
+	total   int64
+	changed chan struct{} // closed and replaced when total grows
 }
 
 // Attach connects to the PTY holder of a run. taken is the length of the log that the caller has.
 // If the holder has exited, Attach succeeds, and Read reports the end.
 func Attach(dir string, taken int64) (*Client, error) {
-	c := &Client{dir: dir, news: make(chan struct{})}
+	c := &Client{dir: dir, changed: make(chan struct{})}
 	lost := func() error { return ErrLost }
 	conn, err := holder.Dial(dir, socketFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED):
-		c.link = holder.NewLink[said](nil, nil, lost)
+		c.link = holder.NewLink[response](nil, nil, lost)
 		return c, nil
 	case err != nil:
 		return nil, fmt.Errorf("attach to the run in %s: %w", dir, err)
 	}
-	c.conn, c.link = conn, holder.NewLink(conn, c.grow, lost)
-	answer, err := c.ask(context.Background(), asked{Op: "attach", Taken: taken})
+	c.conn, c.link = conn, holder.NewLink(conn, c.setTotal, lost)
+	answer, err := c.request(context.Background(), request{Op: "attach", Taken: taken})
 	if err == nil {
-		c.grow(answer)
+		c.setTotal(answer)
 	}
 	return c, nil
 }
 
 // setTotal records the length of the log.
-func (c *Client) grow(s said) {
+func (c *Client) setTotal(s response) {
 	c.mu.Lock()
 	if s.Out != nil && *s.Out > c.total {
 		c.total = *s.Out
-		close(c.news)
-		c.news = make(chan struct{})
+		close(c.changed)
+		c.changed = make(chan struct{})
 	}
 	c.mu.Unlock()
 }
 
 // request sends a request and waits for the response.
-func (c *Client) ask(ctx context.Context, a asked) (said, error) {
+func (c *Client) request(ctx context.Context, a request) (response, error) {
 	return c.link.Ask(ctx, func(n int64) any { a.N = n; return a })
 }
 
@@ -87,7 +87,7 @@ func (c *Client) ask(ctx context.Context, a asked) (said, error) {
 func (c *Client) Read(ctx context.Context, off int64, b []byte) (n int, at int64, err error) {
 	for {
 		c.mu.Lock()
-		news := c.news
+		news := c.changed
 		c.mu.Unlock()
 		over := c.link.IsLost()
 		n, at, err := ReadLog(c.dir, off, b)
@@ -114,19 +114,19 @@ func (c *Client) Ahead(off int64) bool {
 }
 
 // Taken reports to the holder that the caller has the log up to an offset.
-func (c *Client) Taken(off int64) { _ = c.link.Send(asked{Op: "taken", Taken: off}) }
+func (c *Client) Taken(off int64) { _ = c.link.Send(request{Op: "taken", Taken: off}) }
 
 // Input writes a text to the terminal, at most once for an id. echoed reports whether the terminal
 // echoed input. After ErrLost or an error of ctx, the record contains the state of the input.
 func (c *Client) Input(ctx context.Context, id, hash, text string) (state State, echoed bool, err error) {
-	s, err := c.ask(ctx, asked{Op: "input", ID: id, SHA256: hash, Text: text})
+	s, err := c.request(ctx, request{Op: "input", ID: id, SHA256: hash, Text: text})
 	return s.State, s.Echo, err
 }
 
 // InputState returns the state of an input and the hash of its text, from the record if the holder
 // has exited.
 func (c *Client) InputState(ctx context.Context, id string) (State, string, error) {
-	s, err := c.ask(ctx, asked{Op: "state", ID: id})
+	s, err := c.request(ctx, request{Op: "state", ID: id})
 	if errors.Is(err, ErrLost) {
 		return ReadInput(c.dir, id)
 	}
@@ -134,27 +134,27 @@ func (c *Client) InputState(ctx context.Context, id string) (State, string, erro
 }
 
 // Keys writes keys to the terminal, at most once.
-func (c *Client) Keys(text string) error { return c.link.Send(asked{Op: "keys", Text: text}) }
+func (c *Client) Keys(text string) error { return c.link.Send(request{Op: "keys", Text: text}) }
 
 // Modes reports whether the terminal echoes, and whether a line is read without echo.
 func (c *Client) Modes(ctx context.Context) (echo, secret bool, err error) {
-	s, err := c.ask(ctx, asked{Op: "modes"})
+	s, err := c.request(ctx, request{Op: "modes"})
 	return s.Echo, s.Secret, err
 }
 
 // Resize changes the size of the terminal.
 func (c *Client) Resize(ctx context.Context, cols, rows int64) error {
-	_, err := c.ask(ctx, asked{Op: "resize", Cols: cols, Rows: rows})
+	_, err := c.request(ctx, request{Op: "resize", Cols: cols, Rows: rows})
 	return err
 }
 
 // Stop stops the run's process group: with kill at once, otherwise after the grace period.
 func (c *Client) Stop(ctx context.Context, kill bool, graceS int64) error {
-	a := asked{Op: "stop", Signal: "term", GraceS: graceS}
+	a := request{Op: "stop", Signal: "term", GraceS: graceS}
 	if kill {
 		a.Signal = "kill"
 	}
-	_, err := c.ask(ctx, a)
+	_, err := c.request(ctx, a)
 	return err
 }
 
@@ -171,7 +171,7 @@ func (c *Client) Close() { c.link.Close() }
 
 // Holder returns the process id of the PTY holder, or 0 if it has exited or is unknown on this
 // system.
-func (c *Client) Keeper() (pid int) {
+func (c *Client) Holder() (pid int) {
 	if c.link.IsLost() {
 		return 0
 	}

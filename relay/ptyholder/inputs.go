@@ -37,23 +37,23 @@ type inputs struct {
 	write  func([]byte) (int, error)
 	echoes func() bool
 
-	mu    sync.Mutex
-	more  *sync.Cond
-	f     *os.File
-	torn  bool // the last line may be incomplete
-	known map[string]*input
-	queue []*input
-	over  bool
+	mu     sync.Mutex
+	more   *sync.Cond
+	f      *os.File
+	torn   bool // the last line may be incomplete
+	known  map[string]*input
+	queue  []*input
+	closed bool
 
 	served chan struct{} // closed when writing has stopped
 }
 
 type input struct {
 	record
-	text  string
-	keys  bool // keys are not recorded
-	tell  []func(State, bool)
-	shown bool // whether the terminal echoed when it was written
+	text   string
+	keys   bool // keys are not recorded
+	report []func(State, bool)
+	echoed bool // whether the terminal echoed when it was written
 }
 
 func openInputs(dir string) (*inputs, error) {
@@ -68,32 +68,32 @@ func openInputs(dir string) (*inputs, error) {
 
 // submit queues an input and calls report with its state. An input with a known id is not written
 // again. It may call report at once.
-func (in *inputs) take(id, hash, text string, tell func(state State, echoed bool)) {
+func (in *inputs) submit(id, hash, text string, tell func(state State, echoed bool)) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if old := in.known[id]; old != nil {
 		switch {
 		case old.SHA256 != hash:
 			tell(Conflict, false)
-		case old.tell != nil:
-			old.tell = append(old.tell, tell)
+		case old.report != nil:
+			old.report = append(old.report, tell)
 		default:
-			tell(old.State, old.shown)
+			tell(old.State, old.echoed)
 		}
 		return
 	}
-	if in.over {
+	if in.closed {
 		tell(Rejected, false)
 		return
 	}
-	one := &input{record: record{id, hash, Unseen}, text: text, tell: []func(State, bool){tell}}
+	one := &input{record: record{id, hash, Unseen}, text: text, report: []func(State, bool){tell}}
 	in.known[id] = one
 	in.queue = append(in.queue, one)
 	in.more.Signal()
 }
 
-// press queues keys, which are written but not recorded.
-func (in *inputs) press(keys string) {
+// pressKeys queues keys, which are written but not recorded.
+func (in *inputs) pressKeys(keys string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if last := len(in.queue) - 1; last >= 0 && in.queue[last].keys && len(in.queue[last].text) < 64<<10 {
@@ -119,14 +119,14 @@ func (in *inputs) serve() {
 	defer close(in.served)
 	for {
 		in.mu.Lock()
-		for len(in.queue) == 0 && !in.over {
+		for len(in.queue) == 0 && !in.closed {
 			in.more.Wait()
 		}
 		if len(in.queue) == 0 {
 			in.mu.Unlock()
 			return
 		}
-		one, over := in.queue[0], in.over
+		one, over := in.queue[0], in.closed
 		in.queue = in.queue[1:]
 		in.mu.Unlock()
 		state := Rejected
@@ -135,11 +135,11 @@ func (in *inputs) serve() {
 		}
 		in.mu.Lock()
 		one.State, one.text = state, ""
-		tell := one.tell
-		one.tell = nil
+		tell := one.report
+		one.report = nil
 		in.mu.Unlock()
 		for _, f := range tell {
-			f(state, one.shown)
+			f(state, one.echoed)
 		}
 	}
 }
@@ -150,8 +150,8 @@ func (in *inputs) apply(one *input) State {
 		_, _ = in.write([]byte(one.text)) // keys are best effort
 		return Applied
 	}
-	one.shown = in.echoes()
-	if err := in.note(record{one.ID, one.SHA256, Begun}); err != nil {
+	one.echoed = in.echoes()
+	if err := in.writeRecord(record{one.ID, one.SHA256, Begun}); err != nil {
 		return Rejected
 	}
 	state := Applied
@@ -160,13 +160,13 @@ func (in *inputs) apply(one *input) State {
 	} else if err != nil {
 		state = Rejected
 	}
-	if err := in.note(record{one.ID, "", state}); err != nil && state == Rejected {
+	if err := in.writeRecord(record{one.ID, "", state}); err != nil && state == Rejected {
 		return Indeterminate
 	}
 	return state
 }
 
-func (in *inputs) note(r record) error {
+func (in *inputs) writeRecord(r record) error {
 	text, err := json.Marshal(r)
 	if in.torn { // ends the incomplete line that a full disk left
 		text = append([]byte{'\n'}, text...)
@@ -185,7 +185,7 @@ func (in *inputs) note(r record) error {
 // as soon as it has read it.
 func (in *inputs) close() {
 	in.mu.Lock()
-	in.over = true
+	in.closed = true
 	in.more.Broadcast()
 	in.mu.Unlock()
 	<-in.served

@@ -12,8 +12,8 @@ import (
 
 // The raw log consists of segments. The latest are retained, and all that hostd does not have.
 const (
-	segmentBytes = 8 << 20
-	keptBytes    = 64 << 20
+	segmentBytes  = 8 << 20
+	retainedBytes = 64 << 20
 )
 
 // segment returns the file of a segment: out for the first, then out.1, out.2 and so on.
@@ -74,7 +74,7 @@ func (l *log) append(b []byte) (int, error) {
 
 // prune deletes segments that hostd has completely, except for the latest.
 func (l *log) prune(taken int64) {
-	for ; (l.first+1)*segmentBytes <= min(taken, l.size-keptBytes); l.first++ {
+	for ; (l.first+1)*segmentBytes <= min(taken, l.size-retainedBytes); l.first++ {
 		_ = os.Remove(segment(l.dir, l.first)) // an error only wastes space
 	}
 }

@@ -82,7 +82,7 @@ func start(t *testing.T, script string) *run {
 		}
 	})
 	r.attach()
-	shim = r.Keeper()
+	shim = r.Holder()
 	return r
 }
 
@@ -327,12 +327,12 @@ func TestTerminal(t *testing.T) {
 func TestOrphans(t *testing.T) {
 	r := start(t, `shim=$PPID; (setsid bash -c 'while [ $(cut -d" " -f4 /proc/$$/stat) != '$shim' ]; do :; done; echo adopted by '$shim &); read x
 		until [ "$(cat /proc/$shim/task/*/children | tr -d ' \n')" = $$ ]; do :; done; echo reaped; exit 3`)
-	r.until(fmt.Sprintf("adopted by %d", r.Keeper()))
+	r.until(fmt.Sprintf("adopted by %d", r.Holder()))
 	r.input("go", "\n")
 	if exit := r.end(); exit.Code != 3 || !strings.Contains(string(r.seen), "reaped") {
 		t.Errorf("%+v %q", exit, r.seen)
 	}
-	if pid := r.Keeper(); pid != 0 {
+	if pid := r.Holder(); pid != 0 {
 		t.Errorf("a shim that is gone is process %d", pid)
 	}
 }

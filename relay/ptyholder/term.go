@@ -21,7 +21,7 @@ type term struct {
 	cmd    *exec.Cmd
 
 	mu       sync.Mutex
-	gone     bool        // the process was waited for
+	exited   bool        // the process was waited for
 	deadline time.Time   // until which output of orphaned processes is read
 	killAt   time.Time   // when a stop becomes a kill
 	kill     *time.Timer // the timer for killAt
@@ -119,7 +119,7 @@ func (t *term) resize(cols, rows int64) error {
 func (t *term) wait() Exit {
 	_ = t.cmd.Wait() // the process state contains the result
 	t.mu.Lock()
-	t.gone = true
+	t.exited = true
 	t.mu.Unlock()
 	status, ok := t.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	switch {
@@ -135,7 +135,7 @@ func (t *term) wait() Exit {
 func (t *term) stop(signal string, graceS int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.gone {
+	if t.exited {
 		return
 	}
 	if signal == "kill" {
@@ -155,22 +155,22 @@ func (t *term) stop(signal string, graceS int64) {
 	t.kill = time.AfterFunc(time.Until(at), func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if !t.gone {
+		if !t.exited {
 			t.signal(syscall.SIGKILL)
 		}
 	})
 }
 
 // killRest kills what a stopped run has left, after the grace period of its leader.
-func (t *term) endRest() {
-	for t.left() && time.Now().Before(t.killAt) {
+func (t *term) killRest() {
+	for t.groupAlive() && time.Now().Before(t.killAt) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	t.signal(syscall.SIGKILL)
 }
 
 // groupAlive reports whether the group has a process.
-func (t *term) left() bool { return syscall.Kill(-t.pid(), 0) == nil }
+func (t *term) groupAlive() bool { return syscall.Kill(-t.pid(), 0) == nil }
 
 // signal sends a signal to every group of the session. It ignores errors, which mean that no
 // process is left.

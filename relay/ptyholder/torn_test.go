@@ -51,14 +51,14 @@ func TestInputOfTheEnd(t *testing.T) {
 		close(writing)
 		in.mu.Lock()
 		defer in.mu.Unlock()
-		for !in.over { // the run has read it, and ended
+		for !in.closed { // the run has read it, and ended
 			in.more.Wait()
 		}
 		return len(b), nil
 	}
 	go in.serve()
 	told := make(chan State, 1)
-	in.take("i", "hash", "y\n", func(s State, _ bool) { told <- s })
+	in.submit("i", "hash", "y\n", func(s State, _ bool) { told <- s })
 	<-writing
 	in.close()
 	if s, hash, err := ReadInput(dir, "i"); s != Applied || hash != "hash" || err != nil {

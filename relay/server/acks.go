@@ -24,7 +24,7 @@ type ack struct {
 	listed bool
 }
 
-const ackEach = time.Second / protocol.AcksASecond
+const ackEach = time.Second / protocol.AcksPerSecond
 
 // stored notes that a run has a prefix that is committed.
 func (a *acks) stored(h *host, run string, prefix int64) {

@@ -44,7 +44,7 @@ func (s *Server) appSocket(w http.ResponseWriter, r *http.Request, who *auth.Ide
 		httpguard.Fail(w, refuse(protocol.BadMessage, "follow may be none"))
 		return
 	}
-	a := &app{who: who, first: true, budget: bucket{rate: protocol.CommandRate, burst: protocol.CommandMax}}
+	a := &app{who: who, first: true, budget: bucket{rate: protocol.CommandRate, burst: protocol.CommandBurst}}
 	var at atomic.Pointer[socket] // there is none before the upgrade
 	a.follow = s.newFollower(who.Sees, func() {
 		if x := at.Load(); x != nil {
@@ -106,7 +106,7 @@ func (a *app) obey(e *protocol.Envelope) *Failure {
 	case protocol.RunSubscribe:
 		a.subscribe(e)
 		return nil
-	case protocol.RunLeave:
+	case protocol.RunUnsubscribe:
 		return a.leave(e)
 	}
 	if protocol.Find(e.Type).Kind == protocol.RPC {

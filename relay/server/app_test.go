@@ -68,7 +68,7 @@ func TestFollow(t *testing.T) {
 	if string(caught.Data) != `{"cursor":{"run_a":606,"run_b":2}}` {
 		t.Errorf("%s", caught.Data)
 	}
-	none.Say(protocol.RunLeave, "", 0, `{"runs":["run_b"]}`)
+	none.Say(protocol.RunUnsubscribe, "", 0, `{"runs":["run_b"]}`)
 	none.Ping()
 	outputs(h, "run_b", 3, 1)
 	h.Begin("run_c")
@@ -232,7 +232,7 @@ func TestSlow(t *testing.T) {
 		if r.Server.Figures()["relay_sockets_closing"] > 0 {
 			break
 		}
-		r.Clock.Go(protocol.SlowWrite / 3)
+		r.Clock.Go(protocol.WriteTimeout / 3)
 		h.Ping()
 		a.Ping()
 	}

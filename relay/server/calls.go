@@ -138,7 +138,7 @@ func (cs *calls) seen(s *Server, all []store.Incoming) {
 		asked, approved := e.Type == protocol.RunPermissionRequested, store.Text(e.Data, "decision") == "approve"
 		cs.later(s, func() {
 			s.moveCall(request, func(c *store.Call) {
-				switch ends := s.now() + protocol.RPCWithin.Milliseconds(); {
+				switch ends := s.now() + protocol.RPCTimeout.Milliseconds(); {
 				case asked:
 					step(c, "gated")
 				case approved:

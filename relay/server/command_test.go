@@ -235,7 +235,7 @@ func TestCommandHTTP(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	limited := ""
-	for i := range protocol.CommandMax + 1 {
+	for i := range protocol.CommandBurst + 1 {
 		if limited = post("/runs/run_a/input", fmt.Sprintf(`{"input_id":"f%d","text":"x"}`, i)); strings.HasPrefix(limited, "429 ") {
 			break
 		}
@@ -250,10 +250,10 @@ func TestRate(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
 	a := r.HelloApp(servertest.Operator, "")
-	for range protocol.CommandMax + 1 {
+	for range protocol.CommandBurst + 1 {
 		a.Say(protocol.RunStop, "run_z", 0, "{}")
 	}
-	for range protocol.CommandMax {
+	for range protocol.CommandBurst {
 		if d := a.Failed(); d.Code != protocol.UnknownRun {
 			t.Fatalf("%+v", d)
 		}

@@ -120,7 +120,7 @@ func (s *Server) isSecret(ctx context.Context, c *store.Command) bool {
 // passOn sends a host what is not stored: it is lost when the host is away. While it is not known
 // whether a connected host says hello, it waits; from then hears why it was refused.
 func (s *Server) passOn(ctx context.Context, run *store.Run, e *protocol.Envelope, from *app) *Failure {
-	if run.Status == protocol.HasExited {
+	if run.Status == protocol.StatusExited {
 		return refuse(protocol.RunHasExited, "run %s has ended", run.ID)
 	}
 	out := protocol.Envelope{Type: e.Type, TS: s.ts(), HostID: run.HostID, RunID: run.ID, ID: e.ID, Enc: e.Enc, Data: e.Data, Extra: e.Extra}

@@ -93,7 +93,7 @@ func (f *feed) begin(s *Server, r *http.Request, who *auth.Identity, stream bool
 func (f *feed) ends(ctx context.Context, s *Server, who *auth.Identity) error {
 	all, err := s.store.Runs(ctx, store.RunsQuery{Limit: 10 * protocol.RunsInCursor})
 	for _, r := range all {
-		if len(f.cursor) < protocol.RunsInCursor && r.Status != protocol.HasExited && who.Sees(r.ID) {
+		if len(f.cursor) < protocol.RunsInCursor && r.Status != protocol.StatusExited && who.Sees(r.ID) {
 			f.cursor[r.ID] = r.Prefix
 		}
 	}
@@ -221,7 +221,7 @@ func (o *sse) event(id string, data []byte) {
 func (o *sse) comment() { o.buf = append(o.buf, ":\n\n"...) }
 
 func (o *sse) flush() error {
-	_ = o.control.SetWriteDeadline(time.Now().Add(protocol.SlowWrite)) // where there is none, there is no such client
+	_ = o.control.SetWriteDeadline(time.Now().Add(protocol.WriteTimeout)) // where there is none, there is no such client
 	if len(o.buf) > 0 {
 		if _, err := o.w.Write(o.buf); err != nil {
 			return err

@@ -50,7 +50,7 @@ func TestSlowMemory(t *testing.T) {
 		t.Errorf("%d apps that do not read take %d bytes more", len(slow), grown)
 	}
 	for range 4 {
-		r.Clock.Go(protocol.SlowWrite / 3)
+		r.Clock.Go(protocol.WriteTimeout / 3)
 		h.Ping()
 		a.Ping()
 	}
@@ -198,7 +198,7 @@ func TestManyRuns(t *testing.T) {
 	bad, good := r.Host("host_bad"), r.Host("host_good")
 	good.Begin("run_good")
 	const begun, more = 100, 2000
-	r.Runs("host_bad", protocol.RunsOfHost-begun)
+	r.Runs("host_bad", protocol.MaxRunsOfHost-begun)
 	frame := func(i int) []byte {
 		e := protocol.Envelope{Type: protocol.RunStarted, TS: "2025-01-01T00:00:00Z", RunID: fmt.Sprint("more_", i), Seq: 1, Data: []byte(servertest.Started)}
 		return e.Append(nil)
@@ -219,7 +219,7 @@ func TestManyRuns(t *testing.T) {
 	good.Acked("run_good", 2)
 	bad.Say(protocol.RunOutput, "run_7", 2, servertest.Output("x"))
 	bad.Acked("run_7", 2)
-	lines, err := r.Store.AuditLines(t.Context(), 0, protocol.RunsOfHost+2*more)
+	lines, err := r.Store.AuditLines(t.Context(), 0, protocol.MaxRunsOfHost+2*more)
 	n := strings.Count(strings.Join(lines, "\n"), `"code":"rate_limited"`)
 	if err != nil || n == 0 || n > more/4 {
 		t.Errorf("it is recorded %d times (%v)", n, err)

@@ -61,7 +61,7 @@ func (hs *holes) sweep(h *host, now time.Time) {
 	hs.mu.Lock()
 	var old []string
 	for run, one := range hs.of {
-		if !one.filling && now.Sub(one.since) >= protocol.HoleWait {
+		if !one.filling && now.Sub(one.since) >= protocol.HoleTimeout {
 			one.filling = true
 			old = append(old, run)
 		}

@@ -150,7 +150,7 @@ func (h *host) defers(do func()) (bool, *Failure) {
 	case g.open || h.socket.closed.Load():
 		return false, nil
 	case len(g.early) >= earlyMost:
-		return false, &Failure{Code: protocol.RateLimited, Why: "too much waits for host " + h.id, After: protocol.TakeWithin}
+		return false, &Failure{Code: protocol.RateLimited, Why: "too much waits for host " + h.id, After: protocol.HelloTimeout}
 	}
 	g.early = append(g.early, do)
 	return true, nil

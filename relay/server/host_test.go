@@ -152,7 +152,7 @@ func TestTakeOver(t *testing.T) {
 	// one that says nothing is taken after a second
 	third := r.Host("host_a")
 	third.Ping()
-	r.Go(protocol.TakeWithin)
+	r.Go(protocol.HelloTimeout)
 	if code := newer.Closed(); code != protocol.CloseSuperseded {
 		t.Errorf("the second: %d", code)
 	}
@@ -229,7 +229,7 @@ func TestHostSkipped(t *testing.T) {
 	h.Say(protocol.RunOutput, "run_b", 1, servertest.Output("b"))
 	h.Acked("run_b", 1)
 	for range 12 { // it says that it is there
-		r.Go(protocol.HoleWait / 12)
+		r.Go(protocol.HoleTimeout / 12)
 		h.Say(protocol.Heartbeat, "", 0, "{}")
 		h.Ping()
 		a.Ping()
@@ -237,7 +237,7 @@ func TestHostSkipped(t *testing.T) {
 	r.Go(time.Second)
 	h.Acked("run_a", 4)
 	for range 12 {
-		r.Go(protocol.HoleWait / 12)
+		r.Go(protocol.HoleTimeout / 12)
 		h.Say(protocol.Heartbeat, "", 0, "{}")
 		h.Ping()
 		a.Ping()

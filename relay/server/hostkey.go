@@ -30,7 +30,7 @@ func (s *Server) keySocket(w http.ResponseWriter, r *http.Request, id string) {
 	h := newHost(x, id)
 	h.proof.waits = proof
 	x.peer = h
-	h.stopWait = s.clock.After(protocol.ProveWithin, func() { h.socket.close(protocol.CloseUnauthorized, "the host has not proven its key in time") })
+	h.stopWait = s.clock.After(protocol.ProofTimeout, func() { h.socket.close(protocol.CloseUnauthorized, "the host has not proven its key in time") })
 	x.start(h)
 	h.socket.send(protocol.Challenge, nil, proof.Challenge())
 }
@@ -41,7 +41,7 @@ func (h *host) prove(e *protocol.Envelope) {
 	if h.socket.closed.Load() {
 		return
 	}
-	if e.Type != protocol.ChallengeBack {
+	if e.Type != protocol.ChallengeResponse {
 		h.socket.close(protocol.CloseUnauthorized, "the first frame of a host that has a key is auth.response")
 		return
 	}

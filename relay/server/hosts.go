@@ -114,7 +114,7 @@ func (h *host) letIn() {
 	if h.srv.hosts.get(h.id) == nil && !h.srv.others.hasHost(h.srv.ctx, h.id) {
 		h.claim(nil)
 	}
-	h.stopWait = h.srv.clock.After(protocol.TakeWithin, h.waited)
+	h.stopWait = h.srv.clock.After(protocol.HelloTimeout, h.waited)
 }
 
 // claim makes a connection its host's, unless another has more right to it. hello is nil when

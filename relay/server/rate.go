@@ -42,7 +42,7 @@ type intake struct {
 }
 
 func newIntake() intake {
-	return intake{bucket: bucket{rate: protocol.HostEvents, burst: protocol.HostBurst}}
+	return intake{bucket: bucket{rate: protocol.HostEventRate, burst: protocol.HostBurst}}
 }
 
 // expect takes in what a host has, and what of it is stored.
@@ -78,7 +78,7 @@ func (r *rates) allow(session string) *Failure {
 	defer r.mu.Unlock()
 	b := r.of[session]
 	if b == nil {
-		b = &bucket{rate: protocol.CommandRate, burst: protocol.CommandMax}
+		b = &bucket{rate: protocol.CommandRate, burst: protocol.CommandBurst}
 		r.of[session] = b
 	}
 	if wait := b.take(r.clock.Now()); wait > 0 {

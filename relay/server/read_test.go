@@ -149,12 +149,12 @@ func TestQuotas(t *testing.T) {
 	a := r.App(servertest.Viewer, "")
 	h.Say(protocol.RunStarted, "run_a", 1, `{"tool":"<script>","cwd":"</title>","command":"\u0000\u2028\"'<img>"}`)
 	h.Acked("run_a", 1)
-	for seq := int64(2); seq < 2+protocol.OpenRequests+5; seq++ {
+	for seq := int64(2); seq < 2+protocol.MaxOpenRequests+5; seq++ {
 		h.Say(protocol.RunPermissionRequested, "run_a", seq, fmt.Sprintf(`{"request_id":"q%d","reason":"choice","prompt":"<b>"}`, seq))
 	}
-	h.Acked("run_a", 1+protocol.OpenRequests+5)
-	a.Seqs("run_a", 1+protocol.OpenRequests+5)
-	if all := get[[]any](r, "/inbox"); len(all) != protocol.OpenRequests {
+	h.Acked("run_a", 1+protocol.MaxOpenRequests+5)
+	a.Seqs("run_a", 1+protocol.MaxOpenRequests+5)
+	if all := get[[]any](r, "/inbox"); len(all) != protocol.MaxOpenRequests {
 		t.Errorf("%d are open", len(all))
 	}
 	lines, err := r.Store.AuditLines(t.Context(), 0, 100)
@@ -167,7 +167,7 @@ func TestQuotas(t *testing.T) {
 	}
 	h.Say(protocol.RunOutput, "run_a", protocol.MaxSeq, servertest.Output("far"))
 	h.Ping()
-	if run := get[map[string]any](r, "/runs/run_a"); run["last_seq"] != float64(1+protocol.OpenRequests+5) {
+	if run := get[map[string]any](r, "/runs/run_a"); run["last_seq"] != float64(1+protocol.MaxOpenRequests+5) {
 		t.Errorf("%v", run["last_seq"])
 	}
 }

@@ -164,7 +164,7 @@ func (o *others) kick(what look) {
 func (o *others) beat(now time.Time) {
 	o.beating.Lock()
 	defer o.beating.Unlock()
-	if o.joined && (!o.shared || now.Sub(o.beaten) < protocol.ReplicaBeat) {
+	if o.joined && (!o.shared || now.Sub(o.beaten) < protocol.ReplicaHeartbeat) {
 		return
 	}
 	o.beaten = now

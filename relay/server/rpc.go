@@ -91,7 +91,7 @@ func (s *Server) ask(ctx context.Context, who *auth.Identity, e *protocol.Envelo
 	case h == nil && !s.others.has(host): // one that has not said hello gets it when its time for that is over
 		return nil, refuse(protocol.HostOffline, "host %s is not connected", row.Host)
 	}
-	if s.calls.running(row.Session) >= protocol.RPCsAtOnce {
+	if s.calls.running(row.Session) >= protocol.MaxConcurrentRPCs {
 		return nil, &Failure{Code: protocol.RateLimited, Why: "too many RPCs at a time", After: time.Second}
 	}
 	about := map[string]any{"request_id": row.ID, "type": row.Type, "host": row.Host}
@@ -232,7 +232,7 @@ func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.En
 		c.LongerMS = longer.Milliseconds()
 	}
 	if !c.Gated {
-		c.Ends = c.At + protocol.RPCWithin.Milliseconds()
+		c.Ends = c.At + protocol.RPCTimeout.Milliseconds()
 	}
 	out := protocol.Envelope{Type: e.Type, TS: s.ts(), HostID: c.Host, RunID: c.Run, ID: e.ID, Enc: e.Enc, Data: withBy(e.Data, who.Name), Extra: e.Extra}
 	c.Frame = out.Append(nil)

@@ -47,7 +47,7 @@ func TestRPCBeforeHello(t *testing.T) {
 	}
 	a.Say("rpc.fs.read", "run_a", 0, read("r1"))
 	a.Ping()
-	r.Go(protocol.TakeWithin)
+	r.Go(protocol.HelloTimeout)
 	h.Next("rpc.fs.read")
 	h.Say(protocol.RPCResponse, "run_a", 0, `{"request_id":"r1","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"hi"}}`)
 	if _, d := answer(a); !d.OK || d.RequestID != "r1" {
@@ -96,7 +96,7 @@ func TestKeysBeforeHello(t *testing.T) {
 		}
 	}
 	comes()
-	r.Go(protocol.TakeWithin)
+	r.Go(protocol.HelloTimeout)
 	refused(protocol.UnknownType)
 	comes()
 	h.Close()
@@ -159,7 +159,7 @@ func TestRPC(t *testing.T) {
 	// no answer in time
 	a.Say("rpc.fs.read", "run_a", 0, read("r5"))
 	h.Next("rpc.fs.read")
-	r.Go(protocol.RPCWithin)
+	r.Go(protocol.RPCTimeout)
 	if _, d := answer(a); d.ErrorCode != protocol.Timeout {
 		t.Errorf("%+v", d)
 	}
@@ -173,7 +173,7 @@ func TestRPC(t *testing.T) {
 		t.Errorf("%s", e.Append(nil))
 	}
 	// not too many at a time
-	for i := range protocol.RPCsAtOnce + 1 {
+	for i := range protocol.MaxConcurrentRPCs + 1 {
 		a.Say("rpc.fs.read", "run_a", 0, read(fmt.Sprint("many", i)))
 	}
 	if d := a.Failed(); d.Code != protocol.RateLimited || d.RequestID != "many16" {
@@ -188,7 +188,7 @@ func TestRPC(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 1}))
-	for range protocol.RPCsAtOnce {
+	for range protocol.MaxConcurrentRPCs {
 		e := h.Next("rpc.fs.read")
 		h.Say(protocol.RPCResponse, "run_a", 0, fmt.Sprintf(`{"request_id":%q,"ok":true,"rpc_type":"rpc.fs.read","result":{}}`, requestOf(e)))
 		if _, d := answer(a); !d.OK {

@@ -55,7 +55,7 @@ func timeText(ms int64) *string {
 func (s *Server) row(ctx context.Context, r *store.Run) (*runRow, error) {
 	row := &runRow{ID: r.ID, HostID: r.HostID, Tool: r.Tool, Cwd: r.Cwd, Command: r.Command, Title: r.Title, Status: r.Status, StartedAt: timeText(r.StartedAt),
 		LastActiveAt: timeText(r.LastActiveAt), EndedAt: timeText(r.EndedAt), ExitCode: r.ExitCode, LastSeq: r.Prefix, Meta: r.Meta, pendingRow: pendingRow{Pending: []json.RawMessage{}}}
-	if r.Status != protocol.AwaitingApproval && r.Status != protocol.Lost {
+	if r.Status != protocol.StatusAwaitingApproval && r.Status != protocol.StatusLost {
 		return row, nil
 	}
 	open, err := s.store.Requests(ctx, r.ID)
@@ -106,7 +106,7 @@ func number(r *http.Request, name string, otherwise, from, to int64) (int64, *Fa
 	return n, nil
 }
 
-var statuses = []protocol.Status{protocol.Running, protocol.AwaitingOfInput, protocol.AwaitingApproval, protocol.HasExited, protocol.Lost}
+var statuses = []protocol.Status{protocol.StatusRunning, protocol.StatusAwaitingInput, protocol.StatusAwaitingApproval, protocol.StatusExited, protocol.StatusLost}
 
 // runsQuery reads what GET /runs is asked.
 func (s *Server) runsQuery(r *http.Request) (q store.RunsQuery, f *Failure) {

@@ -100,7 +100,7 @@ func (x *socket) sweep(now time.Time) {
 	switch {
 	case x.closed.Load():
 		return
-	case writing != 0 && since(writing) >= protocol.SlowWrite:
+	case writing != 0 && since(writing) >= protocol.WriteTimeout:
 		x.close(protocol.CloseTooSlow, "what was sent is not read")
 		return
 	case silent >= protocol.DeadAfter:

@@ -138,7 +138,7 @@ func (c *commands) hear(of *store.Command, why string) {
 
 // ended forgets a command that has ended.
 func (c *commands) ended(of *store.Command) {
-	if protocol.InputMachine.Ends(of.State) {
+	if protocol.InputMachine.IsFinal(of.State) {
 		delete(c.watch, keyOf(of))
 		delete(c.secret, secretOf(of))
 	}
@@ -155,7 +155,7 @@ func (c *commands) catchUp(of *store.Command, a *app) {
 		all[a] = heard{of.State, of.N}
 	}
 	a.told(stateOf(of, of.Why))
-	if protocol.InputMachine.Ends(of.State) {
+	if protocol.InputMachine.IsFinal(of.State) {
 		c.drop(keyOf(of), a)
 	}
 }

@@ -41,7 +41,7 @@ func open(t *testing.T, name string) (*opened, error) {
 		t.Fatal(err)
 	}
 	db.SetMaxOpenConns(1)
-	f, err := sqliteintegrity.Look(ctx, db, name, errBroken, connect)
+	f, err := sqliteintegrity.Check(ctx, db, name, errBroken, connect)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -68,7 +68,7 @@ func (o *opened) exec(text string) {
 func (o *opened) close() {
 	o.Helper()
 	o.Stop()
-	if err := errors.Join(o.db.Close(), o.Left()); err != nil {
+	if err := errors.Join(o.db.Close(), o.RecordClosed()); err != nil {
 		o.Fatal(err)
 	}
 }

@@ -137,11 +137,11 @@ func (b *batch) made(in *Incoming, e *Event) (*openRun, error) {
 		b.has = map[string]int{}
 	}
 	b.has[in.HostID] = has
-	if has >= protocol.RunsOfHost {
+	if has >= protocol.MaxRunsOfHost {
 		return nil, nil
 	}
 	b.has[in.HostID]++
-	r := &openRun{Run: Run{ID: e.RunID, HostID: in.HostID, Status: protocol.Running, Meta: json.RawMessage("{}"), StartedAt: in.At, LastActiveAt: in.At}, open: map[string]bool{}}
+	r := &openRun{Run: Run{ID: e.RunID, HostID: in.HostID, Status: protocol.StatusRunning, Meta: json.RawMessage("{}"), StartedAt: in.At, LastActiveAt: in.At}, open: map[string]bool{}}
 	if in.AnyStart && e.Type == protocol.RunStarted {
 		r.Prefix = e.Seq - 1
 		r.Last = r.Prefix
@@ -303,5 +303,5 @@ func eventOf(in *Incoming) (*Event, error) {
 }
 
 func same(a, b *Event) bool {
-	return protocol.Same(&protocol.Envelope{Type: a.Type, Data: a.Data}, &protocol.Envelope{Type: b.Type, Data: b.Data})
+	return protocol.SameEvent(&protocol.Envelope{Type: a.Type, Data: a.Data}, &protocol.Envelope{Type: b.Type, Data: b.Data})
 }

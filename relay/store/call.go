@@ -148,7 +148,7 @@ func (s *Store) calls(ctx context.Context, text string, args ...any) (out []*Cal
 // ForgetCalls forgets calls that were answered so long ago that nobody asks again.
 func (s *Store) ForgetCalls(ctx context.Context, at int64) error {
 	return s.change(ctx, func(tx database) error {
-		_, err := tx.ExecContext(ctx, `DELETE FROM rpc_calls WHERE answer <> '' AND at <= $1`, at-protocol.RPCRemembered.Milliseconds())
+		_, err := tx.ExecContext(ctx, `DELETE FROM rpc_calls WHERE answer <> '' AND at <= $1`, at-protocol.RPCRetention.Milliseconds())
 		return s.told("forget calls", err)
 	})
 }

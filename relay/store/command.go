@@ -100,7 +100,7 @@ func (s *Store) Accept(ctx context.Context, c Command) (out *Command, fresh bool
 			if err := s.decide(ctx, tx, &c); err != nil {
 				return err
 			}
-		case r.Status == protocol.HasExited:
+		case r.Status == protocol.StatusExited:
 			return fmt.Errorf("run %s: %w", c.RunID, ErrHasExited)
 		}
 		out, fresh = &c, true
@@ -244,7 +244,7 @@ func (s *Store) step(ctx context.Context, tx database, k CommandKey, on, why str
 		return c, false, nil
 	}
 	c.State, c.Why = to, why
-	if protocol.InputMachine.Ends(to) {
+	if protocol.InputMachine.IsFinal(to) {
 		c.Payload = nil
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE commands SET state = $2, payload = $3, why = $4 WHERE n = $1`, c.N, c.State, string(c.Payload), why); err != nil {

@@ -9,7 +9,7 @@ import (
 
 // asksTooMuch says whether an event would open one request more than a run may have.
 func (r *Run) asksTooMuch(e *Event, open map[string]bool) bool {
-	return e.Type == protocol.RunPermissionRequested && r.Status != protocol.HasExited && len(open) >= protocol.OpenRequests && !open[e.text("request_id")]
+	return e.Type == protocol.RunPermissionRequested && r.Status != protocol.StatusExited && len(open) >= protocol.MaxOpenRequests && !open[e.text("request_id")]
 }
 
 // requestChange is what an event makes of the requests of its run.
@@ -22,7 +22,7 @@ type requestChange struct {
 // apply makes of a run what an event says, and gives what becomes of its requests. open
 // are those that are open or decided.
 func (r *Run) apply(e *Event, open map[string]bool) (changes []requestChange) {
-	if r.Status == protocol.HasExited {
+	if r.Status == protocol.StatusExited {
 		return nil // nothing follows
 	}
 	end := func(id, state string) {
@@ -64,11 +64,11 @@ func (r *Run) apply(e *Event, open map[string]bool) (changes []requestChange) {
 	}
 	switch {
 	case len(open) > 0:
-		r.Status = protocol.AwaitingApproval
+		r.Status = protocol.StatusAwaitingApproval
 	case r.Waits:
-		r.Status = protocol.AwaitingOfInput
+		r.Status = protocol.StatusAwaitingInput
 	default:
-		r.Status = protocol.Running
+		r.Status = protocol.StatusRunning
 	}
 	return changes
 }
@@ -89,7 +89,7 @@ func (r *Run) exit(e *Event) {
 	if json.Unmarshal(e.Data, &d) == nil {
 		r.ExitCode = &d.ExitCode
 	}
-	r.Status, r.Waits, r.EndedAt = protocol.HasExited, false, e.ReceivedAt
+	r.Status, r.Waits, r.EndedAt = protocol.StatusExited, false, e.ReceivedAt
 }
 
 // note replaces what is known of a run by what run.meta says, member by member.

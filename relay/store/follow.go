@@ -115,7 +115,7 @@ func (s *Store) Lose(ctx context.Context, host string, gen int64, known []string
 			return s.told("read runs", err)
 		}
 		for _, id := range lost {
-			if _, err := tx.ExecContext(ctx, `UPDATE runs SET status = $2 WHERE id = $1`, id, string(protocol.Lost)); err != nil {
+			if _, err := tx.ExecContext(ctx, `UPDATE runs SET status = $2 WHERE id = $1`, id, string(protocol.StatusLost)); err != nil {
 				return s.told("note a run", err)
 			}
 		}

@@ -178,7 +178,7 @@ func (s *Store) changes(ctx context.Context, where string, since int64) (out []C
 		if err := r.Scan(&next, &c.Run, &c.Prefix, &c.Made, &status); err != nil {
 			return err
 		}
-		if c.Exited = status == protocol.HasExited; c.Run != "" {
+		if c.Exited = status == protocol.StatusExited; c.Run != "" {
 			out = append(out, c)
 		}
 		return nil

@@ -72,7 +72,7 @@ type File interface {
 	Found() <-chan error
 	// Stop is called before the connections are closed, Left when they are.
 	Stop()
-	Left() error
+	RecordClosed() error
 }
 
 // New makes a store of databases for writing and reading, which may be one, and brings the
@@ -139,7 +139,7 @@ func (s *Store) Close() error {
 		err = errors.Join(err, s.read.Close())
 	}
 	if s.dialect.File != nil && err == nil {
-		err = s.dialect.File.Left()
+		err = s.dialect.File.RecordClosed()
 	}
 	return err
 }

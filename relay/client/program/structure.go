@@ -45,21 +45,21 @@ func StructureOf(p *ir.Program) *client.Structure {
 	}
 	if p.Entry >= 0 {
 		f := &p.Functions[p.Entry]
-		g.uses(p, pipelines, id("program", p.Name), f, f.Code)
+		g.addUses(p, pipelines, id("program", p.Name), f, f.Code)
 	}
 	for _, f := range slices.Sorted(maps.Keys(pipelines)) {
 		before := id("pipeline", pipelines[f])
 		for _, s := range stagesOf(p, f) {
 			g.edge(before, s.id(pipelines[f]))
 			before = s.id(pipelines[f])
-			g.uses(p, pipelines, before, &p.Functions[f], s.code)
+			g.addUses(p, pipelines, before, &p.Functions[f], s.code)
 		}
 	}
 	return g.Structure
 }
 
 // runSuffix follows the pipeline's name in the name of its function.
-const runs = ".run"
+const runSuffix = ".run"
 
 // pipelinesOf returns the names of pipelines by function: the functions that emit a start event.
 func pipelinesOf(p *ir.Program) map[int]string {
@@ -71,7 +71,7 @@ func pipelinesOf(p *ir.Program) map[int]string {
 	}
 	out := map[int]string{}
 	for i := range p.Functions {
-		name, ok := strings.CutSuffix(p.Functions[i].Name, runs)
+		name, ok := strings.CutSuffix(p.Functions[i].Name, runSuffix)
 		if ok && slices.ContainsFunc(p.Functions[i].Code, func(in ir.Instr) bool { return in.Op == ir.OpLoadConst && starts[in.Imm] }) {
 			out[i] = name
 		}
@@ -134,7 +134,7 @@ func stagesOf(p *ir.Program, function int) (out []stage) {
 }
 
 // addUses adds what a function and its callees use. It does not descend into pipelines.
-func (g graph) uses(p *ir.Program, pipelines map[int]string, from string, f *ir.Function, code []ir.Instr) {
+func (g graph) addUses(p *ir.Program, pipelines map[int]string, from string, f *ir.Function, code []ir.Instr) {
 	seen := map[int]bool{}
 	var next []int
 	var follow func(f *ir.Function, code []ir.Instr)

@@ -6,15 +6,15 @@ import (
 )
 
 // EffectObserver observes the effects of a program, for example a client.Source.
-type Hears interface {
+type EffectObserver interface {
 	Requested(effect.Request) func(effect.Result, error)
 }
 
 // Watch returns a vm.Observer that passes effects to by.
-func Watch(by Hears) vm.Observer { return watch{by} }
+func Watch(by EffectObserver) vm.Observer { return watch{by} }
 
 // watch implements vm.Observer for effects only.
-type watch struct{ by Hears }
+type watch struct{ by EffectObserver }
 
 // TaskBegan does nothing.
 func (watch) TaskBegan(int64, int64, vm.Place) {}

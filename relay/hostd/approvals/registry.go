@@ -208,7 +208,7 @@ func (d *Registry) Submit(ctx context.Context, run string, r Request) (<-chan De
 		return nil, errorf(protocol.BadMessage, "%q is no id of a request", id)
 	case t.open[id] != nil || decided:
 		return nil, errorf(protocol.InputConflict, "run %s has a request %s already", run, id)
-	case len(t.open) >= protocol.OpenRequests:
+	case len(t.open) >= protocol.MaxOpenRequests:
 		return nil, errorf(protocol.RateLimited, "%d requests of run %s are open: decide them first", len(t.open), run)
 	}
 	e := &entry{Request: r, outcome: make(chan Decision, 1)}

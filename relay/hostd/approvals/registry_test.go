@@ -199,7 +199,7 @@ func TestEnds(t *testing.T) {
 func TestQuota(t *testing.T) {
 	w := newWorld(&spool{rows: map[string]approvals.Row{}})
 	ctx := context.Background()
-	for i := range protocol.OpenRequests {
+	for i := range protocol.MaxOpenRequests {
 		w.ask(t, request(fmt.Sprint("q", i)))
 	}
 	if _, err := w.Submit(ctx, "r", request("more")); code(err) != protocol.RateLimited {

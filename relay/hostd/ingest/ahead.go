@@ -34,7 +34,7 @@ func (a *aheadReader) fill(from io.Reader) {
 		a.mu.Lock()
 		a.buffered, a.err = append(a.buffered, b[:n]...), err
 		a.changed.Broadcast()
-		for len(a.buffered) >= protocol.SourceKept && !a.closed {
+		for len(a.buffered) >= protocol.SourceRetained && !a.closed {
 			a.changed.Wait()
 		}
 		stop := err != nil || a.closed

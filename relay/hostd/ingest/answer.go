@@ -22,8 +22,8 @@ type hostDecision struct {
 
 // encodeAnswer returns the message that tells the program the decision. The error names the invalid
 // field.
-func encodeAnswer(q *protocol.PermissionRequested, d approvals.Decision) (protocol.SourceHears, error) {
-	m := protocol.SourceHears{Answer: q.RequestID, By: d.By}
+func encodeAnswer(q *protocol.PermissionRequested, d approvals.Decision) (protocol.HostdMessage, error) {
+	m := protocol.HostdMessage{Answer: q.RequestID, By: d.By}
 	var err error
 	switch {
 	case q.From != nil && q.From.Kind == protocol.FromApproval:

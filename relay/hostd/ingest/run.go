@@ -119,7 +119,7 @@ func (l *sourceConn) readLine() (text []byte, err error) {
 }
 
 func (l *sourceConn) handleLine(text []byte) error {
-	var m protocol.SourceSays
+	var m protocol.SourceMessage
 	if err := json.Unmarshal(text, &m); err != nil {
 		return fmt.Errorf("a line is no JSON: %w", err)
 	}
@@ -143,7 +143,7 @@ func (l *sourceConn) handleLine(text []byte) error {
 }
 
 // addEvent adds an event to the batch.
-func (l *sourceConn) addEvent(m *protocol.SourceSays) error {
+func (l *sourceConn) addEvent(m *protocol.SourceMessage) error {
 	env := protocol.Envelope{Type: m.Event, Data: m.Data}
 	if m.Event == protocol.RunGap && m.Lost > 0 {
 		l.batch = append(l.batch, spool.Event{Type: protocol.RunGap, Data: protocol.Gap{From: 1, To: m.Lost, Reason: "source_lag"}})
@@ -226,12 +226,12 @@ func (l *sourceConn) commit() error {
 		return nil
 	}
 	// the program may have disconnected: its remaining lines are still read
-	_ = l.send(protocol.SourceHears{Taken: taken})
+	_ = l.send(protocol.HostdMessage{Taken: taken})
 	return nil
 }
 
 // send writes a line to the program.
-func (l *sourceConn) send(m protocol.SourceHears) error {
+func (l *sourceConn) send(m protocol.HostdMessage) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -268,7 +268,7 @@ func (l *sourceConn) submit(id string, text []byte) error {
 	if wait == nil {
 		var err error
 		if wait, err = l.s.o.Approvals.Submit(l.s.ctx, l.id, r); err != nil {
-			return l.send(protocol.SourceHears{Answer: id, Error: err.Error()})
+			return l.send(protocol.HostdMessage{Answer: id, Error: err.Error()})
 		}
 	}
 	l.s.work.Go(func() {
@@ -284,7 +284,7 @@ func (l *sourceConn) submit(id string, text []byte) error {
 // sendOutcome sends an outcome that the program does not know: the request expired, or it was
 // decided before the program connected.
 func (l *sourceConn) sendOutcome(data *protocol.PermissionRequested, d approvals.Decision, told bool) {
-	m := protocol.SourceHears{Answer: data.RequestID, Error: "its time is over"}
+	m := protocol.HostdMessage{Answer: data.RequestID, Error: "its time is over"}
 	switch d.Decision {
 	case approvals.Withdrawn:
 		return // by the program itself
@@ -294,7 +294,7 @@ func (l *sourceConn) sendOutcome(data *protocol.PermissionRequested, d approvals
 		}
 		var err error
 		if m, err = encodeAnswer(data, d); err != nil {
-			m = protocol.SourceHears{Answer: data.RequestID, Error: err.Error()}
+			m = protocol.HostdMessage{Answer: data.RequestID, Error: err.Error()}
 		}
 	}
 	if err := l.send(m); err != nil {

@@ -168,7 +168,7 @@ func (s *Sources) Dir(id string) string {
 }
 
 // List returns all live runs, oldest first.
-func (s *Sources) List() []protocol.RunListed {
+func (s *Sources) List() []protocol.RunSummary {
 	s.mu.Lock()
 	var open []*run // Approvals are queried without mu, because they call Show
 	for _, r := range s.runs {
@@ -177,16 +177,16 @@ func (s *Sources) List() []protocol.RunListed {
 		}
 	}
 	s.mu.Unlock()
-	all := []protocol.RunListed{}
+	all := []protocol.RunSummary{}
 	for _, r := range open {
-		status := protocol.Running
+		status := protocol.StatusRunning
 		if len(s.o.Approvals.Open(r.id)) > 0 {
-			status = protocol.AwaitingApproval
+			status = protocol.StatusAwaitingApproval
 		}
 		of := r.note.Started
-		all = append(all, protocol.RunListed{RunID: r.id, Tool: of.Tool, Cwd: of.Cwd, Command: of.Command, Status: status, StartedAt: r.note.StartedAt, Title: of.Title})
+		all = append(all, protocol.RunSummary{RunID: r.id, Tool: of.Tool, Cwd: of.Cwd, Command: of.Command, Status: status, StartedAt: r.note.StartedAt, Title: of.Title})
 	}
-	slices.SortFunc(all, func(a, b protocol.RunListed) int { return strings.Compare(a.StartedAt+a.RunID, b.StartedAt+b.RunID) })
+	slices.SortFunc(all, func(a, b protocol.RunSummary) int { return strings.Compare(a.StartedAt+a.RunID, b.StartedAt+b.RunID) })
 	return all
 }
 

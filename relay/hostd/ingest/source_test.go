@@ -195,7 +195,7 @@ func TestRun(t *testing.T) {
 	}
 	asking(s, &effect.AwaitEmit{Channel: "left"})
 	h.told(t, `run.permission_requested {"request_id":"q8"`)
-	if list := h.sources.List(); len(list) != 1 || list[0].RunID != run || list[0].Status != protocol.AwaitingApproval {
+	if list := h.sources.List(); len(list) != 1 || list[0].RunID != run || list[0].Status != protocol.StatusAwaitingApproval {
 		t.Errorf("runs: %+v", list)
 	}
 	s.End(3)

@@ -103,7 +103,7 @@ func (l *Link) answerChallenge(ctx context.Context, conn *websocket.Conn, k *Key
 	_, _ = rand.Read(raw[:]) // never fails
 	own, origin := protocol.KeyText(raw[:]), l.origin()
 	answer := protocol.ChallengeAnswer{Nonce: own, Signature: protocol.KeyText(ed25519.Sign(k.Private, protocol.ProofText(protocol.HostSide, origin, k.HostID, c.Nonce, own)))}
-	reply := l.envelope(protocol.ChallengeBack, answer)
+	reply := l.envelope(protocol.ChallengeResponse, answer)
 	if err := conn.Write(ctx, websocket.MessageText, reply.Append(nil)); err != nil {
 		return nil, fmt.Errorf("prove this host's key: %w", err)
 	}

@@ -31,7 +31,7 @@ func (p *peer) challenge(server, host ed25519.PrivateKey, origin string) (nonce 
 	p.send(protocol.Challenge, "", fmt.Sprintf(`{"nonce":%q,"server_key":%q}`, serverNonce, protocol.KeyText(public(server))))
 	e := p.read()
 	d, err := protocol.Decode[protocol.ChallengeAnswer](&e)
-	if err != nil || e.Type != protocol.ChallengeBack {
+	if err != nil || e.Type != protocol.ChallengeResponse {
 		p.t.Fatalf("%s: %v", e.Append(nil), err)
 	}
 	signature, err := base64.RawURLEncoding.DecodeString(d.Signature)

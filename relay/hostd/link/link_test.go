@@ -334,7 +334,7 @@ func TestResume(t *testing.T) {
 // after each connection; results are not told to it.
 func TestSeedServer(t *testing.T) {
 	s := serve(t, byHeader)
-	h := connect(t, s.web.URL+"/base", newClock(func(d time.Duration) bool { return d == protocol.TakeWithin }), func(sp *spool.Spool) { outputs(t, sp, "run_a", "1", "2", "3") })
+	h := connect(t, s.web.URL+"/base", newClock(func(d time.Duration) bool { return d == protocol.HelloTimeout }), func(sp *spool.Spool) { outputs(t, sp, "run_a", "1", "2", "3") })
 	p := s.accept()
 	p.hello()
 	expect(t, p.hear(3), "run_a 1 1", "run_a 2 2", "run_a 3 3")

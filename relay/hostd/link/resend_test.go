@@ -16,7 +16,7 @@ func TestLostFrames(t *testing.T) {
 	s := serve(t, byHeader)
 	var stall, impatient atomic.Bool
 	c := newClock(func(d time.Duration) bool {
-		return d == 10*time.Second && stall.CompareAndSwap(true, false) || d == protocol.TakeWithin && impatient.Load() || d == 500*time.Millisecond
+		return d == 10*time.Second && stall.CompareAndSwap(true, false) || d == protocol.HelloTimeout && impatient.Load() || d == 500*time.Millisecond
 	})
 	h := connect(t, s.web.URL+"/base", c, func(sp *spool.Spool) { outputs(t, sp, "run_a", "1", "2") })
 	p := s.accept()

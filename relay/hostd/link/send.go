@@ -170,9 +170,9 @@ func (x *sender) handshake(known []spool.Run) error {
 // 1, except one that must prove its key.
 func (x *sender) welcomeTimeout() time.Duration {
 	if x.proof != nil {
-		return protocol.ProveWithin
+		return protocol.ProofTimeout
 	}
-	return protocol.TakeWithin
+	return protocol.HelloTimeout
 }
 
 // resume sets the positions from which the server wants events.

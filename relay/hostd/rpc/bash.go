@@ -29,7 +29,7 @@ func (d *Dispatcher) findProgram(name string) (string, error) {
 
 // runBash runs a command with empty input and the standard inherited environment. It kills the
 // command and its child processes at its end, on timeout and when ctx is done.
-func (d *Dispatcher) runBash(ctx context.Context, path, cwd string, q protocol.Bash) (*protocol.BashDone, error) {
+func (d *Dispatcher) runBash(ctx context.Context, path, cwd string, q protocol.Bash) (*protocol.BashResult, error) {
 	within := bashTimeout
 	if q.TimeoutS != nil {
 		within = time.Duration(*q.TimeoutS) * time.Second
@@ -51,7 +51,7 @@ func (d *Dispatcher) runBash(ctx context.Context, path, cwd string, q protocol.B
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	done := &protocol.BashDone{ExitCode: int64(exit.Code), TimedOut: errors.Is(timed.Err(), context.DeadlineExceeded)}
+	done := &protocol.BashResult{ExitCode: int64(exit.Code), TimedOut: errors.Is(timed.Err(), context.DeadlineExceeded)}
 	done.Stdout, done.Stderr = stdout.text(), stderr.text()
 	done.Truncated = stdout.cut || stderr.cut
 	return done, nil

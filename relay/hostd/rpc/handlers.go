@@ -82,7 +82,7 @@ func startRun(ctx context.Context, d *Dispatcher, c *call, _ *Run) (any, error) 
 	}
 	id, err := d.o.Runs.Start(ctx, q, c.actor)
 	c.startedRun = id
-	return protocol.RunMade{RunID: id}, err
+	return protocol.StartRunResult{RunID: id}, err
 }
 
 func stopRun(ctx context.Context, d *Dispatcher, c *call, _ *Run) (any, error) {
@@ -91,15 +91,15 @@ func stopRun(ctx context.Context, d *Dispatcher, c *call, _ *Run) (any, error) {
 		return nil, err
 	}
 	q.Signal = cmp.Or(q.Signal, "term")
-	return protocol.Stopped{Signal: q.Signal}, d.o.Runs.Stop(ctx, c.Run, q)
+	return protocol.StopRunResult{Signal: q.Signal}, d.o.Runs.Stop(ctx, c.Run, q)
 }
 
 func listRuns(_ context.Context, d *Dispatcher, c *call, _ *Run) (any, error) {
 	all := d.o.Runs.List()
 	if all == nil {
-		all = []protocol.RunListed{}
+		all = []protocol.RunSummary{}
 	}
-	return protocol.RunsListed{Runs: all}, nil
+	return protocol.ListRunsResult{Runs: all}, nil
 }
 
 // maxEvent limits arguments and results in events, in bytes.

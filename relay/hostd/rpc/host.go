@@ -22,7 +22,7 @@ var tools = []string{"aider", "claude", "codex", "concerto", "cursor-agent", "ge
 func (d *Dispatcher) info() protocol.HostInfo {
 	out := protocol.HostInfo{HostID: d.o.HostID, PID: int64(os.Getpid()), OS: runtime.GOOS, Arch: runtime.GOARCH, Version: d.o.Version}
 	for _, tool := range tools {
-		seen := protocol.ToolSeen{Tool: tool, Bin: tool}
+		seen := protocol.ToolInfo{Tool: tool, Bin: tool}
 		if path, err := procgroup.Find(tool, "", d.o.Environ); err == nil {
 			seen.Bin, seen.OK = path, true
 		}
@@ -44,8 +44,8 @@ func hostDoctor(ctx context.Context, d *Dispatcher, _ *call, _ *Run) (any, error
 // limits returns the limits that a host reports.
 func limits() json.RawMessage {
 	return mustMarshal(map[string]int64{
-		"frame_bytes": protocol.MaxFrame, "read_bytes": 1 << 20, "write_bytes": 1 << 20, "stream_bytes": maxStream, "open_requests": protocol.OpenRequests,
-		"rpc_seconds": int64(protocol.RPCWithin.Seconds()), "bash_seconds": 600, "log_lines": maxLines, "log_bytes": maxLogBytes,
+		"frame_bytes": protocol.MaxFrame, "read_bytes": 1 << 20, "write_bytes": 1 << 20, "stream_bytes": maxStream, "open_requests": protocol.MaxOpenRequests,
+		"rpc_seconds": int64(protocol.RPCTimeout.Seconds()), "bash_seconds": 600, "log_lines": maxLines, "log_bytes": maxLogBytes,
 	})
 }
 

@@ -40,7 +40,7 @@ type Runs interface {
 	Find(run string) (Run, bool)
 	Start(ctx context.Context, q protocol.StartRun, actor string) (run string, err error)
 	Stop(ctx context.Context, run string, q protocol.StopRun) error
-	List() []protocol.RunListed
+	List() []protocol.RunSummary
 }
 
 // Approvals provides decisions.
@@ -182,7 +182,7 @@ func (d *Dispatcher) parse(q Call) (*call, error) {
 func (d *Dispatcher) register(c *call) (first *call, mine bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for len(d.finished) > 0 && d.o.Now().Sub(d.finished[0].finishedAt) >= protocol.RPCRemembered {
+	for len(d.finished) > 0 && d.o.Now().Sub(d.finished[0].finishedAt) >= protocol.RPCRetention {
 		d.forget(0)
 	}
 	if first = d.calls[c.id]; first != nil {
@@ -231,7 +231,7 @@ func (d *Dispatcher) perform(ctx context.Context, c *call) (json.RawMessage, err
 	h := handlers[c.Type]
 	if !c.message.Gated {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, protocol.RPCWithin)
+		ctx, cancel = context.WithTimeout(ctx, protocol.RPCTimeout)
 		defer cancel()
 	}
 	run, err := d.resolveRun(c, h)

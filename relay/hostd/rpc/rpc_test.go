@@ -64,7 +64,7 @@ func (w *world) Stop(_ context.Context, run string, q protocol.StopRun) error {
 	return nil
 }
 
-func (w *world) List() []protocol.RunListed { return nil }
+func (w *world) List() []protocol.RunSummary { return nil }
 
 // Commit has what the desk tells go into the spool.
 func (w *world) Commit(ctx context.Context, run string, events []approvals.Event, _ []approvals.Row) error {
@@ -467,7 +467,7 @@ func TestOnce(t *testing.T) {
 	if r := w.again("r1", "rpc.fs.read", "run_a", `{"path":"log"}`); !strings.Contains(string(r.Result), `"x\n"`) {
 		t.Errorf("it was read again: %s", r.Result)
 	}
-	now = now.Add(protocol.RPCRemembered)
+	now = now.Add(protocol.RPCRetention)
 	if r := w.again("r1", "rpc.fs.read", "run_a", `{"path":"log"}`); !strings.Contains(string(r.Result), `"other"`) {
 		t.Errorf("it is still remembered: %s", r.Result)
 	}
@@ -488,7 +488,7 @@ func TestBash(t *testing.T) {
 		answer, _ := w.asking(context.Background(), id, "rpc.bash", row.cmd)
 		w.decide(id, approvals.Approve)
 		r := <-answer
-		var done protocol.BashDone
+		var done protocol.BashResult
 		if err := json.Unmarshal(r.Result, &done); err != nil || len(done.Stdout) > 200_000 || strings.Trim(done.Stdout, "ä") != done.Stdout && len(done.Stdout) != 200_000 {
 			t.Errorf("%s: %+v %v", row.cmd, r, err)
 		}

@@ -72,20 +72,20 @@ type countSummary struct {
 // command in cwd.
 func (d *Dispatcher) summarizeResult(cwd string, result any) json.RawMessage {
 	switch r := result.(type) {
-	case *protocol.FileRead:
+	case *protocol.ReadFileResult:
 		return mustMarshal(fileSummary{r.Path, int64(len(r.Content)), r.SHA256, r.Truncated})
-	case *protocol.Written:
+	case *protocol.WriteFileResult:
 		return mustMarshal(fileSummary{r.Path, r.BytesWritten, r.SHA256, r.Truncated})
-	case *protocol.DirListed:
+	case *protocol.ListDirResult:
 		n := len(r.Entries)
 		return mustMarshal(countSummary{Path: r.Path, Entries: &n, Truncated: r.Truncated})
-	case *protocol.Found:
+	case *protocol.SearchResult:
 		n := len(r.Matches)
 		return mustMarshal(countSummary{Matches: &n, Truncated: r.Truncated})
-	case *protocol.GitDone:
+	case *protocol.GitResult:
 		n := len(r.Stdout)
 		return mustMarshal(countSummary{Bytes: &n, Truncated: r.Truncated})
-	case *protocol.BashDone:
+	case *protocol.BashResult:
 		short := *r
 		short.Stdout, short.Stderr = cut(r.Stdout, maxShown), cut(r.Stderr, maxShown)
 		short.Truncated = r.Truncated || len(short.Stdout) < len(r.Stdout) || len(short.Stderr) < len(r.Stderr)

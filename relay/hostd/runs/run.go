@@ -104,13 +104,13 @@ func (r *run) status() protocol.Status {
 	defer r.mu.Unlock()
 	switch {
 	case r.ended:
-		return protocol.HasExited
+		return protocol.StatusExited
 	case open:
-		return protocol.AwaitingApproval
+		return protocol.StatusAwaitingApproval
 	case r.awaitingInput:
-		return protocol.AwaitingOfInput
+		return protocol.StatusAwaitingInput
 	}
-	return protocol.Running
+	return protocol.StatusRunning
 }
 
 // startWork registers an operation that the run's end must wait for. It returns false if the run

@@ -169,14 +169,14 @@ func (m *Manager) Holder(id string) int {
 	if err != nil {
 		return 0
 	}
-	return r.client.Keeper()
+	return r.client.Holder()
 }
 
 // List returns all runs, oldest first.
-func (m *Manager) List() []protocol.RunListed {
-	all := []protocol.RunListed{}
+func (m *Manager) List() []protocol.RunSummary {
+	all := []protocol.RunSummary{}
 	for _, r := range m.all() {
-		all = append(all, protocol.RunListed{RunID: r.id, Tool: r.Started.Tool, Cwd: r.Started.Cwd, Command: r.Started.Command, Status: r.status(), StartedAt: r.StartedAt, Title: r.Started.Title})
+		all = append(all, protocol.RunSummary{RunID: r.id, Tool: r.Started.Tool, Cwd: r.Started.Cwd, Command: r.Started.Command, Status: r.status(), StartedAt: r.StartedAt, Title: r.Started.Title})
 	}
 	return all
 }

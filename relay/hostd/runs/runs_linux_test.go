@@ -296,7 +296,7 @@ func TestPrompts(t *testing.T) {
 		t.Errorf("asked %s", asked.Data)
 	}
 	first := field(t, asked, "request_id")
-	if waits := h.until(id, protocol.RunAwaitingInput, ""); field(t, waits, "request_id") != first || h.List()[0].Status != protocol.AwaitingApproval {
+	if waits := h.until(id, protocol.RunAwaitingInput, ""); field(t, waits, "request_id") != first || h.List()[0].Status != protocol.StatusAwaitingApproval {
 		t.Errorf("waits %s, %s", waits.Data, h.List()[0].Status)
 	}
 	h.close()

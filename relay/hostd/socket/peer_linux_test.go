@@ -40,7 +40,7 @@ func TestLine(t *testing.T) {
 		"a parent ends":    {me, left, 2, true},
 		"parents only end": {me, func(pid int) *proc.Stat { return map[int]*proc.Stat{30: of(20, 30)}[pid] }, 1, false},
 		"a hidden parent":  {me, func(pid int) *proc.Stat { return map[int]*proc.Stat{30: of(1, 30), 1: {State: '?'}}[pid] }, 2, true},
-		"too many":         {me, func(pid int) *proc.Stat { return of(pid+1, pid) }, ancestry.MostParents, false},
+		"too many":         {me, func(pid int) *proc.Stat { return of(pid+1, pid) }, ancestry.MaxParents, false},
 		"it has ended":     {me, func(int) *proc.Stat { return nil }, 0, false},
 		"another's number": {peer{pid: 30, began: 6, known: true}, func(pid int) *proc.Stat { return of(0, pid) }, 0, false},
 		"unknown":          {peer{}, proc.Read, 0, false},

@@ -21,8 +21,8 @@ func (a *API) health(w http.ResponseWriter, _ *http.Request) error {
 func (a *API) list(w http.ResponseWriter, _ *http.Request) error {
 	all := a.o.Runs.List()
 	all = append(all, a.o.Programs.List()...)
-	slices.SortStableFunc(all, func(x, y protocol.RunListed) int { return strings.Compare(x.StartedAt, y.StartedAt) })
-	writeJSON(w, http.StatusOK, protocol.RunsListed{Runs: all})
+	slices.SortStableFunc(all, func(x, y protocol.RunSummary) int { return strings.Compare(x.StartedAt, y.StartedAt) })
+	writeJSON(w, http.StatusOK, protocol.ListRunsResult{Runs: all})
 	return nil
 }
 
@@ -74,7 +74,7 @@ func (a *API) start(w http.ResponseWriter, q *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, protocol.RunMade{RunID: id})
+	writeJSON(w, http.StatusOK, protocol.StartRunResult{RunID: id})
 	return nil
 }
 
@@ -181,7 +181,7 @@ func (a *API) stop(w http.ResponseWriter, q *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, protocol.Stopped{Signal: b.Signal})
+	writeJSON(w, http.StatusOK, protocol.StopRunResult{Signal: b.Signal})
 	return nil
 }
 

@@ -46,8 +46,8 @@ type Options struct {
 
 // ProgramRuns manages the runs that are not on a terminal: their programs report their events.
 type ProgramRuns interface {
-	List() []protocol.RunListed // the live runs
-	PID(run string) int         // the process of a run, or 0 if unknown
+	List() []protocol.RunSummary // the live runs
+	PID(run string) int          // the process of a run, or 0 if unknown
 	Stop(ctx context.Context, run string, kill bool) error
 	Has(run string) bool     // whether the run is live
 	Follows(run string) bool // whether the run can be followed, also for some time after its end
@@ -244,7 +244,7 @@ type runProcess struct {
 func (a *API) liveProcesses() []runProcess {
 	var all []runProcess
 	for _, r := range a.o.Runs.List() {
-		if pid, err := a.o.Runs.PID(r.RunID); err == nil && r.Status != protocol.HasExited {
+		if pid, err := a.o.Runs.PID(r.RunID); err == nil && r.Status != protocol.StatusExited {
 			all = append(all, runProcess{r.RunID, pid, a.o.Runs.Holder(r.RunID)})
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // load reads the runs. Of the ended and fully acknowledged ones it retains as many as a server
 // remembers.
 func (s *Spool) load(ctx context.Context) error {
-	_, err := s.writeDB.ExecContext(ctx, `DELETE FROM runs WHERE n IN (SELECT n FROM runs WHERE ended AND acked >= last ORDER BY n DESC LIMIT -1 OFFSET ?)`, protocol.RunsOfHost)
+	_, err := s.writeDB.ExecContext(ctx, `DELETE FROM runs WHERE n IN (SELECT n FROM runs WHERE ended AND acked >= last ORDER BY n DESC LIMIT -1 OFFSET ?)`, protocol.MaxRunsOfHost)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func connect(disk, file, transactions string) (*sql.DB, error) {
 
 // checkIntegrity checks the file before anything is written to it.
 func (s *Spool) checkIntegrity(ctx context.Context, disk, file string) (err error) {
-	s.integrity, err = sqliteintegrity.Look(ctx, s.writeDB, file, ErrDamaged, func() (*sql.DB, error) { return connect(disk, file, "deferred") })
+	s.integrity, err = sqliteintegrity.Check(ctx, s.writeDB, file, ErrDamaged, func() (*sql.DB, error) { return connect(disk, file, "deferred") })
 	if errors.Is(err, ErrDamaged) {
 		err = withRemedy(err)
 	}

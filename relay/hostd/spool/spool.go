@@ -174,7 +174,7 @@ func (s *Spool) release() error {
 		}
 	}
 	if s.integrity != nil && errors.Join(all...) == nil {
-		all = append(all, s.integrity.Left())
+		all = append(all, s.integrity.RecordClosed())
 	}
 	return errors.Join(append(all, s.unlock())...)
 }

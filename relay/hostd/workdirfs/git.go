@@ -25,21 +25,21 @@ var safeSettings = []string{
 var gitEnviron = []string{"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_PAGER=cat", "GIT_EXTERNAL_DIFF=", "GIT_ATTR_NOSYSTEM=1"}
 
 // Status runs `git status` on the directory or a path in it.
-func (s *Scope) Status(ctx context.Context, q protocol.Git) (*protocol.GitDone, error) {
+func (s *Scope) Status(ctx context.Context, q protocol.Git) (*protocol.GitResult, error) {
 	return s.git(ctx, q.Path, MaxStatus, "status", "--ignore-submodules=all")
 }
 
 // Diff runs `git diff` on the directory or a path in it.
-func (s *Scope) Diff(ctx context.Context, q protocol.Git) (*protocol.GitDone, error) {
+func (s *Scope) Diff(ctx context.Context, q protocol.Git) (*protocol.GitResult, error) {
 	return s.git(ctx, q.Path, MaxDiff, "diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
 }
 
-func (s *Scope) git(ctx context.Context, path string, most int, command ...string) (*protocol.GitDone, error) {
+func (s *Scope) git(ctx context.Context, path string, most int, command ...string) (*protocol.GitResult, error) {
 	path, err := cleanPath(path)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, protocol.RPCWithin)
+	ctx, cancel := context.WithTimeout(ctx, protocol.RPCTimeout)
 	defer cancel()
 	settings, err := s.settings(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Scope) git(ctx context.Context, path string, most int, command ...strin
 	if !out.truncated && out.exit.Code != 0 {
 		return nil, errorf(protocol.NotFound, "git: %s", out.exit.Stderr)
 	}
-	return &protocol.GitDone{Stdout: string(out.stdout), Truncated: out.truncated}, nil
+	return &protocol.GitResult{Stdout: string(out.stdout), Truncated: out.truncated}, nil
 }
 
 // settings returns safeSettings and an override for each filter of the repository, because git

@@ -20,7 +20,7 @@ const MaxRead = 1 << 20
 
 // Read reads a text file or a part of it, cut at character boundaries. The hash covers the whole
 // file; only ctx and the time limit of an RPC limit its size.
-func (s *Scope) Read(ctx context.Context, q protocol.ReadFile) (*protocol.FileRead, error) {
+func (s *Scope) Read(ctx context.Context, q protocol.ReadFile) (*protocol.ReadFileResult, error) {
 	path, err := cleanPath(q.Path)
 	if err != nil {
 		return nil, err
@@ -51,12 +51,12 @@ func (s *Scope) Read(ctx context.Context, q protocol.ReadFile) (*protocol.FileRe
 	if !ok {
 		return nil, errorf(protocol.NotText, "%s is not UTF-8", path)
 	}
-	return &protocol.FileRead{Path: q.Path, Content: string(text), Truncated: cut, Size: info.Size(), SHA256: hex.EncodeToString(hash.Sum(nil))}, nil
+	return &protocol.ReadFileResult{Path: q.Path, Content: string(text), Truncated: cut, Size: info.Size(), SHA256: hex.EncodeToString(hash.Sum(nil))}, nil
 }
 
 // hash writes a file's bytes to h until ctx is done, and returns their number.
 func (s *Scope) hash(ctx context.Context, h io.Writer, path string, f io.Reader) (size int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, protocol.RPCWithin)
+	ctx, cancel := context.WithTimeout(ctx, protocol.RPCTimeout)
 	defer cancel()
 	for ctx.Err() == nil {
 		n, err := io.CopyN(h, f, MaxRead)
@@ -87,7 +87,7 @@ func trimText(text []byte, cutBefore, cutBehind bool) ([]byte, bool) {
 const MaxEntries = 500
 
 // List lists a directory by name. It does not follow links.
-func (s *Scope) List(q protocol.ListDir) (*protocol.DirListed, error) {
+func (s *Scope) List(q protocol.ListDir) (*protocol.ListDirResult, error) {
 	path, err := cleanPath(q.Path)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (s *Scope) List(q protocol.ListDir) (*protocol.DirListed, error) {
 		return nil, s.pathError(path, err)
 	}
 	slices.SortFunc(all, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	out := &protocol.DirListed{Path: q.Path, Entries: []protocol.Entry{}, Truncated: len(all) > MaxEntries}
+	out := &protocol.ListDirResult{Path: q.Path, Entries: []protocol.Entry{}, Truncated: len(all) > MaxEntries}
 	if out.Path == "" {
 		out.Path = "."
 	}

@@ -220,7 +220,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := s.Write(protocol.WriteFile{Path: "a.txt", Content: "né", BaseSHA256: hash("héllo\n")})
-	if err != nil || *got != (protocol.Written{Path: "a.txt", BytesWritten: 3, SHA256: hash("né")}) {
+	if err != nil || *got != (protocol.WriteFileResult{Path: "a.txt", BytesWritten: 3, SHA256: hash("né")}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	is("a.txt", "né", 0o751)
@@ -439,7 +439,7 @@ func TestNoRepository(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for _, ask := range []func(context.Context, protocol.Git) (*protocol.GitDone, error){s.Status, s.Diff} {
+	for _, ask := range []func(context.Context, protocol.Git) (*protocol.GitResult, error){s.Status, s.Diff} {
 		if _, err := ask(context.Background(), protocol.Git{}); code(err) != protocol.NotFound || !strings.Contains(err.Error(), "not a git repository") || strings.Contains(err.Error(), "--") {
 			t.Errorf("%v", err)
 		}

@@ -23,7 +23,7 @@ const (
 )
 
 // Search searches the files below the directory for a ripgrep pattern.
-func (s *Scope) Search(ctx context.Context, q protocol.Search) (*protocol.Found, error) {
+func (s *Scope) Search(ctx context.Context, q protocol.Search) (*protocol.SearchResult, error) {
 	if strings.ContainsRune(q.Q, 0) {
 		return nil, errorf(protocol.BadPattern, "a pattern has no NUL in it")
 	}
@@ -33,7 +33,7 @@ func (s *Scope) Search(ctx context.Context, q protocol.Search) (*protocol.Found,
 	if err != nil {
 		return nil, err
 	}
-	found := &protocol.Found{Matches: []protocol.Match{}, Truncated: out.truncated}
+	found := &protocol.SearchResult{Matches: []protocol.Match{}, Truncated: out.truncated}
 	for line := range bytes.Lines(out.stdout) {
 		m, ok := parseMatch(line)
 		if !ok {

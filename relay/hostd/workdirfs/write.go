@@ -21,7 +21,7 @@ import (
 const MaxWrite = 1 << 20
 
 // Write replaces or creates a file atomically. It does not write through links or below .git.
-func (s *Scope) Write(q protocol.WriteFile) (*protocol.Written, error) {
+func (s *Scope) Write(q protocol.WriteFile) (*protocol.WriteFileResult, error) {
 	path, parent, name, err := checkWrite(q)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (s *Scope) Write(q protocol.WriteFile) (*protocol.Written, error) {
 	if err := replace(dir, name, q.Content, mode); err != nil {
 		return nil, s.pathError(path, err)
 	}
-	return &protocol.Written{Path: q.Path, BytesWritten: int64(len(q.Content)), SHA256: hexsum.SHA256(q.Content)}, nil
+	return &protocol.WriteFileResult{Path: q.Path, BytesWritten: int64(len(q.Content)), SHA256: hexsum.SHA256(q.Content)}, nil
 }
 
 // Preview checks whether a file could be written now, and returns the text that it would replace:

@@ -91,7 +91,7 @@ func (r Right) Info() *RightInfo {
 var commands = map[string]Right{
 	protocol.RunSendInput: Input, protocol.RunSendKeys: Input, protocol.RunResize: Input,
 	protocol.RunStop: Stop, protocol.RunApprove: Decide, protocol.RunDeny: Decide,
-	protocol.RunSubscribe: Read, protocol.RunLeave: Read, protocol.Hello: Self,
+	protocol.RunSubscribe: Read, protocol.RunUnsubscribe: Read, protocol.Hello: Self,
 	"rpc.runs.list": AskHost, "rpc.run.stop": Stop,
 }
 

@@ -149,13 +149,13 @@ func (p *Pair) start(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 		p.c.Auth.Fail(w, err)
 		return
 	}
-	httpguard.Answer(w, http.StatusOK, map[string]any{"pair_id": id, "code": code, "expires_in": int64(protocol.PairingFor / time.Second),
+	httpguard.Answer(w, http.StatusOK, map[string]any{"pair_id": id, "code": code, "expires_in": int64(protocol.PairingTTL / time.Second),
 		"server_key": protocol.KeyText(server.Public().(ed25519.PublicKey))})
 }
 
 // add stores a pairing with a code that no other has.
 func (p *Pair) add(ctx context.Context, q startRequest, place string) (code, id string, err error) {
-	one := store.Pairing{PublicKey: q.PublicKey, Name: q.Name, Asked: q.HostID, Address: place, Expires: p.now() + protocol.PairingFor.Milliseconds()}
+	one := store.Pairing{PublicKey: q.PublicKey, Name: q.Name, Asked: q.HostID, Address: place, Expires: p.now() + protocol.PairingTTL.Milliseconds()}
 	if q.HostID != "" && q.HostToken != "" {
 		one.TokenHash = hexsum.SHA256(q.HostToken)
 	}

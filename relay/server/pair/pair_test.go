@@ -224,7 +224,7 @@ func TestPairing(t *testing.T) {
 		t.Errorf("the token gives %d", status)
 	}
 	p, c := f.knock("host_a")
-	p.Say(protocol.ChallengeBack, "", 0, k.sign(f.url, "host_a", c.Nonce, nonce))
+	p.Say(protocol.ChallengeResponse, "", 0, k.sign(f.url, "host_a", c.Nonce, nonce))
 	epoch := int64(7)
 	p.Say(protocol.Hello, "", 0, protocol.HelloData{Protocol: 2, Agent: "test/1", Instance: "i", Epoch: &epoch})
 	e := p.Next(protocol.Welcome)
@@ -308,7 +308,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("a code used twice: %+v", got)
 	}
 	late := f.start(newKey(2), nil)
-	f.clock.Go(protocol.PairingFor)
+	f.clock.Go(protocol.PairingTTL)
 	if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": late.Code}); got.Status != 404 {
 		t.Errorf("too late: %+v", got)
 	}
@@ -340,12 +340,12 @@ func TestProof(t *testing.T) {
 		if replayed.Nonce == "" {
 			p, c := f.knock(k.host)
 			replayed = k.sign(f.url, k.host, c.Nonce, nonce)
-			p.Say(protocol.ChallengeBack, "", 0, replayed)
+			p.Say(protocol.ChallengeResponse, "", 0, replayed)
 			p.Say(protocol.Heartbeat, "", 0, "{}")
 			p.Ping()
 		}
 		p, c := f.knock(k.host)
-		p.Say(protocol.ChallengeBack, "", 0, answer(c))
+		p.Say(protocol.ChallengeResponse, "", 0, answer(c))
 		if code := p.Closed(); code != protocol.CloseUnauthorized {
 			t.Errorf("%s: %d", name, code)
 		}
@@ -359,7 +359,7 @@ func TestProof(t *testing.T) {
 		t.Error("an event of a host that has proven nothing is stored")
 	}
 	p, _ = f.knock(k.host) // and one that says nothing
-	f.clock.Go(protocol.ProveWithin)
+	f.clock.Go(protocol.ProofTimeout)
 	if code := p.Closed(); code != protocol.CloseUnauthorized {
 		t.Errorf("%d", code)
 	}
@@ -374,7 +374,7 @@ func TestProof(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Say(protocol.ChallengeBack, "", 0, k.sign(fmt.Sprintf("ws://127.0.0.1:%d", at.Port), k.host, c.Nonce, nonce)) // as a WebSocket's URL has it
+	p.Say(protocol.ChallengeResponse, "", 0, k.sign(fmt.Sprintf("ws://127.0.0.1:%d", at.Port), k.host, c.Nonce, nonce)) // as a WebSocket's URL has it
 	p.Say(protocol.RunStarted, "run_a", 1, servertest.Started)
 	p.Acked("run_a", 1)
 }

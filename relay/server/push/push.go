@@ -114,11 +114,11 @@ func (p *Push) subscribe(w http.ResponseWriter, r *http.Request, id *auth.Identi
 	}
 	if err == nil {
 		sub := store.Subscription{Endpoint: in.Endpoint, User: id.Name, Token: id.ID, P256dh: in.Keys.P256dh, Auth: in.Keys.Auth, Created: p.c.Now().UnixMilli()}
-		err = p.c.Store.AddSubscription(r.Context(), sub, protocol.Subscriptions)
+		err = p.c.Store.AddSubscription(r.Context(), sub, protocol.MaxSubscriptions)
 	}
 	switch {
 	case errors.Is(err, store.ErrTooMany):
-		err = &httpguard.Refusal{Code: "too_many", Why: fmt.Sprintf("a user has at most %d subscriptions: remove one", protocol.Subscriptions), Status: http.StatusConflict}
+		err = &httpguard.Refusal{Code: "too_many", Why: fmt.Sprintf("a user has at most %d subscriptions: remove one", protocol.MaxSubscriptions), Status: http.StatusConflict}
 	case errors.Is(err, store.ErrConflict):
 		err = &httpguard.Refusal{Code: protocol.InputConflict, Why: "the endpoint is another user's: subscribe anew"}
 	}

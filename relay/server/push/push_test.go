@@ -287,7 +287,7 @@ func TestSubscriptions(t *testing.T) {
 			t.Errorf("%s: %d", path, code)
 		}
 	}
-	for i := 1; i < protocol.Subscriptions; i++ {
+	for i := 1; i < protocol.MaxSubscriptions; i++ {
 		f.subscribe("ann", fmt.Sprint(i))
 	}
 	more := f.service.Subscribe("more", f.key)
@@ -308,7 +308,7 @@ func TestSubscriptions(t *testing.T) {
 			t.Errorf("%d, want %d", code, want)
 		}
 	}
-	if code, _ := f.do("POST", "/push/subscriptions", "ann", more.JSON()); code != 204 || f.subscriptions() != protocol.Subscriptions {
+	if code, _ := f.do("POST", "/push/subscriptions", "ann", more.JSON()); code != 204 || f.subscriptions() != protocol.MaxSubscriptions {
 		t.Errorf("%d, %d", code, f.subscriptions())
 	}
 }

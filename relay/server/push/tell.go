@@ -95,7 +95,7 @@ func (p *Push) tell(ctx context.Context, id string, first bool) error {
 			return err
 		}
 	}
-	if run.Status != protocol.HasExited {
+	if run.Status != protocol.StatusExited {
 		return nil
 	}
 	user, err := p.c.Store.TakeStart(ctx, id)

@@ -123,7 +123,7 @@ func TestSummary(t *testing.T) {
 	if got := title(&store.Run{ID: "run_a", Title: "\n"}); got != "run_a" {
 		t.Errorf("%q", got)
 	}
-	if n := len(topic("run_a", "q1")); n != 32 || protocol.Subscriptions != 10 {
+	if n := len(topic("run_a", "q1")); n != 32 || protocol.MaxSubscriptions != 10 {
 		t.Errorf("%d", n)
 	}
 }

@@ -84,7 +84,7 @@ func (r *Relay) Host(id string) *Peer {
 	r.T.Helper()
 	p := Dial(r.T, r.URL+"/ws/host?host_id="+id+"&host_token=token-"+id)
 	if r.Clock != nil {
-		p.pass = func() { r.Clock.Go(time.Second / protocol.AcksASecond) }
+		p.pass = func() { r.Clock.Go(time.Second / protocol.AcksPerSecond) }
 	}
 	return p
 }

@@ -28,7 +28,7 @@ func openOn(ctx context.Context, disk, file string) (*store.Store, error) {
 	}
 	write.SetMaxOpenConns(1)
 	again := func() (*sql.DB, error) { return connect(disk, file, "deferred") }
-	looked, err := sqliteintegrity.Look(ctx, write, file, store.ErrDamaged, again)
+	looked, err := sqliteintegrity.Check(ctx, write, file, store.ErrDamaged, again)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", file, err), write.Close())
 	}
@@ -37,7 +37,7 @@ func openOn(ctx context.Context, disk, file string) (*store.Store, error) {
 		looked.Stop()
 		return nil, errors.Join(err, write.Close())
 	}
-	dialect := store.Dialect{Name: "sqlite", Placeholder: "?", Prepare: true, Now: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`, Serial: "INTEGER PRIMARY KEY AUTOINCREMENT", Damaged: sqliteintegrity.Damaged, File: looked}
+	dialect := store.Dialect{Name: "sqlite", Placeholder: "?", Prepare: true, Now: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`, Serial: "INTEGER PRIMARY KEY AUTOINCREMENT", Damaged: sqliteintegrity.IsDamage, File: looked}
 	s, err := store.New(ctx, write, read, dialect)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", file, err)

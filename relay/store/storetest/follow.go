@@ -182,11 +182,11 @@ func lost(t *testing.T, open Opener) {
 	lose(f.gen-1, nil) // an older connection knows nothing
 	lose(f.gen, []string{"run_b"}, "run_a")
 	lose(f.gen, nil)
-	if r := f.run(); r.Status != protocol.Lost {
+	if r := f.run(); r.Status != protocol.StatusLost {
 		t.Errorf("%+v", r)
 	}
 	f.stored(3, f.output(3))
-	if r := f.run(); r.Status != protocol.AwaitingOfInput {
+	if r := f.run(); r.Status != protocol.StatusAwaitingInput {
 		t.Errorf("%+v", r)
 	}
 	f.stored(4, f.event(4, protocol.RunExited, `{"exit_code":0}`))

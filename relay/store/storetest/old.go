@@ -12,7 +12,7 @@ import (
 func Old(t *testing.T, s *store.Store) {
 	t.Helper()
 	f := &fixture{T: t, Store: s, at: 1_700_000_000_000}
-	if r := f.run(); r.Prefix != 3 || r.Last != 6 || r.Status != protocol.AwaitingApproval || r.Tool != "codex" {
+	if r := f.run(); r.Prefix != 3 || r.Last != 6 || r.Status != protocol.StatusAwaitingApproval || r.Tool != "codex" {
 		t.Errorf("%+v", r)
 	}
 	if all, err := f.Pending(ctx, "host_a", true); err != nil || len(all) != 2 || all[0].ID != "i1" || all[1].ID != "q1" || all[0].Payload == nil {

@@ -289,7 +289,7 @@ func forgotten(t *testing.T, open Opener) {
 		t.Errorf("%v, %v", got, err)
 	}
 	f.sees()
-	if r := f.run(); r.Status != protocol.HasExited || r.Prefix != 3 {
+	if r := f.run(); r.Status != protocol.StatusExited || r.Prefix != 3 {
 		t.Errorf("%+v", r)
 	}
 	if got := strings.Join(f.kinds(), " "); got != "run_started retention" {

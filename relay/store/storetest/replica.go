@@ -335,6 +335,6 @@ func calls(t *testing.T, open Opener) {
 			t.Error(err)
 		}
 	}
-	kept(49+protocol.RPCRemembered.Milliseconds(), nil)
-	kept(50+protocol.RPCRemembered.Milliseconds(), store.ErrUnknown)
+	kept(49+protocol.RPCRetention.Milliseconds(), nil)
+	kept(50+protocol.RPCRetention.Milliseconds(), store.ErrUnknown)
 }

@@ -145,7 +145,7 @@ func order(t *testing.T, open Opener) {
 		t.Errorf("%+v, %v", e, err)
 	}
 	r := f.run()
-	if r.Tool != "codex" || r.Cwd != "/w" || r.Command != "codex -q" || r.Title != "t" || r.HostID != "host_a" || r.Status != protocol.Running || r.Last != 4 {
+	if r.Tool != "codex" || r.Cwd != "/w" || r.Command != "codex -q" || r.Title != "t" || r.HostID != "host_a" || r.Status != protocol.StatusRunning || r.Last != 4 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -249,7 +249,7 @@ func status(t *testing.T, open Opener) {
 		t.Helper()
 		seq++
 		f.stored(seq, f.event(seq, typ, data))
-		if r := f.run(); r.Status != want || r.LastActiveAt != f.at && r.Status != protocol.HasExited {
+		if r := f.run(); r.Status != want || r.LastActiveAt != f.at && r.Status != protocol.StatusExited {
 			t.Errorf("after %s the run is %s (%+v), want %s", typ, r.Status, r, want)
 		}
 	}
@@ -305,10 +305,10 @@ func requests(t *testing.T, open Opener) {
 func quota(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.stored(1, f.event(1, protocol.RunStarted, started))
-	for i := range int64(protocol.OpenRequests + 5) {
+	for i := range int64(protocol.MaxOpenRequests + 5) {
 		f.stored(2+i, f.event(2+i, protocol.RunPermissionRequested, fmt.Sprintf(`{"request_id":"q%d","reason":"choice","prompt":"?"}`, i)))
 	}
-	if all, err := f.Requests(ctx, "run_a"); err != nil || len(all) != protocol.OpenRequests {
+	if all, err := f.Requests(ctx, "run_a"); err != nil || len(all) != protocol.MaxOpenRequests {
 		t.Errorf("%d requests are open (%v)", len(all), err)
 	}
 }

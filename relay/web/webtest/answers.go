@@ -72,13 +72,13 @@ func answerOf(typ, at, q string) any {
 		if !ok {
 			return nil
 		}
-		return protocol.FileRead{Path: at, Content: text, Size: int64(len(text)), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(text)))}
+		return protocol.ReadFileResult{Path: at, Content: text, Size: int64(len(text)), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(text)))}
 	case "rpc.fs.search":
 		return found(q)
 	case "rpc.git.status":
-		return protocol.GitDone{Stdout: "On branch fix/tax-rounding\nChanges not staged for commit:\n\tmodified:   checkout/total.go\n"}
+		return protocol.GitResult{Stdout: "On branch fix/tax-rounding\nChanges not staged for commit:\n\tmodified:   checkout/total.go\n"}
 	case "rpc.git.diff":
-		return protocol.GitDone{Stdout: "diff --git a/checkout/total.go b/checkout/total.go\nindex 83db48f..bf2a9c1 100644\n" + sampleDiff}
+		return protocol.GitResult{Stdout: "diff --git a/checkout/total.go b/checkout/total.go\nindex 83db48f..bf2a9c1 100644\n" + sampleDiff}
 	case "rpc.host.info":
 		return machine.HostInfo
 	case "rpc.host.doctor":
@@ -91,7 +91,7 @@ func answerOf(typ, at, q string) any {
 
 // machine is the report of the hosts' diagnostics.
 var machine = protocol.HostDoctor{
-	HostInfo: protocol.HostInfo{HostID: "desk", PID: 4711, OS: "linux", Arch: "amd64", Version: "0.1.0", Tools: []protocol.ToolSeen{
+	HostInfo: protocol.HostInfo{HostID: "desk", PID: 4711, OS: "linux", Arch: "amd64", Version: "0.1.0", Tools: []protocol.ToolInfo{
 		{Tool: "claude", Bin: "/home/ann/.local/bin/claude", OK: true}, {Tool: "codex", Bin: "/usr/bin/codex", OK: true}, {Tool: "gemini", Bin: "gemini"}}},
 	Deps: []protocol.Dep{{Name: "git", OK: true, Detail: "/usr/bin/git, 2.53.0"}, {Name: "ripgrep", Detail: "rg is not on the PATH: install ripgrep to search in files"}, {Name: "spool", OK: true, Detail: "2.1 MiB of 1 GiB"}},
 }
@@ -113,7 +113,7 @@ func listed(dir string) any {
 	if len(all) == 0 {
 		return nil
 	}
-	out := protocol.DirListed{Path: path.Join(".", dir)}
+	out := protocol.ListDirResult{Path: path.Join(".", dir)}
 	for _, e := range all {
 		out.Entries = append(out.Entries, e)
 	}
@@ -122,7 +122,7 @@ func listed(dir string) any {
 }
 
 func found(q string) any {
-	out := protocol.Found{Matches: []protocol.Match{}}
+	out := protocol.SearchResult{Matches: []protocol.Match{}}
 	for name, text := range sampleFiles {
 		for i, line := range strings.Split(text, "\n") {
 			if at := strings.Index(line, q); at >= 0 {

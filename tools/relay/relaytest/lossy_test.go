@@ -29,7 +29,7 @@ func TestLossy(t *testing.T) {
 			t.Parallel()
 			var over atomic.Bool
 			lossy := func(seed uint64) func(faultproxy.Frame) faultproxy.Fault {
-				plan := faultproxy.Few(c.few, faultproxy.Random(seed, c.odds))
+				plan := faultproxy.Limit(c.few, faultproxy.Random(seed, c.odds))
 				return func(f faultproxy.Frame) faultproxy.Fault {
 					if over.Load() {
 						return faultproxy.Pass

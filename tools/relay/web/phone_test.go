@@ -50,7 +50,7 @@ func TestTheApprovalOfAWriteIsInView(t *testing.T) {
 		}
 		switch e.Type {
 		case "rpc.fs.read":
-			text, err := json.Marshal(protocol.FileRead{Path: "a.go", Content: strings.Repeat("a line\n", 200), SHA256: strings.Repeat("0", 64)})
+			text, err := json.Marshal(protocol.ReadFileResult{Path: "a.go", Content: strings.Repeat("a line\n", 200), SHA256: strings.Repeat("0", 64)})
 			if err != nil {
 				panic(err)
 			}

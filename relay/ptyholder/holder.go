@@ -62,9 +62,9 @@ func Main(in io.Reader, out io.WriteCloser) error {
 	if err == nil {
 		err = os.Chdir(spec.Dir) // the path of a socket is limited, a directory's is not
 	}
-	var k *keeper
+	var k *runHolder
 	if err == nil {
-		k, err = newKeeper(&spec)
+		k, err = newRunHolder(&spec)
 	}
 	said := ready{}
 	if err != nil {
@@ -83,29 +83,29 @@ func Main(in io.Reader, out io.WriteCloser) error {
 }
 
 // runHolder is the state of a PTY holder.
-type keeper struct {
-	term *term
-	log  *log
-	in   *inputs
-	door *door
+type runHolder struct {
+	term   *term
+	log    *log
+	in     *inputs
+	server *server
 
-	mu      sync.Mutex
-	changed *sync.Cond
-	total   int64 // bytes of the log
-	taken   int64 // bytes that hostd has
-	present bool  // hostd is connected
-	stopped bool
-	ended   bool // the run's process has exited
+	mu        sync.Mutex
+	changed   *sync.Cond
+	total     int64 // bytes of the log
+	taken     int64 // bytes that hostd has
+	connected bool  // hostd is connected
+	stopped   bool
+	ended     bool // the run's process has exited
 }
 
 // Limits on the output that hostd has not read, in bytes. Above them the terminal is not read.
 const (
-	aheadOfHostd = 1 << 20
-	aheadAlone   = keptBytes
+	maxUnread         = 1 << 20
+	maxUnreadDetached = retainedBytes
 )
 
-func newKeeper(spec *Spec) (*keeper, error) {
-	k := &keeper{}
+func newRunHolder(spec *Spec) (*runHolder, error) {
+	k := &runHolder{}
 	k.changed = sync.NewCond(&k.mu)
 	var err error
 	if k.log, err = openLog("."); err != nil {
@@ -114,12 +114,12 @@ func newKeeper(spec *Spec) (*keeper, error) {
 	if k.in, err = openInputs("."); err != nil {
 		return nil, err
 	}
-	if k.door, err = openDoor(k); err != nil {
+	if k.server, err = newServer(k); err != nil {
 		return nil, err
 	}
 	adoptOrphans()
 	if k.term, err = startTerm(spec); err != nil {
-		k.door.close()
+		k.server.close()
 		return nil, err
 	}
 	k.in.write = k.term.write
@@ -130,10 +130,10 @@ func newKeeper(spec *Spec) (*keeper, error) {
 // afterExit is how long orphaned processes of the run may continue to write.
 const afterExit = 2 * time.Second
 
-func (k *keeper) run() error {
+func (k *runHolder) run() error {
 	read := make(chan error, 1)
 	go func() { read <- k.copyOutput() }()
-	go k.door.serve()
+	go k.server.serve()
 	go k.in.serve()
 	defer reapOrphans(k.term.pid())()
 	exit := k.term.wait()
@@ -145,26 +145,26 @@ func (k *keeper) run() error {
 	k.term.hurry()
 	err := <-read
 	if stopped {
-		k.term.endRest()
+		k.term.killRest()
 	}
 	k.term.close()
 	k.in.close()
-	k.door.settle()
+	k.server.drain()
 	exit.Total = k.log.size
 	if exit.Reason = "exited"; stopped {
 		exit.Reason = "stopped"
 	}
-	if e := keepExit(".", exit); e != nil {
+	if e := storeExit(".", exit); e != nil {
 		err = errors.Join(err, e)
 	}
-	k.door.tell(said{Exit: &exit})
-	k.door.close()
+	k.server.send(response{Exit: &exit})
+	k.server.close()
 	return err
 }
 
 // copyOutput appends the run's output to the log until the terminal is closed. It retries while the
 // disk is full; the run blocks.
-func (k *keeper) copyOutput() error {
+func (k *runHolder) copyOutput() error {
 	b := make([]byte, 32<<10)
 	for {
 		ended := k.waitForRoom()
@@ -172,7 +172,7 @@ func (k *keeper) copyOutput() error {
 		for rest := b[:n]; len(rest) > 0; {
 			m, werr := k.log.append(rest)
 			rest = rest[m:]
-			k.wrote()
+			k.reportWritten()
 			if werr != nil {
 				time.Sleep(time.Second)
 			}
@@ -183,21 +183,21 @@ func (k *keeper) copyOutput() error {
 	}
 }
 
-func (k *keeper) wrote() {
+func (k *runHolder) reportWritten() {
 	k.mu.Lock()
 	k.total = k.log.size
 	k.mu.Unlock()
-	k.door.tellOutput(k.log.size)
+	k.server.reportOutput(k.log.size)
 }
 
 // waitForRoom waits until hostd has read enough, and reports whether the run has ended.
-func (k *keeper) waitForRoom() bool {
+func (k *runHolder) waitForRoom() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for {
-		ahead := int64(aheadAlone)
-		if k.present {
-			ahead = aheadOfHostd
+		ahead := int64(maxUnreadDetached)
+		if k.connected {
+			ahead = maxUnread
 		}
 		if k.total-k.taken < ahead {
 			return k.ended
@@ -207,9 +207,9 @@ func (k *keeper) waitForRoom() bool {
 }
 
 // setTaken records how much hostd has read and whether it is connected.
-func (k *keeper) took(off int64, present bool) {
+func (k *runHolder) setTaken(off int64, present bool) {
 	k.mu.Lock()
-	k.present = present
+	k.connected = present
 	if off > k.taken {
 		k.taken = min(off, k.total)
 		k.log.prune(k.taken)
@@ -219,7 +219,7 @@ func (k *keeper) took(off int64, present bool) {
 }
 
 // storeExit stores how a run ended, atomically.
-func keepExit(dir string, e Exit) error {
+func storeExit(dir string, e Exit) error {
 	text, err := json.Marshal(e)
 	if err != nil {
 		return err

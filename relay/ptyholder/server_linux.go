@@ -24,7 +24,7 @@ func peerOf(c *net.UnixConn) (pid int) {
 
 // isFromRun reports whether the connection comes from a process of this holder's run, all of which
 // are its descendants, or from a process that cannot be identified.
-func ofRun(c *net.UnixConn) bool {
+func isFromRun(c *net.UnixConn) bool {
 	line, whole := ancestry.Line(peerOf(c), ancestry.Look)
 	for _, one := range line[min(1, len(line)):] {
 		if one.PID == os.Getpid() {

@@ -15,8 +15,8 @@ type Step struct {
 // Limits that stop processes from hiding: the length of a chain, and the number of attempts to read
 // a chain whose processes keep exiting.
 const (
-	MostParents = 1000
-	mostLooks   = 100
+	MaxParents  = 1000
+	maxAttempts = 100
 )
 
 // Look returns the state of a process like proc.Read. For a process of another user that /proc
@@ -33,9 +33,9 @@ func Look(pid int) *proc.Stat {
 // whether the chain is complete. If a parent has exited, its child was reparented, and Line starts
 // again.
 func Line(pid int, read func(pid int) *proc.Stat) (line []Step, ok bool) {
-	for looks := 0; looks < mostLooks; looks++ {
+	for looks := 0; looks < maxAttempts; looks++ {
 		line = line[:0]
-		for at := pid; at > 0 && len(line) < MostParents; {
+		for at := pid; at > 0 && len(line) < MaxParents; {
 			s := read(at)
 			if s == nil {
 				break
@@ -45,7 +45,7 @@ func Line(pid int, read func(pid int) *proc.Stat) (line []Step, ok bool) {
 		}
 		n := len(line)
 		switch {
-		case n == 0 || n == MostParents:
+		case n == 0 || n == MaxParents:
 			return line, false
 		case line[n-1].Parent <= 0:
 			return line, true

@@ -32,32 +32,32 @@ type Options struct {
 }
 
 // unlimited is the timeout of the exchange in seconds: a person may need any time to answer.
-const forever = 1e9
+const unlimited = 1e9
 
 // Run runs the process until it ends and returns the exit code: 0 with a result, the process's own
 // code if it ended without one, otherwise 1, and 143 if ctx was cancelled. No processes remain.
 func Run(ctx context.Context, o Options) (code int) {
-	t := &talk{o: o, open: map[string]context.CancelCauseFunc{}}
-	c := host.Config{Name: o.Name, Connector: o.Name, Command: o.Command[0], Args: o.Command[1:], Dir: o.Dir, Timeout: forever, Inherited: host.Inherited{PassEnv: []string{"*"}}}
+	t := &hostRun{o: o, open: map[string]context.CancelCauseFunc{}}
+	c := host.Config{Name: o.Name, Connector: o.Name, Command: o.Command[0], Args: o.Command[1:], Dir: o.Dir, Timeout: unlimited, Inherited: host.Inherited{PassEnv: []string{"*"}}}
 	if c.InputFormat, c.OutputFormat = "json", "json"; o.ACP {
 		c.Transport, c.InputFormat, c.OutputFormat = "acp", "", ""
 	}
 	t.hosts = host.New(host.Options{Configs: []host.Config{c}, Environ: o.Environ, Run: &procgroup.Run{ID: procgroup.NewID()},
-		Log:  func(_, line string) { t.tell(client.Stderr, line+"\n") },
-		Logf: func(level, line string) { t.remark(level, line) }})
+		Log:  func(_, line string) { t.print(client.Stderr, line+"\n") },
+		Logf: func(level, line string) { t.printRemark(level, line) }})
 	defer func() {
 		t.cancelAll(errors.New("the run has ended"))
 		t.asking.Wait()
 		_ = t.hosts.Close(context.Background()) // waits for all processes
 	}()
-	if err := t.talk(ctx); err != nil {
-		return t.failed(ctx, err)
+	if err := t.run(ctx); err != nil {
+		return t.report(ctx, err)
 	}
 	return t.code
 }
 
 // hostRun is the state of one exchange.
-type talk struct {
+type hostRun struct {
 	o      Options
 	hosts  *host.Hosts
 	id     int64
@@ -68,7 +68,7 @@ type talk struct {
 	open map[string]context.CancelCauseFunc // open questions by id
 }
 
-func (t *talk) talk(ctx context.Context) error {
+func (t *hostRun) run(ctx context.Context) error {
 	r, err := t.hosts.Perform(ctx, &effect.ExchangeOpen{Host: t.o.Name, Prompt: t.o.Prompt})
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (t *talk) talk(ctx context.Context) error {
 		}
 		for i := range r.(*effect.ExchangeMessages).Messages {
 			m := &r.(*effect.ExchangeMessages).Messages[i]
-			t.hear(ctx, m)
+			t.handle(ctx, m)
 			if hostmsg.Of(m.Type).Terminal() {
 				_, err := t.hosts.Perform(ctx, &effect.ExchangeClose{ID: t.id})
 				return err
@@ -91,11 +91,11 @@ func (t *talk) talk(ctx context.Context) error {
 }
 
 // report reports why there is no result and returns the exit code.
-func (t *talk) failed(ctx context.Context, err error) int {
+func (t *hostRun) report(ctx context.Context, err error) int {
 	if ctx.Err() != nil {
 		return 128 + 15
 	}
-	t.tell(client.Stderr, err.Error()+"\n")
+	t.print(client.Stderr, err.Error()+"\n")
 	var why *effect.Error
 	if errors.As(err, &why) {
 		if n, ok := why.Fields["exit_code"].(int64); ok && n > 0 && n < 256 {
@@ -105,19 +105,19 @@ func (t *talk) failed(ctx context.Context, err error) int {
 	return 1
 }
 
-func (t *talk) remark(level, line string) {
+func (t *hostRun) printRemark(level, line string) {
 	if level != "debug" {
-		t.tell(client.Stderr, line+"\n")
+		t.print(client.Stderr, line+"\n")
 	}
 }
 
 // print reports output.
-func (t *talk) tell(stream, text string) {
+func (t *hostRun) print(stream, text string) {
 	t.o.Source.Wrote(stream, text)
 }
 
 // textFields are the members of messages that are shown as text.
-type said struct {
+type textFields struct {
 	Message string          `json:"message"`
 	Stage   string          `json:"stage"`
 	Level   string          `json:"level"`
@@ -127,9 +127,9 @@ type said struct {
 }
 
 // handle processes a message.
-func (t *talk) hear(ctx context.Context, m *effect.HostMessage) {
+func (t *hostRun) handle(ctx context.Context, m *effect.HostMessage) {
 	payload := json.RawMessage(value.AppendJSON(nil, m.Payload))
-	var s said
+	var s textFields
 	_ = json.Unmarshal(payload, &s) // on a type mismatch the whole message is shown
 	row := hostmsg.Of(m.Type)
 	switch {
@@ -141,22 +141,22 @@ func (t *talk) hear(ctx context.Context, m *effect.HostMessage) {
 	case row.Waits():
 		t.ask(ctx, m, payload)
 	case m.Type == hostmsg.Progress, m.Type == "log":
-		t.tell(client.Stdout, s.line(payload))
+		t.print(client.Stdout, s.line(payload))
 	case m.Type == "partial":
-		t.tell(client.Stdout, text(s.Text, s.Chunk))
+		t.print(client.Stdout, firstText(s.Text, s.Chunk))
 	case row.Role == hostmsg.Succeeds:
 		t.o.Source.Emitted("host:"+m.Type, payload, false)
-		t.tell(client.Stdout, text(s.Text)+"\n")
+		t.print(client.Stdout, firstText(s.Text)+"\n")
 	case row.Role == hostmsg.Fails:
 		t.code = 1
-		t.tell(client.Stderr, s.line(payload))
+		t.print(client.Stderr, s.line(payload))
 	default:
 		t.o.Source.Emitted("host:"+m.Type, payload, false)
 	}
 }
 
 // line returns a message as a line of text.
-func (s *said) line(payload []byte) string {
+func (s *textFields) line(payload []byte) string {
 	var words []string
 	if s.Level != "" && s.Level != "info" {
 		words = append(words, s.Level+":")
@@ -176,7 +176,7 @@ func (s *said) line(payload []byte) string {
 }
 
 // firstText returns the first non-empty text; values that are not strings are shown as JSON.
-func text(all ...json.RawMessage) string {
+func firstText(all ...json.RawMessage) string {
 	for _, v := range all {
 		var s string
 		switch {

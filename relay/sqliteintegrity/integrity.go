@@ -24,47 +24,49 @@ import (
 const small = 4 << 20
 
 // closedSuffix is appended to the file's name for the file that records the state at closing.
-const leftSuffix = "-left"
+const closedSuffix = "-left"
 
 // File is an open SQLite file.
 type File struct {
-	name  string
-	says  error // the error to return for a damaged file
-	found chan error
-	stop  context.CancelFunc
-	work  sync.WaitGroup
+	name      string
+	damageErr error // the error to return for a damaged file
+	found     chan error
+	stop      context.CancelFunc
+	work      sync.WaitGroup
 
 	whole, damaged bool // results of the check
 }
 
 // closedState is the state of a file when it was closed.
-type left struct {
+type closedState struct {
 	Size     int64 `json:"size"`
 	Modified int64 `json:"modified"` // Unix ns
 	Whole    bool  `json:"whole"`    // the file was checked
 }
 
-func (l left) same(other left) bool { return l.Size == other.Size && l.Modified == other.Modified }
+func (l closedState) equal(other closedState) bool {
+	return l.Size == other.Size && l.Modified == other.Modified
+}
 
 // Check checks the file of the open connection db as far as necessary, without writing to it. It
 // wraps damage in the error damaged. It calls again for a second connection if the file is checked
 // in use; Found reports the result.
-func Look(ctx context.Context, db *sql.DB, name string, damaged error, again func() (*sql.DB, error)) (*File, error) {
-	f := &File{name: name, says: damaged, found: make(chan error, 1), stop: func() {}}
+func Check(ctx context.Context, db *sql.DB, name string, damaged error, again func() (*sql.DB, error)) (*File, error) {
+	f := &File{name: name, damageErr: damaged, found: make(chan error, 1), stop: func() {}}
 	now, logged := f.now()
-	was := f.left()
-	known := now.Size > small && was.same(now)
+	was := f.readClosedState()
+	known := now.Size > small && was.equal(now)
 	var err error
 	switch f.whole = true; {
 	case known && was.Whole:
-		err = f.first(ctx, db)
+		err = f.checkHeader(ctx, db)
 	case known, now.Size > small && logged:
 		f.whole = false
-		if err = f.first(ctx, db); err == nil {
-			err = f.beside(again)
+		if err = f.checkHeader(ctx, db); err == nil {
+			err = f.checkInBackground(again)
 		}
 	default:
-		err = f.all(ctx, db)
+		err = f.checkAll(ctx, db)
 	}
 	if err != nil {
 		return nil, err
@@ -82,18 +84,18 @@ func (f *File) Stop() {
 }
 
 // RecordClosed records the state of the file after its connections are closed.
-func (f *File) Left() error {
+func (f *File) RecordClosed() error {
 	if f.damaged {
 		return nil
 	}
 	now, logged := f.now()
 	now.Whole = f.whole
-	if now.Size <= small || logged || now == f.left() {
+	if now.Size <= small || logged || now == f.readClosedState() {
 		return nil
 	}
 	text, err := json.Marshal(now)
 	if err == nil {
-		err = os.WriteFile(f.name+leftSuffix, text, 0o600)
+		err = os.WriteFile(f.name+closedSuffix, text, 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("note how %s was left: %w", f.name, err)
@@ -103,25 +105,25 @@ func (f *File) Left() error {
 
 // now returns the state of the file. logged reports whether its write-ahead log exists, which means
 // that it is open or its program was killed.
-func (f *File) now() (now left, logged bool) {
+func (f *File) now() (now closedState, logged bool) {
 	if info, err := os.Stat(f.name); err == nil {
-		now = left{Size: info.Size(), Modified: info.ModTime().UnixNano()}
+		now = closedState{Size: info.Size(), Modified: info.ModTime().UnixNano()}
 	}
 	info, err := os.Stat(f.name + "-wal")
 	return now, err == nil && info.Size() > 0
 }
 
 // closedState returns the recorded state, with size -1 if there is none.
-func (f *File) left() (was left) {
-	text, err := os.ReadFile(f.name + leftSuffix)
+func (f *File) readClosedState() (was closedState) {
+	text, err := os.ReadFile(f.name + closedSuffix)
 	if err != nil || json.Unmarshal(text, &was) != nil {
-		return left{Size: -1}
+		return closedState{Size: -1}
 	}
 	return was
 }
 
 // checkInBackground checks the file while it is in use.
-func (f *File) beside(again func() (*sql.DB, error)) error {
+func (f *File) checkInBackground(again func() (*sql.DB, error)) error {
 	db, err := again()
 	if err != nil {
 		return err
@@ -129,11 +131,11 @@ func (f *File) beside(again func() (*sql.DB, error)) error {
 	ctx, stop := context.WithCancel(context.Background())
 	f.stop = stop
 	f.work.Go(func() {
-		err := f.all(ctx, db)
+		err := f.checkAll(ctx, db)
 		f.whole = err == nil
-		if errors.Is(err, f.says) {
+		if errors.Is(err, f.damageErr) {
 			f.damaged = true
-			_ = os.Remove(f.name + leftSuffix) // normally does not exist
+			_ = os.Remove(f.name + closedSuffix) // normally does not exist
 			f.found <- err
 		}
 		_ = db.Close() // nothing was written
@@ -142,31 +144,31 @@ func (f *File) beside(again func() (*sql.DB, error)) error {
 }
 
 // checkHeader checks the file's header and schema.
-func (f *File) first(ctx context.Context, db *sql.DB) error {
+func (f *File) checkHeader(ctx context.Context, db *sql.DB) error {
 	var n int
-	return f.told(db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema`).Scan(&n))
+	return f.wrapDamage(db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema`).Scan(&n))
 }
 
 // checkAll checks the whole file.
-func (f *File) all(ctx context.Context, db *sql.DB) error {
+func (f *File) checkAll(ctx context.Context, db *sql.DB) error {
 	var said string
 	if err := db.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&said); err != nil {
-		return f.told(err)
+		return f.wrapDamage(err)
 	}
 	if said != "ok" {
-		return fmt.Errorf("%w: %s", f.says, strings.ReplaceAll(said, "\n", "; "))
+		return fmt.Errorf("%w: %s", f.damageErr, strings.ReplaceAll(said, "\n", "; "))
 	}
 	return nil
 }
 
-func (f *File) told(err error) error {
-	if Damaged(err) {
-		return fmt.Errorf("%w: %w", f.says, err)
+func (f *File) wrapDamage(err error) error {
+	if IsDamage(err) {
+		return fmt.Errorf("%w: %w", f.damageErr, err)
 	}
 	return err
 }
 
 // IsDamage reports whether an SQLite error means that the file is damaged or not a database.
-func Damaged(err error) bool {
+func IsDamage(err error) bool {
 	return errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB)
 }

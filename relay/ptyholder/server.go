@@ -12,7 +12,7 @@ import (
 )
 
 // request is a message from hostd. Requests with a number are answered.
-type asked struct {
+type request struct {
 	N      int64  `json:"n,omitempty"`
 	Op     string `json:"op"` // attach, taken, input, keys, state, modes, resize or stop
 	Taken  int64  `json:"taken,omitempty"`
@@ -26,7 +26,7 @@ type asked struct {
 }
 
 // response is a message to hostd: an answer, the length of the log, or the end.
-type said struct {
+type response struct {
 	N      int64  `json:"n,omitempty"`
 	State  State  `json:"state,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`
@@ -38,10 +38,10 @@ type said struct {
 }
 
 // Number returns the number of the request.
-func (s said) Number() int64 { return s.N }
+func (s response) Number() int64 { return s.N }
 
 // Err returns the holder's error.
-func (s said) Err() error {
+func (s response) Err() error {
 	if s.Error != "" {
 		return errors.New(s.Error)
 	}
@@ -49,42 +49,42 @@ func (s said) Err() error {
 }
 
 // server serves the holder's socket for one hostd at a time, the newest.
-type door struct {
-	k      *keeper
+type server struct {
+	k      *runHolder
 	listen net.Listener
 
-	mu    sync.Mutex
-	hostd *holder.Peer // nil if not connected
-	out   int64        // log length to report
-	more  *sync.Cond
-	over  bool
-	quiet sync.WaitGroup
+	mu     sync.Mutex
+	hostd  *holder.Peer // nil if not connected
+	out    int64        // log length to report
+	more   *sync.Cond
+	closed bool
+	quiet  sync.WaitGroup
 
 	late    sync.Mutex // held only briefly, unlike mu
 	settled bool
 	answers sync.WaitGroup // counts responses of respondAsync
 }
 
-func openDoor(k *keeper) (*door, error) {
+func newServer(k *runHolder) (*server, error) {
 	l, _, err := holder.Listen(".", socketFile)
 	if err != nil {
 		return nil, fmt.Errorf("listen for hostd: %w", err)
 	}
-	d := &door{k: k, listen: l}
+	d := &server{k: k, listen: l}
 	d.more = sync.NewCond(&d.mu)
 	d.quiet.Add(1)
-	go d.tellOn()
+	go d.reportLoop()
 	return d, nil
 }
 
-func (d *door) serve() {
+func (d *server) serve() {
 	for {
 		conn, err := d.listen.Accept()
 		if err != nil {
 			return // closed
 		}
 		c := conn.(*net.UnixConn)
-		if ofRun(c) {
+		if isFromRun(c) {
 			c.Close() // only hostd may use the socket; the run itself could impersonate it
 			continue
 		}
@@ -95,40 +95,40 @@ func (d *door) serve() {
 		}
 		d.hostd = hostd
 		d.mu.Unlock()
-		go d.hear(c, hostd)
+		go d.handleConn(c, hostd)
 	}
 }
 
-func (d *door) hear(c io.Reader, hostd *holder.Peer) {
-	holder.Requests(c, func(a *asked) { d.do(hostd, a) })
+func (d *server) handleConn(c io.Reader, hostd *holder.Peer) {
+	holder.Requests(c, func(a *request) { d.handle(hostd, a) })
 	d.mu.Lock()
 	if d.hostd == hostd {
 		d.hostd = nil
-		d.k.took(0, false) // before another connection is accepted
+		d.k.setTaken(0, false) // before another connection is accepted
 	}
 	d.mu.Unlock()
 	hostd.Close()
 }
 
-func (d *door) do(hostd *holder.Peer, a *asked) {
+func (d *server) handle(hostd *holder.Peer, a *request) {
 	k := d.k
-	answer := said{N: a.N}
+	answer := response{N: a.N}
 	switch a.Op {
 	case "attach":
-		k.took(a.Taken, true)
+		k.setTaken(a.Taken, true)
 		k.mu.Lock()
 		out := k.total
 		k.mu.Unlock()
 		answer.Out = &out
 	case "taken":
-		k.took(a.Taken, true)
+		k.setTaken(a.Taken, true)
 		return
 	case "keys":
-		k.in.press(a.Text)
+		k.in.pressKeys(a.Text)
 		return
 	case "input":
-		k.in.take(a.ID, a.SHA256, a.Text, func(s State, echo bool) {
-			d.answerSoon(hostd, said{N: a.N, State: s, Echo: echo})
+		k.in.submit(a.ID, a.SHA256, a.Text, func(s State, echo bool) {
+			d.respondAsync(hostd, response{N: a.N, State: s, Echo: echo})
 		})
 		return
 	case "state":
@@ -150,7 +150,7 @@ func (d *door) do(hostd *holder.Peer, a *asked) {
 }
 
 // respondAsync sends a response without blocking the caller.
-func (d *door) answerSoon(hostd *holder.Peer, s said) {
+func (d *server) respondAsync(hostd *holder.Peer, s response) {
 	d.late.Lock()
 	defer d.late.Unlock()
 	if d.settled {
@@ -164,7 +164,7 @@ func (d *door) answerSoon(hostd *holder.Peer, s said) {
 }
 
 // drain waits for pending responses and rejects new ones of respondAsync.
-func (d *door) settle() {
+func (d *server) drain() {
 	d.late.Lock()
 	d.settled = true
 	d.late.Unlock()
@@ -172,7 +172,7 @@ func (d *door) settle() {
 }
 
 // send sends a message to hostd if it is connected.
-func (d *door) tell(s said) {
+func (d *server) send(s response) {
 	d.mu.Lock()
 	hostd := d.hostd
 	d.mu.Unlock()
@@ -182,36 +182,36 @@ func (d *door) tell(s said) {
 }
 
 // reportOutput schedules a report of the log's length, without blocking the reader of the terminal.
-func (d *door) tellOutput(total int64) {
+func (d *server) reportOutput(total int64) {
 	d.mu.Lock()
 	d.out = total
 	d.more.Signal()
 	d.mu.Unlock()
 }
 
-func (d *door) tellOn() {
+func (d *server) reportLoop() {
 	defer d.quiet.Done()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for told := int64(0); ; {
-		for d.out == told && !d.over {
+		for d.out == told && !d.closed {
 			d.more.Wait()
 		}
-		if d.over {
+		if d.closed {
 			return
 		}
 		told = d.out
 		d.mu.Unlock()
-		d.tell(said{Out: &told})
+		d.send(response{Out: &told})
 		d.mu.Lock()
 	}
 }
 
-func (d *door) close() {
+func (d *server) close() {
 	d.listen.Close()
 	_ = os.Remove(socketFile)
 	d.mu.Lock()
-	d.over = true
+	d.closed = true
 	d.more.Broadcast()
 	if d.hostd != nil {
 		d.hostd.Close()
@@ -220,7 +220,7 @@ func (d *door) close() {
 	d.quiet.Wait()
 }
 
-func (k *keeper) stop(signal string, graceS int64) {
+func (k *runHolder) stop(signal string, graceS int64) {
 	k.mu.Lock()
 	k.stopped = true
 	k.mu.Unlock()

@@ -47,7 +47,7 @@ func (s *Server) startedBy(user string, answer *protocol.Envelope) {
 	if s.config.Watch == nil {
 		return
 	}
-	var made protocol.RunMade
+	var made protocol.StartRunResult
 	d, err := protocol.Decode[protocol.Response](answer)
 	if err == nil && d.OK && json.Unmarshal(d.Result, &made) == nil && protocol.IsID(made.RunID) {
 		s.config.Watch.Started(made.RunID, user)
