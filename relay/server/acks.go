@@ -7,12 +7,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// acks are what is to be acknowledged to a host: the last prefix of each run, so often that
-// it can go on and not more.
+// acks holds the pending acknowledgements of a host. It limits their rate for each run.
 type acks struct {
 	mu    sync.Mutex
 	of    map[string]*ack
-	due   []string // runs whose time has come
+	due   []string // runs to acknowledge now
 	timer func() bool
 	ended bool
 }
@@ -20,13 +19,13 @@ type acks struct {
 type ack struct {
 	prefix int64
 	sent   time.Time
-	open   bool // there is something to say
+	open   bool // prefix is not acknowledged yet
 	listed bool
 }
 
 const ackEach = time.Second / protocol.AcksPerSecond
 
-// stored notes that a run has a prefix that is committed.
+// stored records that a run's events up to prefix are committed.
 func (a *acks) stored(h *host, run string, prefix int64) {
 	now := h.srv.clock.Now()
 	a.mu.Lock()
@@ -52,7 +51,7 @@ func (a *acks) stored(h *host, run string, prefix int64) {
 	}
 }
 
-// ring lists the runs that waited for their turn, and forgets those that are quiet.
+// wake lists the runs that waited for their interval, and forgets idle ones.
 func (a *acks) ring(h *host) {
 	now := h.srv.clock.Now()
 	a.mu.Lock()
@@ -77,7 +76,7 @@ func (a *acks) ring(h *host) {
 	h.socket.kick()
 }
 
-// send writes what is due; false when nothing was.
+// send writes the due acknowledgements and reports whether there were any.
 func (a *acks) send(h *host) bool {
 	a.mu.Lock()
 	due := a.due

@@ -11,20 +11,20 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
-// app is somebody's connection.
+// app is the connection of an app.
 type app struct {
 	*socket
 	who    *auth.Identity
 	follow *follower
-	forget func() // its credentials are watched no longer
-	first  bool   // nothing has come yet
+	forget func() // stops watching its credentials
+	first  bool   // no frame was received
 	budget bucket
 }
 
-// features are what this server can do beyond the protocol's number.
+// features lists what this server supports beyond the protocol version.
 var features = []string{"cursors", "states", "rpc"}
 
-// agent is what the server calls itself.
+// agent returns the server's agent string.
 func (s *Server) agent() string {
 	v := s.config.Version
 	if v == "" {
@@ -33,8 +33,8 @@ func (s *Server) agent() string {
 	return "concerto-relay/" + v
 }
 
-// appSocket serves GET /ws/app. The handler returns after the upgrade: a connection on which
-// nothing happens is a socket and the goroutine that reads it.
+// appSocket serves GET /ws/app. The handler returns after the upgrade, so an idle connection needs
+// only a socket and its reading goroutine.
 func (s *Server) appSocket(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
 	if !asksForSocket(w, r) {
 		return
@@ -45,7 +45,7 @@ func (s *Server) appSocket(w http.ResponseWriter, r *http.Request, who *auth.Ide
 		return
 	}
 	a := &app{who: who, first: true, budget: bucket{rate: protocol.CommandRate, burst: protocol.CommandBurst}}
-	var at atomic.Pointer[socket] // there is none before the upgrade
+	var at atomic.Pointer[socket] // nil before the upgrade
 	a.follow = s.newFollower(who.Sees, func() {
 		if x := at.Load(); x != nil {
 			x.kick()
@@ -56,7 +56,7 @@ func (s *Server) appSocket(w http.ResponseWriter, r *http.Request, who *auth.Ide
 			httpguard.Fail(w, s.failed(err, protocol.Internal))
 			return
 		}
-		a.follow.fresh() // the ends are those before the 101 is sent
+		a.follow.fresh() // before the 101 response, so that no event is missed
 	}
 	x := s.upgrade(w, r)
 	if x == nil {
@@ -100,7 +100,7 @@ func (a *app) take(e *protocol.Envelope) {
 	}
 }
 
-// obey does what a message says; nil when it is done, or on its way.
+// perform performs a message. It returns nil if the message was performed or is in progress.
 func (a *app) obey(e *protocol.Envelope) *Failure {
 	switch e.Type {
 	case protocol.RunSubscribe:
@@ -128,13 +128,13 @@ func (a *app) welcome(e *protocol.Envelope) {
 	a.send(protocol.Welcome, &protocol.Envelope{ID: e.ID}, w)
 }
 
-// welcome is what any hello is answered.
+// welcome returns the welcome for a hello.
 func (s *Server) welcome(theirs int64) protocol.WelcomeData {
 	return protocol.WelcomeData{Protocol: min(theirs, protocol.Version), Agent: s.agent(), Features: features,
 		HeartbeatS: int64(protocol.PingAfter / time.Second), MaxFrame: protocol.MaxFrame, Window: protocol.Window}
 }
 
-// speaks2 says whether it knows more than the seed's messages.
+// speaks2 reports whether the peer speaks protocol 2 or later.
 func (x *socket) speaks2() bool { return x.proto.Load() >= 2 }
 
 func (a *app) subscribe(e *protocol.Envelope) {
@@ -156,8 +156,7 @@ func (a *app) subscribe(e *protocol.Envelope) {
 	})
 }
 
-// seedForm reads the form that the seed's servers know: a run from its end on, alone with
-// replace.
+// legacySubscribe handles the form of protocol 1: one run from its end on, alone if replace is set.
 func (a *app) seedForm(w *wish, d *protocol.Subscribe, e *protocol.Envelope) *Failure {
 	run := d.RunID
 	if run == "" && d.Cursor == nil {
@@ -196,7 +195,7 @@ func (a *app) leave(e *protocol.Envelope) *Failure {
 	return nil
 }
 
-// more tells the next events.
+// more writes the next events.
 func (a *app) more() bool {
 	all, err := a.follow.next(a.srv.ctx, pageEvents)
 	switch {
@@ -225,7 +224,7 @@ func (a *app) gone() {
 
 func (a *app) swept(time.Time) {}
 
-// told tells what became of a command, if it knows that there is such a thing.
+// sendState sends the state of a command if the app's protocol has this message.
 func (a *app) told(d protocol.State) {
 	if !a.speaks2() {
 		return
@@ -235,13 +234,13 @@ func (a *app) told(d protocol.State) {
 	a.push(e.Append(nil))
 }
 
-// idsOf are the ids in a message's data by which who sent it knows it again.
+// idsOf returns the request and input ids in a message's data.
 func idsOf(e *protocol.Envelope) (request, input string) {
 	var d struct {
 		RequestID any `json:"request_id"`
 		InputID   any `json:"input_id"`
 	}
-	_ = json.Unmarshal(e.Data, &d) // what is no JSON has none
+	_ = json.Unmarshal(e.Data, &d) // invalid JSON has no ids
 	request, _ = d.RequestID.(string)
 	input, _ = d.InputID.(string)
 	return request, input

@@ -7,14 +7,14 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// step moves a call on, if its machine allows it.
+// step applies a transition to a call if it is valid.
 func step(c *store.Call, on string) {
 	if to, ok := protocol.RPCMachine.Next(c.State, on); ok {
 		c.State = to
 	}
 }
 
-// moveCall changes a call in the store, and tells who waits here when it is answered.
+// moveCall changes a call in the store and delivers its answer to local waiters.
 func (s *Server) moveCall(id string, do func(*store.Call)) *store.Call {
 	var was bool
 	row, err := s.store.MoveCall(s.ctx, id, s.now(), func(c *store.Call) { was = true; do(c) })
@@ -34,7 +34,7 @@ func (s *Server) moveCall(id string, do func(*store.Call)) *store.Call {
 	return row
 }
 
-// learn takes in what the store has of a call, and tells its answer to who waits here.
+// learn takes over the stored state of a call and delivers its answer to local waiters.
 func (s *Server) learn(row *store.Call) {
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
@@ -57,16 +57,16 @@ func (s *Server) learn(row *store.Call) {
 	}
 }
 
-// answers is a change that gives a call the server's own answer.
+// setAnswer sets the server's own answer to a call.
 func (s *Server) answers(c *store.Call, code protocol.RPCCode, why string) {
 	c.Answer = string(s.failedCall(c.ID, c.Type, c.Run, code, why).Append(nil))
 }
 
-// answered takes a host's answer, of a call that was sent from here.
+// handleAnswer processes a host's answer to a call that this server sent.
 func (cs *calls) answered(s *Server, h *host, e *protocol.Envelope) {
 	request, _ := idsOf(e)
 	if request == "" {
-		request = e.Re // of one that is encrypted
+		request = e.Re // an encrypted answer
 	}
 	cs.mu.Lock()
 	c := cs.of[request]
@@ -83,7 +83,8 @@ func (cs *calls) answered(s *Server, h *host, e *protocol.Envelope) {
 	out := *e
 	out.ID, out.Re = "", ""
 	if d, err := protocol.Decode[protocol.Response](e); err == nil && e.Enc == nil && !d.OK && d.ErrorCode == "" {
-		out.Data = withMember(e.Data, "error_code", protocol.Internal) // a host of the seed's has none
+		// hosts of protocol 1 send no error code
+		out.Data = withMember(e.Data, "error_code", protocol.Internal)
 	}
 	s.moveCall(request, func(c *store.Call) {
 		step(c, "begun")
@@ -95,7 +96,7 @@ func (cs *calls) answered(s *Server, h *host, e *protocol.Envelope) {
 	}
 }
 
-// later does something with calls when what was to be done before is done.
+// enqueue runs do after the earlier queued functions.
 func (cs *calls) later(s *Server, do func()) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -120,7 +121,7 @@ func (cs *calls) later(s *Server, do func()) {
 	})
 }
 
-// seen follows what events say of calls that wait for an approval.
+// observe updates calls that wait for an approval from their events.
 func (cs *calls) seen(s *Server, all []store.Incoming) {
 	for i := range all {
 		e := all[i].Envelope
@@ -145,22 +146,22 @@ func (cs *calls) seen(s *Server, all []store.Incoming) {
 					step(c, "approved")
 					c.Ends = ends + c.LongerMS
 				default:
-					c.Ends = ends // the host says what that means
+					c.Ends = ends // the host enforces the expiry
 				}
 			})
 		})
 	}
 }
 
-// late answers a call whose time is over.
+// answerExpired answers a call whose deadline has passed.
 func (s *Server) late(c *store.Call) {
 	if c.Ends > 0 && c.Ends <= s.now() {
 		s.answers(c, protocol.Timeout, "the host has not answered in time")
 	}
 }
 
-// lost ends the calls of which nobody knows whether a host that is gone does them; the others
-// it is asked again.
+// hostLost ends the calls that a lost host may have performed; it leaves the others for another
+// attempt.
 func (cs *calls) lost(s *Server, h *host) {
 	cs.mu.Lock()
 	var ids []string
@@ -183,7 +184,7 @@ func (cs *calls) lost(s *Server, h *host) {
 	}
 }
 
-// maybeDone answers a gated call whose host is gone, unless it waits for its approval.
+// answerIndeterminate answers a gated call whose host is lost, unless it waits for its approval.
 func (s *Server) maybeDone(c *store.Call) {
 	if c.Gated && c.Gen != 0 && c.State != "waiting" {
 		step(c, "host lost, gated")
@@ -191,8 +192,8 @@ func (s *Server) maybeDone(c *store.Call) {
 	}
 }
 
-// again asks a host what is to be asked of it over this connection: what was not asked before, and
-// what an older connection was asked and may be asked twice.
+// resend sends a host the calls that were not sent before, and those sent on an older connection
+// that may be repeated.
 func (cs *calls) again(s *Server, h *host) {
 	all, err := s.store.CallsOf(s.ctx, h.id)
 	if err != nil {
@@ -232,7 +233,7 @@ func (cs *calls) again(s *Server, h *host) {
 	}
 }
 
-// sweep ends calls whose time is over, or whose host is gone, whoever asked for them.
+// sweep ends calls whose deadline has passed or whose host is lost, whoever started them.
 func (cs *calls) sweep(s *Server) {
 	now := s.now()
 	all, err := s.store.Late(s.ctx, now)

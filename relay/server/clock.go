@@ -2,16 +2,17 @@ package server
 
 import "time"
 
-// Clock is the server's time. What it gives must never go back: TTLs, silences and rates are
-// measured by it, whatever becomes of the wall clock meanwhile.
+// Clock is the server's clock. Its time must never go backwards: timeouts and rates are measured by
+// it, independently of the wall clock.
 type Clock interface {
 	Now() time.Time
-	// After calls something once, in a goroutine of its own, when a duration has passed. stop
-	// says whether it came before.
+	// After calls do once in its own goroutine after a duration. stop reports whether it prevented
+	// the call.
 	After(d time.Duration, do func()) (stop func() bool)
 }
 
-// SystemClock is the machine's clock as it was at the start, and what has passed since.
+// SystemClock returns a clock that starts at the current wall-clock time and then follows the
+// monotonic clock.
 func SystemClock() Clock { return system{time.Now()} }
 
 type system struct{ start time.Time }

@@ -20,7 +20,7 @@ func stateOf(c *store.Command, why string) protocol.State {
 	return protocol.State{ID: c.ID, Kind: c.Kind, RunID: c.RunID, State: c.State, Error: why, By: c.By}
 }
 
-// payload is a command as it is stored until it has ended.
+// payload is the stored form of a command until it is final.
 type payload struct {
 	Type  string            `json:"type"`
 	Data  json.RawMessage   `json:"data"`
@@ -28,7 +28,7 @@ type payload struct {
 	Extra []protocol.Member `json:"extra,omitempty"`
 }
 
-// checked holds what an app sends to its row; what is encrypted only the host can read.
+// checkCommand validates an app's command, unless it is encrypted.
 func checked(e *protocol.Envelope) *Failure {
 	if e.Enc != nil {
 		return nil
@@ -39,7 +39,7 @@ func checked(e *protocol.Envelope) *Failure {
 	return nil
 }
 
-// named is an id in the data of a message; of one that is encrypted it may be the envelope's.
+// requireID returns an id from a message's data, or for an encrypted message from the envelope.
 func named(e *protocol.Envelope, id string) (string, *Failure) {
 	if id == "" && e.Enc != nil {
 		id = e.ID
@@ -50,8 +50,8 @@ func named(e *protocol.Envelope, id string) (string, *Failure) {
 	return id, nil
 }
 
-// command does what an app's message says; the command is nil of what is not stored. from may
-// be nil.
+// command performs an app's message. It returns nil for commands that are not stored. from may be
+// nil.
 func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.Envelope, from *app) (*store.Command, *Failure) {
 	run, err := s.visible(ctx, who.Sees, e.RunID)
 	if err != nil {
@@ -95,30 +95,30 @@ func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.En
 	return out, nil
 }
 
-// told tells what has become of a command, here and elsewhere.
+// notifyState reports the state of a command to local and remote watchers.
 func (s *Server) told(c *store.Command, why string) {
 	s.commands.tell(c, why)
 	s.others.tell(lookCommands)
 }
 
-// isSecret says whether a command has an answer that is stored nowhere.
+// isSecret reports whether a command contains an answer that must not be stored.
 func (s *Server) isSecret(ctx context.Context, c *store.Command) bool {
 	if c.Kind != store.DecisionCommand {
 		return false
 	}
 	q, err := s.store.Request(ctx, c.RunID, c.ID)
 	if err != nil {
-		return false // then it is not accepted
+		return false // such a command is refused
 	}
 	var asked protocol.PermissionRequested
 	if json.Unmarshal(q.Data, &asked) != nil {
-		return false // what is encrypted nobody here can read
+		return false // encrypted data cannot be read here
 	}
 	return slices.ContainsFunc(asked.Questions, func(q protocol.Question) bool { return q.Secret })
 }
 
-// passOn sends a host what is not stored: it is lost when the host is away. While it is not known
-// whether a connected host says hello, it waits; from then hears why it was refused.
+// forward sends a host a command that is not stored; it is lost if the host is away. If a connected
+// host has not said hello yet, the command waits, and a refusal is sent to from.
 func (s *Server) passOn(ctx context.Context, run *store.Run, e *protocol.Envelope, from *app) *Failure {
 	if run.Status == protocol.StatusExited {
 		return refuse(protocol.RunHasExited, "run %s has ended", run.ID)
@@ -146,7 +146,7 @@ func (s *Server) passOn(ctx context.Context, run *store.Run, e *protocol.Envelop
 	return s.others.pass(ctx, host, frame)
 }
 
-// pass sends a frame of a type, if the host is there and knows it.
+// forward sends a frame if the host is connected and knows the type.
 func (h *host) pass(typ string, frame []byte) *Failure {
 	switch {
 	case h.socket.closed.Load():
@@ -160,11 +160,11 @@ func (h *host) pass(typ string, frame []byte) *Failure {
 
 func (s *Server) ts() string { return s.clock.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// commandOf is a message as a command for the store.
+// commandOf converts a message to a stored command.
 func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.Run, e *protocol.Envelope) (*store.Command, *Failure) {
 	now := s.now()
 	c := &store.Command{RunID: run.ID, By: who.Name, Created: now, Expires: now + protocol.InputTTL.Milliseconds()}
-	var says any // what the id stands for
+	var says any // the content that the id identifies
 	var f *Failure
 	switch e.Type {
 	case protocol.RunSendInput:
@@ -211,7 +211,8 @@ func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.R
 	return c, nil
 }
 
-// decide notes what a decision is recorded as. Of a request that is encrypted it is what was sent.
+// setDecision sets the recorded form of a decision. For an encrypted request it is the sent
+// decision.
 func decide(c *store.Command, q *store.Request, said string, d *protocol.Decide) {
 	c.Decision = said
 	var asked protocol.PermissionRequested
@@ -228,7 +229,7 @@ func decide(c *store.Command, q *store.Request, said string, d *protocol.Decide)
 	}
 }
 
-// recorded is what the audit log says of a command.
+// auditData returns the audit data of a command.
 func recorded(c *store.Command) map[string]any {
 	all := map[string]any{"sha256": c.SHA256}
 	if c.Decision != "" {
@@ -256,8 +257,8 @@ func (s *Server) request(ctx context.Context, run, request string) (*store.Reque
 	return nil, f
 }
 
-// decisionEnds returns until when a decision waits for its host, in Unix ms. A host states by its
-// own clock when a request expires: what counts is how long after the request that is.
+// decisionExpiry returns until when a decision waits for its host, in Unix ms. A host's expiry uses
+// the host's clock, so only the duration since the request counts.
 func (s *Server) decisionEnds(ctx context.Context, q *store.Request, now int64) int64 {
 	ends := now + protocol.DecisionTTL.Milliseconds()
 	at, err := time.Parse(time.RFC3339, store.Text(q.Data, "expires_at"))
@@ -275,7 +276,7 @@ func (s *Server) decisionEnds(ctx context.Context, q *store.Request, now int64) 
 	return all[0].ReceivedAt + at.Sub(asked).Milliseconds()
 }
 
-// withBy is data with who gave it, as the server knows.
+// withBy adds the user's name to data.
 func withBy(data json.RawMessage, name string) json.RawMessage {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(data, &all) != nil || all == nil {
@@ -293,7 +294,7 @@ func mustJSON(v any) json.RawMessage {
 	return text
 }
 
-// hashOf is the SHA-256 of a value's canonical JSON.
+// hashOf returns the SHA-256 of a value's canonical JSON.
 func hashOf(v any) string {
 	text := mustJSON(v)
 	if c, err := jcs.Canonical(text); err == nil {
@@ -302,7 +303,7 @@ func hashOf(v any) string {
 	return hexsum.SHA256(text)
 }
 
-// expire ends commands that were not sent within their time.
+// expire ends commands that were not sent in time.
 func (s *Server) expire() {
 	all, err := s.store.Overdue(s.ctx, s.now())
 	if err != nil {
@@ -316,7 +317,7 @@ func (s *Server) expire() {
 	}
 }
 
-// step moves a command on, and tells who gave it.
+// step applies a transition to a command and reports its new state.
 func (s *Server) step(c *store.Command, on, why string) (out *store.Command, ok bool) {
 	out, moved, err := s.store.Step(s.ctx, c.RunID, c.Kind, c.ID, on, why)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// deliver sends a host the commands that wait for it, in the order in which they were accepted,
-// each at most once a connection. What an older connection was sent, and nobody knows what became of
-// it, is sent again to who knows commands by their ids; of others it stays unknown.
+// deliver sends a host its waiting commands in the order of acceptance, each at most once on a
+// connection. A command with an unknown result from an older connection is sent again if the host
+// recognises ids; otherwise it becomes indeterminate.
 func (h *host) deliver() {
 	h.delivery.sending.Lock()
 	defer h.delivery.sending.Unlock()
@@ -30,7 +30,7 @@ func (h *host) deliver() {
 	}
 	for _, c := range all {
 		if c.State == "sent" && !h.delivery.older[c.N] {
-			continue // over this connection
+			continue // on this connection
 		}
 		if h.socket.closed.Load() {
 			return
@@ -47,7 +47,7 @@ func (h *host) deliver() {
 	h.delivery.owes.Store(len(h.delivery.older) > 0)
 }
 
-// give sends a command, or says what else becomes of it; false when that is not known yet.
+// deliverOne sends a command or ends it. It returns false if that is not possible yet.
 func (h *host) give(c *store.Command) bool {
 	p, there := h.srv.commands.payload(c)
 	switch {
@@ -69,7 +69,8 @@ func (h *host) give(c *store.Command) bool {
 	return true
 }
 
-// sends notes that a command goes out over this connection, if it is the host's still.
+// markSent records that a command is sent on this connection, if the connection still owns the
+// host.
 func (h *host) sends(c *store.Command) bool {
 	out, moved, err := h.srv.store.Send(h.srv.ctx, c, h.id, h.life.generation())
 	switch {
@@ -83,7 +84,7 @@ func (h *host) sends(c *store.Command) bool {
 	return moved
 }
 
-// room says whether there is room for a command in the queue.
+// hasRoom reports whether the queue has room for a command.
 func (x *socket) room() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -95,8 +96,8 @@ func (h *host) command(c *store.Command, p payload) {
 	h.socket.push(e.Append(nil))
 }
 
-// forgotten takes a decision back whose answer was secret, and not stored, when the server restarted. A
-// host resolves a request once: that it may have had the answer does no harm.
+// rejectLost returns a decision to its sender: its secret answer was not stored and is lost after a
+// restart. A host resolves a request only once, so a duplicate does no harm.
 func (h *host) forgotten(c *store.Command) {
 	on := "expired"
 	if c.State == "sent" {
@@ -105,11 +106,11 @@ func (h *host) forgotten(c *store.Command) {
 	h.srv.step(c, on, "its answer is secret, and the server has restarted since: decide again")
 }
 
-// results are what a host's command.result means to the machine.
+// resultEvents maps a host's command.result to the event of the state machine.
 var results = map[string]string{"applied": "applied", "rejected": "rejected", "expired": "rejected", "indeterminate": "unknown"}
 
-// result takes what a host says of a command. It hears that this is stored, so that it
-// says it no more; also when nobody knows the command.
+// handleResult stores a host's result of a command and acknowledges it, even if the command is
+// unknown.
 func (h *host) result(e *protocol.Envelope) {
 	d, err := protocol.Decode[protocol.CommandDone](e)
 	if err != nil {
@@ -130,7 +131,7 @@ func (h *host) result(e *protocol.Envelope) {
 	}
 	if err != nil && !errors.Is(err, store.ErrUnknown) {
 		h.srv.failed(err, protocol.Internal)
-		return // it is said again
+		return // the host repeats it
 	}
 	out := protocol.New(protocol.CommandAck, h.srv.clock.Now(), protocol.CommandAcked{ID: d.ID})
 	out.RunID, out.Re = e.RunID, e.ID
@@ -143,7 +144,8 @@ func (h *host) settle(run string, d *protocol.CommandDone) (*store.Command, bool
 		why = string(protocol.Expired)
 	}
 	c, moved, err := h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, results[d.State], why)
-	if err == nil && !moved && c.State == "accepted" { // it was sent by a server that did not live to note it
+	// the server that sent it was killed before it recorded that
+	if err == nil && !moved && c.State == "accepted" {
 		if _, _, err = h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, "sent", ""); err == nil {
 			c, moved, err = h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, results[d.State], why)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// events serves GET /events: a stream for who accepts one, else a long poll.
+// events serves GET /events: an event stream if the client accepts one, otherwise a long poll.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
 	stream := strings.Contains(r.Header.Get("Accept"), "text/event-stream")
 	f := s.newFeed(who)
@@ -40,7 +40,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, who *auth.Identi
 // feed is a follower over HTTP.
 type feed struct {
 	follow *follower
-	cursor map[string]int64 // after what was told
+	cursor map[string]int64 // positions after the sent events
 	woken  chan struct{}
 }
 
@@ -55,7 +55,7 @@ func (s *Server) newFeed(who *auth.Identity) *feed {
 	return f
 }
 
-// begin follows what a request asks for.
+// begin subscribes to what a request asks for.
 func (f *feed) begin(s *Server, r *http.Request, who *auth.Identity, stream bool) *Failure {
 	params := r.URL.Query()
 	text, given := params.Get("cursor"), params.Has("cursor")
@@ -88,8 +88,8 @@ func (f *feed) begin(s *Server, r *http.Request, who *auth.Identity, stream bool
 	return nil
 }
 
-// ends puts the ends of runs that go on into the cursor of who has none: whoever comes back
-// with it misses nothing of them.
+// addEnds adds the ends of live runs to the cursor of a client without one, so that the client
+// misses nothing when it returns.
 func (f *feed) ends(ctx context.Context, s *Server, who *auth.Identity) error {
 	all, err := s.store.Runs(ctx, store.RunsQuery{Limit: 10 * protocol.RunsInCursor})
 	for _, r := range all {
@@ -100,7 +100,7 @@ func (f *feed) ends(ctx context.Context, s *Server, who *auth.Identity) error {
 	return err
 }
 
-// parseCursor reads run_a:12,run_b:7.
+// parseCursor parses run_a:12,run_b:7.
 func parseCursor(text string) (map[string]int64, *Failure) {
 	cursor := map[string]int64{}
 	if text == "" {
@@ -120,7 +120,7 @@ func parseCursor(text string) (map[string]int64, *Failure) {
 	return cursor, nil
 }
 
-// cursorText is a cursor as it is read.
+// cursorText formats a cursor.
 func cursorText(cursor map[string]int64) string {
 	var all []string
 	for _, run := range slices.Sorted(maps.Keys(cursor)) {
@@ -129,8 +129,8 @@ func cursorText(cursor map[string]int64) string {
 	return strings.Join(all, ",")
 }
 
-// told moves the cursor on. It holds as many runs as one that is read may: those that were quiet
-// longest go.
+// advance updates the cursor. It holds as many runs as a request may name; the runs that were idle
+// longest are dropped.
 func (f *feed) told(e *entry, order *[]string) {
 	f.cursor[e.run] = e.seq
 	*order = append(slices.DeleteFunc(*order, func(run string) bool { return run == e.run }), e.run)
@@ -151,7 +151,7 @@ func (f *feed) told(e *entry, order *[]string) {
 
 const commentEach = 15 * time.Second
 
-// stream writes server-sent events until the client goes.
+// stream writes server-sent events until the client disconnects.
 func (s *Server) stream(ctx context.Context, w http.ResponseWriter, f *feed) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -166,7 +166,7 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, f *feed) {
 	for ctx.Err() == nil {
 		all, err := f.follow.next(ctx, pageEvents)
 		if err != nil {
-			return // the client comes back with its cursor
+			return // the client resumes with its cursor
 		}
 		for i := range all {
 			if all[i].run != "" {
@@ -183,7 +183,7 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, f *feed) {
 	}
 }
 
-// idle waits until there may be more; false when it has been quiet for long.
+// waitForEvents waits until there may be more events; it returns false after commentEach.
 func (s *Server) idle(ctx context.Context, f *feed) bool {
 	over := make(chan struct{})
 	stop := s.clock.After(commentEach, func() { close(over) })
@@ -198,7 +198,7 @@ func (s *Server) idle(ctx context.Context, f *feed) bool {
 	}
 }
 
-// sse writes server-sent events. A client that does not read them is left after a while.
+// sse writes server-sent events. It gives up on a client that does not read.
 type sse struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -209,7 +209,8 @@ func (o *sse) event(id string, data []byte) {
 	o.buf = append(o.buf, "id: "...)
 	o.buf = append(o.buf, id...)
 	o.buf = append(o.buf, "\ndata: "...)
-	for _, c := range data { // JSON has no line ends but between its parts, where they are spaces
+	// JSON contains line ends only between tokens, where spaces are equivalent
+	for _, c := range data {
 		if c == '\n' || c == '\r' {
 			c = ' '
 		}
@@ -221,7 +222,8 @@ func (o *sse) event(id string, data []byte) {
 func (o *sse) comment() { o.buf = append(o.buf, ":\n\n"...) }
 
 func (o *sse) flush() error {
-	_ = o.control.SetWriteDeadline(time.Now().Add(protocol.WriteTimeout)) // where there is none, there is no such client
+	// not all writers support deadlines
+	_ = o.control.SetWriteDeadline(time.Now().Add(protocol.WriteTimeout))
 	if len(o.buf) > 0 {
 		if _, err := o.w.Write(o.buf); err != nil {
 			return err
@@ -231,7 +233,7 @@ func (o *sse) flush() error {
 	return o.control.Flush()
 }
 
-// poll answers with the events that there are, or waits for some.
+// poll returns the available events, or waits for some.
 func (s *Server) poll(ctx context.Context, w http.ResponseWriter, r *http.Request, f *feed) {
 	wait, bad := number(r, "wait", 0, 0, 30)
 	limit, bad2 := number(r, "limit", 200, 1, 1000)
@@ -269,7 +271,7 @@ func (s *Server) poll(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	httpguard.Answer(w, http.StatusOK, out)
 }
 
-// more waits until there may be more; false when the time is over.
+// waitWoken waits until there may be more; it returns false on timeout.
 func more(ctx context.Context, f *feed, over <-chan struct{}) bool {
 	select {
 	case <-f.woken:

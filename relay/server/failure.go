@@ -10,14 +10,14 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Failure is why something was refused.
+// Failure explains why a request was refused.
 type Failure = httpguard.Refusal
 
 func refuse(c protocol.Code, format string, args ...any) *Failure {
 	return httpguard.Refused(c, format, args...)
 }
 
-// stored are the store's errors and what the protocol says of them.
+// storeErrors maps the store's errors to codes of the protocol.
 var stored = []struct {
 	err  error
 	code protocol.Code
@@ -28,7 +28,7 @@ var stored = []struct {
 	{store.ErrChanged, protocol.ArgsChanged},
 }
 
-// failed is what an error says over the protocol. unknown is what ErrUnknown means here.
+// failed converts an error to a Failure. unknown is the code for store.ErrUnknown.
 func (s *Server) failed(err error, unknown protocol.Code) *Failure {
 	var f *Failure
 	if errors.As(err, &f) {
@@ -42,7 +42,7 @@ func (s *Server) failed(err error, unknown protocol.Code) *Failure {
 			return &Failure{Code: row.code, Why: err.Error()}
 		}
 	}
-	if errors.Is(err, context.Canceled) { // who asked is gone, or the server ends
+	if errors.Is(err, context.Canceled) { // the caller has disconnected or the server is closing
 		return refuse(protocol.Internal, "the request was left")
 	}
 	s.log.Error("the store failed", slog.Any("error", err))

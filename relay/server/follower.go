@@ -14,61 +14,63 @@ import (
 )
 
 const (
-	pageEvents = 128       // that are read at once
-	pageBytes  = 256 << 10 // of their data
-	liveFrames = 256       // without a seq, that may wait
+	pageEvents = 128       // events read at a time
+	pageBytes  = 256 << 10 // and bytes of their data
+	liveFrames = 256       // waiting events without a sequence number
 	liveBytes  = 512 << 10
 )
 
-// Which runs one follows that one has not named.
+// The runs that a follower follows without naming them.
 const (
 	restLive  = "live"
 	restStart = "start"
 	restNone  = "none"
 )
 
-// follower follows runs: it holds positions, hears that there is more, and reads forward at
-// its own pace. Of a run of which it has all it knows how far it has read.
+// follower follows runs. It holds a position for each run with unread events and reads at its own
+// pace. For a completely read run it holds the last sequence number.
 type follower struct {
 	srv  *Server
 	sees func(run string) bool
-	kick func() // there is something for it
+	kick func() // signals something to send
 
-	mu      sync.Mutex
-	rest    string
-	named   map[string]bool      // runs that it follows, or does not, whatever rest is
-	behind  map[string]*position // runs of which there is more
-	read    map[string]int64     // how far runs were read: the word of a commit may come after what it tells of was read
-	turn    []string             // of those, in the order in which they are told
-	scan    *string              // with rest "start": the last run that was found to begin with; nil when all were
-	goals   []*goal              // subscriptions that are not caught up
-	loose   [][]byte             // events without a seq
+	mu     sync.Mutex
+	rest   string
+	named  map[string]bool      // explicitly followed (true) or not followed (false) runs
+	behind map[string]*position // positions in runs with unread events
+	// how far runs were read: a commit may be announced after its events were read
+	read map[string]int64
+	turn []string // keys of behind in sending order
+	// with rest "start": the last listed run; nil when all runs are listed
+	scan    *string
+	goals   []*goal  // subscriptions that are not caught up
+	loose   [][]byte // events without a sequence number
 	size    int
-	lost    bool // there were more of them than it takes
+	lost    bool // some loose events were dropped
 	quiet   *quiet
-	missed  map[string]bool // runs that were heard of while they were looked for
+	missed  map[string]bool // runs announced while runs were being listed
 	stopped bool
 }
 
-// position is where a follower stands in a run of which there is more.
+// position is a position in a run with unread events.
 type position struct {
 	seq   int64
-	again bool // there is more since it was read last
+	again bool // new events arrived since the last read
 }
 
-// goal is a subscription's backlog.
+// goal is the backlog of a subscription.
 type goal struct {
 	re     *protocol.Envelope
-	ends   map[string]int64 // of runs that have not got there
+	ends   map[string]int64 // by run, until reached
 	cursor map[string]int64
-	scan   bool // until all runs were found
+	scan   bool // runs remain to be listed
 }
 
 func (s *Server) newFollower(sees func(string) bool, kick func()) *follower {
 	return &follower{srv: s, sees: sees, kick: kick, rest: restNone, named: map[string]bool{}, behind: map[string]*position{}, read: map[string]int64{}}
 }
 
-// follows says whether it follows a run.
+// follows reports whether it follows a run.
 func (f *follower) follows(run string) bool {
 	if yes, named := f.named[run]; named {
 		return yes
@@ -76,7 +78,8 @@ func (f *follower) follows(run string) bool {
 	return f.rest != restNone && f.sees(run)
 }
 
-// hint says that there is more of a run than before; it gives whether that is for it.
+// hint announces events of a run after sequence number before, and reports whether it follows the
+// run.
 func (f *follower) hint(run string, before int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -87,14 +90,14 @@ func (f *follower) hint(run string, before int64) bool {
 	case at != nil:
 		at.again = true
 	case f.scan != nil && run > *f.scan && !f.named[run]:
-		f.missed[run] = true // it is read from its beginning, later
+		f.missed[run] = true // read from its beginning later
 	default:
 		f.place(run, max(before, f.read[run]))
 	}
 	return true
 }
 
-// place puts it behind in a run.
+// place sets the position in a run.
 func (f *follower) place(run string, seq int64) {
 	if f.behind[run] == nil {
 		f.turn = append(f.turn, run)
@@ -102,7 +105,7 @@ func (f *follower) place(run string, seq int64) {
 	f.behind[run] = &position{seq: seq}
 }
 
-// live gives it an event without a seq.
+// live queues an event without a sequence number.
 func (f *follower) live(run, typ string, frame []byte) {
 	f.mu.Lock()
 	if !f.follows(run) || f.quiet != nil && typ == protocol.RunOutput {
@@ -118,10 +121,11 @@ func (f *follower) live(run, typ string, frame []byte) {
 	f.kick()
 }
 
-// errBehind: events without a seq came faster than they were read. They cannot be read again.
+// errBehind reports that events without a sequence number arrived faster than they were sent. They
+// cannot be read again.
 var errBehind = errors.New("events without a seq came faster than they were read")
 
-// next gives what is to be told next; nothing when there is nothing now.
+// next returns the next events to send, if any.
 func (f *follower) next(ctx context.Context, limit int) ([]entry, error) {
 	for {
 		out, run, at, err := f.begin()
@@ -145,7 +149,7 @@ func (f *follower) next(ctx context.Context, limit int) ([]entry, error) {
 	}
 }
 
-// begin gives what waits in memory, else a run of which there is more, and where it stands.
+// begin returns queued events in memory, or else a run with unread events and its position.
 func (f *follower) begin() (out []entry, run string, at *position, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,15 +174,15 @@ func (f *follower) begin() (out []entry, run string, at *position, err error) {
 	return nil, run, at, nil
 }
 
-// hasMore says whether there is something to be told.
+// hasMore reports whether there is something to send.
 func (f *follower) hasMore() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.turn) > 0 || f.scan != nil || len(f.loose) > 0
 }
 
-// took notes what was read of a run, and gives what of it is to be told. Nothing is told when the
-// follower was put elsewhere meanwhile.
+// advance records which events of a run were read and returns those to send. It returns none if the
+// position changed in the meantime.
 func (f *follower) took(run string, at *position, all []entry, more bool) (out []entry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -203,7 +207,7 @@ func (f *follower) took(run string, at *position, all []entry, more bool) (out [
 	return out
 }
 
-// leave says that there is no more of a run.
+// leave records that a run has no unread events.
 func (f *follower) leave(run string) {
 	delete(f.behind, run)
 	f.turn = slices.DeleteFunc(f.turn, func(r string) bool { return r == run })
@@ -212,7 +216,7 @@ func (f *follower) leave(run string) {
 	}
 }
 
-// look finds more runs of those that are followed from their beginning.
+// listRuns finds more runs to follow from their beginning.
 func (f *follower) look(ctx context.Context) (found bool, err error) {
 	f.mu.Lock()
 	scan := f.scan
@@ -227,7 +231,7 @@ func (f *follower) look(ctx context.Context) (found bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.scan != scan {
-		return true, nil // somebody has subscribed anew
+		return true, nil // a new subscription was made
 	}
 	if len(ids) == 0 {
 		for id := range f.missed {
@@ -240,7 +244,7 @@ func (f *follower) look(ctx context.Context) (found bool, err error) {
 		return true, nil
 	}
 	last := ids[len(ids)-1]
-	for id := range f.missed { // those that were made since the store was asked
+	for id := range f.missed { // runs created after the query
 		if id <= last {
 			ids = append(ids, id)
 			delete(f.missed, id)
@@ -251,7 +255,7 @@ func (f *follower) look(ctx context.Context) (found bool, err error) {
 			f.place(id, 0)
 			for _, g := range f.goals {
 				if g.scan {
-					g.ends[id] = protocol.MaxSeq // until all was read
+					g.ends[id] = protocol.MaxSeq // until it is read completely
 				}
 			}
 		}
@@ -260,7 +264,7 @@ func (f *follower) look(ctx context.Context) (found bool, err error) {
 	return true, nil
 }
 
-// caughtUp gives the ends of backlogs that were told.
+// caughtUp returns run.caught_up messages for finished backlogs.
 func (f *follower) caughtUp() (out []entry) {
 	f.goals = slices.DeleteFunc(f.goals, func(g *goal) bool {
 		if len(g.ends) > 0 || g.scan {
@@ -295,8 +299,8 @@ func (f *follower) isBacklog(run string) bool {
 	return slices.ContainsFunc(f.goals, func(g *goal) bool { _, wanted := g.ends[run]; return wanted })
 }
 
-// page returns a run's events after a seq. Beside other servers a backlog is read from the store:
-// the events in memory may end before it does.
+// page returns a run's events after a sequence number. With several servers a backlog is read from
+// the store, because the events in memory may end earlier.
 func (s *Server) page(ctx context.Context, run string, after int64, limit int, backlog bool) (all []entry, more bool, err error) {
 	if all, ok := s.hub.recent(run, after); ok && !(backlog && s.others.shared) {
 		if len(all) > limit {
@@ -319,9 +323,9 @@ func (s *Server) page(ctx context.Context, run string, after int64, limit int, b
 	return all, more, err
 }
 
-// quiet is a follower's that wants no output: it hears that there is some.
+// quiet counts output for a follower without output.
 type quiet struct {
-	tells bool // run.progress, which only who said hello knows
+	tells bool // send run.progress, which only clients with a hello know
 	runs  map[string]*progress
 }
 
@@ -333,7 +337,8 @@ type progress struct {
 
 const progressEach = time.Second
 
-// note counts an output; a run's first is told at once, the others once a second.
+// note counts an output event. It returns run.progress at once for a run's first output, later once
+// a second.
 func (q *quiet) note(e entry, clock Clock, kick func()) []entry {
 	if !q.tells {
 		return nil
@@ -355,7 +360,7 @@ func (q *quiet) note(e entry, clock Clock, kick func()) []entry {
 	return nil
 }
 
-// due are the runs whose second is over.
+// due returns run.progress for the runs whose second has passed.
 func (q *quiet) due(now time.Time) (out []entry) {
 	for _, run := range slices.Sorted(maps.Keys(q.runs)) {
 		p := q.runs[run]
@@ -377,7 +382,7 @@ func (q *quiet) tell(run string, p *progress, now time.Time) []entry {
 	return []entry{{frame: e.Append(nil)}}
 }
 
-// outputBytes is how long the text of a run.output is.
+// outputBytes returns the length of the text of a run.output.
 func outputBytes(frame []byte) int64 {
 	var e struct{ Data struct{ Text string } }
 	if json.Unmarshal(frame, &e) != nil {

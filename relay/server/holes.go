@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// holes are what is missing of a host's runs, of one that does not say so itself: after a while
-// the server does, and who follows the run gets what is behind.
+// holes tracks missing events of a host that does not report gaps itself. After a while the server
+// writes a gap, so that followers receive the later events.
 type holes struct {
 	mu sync.Mutex
 	of map[string]*hole
@@ -21,7 +21,7 @@ type hole struct {
 	filling     bool
 }
 
-// find looks for holes of before the connection.
+// find finds the holes from before the connection.
 func (hs *holes) find(h *host) {
 	all, err := h.srv.store.Holes(h.srv.ctx, h.id, "")
 	if err != nil {
@@ -35,7 +35,7 @@ func (hs *holes) find(h *host) {
 	}
 }
 
-// stored notes an event of a run, whose prefix is this now.
+// stored processes an event of a run, whose prefix is now prefix.
 func (hs *holes) stored(h *host, e *protocol.Envelope, prefix int64) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -44,7 +44,7 @@ func (hs *holes) stored(h *host, e *protocol.Envelope, prefix int64) {
 	case one == nil && e.Seq > prefix:
 		hs.of[e.RunID] = &hole{prefix: prefix, end: e.Seq - 1, since: now}
 	case one == nil:
-	case prefix > one.prefix: // it has been filled, in part at least
+	case prefix > one.prefix: // filled at least in part
 		delete(hs.of, e.RunID)
 		if e.Seq > prefix {
 			hs.of[e.RunID] = &hole{prefix: prefix, end: e.Seq - 1, since: now}
@@ -56,7 +56,7 @@ func (hs *holes) stored(h *host, e *protocol.Envelope, prefix int64) {
 	}
 }
 
-// sweep says of holes that were left alone that they stay.
+// sweep fills holes that are older than HoleTimeout.
 func (hs *holes) sweep(h *host, now time.Time) {
 	hs.mu.Lock()
 	var old []string
@@ -72,7 +72,7 @@ func (hs *holes) sweep(h *host, now time.Time) {
 	}
 }
 
-// fill writes a gap where the store still has a hole.
+// fill writes a gap for a hole that still exists.
 func (hs *holes) fill(h *host, run string) {
 	all, err := h.srv.store.Holes(h.srv.ctx, h.id, run)
 	if err != nil {
@@ -95,7 +95,7 @@ func (hs *holes) fill(h *host, run string) {
 	})
 }
 
-// holesAgain looks for the next hole of a run, which is there since a gap was written before it.
+// recheck looks for the next hole of a run after a gap was written.
 func (h *host) holesAgain(run string, since time.Time) {
 	h.srv.work.Go(func() {
 		all, err := h.srv.store.Holes(h.srv.ctx, h.id, run)

@@ -14,15 +14,15 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// host is a host's connection.
+// host is the connection of a host.
 type host struct {
 	srv      *Server
 	socket   *socket
 	id       string
-	first    bool // nothing has come yet
+	first    bool // no frame was received
 	intake   intake
 	stopWait func() bool
-	violated map[protocol.Code]bool // what was recorded of it
+	violated map[protocol.Code]bool // the violations that were recorded
 	proof    proving
 
 	starting sync.Mutex
@@ -30,28 +30,29 @@ type host struct {
 
 	life life
 
-	ready gate // open when commands go out
+	ready gate // open when commands can be sent
 	acks  acks
 	holes holes
 
 	delivery delivery
 }
 
-// life is which life of its host a connection serves, once it is the host's.
+// life identifies the connection among those of its host.
 type life struct {
 	mu       sync.Mutex
-	taken    bool // it is the host's
+	taken    bool // the connection owns the host
 	gen      int64
-	epoch    int64 // 0 when it did not say one
+	epoch    int64 // 0 if the host sent none
 	instance string
 }
 
-// delivery is what has to do with commands for a host.
+// delivery is the state of sending commands to a host.
 type delivery struct {
-	sending sync.Mutex     // while commands are sent
-	older   map[int64]bool // commands that older connections were sent, and that have not ended; nil before the first look
-	waiting atomic.Bool    // commands wait until there is room
-	owes    atomic.Bool    // some of older wait for what another server keeps
+	sending sync.Mutex // held while commands are sent
+	// unfinished commands sent on older connections; nil before the first check
+	older   map[int64]bool
+	waiting atomic.Bool // commands wait for room in the queue
+	owes    atomic.Bool // some commands in older need a payload from another server
 }
 
 func newHost(x *socket, id string) *host {
@@ -67,7 +68,7 @@ func (l *life) saidEpoch() (int64, string) {
 	return l.epoch, l.instance
 }
 
-// begin makes the connection the host's.
+// begin makes the connection own the host.
 func (l *life) begin(gen, epoch int64, instance string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,30 +81,29 @@ func (l *life) isTaken() bool {
 	return l.taken
 }
 
-// generation is the connection's, by which what it sends is known.
+// generation returns the number by which the connection's messages are recognised.
 func (l *life) generation() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.gen
 }
 
-// isReady says whether commands go out to it.
+// isReady reports whether commands can be sent.
 func (h *host) isReady() bool {
 	h.ready.mu.Lock()
 	defer h.ready.mu.Unlock()
 	return h.ready.open
 }
 
-// waited is called when a connection has said nothing for a second: it is of the seed's
-// protocol, and the host's.
+// acceptLegacy handles a connection without a hello after HelloTimeout: it speaks protocol 1.
 func (h *host) waited() {
 	if !h.isReady() && !h.socket.closed.Load() {
 		h.begin(nil)
 	}
 }
 
-// begin is what follows from the first frame, or from there being none: the connection is the
-// host's, and commands go out.
+// begin handles the hello, or its absence: the connection takes over the host, and commands can be
+// sent.
 func (h *host) begin(hello *protocol.HelloData) {
 	h.starting.Lock()
 	defer h.starting.Unlock()
@@ -130,18 +130,18 @@ func (h *host) begin(hello *protocol.HelloData) {
 	h.srv.calls.again(h.srv, h)
 }
 
-// gate is closed until commands go out to a host.
+// gate is closed until commands can be sent to a host.
 type gate struct {
 	mu    sync.Mutex
 	open  bool
-	early []func() // what is done then, or once the connection is closed
+	early []func() // functions to call when it opens or the connection closes
 }
 
-// earlyMost is how much may wait at a gate.
+// maxDeferred limits the number of functions waiting at a gate.
 const earlyMost = 256
 
-// defers calls do when the connection is ready or closed, and reports whether it is neither
-// yet. It returns a Failure when too much waits.
+// defers calls do when the connection is ready or closed, and reports whether it is neither yet. It
+// returns a Failure if too many calls wait.
 func (h *host) defers(do func()) (bool, *Failure) {
 	g := &h.ready
 	g.mu.Lock()
@@ -156,7 +156,7 @@ func (h *host) defers(do func()) (bool, *Failure) {
 	return true, nil
 }
 
-// release does what waits, in its order and before what comes later. With opens the gate is open then.
+// release calls the waiting functions in order, before later ones. opens opens the gate.
 func (g *gate) release(opens bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -172,7 +172,7 @@ func (g *gate) release(opens bool) {
 	g.open = g.open || opens
 }
 
-// greet answers a hello, once it is known which runs the host has lost.
+// greet answers a hello with a welcome, after the host's lost runs are determined.
 func (h *host) greet(hello *protocol.HelloData) bool {
 	w := h.srv.welcome(hello.Protocol)
 	var known []string
@@ -190,7 +190,7 @@ func (h *host) greet(hello *protocol.HelloData) bool {
 	}
 	if auth.IsHostName(hello.Name) {
 		if err := h.srv.store.NameHost(h.srv.ctx, h.id, hello.Name, true, 0); err != nil {
-			h.srv.failed(err, protocol.Internal) // it keeps its id as its name
+			h.srv.failed(err, protocol.Internal) // the id remains its name
 		}
 	}
 	w.Signature = h.proof.signature
@@ -242,10 +242,10 @@ func (h *host) hello(e *protocol.Envelope, first bool) {
 	}
 }
 
-// understand does what a frame says.
+// dispatch handles a frame.
 func (h *host) understand(e *protocol.Envelope) {
 	m := protocol.Find(e.Type)
-	if e.Enc == nil { // else nobody here can read it
+	if e.Enc == nil { // encrypted data cannot be read here
 		if why := protocol.Check(e); why != nil {
 			h.socket.refuse(e, refuse(why.Code, "%s", why.Why))
 			return
@@ -270,7 +270,7 @@ func (h *host) understand(e *protocol.Envelope) {
 	}
 }
 
-// live shows an event that is not stored.
+// live forwards an event that is not stored.
 func (h *host) live(e *protocol.Envelope) {
 	r, err := h.srv.store.Run(h.srv.ctx, e.RunID)
 	if err == nil && r.HostID != h.id {
@@ -282,18 +282,18 @@ func (h *host) live(e *protocol.Envelope) {
 	h.srv.others.live(e.RunID, e.Type, frame)
 }
 
-// event gives an event to the store. What becomes of it is told by the store's writer.
+// event passes an event to the store's writer, which calls written with the result.
 func (h *host) event(e *protocol.Envelope) {
 	h.slow(e)
 	var compact bytes.Buffer
-	if json.Compact(&compact, e.Data) == nil { // as the store has it
+	if json.Compact(&compact, e.Data) == nil { // the form in the store
 		e.Data = compact.Bytes()
 	}
 	in := store.Incoming{HostID: h.id, Gen: h.life.generation(), Envelope: e, At: h.srv.now(), AnyStart: !h.socket.speaks2()}
 	h.srv.writer.Write(h.srv.ctx, in, func(w store.Written) { h.written(e, w) })
 }
 
-// slow reads no more of a host that floods than is taken.
+// throttle delays reading from a host that exceeds its rate.
 func (h *host) slow(e *protocol.Envelope) {
 	for {
 		wait := h.intake.take(e, h.srv.clock.Now())
@@ -311,7 +311,7 @@ func (h *host) slow(e *protocol.Envelope) {
 	}
 }
 
-// written hears what became of an event, in the writer's goroutine.
+// written handles the result of storing an event, on the writer's goroutine.
 func (h *host) written(e *protocol.Envelope, w store.Written) {
 	switch {
 	case w.Err != nil && h.srv.ctx.Err() != nil:
@@ -319,7 +319,7 @@ func (h *host) written(e *protocol.Envelope, w store.Written) {
 	case w.Err != nil:
 		h.srv.log.Error("events could not be stored", slog.String("host", h.id), slog.Any("error", w.Err))
 		h.socket.close(protocol.CloseInternal, "what was sent is not stored: send it again")
-	case w.Stale: // another connection has taken over, or the host is known by another key
+	case w.Stale: // another connection has taken over, or the host has another key
 		h.socket.close(protocol.CloseSuperseded, "another connection of this host has taken over, or it was paired anew")
 	case w.Refused == protocol.RateLimited:
 		h.socket.refuse(e, refuse(w.Refused, "this host has too many runs"))
@@ -335,9 +335,9 @@ func (h *host) written(e *protocol.Envelope, w store.Written) {
 	}
 }
 
-// violates says that a frame was dropped that a host may not send.
+// violates records that a frame was dropped that the host must not send.
 func (h *host) violates(e *protocol.Envelope, f *Failure) {
-	if !h.violated[f.Code] { // one that floods does not write the audit log at its own pace
+	if !h.violated[f.Code] { // limits the audit records of a flood
 		h.violated[f.Code] = true
 		r := audit.Record{Kind: "host_violation", Run: e.RunID, Actor: audit.Actor{Type: "host", Name: h.id}, Subject: mustJSON(map[string]string{"host": h.id}),
 			Data: mustJSON(map[string]string{"code": string(f.Code)})}
@@ -363,7 +363,7 @@ func (h *host) gone() {
 	h.acks.stop()
 	h.ready.release(false)
 	if !h.srv.hosts.drop(h) {
-		return // another connection is the host's now, or always was
+		return // another connection owns the host
 	}
 	if h.srv.ctx.Err() != nil {
 		return

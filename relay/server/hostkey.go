@@ -9,14 +9,14 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
-// proving is what a connection has to do with the host's key. It is its reader's alone.
+// proving is the state of a host's key authentication, used only by the reading goroutine.
 type proving struct {
-	waits     auth.Proof // for its answer; nil when it is in, or came by its token
-	signature string     // the server's, for the welcome
+	waits     auth.Proof // the pending proof; nil after success and with a token
+	signature string     // the server's signature for the welcome
 }
 
-// keySocket lets a host in that proves its key: the first frame asks for that, and nothing else is
-// taken before.
+// keySocket accepts a host that proves its key: the first frame is the challenge, and no other
+// frame is accepted before its answer.
 func (s *Server) keySocket(w http.ResponseWriter, r *http.Request, id string) {
 	proof, err := s.config.Auth.HostByKey(r.Context(), id, r)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Server) keySocket(w http.ResponseWriter, r *http.Request, id string) {
 	h.socket.send(protocol.Challenge, nil, proof.Challenge())
 }
 
-// prove takes the frame that proves a host's key.
+// prove handles the frame that proves a host's key.
 func (h *host) prove(e *protocol.Envelope) {
 	h.stopWait()
 	if h.socket.closed.Load() {

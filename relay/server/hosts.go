@@ -14,13 +14,14 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// hosts are those that are connected: one connection a host.
+// hosts holds the connected hosts, one connection for each.
 type hosts struct {
 	mu sync.Mutex
 	of map[string]*slot
 }
 
-// slot is a host's place. Its lock is held while one connection takes it from another.
+// slot holds the connection of a host. Its lock is held while one connection takes over from
+// another.
 type slot struct {
 	taking sync.Mutex
 	has    *host // guarded by hosts.mu
@@ -37,7 +38,7 @@ func (h *hosts) slot(id string) *slot {
 	return h.of[id]
 }
 
-// get is a host's connection; nil when it has none.
+// get returns a host's connection, or nil.
 func (h *hosts) get(id string) *host {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -47,7 +48,7 @@ func (h *hosts) get(id string) *host {
 	return nil
 }
 
-// owed are the hosts for which commands wait that another server keeps.
+// owed returns the hosts whose commands need payloads from another server.
 func (h *hosts) owed() (ids []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,7 +60,7 @@ func (h *hosts) owed() (ids []string) {
 	return ids
 }
 
-// put makes a connection its host's, and gives the one that was it.
+// put sets a host's connection and returns the previous one.
 func (h *hosts) put(c *host) (was *host) {
 	s := h.slot(c.id)
 	h.mu.Lock()
@@ -68,7 +69,7 @@ func (h *hosts) put(c *host) (was *host) {
 	return was
 }
 
-// drop ends a connection's place, if it still has it: an older one never takes the newer's.
+// drop removes a connection if it is still the host's current one, and reports whether it was.
 func (h *hosts) drop(c *host) (had bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,7 +110,7 @@ func (s *Server) hostSocket(w http.ResponseWriter, r *http.Request, _ *auth.Iden
 	x.start(h)
 }
 
-// letIn is what follows when a connection is known to be the host's.
+// letIn continues after a host is authenticated.
 func (h *host) letIn() {
 	if h.srv.hosts.get(h.id) == nil && !h.srv.others.hasHost(h.srv.ctx, h.id) {
 		h.claim(nil)
@@ -117,8 +118,8 @@ func (h *host) letIn() {
 	h.stopWait = h.srv.clock.After(protocol.HelloTimeout, h.waited)
 }
 
-// claim makes a connection its host's, unless another has more right to it. hello is nil when
-// it has said none.
+// claim makes a connection take over its host, unless another has precedence. hello is nil if none
+// was sent.
 func (h *host) claim(hello *protocol.HelloData) {
 	slot := h.srv.hosts.slot(h.id)
 	slot.taking.Lock()
@@ -159,8 +160,8 @@ func (h *host) claim(hello *protocol.HelloData) {
 	h.take1(t)
 }
 
-// take1 gives the connection the host's generation: nothing that an older one sends is stored
-// from then on.
+// takeOver assigns the connection the host's next generation: from then on nothing is stored from
+// older connections.
 func (h *host) take1(t store.Taking) {
 	gen, err := h.srv.store.TakeOver(h.srv.ctx, t)
 	switch {
@@ -179,7 +180,7 @@ func (h *host) take1(t store.Taking) {
 	if was := h.srv.hosts.put(h); was != nil && was != h {
 		was.socket.close(protocol.CloseSuperseded, "a newer connection of this host has taken over")
 	}
-	h.srv.others.tell(lookMail) // of the server that had it
+	h.srv.others.tell(lookMail) // on the server that had the host
 }
 
 func (h *host) stale(epoch, theirs int64) {
@@ -187,10 +188,11 @@ func (h *host) stale(epoch, theirs int64) {
 	h.socket.close(protocol.CloseStaleEpoch, "a newer state of this host was here: its epoch is higher")
 }
 
-// aliveWithin is how long a host may take to say that it is there, when another comes by its name.
+// pingTimeout is the time that a host has to prove that it is alive when another connects with its
+// id.
 const aliveWithin = 2 * time.Second
 
-// alive asks a connection whether it is there.
+// alive sends a ping and reports whether the host answers.
 func (h *host) alive() bool {
 	ctx, cancel := context.WithCancel(h.srv.ctx)
 	defer cancel()
@@ -205,7 +207,7 @@ type hostRow struct {
 	Name       string  `json:"name"`
 	Online     bool    `json:"online"`
 	LastSeenAt *string `json:"last_seen_at"`
-	Auth       string  `json:"auth"` // token, or key
+	Auth       string  `json:"auth"` // token or key
 }
 
 func (s *Server) hostList(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {

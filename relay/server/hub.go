@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	ringEvents = 256       // of a run that need not be read from the store
-	ringBytes  = 512 << 10 // of their frames
-	ringRuns   = 512       // that have a ring; those that were quiet longest lose theirs
+	ringEvents = 256       // latest events of a run held in memory
+	ringBytes  = 512 << 10 // bytes of their frames
+	ringRuns   = 512       // runs with a ring; the least recently used lose theirs
 )
 
-// entry is an event as apps get it.
+// entry is an event in the form for apps.
 type entry struct {
 	run   string
 	seq   int64
@@ -24,7 +24,7 @@ type entry struct {
 	frame []byte
 }
 
-// ring is the last events of a run: all behind from, up to to.
+// ring holds the latest events of a run: those after from, up to to.
 type ring struct {
 	run      string
 	from, to int64
@@ -32,22 +32,22 @@ type ring struct {
 	size     int
 }
 
-// hub tells those who follow runs that there is more of one, and keeps the last events.
+// hub notifies followers of new events and holds the latest events in memory.
 type hub struct {
 	mu    sync.Mutex
 	rings map[string]*list.Element // of *ring
-	used  *list.List               // the last used first
-	rest  map[*follower]struct{}   // who follows runs that it has not named
+	used  *list.List               // most recently used first
+	rest  map[*follower]struct{}   // followers of runs that they have not named
 	named map[string]map[*follower]struct{}
-	// known are the prefixes of which followers were told, where other servers write runs, too: what
-	// they tell and what is committed here may be heard of in any order. Else nil.
+	// known holds the prefixes that followers were notified of, if several servers write runs,
+	// because notifications and own commits may arrive in any order. Otherwise nil.
 	known map[string]known
 }
 
-// known is a run of which followers were told.
+// known is the state of a run that followers were notified of.
 type known struct {
 	prefix int64
-	exited bool // a look has found that it has ended
+	exited bool // a check found that the run has ended
 }
 
 func newHub(shared bool) *hub {
@@ -58,7 +58,7 @@ func newHub(shared bool) *hub {
 	return h
 }
 
-// knows is the prefix of a run of which followers were told.
+// knows returns the prefix of a run that followers were notified of.
 func (h *hub) knows(run string) (prefix int64, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,7 +66,7 @@ func (h *hub) knows(run string) (prefix int64, ok bool) {
 	return k.prefix, ok
 }
 
-// exited notes whether a run that was looked at has ended.
+// exited records whether a checked run has ended.
 func (h *hub) exited(c store.Change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -76,7 +76,7 @@ func (h *hub) exited(c store.Change) {
 	}
 }
 
-// ended returns the prefixes of the known runs that have ended and that nobody has named.
+// ended returns the prefixes of known ended runs that no follower has named.
 func (h *hub) ended() map[string]int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,7 +89,7 @@ func (h *hub) ended() map[string]int64 {
 	return all
 }
 
-// forgetKnown forgets those of these runs of which no more was told since, and that nobody has named.
+// forgetKnown forgets those of these runs that have no new events and that no follower has named.
 func (h *hub) forgetKnown(prefixes map[string]int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,8 +101,8 @@ func (h *hub) forgetKnown(prefixes map[string]int64) {
 	}
 }
 
-// publishNext is publish for what this server has committed. ok is false when nobody here was told
-// of what comes before.
+// publishNext is like publish for this server's own commits. ok is false if followers were not
+// notified of the preceding events.
 func (h *hub) publishNext(run string, before, after int64, events []entry) (follow []*follower, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -112,15 +112,15 @@ func (h *hub) publishNext(run string, before, after int64, events []entry) (foll
 	return h.tell(run, before, after, events), true
 }
 
-// publish tells of a run that its prefix has grown, by these events when they are all that is
-// new, and gives who follows it. They are to be woken when the run's host was told.
+// publish records that a run's prefix has grown and returns the run's followers, to be woken after
+// the host's acknowledgement. events must be all events between the two prefixes, or nil.
 func (h *hub) publish(run string, before, after int64, events []entry) (follow []*follower) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.tell(run, before, after, events)
 }
 
-// tell is publish; mu is held.
+// grow implements publish. The caller holds mu.
 func (h *hub) tell(run string, before, after int64, events []entry) (follow []*follower) {
 	if h.known != nil {
 		k, ok := h.known[run]
@@ -150,7 +150,7 @@ func (h *hub) tell(run string, before, after int64, events []entry) (follow []*f
 	return follow
 }
 
-// live gives an event without a seq to who follows its run.
+// live sends an event without a sequence number to the run's followers.
 func (h *hub) live(run, typ string, frame []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -171,7 +171,7 @@ func (h *hub) forget(run string) {
 	}
 }
 
-// keep puts events into a run's ring.
+// keep adds events to a run's ring.
 func (h *hub) keep(run string, before, after int64, events []entry) {
 	at := h.rings[run]
 	if at == nil {
@@ -199,7 +199,8 @@ func (h *hub) keep(run string, before, after int64, events []entry) {
 	}
 }
 
-// recent gives a run's events behind a seq; ok is false when the store has to be asked.
+// recent returns a run's events after a sequence number; ok is false if they must be read from the
+// store.
 func (h *hub) recent(run string, after int64) (all []entry, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -215,7 +216,7 @@ func (h *hub) recent(run string, after int64) (all []entry, ok bool) {
 	return slices.Clone(r.all[i:]), true
 }
 
-// committed hears of a commit, before its hosts do. Who follows hears when they have.
+// committed processes a commit before the hosts are notified; then wakes the followers afterwards.
 func (s *Server) committed(all []store.Incoming, out *store.Appended) (then func()) {
 	var follow []*follower
 	for run, after := range out.Prefixes {
@@ -242,8 +243,8 @@ func (s *Server) committed(all []store.Incoming, out *store.Appended) (then func
 	}
 }
 
-// newEntries are a batch's events of a run when they are all that is between two prefixes;
-// else nil.
+// newEntries returns a batch's events of a run if they are all events between two prefixes,
+// otherwise nil.
 func newEntries(run string, before, after int64, all []store.Incoming, out *store.Appended) (events []entry) {
 	next := before + 1
 	for i := range all {

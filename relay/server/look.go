@@ -10,11 +10,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// look looks for what others have done, until the server ends.
+// pollLoop checks for changes by other servers until the server closes.
 func (o *others) look() {
 	tick := time.NewTicker(protocol.ReplicaPoll)
 	defer tick.Stop()
-	var all time.Time // when all was looked at last
+	var all time.Time // time of the last complete check
 	for {
 		select {
 		case <-o.srv.ctx.Done():
@@ -51,7 +51,7 @@ func (o *others) lookAt(what look) {
 	}
 }
 
-// runs finds the runs of which there is more, and tells who follows them.
+// runs finds runs with new events and notifies their followers.
 func (o *others) runs(ctx context.Context) error {
 	if !o.shared {
 		return nil
@@ -74,21 +74,21 @@ func (o *others) runs(ctx context.Context) error {
 	return o.forget(ctx)
 }
 
-// knownRuns is how many ended runs that nobody has named the hub may know before it forgets them.
+// knownRuns is the number of unnamed ended runs that the hub may know before it forgets them.
 const knownRuns = 4096
 
-// forgetting is what has to do with ended runs that the hub need not know.
+// forgetting is the state of forgetting ended runs.
 type forgetting struct {
-	most   int              // of them that it may know
-	runs   map[string]int64 // those that it is about to forget, with their prefixes then; nil when there are none
-	events int64            // the last event then
-	stamp  int64            // what was under way then is over when this is looked from
+	most   int              // maximum number that the hub may know
+	runs   map[string]int64 // the runs to forget next, with their prefixes; nil if none
+	events int64            // the last event at that time
+	stamp  int64            // transactions of that time are finished when checks start here
 }
 
-// forget has the hub forget ended runs when it knows too many. What comes of one after all is then
-// found as it is of a run that had ended when this server began. That needs the number of an event
-// such that what has lower numbers was told. So a run is forgotten only when nothing has come of it
-// since that number was read, and no transaction that may have taken a lower number is under way.
+// forget makes the hub forget ended runs if it knows too many. A late event of such a run is then
+// handled like one of a run that ended before this server started, which requires the number of an
+// event below which everything was announced. Therefore a run is forgotten only if it has no new
+// events since that number was read, and no transaction with a lower number is running.
 func (o *others) forget(ctx context.Context) (err error) {
 	f := &o.forgets
 	if f.runs == nil {
@@ -109,8 +109,8 @@ func (o *others) forget(ctx context.Context) (err error) {
 	return nil
 }
 
-// ready sees to it that whoever begins to follow runs misses nothing from then on: it is known from where
-// on there is more of each; and when somebody follows their ends, these are as they are now.
+// ready ensures that a new follower misses nothing: the current end of each run is known. With ends
+// set, the ends are refreshed.
 func (o *others) ready(ctx context.Context, ends bool) error {
 	if !ends && (!o.shared || o.begun.Load()) {
 		return nil
@@ -118,7 +118,7 @@ func (o *others) ready(ctx context.Context, ends bool) error {
 	return o.runs(ctx)
 }
 
-// begin notes how far all runs are, so that of each is known what is new.
+// begin records the ends of all runs.
 func (o *others) begin(ctx context.Context) error {
 	var err error
 	if o.events, _, err = o.srv.store.LastEvent(ctx); err != nil {
@@ -141,15 +141,15 @@ func (o *others) begin(ctx context.Context) error {
 	return nil
 }
 
-// more tells who follows a run that there is more of it.
+// announce notifies a run's followers of new events.
 func (o *others) more(ctx context.Context, c store.Change) error {
 	before, ok := o.srv.hub.knows(c.Run)
 	switch {
 	case ok && before >= c.Prefix:
 		o.srv.hub.exited(c)
 		return nil
-	case ok || c.Made >= o.first: // else it is from before
-	default: // it had ended when this server began, or was forgotten, and something came after all
+	case ok || c.Made >= o.first: // created before this server started
+	default: // it had ended before the start or was forgotten, and has a new event
 		var err error
 		if before, err = o.srv.store.PrefixAt(ctx, c.Run, o.events, c.Prefix); err != nil {
 			return err
@@ -162,7 +162,7 @@ func (o *others) more(ctx context.Context, c store.Change) error {
 	return nil
 }
 
-// hosts sends what waits for hosts that are here.
+// hosts sends what waits for the hosts that are connected here.
 func (o *others) hosts(ctx context.Context) error {
 	all, err := o.srv.store.Busy(ctx, o.id)
 	for _, id := range append(all, o.srv.hosts.owed()...) {
@@ -174,7 +174,7 @@ func (o *others) hosts(ctx context.Context) error {
 	return err
 }
 
-// commands tells what has become of commands that were given here.
+// commands reports the states of commands that were given here.
 func (o *others) commands(ctx context.Context) error {
 	keys := o.srv.commands.open()
 	if len(keys) == 0 {
@@ -187,7 +187,7 @@ func (o *others) commands(ctx context.Context) error {
 	return err
 }
 
-// calls tells what was answered to calls that were asked here.
+// calls delivers the answers to calls that were started here.
 func (o *others) calls(ctx context.Context) error {
 	ids := o.srv.calls.waits()
 	if len(ids) == 0 {
@@ -200,7 +200,7 @@ func (o *others) calls(ctx context.Context) error {
 	return err
 }
 
-// mail reads what other servers have left for this one.
+// mail reads messages from other servers.
 func (o *others) mail(ctx context.Context) error {
 	all, err := o.srv.store.Fetch(ctx, o.id)
 	for _, m := range all {
@@ -214,7 +214,7 @@ func (o *others) mail(ctx context.Context) error {
 	return err
 }
 
-// lost closes the connection of a host that another server has now, or that was removed.
+// lost closes the connection of a host that another server has taken over or that was removed.
 func (o *others) lost(ctx context.Context, id string) {
 	h := o.srv.hosts.get(id)
 	if h == nil {

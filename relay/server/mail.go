@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// letter is what one server says to another. It is sealed for the other's key, which ends with it:
-// what is in it is nowhere to be read, neither in the database nor on the bus.
+// letter is a message between servers. It is encrypted for the recipient's key, which exists only
+// in memory, so its content is readable neither in the database nor on the bus.
 type letter struct {
 	Kind  string          `json:"kind"`
 	From  string          `json:"from"`
@@ -30,14 +30,14 @@ type letter struct {
 // The kinds of letters.
 const (
 	letterPass   = "pass"   // a frame for a host
-	letterLive   = "live"   // an event without a seq
-	letterKeeps  = "keeps?" // do you have the payload of a command
-	letterKept   = "kept"   // it, or nothing
-	letterThere  = "there?" // is the connection that you have of a host alive
+	letterLive   = "live"   // an event without a sequence number
+	letterKeeps  = "keeps?" // asks for the payload of a command
+	letterKept   = "kept"   // the payload, or nothing
+	letterThere  = "there?" // asks whether a host's connection is alive
 	letterAnswer = "there"
 )
 
-// write gives another server a letter; false when it cannot be given.
+// write sends a letter to another server and reports whether that was possible.
 func (o *others) write(ctx context.Context, to string, l letter) bool {
 	key := o.keyOf(ctx, to)
 	if key == nil {
@@ -62,7 +62,7 @@ func (o *others) write(ctx context.Context, to string, l letter) bool {
 	return true
 }
 
-// keyOf is another server's key; nil when it does not live.
+// keyOf returns another server's key, or nil if the server is dead.
 func (o *others) keyOf(ctx context.Context, id string) hpke.PublicKey {
 	for look := false; ; look = true {
 		o.mu.Lock()
@@ -71,17 +71,17 @@ func (o *others) keyOf(ctx context.Context, id string) hpke.PublicKey {
 		if key != nil || look {
 			return key
 		}
-		if err := o.meet(ctx); err != nil { // it may have begun a moment ago
+		if err := o.meet(ctx); err != nil { // it may have started just now
 			o.srv.failed(err, protocol.Internal)
 			return nil
 		}
 	}
 }
 
-// busMost is how long a body may be that goes over the bus: as NATS takes it unless it is told otherwise.
+// maxBusBody is the largest body sent over the bus: the default limit of NATS.
 const busMost = 1 << 20
 
-// open reads a letter.
+// open decrypts and handles a letter.
 func (o *others) open(body string) {
 	sealed, err := base64.RawURLEncoding.DecodeString(body)
 	var text []byte
@@ -99,7 +99,7 @@ func (o *others) open(body string) {
 	o.read(&l)
 }
 
-// read does what a letter says.
+// handle processes a letter.
 func (o *others) read(l *letter) {
 	switch l.Kind {
 	case letterPass:
@@ -132,7 +132,7 @@ func (o *others) read(l *letter) {
 	}
 }
 
-// pass gives a frame to the server that has a host; it is lost when the host goes meanwhile.
+// pass sends a frame to the server of a host. The frame is lost if the host disconnects.
 func (o *others) pass(ctx context.Context, h *store.Host, frame []byte) *Failure {
 	if !o.write(ctx, h.Replica, letter{Kind: letterPass, Host: h.ID, Frame: frame}) {
 		return refuse(protocol.HostOffline, "host %s is not connected", h.ID)
@@ -140,12 +140,12 @@ func (o *others) pass(ctx context.Context, h *store.Host, frame []byte) *Failure
 	return nil
 }
 
-// live shows an event without a seq to who follows its run elsewhere.
+// live sends an event without a sequence number to followers at other servers.
 func (o *others) live(run, typ string, frame []byte) {
 	if !o.shared {
 		return
 	}
-	if err := o.meet(o.srv.ctx); err != nil { // one that began a moment ago may have who follows it
+	if err := o.meet(o.srv.ctx); err != nil { // a server that started just now may have followers
 		if o.srv.ctx.Err() == nil {
 			o.srv.failed(err, protocol.Internal)
 		}
@@ -162,8 +162,8 @@ func (o *others) live(run, typ string, frame []byte) {
 	}
 }
 
-// asks asks the server that keeps the payload of a command for it; false when it is nowhere. A payload
-// that may not be stored goes from memory to memory.
+// requestPayload asks the server that holds the payload of a command; false if no server has it.
+// Payloads that must not be stored are only sent from memory to memory.
 func (o *others) asks(c *store.Command, host string) bool {
 	k := secretOf(c)
 	if !o.shared || c.Keeper == o.id || o.keyOf(o.srv.ctx, c.Keeper) == nil {
@@ -184,7 +184,7 @@ func (o *others) asks(c *store.Command, host string) bool {
 	return o.write(o.srv.ctx, c.Keeper, letter{Kind: letterKeeps, Key: &k, Host: host})
 }
 
-// kept takes a payload that another server has kept, and sends the command.
+// handlePayload receives a payload from another server and sends the command.
 func (o *others) kept(l *letter) {
 	if l.Key == nil {
 		return
@@ -194,7 +194,7 @@ func (o *others) kept(l *letter) {
 	delete(o.asked, *l.Key)
 	o.mu.Unlock()
 	if !asked || string(l.Frame) == "null" || len(l.Frame) == 0 {
-		return // it is asked again, until it has ended or its keeper has
+		return // asked again until the command or its server ends
 	}
 	o.srv.commands.keep(*l.Key, l.Frame)
 	if h := o.srv.hosts.get(l.Host); h != nil && h.isReady() {
@@ -202,7 +202,7 @@ func (o *others) kept(l *letter) {
 	}
 }
 
-// isThere asks the server that has a host whether the host is there; who does not answer has it not.
+// isThere asks the server of a host whether the host is alive; no answer means no.
 func (o *others) isThere(h *store.Host) bool {
 	answer, id := make(chan bool, 1), rand.Text()
 	o.mu.Lock()

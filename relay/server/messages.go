@@ -12,12 +12,12 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// message is what a run says, as a conversation has it.
+// message is an event in the form of a conversation.
 type message struct {
 	ID        string          `json:"id"`
 	Seq       int64           `json:"seq"`
 	TS        string          `json:"ts"`
-	Role      string          `json:"role"` // user, assistant, system
+	Role      string          `json:"role"` // user, assistant or system
 	Kind      string          `json:"kind"` // the event's type without "run."
 	Actor     *string         `json:"actor"`
 	RequestID *string         `json:"request_id"`
@@ -25,12 +25,12 @@ type message struct {
 	Data      json.RawMessage `json:"data,omitempty"`
 }
 
-// said says how a type of event is a message: by whom, and which members of its data are the text.
-// What is not here is none.
+// messageForms defines how events become messages: the role, and the members of the data that
+// contain the text. Other events are omitted.
 var said = map[string]struct {
 	role string
-	text []string // the first that is there
-	data bool     // the data comes along
+	text []string // the first that exists
+	data bool     // include the data
 }{
 	protocol.RunStarted:             {"system", []string{"command"}, true},
 	protocol.RunOutput:              {"assistant", []string{"text"}, false},
@@ -45,7 +45,7 @@ var said = map[string]struct {
 	protocol.RunGap:                 {"system", []string{"reason"}, true},
 }
 
-// outputText is how long a message of output grows.
+// outputText limits the text of a merged output message, in bytes.
 const outputText = 32 << 10
 
 func (s *Server) messages(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
@@ -75,12 +75,12 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, who *auth.Iden
 	httpguard.Answer(w, http.StatusOK, all[:min(len(all), limit)])
 }
 
-// add adds an event; output goes on with the output before it.
+// add adds an event; output is merged with preceding output.
 func add(all []*message, e *store.Event) []*message {
 	as := said[e.Type]
 	m := &message{ID: fmt.Sprintf("%s:%d", e.RunID, e.Seq), Seq: e.Seq, TS: e.TS, Role: as.role, Kind: strings.TrimPrefix(e.Type, "run.")}
 	var data map[string]json.RawMessage
-	_ = json.Unmarshal(e.Data, &data) // what is encrypted has nothing to be read
+	_ = json.Unmarshal(e.Data, &data) // encrypted data cannot be read
 	for _, name := range as.text {
 		if v, there := data[name]; there {
 			m.Text = plain(v)
@@ -102,7 +102,7 @@ func add(all []*message, e *store.Event) []*message {
 	return append(all, m)
 }
 
-// plain is a value as a text: a text as it is, anything else as JSON.
+// plain returns a string as it is and other values as JSON.
 func plain(v json.RawMessage) string {
 	var t string
 	if json.Unmarshal(v, &t) == nil {

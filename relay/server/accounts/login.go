@@ -7,14 +7,14 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
-// credentials are what somebody logs in with; Code is of the link to set the server up.
+// credentials is the body of a login. Code is the one from the setup link.
 type credentials struct {
 	Username string `json:"username"`
 	Password string `json:"password"`
 	Code     string `json:"code"`
 }
 
-// session answers who has logged in.
+// session is the response to a login.
 type session struct {
 	AccessToken string    `json:"access_token"`
 	ExpiresIn   int64     `json:"expires_in"`
@@ -35,7 +35,7 @@ func (p *People) login(w http.ResponseWriter, r *http.Request, _ *auth.Identity)
 	p.c.Auth.Fail(w, err)
 }
 
-// exchange makes a session of the access token that a link has.
+// exchange replaces the access token of a link with a session.
 func (p *People) exchange(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	var in struct {
 		Token string `json:"token"`
@@ -81,14 +81,14 @@ func (p *People) logout(w http.ResponseWriter, r *http.Request, id *auth.Identit
 	done(w)
 }
 
-// me says who one is.
+// me returns the caller's identity.
 func (p *People) me(w http.ResponseWriter, _ *http.Request, id *auth.Identity) {
 	httpguard.Answer(w, http.StatusOK, map[string]any{
 		"user": id.Name, "role": id.Role, "kind": id.Kind, "id": id.ID, "name": id.Label, "runs": globs(id.Runs), "expires_at": stamp(id.Expires.UnixMilli()),
 	})
 }
 
-// globs are an array also when there are none.
+// globs returns a non-nil slice.
 func globs(all []string) []string {
 	if all == nil {
 		return []string{}

@@ -30,7 +30,7 @@ func (p *People) makeToken(w http.ResponseWriter, r *http.Request, id *auth.Iden
 	p.c.Auth.Fail(w, err)
 }
 
-// TokenSeen is a token as owners see it; the times are RFC 3339.
+// TokenInfo is a token as owners see it; times are RFC 3339.
 type TokenSeen struct {
 	ID        string   `json:"id"`
 	Name      string   `json:"name"`
@@ -42,7 +42,7 @@ type TokenSeen struct {
 	ExpiresAt string   `json:"expires_at"`
 }
 
-// SeenTokens are tokens as owners see them.
+// TokenInfos converts tokens.
 func SeenTokens(all []*store.Token) []TokenSeen {
 	out := []TokenSeen{}
 	for _, t := range all {
@@ -51,13 +51,13 @@ func SeenTokens(all []*store.Token) []TokenSeen {
 	return out
 }
 
-// UserSeen is a user as owners see them.
+// UserInfo is a user as owners see it.
 type UserSeen struct {
 	Name string `json:"name"`
 	Role string `json:"role"`
 }
 
-// SeenUsers are users as owners see them.
+// UserInfos converts users.
 func SeenUsers(all []*store.User) []UserSeen {
 	out := []UserSeen{}
 	for _, u := range all {
@@ -83,7 +83,7 @@ func (p *People) revoke(w http.ResponseWriter, r *http.Request, id *auth.Identit
 	done(w)
 }
 
-// newUser is a user who is to be made or changed.
+// newUser is a user to create or change.
 type newUser struct {
 	Name     string    `json:"name"`
 	Password string    `json:"password"`
@@ -172,10 +172,10 @@ func (p *People) nameHost(w http.ResponseWriter, r *http.Request, id *auth.Ident
 	done(w)
 }
 
-// auditPage is how many lines are read at a time.
+// auditPage is the number of records read at a time.
 const auditPage = 500
 
-// audit gives the audit log as it stands: a line each record, from after on.
+// audit writes the audit log unchanged, one record a line, from the parameter after on.
 func (p *People) audit(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	after, err1 := number(r, "after", 0)
 	limit, err2 := number(r, "limit", 1<<62)
@@ -192,22 +192,22 @@ func (p *People) audit(w http.ResponseWriter, r *http.Request, _ *auth.Identity)
 			return
 		case err != nil:
 			p.c.Log.Error("the audit log could not be read", "error", err)
-			panic(http.ErrAbortHandler) // what was given is no whole answer
+			panic(http.ErrAbortHandler) // the response must not look complete
 		case first:
 			w.Header().Set("Content-Type", "application/x-ndjson")
 		}
 		for _, line := range lines {
-			_, _ = out.WriteString(line + "\n") // Flush tells
+			_, _ = out.WriteString(line + "\n") // Flush returns the error
 		}
 		if len(lines) < int(min(limit, auditPage)) {
 			break
 		}
 		after, limit = after+int64(len(lines)), limit-int64(len(lines))
 	}
-	_ = out.Flush() // who has gone does not read it
+	_ = out.Flush() // an error means that the client has disconnected
 }
 
-// number is a parameter that is 0 or more.
+// number returns a parameter that is 0 or more.
 func number(r *http.Request, name string, usual int64) (int64, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/auth"
 )
 
-// metrics gives figures in the text format of Prometheus.
+// metrics returns the metrics in the Prometheus text format.
 func (p *People) metrics(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	counts, err := p.c.Store.Counts(r.Context(), p.now())
 	if err != nil {
@@ -43,5 +43,5 @@ func (p *People) metrics(w http.ResponseWriter, r *http.Request, _ *auth.Identit
 		fmt.Fprintf(&text, "%s %v\n", name, all[name])
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write([]byte(text.String())) // who has gone does not read it
+	_, _ = w.Write([]byte(text.String())) // an error means that the client has disconnected
 }

@@ -1,6 +1,6 @@
-// Package accounts is what the relay's server serves about who uses it (its API promises nothing):
-// logging in and out, tickets, tokens, users, the removal of hosts, the audit log, figures, and
-// the forgetting of old runs.
+// Package accounts serves the accounts API of the relay's server: login and logout, tickets,
+// tokens, users, removal of hosts, the audit log and metrics. It also removes old runs. The
+// compatibility promise does not cover this API.
 package accounts
 
 import (
@@ -13,26 +13,26 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Config is what it works with.
+// Config configures an API.
 type Config struct {
 	Store *store.Store
 	Auth  *auth.Auth
 	Guard *httpguard.Guard
 	Now   func() time.Time
 	Log   *slog.Logger
-	// HostRemoved closes the connection of a host that was removed; nil when there are none.
+	// HostRemoved closes the connection of a removed host; may be nil.
 	HostRemoved func(id string)
-	// Figures are those of the server that only it knows, by their names; nil for none.
+	// Figures returns metrics that only the server knows, by name; may be nil.
 	Figures func() map[string]float64
 }
 
-// People is what is served. Safe for concurrent use.
+// API serves accounts. It is safe for concurrent use.
 type People struct {
 	c     Config
 	began time.Time
 }
 
-// New makes it.
+// New returns an API.
 func New(c Config) *People {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -45,7 +45,7 @@ func New(c Config) *People {
 
 func (p *People) now() int64 { return p.c.Now().UnixMilli() }
 
-// Routes are all that it serves.
+// Routes returns the routes that it serves.
 func (p *People) Routes() []auth.Route {
 	return []auth.Route{
 		{Method: "POST", Path: "/auth/login", Right: auth.Open, Handle: p.login},
@@ -67,8 +67,8 @@ func (p *People) Routes() []auth.Route {
 	}
 }
 
-// done answers what there is nothing to say about.
+// noContent sends an empty response.
 func done(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }
 
-// stamp is a time as it is told.
+// stamp formats a time.
 func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -9,10 +9,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
-// forgetAtOnce is how many runs are looked for at a time; each goes in a transaction of its own.
+// forgetBatch is the number of runs that are listed at a time; each is removed in its own
+// transaction.
 const forgetAtOnce = 100
 
-// Forget removes the events of runs that have ended longer ago than retain, and gives how many runs.
+// Forget removes the events of runs that ended longer than retain ago, and returns the number of
+// runs.
 func (p *People) Forget(ctx context.Context, retain time.Duration) (runs int, err error) {
 	before := p.c.Now().Add(-retain).UnixMilli()
 	for {
@@ -34,7 +36,7 @@ func (p *People) Forget(ctx context.Context, retain time.Duration) (runs int, er
 	}
 }
 
-// Retain forgets, now and each hour, until ctx ends.
+// Retain calls Forget now and every hour until ctx is done.
 func (p *People) Retain(ctx context.Context, retain time.Duration) {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()

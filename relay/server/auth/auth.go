@@ -1,9 +1,10 @@
-// Package auth says who asks the relay's server for something, and what that one may do (its API
-// promises nothing): users with passwords, sessions and tokens with roles, tickets for
-// connections of browsers, and hosts, which are known by the token they first came with.
+// Package auth authenticates requests to the relay's server and defines permissions: users with
+// passwords, sessions and tokens with roles, tickets for WebSocket connections of browsers, and
+// hosts, which are known by their first token or a key. The compatibility promise does not cover
+// this API.
 //
-// Credentials are looked up in the store each time, so that they end at once; who holds a
-// connection is told of their end (Watch). Whatever is secret is stored as a hash.
+// Credentials are looked up in the store for each request, so a revocation takes effect at once;
+// Watch reports it to open connections. Secrets are stored as hashes.
 package auth
 
 import (
@@ -23,44 +24,44 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// How long credentials hold. A use puts the end of those that slide off.
+// Lifetimes of credentials. Using a sliding credential extends it.
 const (
 	sliding   = 30 * 24 * time.Hour
-	slideEach = time.Hour // a use is noted no more often
+	slideEach = time.Hour // a use is recorded at most this often
 	ticketFor = 30 * time.Second
 
-	// TicketSeconds is how long a ticket holds.
+	// TicketSeconds is the lifetime of a ticket.
 	TicketSeconds = int64(ticketFor / time.Second)
-	// SlidingSeconds is how long a session holds without a use.
+	// SlidingSeconds is the lifetime of an unused session.
 	SlidingSeconds = int64(sliding / time.Second)
 )
 
-// Config is what an Auth is made of.
+// Config configures an Auth.
 type Config struct {
 	Store    *store.Store
 	Guard    *httpguard.Guard
 	TOFU     TOFU
-	URLToken bool // access tokens are taken from the URL of a WebSocket
+	URLToken bool // accept access tokens in WebSocket URLs
 	Now      func() time.Time
 	Log      *slog.Logger
 }
 
-// Auth knows who asks. Safe for concurrent use.
+// Auth authenticates. It is safe for concurrent use.
 type Auth struct {
 	c         Config
 	checks    checkers
 	tries     throttle
 	told      seldom
-	keeping   sync.RWMutex // held while an owner's password is looked at (KeepOwner)
+	keeping   sync.RWMutex // held while KeepOwner verifies an owner's password
 	mu        sync.Mutex
 	watches   map[string]*watched // by the token's id
-	serverKey ed25519.PrivateKey  // nil until it is asked for
-	version   int64               // of the people, as watches are up to date with it
+	serverKey ed25519.PrivateKey  // nil until first used
+	version   int64               // the version of the users and tokens that watches reflect
 	watching  context.CancelFunc
 	done      chan struct{}
 }
 
-// New begins to watch credentials; Close ends it.
+// New returns an Auth and starts watching credentials until Close.
 func New(c Config) *Auth {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -74,7 +75,7 @@ func New(c Config) *Auth {
 	return a
 }
 
-// Close ends what New began.
+// Close stops watching credentials.
 func (a *Auth) Close() {
 	a.watching()
 	<-a.done
@@ -82,16 +83,16 @@ func (a *Auth) Close() {
 
 func (a *Auth) now() int64 { return a.c.Now().UnixMilli() }
 
-// cookieNames are those of the session: the first on https alone, the second on plain http to
-// the loopback.
+// Names of the session cookie: the first over HTTPS, the second over HTTP to the loopback
+// interface.
 const (
 	secureCookie = "__Host-concerto"
 	plainCookie  = "concerto"
 )
 
-// Authenticate says who sends a request: by its Authorization, by the cookie of a session, by
-// ?ticket=, which is used up, or, for a WebSocket, by ?token=. Without any, or with wrong ones, it
-// is a *guard.Refusal.
+// Authenticate returns the identity of a request, from its Authorization header, session cookie,
+// ?ticket= (which is consumed), or for a WebSocket ?token=. Missing or invalid credentials return
+// an *httpguard.Refusal.
 func (a *Auth) Authenticate(r *http.Request) (*Identity, error) {
 	query := r.URL.Query()
 	switch bearer, cookie := r.Header.Get("Authorization"), a.cookie(r); {
@@ -133,7 +134,7 @@ func (a *Auth) cookie(r *http.Request) string {
 
 var errWrong = httpguard.Refused(protocol.Unauthorized, "the credentials are wrong, or have ended: log in again, or ask for a new token")
 
-// bySecret is who a session's or token's secret stands for.
+// bySecret returns the identity of a session's or token's secret.
 func (a *Auth) bySecret(ctx context.Context, secret string) (*Identity, error) {
 	t, err := a.c.Store.Token(ctx, hexsum.SHA256(secret))
 	switch now := a.now(); {
@@ -152,7 +153,7 @@ func (a *Auth) bySecret(ctx context.Context, secret string) (*Identity, error) {
 	return identity(t), nil
 }
 
-// byTicket uses a ticket up, and gives who has asked for it.
+// byTicket consumes a ticket and returns its owner's identity.
 func (a *Auth) byTicket(ctx context.Context, secret string, r *http.Request) (*Identity, error) {
 	now := a.now()
 	t, err := a.c.Store.UseTicket(ctx, hexsum.SHA256(secret), now)
@@ -179,7 +180,7 @@ func (a *Auth) byTicket(ctx context.Context, secret string, r *http.Request) (*I
 	return identity(parent), nil
 }
 
-// Holder is whom a token or session of an id stands for; nil when it has ended.
+// Holder returns the identity of a token or session by id, or nil if it has ended.
 func (a *Auth) Holder(ctx context.Context, id string) (*Identity, error) {
 	t, err := a.c.Store.TokenOf(ctx, id)
 	switch {
@@ -191,22 +192,21 @@ func (a *Auth) Holder(ctx context.Context, id string) (*Identity, error) {
 	return identity(t), nil
 }
 
-// failed records credentials that were refused, though they tell whose they are, or pretend to.
+// recordFailure records refused credentials that name a user.
 func (a *Auth) failed(ctx context.Context, name, why string, r *http.Request) {
 	place := a.c.Guard.Address(r).String()
 	rec := audit.Record{Kind: "login_failed", Actor: audit.Actor{Type: "user", Name: name}, Data: object(map[string]any{"address": place, "reason": why})}
 	a.record(ctx, rec)
 }
 
-// record writes what happened without a change in the store.
+// record writes audit records that belong to no change in the store.
 func (a *Auth) record(ctx context.Context, all ...audit.Record) {
 	if err := a.c.Store.Record(context.WithoutCancel(ctx), a.now(), all...); err != nil {
 		a.c.Log.Error("the audit log could not be written", "error", err)
 	}
 }
 
-// Refused records that somebody tried what that one may not do, where the right says that
-// it is recorded.
+// Refused records that a caller lacked a right, if attempts of that right are recorded.
 func (a *Auth) Refused(ctx context.Context, id *Identity, right Right, run string) {
 	kind := right.Info().Audit
 	if id == nil || kind == "" || !a.told.may(id.ID+" "+string(right)+" "+run, a.c.Now()) {

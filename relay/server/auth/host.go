@@ -17,17 +17,19 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// TOFU is from where hosts are taken that nobody knows: "trust on first use".
+// TOFU ("trust on first use") controls from where unknown hosts are accepted.
 type TOFU string
 
-// The ways.
+// The values of TOFU.
 const (
-	TOFUOn       TOFU = "on"
-	TOFUOff      TOFU = "off"
-	TOFULoopback TOFU = "loopback" // from this machine, by no proxy, and when there is no public URL
+	TOFUOn  TOFU = "on"
+	TOFUOff TOFU = "off"
+	// only from this machine without a proxy, and if there is no public URL
+	TOFULoopback TOFU = "loopback"
 )
 
-// HostCredentials are a host's token, from its request: Authorization, else ?host_token=.
+// HostCredentials returns the host's id and token from its request: from Authorization or
+// ?host_token=.
 func HostCredentials(r *http.Request) (host, token string) {
 	query := r.URL.Query()
 	host, token = query.Get("host_id"), query.Get("host_token")
@@ -38,9 +40,8 @@ func HostCredentials(r *http.Request) (host, token string) {
 	return host, token
 }
 
-// Host lets a host in by its token: the one that it first came with, and no other as long as the
-// host is known. A host that nobody knows is taken where TOFU says so. Else it is a
-// *guard.Refusal, unauthorized.
+// Host authenticates a host by the token with which it first connected. An unknown host is accepted
+// depending on TOFU. Other hosts return an *httpguard.Refusal with code unauthorized.
 func (a *Auth) Host(ctx context.Context, id, token string, r *http.Request) error {
 	if !protocol.IsID(id) {
 		return httpguard.Refused(protocol.BadMessage, "host_id is 1 to 64 of letters, digits, _ and -")
@@ -66,7 +67,7 @@ func (a *Auth) Host(ctx context.Context, id, token string, r *http.Request) erro
 	return nil
 }
 
-// KnowsHost says whether a host is known by a key.
+// KnowsHost reports whether the host has this key.
 func (a *Auth) KnowsHost(ctx context.Context, id string, key ed25519.PublicKey) (bool, error) {
 	known, err := a.c.Store.Host(ctx, id)
 	if errors.Is(err, store.ErrUnknown) {
@@ -75,8 +76,8 @@ func (a *Auth) KnowsHost(ctx context.Context, id string, key ed25519.PublicKey) 
 	return err == nil && known.PublicKey == protocol.KeyText(key), err
 }
 
-// Admit takes a host that the server's own process speaks for, whatever TOFU says. One that is known
-// by another token, or by its key, is a *guard.Refusal.
+// Admit registers the host of the server's own process, regardless of TOFU. If the host has another
+// token or a key, it returns an *httpguard.Refusal.
 func (a *Auth) Admit(ctx context.Context, id, token string) error {
 	known, err := a.c.Store.Host(ctx, id)
 	if errors.Is(err, store.ErrUnknown) {
@@ -91,7 +92,7 @@ func (a *Auth) Admit(ctx context.Context, id, token string) error {
 	return nil
 }
 
-// newHost says why a host that nobody knows is not taken; "" when it is.
+// refuseNewHost returns why an unknown host is refused, or "".
 func (a *Auth) newHost(r *http.Request) string {
 	switch {
 	case a.c.TOFU == TOFUOn:
@@ -106,8 +107,8 @@ func (a *Auth) newHost(r *http.Request) string {
 	return ""
 }
 
-// hostRefused refuses a host. known is its id when there is one of it: names that somebody thinks of
-// are recorded as one.
+// refuseHost records and refuses a host. known is its id if it exists: unknown ids share one
+// record.
 func (a *Auth) hostRefused(ctx context.Context, id, why, known string, r *http.Request) error {
 	place := a.c.Guard.Address(r).String()
 	if a.told.may("host "+known+" "+place, a.c.Now()) {
@@ -117,7 +118,7 @@ func (a *Auth) hostRefused(ctx context.Context, id, why, known string, r *http.R
 	return httpguard.Refused(protocol.Unauthorized, "%s", why)
 }
 
-// IsHostName reports whether a text may be a host's name.
+// IsHostName reports whether name is a valid name of a host.
 func IsHostName(name string) bool {
 	return name != "" && len(name) <= 64 && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
 }

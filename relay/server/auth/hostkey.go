@@ -15,15 +15,15 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Proof is a connection of a host that has yet to prove its key. It is used once.
+// Proof is a host's connection that must prove its key. It is used once.
 type Proof interface {
 	Challenge() protocol.ChallengeData
-	// Check takes the host's answer, and gives the server's signature. Else it is a
-	// *guard.Refusal, unauthorized.
+	// Check verifies the host's answer and returns the server's signature, or an *httpguard.Refusal
+	// with code unauthorized.
 	Check(ctx context.Context, answer protocol.ChallengeAnswer) (signature string, err error)
 }
 
-// ServerKey is the key by which hosts know the servers on this database.
+// ServerKey returns the key of all servers on this database.
 func (a *Auth) ServerKey(ctx context.Context) (ed25519.PrivateKey, error) {
 	a.mu.Lock()
 	key := a.serverKey
@@ -49,7 +49,8 @@ func (a *Auth) ServerKey(ctx context.Context) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// HostByKey begins to let a host in by its key. One that has none is a *guard.Refusal.
+// HostByKey starts the authentication of a host by its key. It returns an *httpguard.Refusal for a
+// host without a key.
 func (a *Auth) HostByKey(ctx context.Context, id string, r *http.Request) (Proof, error) {
 	if !protocol.IsID(id) {
 		return nil, httpguard.Refused(protocol.BadMessage, "host_id is 1 to 64 of letters, digits, _ and -")
@@ -67,7 +68,7 @@ func (a *Auth) HostByKey(ctx context.Context, id string, r *http.Request) (Proof
 
 func newNonce() string {
 	raw := make([]byte, protocol.NonceBytes)
-	_, _ = rand.Read(raw) // it does not fail
+	_, _ = rand.Read(raw) // never fails
 	return protocol.KeyText(raw)
 }
 
@@ -76,11 +77,11 @@ type proof struct {
 	id      string
 	r       *http.Request
 	server  ed25519.PrivateKey
-	origins []string // the server's own
+	origins []string // the origins of this server
 	nonce   string
 }
 
-// key is the host's, as it is now.
+// key returns the host's current key.
 func (p *proof) key(ctx context.Context) (ed25519.PublicKey, error) {
 	known, err := p.a.c.Store.Host(ctx, p.id)
 	switch {

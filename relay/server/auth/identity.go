@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Kind is by what somebody is known.
+// Kind is the kind of a credential.
 type Kind string
 
 // The kinds.
@@ -21,22 +21,22 @@ const (
 	Token   Kind = store.AccessToken
 )
 
-// Identity is who asks. It is not changed: when what its owner may do changes, it has ended
-// (Auth.Watch).
+// Identity is an authenticated caller. It is immutable: when its owner's permissions change, it
+// ends (Auth.Watch).
 type Identity struct {
-	Name    string // the user's
+	Name    string // the user's name
 	Kind    Kind
 	ID      string // of the token or session
 	Role    Role   // the lower of the user's and the token's
 	Runs    []string
-	Expires time.Time // as it was when it was asked for; a use may have put it off
-	Label   string    // the token's name; "" of a session
+	Expires time.Time // at the time of the request; a use may extend it
+	Label   string    // the token's name; "" for a session
 }
 
-// Narrow says whether it is for some runs only.
+// IsRestricted reports whether it is limited to some runs.
 func (id *Identity) Narrow() bool { return len(id.Runs) > 0 }
 
-// Sees says whether it may know of a run; else there is none for it.
+// Sees reports whether it may see a run. Other runs do not exist for it.
 func (id *Identity) Sees(run string) bool {
 	return !id.Narrow() || slices.ContainsFunc(id.Runs, func(glob string) bool {
 		ok, err := path.Match(glob, run)
@@ -44,7 +44,7 @@ func (id *Identity) Sees(run string) bool {
 	})
 }
 
-// May says whether it has a right, to a run that it sees where the right is about runs.
+// May reports whether it has a right. Rights on runs apply to the runs that it sees.
 func (id *Identity) May(r Right) bool {
 	row := r.Info()
 	if id == nil {
@@ -53,7 +53,7 @@ func (id *Identity) May(r Right) bool {
 	return slices.Index(Roles, id.Role) >= slices.Index(Roles, row.Role) && !(row.Whole && id.Narrow())
 }
 
-// Need is the refusal of who does not have a right; nil for who has it.
+// Need returns a refusal if it lacks a right.
 func (id *Identity) Need(r Right) error {
 	switch row := r.Info(); {
 	case id.May(r):
@@ -67,7 +67,8 @@ func (id *Identity) Need(r Right) error {
 	}
 }
 
-// Actor is it in the audit log: a token by its id, for names of tokens are not theirs alone.
+// Actor returns the actor for the audit log. A token appears with its id, because names of tokens
+// are not unique.
 func (id *Identity) Actor() audit.Actor {
 	if id.Kind == Token {
 		return audit.Actor{Type: "token", Name: id.Name + "/" + id.ID}
@@ -75,30 +76,29 @@ func (id *Identity) Actor() audit.Actor {
 	return audit.Actor{Type: "user", Name: id.Name}
 }
 
-// Record is a record of what it does. subject and data are objects whose values are integers, texts
-// and truth values.
+// Record returns an audit record. Values in subject and data are integers, strings and booleans.
 func (id *Identity) Record(kind, run string, subject, data map[string]any) audit.Record {
 	return audit.Record{Kind: kind, Run: run, Actor: id.Actor(), Subject: object(subject), Data: object(data)}
 }
 
-// object is an object of a record.
+// object encodes an object of an audit record.
 func object(m map[string]any) json.RawMessage {
 	if m == nil {
 		return nil
 	}
 	text, err := json.Marshal(m)
 	if err != nil {
-		panic(err) // a record of ours that is no JSON
+		panic(err) // cannot happen: the values are our own
 	}
 	return text
 }
 
-// identity is who a token stands for.
+// identityOf returns the identity of a token.
 func identity(t *store.Token) *Identity {
 	return &Identity{Name: t.User, Kind: Kind(t.Kind), ID: t.ID, Role: least(Role(t.Role), Role(t.UserRole)), Runs: t.Runs, Expires: time.UnixMilli(t.Expires), Label: t.Name}
 }
 
-// same says whether two may do the same.
+// sameRights reports whether two identities have the same permissions.
 func same(a, b *Identity) bool {
 	return a.Name == b.Name && a.Role == b.Role && slices.Equal(a.Runs, b.Runs)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Login makes a session of a name and a password, and gives its secret. Else it is a
-// *guard.Refusal: unauthorized, which does not say what was wrong, or rate_limited.
+// Login creates a session for a name and password and returns its secret. On failure it returns an
+// *httpguard.Refusal: unauthorized, without details, or rate_limited.
 func (a *Auth) Login(ctx context.Context, name, password string, r *http.Request) (secret string, id *Identity, err error) {
 	a.kept()
 	place, at := a.c.Guard.Address(r).String(), a.c.Now()
@@ -40,18 +40,18 @@ func (a *Auth) Login(ctx context.Context, name, password string, r *http.Request
 	return a.session(ctx, u.Name, Role(u.Role), place)
 }
 
-// kept waits for a password that is about to change.
+// awaitOwner waits for a pending change of the owner's password.
 func (a *Auth) kept() {
 	a.keeping.RLock()
 	defer a.keeping.RUnlock()
 }
 
-// shown is a name that somebody has given, as it is recorded.
+// shortName returns a submitted name in the form for records.
 func shown(name string) string {
 	return utf8cut.Short(strings.ToValidUTF8(name, "\uFFFD"), maxName)
 }
 
-// session makes a session.
+// newSession creates a session.
 func (a *Auth) session(ctx context.Context, user string, role Role, place string) (secret string, id *Identity, err error) {
 	secret = newSecret("cs_")
 	t := store.Token{ID: newID("s_"), Hash: hexsum.SHA256(secret), User: user, Role: string(role), UserRole: string(role), Kind: store.SessionToken,
@@ -60,8 +60,8 @@ func (a *Auth) session(ctx context.Context, user string, role Role, place string
 	return secret, id, a.c.Store.AddToken(ctx, t, id.Record("login", "", map[string]any{"session": t.ID}, map[string]any{"address": place}))
 }
 
-// Exchange makes a session of an access token, which may do what the token may, and ends with it: what a link
-// holds goes into a cookie by that. Else it is a *guard.Refusal, unauthorized.
+// Exchange replaces an access token with a session with the same rights and expiry, so that the
+// token of a link moves into a cookie. It returns an *httpguard.Refusal if the token is invalid.
 func (a *Auth) Exchange(ctx context.Context, token string, r *http.Request) (secret string, id *Identity, err error) {
 	t, err := a.c.Store.Token(ctx, hexsum.SHA256(token))
 	if errors.Is(err, store.ErrUnknown) || err == nil && (t.Kind != store.AccessToken || t.Expires <= a.now()) {
@@ -77,10 +77,11 @@ func (a *Auth) Exchange(ctx context.Context, token string, r *http.Request) (sec
 	return secret, identity(&made), a.c.Store.AddToken(ctx, made, rec)
 }
 
-// Left is for how many seconds an identity holds, without a use.
+// Left returns the seconds until an unused identity expires.
 func (a *Auth) Left(id *Identity) int64 { return (id.Expires.UnixMilli() - a.now() + 999) / 1000 }
 
-// SetCookie gives a browser its session, for so many seconds; where it would go in the clear, there is none.
+// SetCookie sets the session cookie for a number of seconds. It sets none over a connection that is
+// not secure.
 func (a *Auth) SetCookie(w http.ResponseWriter, r *http.Request, secret string, seconds int64) {
 	c := &http.Cookie{Name: secureCookie, Value: secret, Path: "/", HttpOnly: true, Secure: true, SameSite: http.SameSiteStrictMode, MaxAge: int(seconds)}
 	if !a.c.Guard.Secure(r) {
@@ -95,17 +96,17 @@ func (a *Auth) SetCookie(w http.ResponseWriter, r *http.Request, secret string, 
 	http.SetCookie(w, c)
 }
 
-// Logout ends a session, or a token.
+// Logout ends a session or token.
 func (a *Auth) Logout(ctx context.Context, id *Identity) error {
 	err := a.c.Store.RemoveToken(ctx, id.ID, a.now(), id.Record("logout", "", map[string]any{"session": id.ID}, nil))
 	if errors.Is(err, store.ErrUnknown) {
-		return nil // by two at once
+		return nil // two concurrent logouts
 	}
 	a.changed(ctx)
 	return err
 }
 
-// Ticket is a secret that opens one connection of an identity's within TicketSeconds.
+// Ticket returns a secret that opens one connection of the identity within TicketSeconds.
 func (a *Auth) Ticket(ctx context.Context, id *Identity) (string, error) {
 	secret := newSecret("ck_")
 	return secret, a.c.Store.AddToken(ctx, store.Token{ID: newID("k_"), Hash: hexsum.SHA256(secret), User: id.Name, Role: string(id.Role), Runs: id.Runs, Kind: store.TicketToken, Parent: id.ID,

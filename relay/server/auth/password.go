@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// What a password costs (RFC 9106): 64 MiB, three passes, one lane.
+// Parameters of argon2id (RFC 9106): 64 MiB, three passes, one lane.
 const (
 	hashMemory = 64 << 10 // KiB
 	hashPasses = 3
@@ -22,14 +22,15 @@ const (
 	saltBytes  = 16
 	keyBytes   = 32
 
-	// Hashes that were made elsewhere may cost more, up to this.
+	// Limits for hashes that were created elsewhere.
 	maxMemory, maxPasses, maxLanes, maxKey = 1 << 20, 64, 16, 64
 )
 
-// MinPassword is how many characters a password has at least, MaxPassword how many bytes at most.
+// MinPassword is the minimum number of characters of a password, MaxPassword the maximum number of
+// bytes.
 const MinPassword, MaxPassword = 10, 1024
 
-// CheckPassword says why a password cannot be one.
+// CheckPassword returns an error if a password is not acceptable.
 func CheckPassword(password string) error {
 	switch {
 	case !utf8.ValidString(password) || strings.ContainsRune(password, 0):
@@ -42,17 +43,17 @@ func CheckPassword(password string) error {
 	return nil
 }
 
-// hash is a password's hash and what it was made by.
+// hash is the hash of a password with its parameters.
 type hash struct {
 	memory, passes uint32
 	lanes          uint8
 	salt, key      []byte
 }
 
-// HashPassword is a password's hash: $argon2id$v=19$m=65536,t=3,p=1$SALT$KEY.
+// HashPassword returns the hash of a password: $argon2id$v=19$m=65536,t=3,p=1$SALT$KEY.
 func HashPassword(password string) string {
 	h := hash{memory: hashMemory, passes: hashPasses, lanes: hashLanes, salt: make([]byte, saltBytes)}
-	_, _ = rand.Read(h.salt) // it does not fail
+	_, _ = rand.Read(h.salt) // never fails
 	h.key = h.of(password, keyBytes)
 	return h.String()
 }
@@ -66,7 +67,7 @@ func (h *hash) String() string {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.memory, h.passes, h.lanes, form(h.salt), form(h.key))
 }
 
-// CheckHash says why a text is no hash of a password.
+// CheckHash returns an error if text is not a valid hash of a password.
 func CheckHash(text string) error {
 	_, err := readHash(text)
 	return err
@@ -107,14 +108,14 @@ func readHash(text string) (*hash, error) {
 	return &h, nil
 }
 
-// nobody is the hash of no password, which costs what a usual one does.
+// dummyHash is used for unknown users, so that the check takes as long as usual.
 var nobody = hash{memory: hashMemory, passes: hashPasses, lanes: hashLanes, salt: make([]byte, saltBytes), key: make([]byte, keyBytes)}
 
-// checkers bounds how many passwords are checked at a time: each takes 64 MiB.
+// checkers limits the number of concurrent password checks: each needs 64 MiB.
 type checkers chan struct{}
 
-// matches says whether a password has a hash; an empty hash none has, and it takes as long to
-// say so. Who has to wait waits as long as ctx does.
+// matches reports whether a password has a hash. An empty hash never matches, after the same time.
+// It waits for its turn until ctx is done.
 func (c checkers) matches(ctx context.Context, password, text string) (bool, error) {
 	h, known := &nobody, false
 	if text != "" {
@@ -134,20 +135,20 @@ func (c checkers) matches(ctx context.Context, password, text string) (bool, err
 	return subtle.ConstantTimeCompare(key, h.key) == 1 && known, nil
 }
 
-// newSecret is 256 random bits, and digest how they are stored.
+// newSecret returns a secret of 256 random bits.
 func newSecret(prefix string) string {
 	raw := make([]byte, 32)
-	_, _ = rand.Read(raw) // it does not fail
+	_, _ = rand.Read(raw) // never fails
 	return prefix + base64.RawURLEncoding.EncodeToString(raw)
 }
 
 func newID(prefix string) string {
 	raw := make([]byte, 10)
-	_, _ = rand.Read(raw) // it does not fail
+	_, _ = rand.Read(raw) // never fails
 	return prefix + hex.EncodeToString(raw)
 }
 
-// Hash is a password's hash, made when it is its turn.
+// Hash returns the hash of a password. It waits for its turn.
 func (a *Auth) Hash(ctx context.Context, password string) (string, error) {
 	select {
 	case a.checks <- struct{}{}:

@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Role is what somebody may do; each may do what those before it may.
+// Role is a role of users and tokens. Each role includes the lower ones.
 type Role string
 
 // The roles.
@@ -17,10 +17,10 @@ const (
 	Owner    Role = "owner"
 )
 
-// Roles are all roles, in their order.
+// Roles lists the roles in ascending order.
 var Roles = []Role{Viewer, Operator, Owner}
 
-// least is the lower of two roles; a role that is none is below all.
+// least returns the lower of two roles. An unknown role is lower than all others.
 func least(a, b Role) Role {
 	if slices.Index(Roles, a) < slices.Index(Roles, b) {
 		return a
@@ -28,13 +28,13 @@ func least(a, b Role) Role {
 	return b
 }
 
-// Right is something that one may do or not.
+// Right is a permission.
 type Right string
 
 // The rights.
 const (
-	Open         Right = "open" // to anybody, without credentials
-	Self         Right = "self" // about the own credentials
+	Open         Right = "open" // for everybody, without credentials
+	Self         Right = "self" // for one's own credentials
 	Read         Right = "read"
 	ReadHosts    Right = "read hosts"
 	Input        Right = "input"
@@ -49,18 +49,18 @@ const (
 	ReadMetrics  Right = "metrics"
 )
 
-// RightInfo is a row of the table of rights.
+// RightInfo describes a right.
 type RightInfo struct {
 	Right Right
-	Role  Role // the least that has it; "" for who has no credentials
-	// Whole says that a token for some runs does not have it: it is about more than runs.
+	Role  Role // the lowest role that has it; "" needs no credentials
+	// Whole excludes tokens that are limited to some runs.
 	Whole bool
-	// Audit is the kind under which a try of who does not have it is recorded; "" when it is not.
+	// Audit is the kind of the audit record of a refused attempt; "" records none.
 	Audit string
 	Doc   string
 }
 
-// Rights are all rights.
+// Rights lists all rights.
 var Rights = []RightInfo{
 	{Open, "", false, "", "health, and logging in"},
 	{Self, Viewer, false, "", "who one is, tickets, logging out"},
@@ -78,7 +78,7 @@ var Rights = []RightInfo{
 	{ReadMetrics, Owner, true, "", "figures of the server"},
 }
 
-// Info is a right's row.
+// Info returns the description of a right.
 func (r Right) Info() *RightInfo {
 	i := slices.IndexFunc(Rights, func(row RightInfo) bool { return row.Right == r })
 	if i < 0 {
@@ -87,7 +87,7 @@ func (r Right) Info() *RightInfo {
 	return &Rights[i]
 }
 
-// commands are the rights that commands need.
+// commands maps message types to the rights that they need.
 var commands = map[string]Right{
 	protocol.RunSendInput: Input, protocol.RunSendKeys: Input, protocol.RunResize: Input,
 	protocol.RunStop: Stop, protocol.RunApprove: Decide, protocol.RunDeny: Decide,
@@ -95,7 +95,7 @@ var commands = map[string]Right{
 	"rpc.runs.list": AskHost, "rpc.run.stop": Stop,
 }
 
-// OfMessage is the right that a message of an app needs; false when apps do not send it.
+// OfMessage returns the right that an app's message needs, or false if apps cannot send it.
 func OfMessage(typ string) (Right, bool) {
 	if r, ok := commands[typ]; ok {
 		return r, true
@@ -110,10 +110,10 @@ func OfMessage(typ string) (Right, bool) {
 	return AskRun, true
 }
 
-// Route is something that is served: a row of a table.
+// Route is a route of the HTTP API.
 type Route struct {
-	Method, Path string // as http.ServeMux has them
+	Method, Path string // as for http.ServeMux
 	Right        Right
-	// Handle is called with who asks, and has the right; nil where the right is Open.
+	// Handle receives the caller, who has the right; nil for Open.
 	Handle func(w http.ResponseWriter, r *http.Request, id *Identity)
 }

@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// seldom lets the same be recorded once a minute, so that who is refused again and again does not
-// fill the audit log.
+// seldom limits equal audit records to one a minute, so that repeated refusals do not fill the log.
 type seldom struct {
 	mu   sync.Mutex
 	last map[string]time.Time
 }
 
-// maxTold bounds how much is remembered; beyond, all is told again.
+// maxTold limits the number of remembered records; above it the memory is cleared.
 const maxTold = 10_000
 
 func (s *seldom) may(what string, now time.Time) bool {

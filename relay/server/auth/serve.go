@@ -10,10 +10,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
-// maxBody bounds what a request about people has to say.
+// maxBody limits the body of an accounts request, in bytes.
 const maxBody = 64 << 10
 
-// Serve serves a row to those who may.
+// Serve returns the handler of a route, which checks the caller's right.
 func (a *Auth) Serve(row Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if row.Right == Open {
@@ -34,7 +34,7 @@ func (a *Auth) Serve(row Route) http.Handler {
 	})
 }
 
-// Fail answers a request that failed, and logs what its sender is not told.
+// Fail sends an error response and logs internal errors, which the response omits.
 func (a *Auth) Fail(w http.ResponseWriter, err error) {
 	var told *httpguard.Refusal
 	if !errors.As(err, &told) {
@@ -43,7 +43,7 @@ func (a *Auth) Fail(w http.ResponseWriter, err error) {
 	httpguard.Fail(w, err)
 }
 
-// Body reads a request's body, a JSON object, into a struct. What the struct does not have is ignored.
+// Body decodes a request's body, a JSON object, into a struct. Unknown members are ignored.
 func Body(w http.ResponseWriter, r *http.Request, into any) error {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var big *http.MaxBytesError

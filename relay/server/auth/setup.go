@@ -12,11 +12,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// setupCode is the name of the secret by which the first user is made.
+// setupCode is the name of the stored secret that allows creating the first user.
 const setupCode = "setup"
 
-// Setup gives the code by which the first owner is made, once; "" when there are users. It is the same for all
-// servers on one database, and when they are started again: whichever a balancer leads to takes it.
+// Setup returns the code for creating the first owner, or "" if there are users. All servers on a
+// database and later starts return the same code.
 func (a *Auth) Setup(ctx context.Context) (code string, err error) {
 	all, err := a.c.Store.Users(ctx)
 	if err != nil || len(all) > 0 {
@@ -25,7 +25,7 @@ func (a *Auth) Setup(ctx context.Context) (code string, err error) {
 	return a.c.Store.Secret(ctx, setupCode, func() (string, error) { return newSecret(""), nil })
 }
 
-// FirstOwner makes the first owner by the code, and a session.
+// FirstOwner creates the first owner and a session, if the code is right.
 func (a *Auth) FirstOwner(ctx context.Context, code, name, password string, r *http.Request) (secret string, id *Identity, err error) {
 	if err := CheckUser(name, Owner); err != nil {
 		return "", nil, err
@@ -43,7 +43,7 @@ func (a *Auth) FirstOwner(ctx context.Context, code, name, password string, r *h
 	actor := audit.Actor{Type: "user", Name: name}
 	rec := audit.Record{Kind: "user_changed", Actor: actor, Subject: object(map[string]any{"user": name}), Data: object(map[string]any{"role": string(Owner), "removed": false})}
 	err = a.c.Store.FirstUser(ctx, store.User{Name: name, Role: string(Owner), Hash: HashPassword(password)}, a.now(), rec)
-	if errors.Is(err, store.ErrConflict) { // somebody else was faster
+	if errors.Is(err, store.ErrConflict) { // another request was faster
 		return "", nil, httpguard.Refused(protocol.Unauthorized, "this server has users: log in")
 	}
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
-// The bounds of failures within window. Whoever reaches one is refused, also with the right
-// password, until the oldest is over.
+// Limits on failures within window. At a limit even the right password is refused until the oldest
+// failure expires.
 const (
 	window          = 15 * time.Minute
 	failuresOfPair  = 5   // of an account from one address
@@ -17,14 +17,14 @@ const (
 	failuresOfName  = 100 // of an account
 )
 
-// throttle counts failures. Each try counts as one until it has succeeded, so that many at
-// once are no more than one after the other.
+// throttle counts failures. An attempt counts as a failure until it succeeds, so that concurrent
+// attempts are limited as well.
 type throttle struct {
 	mu    sync.Mutex
-	tries map[bucket][]time.Time // in their order
+	tries map[bucket][]time.Time // in order of time
 }
 
-// bucket is what failures are counted by: an account, an address, or both.
+// bucket is a key of the count: an account, an address, or both.
 type bucket struct{ name, place string }
 
 func (b bucket) most() int {
@@ -38,11 +38,11 @@ func (b bucket) most() int {
 }
 
 func bucketsOf(name, place string) []bucket {
-	name = hexsum.SHA256(name)[:16] // a long one costs no memory
+	name = hexsum.SHA256(name)[:16] // a long name needs no memory
 	return []bucket{{name, place}, {"", place}, {name, ""}}
 }
 
-// begin counts a try, or gives how long to wait until another may be made.
+// begin counts an attempt, or returns how long to wait before the next one.
 func (t *throttle) begin(name, place string, now time.Time) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,7 +65,7 @@ func (t *throttle) begin(name, place string, now time.Time) (wait time.Duration)
 	return 0
 }
 
-// succeeded takes a try back.
+// succeeded removes a successful attempt from the count.
 func (t *throttle) succeeded(name, place string, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +77,7 @@ func (t *throttle) succeeded(name, place string, at time.Time) {
 	}
 }
 
-// forget drops what is over. The map is walked when it may have shrunk by much.
+// forget removes expired attempts, and walks the map when it may have shrunk considerably.
 func (t *throttle) forget(now time.Time) {
 	for b, got := range t.tries {
 		i := 0

@@ -16,15 +16,15 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// NewToken is what a token is made of.
+// NewToken describes a token to create.
 type NewToken struct {
 	Name string   `json:"name"`
 	Role Role     `json:"role"`
-	Runs []string `json:"runs"` // globs; none: all runs
+	Runs []string `json:"runs"` // globs; none means all runs
 	TTLS *int64   `json:"ttl_s"`
 }
 
-// The bounds of a token.
+// Limits on tokens.
 const (
 	maxName  = 64
 	maxGlobs = 64
@@ -32,7 +32,7 @@ const (
 	maxTTL   = 10 * 365 * 24 * time.Hour
 )
 
-// check says what is wrong with it.
+// check validates the description.
 func (n *NewToken) check() error {
 	bad := func(format string, args ...any) error { return httpguard.Refused(protocol.BadMessage, format, args...) }
 	switch {
@@ -53,15 +53,15 @@ func (n *NewToken) check() error {
 	return nil
 }
 
-// isGlob says whether a text is a pattern of runs.
+// isGlob reports whether a text is a valid pattern of run ids.
 func isGlob(t string) bool {
 	return t != "" && len(t) <= maxGlob && !strings.ContainsFunc(t, func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("_-*?", c))
 	})
 }
 
-// NewToken makes an access token of a user's, by somebody, and gives its secret, which nobody can tell again.
-// Without a ttl it holds 30 days from its last use on.
+// NewToken creates an access token of a user and returns its id and secret. The secret cannot be
+// retrieved later. Without a TTL the token expires 30 days after its last use.
 func (a *Auth) NewToken(ctx context.Context, by audit.Actor, user string, n NewToken) (id, secret string, err error) {
 	if err := n.check(); err != nil {
 		return "", "", err
@@ -82,8 +82,9 @@ func (a *Auth) NewToken(ctx context.Context, by audit.Actor, user string, n NewT
 	return t.ID, secret, err
 }
 
-// Link is the address of a server's page, by which whoever has it is let in as a token. The token stands behind #,
-// which browsers do not send, so that it is in no log. Where it is for one run, the link leads to that.
+// Link returns the URL of the server's page that logs in with a token. The token is in the
+// fragment, which browsers do not send, so it appears in no log. If the token is for one run, the
+// link leads to that run.
 func Link(server, token string, runs []string) string {
 	link := strings.TrimSuffix(server, "/") + "/#/t/" + token
 	if len(runs) == 1 && protocol.IsID(runs[0]) {

@@ -13,14 +13,14 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// isUserName says whether a text may be a user's name.
+// isUserName reports whether a text is a valid user name.
 func isUserName(t string) bool {
 	return t != "" && len(t) <= maxName && !strings.ContainsFunc(t, func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("_-.@+", c))
 	})
 }
 
-// CheckUser says what is wrong with a user's name and role.
+// CheckUser validates a user's name and role.
 func CheckUser(name string, role Role) error {
 	switch {
 	case !isUserName(name):
@@ -31,7 +31,7 @@ func CheckUser(name string, role Role) error {
 	return nil
 }
 
-// PutUser makes a user, or changes one, by the hash of a password.
+// PutUser creates or changes a user with a password hash.
 func (a *Auth) PutUser(ctx context.Context, by audit.Actor, name string, role Role, hash string) (made bool, err error) {
 	if err := CheckUser(name, role); err != nil {
 		return false, err
@@ -42,7 +42,7 @@ func (a *Auth) PutUser(ctx context.Context, by audit.Actor, name string, role Ro
 	return made, lastOwner(err)
 }
 
-// RemoveUser removes a user, with all sessions and tokens.
+// RemoveUser removes a user with all sessions and tokens.
 func (a *Auth) RemoveUser(ctx context.Context, by audit.Actor, name string) error {
 	rec := audit.Record{Kind: "user_changed", Actor: by, Subject: object(map[string]any{"user": name}), Data: object(map[string]any{"removed": true})}
 	err := a.c.Store.RemoveUser(ctx, name, a.now(), rec)
@@ -53,7 +53,7 @@ func (a *Auth) RemoveUser(ctx context.Context, by audit.Actor, name string) erro
 	return lastOwner(err)
 }
 
-// lastOwner is the error of what would leave no owner, as it is told.
+// lastOwnerError converts store.ErrLastOwner to a refusal.
 func lastOwner(err error) error {
 	if errors.Is(err, store.ErrLastOwner) {
 		return &httpguard.Refusal{Code: "last_owner", Why: "there would be no owner left: make another one first", Status: http.StatusConflict}
@@ -61,9 +61,10 @@ func lastOwner(err error) error {
 	return err
 }
 
-// KeepOwner makes an owner with a password, or makes one of a user, or gives an owner this password. When all is
-// as it was, nothing changes, and no session ends. To see whether it is takes as long as a login: of an owner who is
-// there it is done by later, which is nil when all is done, else has to be called; nobody logs in before.
+// KeepOwner ensures that an owner with this name and password exists. If nothing changes, sessions
+// remain. Verifying the password of an existing owner takes as long as a login, so KeepOwner
+// returns a function for it, which must be called; logins wait for it. later is nil if nothing
+// remains to do.
 func (a *Auth) KeepOwner(ctx context.Context, by audit.Actor, name, password string) (later func(context.Context) error, err error) {
 	put := func(ctx context.Context) error {
 		hash, err := a.Hash(ctx, password)

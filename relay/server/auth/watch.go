@@ -8,28 +8,28 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// lookEach is how often changes of people are looked for: those by other servers on the same
-// database, and by commands. Those by this one are told at once.
+// pollInterval is the interval of checks for changes by other servers on the same database and by
+// commands. This server's own changes take effect at once.
 const lookEach = 300 * time.Millisecond
 
-// watched is a token or session on which something depends.
+// watched is a token or session with watchers.
 type watched struct {
 	id    *Identity
 	calls map[int]func()
 	next  int
-	known bool // it was looked at since it was asked for
+	known bool // it was checked since the first Watch
 }
 
-// Watch calls ended, in a goroutine of its own, when the identity has ended: its token has
-// expired or was revoked, its user was removed or may do something else now. stop ends the watch;
-// ended may be called until stop returns, and is called once.
+// Watch calls ended once, in its own goroutine, when the identity ends: its token expired or was
+// revoked, or its user was removed or changed. stop ends the watch; ended may be called until stop
+// returns.
 func (a *Auth) Watch(id *Identity, ended func()) (stop func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	w := a.watches[id.ID]
 	if w == nil || !same(w.id, id) {
 		if w != nil {
-			w.end() // it was something else when it was asked for
+			w.end() // it changed since the request
 		}
 		w = &watched{id: id, calls: map[int]func(){}}
 		a.watches[id.ID] = w
@@ -47,7 +47,7 @@ func (a *Auth) Watch(id *Identity, ended func()) (stop func()) {
 	}
 }
 
-// end tells all; a.mu is held.
+// end calls all watchers. The caller holds a.mu.
 func (w *watched) end() {
 	for n, ended := range w.calls {
 		delete(w.calls, n)
@@ -71,7 +71,7 @@ func (a *Auth) watch(ctx context.Context) {
 	}
 }
 
-// look ends what has ended.
+// poll ends identities that have expired or changed.
 func (a *Auth) look(ctx context.Context) error {
 	a.mu.Lock()
 	ids, known, was := map[string]*Identity{}, map[string]bool{}, a.version
@@ -119,7 +119,7 @@ func (a *Auth) look(ctx context.Context) error {
 	return nil
 }
 
-// changed looks at once.
+// changed polls at once.
 func (a *Auth) changed(ctx context.Context) {
 	if err := a.look(context.WithoutCancel(ctx)); err != nil {
 		a.c.Log.Error("credentials could not be looked at", "error", err)

@@ -6,8 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// inURL are the parameters of URLs that hold credentials.
+// inURL matches URL parameters that contain credentials.
 var inURL = regexp.MustCompile(`(?i)\b(token|host_token|ticket|auth|code|password)=[^&\s"'#\\]+`)
 
-// Clean takes credentials in URLs out of a text that is to be shown or logged.
+// Clean removes credentials in URLs from a text that is shown or logged.
 func Clean(text string) string { return inURL.ReplaceAllString(text, "$1="+protocol.Redacted) }

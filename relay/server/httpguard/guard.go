@@ -1,7 +1,7 @@
-// Package httpguard stands before everything that the relay's server serves (its API promises
-// nothing): it holds a request's Host and Origin to where the server is meant to be, sets the
-// headers of what is answered, and says from where a request came. Pages of elsewhere cannot use
-// a browser's cookie by that, nor reach a server on the loopback under a name of their own.
+// Package httpguard protects the HTTP server of the relay. It checks a request's Host and Origin,
+// sets security headers, and determines the client's address. Pages of other origins cannot use a
+// browser's cookie, nor reach a server on the loopback interface under another name. The
+// compatibility promise does not cover this API.
 package httpguard
 
 import (
@@ -16,24 +16,24 @@ import (
 	"github.com/concerto-lang/concerto/web"
 )
 
-// Config says where a server is meant to be.
+// Config describes where the server is reachable.
 type Config struct {
-	Public   *url.URL       // as which it is known outside; nil when it is not
-	Allow    []string       // origins of pages of elsewhere that may call
-	Loopback bool           // it listens on the loopback alone
-	Trusted  []netip.Prefix // proxies whose X-Forwarded-For is believed
+	Public   *url.URL       // the public URL; nil if there is none
+	Allow    []string       // other origins whose pages may call
+	Loopback bool           // the server listens only on the loopback interface
+	Trusted  []netip.Prefix // proxies whose X-Forwarded-For is trusted
 }
 
-// Guard is a Config in use.
+// Guard checks requests.
 type Guard struct{ c Config }
 
-// New makes a guard.
+// New returns a Guard.
 func New(c Config) *Guard { return &Guard{c} }
 
-// Public is as what the server is known outside; nil when it is not.
+// Public returns the public URL, or nil.
 func (g *Guard) Public() *url.URL { return g.c.Public }
 
-// headers are those of every answer.
+// headers are set on every response.
 var headers = map[string]string{
 	"Content-Security-Policy": web.Policy,
 	"X-Content-Type-Options":  "nosniff",
@@ -41,10 +41,10 @@ var headers = map[string]string{
 	"Cache-Control":           "no-store",
 }
 
-// hsts is for how long a browser keeps to https.
+// hsts is the value of Strict-Transport-Security.
 const hsts = "max-age=31536000"
 
-// Wrap puts the guard before a handler.
+// Wrap returns a handler that checks requests before it calls next.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range headers {
@@ -68,7 +68,7 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// letRead lets pages of an origin use what is answered. Cookies are not for them.
+// allowOrigin lets pages of an origin read the response, without cookies.
 func letRead(h http.Header, origin string) {
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Add("Vary", "Origin")
@@ -92,7 +92,7 @@ func (g *Guard) check(r *http.Request) error {
 	return nil
 }
 
-// own says whether an origin is the server's own.
+// isOwn reports whether an origin is the server's own.
 func (g *Guard) own(origin string, r *http.Request) bool {
 	if g.c.Public != nil && strings.EqualFold(origin, Origin(g.c.Public)) {
 		return true
@@ -104,10 +104,10 @@ func (g *Guard) own(origin string, r *http.Request) bool {
 	return g.c.Loopback && isLoopback(r.Host) && strings.EqualFold(origin, scheme+r.Host)
 }
 
-// Origin is a URL's, as browsers write it.
+// Origin returns the origin of a URL, as browsers write it.
 func Origin(u *url.URL) string { return protocol.OriginOf(u) }
 
-// isPublic says whether a Host is the public URL's.
+// isPublic reports whether a Host is that of the public URL.
 func (g *Guard) isPublic(host string) bool {
 	if g.c.Public == nil || host == "" {
 		return false
@@ -115,7 +115,7 @@ func (g *Guard) isPublic(host string) bool {
 	return Origin(&url.URL{Scheme: g.c.Public.Scheme, Host: host}) == Origin(g.c.Public)
 }
 
-// isLoopback says whether a Host, with a port or without, is a name of the loopback.
+// isLoopback reports whether a Host, with or without a port, is a loopback name.
 func isLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -127,15 +127,15 @@ func isLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// Secure says whether a request came over https, to this server or to the proxy before it.
+// Secure reports whether a request arrived over HTTPS, at this server or its proxy.
 func (g *Guard) Secure(r *http.Request) bool {
 	return r.TLS != nil || g.c.Public != nil && g.c.Public.Scheme == "https" && g.isPublic(r.Host)
 }
 
-// ToLoopback says whether a request was made to a name of the loopback.
+// ToLoopback reports whether a request was sent to a loopback name.
 func (g *Guard) ToLoopback(r *http.Request) bool { return isLoopback(r.Host) }
 
-// Local says whether a request came from this machine, and by no proxy.
+// Local reports whether a request came from this machine without a proxy.
 func (g *Guard) Local(r *http.Request) bool {
 	for name := range r.Header {
 		if name == "Forwarded" || strings.HasPrefix(name, "X-Forwarded-") {
@@ -145,8 +145,8 @@ func (g *Guard) Local(r *http.Request) bool {
 	return peer(r).IsLoopback()
 }
 
-// Address is from where a request came: the peer's, or, when that is a trusted proxy, the
-// last in X-Forwarded-For that is none. Of IPv6 it is the network of 64 bits, which one has whole.
+// Address returns the client's address: the peer's, or behind trusted proxies the last untrusted
+// one in X-Forwarded-For. An IPv6 address is reduced to its /64 network, which one client may own.
 func (g *Guard) Address(r *http.Request) netip.Addr {
 	at := peer(r)
 	list := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
@@ -169,7 +169,7 @@ func (g *Guard) trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(g.c.Trusted, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// peer is the other end of a request's connection.
+// peer returns the address of the connection's peer.
 func peer(r *http.Request) netip.Addr {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -178,8 +178,8 @@ func peer(r *http.Request) netip.Addr {
 	return at.Addr().Unmap().WithZone("")
 }
 
-// ByCookie holds a request whose credentials are a cookie, which a browser sends without
-// being asked, to what only a page of this server can send.
+// ByCookie refuses a request with a cookie unless only a page of this server can have sent it,
+// because browsers send cookies automatically.
 func (g *Guard) ByCookie(r *http.Request) error {
 	safe := r.Method == http.MethodGet || r.Method == http.MethodHead
 	site := r.Header.Get("Sec-Fetch-Site")
@@ -194,7 +194,7 @@ func (g *Guard) ByCookie(r *http.Request) error {
 	return nil
 }
 
-// IsUpgrade says whether a request is for a WebSocket.
+// IsUpgrade reports whether a request asks for a WebSocket.
 func IsUpgrade(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }

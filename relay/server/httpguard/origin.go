@@ -8,9 +8,8 @@ import (
 	"strconv"
 )
 
-// Origins are the server's own, as one of which a client may have dialled it: the public URL's, and that of
-// a name of the loopback with the port on which the request came. Each is there for http and, as a
-// WebSocket's URL has it, for ws.
+// Origins returns the server's own origins that a client may have dialled: the public one, and
+// loopback names with the request's port, each for HTTP and WebSocket.
 func (g *Guard) Origins(r *http.Request) (all []string) {
 	if g.c.Public != nil {
 		all = append(all, Origin(g.c.Public))
@@ -21,7 +20,7 @@ func (g *Guard) Origins(r *http.Request) (all []string) {
 			scheme, port = "https", 443
 		}
 		if _, text, err := net.SplitHostPort(r.Host); err == nil {
-			port, _ = strconv.Atoi(text) // 0 is nobody's
+			port, _ = strconv.Atoi(text) // 0 for an invalid port
 		}
 		if port == cameTo(r) {
 			all = append(all, Origin(&url.URL{Scheme: scheme, Host: r.Host}))
@@ -33,7 +32,7 @@ func (g *Guard) Origins(r *http.Request) (all []string) {
 	return all
 }
 
-// cameTo is the port on which a request came; -1 when that is not known.
+// localPort returns the port at which a request arrived, or -1 if unknown.
 func cameTo(r *http.Request) int {
 	at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {
@@ -46,7 +45,7 @@ func cameTo(r *http.Request) int {
 	return int(local.Port())
 }
 
-// Base is the server's URL, as who sends a request may dial it: the public one, if there is one.
+// Base returns the URL at which the client can reach the server: the public one if there is one.
 func (g *Guard) Base(r *http.Request) string {
 	switch {
 	case g.c.Public != nil:

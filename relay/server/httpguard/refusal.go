@@ -11,23 +11,23 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Refusal is why a request is not done.
+// Refusal explains why a request was refused.
 type Refusal struct {
 	Code   protocol.Code
 	Why    string
-	Status int           // over HTTP; 0: the code's
-	After  time.Duration // when to try again; 0 when that would not help
+	Status int           // the HTTP status; 0 means that of Code
+	After  time.Duration // when to retry; 0 if a retry is useless
 }
 
 func (r *Refusal) Error() string { return fmt.Sprintf("%s: %s", r.Code, r.Why) }
 
-// Refused is a refusal that says why.
+// Refused returns a Refusal with a formatted reason.
 func Refused(code protocol.Code, format string, args ...any) *Refusal {
 	return &Refusal{Code: code, Why: fmt.Sprintf(format, args...)}
 }
 
-// Fail answers a request that failed: a *Refusal by its code's status, anything else as the
-// relay's own failure, of which nothing is told but that it is one.
+// Fail sends an error response: for a *Refusal with its status and reason, for other errors as an
+// internal error without details.
 func Fail(w http.ResponseWriter, err error) {
 	r := *Refused(protocol.Internal, "the relay cannot do it now; its log says why")
 	var told *Refusal
@@ -53,13 +53,13 @@ func Fail(w http.ResponseWriter, err error) {
 	Answer(w, r.Status, body)
 }
 
-// Answer answers with a JSON value.
+// Answer sends a JSON value.
 func Answer(w http.ResponseWriter, status int, value any) {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // a value of ours that is no JSON
+		panic(err) // cannot happen: the value is our own
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n')) // who has gone does not read it
+	_, _ = w.Write(append(text, '\n')) // an error means that the client has disconnected
 }
