@@ -7,20 +7,20 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Watcher hears what happens to runs, once it is stored. It must not wait.
+// Watcher is notified of changes of runs after they are stored. Its methods must not block.
 type Watcher interface {
-	// Changed is told of runs of which there is more than output.
+	// Changed reports runs with new events other than output.
 	Changed(runs ...string)
-	// Started is told that a user has started a run.
+	// Started reports that a user has started a run.
 	Started(run, user string)
 }
 
-// watched tells of a commit.
+// notifyWatcher reports a commit.
 func (s *Server) watched(all []store.Incoming, out *store.Appended) {
 	if s.config.Watch == nil {
 		return
 	}
-	grown := map[string]bool{} // by what is no output, or by what came before
+	grown := map[string]bool{} // runs with events other than output, or with earlier events
 	for run, after := range out.Prefixes {
 		if before := out.Before[run]; after > before && !onlyOutput(run, before, after, all) {
 			grown[run] = true
@@ -31,7 +31,8 @@ func (s *Server) watched(all []store.Incoming, out *store.Appended) {
 	}
 }
 
-// onlyOutput says whether all events of a run between two prefixes are in a batch, and output.
+// onlyOutput reports whether all events of a run between two prefixes are in the batch and are
+// output.
 func onlyOutput(run string, before, after int64, all []store.Incoming) bool {
 	n := int64(0)
 	for i := range all {
@@ -42,7 +43,7 @@ func onlyOutput(run string, before, after int64, all []store.Incoming) bool {
 	return n >= after-before
 }
 
-// startedBy tells that a user's call has started a run, when its answer says so.
+// reportStarted reports that a user's call has started a run, if its answer says so.
 func (s *Server) startedBy(user string, answer *protocol.Envelope) {
 	if s.config.Watch == nil {
 		return

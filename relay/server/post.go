@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// posted reads the body of a request as the data of a message of the protocol. An empty body is {}.
+// posted reads a request's body as the data of a message. An empty body is {}.
 func (s *Server) posted(w http.ResponseWriter, r *http.Request) (map[string]json.RawMessage, *Failure) {
 	body, f := read(w, r)
 	if f != nil {
@@ -24,7 +24,7 @@ func (s *Server) posted(w http.ResponseWriter, r *http.Request) (map[string]json
 	return all, nil
 }
 
-// give does what a body says as a message of a type.
+// performPosted performs a body as a message of a type.
 func (s *Server) give(w http.ResponseWriter, r *http.Request, who *auth.Identity, typ string, data map[string]json.RawMessage) *store.Command {
 	f := s.rates.allow(who.ID)
 	var c *store.Command
@@ -68,7 +68,7 @@ func (s *Server) postStop(w http.ResponseWriter, r *http.Request, who *auth.Iden
 	}
 }
 
-// handed says how far a command has come.
+// writeState responds with the state of a command.
 func handed(w http.ResponseWriter, c *store.Command) {
 	switch c.State {
 	case "sent", "applied":
@@ -100,7 +100,7 @@ func (s *Server) postDecision(w http.ResponseWriter, r *http.Request, who *auth.
 	}
 }
 
-// rpcWait is how long an answer is waited for over HTTP.
+// rpcWait is how long an HTTP request waits for an answer.
 const rpcWait = 25 * time.Second
 
 func (s *Server) postRPC(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
@@ -144,7 +144,7 @@ func (s *Server) postRPC(w http.ResponseWriter, r *http.Request, who *auth.Ident
 	s.await(w, r, c)
 }
 
-// await answers with a call's answer, or that there is none yet.
+// await responds with a call's answer, or that there is none yet.
 func (s *Server) await(w http.ResponseWriter, r *http.Request, c *call) {
 	over := make(chan struct{})
 	stop := s.clock.After(rpcWait, func() { close(over) })

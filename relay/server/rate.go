@@ -7,14 +7,14 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// bucket gives so many a second, and a burst more at once.
+// bucket is a token bucket: rate per second, with a burst.
 type bucket struct {
 	rate, burst float64
 	left        float64
 	at          time.Time
 }
 
-// take takes one; else wait is how long until there is one.
+// take takes a token, or returns how long to wait for one.
 func (b *bucket) take(now time.Time) (wait time.Duration) {
 	if b.at.IsZero() {
 		b.left = b.burst
@@ -29,23 +29,24 @@ func (b *bucket) take(now time.Time) (wait time.Duration) {
 	return 0
 }
 
-// full says whether a bucket says no more than a new one would.
+// isFull reports whether the bucket is in its initial state.
 func (b *bucket) full(now time.Time) bool {
 	return b.left+now.Sub(b.at).Seconds()*b.rate >= b.burst
 }
 
-// intake is how fast a host is read. What it has to send because it was offline is no flood.
+// intake limits the rate at which a host is read. The backlog of a reconnecting host does not
+// count.
 type intake struct {
 	bucket
-	backlog map[string]int64 // the last seq of each run that it said it has to send
-	overdue int64            // how many events of its backlog may still come
+	backlog map[string]int64 // the last sequence number of each announced run
+	overdue int64            // number of backlog events that may still arrive
 }
 
 func newIntake() intake {
 	return intake{bucket: bucket{rate: protocol.HostEventRate, burst: protocol.HostBurst}}
 }
 
-// expect takes in what a host has, and what of it is stored.
+// expect records what a host has and what of it is stored.
 func (i *intake) expect(has []protocol.RunAt, stored map[string]int64) {
 	i.backlog, i.overdue = map[string]int64{}, 0
 	for _, r := range has {
@@ -54,7 +55,7 @@ func (i *intake) expect(has []protocol.RunAt, stored map[string]int64) {
 	}
 }
 
-// take takes an event; else wait is how long until it may come.
+// take accepts an event, or returns how long to wait.
 func (i *intake) take(e *protocol.Envelope, now time.Time) (wait time.Duration) {
 	if i.overdue > 0 && e.Seq <= i.backlog[e.RunID] {
 		i.overdue--
@@ -63,7 +64,7 @@ func (i *intake) take(e *protocol.Envelope, now time.Time) (wait time.Duration) 
 	return i.bucket.take(now)
 }
 
-// rates count the commands of each session.
+// rates limits the commands of each session.
 type rates struct {
 	clock Clock
 	mu    sync.Mutex
@@ -72,7 +73,7 @@ type rates struct {
 
 func newRates(c Clock) *rates { return &rates{clock: c, of: map[string]*bucket{}} }
 
-// allow says whether a session may give a command now; nil when it may.
+// allow returns nil if a session may send a command now.
 func (r *rates) allow(session string) *Failure {
 	r.mu.Lock()
 	defer r.mu.Unlock()

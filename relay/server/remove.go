@@ -2,11 +2,11 @@ package server
 
 import "github.com/concerto-lang/concerto/relay/protocol"
 
-// CloseHost ends the connection of a host whose credentials have ended, and says why: it was removed, or
-// has others now. What it still sends is not stored.
+// CloseHost closes the connection of a host that was removed or has new credentials, with a reason.
+// Nothing that it still sends is stored.
 func (s *Server) CloseHost(id, why string) {
 	if h := s.hosts.get(id); h != nil {
 		h.socket.close(protocol.CloseUnauthorized, why)
 	}
-	s.others.tell(lookMail) // of the server that has it
+	s.others.tell(lookMail) // on the server that has the host
 }

@@ -18,41 +18,41 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Bus carries words between the servers on one database, so that they look at once. It may lose
-// them: what is not heard of is found by looking now and then.
+// Bus carries notifications between the servers on one database, so that they check at once. It may
+// lose messages: servers also poll.
 type Bus interface {
-	// Publish sends, if it is connected; it does not wait.
+	// Publish sends a message if connected, without waiting.
 	Publish(subject string, body []byte)
-	// Subscribe hears what others send, from now on. A subject may end with ">".
+	// Subscribe receives later messages of others. A subject may end with ">".
 	Subscribe(subject string, do func(subject string, body []byte)) error
-	// Up says whether it is connected.
+	// Up reports whether it is connected.
 	Up() bool
 }
 
-// look is what there may be to look for.
+// look is a set of things to check.
 type look uint
 
 const (
-	lookRuns     look = 1 << iota // runs of which there is more
-	lookHosts                     // what waits for hosts that are here
-	lookCommands                  // what has become of commands that were given here
-	lookCalls                     // answers of calls that were asked here
+	lookRuns     look = 1 << iota // runs with new events
+	lookHosts                     // commands and calls for hosts that are connected here
+	lookCommands                  // states of commands that were given here
+	lookCalls                     // answers to calls that were started here
 	lookMail
 	lookAll look = 1<<iota - 1
 )
 
-// looks are the subjects by which servers tell each other where to look. Of runs it is
-// run.ID.PREFIX, and mail.SERVER is mail itself.
+// looks maps checks to the subjects of their notifications. The subject for runs is run.ID.PREFIX,
+// for mail mail.SERVER.
 var looks = map[look]string{lookHosts: "look.hosts", lookCommands: "look.commands", lookCalls: "look.calls", lookMail: "look.mail"}
 
-// others are the servers beside this one on its database. What they have done is found in the
-// database, each quarter of a second, or at once when a word of it comes over the bus. Where a
-// server has the database for itself nobody looks.
+// others represents the other servers on the same database. Their changes are found by polling the
+// database, or at once after a notification over the bus. A server with a database of its own does
+// not poll.
 type others struct {
 	srv    *Server
 	bus    Bus
 	shared bool
-	id     string // this server's, as long as it runs
+	id     string // this server's id, unique for each start
 	key    hpke.PrivateKey
 
 	beating sync.Mutex
@@ -60,21 +60,21 @@ type others struct {
 	joined  bool
 
 	mu      sync.Mutex
-	peers   map[string]hpke.PublicKey // those that live, besides this one
+	peers   map[string]hpke.PublicKey // the other live servers
 	todo    look
-	lookers chan struct{} // there is something to do
+	lookers chan struct{} // signals work for the polling goroutine
 	asked   map[secretKey]time.Time
-	answers map[string]chan bool // of questions to other servers
+	answers map[string]chan bool // replies to questions sent to other servers
 
-	runsMu  sync.Mutex  // while runs are looked at
-	since   int64       // from which transaction on; 0 before the first look
-	begun   atomic.Bool // the first look is over; read without runsMu
-	first   int64       // the since of the first look, or of when runs were forgotten last
-	events  int64       // the last event at the first look, or before runs were forgotten last
+	runsMu  sync.Mutex  // held while runs are checked
+	since   int64       // the transaction from which to check; 0 before the first check
+	begun   atomic.Bool // the first check is done; may be read without runsMu
+	first   int64       // value of since at the first check, or when runs were last forgotten
+	events  int64       // the last event at that time
 	forgets forgetting
 }
 
-// The parts of HPKE that mail is sealed with.
+// The HPKE algorithms for mail.
 func kem() hpke.KEM   { return hpke.DHKEM(ecdh.X25519()) }
 func kdf() hpke.KDF   { return hpke.HKDFSHA256() }
 func aead() hpke.AEAD { return hpke.AES256GCM() }
@@ -90,12 +90,12 @@ func newOthers(s *Server, bus Bus) *others {
 	}
 	var err error
 	if o.key, err = kem().GenerateKey(); err != nil {
-		panic("server: no key can be made: " + err.Error()) // as when there is no randomness
+		panic("server: no key can be made: " + err.Error()) // no randomness is available
 	}
 	return o
 }
 
-// start begins to look after the others.
+// start starts the heartbeat and polling.
 func (o *others) start() {
 	o.beat(o.srv.clock.Now())
 	if !o.shared {
@@ -107,7 +107,7 @@ func (o *others) start() {
 	o.srv.work.Go(o.look)
 }
 
-// listen hears what the others tell.
+// subscribe receives the notifications of the others.
 func (o *others) listen() {
 	hear := func(subject string, do func(subject string, body []byte)) {
 		if err := o.bus.Subscribe(subject, do); err != nil {
@@ -127,7 +127,7 @@ func (o *others) listen() {
 	hear("mail."+o.id, func(_ string, body []byte) { o.open(string(body)) })
 }
 
-// grownRun reads run.ID.PREFIX.
+// parseGrown parses run.ID.PREFIX.
 func grownRun(subject string) (run string, prefix int64, ok bool) {
 	rest, _ := strings.CutPrefix(subject, "run.")
 	run, number, _ := strings.Cut(rest, ".")
@@ -135,21 +135,21 @@ func grownRun(subject string) (run string, prefix int64, ok bool) {
 	return run, prefix, err == nil
 }
 
-// grown tells the others that a run's prefix has grown.
+// publishGrown notifies the others that a run's prefix has grown.
 func (o *others) grown(run string, prefix int64) {
 	if o.bus != nil {
 		o.bus.Publish(fmt.Sprintf("run.%s.%d", run, prefix), nil)
 	}
 }
 
-// tell has the others look for something.
+// notify makes the others check something.
 func (o *others) tell(what look) {
 	if o.bus != nil {
 		o.bus.Publish(looks[what], nil)
 	}
 }
 
-// kick has this server look for something soon.
+// kick makes this server check something soon.
 func (o *others) kick(what look) {
 	o.mu.Lock()
 	o.todo |= what
@@ -160,7 +160,7 @@ func (o *others) kick(what look) {
 	}
 }
 
-// beat says that this server lives, and finds who else does.
+// beat renews this server's lease and finds the other live servers.
 func (o *others) beat(now time.Time) {
 	o.beating.Lock()
 	defer o.beating.Unlock()
@@ -173,7 +173,7 @@ func (o *others) beat(now time.Time) {
 	if o.joined {
 		err = o.srv.store.Beat(ctx, o.id)
 	}
-	if errors.Is(err, store.ErrUnknown) { // it was silent for too long, or is new
+	if errors.Is(err, store.ErrUnknown) { // the lease has expired, or this server is new
 		err = o.srv.store.Join(ctx, store.Replica{ID: o.id, Key: o.publicKey()})
 	}
 	if err == nil {
@@ -192,7 +192,7 @@ func (o *others) publicKey() string {
 	return base64.RawURLEncoding.EncodeToString(o.key.PublicKey().Bytes())
 }
 
-// meet finds the servers that live.
+// refreshPeers loads the live servers.
 func (o *others) meet(ctx context.Context) error {
 	if !o.shared {
 		return nil
@@ -217,7 +217,7 @@ func (o *others) meet(ctx context.Context) error {
 	return nil
 }
 
-// leave says that this server has ended.
+// leave records that this server has stopped.
 func (o *others) leave(ctx context.Context) {
 	if !o.shared {
 		return
@@ -231,12 +231,12 @@ func (o *others) leave(ctx context.Context) {
 
 const leaveWithin = time.Second
 
-// has says whether another server that lives has a host.
+// has reports whether another live server has a host.
 func (o *others) has(h *store.Host) bool {
 	return o.shared && h.Alive && h.Replica != o.id
 }
 
-// hasHost says the same by the host's id.
+// hasHost is like has, for a host's id.
 func (o *others) hasHost(ctx context.Context, id string) bool {
 	if !o.shared {
 		return false
@@ -245,8 +245,8 @@ func (o *others) hasHost(ctx context.Context, id string) bool {
 	return err == nil && o.has(h)
 }
 
-// isRival says whether a process with the same state as a host that comes is connected elsewhere, and
-// is there.
+// isRival reports whether a process with the same state as a connecting host is connected elsewhere
+// and alive.
 func (o *others) isRival(h *host, epoch int64, instance string) bool {
 	if !o.shared {
 		return false

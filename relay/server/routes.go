@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
-// Routes are all that there are: of what runs do, and those that were given.
+// Routes returns all routes, including those of Config.More.
 func (s *Server) Routes() []auth.Route {
 	return append([]auth.Route{
 		{Method: "GET", Path: "/health", Right: auth.Open, Handle: s.health},
@@ -53,10 +53,10 @@ func (s *Server) mux() http.Handler {
 	})
 }
 
-// isClean says whether a path is as it is written shortest; others would be sent elsewhere.
+// isClean reports whether a path is in its shortest form; others would be redirected.
 func isClean(r *http.Request) bool { return path.Clean(r.URL.EscapedPath()) == r.URL.EscapedPath() }
 
-// noRoute says that there is nothing at a path, or only for other methods.
+// noRoute responds that nothing exists at a path, or only for other methods.
 func noRoute(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
@@ -74,7 +74,7 @@ func noRoute(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 	httpguard.Fail(w, &Failure{Code: "unknown_path", Why: "there is nothing at this path", Status: http.StatusNotFound})
 }
 
-// serve lets only those in who may.
+// serve checks the caller's right and calls the handler.
 func (s *Server) serve(row auth.Route, w http.ResponseWriter, r *http.Request) {
 	if row.Right == auth.Open {
 		row.Handle(w, r, nil)
@@ -91,7 +91,7 @@ func (s *Server) serve(row auth.Route, w http.ResponseWriter, r *http.Request) {
 	row.Handle(w, r, who)
 }
 
-// may says whether somebody has a right; who has not is remembered.
+// may returns an error if the caller lacks a right, and records that.
 func (s *Server) may(ctx context.Context, who *auth.Identity, right auth.Right, run string) error {
 	err := who.Need(right)
 	if err != nil {
@@ -100,8 +100,7 @@ func (s *Server) may(ctx context.Context, who *auth.Identity, right auth.Right, 
 	return err
 }
 
-// healthTimeout is how long the database may take to answer. Load balancers wait for a few
-// seconds.
+// healthTimeout limits the check of the database. Load balancers wait for a few seconds.
 const healthTimeout = 2 * time.Second
 
 func (s *Server) health(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
@@ -115,7 +114,7 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request, _ *auth.Identity
 	httpguard.Answer(w, code, map[string]string{"name": "concerto-relay", "version": s.config.Version, "status": status})
 }
 
-// read reads a request's body into a value of the protocol.
+// read reads a request's body.
 func read(w http.ResponseWriter, r *http.Request) ([]byte, *Failure) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, protocol.MaxFrame))
 	var big *http.MaxBytesError

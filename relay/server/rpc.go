@@ -13,32 +13,32 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// calls are the RPCs that are not answered and that concern this server: somebody waits here for
-// the answer, or the host is here. What becomes of one is the store's, so that it is answered once,
-// and asked again gives that answer, whichever server is asked.
+// calls holds the unanswered RPCs that concern this server: a caller waits here, or the host is
+// connected here. The state is in the store, so that each call is answered once and a repeated one
+// receives the same answer from any server.
 type calls struct {
 	srv *Server
 
 	mu sync.Mutex
-	of map[string]*call // by their request_id
+	of map[string]*call // by request_id
 
-	queue   []func() // what events say of calls, in their order
+	queue   []func() // queued functions, in order
 	working bool
-	swept   int64 // Unix ms: when those that nobody asks for again were forgotten
+	swept   int64 // when old calls were last removed, in Unix ms
 }
 
-// forgetEach is how often calls are forgotten.
+// forgetInterval is the interval of removing old calls.
 const forgetEach = time.Minute
 
 // call is an RPC.
 type call struct {
 	row    store.Call
-	conn   *host // over which it was sent from here
-	taken  bool  // its answer has come, and is being stored
+	conn   *host // the connection on which this server sent it
+	taken  bool  // its answer has arrived and is being stored
 	askers []asker
 	done   chan struct{}
 	answer *protocol.Envelope
-	timer  func() bool // of its end
+	timer  func() bool // fires at its deadline
 }
 
 // asker is a connection that waits for the answer.
@@ -49,8 +49,7 @@ type asker struct {
 
 func newCalls(s *Server) *calls { return &calls{srv: s, of: map[string]*call{}} }
 
-// call asks a host for an app, which gets the answer. What the call itself is refused for is an
-// answer, too.
+// call performs an app's RPC. A refusal is sent as an answer.
 func (s *Server) call(ctx context.Context, who *auth.Identity, e *protocol.Envelope, from *app) *Failure {
 	_, f := s.ask(ctx, who, e, from)
 	if f == nil {
@@ -67,14 +66,14 @@ func (s *Server) call(ctx context.Context, who *auth.Identity, e *protocol.Envel
 	return nil
 }
 
-// failedCall is the server's own answer to a call.
+// failedCall returns an answer with an error.
 func (s *Server) failedCall(request, typ, run string, code protocol.RPCCode, why string) *protocol.Envelope {
 	out := protocol.New(protocol.RPCResponse, s.clock.Now(), protocol.Response{RequestID: request, RPCType: typ, Error: why, ErrorCode: code})
 	out.RunID = run
 	return &out
 }
 
-// ask begins a call, or joins the one of this id.
+// ask starts a call, or joins the one with the same id.
 func (s *Server) ask(ctx context.Context, who *auth.Identity, e *protocol.Envelope, from *app) (*call, *Failure) {
 	row, host, f := s.newCall(ctx, who, e)
 	if f != nil {
@@ -88,7 +87,7 @@ func (s *Server) ask(ctx context.Context, who *auth.Identity, e *protocol.Envelo
 	switch {
 	case here:
 		row.Gen = h.life.generation()
-	case h == nil && !s.others.has(host): // one that has not said hello gets it when its time for that is over
+	case h == nil && !s.others.has(host): // a host without a hello receives it after HelloTimeout
 		return nil, refuse(protocol.HostOffline, "host %s is not connected", row.Host)
 	}
 	if s.calls.running(row.Session) >= protocol.MaxConcurrentRPCs {
@@ -110,13 +109,13 @@ func (s *Server) ask(ctx context.Context, who *auth.Identity, e *protocol.Envelo
 		h.socket.push(row.Frame)
 	case h == nil:
 		s.others.tell(lookHosts)
-	case h.isReady(): // since it was looked at, and may have missed the call
+	case h.isReady(): // it became ready after the check and may have missed the call
 		s.calls.again(s, h)
 	}
 	return c, f
 }
 
-// askedBefore is the call of an id that was used before; nil when it was not.
+// askedBefore returns the call with an id, or nil.
 func (s *Server) askedBefore(ctx context.Context, row *store.Call, a asker) (*call, *Failure) {
 	s.calls.mu.Lock()
 	has := s.calls.of[row.ID]
@@ -134,8 +133,8 @@ func (s *Server) askedBefore(ctx context.Context, row *store.Call, a asker) (*ca
 	return s.joins(was, row, a)
 }
 
-// joins has somebody wait for a call that is stored, if it is what they ask for; who comes late gets
-// the answer at once.
+// join adds a waiter to a stored call if the request is the same. A finished call is answered at
+// once.
 func (s *Server) joins(was, wants *store.Call, a asker) (*call, *Failure) {
 	if was.SHA256 != wants.SHA256 || was.By != wants.By {
 		return nil, refuse(protocol.InputConflict, "the request_id was used for another call")
@@ -153,7 +152,8 @@ func (s *Server) joins(was, wants *store.Call, a asker) (*call, *Failure) {
 	return c, nil
 }
 
-// open is a call as it is known here; one that is answered is not remembered. calls.mu is held.
+// open returns the local state of a call; a finished one is not retained. The caller holds
+// calls.mu.
 func (cs *calls) open(row *store.Call) *call {
 	if c := cs.of[row.ID]; c != nil {
 		return c
@@ -168,7 +168,7 @@ func (cs *calls) open(row *store.Call) *call {
 	return c
 }
 
-// limit ends a call when its time is over. calls.mu is held.
+// setDeadline starts the timer of a call's deadline. The caller holds calls.mu.
 func (cs *calls) limit(c *call) {
 	if c.timer != nil {
 		c.timer()
@@ -180,14 +180,14 @@ func (cs *calls) limit(c *call) {
 	}
 }
 
-// sent notes over which connection a call went out.
+// sent records the connection on which a call was sent.
 func (cs *calls) sent(c *call, h *host) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	c.conn = h
 }
 
-// ends takes the answer that is stored.
+// finish sets the stored answer.
 func (c *call) ends(row *store.Call) {
 	c.row = *row
 	answer, refused := protocol.Parse([]byte(row.Answer))
@@ -198,7 +198,7 @@ func (c *call) ends(row *store.Call) {
 	close(c.done)
 }
 
-// newCall is a message as a call, and its host.
+// newCall converts a message to a call and returns it with its host.
 func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.Envelope) (*store.Call, *store.Host, *Failure) {
 	m := protocol.Find(e.Type)
 	request, _ := idsOf(e)
@@ -245,7 +245,7 @@ func (c *call) tell(to asker) {
 	to.app.push(e.Append(nil))
 }
 
-// running is how many calls of a session go on.
+// running returns the number of a session's running calls.
 func (cs *calls) running(session string) (n int) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -257,7 +257,7 @@ func (cs *calls) running(session string) (n int) {
 	return n
 }
 
-// waits gives the ids of calls whose host is not here.
+// waits returns the ids of calls whose host is not connected here.
 func (cs *calls) waits() (ids []string) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

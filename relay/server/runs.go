@@ -28,12 +28,12 @@ type runRow struct {
 	LastActiveAt *string         `json:"last_active_at"`
 	EndedAt      *string         `json:"ended_at"`
 	ExitCode     *int64          `json:"exit_code"`
-	LastSeq      int64           `json:"last_seq"` // up to which it can be read
+	LastSeq      int64           `json:"last_seq"` // the last readable event
 	Meta         json.RawMessage `json:"meta,omitempty"`
 	pendingRow
 }
 
-// pendingRow is what a run waits for: the oldest request, and all.
+// pendingRow describes the open requests of a run: the oldest and all.
 type pendingRow struct {
 	RequestID     *string           `json:"pending_request_id"`
 	Reason        *string           `json:"pending_reason"`
@@ -43,7 +43,7 @@ type pendingRow struct {
 	Pending       []json.RawMessage `json:"pending"`
 }
 
-// timeText is a time in Unix ms as RFC 3339; nil when there is none.
+// timeText formats a time in Unix ms; nil for 0.
 func timeText(ms int64) *string {
 	if ms == 0 {
 		return nil
@@ -71,7 +71,7 @@ func (s *Server) row(ctx context.Context, r *store.Run) (*runRow, error) {
 	return row, nil
 }
 
-// first tells of the oldest request, as the seed's servers do.
+// setFirst sets the fields of the oldest request, as in protocol 1.
 func (p *pendingRow) first(q *store.Request) {
 	text := func(name string) *string {
 		if t := store.Text(q.Data, name); t != "" {
@@ -82,10 +82,10 @@ func (p *pendingRow) first(q *store.Request) {
 	p.RequestID, p.Reason, p.Prompt, p.OpTool, p.OpArgsSummary = &q.ID, text("reason"), text("prompt"), text("op_tool"), text("op_args_summary")
 }
 
-// requestRow is a request as it was asked, with where, and what has become of it.
+// requestRow returns a request as submitted, with its run and state.
 func requestRow(q *store.Request, more map[string]any) json.RawMessage {
 	all := map[string]json.RawMessage{}
-	_ = json.Unmarshal(q.Data, &all) // what is encrypted has nothing to be read
+	_ = json.Unmarshal(q.Data, &all) // encrypted data cannot be read
 	all["request_id"], all["run_id"], all["seq"], all["state"] = mustJSON(q.ID), mustJSON(q.RunID), mustJSON(q.Seq), mustJSON(q.State)
 	for name, v := range more {
 		all[name] = mustJSON(v)
@@ -93,7 +93,7 @@ func requestRow(q *store.Request, more map[string]any) json.RawMessage {
 	return mustJSON(all)
 }
 
-// number reads a parameter that is an integer.
+// number returns a parameter that is an integer within limits.
 func number(r *http.Request, name string, otherwise, from, to int64) (int64, *Failure) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
@@ -108,7 +108,7 @@ func number(r *http.Request, name string, otherwise, from, to int64) (int64, *Fa
 
 var statuses = []protocol.Status{protocol.StatusRunning, protocol.StatusAwaitingInput, protocol.StatusAwaitingApproval, protocol.StatusExited, protocol.StatusLost}
 
-// runsQuery reads what GET /runs is asked.
+// runsQuery parses the parameters of GET /runs.
 func (s *Server) runsQuery(r *http.Request) (q store.RunsQuery, f *Failure) {
 	limit, f := number(r, "limit", 100, 1, 1000)
 	if f != nil {
@@ -148,7 +148,7 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request, who *auth.Identity
 		return
 	}
 	rows := []*runRow{}
-	for want := q.Limit; len(rows) < want; { // more than once for who does not see all
+	for want := q.Limit; len(rows) < want; { // more than once if the caller does not see all runs
 		all, err := s.store.Runs(r.Context(), q)
 		for i := 0; err == nil && i < len(all) && len(rows) < want; i++ {
 			if !who.Sees(all[i].ID) {
@@ -185,16 +185,16 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, who *auth.Identity)
 	httpguard.Answer(w, http.StatusOK, row)
 }
 
-// page of HTTP: what it gives, up to where, and whether there is more.
+// eventsPage is a page of events with its end.
 type eventsPage struct {
 	Events []json.RawMessage `json:"events"`
 	Cursor map[string]int64  `json:"cursor"`
 	More   bool              `json:"more"`
 }
 
-const answerBytes = 4 << 20 // of events in one answer; a longer event comes alone
+const answerBytes = 4 << 20 // bytes of events in a response; a longer event is returned alone
 
-// pageAsked is which part of a run's events somebody asks for.
+// pageAsked parses which part of a run's events is requested.
 func (s *Server) pageAsked(r *http.Request, who *auth.Identity, usual, most int64) (*store.Run, store.PageQuery, *Failure) {
 	run, err := s.visible(r.Context(), who.Sees, r.PathValue("run"))
 	if err != nil {
@@ -239,7 +239,7 @@ func firstOf(all ...*Failure) *Failure {
 	return nil
 }
 
-// inbox are the open requests of all runs.
+// inbox responds with the open requests of all runs.
 func (s *Server) inbox(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
 	all, err := s.store.Requests(r.Context(), "")
 	rows := []json.RawMessage{}

@@ -1,11 +1,10 @@
-// Package server is the relay's server: hosts send it what their runs do, and apps see it and
-// say what is to be done (its API promises nothing). It speaks the protocol of
-// relay/protocol, over WebSockets, and HTTP, and keeps in relay/store what must not be lost.
+// Package server implements the relay's server: hosts send the events of their runs, and apps read
+// them and send commands. It speaks the protocol of relay/protocol over WebSockets and HTTP, and
+// stores its state in relay/store. The compatibility promise does not cover this API.
 //
-// The order of work: an event is committed, then acknowledged to its host, then shown to
-// apps. Truth is the store. Whoever follows runs holds positions, hears that there is more
-// (hub), and reads forward at its own pace (follower): nobody waits for who is slow, and
-// nothing is skipped.
+// An event is committed, then acknowledged to its host, then sent to apps. Followers of runs hold
+// positions, are notified of new events (hub) and read from the store at their own pace (follower),
+// so a slow reader blocks nobody and loses nothing.
 package server
 
 import (
@@ -20,19 +19,19 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Config is what a server is made of. Clock and Log may be left out.
+// Config configures a Server. Clock and Log may be nil.
 type Config struct {
-	Store   *store.Store // the server does not close it
+	Store   *store.Store // not closed by the server
 	Auth    Auth
 	Clock   Clock
 	Log     *slog.Logger
 	Version string
-	More    []auth.Route // that others serve
-	Bus     Bus          // between servers on one database; nil for none
-	Watch   Watcher      // nil for nobody
+	More    []auth.Route // additional routes
+	Bus     Bus          // between the servers on one database; may be nil
+	Watch   Watcher      // may be nil
 }
 
-// Server is a relay's server.
+// Server is a relay server.
 type Server struct {
 	config   Config
 	store    *store.Store
@@ -48,15 +47,15 @@ type Server struct {
 	sockets  sockets
 	handler  http.Handler
 
-	ctx  context.Context // ends with the server
+	ctx  context.Context // cancelled when the server closes
 	end  context.CancelFunc
-	work sync.WaitGroup // what goes on in the background
+	work sync.WaitGroup // background operations
 	once sync.Once
 
-	noSweep func() // ends what is done by time
+	noSweep func() // stops the sweeper
 }
 
-// New begins to serve. Close ends it.
+// New starts a server; Close stops it.
 func New(c Config) *Server {
 	if c.Clock == nil {
 		c.Clock = SystemClock()
@@ -83,8 +82,8 @@ func New(c Config) *Server {
 // ServeHTTP serves a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Shutdown takes nothing more, commits what has come, and closes all sockets with 1012. When the
-// context ends, it waits for nobody any more.
+// Shutdown stops accepting, commits received events, and closes all sockets with code 1012. When
+// ctx is done, it stops waiting.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.once.Do(func() {
 		s.end()
@@ -107,7 +106,7 @@ func (s *Server) Shutdown(ctx context.Context) {
 	})
 }
 
-// Close is Shutdown within the time that a service has to end.
+// Close calls Shutdown with a time limit.
 func (s *Server) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownWithin)
 	defer cancel()
@@ -119,7 +118,7 @@ const (
 	sweepEach      = 500 * time.Millisecond
 )
 
-// every does something again and again. stop ends that, and waits for what is being done.
+// every calls do periodically. stop ends that and waits for a running call.
 func (s *Server) every(d time.Duration, do func()) (stop func()) {
 	var mu sync.Mutex
 	var ended bool
@@ -146,5 +145,5 @@ func (s *Server) every(d time.Duration, do func()) (stop func()) {
 	}
 }
 
-// now is the time for what is stored, in Unix ms.
+// now returns the time for the store in Unix ms.
 func (s *Server) now() int64 { return s.clock.Now().UnixMilli() }

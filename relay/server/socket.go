@@ -16,56 +16,56 @@ import (
 )
 
 const (
-	// writeBuffer is what the kernel holds of a socket's frames: more would hide for long that
-	// nobody reads.
+	// writeBuffer is the size of the kernel's send buffer. A larger one would hide longer that the
+	// client does not read.
 	writeBuffer = 256 << 10
-	// queueBytes is what waits to be written besides events, which wait in the store. One frame
-	// may be longer.
+	// queueBytes limits the queue of frames; events wait in the store instead. One frame may be
+	// larger.
 	queueBytes = 1 << 20
-	// farewell is how long the other end may take to answer a close; who was too slow may
-	// take longer to read what is on its way.
+	// closeTimeout is how long the peer may take to answer a close, slowCloseTimeout the same for a
+	// slow peer, which must first read what is buffered.
 	farewell, lateFarewell = 2 * time.Second, 30 * time.Second
 )
 
-// socket is a WebSocket. One goroutine reads it. Another writes it, while there is something
-// to write: a socket on which nothing happens has no buffer and no second goroutine.
+// socket is a WebSocket. One goroutine reads it. Another writes while there is something to write,
+// so an idle socket has neither a buffer nor a second goroutine.
 type socket struct {
 	srv  *Server
 	conn *websocket.Conn
 	raw  net.Conn
 
-	seen    atomic.Int64 // when the last frame came, in ns of the server's clock
+	seen    atomic.Int64 // when the last frame arrived, in ns of the server's clock
 	pinged  atomic.Int64 // when the last ping was sent
-	writing atomic.Int64 // when the write began that has not ended; 0 when there is none
-	closed  atomic.Bool  // nothing that comes is taken any more
+	writing atomic.Int64 // when the current write began; 0 if none is in progress
+	closed  atomic.Bool  // received frames are discarded
 
 	mu     sync.Mutex
 	queue  [][]byte
 	size   int
-	pumps  bool // a goroutine writes
+	pumps  bool // a goroutine is writing
 	kicked bool // there may be more to write
-	code   int  // with which it is being closed; 0 when it is not
+	code   int  // the close code; 0 while open
 	why    string
 	cut    *time.Timer
 
-	bad   []int64 // when frames came that are none, in ns
+	bad   []int64 // times of invalid frames, in ns
 	peer  peer
-	proto atomic.Int64 // the protocol that it speaks
+	proto atomic.Int64 // the peer's protocol version
 }
 
-// peer is what a socket is: a host's or an app's.
+// peer handles the frames of a host or an app.
 type peer interface {
-	// take takes a frame, in the goroutine that reads.
+	// take handles a frame, on the reading goroutine.
 	take(e *protocol.Envelope)
-	// more writes what there is besides the queue; false when there is no more.
+	// more writes what is not in the queue and reports whether there was anything.
 	more() bool
-	// gone is called once, when nothing more comes.
+	// gone is called once after the last frame.
 	gone()
-	// swept is called now and then.
+	// swept is called periodically.
 	swept(now time.Time)
 }
 
-// hijacked remembers the connection that is taken over.
+// hijacked records the hijacked connection.
 type hijacked struct {
 	http.ResponseWriter
 	conn net.Conn
@@ -77,7 +77,8 @@ func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// asksForSocket says whether a request asks for a WebSocket; who does not is told.
+// asksForSocket reports whether a request asks for a WebSocket, and otherwise sends an error
+// response.
 func asksForSocket(w http.ResponseWriter, r *http.Request) bool {
 	if httpguard.IsUpgrade(r) {
 		return true
@@ -87,13 +88,13 @@ func asksForSocket(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// upgrade makes a request a WebSocket; nil when it cannot be, which was said. start goes on
-// with it.
+// upgrade upgrades a request to a WebSocket. It returns nil after an error, which it has sent. Call
+// start next.
 func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) *socket {
 	h := &hijacked{ResponseWriter: w}
 	x := &socket{srv: s}
 	x.proto.Store(1)
-	// Which pages may call was decided before.
+	// The origin was checked before.
 	conn, err := websocket.Accept(h, r, &websocket.AcceptOptions{InsecureSkipVerify: true,
 		OnPingReceived: func(context.Context, []byte) bool { x.sees(); return true },
 		OnPongReceived: func(context.Context, []byte) { x.sees() }})
@@ -102,14 +103,14 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) *socket {
 	}
 	x.conn, x.raw = conn, h.conn
 	if tcp, ok := x.raw.(*net.TCPConn); ok {
-		_ = tcp.SetWriteBuffer(writeBuffer) // else it is as the system has it
+		_ = tcp.SetWriteBuffer(writeBuffer) // best effort
 	}
 	conn.SetReadLimit(protocol.MaxFrame)
 	x.sees()
 	return x
 }
 
-// start begins to read for a peer.
+// start starts reading for a peer.
 func (x *socket) start(p peer) {
 	x.peer = p
 	if !x.srv.sockets.add(x) {
@@ -120,14 +121,14 @@ func (x *socket) start(p peer) {
 
 func (x *socket) sees() { x.seen.Store(x.srv.clock.Now().UnixNano()) }
 
-// read takes frames until there are none any more.
+// read reads frames until the connection closes.
 func (x *socket) read() {
 	defer x.srv.sockets.wait.Done()
 	defer x.srv.sockets.remove(x)
 	defer x.peer.gone()
 	defer func() {
 		x.closed.Store(true)
-		_ = x.conn.CloseNow() // it is closed already, or nobody is there
+		_ = x.conn.CloseNow() // best effort
 	}()
 	for {
 		kind, frame, err := x.conn.Read(context.Background())
@@ -157,7 +158,7 @@ func (x *socket) frame(frame []byte) {
 	}
 }
 
-// refuse says why a frame is not taken. Who sends too many that are none is sent away.
+// refuse sends an error. A peer with too many invalid frames is disconnected.
 func (x *socket) refuse(e *protocol.Envelope, f *Failure) {
 	d := protocol.ErrorData{Code: f.Code, Message: f.Why, Re: e.ID, RunID: e.RunID, Seq: e.Seq, RetryAfterMS: f.After.Milliseconds()}
 	d.RequestID, d.InputID = idsOf(e)
@@ -177,7 +178,7 @@ func (x *socket) refuse(e *protocol.Envelope, f *Failure) {
 	}
 }
 
-// send queues a message of the server that answers an envelope; re may be nil.
+// send queues a message that answers the envelope re, which may be nil.
 func (x *socket) send(typ string, re *protocol.Envelope, data any) {
 	e := protocol.New(typ, x.srv.clock.Now(), data)
 	if re != nil {
@@ -202,7 +203,7 @@ func (x *socket) push(frame []byte) {
 	x.kick()
 }
 
-// kick says that there may be something to write.
+// kick starts the writer if it is not running.
 func (x *socket) kick() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -213,7 +214,7 @@ func (x *socket) kick() {
 	}
 }
 
-// pump writes what there is.
+// pump writes until nothing is left.
 func (x *socket) pump() {
 	for more := false; ; {
 		x.mu.Lock()
@@ -239,7 +240,7 @@ func (x *socket) pump() {
 	}
 }
 
-// write writes a frame. It waits for who does not read, until sweep ends that.
+// write writes a frame. It blocks on a slow peer until sweep closes the connection.
 func (x *socket) write(frame []byte) {
 	if x.closed.Load() {
 		return
@@ -248,12 +249,12 @@ func (x *socket) write(frame []byte) {
 	err := x.conn.Write(context.Background(), websocket.MessageText, frame)
 	x.writing.Store(0)
 	if err != nil && !x.closed.Swap(true) {
-		_ = x.raw.Close() // who reads sees that it has ended
+		_ = x.raw.Close() // the reading goroutine notices
 	}
 }
 
-// close ends the connection with a code. It does not wait for the other end. What is being
-// written goes before it.
+// close closes the connection with a code, after the write in progress. It does not wait for the
+// peer.
 func (x *socket) close(code int, why string) {
 	if x.closed.Swap(true) {
 		return
@@ -273,14 +274,14 @@ func (x *socket) close(code int, why string) {
 	}
 }
 
-// bye says why the connection ends, and waits for the other end to agree.
+// bye sends the close frame and waits for the peer's.
 func (x *socket) bye() {
 	defer x.srv.sockets.wait.Done()
-	_ = x.conn.Close(websocket.StatusCode(x.code), reason(x.why)) // who is not there hears nothing
+	_ = x.conn.Close(websocket.StatusCode(x.code), reason(x.why)) // best effort
 	x.cut.Stop()
 }
 
-// reason is a text that a close frame can hold.
+// reason shortens a text to fit a close frame.
 func reason(why string) string {
 	const most = 120
 	if len(why) <= most {

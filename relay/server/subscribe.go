@@ -9,18 +9,18 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// wish is what somebody wants to follow.
+// wish describes a subscription.
 type wish struct {
-	re     *protocol.Envelope // what asked for it; nil when nobody wants to hear when it is caught up
+	re     *protocol.Envelope // the request, to be answered with run.caught_up; may be nil
 	cursor map[string]int64
-	rest   string // "" leaves it as it is
-	output *bool  // nil leaves it as it is
-	tells  bool   // that there is output, when it is left out
-	// replace leaves all that was followed.
+	rest   string // "" means unchanged
+	output *bool  // nil means unchanged
+	tells  bool   // send run.progress if output is omitted
+	// replace ends all earlier subscriptions.
 	replace bool
 }
 
-// fresh follows all runs from their end on.
+// followAll follows all runs from their ends on.
 func (f *follower) fresh() {
 	h := f.srv.hub
 	h.mu.Lock()
@@ -31,7 +31,8 @@ func (f *follower) fresh() {
 	h.rest[f] = struct{}{}
 }
 
-// subscribe follows what is wanted. What cannot be is told by refused; the rest holds.
+// subscribe applies a subscription. It calls refused for runs that cannot be followed; the others
+// are.
 func (f *follower) subscribe(ctx context.Context, w wish, refused func(run string, why *Failure)) {
 	if err := f.srv.others.ready(ctx, w.rest == restLive); err != nil {
 		refused("", f.srv.failed(err, protocol.Internal))
@@ -54,8 +55,8 @@ func (f *follower) subscribe(ctx context.Context, w wish, refused func(run strin
 	f.kick()
 }
 
-// install puts positions, with the hub's lock: what is published meanwhile comes before it or
-// after it.
+// install sets the positions with the hub locked, so that each concurrent publish is either before
+// or after it.
 func (f *follower) install(w wish, runs map[string]*store.Run) {
 	h := f.srv.hub
 	h.mu.Lock()
@@ -76,7 +77,7 @@ func (f *follower) install(w wish, runs map[string]*store.Run) {
 		delete(f.behind, id)
 		f.turn = slices.DeleteFunc(f.turn, func(run string) bool { return run == id })
 		seq := w.cursor[id]
-		f.place(id, seq) // also at its end: something may have come since that was read
+		f.place(id, seq) // even at its end: events may have arrived since it was read
 		g.cursor[id] = seq
 		if seq < r.Prefix {
 			g.ends[id] = r.Prefix
@@ -95,7 +96,7 @@ func (f *follower) hearOutput(w wish) {
 	}
 }
 
-// setRest changes what it follows besides what it has named.
+// setRest sets how runs that are not named are followed.
 func (f *follower) setRest(h *hub, rest string, g *goal) {
 	switch rest {
 	case "":
@@ -112,7 +113,7 @@ func (f *follower) setRest(h *hub, rest string, g *goal) {
 		h.rest[f] = struct{}{}
 		none := ""
 		f.scan, g.scan, f.missed = &none, true, map[string]bool{}
-		for run := range f.behind { // they are found again, and told from their beginning
+		for run := range f.behind { // they are listed again and sent from their beginning
 			if !f.named[run] {
 				f.leave(run)
 			}
@@ -124,7 +125,7 @@ func (f *follower) setRest(h *hub, rest string, g *goal) {
 	f.rest = rest
 }
 
-// endScan looks for no more runs to begin with.
+// endScan stops listing runs.
 func (f *follower) endScan() {
 	f.scan, f.missed = nil, nil
 	for _, g := range f.goals {
@@ -132,7 +133,7 @@ func (f *follower) endScan() {
 	}
 }
 
-// name notes whether a run is followed, whatever becomes of the rest.
+// name records whether a run is followed, independently of rest.
 func (f *follower) name(h *hub, run string, yes bool) {
 	f.named[run] = yes
 	if yes {
@@ -148,7 +149,7 @@ func (f *follower) name(h *hub, run string, yes bool) {
 	}
 }
 
-// unsubscribe follows runs no longer, all when there are none.
+// unsubscribe stops following runs, or all if none are named.
 func (f *follower) unsubscribe(runs []string) {
 	h := f.srv.hub
 	h.mu.Lock()
@@ -165,7 +166,7 @@ func (f *follower) unsubscribe(runs []string) {
 	}
 }
 
-// clear forgets all that is followed.
+// clear ends all subscriptions.
 func (f *follower) clear(h *hub) {
 	for run := range f.named {
 		f.name(h, run, false)
@@ -176,7 +177,7 @@ func (f *follower) clear(h *hub) {
 	clear(f.behind)
 }
 
-// stop ends it.
+// stop stops the follower.
 func (f *follower) stop() {
 	h := f.srv.hub
 	h.mu.Lock()
@@ -187,7 +188,7 @@ func (f *follower) stop() {
 	f.stopped = true
 }
 
-// visible is a run, if there is one for who asks.
+// visible returns a run if the caller may see it.
 func (s *Server) visible(ctx context.Context, sees func(string) bool, run string) (*store.Run, error) {
 	if !protocol.IsID(run) || !sees(run) {
 		return nil, refuse(protocol.UnknownRun, "there is no run %q", run)

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// sockets are all that are open.
+// sockets holds the open sockets.
 type sockets struct {
 	mu    sync.Mutex
 	open  map[*socket]struct{}
@@ -16,7 +16,7 @@ type sockets struct {
 	wait  sync.WaitGroup
 }
 
-// add takes a socket in; false says that the server has ended.
+// add registers a socket; false means that the server has closed.
 func (s *sockets) add(x *socket) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,7 +31,7 @@ func (s *sockets) remove(x *socket) {
 	delete(s.open, x)
 }
 
-// all are those that are open now.
+// all returns the open sockets.
 func (s *sockets) all() []*socket {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *sockets) cutAll() {
 	}
 }
 
-// Figures tells what the server has to do now, by name.
+// Figures returns metrics of the server's current work, by name.
 func (s *Server) Figures() map[string]float64 {
 	f := map[string]float64{"relay_hosts_connected": 0, "relay_apps_connected": 0, "relay_sockets_writing": 0, "relay_sockets_closing": 0}
 	for _, x := range s.sockets.all() {
@@ -81,7 +81,7 @@ func (s *Server) Figures() map[string]float64 {
 	return f
 }
 
-// sweep looks after what time does: silence, slowness, commands and calls whose time is over.
+// sweep handles timeouts: silent or slow sockets, expired commands and calls.
 func (s *Server) sweep() {
 	now := s.clock.Now()
 	s.others.beat(now)
@@ -105,7 +105,7 @@ func (x *socket) sweep(now time.Time) {
 		return
 	case silent >= protocol.DeadAfter:
 		if !x.closed.Swap(true) {
-			_ = x.raw.Close() // nobody would hear why
+			_ = x.raw.Close() // the peer would not read a close frame
 		}
 		return
 	case silent >= protocol.PingAfter && x.pinged.Load() <= x.seen.Load() && writing == 0:
@@ -114,12 +114,12 @@ func (x *socket) sweep(now time.Time) {
 	x.peer.swept(now)
 }
 
-// ping asks the other end whether it is there. That it is, is seen when its answer comes.
+// ping sends a ping. The pong updates seen.
 func (x *socket) ping() {
 	x.pinged.Store(x.srv.clock.Now().UnixNano())
 	x.srv.sockets.wait.Add(1)
 	go func() {
 		defer x.srv.sockets.wait.Done()
-		_ = x.conn.Ping(context.Background()) // it ends with the connection at the latest
+		_ = x.conn.Ping(context.Background()) // ends with the connection at the latest
 	}()
 }

@@ -8,17 +8,16 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// commands says who wants to hear what becomes of which command. The commands are the
-// store's.
+// commands holds the local watchers of commands, whose state is in the store.
 type commands struct {
 	mu    sync.Mutex
 	watch map[store.CommandKey]map[*app]heard
-	// secret are payloads that may not be stored: they are lost with the server.
+	// secret holds payloads that must not be stored; a restart loses them.
 	secret map[secretKey]json.RawMessage
 }
 
-// heard is what an app has heard of last: a state of the command of this number, nothing before the
-// command is accepted.
+// heard is what an app was last notified of: a state of the command with this number, or none
+// before acceptance.
 type heard struct {
 	state string
 	n     int64
@@ -28,7 +27,7 @@ func keyOf(c *store.Command) store.CommandKey {
 	return store.CommandKey{Run: c.RunID, Kind: c.Kind, ID: c.ID}
 }
 
-// secretKey is a command's payload: of two decisions with one id one is not accepted.
+// secretKey identifies a payload: of two decisions with the same id only one is accepted.
 type secretKey struct {
 	store.CommandKey
 	Hash string
@@ -40,7 +39,7 @@ func newCommands() *commands {
 	return &commands{watch: map[store.CommandKey]map[*app]heard{}, secret: map[secretKey]json.RawMessage{}}
 }
 
-// follow has an app hear of a command; undo leaves it as it was.
+// follow makes an app watch a command; undo restores the previous state.
 func (c *commands) follow(k store.CommandKey, a *app) (undo func()) {
 	if a == nil || !a.speaks2() {
 		return func() {}
@@ -75,7 +74,7 @@ func (c *commands) leave(a *app) {
 	}
 }
 
-// way are the states by which a command came to one.
+// pathTo returns the states through which a command reached one.
 func way(state string) []string {
 	switch state {
 	case "accepted":
@@ -86,7 +85,7 @@ func way(state string) []string {
 	return []string{"accepted", "sent", state}
 }
 
-// rank is how far a state is on its way.
+// rank returns the position of a state.
 func rank(state string) int {
 	if state == "" {
 		return 0
@@ -94,22 +93,22 @@ func rank(state string) int {
 	return len(way(state))
 }
 
-// tell says what has become of a command to those who gave it. Who hears of it late, since another
-// server has done it, hears of each state on the way; nobody hears of one twice, or of an earlier one.
+// notify notifies the watchers of a command's state. A late notification, of a change by another
+// server, includes the intermediate states. No state is sent twice or after a later one.
 func (c *commands) tell(of *store.Command, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.hear(of, why)
 }
 
-// learn is tell for what was read some time ago: a command may have been accepted since then by the id of
-// one that was taken back.
+// learn is like notify for a state that was read earlier: the command may have been replaced by
+// another one with the same id since then.
 func (c *commands) learn(of *store.Command) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, last := range c.watch[keyOf(of)] {
 		if last.n != of.N {
-			return // it is asked again
+			return // asked again later
 		}
 	}
 	c.hear(of, of.Why)
@@ -136,7 +135,7 @@ func (c *commands) hear(of *store.Command, why string) {
 	c.ended(of)
 }
 
-// ended forgets a command that has ended.
+// ended forgets a finished command.
 func (c *commands) ended(of *store.Command) {
 	if protocol.InputMachine.IsFinal(of.State) {
 		delete(c.watch, keyOf(of))
@@ -144,7 +143,7 @@ func (c *commands) ended(of *store.Command) {
 	}
 }
 
-// catchUp tells who gave a command again how it stands.
+// catchUp sends the current state to an app that repeats a command.
 func (c *commands) catchUp(of *store.Command, a *app) {
 	if a == nil {
 		return
@@ -160,7 +159,7 @@ func (c *commands) catchUp(of *store.Command, a *app) {
 	}
 }
 
-// open are the commands of which somebody here wants to hear, or of which something is kept here.
+// open returns the commands with local watchers or payloads.
 func (c *commands) open() (keys []store.CommandKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,7 +174,7 @@ func (c *commands) open() (keys []store.CommandKey) {
 	return keys
 }
 
-// keep holds a payload that may not be stored, until its command has ended; nil forgets it.
+// keep holds a payload that must not be stored until its command is finished; nil removes it.
 func (c *commands) keep(k secretKey, payload json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,14 +185,14 @@ func (c *commands) keep(k secretKey, payload json.RawMessage) {
 	c.secret[k] = payload
 }
 
-// kept is a payload that is kept here; nil when there is none.
+// kept returns a held payload, or nil.
 func (c *commands) kept(k secretKey) json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.secret[k]
 }
 
-// payload is what a command says; false when it is not there any more.
+// payload returns a command's payload; false if it is lost.
 func (c *commands) payload(of *store.Command) (p payload, ok bool) {
 	text := of.Payload
 	if text == nil {

@@ -1,6 +1,6 @@
-// Package pair is how the relay's server comes to know machines by their keys (its API promises
-// nothing): a machine posts its key and shows a code, an owner compares the fingerprint and confirms
-// the code, and from then on the host connects by its key alone.
+// Package pair registers machines with the relay's server by their keys: a machine posts its key
+// and shows a code, an owner compares the fingerprint and confirms the code, and then the host
+// connects by its key. The compatibility promise does not cover this API.
 package pair
 
 import (
@@ -24,32 +24,32 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Config is what it works with.
+// Config configures an API.
 type Config struct {
 	Store *store.Store
 	Auth  *auth.Auth
 	Guard *httpguard.Guard
 	Now   func() time.Time
 	Log   *slog.Logger
-	// Paired closes the connection that a host has by its token; nil when there are none.
+	// Paired closes the connection that a host has by its token; may be nil.
 	Paired func(host string)
 }
 
-// Pair is what is served. Safe for concurrent use.
+// API serves pairing. It is safe for concurrent use.
 type Pair struct {
 	c      Config
 	starts seldom // by address
-	tries  seldom // by who confirms
+	tries  seldom // by confirming user
 }
 
-// The bounds of what costs nobody a credential.
+// Limits on unauthenticated requests.
 const (
-	waitAll       = 200 // pairings at a time
-	waitOfAddress = 20  // of them, from one address
-	startsAMinute = 30  // from one address
+	waitAll       = 200 // open pairings
+	waitOfAddress = 20  // of one address
+	startsAMinute = 30  // of one address
 )
 
-// New makes it.
+// New returns an API.
 func New(c Config) *Pair {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -62,7 +62,7 @@ func New(c Config) *Pair {
 
 func (p *Pair) now() int64 { return p.c.Now().UnixMilli() }
 
-// Routes are all that it serves.
+// Routes returns the routes that it serves.
 func (p *Pair) Routes() []auth.Route {
 	return []auth.Route{
 		{Method: "POST", Path: "/pair/start", Right: auth.Open, Handle: p.start},
@@ -72,10 +72,10 @@ func (p *Pair) Routes() []auth.Route {
 	}
 }
 
-// letters are those of codes: none looks like another, and no word comes of them.
+// letters are the letters of codes. They are easy to distinguish and form no words.
 const letters = "BCDFGHJKMNPQRSTVWXYZ"
 
-// newCode is a code as it is shown, by chance.
+// newCode returns a random code.
 func newCode() string {
 	var b strings.Builder
 	for i := range 8 {
@@ -84,14 +84,15 @@ func newCode() string {
 		}
 		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))
 		if err != nil {
-			panic(err) // it does not fail
+			panic(err) // never fails
 		}
 		b.WriteByte(letters[n.Int64()])
 	}
 	return b.String()
 }
 
-// hashOf is a code as it is stored; ok is false of what cannot be one. Case, spaces and dashes do not count.
+// hashOf returns the stored form of a code; ok is false for an invalid one. Case, spaces and dashes
+// do not matter.
 func hashOf(code string) (hash string, ok bool) {
 	code = strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(code))
 	if len(code) != 8 || strings.Trim(code, letters) != "" {
@@ -100,17 +101,17 @@ func hashOf(code string) (hash string, ok bool) {
 	return hexsum.SHA256(code), true
 }
 
-// startRequest is a machine's word on who it is.
+// startRequest is the body of a pairing request.
 type startRequest struct {
 	PublicKey string `json:"public_key"`
 	Name      string `json:"name"`
-	HostID    string `json:"host_id"`    // that it has; "" when it is new
-	HostToken string `json:"host_token"` // of that host; Authorization may have it, too
+	HostID    string `json:"host_id"`    // the host's current id; "" for a new host
+	HostToken string `json:"host_token"` // the current token; may also be in Authorization
 }
 
 const maxName = 64
 
-// check gives the key, or what is wrong.
+// check returns the key, or what is wrong with the request.
 func (q *startRequest) check() (ed25519.PublicKey, error) {
 	key, err := protocol.ParseKey(q.PublicKey)
 	switch {
@@ -153,7 +154,7 @@ func (p *Pair) start(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 		"server_key": protocol.KeyText(server.Public().(ed25519.PublicKey))})
 }
 
-// add stores a pairing with a code that no other has.
+// add stores a pairing with a unique code.
 func (p *Pair) add(ctx context.Context, q startRequest, place string) (code, id string, err error) {
 	one := store.Pairing{PublicKey: q.PublicKey, Name: q.Name, Asked: q.HostID, Address: place, Expires: p.now() + protocol.PairingTTL.Milliseconds()}
 	if q.HostID != "" && q.HostToken != "" {
@@ -202,7 +203,7 @@ func unknown(why string) error {
 
 var errNoCode = unknown("no machine waits with this code: it was mistyped, was used, or has expired")
 
-// code reads the code of a request, and counts it as one of the tries of who asks, until it is right.
+// code reads the code of a request and counts an attempt of the caller, which right removes.
 func (p *Pair) code(w http.ResponseWriter, r *http.Request, id *auth.Identity) (hash string, right func(), err error) {
 	var q struct {
 		Code string `json:"code"`
@@ -221,7 +222,7 @@ func (p *Pair) code(w http.ResponseWriter, r *http.Request, id *auth.Identity) (
 	return hash, func() { p.tries.back(id.Name, at) }, nil
 }
 
-// look shows an owner what is behind a code, before it is confirmed.
+// look shows an owner the machine of a code before confirmation.
 func (p *Pair) look(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
 	hash, right, err := p.code(w, r, id)
 	var one *store.Pairing
@@ -236,7 +237,7 @@ func (p *Pair) look(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
 	httpguard.Answer(w, http.StatusOK, map[string]any{"name": one.Name, "fingerprint": fingerprint(one), "address": one.Address, "expires_in": (one.Expires - p.now()) / 1000})
 }
 
-// waiting is the pairing that waits with a code.
+// waiting returns the pairing with a code.
 func waiting(ctx context.Context, s *store.Store, hash string, at int64) (*store.Pairing, error) {
 	one, err := s.PairingOf(ctx, hash, at)
 	if errors.Is(err, store.ErrUnknown) {
@@ -248,7 +249,7 @@ func waiting(ctx context.Context, s *store.Store, hash string, at int64) (*store
 func fingerprint(one *store.Pairing) string {
 	key, err := protocol.ParseKey(one.PublicKey)
 	if err != nil {
-		panic(err) // it was looked at when it came
+		panic(err) // cannot happen: it was checked at the start
 	}
 	return protocol.Fingerprint(key)
 }
@@ -271,7 +272,7 @@ func (p *Pair) confirm(w http.ResponseWriter, r *http.Request, id *auth.Identity
 	httpguard.Answer(w, http.StatusOK, map[string]string{"host_id": host})
 }
 
-// confirm makes the machine that waits with a code a host that is known by its key.
+// confirm registers the machine with this code as a host with its key.
 func confirm(ctx context.Context, s *store.Store, by audit.Actor, hash string, at int64) (host string, err error) {
 	one, err := s.ConfirmPairing(ctx, hash, at, func(one *store.Pairing) audit.Record {
 		return audit.Record{Kind: "host_paired", Actor: by, Subject: object(map[string]string{"host": one.HostID}),
@@ -286,7 +287,8 @@ func confirm(ctx context.Context, s *store.Store, by audit.Actor, hash string, a
 	return one.HostID, nil
 }
 
-// Look tells of the machine that waits with a code, for who works on the database. at is Unix ms.
+// Look returns the name and fingerprint of the machine with a code, for commands on the database.
+// at is in Unix ms.
 func Look(ctx context.Context, s *store.Store, code string, at int64) (name, print string, err error) {
 	hash, ok := hashOf(code)
 	if !ok {
@@ -299,7 +301,7 @@ func Look(ctx context.Context, s *store.Store, code string, at int64) (name, pri
 	return one.Name, fingerprint(one), nil
 }
 
-// Confirm confirms the machine that waits with a code, for who works on the database. at is Unix ms.
+// Confirm confirms the machine with a code, for commands on the database. at is in Unix ms.
 func Confirm(ctx context.Context, s *store.Store, by audit.Actor, code string, at int64) (host string, err error) {
 	hash, ok := hashOf(code)
 	if !ok {
@@ -311,7 +313,7 @@ func Confirm(ctx context.Context, s *store.Store, by audit.Actor, code string, a
 func object(m map[string]string) json.RawMessage {
 	text, err := json.Marshal(m)
 	if err != nil {
-		panic(fmt.Sprintf("pair: %v", err)) // a record of ours that is no JSON
+		panic(fmt.Sprintf("pair: %v", err)) // cannot happen: the values are our own
 	}
 	return text
 }

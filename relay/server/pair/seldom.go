@@ -9,27 +9,27 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
-// seldom lets somebody do something so often a minute.
+// seldom limits attempts per minute by key.
 type seldom struct {
 	most   int
 	mu     sync.Mutex
-	of     map[string][]time.Time // in their order
+	of     map[string][]time.Time // in order of time
 	walked time.Time
 }
 
-// late drops the tries that are over.
+// recent drops attempts older than a minute.
 func late(all []time.Time, now time.Time) []time.Time {
 	return slices.DeleteFunc(all, func(at time.Time) bool { return !at.After(now.Add(-time.Minute)) })
 }
 
-// begin counts a try, or refuses it.
+// begin counts an attempt or refuses it.
 func (s *seldom) begin(who string, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.of == nil {
 		s.of = map[string][]time.Time{}
 	}
-	if now.Sub(s.walked) >= time.Second { // many at once cost no walk each
+	if now.Sub(s.walked) >= time.Second { // limits the cost of many concurrent attempts
 		s.walked = now
 		for w, all := range s.of {
 			if s.of[w] = late(all, now); len(s.of[w]) == 0 {
@@ -46,7 +46,7 @@ func (s *seldom) begin(who string, now time.Time) error {
 	return nil
 }
 
-// back takes a try back.
+// back removes an attempt from the count.
 func (s *seldom) back(who string, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,23 +12,23 @@ import (
 	"fmt"
 )
 
-// The encoding of a message (RFC 8188), of one record.
+// The encoding of a message with a single record (RFC 8188).
 const (
 	recordSize = 4096
 	saltSize   = 16
 	authSize   = 16
 	pointSize  = 65
-	// MostText is how many bytes a message may have.
+	// MaxText is the maximum length of a message in bytes.
 	MostText = recordSize - saltSize - 4 - 1 - pointSize - 16 - 1
 )
 
-// receiver is for whom a message is encrypted.
+// receiver holds a subscription's keys for encryption.
 type receiver struct {
 	public *ecdh.PublicKey
 	auth   []byte
 }
 
-// parseReceiver reads the keys of a subscription, as browsers write them.
+// parseReceiver parses the keys of a subscription.
 func parseReceiver(p256dh, auth string) (*receiver, error) {
 	point, err := decode(p256dh)
 	if err != nil || len(point) != pointSize {
@@ -45,7 +45,7 @@ func parseReceiver(p256dh, auth string) (*receiver, error) {
 	return &receiver{public, secret}, nil
 }
 
-// decode reads base64url with padding or without.
+// decode decodes base64url with or without padding.
 func decode(text string) ([]byte, error) {
 	for len(text) > 0 && text[len(text)-1] == '=' {
 		text = text[:len(text)-1]
@@ -53,14 +53,14 @@ func decode(text string) ([]byte, error) {
 	return raw.DecodeString(text)
 }
 
-// encrypt makes the body of a push message (RFC 8291).
+// encrypt returns the body of a push message (RFC 8291).
 func (to *receiver) encrypt(text []byte) ([]byte, error) {
 	key, err := ecdh.P256().GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, err
 	}
 	salt := make([]byte, saltSize)
-	_, _ = rand.Read(salt) // it does not fail
+	_, _ = rand.Read(salt) // never fails
 	return to.encryptWith(text, key, salt)
 }
 
@@ -95,7 +95,8 @@ func (to *receiver) encryptWith(text []byte, key *ecdh.PrivateKey, salt []byte) 
 	}
 	out := binary.BigEndian.AppendUint32(append([]byte{}, salt...), recordSize)
 	out = append(append(out, pointSize), own...)
-	return sealed.Seal(out, nonce, append(append([]byte{}, text...), 2), nil), nil // 2 ends the last record
+	// 2 marks the last record
+	return sealed.Seal(out, nonce, append(append([]byte{}, text...), 2), nil), nil
 }
 
 func derive(salt, secret []byte, info string, n int) ([]byte, error) {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// errAddress is the error of an endpoint at an address that is nobody's push service.
+// errAddress reports an endpoint at a private address.
 var errAddress = errors.New("it is no public address")
 
 const (
@@ -23,7 +23,7 @@ const (
 	mostAnswered = 4 << 10
 )
 
-// endpointOf reads an endpoint. insecure lets http and any address be one.
+// endpointOf parses an endpoint. insecure also accepts HTTP and any address.
 func endpointOf(text string, insecure bool) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -41,12 +41,12 @@ func endpointOf(text string, insecure bool) (*url.URL, error) {
 	return u, nil
 }
 
-// special are the networks that are not of the public internet, or lead into one that is not (the
-// registries of special-purpose addresses, RFC 6890). What netip knows by itself is not here.
+// special lists networks that are not part of the public Internet, or lead to one that is not (RFC
+// 6890), other than those that netip knows.
 var special = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
 	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 
-// global is what IPv6 has of the public internet.
+// global is the public part of IPv6.
 var global = netip.MustParsePrefix("2000::/3")
 
 func prefixes(all ...string) (out []netip.Prefix) {
@@ -56,7 +56,7 @@ func prefixes(all ...string) (out []netip.Prefix) {
 	return out
 }
 
-// isPublic says whether an address is one of the public internet.
+// isPublic reports whether an address is on the public Internet.
 func isPublic(at netip.Addr) bool {
 	if at.Zone() != "" {
 		return false
@@ -73,8 +73,8 @@ func isPublic(at netip.Addr) bool {
 	return true
 }
 
-// newClient is what messages are sent with: to public addresses, which are looked at when a name has been
-// resolved and is dialled, by no proxy, and to nowhere else than where the endpoint is.
+// newClient returns a client that connects only to public addresses, checked after name resolution.
+// It uses no proxy and follows no redirects.
 func newClient(insecure bool) *http.Client {
 	d := &net.Dialer{Timeout: dialWithin}
 	if !insecure {

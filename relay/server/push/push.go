@@ -1,11 +1,11 @@
-// Package push tells people by push messages what runs ask (its API promises nothing): browsers subscribe,
-// and get a message when a request is new, another when it is over, and one when a run has ended that
-// they have started. Messages are encrypted for the browser (RFC 8291) and signed for its push service
-// (RFC 8292).
+// Package push sends push messages about the requests of runs: browsers subscribe and receive a
+// message for a new request, another when it is closed, and one at the end of runs that their user
+// started. Messages are encrypted for the browser (RFC 8291) and signed (RFC 8292). The
+// compatibility promise does not cover this API.
 //
-// Truth is the store: who hears that something has happened to a run looks there what is asked and of what
-// was told, so that of several servers one tells, and a server that is started again tells of nothing
-// twice but of that to which no push service had answered. Nobody waits for it.
+// A notification about a run only triggers a check of the store, which records the sent messages.
+// Therefore only one of several servers sends a message, and after a restart only messages without
+// a response from a push service are repeated. Nothing waits for push messages.
 package push
 
 import (
@@ -24,32 +24,33 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Config is what it works with.
+// Config configures a Push.
 type Config struct {
 	Store    *store.Store
 	Auth     *auth.Auth
-	Public   *url.URL // as which the server is known outside; nil when it is not
-	Insecure bool     // endpoints may be of http, and at any address
+	Public   *url.URL // the public URL; nil if there is none
+	Insecure bool     // accept HTTP endpoints and any address
 	Now      func() time.Time
-	Wall     func() time.Time                               // the clock of the world, by which push services take tokens; nil: the machine's
-	After    func(time.Duration, func()) (stop func() bool) // nil: the machine's clock
-	Log      *slog.Logger
+	// the wall clock, for tokens; nil means time.Now
+	Wall  func() time.Time
+	After func(time.Duration, func()) (stop func() bool) // nil means time.AfterFunc
+	Log   *slog.Logger
 }
 
-// Push is what is served, and tells. Safe for concurrent use.
+// Push serves subscriptions and sends messages. It is safe for concurrent use.
 type Push struct {
 	c    Config
 	send *sender
 	id   *identity
 
 	mu     sync.Mutex
-	hints  map[string]struct{} // runs to which something has happened
-	starts map[string]string   // who has started runs, and it is not noted yet
+	hints  map[string]struct{} // runs to check
+	starts map[string]string   // users who started runs, not yet stored
 	wake   chan struct{}
 	done   chan struct{}
 }
 
-// New begins to tell; Close ends it.
+// New starts a Push; Close stops it.
 func New(ctx context.Context, c Config) (*Push, error) {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -78,13 +79,13 @@ func New(ctx context.Context, c Config) (*Push, error) {
 	return p, nil
 }
 
-// Close ends it. What was not sent is told of when a server is started again, if it is still of use.
+// Close stops sending. A later start sends what is still relevant.
 func (p *Push) Close() {
 	p.send.stop()
 	<-p.done
 }
 
-// Routes are all that it serves.
+// Routes returns the routes that it serves.
 func (p *Push) Routes() []auth.Route {
 	return []auth.Route{
 		{Method: "GET", Path: "/push/key", Right: auth.Self, Handle: p.key},
@@ -159,7 +160,7 @@ func (p *Push) unsubscribe(w http.ResponseWriter, r *http.Request, id *auth.Iden
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// gone forgets a subscription that nobody receives any more.
+// removeGone removes a subscription that no longer exists at the push service.
 func (p *Push) gone(ctx context.Context, endpoint string) {
 	if err := p.c.Store.RemoveSubscription(ctx, "", endpoint); err != nil && !errors.Is(err, store.ErrUnknown) && ctx.Err() == nil {
 		p.c.Log.Error("a subscription could not be forgotten", "error", err)

@@ -15,37 +15,38 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// message is one push message to one browser.
+// message is a push message to one browser.
 type message struct {
 	to      *store.Subscription
-	topic   string // a later message of a topic replaces one that has not come yet
+	topic   string // a later message with the same topic replaces one that is still queued
 	text    []byte
 	urgency string
-	ends    time.Time // it is of no use later
-	done    func()    // called once, whatever became of it; it may be nil
+	ends    time.Time // useless after this time
+	done    func()    // called once when finished; may be nil
 }
 
 const (
-	mostWaiting = 10_000 // messages, of all
-	mostOfOne   = 200    // of them, for one browser
-	atOnce      = 8      // requests
+	mostWaiting = 10_000 // messages in total
+	mostOfOne   = 200    // messages of one browser
+	atOnce      = 8      // concurrent requests
 )
 
-// pauses are those before a message is tried again.
+// pauses are the delays before the retries of a message.
 var pauses = []time.Duration{time.Second, 4 * time.Second, 16 * time.Second, time.Minute}
 
-// mostPause bounds what a push service says in Retry-After.
+// maxPause limits Retry-After.
 const mostPause = 5 * time.Minute
 
-// sender sends messages: those to one browser one after the other, in their order.
+// sender sends messages; those of one browser in order.
 type sender struct {
 	id     *identity
 	client *http.Client
 	now    func() time.Time
-	wall   func() time.Time // the server's clock may have stood still while the machine slept
+	wall   func() time.Time // unlike the server's clock, it advances while the machine sleeps
 	after  func(time.Duration, func()) (stop func() bool)
-	gone   func(ctx context.Context, endpoint string) // the push service does not know it any more
-	log    *slog.Logger
+	// called for an endpoint that no longer exists
+	gone func(ctx context.Context, endpoint string)
+	log  *slog.Logger
 
 	ctx   context.Context
 	end   context.CancelFunc
@@ -53,11 +54,11 @@ type sender struct {
 	work  sync.WaitGroup
 
 	mu    sync.Mutex
-	lines map[string]*line // by endpoint; those that have something to send
+	lines map[string]*line // by endpoint; only non-empty ones
 	count int
 }
 
-// line is what waits for one browser, the next first.
+// line is the queue of one browser.
 type line struct{ waits []*message }
 
 func (s *sender) start() {
@@ -65,16 +66,16 @@ func (s *sender) start() {
 	s.slots, s.lines = make(chan struct{}, atOnce), map[string]*line{}
 }
 
-// stop ends: what waits is not sent.
+// stop stops the sender and drops the queued messages.
 func (s *sender) stop() {
-	s.mu.Lock() // nothing begins from here on
+	s.mu.Lock() // nothing starts from here on
 	s.end()
 	s.mu.Unlock()
 	s.work.Wait()
 	s.client.CloseIdleConnections()
 }
 
-// put has a message sent. It never waits: when too much does, it is dropped, and said.
+// put queues a message without waiting. If too many are queued, it drops it and logs that.
 func (s *sender) put(m *message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +114,7 @@ func (m *message) over() {
 	}
 }
 
-// run sends what waits for a browser, until nothing does.
+// run sends the queued messages of a browser.
 func (s *sender) run(endpoint string, l *line) {
 	for {
 		s.mu.Lock()
@@ -132,7 +133,7 @@ func (s *sender) run(endpoint string, l *line) {
 	}
 }
 
-// overtaken says whether a later message of a topic waits.
+// isReplaced reports whether a later message with the same topic is queued.
 func (s *sender) overtaken(l *line, topic string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +145,7 @@ func (s *sender) overtaken(l *line, topic string) bool {
 	return false
 }
 
-// deliver sends a message, again while that may help. It is false when the sender ends before.
+// deliver sends a message, with retries. It returns false if the sender stops before.
 func (s *sender) deliver(l *line, m *message) bool {
 	for try := 0; ; try++ {
 		again, wait := s.try(m)
@@ -160,7 +161,7 @@ func (s *sender) deliver(l *line, m *message) bool {
 		}
 		wait = min(max(wait, pauses[try]), mostPause)
 		if s.now().Add(wait).After(m.ends) {
-			return true // it would come too late
+			return true // it would arrive too late
 		}
 		over := make(chan struct{})
 		unset := s.after(wait, func() { close(over) })
@@ -176,7 +177,7 @@ func (s *sender) deliver(l *line, m *message) bool {
 	}
 }
 
-// try sends a message once. again says that it may go well later, not before wait.
+// try sends a message once. again reports whether a retry after wait may succeed.
 func (s *sender) try(m *message) (again bool, wait time.Duration) {
 	select {
 	case s.slots <- struct{}{}:
@@ -192,12 +193,14 @@ func (s *sender) try(m *message) (again bool, wait time.Duration) {
 	answer, err := s.client.Do(r)
 	if err != nil {
 		if s.ctx.Err() == nil {
-			s.log.Warn("a push message could not be sent", "user", m.to.User, "at", r.URL.Host, "error", errors.Unwrap(err)) // the endpoint itself is nobody else's to know
+			// the endpoint itself is confidential
+			s.log.Warn("a push message could not be sent", "user", m.to.User, "at", r.URL.Host, "error", errors.Unwrap(err))
 		}
 		return !errors.Is(err, errAddress), 0
 	}
 	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, mostAnswered)) // what it says does not count
+	// the body does not matter
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, mostAnswered))
 	switch code := answer.StatusCode; {
 	case code >= 200 && code < 300:
 		return false, 0
@@ -205,7 +208,7 @@ func (s *sender) try(m *message) (again bool, wait time.Duration) {
 		s.gone(s.ctx, m.to.Endpoint)
 		return false, 0
 	case code == http.StatusTooManyRequests || code >= 500:
-		seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // 0 when it says none
+		seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // 0 if the header is missing
 		return true, time.Duration(min(max(seconds, 0), 3600)) * time.Second
 	default:
 		s.log.Warn("a push service refuses a message", "user", m.to.User, "at", r.URL.Host, "status", code)
@@ -213,7 +216,7 @@ func (s *sender) try(m *message) (again bool, wait time.Duration) {
 	}
 }
 
-// request is a message as it is sent (RFC 8030).
+// request returns the HTTP request for a message (RFC 8030).
 func (s *sender) request(m *message) (*http.Request, error) {
 	to, err := parseReceiver(m.to.P256dh, m.to.Auth)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Changed hears that something has happened to runs. It never waits.
+// Changed schedules a check of runs. It does not block.
 func (p *Push) Changed(runs ...string) {
 	p.mu.Lock()
 	for _, run := range runs {
@@ -29,15 +29,15 @@ func (p *Push) Changed(runs ...string) {
 	}
 }
 
-// Started hears that a user has started a run. It never waits.
+// Started records that a user has started a run. It does not block.
 func (p *Push) Started(run, user string) {
 	p.mu.Lock()
 	p.starts[run] = user
 	p.mu.Unlock()
-	p.Changed(run) // it may have ended
+	p.Changed(run) // it may have ended already
 }
 
-// run looks after runs to which something has happened: at first after all of which there may be something to tell.
+// run checks changed runs, after checking all runs once.
 func (p *Push) run() {
 	defer close(p.done)
 	ctx := p.send.ctx
@@ -75,8 +75,8 @@ func (p *Push) look(ctx context.Context, run string, first bool) {
 	}
 }
 
-// tell tells of a run what was not told yet. first says that the server has just begun: what another did
-// not bring to its end is told again.
+// notifyRun sends what was not yet sent about a run. first is set for the check at the start, which
+// repeats what another server did not finish.
 func (p *Push) tell(ctx context.Context, id string, first bool) error {
 	run, err := p.c.Store.Run(ctx, id)
 	if err != nil {
@@ -149,18 +149,17 @@ func (p *Push) tellRequests(ctx context.Context, run *store.Run, subs []*store.S
 	return nil
 }
 
-// note is what a browser's service worker is told.
+// note is the content of a message for the browser's service worker.
 type note struct {
 	Title     string `json:"title"`
 	RunID     string `json:"run_id"`
-	RequestID string `json:"request_id"` // "" of a run's end
+	RequestID string `json:"request_id"` // "" for the end of a run
 	Summary   string `json:"summary"`
-	// Withdrawn says that the request is over, and how is the summary: the notification of it is to be closed.
+	// Withdrawn reports that the request is closed, so that its notification should be closed.
 	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 
-// usefulFor is how long a message waits for a browser that is away, when the request does not say when it
-// expires.
+// maxDelay is how long a message without an expiry waits for a browser.
 const usefulFor = 24 * time.Hour
 
 func (p *Push) announce(ctx context.Context, run *store.Run, q *store.Request, subs []*store.Subscription) error {
@@ -192,7 +191,8 @@ func (p *Push) tellEnd(ctx context.Context, run *store.Run, user string, subs []
 
 func mayDecide(id *auth.Identity) bool { return id.May(auth.Decide) }
 
-// each sends a note to those who may have it, and see the run. done is called when all was sent that could be.
+// sendEach sends a note to the subscribers that may receive it and see the run. done is called
+// after all attempts.
 func (p *Push) each(ctx context.Context, run *store.Run, subs []*store.Subscription, n note, urgency string, ends time.Time, may func(*auth.Identity) bool, done func()) error {
 	text, err := json.Marshal(n)
 	if err != nil {
@@ -210,7 +210,7 @@ func (p *Push) each(ctx context.Context, run *store.Run, subs []*store.Subscript
 		switch {
 		case err != nil:
 			return err
-		case id == nil: // it has ended: who has revoked it wants nothing to come
+		case id == nil: // the credential has ended, so its owner expects no messages
 			p.gone(ctx, sub.Endpoint)
 			continue
 		case !may(id) || !id.Sees(run.ID):
@@ -223,10 +223,10 @@ func (p *Push) each(ctx context.Context, run *store.Run, subs []*store.Subscript
 	return nil
 }
 
-// topic is of a request: what is told of it later replaces what has not come yet.
+// topic returns the topic of a request: a later message about it replaces a queued one.
 func topic(run, request string) string {
 	sum := sha256.Sum256([]byte(run + "/" + request))
-	return raw.EncodeToString(sum[:])[:32] // as long as it may be
+	return raw.EncodeToString(sum[:])[:32] // the maximum length
 }
 
 const (
@@ -243,15 +243,15 @@ func title(run *store.Run) string {
 	return run.ID
 }
 
-// redacted ends the summary of a request in which marks replace secrets.
+// redacted ends the summary of a redacted request.
 const redacted = " (secrets are redacted)"
 
-// summary is what a request is about, without its arguments: a notification is seen by who sees the
-// screen. What a program itself asks people is shown.
+// summary describes a request without its arguments, because notifications are visible on locked
+// screens. The prompt of a program's own question is included.
 func summary(q *store.Request) string {
 	var d protocol.PermissionRequested
 	if json.Unmarshal(q.Data, &d) != nil {
-		return "it asks something" // it is encrypted
+		return "it asks something" // encrypted
 	}
 	if d.From != nil && d.From.WantsValue() && d.OpTool == "" {
 		text := terminal.Brief(strings.TrimSpace(d.Prompt), mostSummary)
@@ -270,8 +270,8 @@ func summary(q *store.Request) string {
 	return what
 }
 
-// oneLine returns a text of others on one line, at most so many characters: what is hidden in it is written
-// as `\u{200b}`, and an ellipsis ends a text that is cut.
+// oneLine returns a text as one line of at most most characters. It escapes invisible characters as
+// `\u{200b}` and ends a cut text with an ellipsis.
 func oneLine(text string, most int) string {
 	text = terminal.OneLine(strings.Join(strings.Fields(text), " "))
 	if all := []rune(text); len(all) > most {

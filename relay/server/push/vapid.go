@@ -17,19 +17,19 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// identity is by what push services know the servers on a database (RFC 8292).
+// identity is the key by which push services know the servers of a database (RFC 8292).
 type identity struct {
 	key     *ecdsa.PrivateKey
-	public  string // uncompressed, as base64url
-	subject string // whom the operator of a push service may ask
+	public  string // uncompressed, base64url
+	subject string // contact for the operator of a push service
 }
 
-// tokenFor is how long a token holds; a day is the most that push services take.
+// tokenTTL is the lifetime of a token; push services accept at most a day.
 const tokenFor = 12 * time.Hour
 
 var raw = base64.RawURLEncoding
 
-// loadIdentity takes the key from the store; the first that asks makes it.
+// loadIdentity loads the key from the store; the first call creates it.
 func loadIdentity(ctx context.Context, s *store.Store, subject string) (*identity, error) {
 	text, err := s.Secret(ctx, "push_key", func() (string, error) {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -61,7 +61,7 @@ func loadIdentity(ctx context.Context, s *store.Store, subject string) (*identit
 	return &identity{key, raw.EncodeToString(point), subject}, nil
 }
 
-// authorization says to the push service at an endpoint who sends.
+// authorization returns the Authorization header for an endpoint.
 func (id *identity) authorization(endpoint *url.URL, now time.Time) (string, error) {
 	claims, err := json.Marshal(map[string]any{"aud": protocol.OriginOf(endpoint), "exp": now.Add(tokenFor).Unix(), "sub": id.subject})
 	if err != nil {

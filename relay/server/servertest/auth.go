@@ -15,8 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Auth lets in who has a token like "operator:eve" or "viewer:eve:run_a,run_b*": a role, a user, and
-// runs.
+// Auth accepts tokens such as "operator:eve" or "viewer:eve:run_a,run_b*": role, user and runs.
 type Auth struct {
 	store *store.Store
 	mu    sync.Mutex
@@ -24,7 +23,7 @@ type Auth struct {
 	ended map[string]bool
 }
 
-// Authenticate says who asks.
+// Authenticate returns the caller.
 func (a *Auth) Authenticate(r *http.Request) (*auth.Identity, error) {
 	token := r.URL.Query().Get("token")
 	if b, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
@@ -44,10 +43,10 @@ func (a *Auth) Authenticate(r *http.Request) (*auth.Identity, error) {
 	return id, nil
 }
 
-// Refused is told who was refused what.
+// Refused does nothing.
 func (a *Auth) Refused(context.Context, *auth.Identity, auth.Right, string) {}
 
-// Host lets any new host in, and an old one with its token.
+// Host accepts any new host, and a known one with its token.
 func (a *Auth) Host(ctx context.Context, id, token string, _ *http.Request) error {
 	if !protocol.IsID(id) {
 		return httpguard.Refused(protocol.BadMessage, "no id")
@@ -63,12 +62,12 @@ func (a *Auth) Host(ctx context.Context, id, token string, _ *http.Request) erro
 	return nil
 }
 
-// HostByKey lets no host in: keys are relay/server/auth's.
+// HostByKey refuses all hosts; relay/server/auth implements keys.
 func (a *Auth) HostByKey(context.Context, string, *http.Request) (auth.Proof, error) {
 	return nil, httpguard.Refused(protocol.Unauthorized, "no keys here")
 }
 
-// Watch hears of the end of credentials.
+// Watch watches for End.
 func (a *Auth) Watch(who *auth.Identity, ended func()) (stop func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -76,7 +75,7 @@ func (a *Auth) Watch(who *auth.Identity, ended func()) (stop func()) {
 		a.watch[who.ID] = map[*func()]struct{}{}
 	}
 	a.watch[who.ID][&ended] = struct{}{}
-	if a.ended[who.ID] { // between its request and now
+	if a.ended[who.ID] { // ended since the request
 		go ended()
 	}
 	return func() {
@@ -103,7 +102,7 @@ func (a *Auth) End(token string) {
 	}
 }
 
-// Operator and Viewer are tokens that the Auth of tests takes.
+// Tokens that Auth accepts.
 const (
 	Operator = "operator:eve"
 	Viewer   = "viewer:eve"

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Bus carries words between servers of one process. The zero value is ready.
+// Bus connects servers in one process. The zero value is ready.
 type Bus struct {
 	mu   sync.Mutex
 	subs []*sub
@@ -21,7 +21,7 @@ type sub struct {
 	waiting []func()
 }
 
-// put has a subscriber called behind what it is called with before, as a bus keeps the order.
+// put queues a call of the subscriber, so that calls are in order.
 func (s *sub) put(call func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,7 +31,7 @@ func (s *sub) put(call func()) {
 	}
 }
 
-// run calls until nothing waits.
+// run performs the queued calls.
 func (s *sub) run() {
 	for {
 		s.mu.Lock()
@@ -48,7 +48,7 @@ func (s *sub) run() {
 	}
 }
 
-// Publish calls who has subscribed, each in a goroutine of its own and in order.
+// Publish calls the subscribers, each in its own goroutine and in order.
 func (b *Bus) Publish(subject string, body []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,7 +67,7 @@ func (b *Bus) Publish(subject string, body []byte) {
 	}
 }
 
-// Subscribe has do called with what is published.
+// Subscribe calls do for published messages.
 func (b *Bus) Subscribe(subject string, do func(subject string, body []byte)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -75,21 +75,21 @@ func (b *Bus) Subscribe(subject string, do func(subject string, body []byte)) er
 	return nil
 }
 
-// Up says whether it works.
+// Up reports whether the bus works.
 func (b *Bus) Up() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return !b.down
 }
 
-// Break has it lose everything from now on.
+// Break makes the bus lose all later messages.
 func (b *Bus) Break() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.down = true
 }
 
-// Published is how much of a kind was published: the subject up to its first dot.
+// Published returns the number of messages of a kind: the subject up to its first dot.
 func (b *Bus) Published(kind string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

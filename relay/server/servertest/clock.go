@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Clock is a server's clock that goes when it is told to.
+// Clock is a clock that only advances with Go.
 type Clock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -18,17 +18,17 @@ type timer struct {
 	do func()
 }
 
-// NewClock makes a clock that stands still.
+// NewClock returns a stopped clock.
 func NewClock() *Clock { return &Clock{now: time.UnixMilli(1_750_000_000_000).UTC()} }
 
-// Now is the time.
+// Now returns the time.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// After calls something when the clock has gone that far.
+// After calls do when the clock has advanced by d.
 func (c *Clock) After(d time.Duration, do func()) (stop func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +49,7 @@ func (c *Clock) After(d time.Duration, do func()) (stop func() bool) {
 	}
 }
 
-// Go lets time pass. What is due by then is called, each at its time, and has returned.
+// Go advances the clock. It calls due timers at their times and returns after them.
 func (c *Clock) Go(d time.Duration) {
 	c.mu.Lock()
 	end := c.now.Add(d)
@@ -73,7 +73,7 @@ func (c *Clock) Go(d time.Duration) {
 	c.mu.Unlock()
 }
 
-// Timers is how many wait.
+// Timers returns the number of pending timers.
 func (c *Clock) Timers() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Deaf is an end that does not read.
+// Deaf is a peer that does not read.
 type Deaf struct {
 	t testing.TB
 	c *websocket.Conn
@@ -32,7 +32,7 @@ func (r *Relay) DeafHost(id string) *Deaf {
 	return r.deaf("/ws/host?host_id=" + id + "&host_token=token-" + id)
 }
 
-// sockets is how many the server has.
+// sockets returns the number of open sockets of the server.
 func (r *Relay) sockets() float64 {
 	f := r.Server.Figures()
 	return f["relay_hosts_connected"] + f["relay_apps_connected"]
@@ -55,13 +55,13 @@ func (r *Relay) deaf(path string) *Deaf {
 		r.T.Fatal(err)
 	}
 	r.T.Cleanup(func() { _ = c.CloseNow() })
-	for r.sockets() == before { // it is there when the server has it
+	for r.sockets() == before { // wait until the server has registered it
 		runtime.Gosched()
 	}
 	return &Deaf{r.T, c}
 }
 
-// Hear reads to the end, and gives its code; -1 when none was said.
+// Hear reads to the end and returns the close code, or -1.
 func (d *Deaf) Hear() int {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -14,17 +14,16 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Peer is an end of a socket: a host or an app.
+// Peer is a connected host or app.
 type Peer struct {
 	T    testing.TB
 	c    *websocket.Conn
 	in   chan []byte
-	err  error // why there is nothing more, once in is closed
+	err  error // the read error, set before in is closed
 	held []protocol.Envelope
-	// pass lets a moment pass on a clock that stands still, while something is waited for that
-	// may wait for it.
+	// pass advances a stopped clock briefly while the peer waits for a frame.
 	pass func()
-	// Now is what its clock says; nil of one that stands still.
+	// Now returns the peer's time; nil means a constant.
 	Now func() time.Time
 }
 
@@ -35,7 +34,7 @@ func (p *Peer) now() string {
 	return p.Now().UTC().Format(time.RFC3339Nano)
 }
 
-// Dial connects an end.
+// Dial connects a peer.
 func Dial(t testing.TB, url string) *Peer {
 	t.Helper()
 	p, status := TryDial(t, url)
@@ -45,7 +44,7 @@ func Dial(t testing.TB, url string) *Peer {
 	return p
 }
 
-// TryDial connects an end; nil, and the status, when that is refused.
+// TryDial connects a peer. If the server refuses, it returns nil and the status.
 func TryDial(t testing.TB, url string) (*Peer, int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -79,7 +78,7 @@ func TryDial(t testing.TB, url string) (*Peer, int) {
 	return p, http.StatusSwitchingProtocols
 }
 
-// Host connects a host, by the seed's protocol.
+// Host connects a host with protocol 1.
 func (r *Relay) Host(id string) *Peer {
 	r.T.Helper()
 	p := Dial(r.T, r.URL+"/ws/host?host_id="+id+"&host_token=token-"+id)
@@ -89,7 +88,7 @@ func (r *Relay) Host(id string) *Peer {
 	return p
 }
 
-// Hello connects a host that says hello, and has its welcome.
+// Hello connects a host, sends a hello and returns the welcome.
 func (r *Relay) Hello(id string, h protocol.HelloData) (*Peer, protocol.WelcomeData) {
 	r.T.Helper()
 	p := r.Host(id)
@@ -103,13 +102,13 @@ func (r *Relay) Hello(id string, h protocol.HelloData) (*Peer, protocol.WelcomeD
 	return p, w
 }
 
-// App connects an app, by the seed's protocol. query begins with &.
+// App connects an app with protocol 1. query begins with &.
 func (r *Relay) App(token, query string) *Peer {
 	r.T.Helper()
 	return Dial(r.T, r.URL+"/ws/app?token="+token+query)
 }
 
-// HelloApp connects an app that says hello.
+// HelloApp connects an app and sends a hello.
 func (r *Relay) HelloApp(token, query string) *Peer {
 	r.T.Helper()
 	p := r.App(token, query)
@@ -133,11 +132,11 @@ func (p *Peer) Say(typ, run string, seq int64, data any) {
 	p.Raw(e.Append(nil))
 }
 
-// Answer answers an RPC, where the connection is still there.
+// Answer answers an RPC if the connection is open.
 func (p *Peer) Answer(e *protocol.Envelope, with protocol.Response) {
 	data, err := json.Marshal(with)
 	if err != nil {
-		panic(err) // of data that is its own
+		panic(err) // cannot happen: the values are our own
 	}
 	out := protocol.Envelope{Type: protocol.RPCResponse, TS: p.now(), RunID: e.RunID, Data: data}
 	_ = p.Write(websocket.MessageText, out.Append(nil))
@@ -158,7 +157,7 @@ func (p *Peer) Write(kind websocket.MessageType, frame []byte) error {
 	return p.c.Write(ctx, kind, frame)
 }
 
-// Read gives the next frame that came.
+// Read returns the next frame.
 func (p *Peer) Read() protocol.Envelope {
 	p.T.Helper()
 	if len(p.held) > 0 {
@@ -195,7 +194,7 @@ func (p *Peer) wait(what string) protocol.Envelope {
 	}
 }
 
-// Next gives the next frame of a type; those before it are held for who asks for them.
+// Next returns the next frame of a type and holds back earlier ones for later calls.
 func (p *Peer) Next(typ string) protocol.Envelope {
 	p.T.Helper()
 	for i, e := range p.held {
@@ -213,8 +212,8 @@ func (p *Peer) Next(typ string) protocol.Envelope {
 	}
 }
 
-// Each calls do, in a goroutine of its own, with each frame that comes from now on, until the connection
-// ends. Nobody else reads from then on.
+// Each calls do with each later frame, in its own goroutine, until the connection closes. Nothing
+// else may read from then on.
 func (p *Peer) Each(do func(e protocol.Envelope)) {
 	held := p.held
 	go func() {
@@ -229,7 +228,7 @@ func (p *Peer) Each(do func(e protocol.Envelope)) {
 	}()
 }
 
-// Failed gives the next error.
+// Failed returns the next error.
 func (p *Peer) Failed() protocol.ErrorData {
 	p.T.Helper()
 	e := p.Next(protocol.Failure)
@@ -240,7 +239,7 @@ func (p *Peer) Failed() protocol.ErrorData {
 	return d
 }
 
-// Acked waits until a run is acknowledged up to a seq, and fails when it is further.
+// Acked waits until a run is acknowledged up to seq, and fails if the acknowledgement is beyond.
 func (p *Peer) Acked(run string, seq int64) {
 	p.T.Helper()
 	for {
@@ -257,7 +256,7 @@ func (p *Peer) Acked(run string, seq int64) {
 	}
 }
 
-// Seqs reads so many events of a run and gives their seqs.
+// Seqs reads n events of a run and returns their sequence numbers.
 func (p *Peer) Seqs(run string, n int) (all []int64) {
 	p.T.Helper()
 	var others []protocol.Envelope
@@ -273,7 +272,7 @@ func (p *Peer) Seqs(run string, n int) (all []int64) {
 	return all
 }
 
-// Closed waits for the end, and gives its code; -1 when none was said.
+// Closed waits for the end and returns the close code, or -1.
 func (p *Peer) Closed() int {
 	p.T.Helper()
 	for {
@@ -288,10 +287,10 @@ func (p *Peer) Closed() int {
 	}
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (p *Peer) Close() { _ = p.c.Close(websocket.StatusNormalClosure, "") }
 
-// Ping waits for the other end to answer: it has read what was sent before.
+// Ping waits for a pong: the server has then read everything sent before.
 func (p *Peer) Ping() {
 	p.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -301,13 +300,13 @@ func (p *Peer) Ping() {
 	}
 }
 
-// Started is data of a run.started.
+// Started is the data of a run.started.
 const Started = `{"tool":"codex","cwd":"/w","command":"codex -q","title":"t"}`
 
-// Output is data of a run.output.
+// Output returns the data of a run.output.
 func Output(text string) string { return fmt.Sprintf(`{"stream":"stdout","text":%q}`, text) }
 
-// Begin has a host begin a run and wait until that is stored.
+// Begin makes a host start a run and waits until it is stored.
 func (p *Peer) Begin(run string) {
 	p.T.Helper()
 	p.Say(protocol.RunStarted, run, 1, Started)

@@ -1,5 +1,5 @@
-// Package servertest has a relay's server for tests, and the two ends that play with it over real
-// sockets: hosts and apps (its API promises nothing).
+// Package servertest provides a relay server for tests with hosts and apps that connect over real
+// sockets. The compatibility promise does not cover this API.
 package servertest
 
 import (
@@ -24,24 +24,24 @@ import (
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 )
 
-// patience is how long a test waits for what must come. No test waits so long but one that fails.
+// patience limits every wait. Only a failing test waits that long.
 const patience = 2 * time.Minute
 
-// Relay is a server for a test.
+// Relay is a server in a test.
 type Relay struct {
 	T      testing.TB
 	URL    string // http://…
-	Clock  *Clock // nil of one with the machine's
+	Clock  *Clock // nil with the system clock
 	Store  *store.Store
 	Server *server.Server
 	Auth   *Auth
 	http   *httptest.Server
 	dir    string
-	url    string // of a database that others serve, too
+	url    string // URL of a shared database
 	bus    server.Bus
 }
 
-// Start starts a server on a new database. Its clock stands still.
+// Start starts a server on a new database with a stopped clock.
 func Start(t testing.TB) *Relay {
 	t.Helper()
 	r := &Relay{T: t, dir: t.TempDir(), Clock: NewClock()}
@@ -49,7 +49,7 @@ func Start(t testing.TB) *Relay {
 	return r
 }
 
-// StartNow starts a server with the machine's clock.
+// StartNow starts a server with the system clock.
 func StartNow(t testing.TB) *Relay {
 	t.Helper()
 	r := &Relay{T: t, dir: t.TempDir()}
@@ -57,8 +57,8 @@ func StartNow(t testing.TB) *Relay {
 	return r
 }
 
-// StartBeside starts a server on a PostgreSQL database that others serve, too, with the machine's clock. bus
-// may be nil.
+// StartBeside starts a server on a shared PostgreSQL database, with the system clock. bus may be
+// nil.
 func StartBeside(t testing.TB, url string, bus server.Bus) *Relay {
 	t.Helper()
 	r := &Relay{T: t, url: url, bus: bus}
@@ -90,8 +90,8 @@ func (r *Relay) open() {
 	r.T.Cleanup(r.Stop)
 }
 
-// Go lets time pass on the server's clock, once nothing is being written: what takes a moment of the
-// machine's time must not seem to take long.
+// Go advances the server's clock when no write is in progress, so that a write does not appear
+// slow.
 func (r *Relay) Go(d time.Duration) {
 	for r.Server.Figures()["relay_sockets_writing"] > 0 {
 		runtime.Gosched()
@@ -99,7 +99,7 @@ func (r *Relay) Go(d time.Duration) {
 	r.Clock.Go(d)
 }
 
-// Stop ends the server.
+// Stop stops the server.
 func (r *Relay) Stop() {
 	if r.http == nil {
 		return
@@ -112,14 +112,14 @@ func (r *Relay) Stop() {
 	}
 }
 
-// Restart ends the server and starts one on its database.
+// Restart stops the server and starts one on the same database.
 func (r *Relay) Restart() {
 	r.T.Helper()
 	r.Stop()
 	r.open()
 }
 
-// Do asks over HTTP, as a token, and gives the status and what was answered.
+// Do sends an HTTP request with a token and returns the status and body.
 func (r *Relay) Do(token, method, path string, body any) (int, []byte) {
 	r.T.Helper()
 	var send io.Reader
@@ -149,12 +149,12 @@ func (r *Relay) Do(token, method, path string, body any) (int, []byte) {
 	return a.StatusCode, text
 }
 
-// Break has the store refuse to be written to.
+// Break makes the store refuse writes.
 func (r *Relay) Break() {
 	r.exec(`CREATE TRIGGER broken BEFORE INSERT ON events BEGIN SELECT raise(abort, 'broken'); END`)
 }
 
-// Runs has a host have begun so many runs more, run_1 and so on.
+// Runs creates n runs of a host in the database: run_1 and so on.
 func (r *Relay) Runs(host string, n int) {
 	r.exec(fmt.Sprintf(`INSERT INTO runs (id, host_id, tool, cwd, command, title, status, waits, meta_json, started_at, last_active_at, ended_at, prefix_seq, last_seq)
 		WITH RECURSIVE all_of(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM all_of WHERE n < %d)
@@ -178,7 +178,7 @@ func (r *Relay) exec(statement string) {
 	}
 }
 
-// Offline waits until a host is seen to be away.
+// Offline waits until the server considers a host offline.
 func (r *Relay) Offline(id string) {
 	r.T.Helper()
 	for end := time.Now().Add(patience); ; {
@@ -204,7 +204,7 @@ func (r *Relay) Offline(id string) {
 	}
 }
 
-// Stores says whether a text is in the files of the database.
+// Stores reports whether the database files contain a text.
 func (r *Relay) Stores(text string) bool {
 	r.T.Helper()
 	files, err := filepath.Glob(filepath.Join(r.dir, "relay.db*"))

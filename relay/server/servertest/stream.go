@@ -17,7 +17,7 @@ type Stream struct {
 	lines  *bufio.Scanner
 }
 
-// Stream opens one as a viewer; last is its Last-Event-ID, if it is not "".
+// Stream opens a stream as a viewer; last is its Last-Event-ID, or "".
 func (r *Relay) Stream(path, last string) *Stream {
 	r.T.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -40,7 +40,7 @@ func (r *Relay) Stream(path, last string) *Stream {
 	return s
 }
 
-// Event gives the next event.
+// Event returns the next event.
 func (s *Stream) Event() (id, data string) {
 	s.t.Helper()
 	for s.lines.Scan() {

@@ -1,6 +1,6 @@
-// Package pushtest has a push service for tests, and browsers that subscribe to it (its API promises
-// nothing). It takes nothing that a push service would not take, and decrypts as a browser does: by its
-// own reading of RFC 8030, 8188, 8291 and 8292.
+// Package pushtest provides a push service and subscribed browsers for tests. It checks messages
+// strictly and decrypts them with an independent implementation of RFC 8030, 8188, 8291 and 8292.
+// The compatibility promise does not cover this API.
 package pushtest
 
 import (
@@ -33,12 +33,13 @@ import (
 type Service struct {
 	T   testing.TB
 	URL string
-	Now func() time.Time // by which it looks at exp
+	Now func() time.Time // the clock for checking exp
 
 	mu       sync.Mutex
 	browsers map[string]*Browser
-	Answer   func(path string, n int) (status int, header http.Header) // to the nth message of an endpoint, from 1; nil: 201
-	seen     map[string]int
+	// the response to the nth message of an endpoint, from 1; nil means 201
+	Answer func(path string, n int) (status int, header http.Header)
+	seen   map[string]int
 }
 
 // New starts a push service.
@@ -50,24 +51,24 @@ func New(t testing.TB) *Service {
 	return s
 }
 
-// Browser is one that takes messages.
+// Browser receives messages.
 type Browser struct {
 	Endpoint string
 	key      *ecdh.PrivateKey
 	auth     []byte
-	server   string // the application server's key, as base64url
+	server   string // the application server's key, base64url
 	in       chan Message
 	s        *Service
 }
 
-// Message is what a browser gets.
+// Message is a received message.
 type Message struct {
 	Text           string
 	Topic, Urgency string
 	TTL            int
 }
 
-// Note is a message of the relay's.
+// Note is the decrypted content of a message.
 type Note struct {
 	Title     string `json:"title"`
 	RunID     string `json:"run_id"`
@@ -76,21 +77,21 @@ type Note struct {
 	Withdrawn bool   `json:"withdrawn"`
 }
 
-// Subscribe makes a browser that takes messages of who has a key.
+// Subscribe creates a browser that accepts messages signed with a key.
 func (s *Service) Subscribe(name, serverKey string) *Browser {
 	key, err := ecdh.P256().GenerateKey(rand.Reader)
 	if err != nil {
 		s.T.Fatal(err)
 	}
 	b := &Browser{Endpoint: s.URL + "/push/" + name, key: key, auth: make([]byte, 16), server: serverKey, in: make(chan Message, 1000), s: s}
-	_, _ = rand.Read(b.auth) // it does not fail
+	_, _ = rand.Read(b.auth) // never fails
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.browsers["/push/"+name] = b
 	return b
 }
 
-// JSON is the browser's PushSubscription.
+// JSON returns the browser's PushSubscription.
 func (b *Browser) JSON() string {
 	return fmt.Sprintf(`{"endpoint":%q,"expirationTime":null,"keys":{"p256dh":%q,"auth":%q}}`, b.Endpoint, raw.EncodeToString(b.key.PublicKey().Bytes()), raw.EncodeToString(b.auth))
 }
@@ -111,10 +112,10 @@ func (b *Browser) Next() (Note, Message) {
 	}
 }
 
-// Empty says whether nothing has come.
+// Empty reports whether no message is waiting.
 func (b *Browser) Empty() bool { return len(b.in) == 0 }
 
-// Seen is how many requests an endpoint has had.
+// Seen returns the number of requests to the browser's endpoint.
 func (b *Browser) Seen() int {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
@@ -123,14 +124,14 @@ func (b *Browser) Seen() int {
 
 func (b *Browser) path() string { return strings.TrimPrefix(b.Endpoint, b.s.URL) }
 
-// Remove has the service know a browser no more.
+// Remove makes the service reject messages to the browser.
 func (b *Browser) Remove() {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
 	delete(b.s.browsers, b.path())
 }
 
-// ServeHTTP takes a message.
+// ServeHTTP receives a message.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	b, answer := s.browsers[r.URL.Path], s.Answer
@@ -191,8 +192,8 @@ func (b *Browser) take(r *http.Request) (*Message, error) {
 
 var raw = base64.RawURLEncoding
 
-// CheckVAPID holds an Authorization to RFC 8292: for an origin, by the key with which a browser has
-// subscribed.
+// CheckVAPID checks an Authorization header against RFC 8292, for an origin and the key of the
+// subscription.
 func CheckVAPID(header, key, origin string, now time.Time) error {
 	m := regexp.MustCompile(`^vapid t=([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+), ?k=([A-Za-z0-9_-]+)$`).FindStringSubmatch(header)
 	if m == nil {
@@ -244,7 +245,7 @@ func CheckVAPID(header, key, origin string, now time.Time) error {
 	return nil
 }
 
-// mac is HMAC-SHA-256, of which RFC 8291 writes HKDF down step by step.
+// mac returns HMAC-SHA-256, with which RFC 8291 spells out HKDF.
 func mac(key []byte, parts ...[]byte) []byte {
 	h := hmac.New(sha256.New, key)
 	for _, p := range parts {
