@@ -13,32 +13,33 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Incoming is an event that a host has sent, over a connection of a generation.
+// Incoming is an event that a host sent on the connection of a generation.
 type Incoming struct {
 	HostID   string
 	Gen      int64
-	Envelope *protocol.Envelope // with a run and a seq
-	At       int64              // Unix ms, the server's
-	AnyStart bool               // the host is of the seed's protocol: its runs begin with the seq of their run.started
+	Envelope *protocol.Envelope // has a run and a sequence number
+	At       int64              // the server's time, Unix ms
+	// the host speaks protocol 1: its runs begin with the number of their run.started
+	AnyStart bool
 }
 
-// Outcome is what became of an event: stored or known before when Refused is "".
+// Outcome is the result for one event: stored now or earlier if Refused is "".
 type Outcome struct {
 	Refused protocol.Code // seq_conflict, not_owner, rate_limited
-	Stale   bool          // the connection is no longer the host's: nothing is to be done
-	Known   bool          // it was stored before
+	Stale   bool          // the connection no longer owns the host; the event is ignored
+	Known   bool          // it was stored earlier
 }
 
-// Appended is what a batch has done.
+// Appended is the result of a batch.
 type Appended struct {
 	Outcomes []Outcome        // of each event
-	Prefixes map[string]int64 // of each run that events of the batch named, and that the host has
-	Before   map[string]int64 // what they were before the batch
-	Started  []string         // runs that there were not before
-	Settled  []Settled        // commands of which the events tell what became of them
+	Prefixes map[string]int64 // of each run of the host that the batch's events name
+	Before   map[string]int64 // the prefixes before the batch
+	Started  []string         // new runs
+	Settled  []Settled        // commands whose result the events report
 }
 
-// Append stores events in one transaction. The error says that nothing of them is stored.
+// Append stores events in one transaction. After an error none of them is stored.
 func (s *Store) Append(ctx context.Context, all []Incoming) (*Appended, error) {
 	var out *Appended
 	err := s.change(ctx, func(tx database) error {
@@ -70,20 +71,20 @@ type batch struct {
 	ctx  context.Context
 	s    *Store
 	tx   database
-	gens map[string]int64 // of the hosts that have sent some, and that there are
+	gens map[string]int64 // the current generations of the known hosts in the batch
 	runs map[string]*openRun
-	has  map[string]int // how many runs a host has, of those that want more
+	has  map[string]int // number of runs of a host that creates more
 	out  *Appended
 
 	records    []audit.Record
 	violations map[violation]bool
-	at         int64 // Unix ms, of the last event
+	at         int64 // time of the last event, Unix ms
 }
 
-// openRun is a run that a batch works on.
+// openRun is a run that the batch changes.
 type openRun struct {
 	Run
-	open    map[string]bool // its requests that are open or decided
+	open    map[string]bool // its open and decided requests
 	changed bool
 }
 
@@ -102,11 +103,11 @@ func (b *batch) append(in *Incoming) (Outcome, error) {
 	if _, named := b.out.Before[r.ID]; !named {
 		b.out.Before[r.ID] = r.Prefix
 	}
-	b.out.Prefixes[r.ID] = r.Prefix // the last word is finish's
+	b.out.Prefixes[r.ID] = r.Prefix // finish updates it
 	return b.insert(r, e)
 }
 
-// run is an event's run, made when there is none.
+// run returns the run of an event and creates it if necessary.
 func (b *batch) run(in *Incoming, e *Event) (*openRun, protocol.Code, error) {
 	r := b.runs[e.RunID]
 	if r == nil {
@@ -125,10 +126,10 @@ func (b *batch) run(in *Incoming, e *Event) (*openRun, protocol.Code, error) {
 	return r, "", nil
 }
 
-// made makes a run; nil when the host has too many.
+// create creates a run. It returns nil if the host has too many.
 func (b *batch) made(in *Incoming, e *Event) (*openRun, error) {
 	has, counted := b.has[in.HostID]
-	if !counted { // once: a host with many that asks for many more would hold up the others
+	if !counted { // counted once, so that a host with many runs does not delay others
 		if err := b.tx.QueryRowContext(b.ctx, `SELECT count(*) FROM runs WHERE host_id = $1`, in.HostID).Scan(&has); err != nil {
 			return nil, b.s.told("count runs", err)
 		}
@@ -152,8 +153,8 @@ func (b *batch) made(in *Incoming, e *Event) (*openRun, error) {
 	return r, b.s.told("make a run", err)
 }
 
-// insert stores an event, and what it and those behind it make of the run when none
-// before it is missing.
+// insert stores an event. If no earlier one is missing, it applies the event and the later stored
+// ones to the run.
 func (b *batch) insert(r *openRun, e *Event) (Outcome, error) {
 	var before *Event
 	var err error
@@ -179,7 +180,7 @@ func (b *batch) insert(r *openRun, e *Event) (Outcome, error) {
 	r.Last = max(r.Last, e.Seq)
 	switch {
 	case e.From > r.Prefix+1 || e.Seq <= r.Prefix:
-		return Outcome{}, nil // held back; or it comes after the gap that stands for it
+		return Outcome{}, nil // held back, or part of an existing gap
 	case e.Type == protocol.RunGap:
 		return Outcome{}, b.catchUp(r)
 	}
@@ -189,8 +190,7 @@ func (b *batch) insert(r *openRun, e *Event) (Outcome, error) {
 	return Outcome{}, b.catchUp(r)
 }
 
-// inputID is the input that a run.input records; "" of any other event, whose data is not
-// looked at for it.
+// inputID returns the input id of a run.input, and "" for other events.
 func (e *Event) inputID() string {
 	if e.Type != protocol.RunInput {
 		return ""
@@ -198,7 +198,7 @@ func (e *Event) inputID() string {
 	return e.text("input_id")
 }
 
-// stored is the event that has an event's seq; nil when there is none.
+// stored returns the stored event with the same number, or nil.
 func (b *batch) stored(e *Event) (*Event, error) {
 	was, err := scanEvent(b.tx.QueryRowContext(b.ctx, `SELECT `+eventColumns+` FROM events WHERE run_id = $1 AND seq = $2`, e.RunID, e.Seq))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -207,7 +207,7 @@ func (b *batch) stored(e *Event) (*Event, error) {
 	return was, b.s.told("read an event", err)
 }
 
-// advance takes the next event of a run in.
+// advance applies the next event to a run.
 func (b *batch) advance(r *openRun, e *Event) error {
 	r.Prefix = e.Seq
 	if r.asksTooMuch(e, r.open) {
@@ -228,10 +228,10 @@ func (b *batch) advance(r *openRun, e *Event) error {
 	return b.settle(r, e)
 }
 
-// catchUp takes in what was held back, up to the next hole. A gap stands for the hole
-// before it, also when some of what it stands for has come.
+// catchUp applies held-back events up to the next hole. A gap covers the hole before it, even if
+// some of its events arrived.
 func (b *batch) catchUp(r *openRun) error {
-	covered := r.Prefix // what a gap stands for, up to its own seq
+	covered := r.Prefix // the end of the range that gaps cover
 	for r.Prefix < r.Last {
 		next, err := scanEvent(b.tx.QueryRowContext(b.ctx, `SELECT `+eventColumns+` FROM events WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT 1`, r.ID, r.Prefix))
 		if err != nil {
@@ -254,7 +254,7 @@ func (b *batch) catchUp(r *openRun) error {
 	return nil
 }
 
-// finish writes what has become of the runs.
+// finish stores the changed runs.
 func (b *batch) finish() error {
 	for _, r := range b.runs {
 		if _, named := b.out.Prefixes[r.ID]; named {
@@ -271,7 +271,7 @@ func (b *batch) finish() error {
 	return b.record()
 }
 
-// eventOf is an event as it is stored.
+// eventOf converts an event to its stored form.
 func eventOf(in *Incoming) (*Event, error) {
 	env := in.Envelope
 	e := &Event{RunID: env.RunID, Seq: env.Seq, From: env.Seq, TS: env.TS, Type: env.Type, Data: env.Data, ReceivedAt: in.At}

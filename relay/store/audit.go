@@ -12,16 +12,16 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// The audit log is one chain a database, whoever writes to it: each record goes into the
-// transaction of what it tells, and as the last of it. So those who hold the row of meta, which
-// has one write at a time, wait for nothing else.
+// The audit log is one chain for each database. Each record is written in the transaction of its
+// event, as the last statement, so that the transaction that locks the row of meta waits for
+// nothing else.
 
-// Record adds records that tell of nothing else in the database. at is Unix ms.
+// Record adds records that belong to no other change. at is in Unix ms.
 func (s *Store) Record(ctx context.Context, at int64, all ...audit.Record) error {
 	return s.change(ctx, func(tx database) error { return s.record(ctx, tx, at, all) })
 }
 
-// record adds records in a transaction. Nothing may be locked in it afterwards.
+// record adds records in a transaction. The transaction must not take locks afterwards.
 func (s *Store) record(ctx context.Context, tx database, at int64, all []audit.Record) error {
 	if len(all) == 0 {
 		return nil
@@ -47,7 +47,7 @@ func (s *Store) record(ctx context.Context, tx database, at int64, all []audit.R
 	return nil
 }
 
-// head is the last record's.
+// head returns the head of the chain.
 func (s *Store) head(ctx context.Context, tx database) (audit.Head, error) {
 	head := audit.Start()
 	var text string
@@ -61,7 +61,8 @@ func (s *Store) head(ctx context.Context, tx database) (audit.Head, error) {
 	return head, s.told("read the audit log", err)
 }
 
-// AuditLines are lines of the audit log behind a seq, in order, without their ends: at most limit.
+// AuditLines returns at most limit lines of the audit log after a number, in order, without line
+// ends.
 func (s *Store) AuditLines(ctx context.Context, after int64, limit int) (out []string, err error) {
 	err = s.each(ctx, fmt.Sprintf(`SELECT line FROM audit WHERE seq > $1 ORDER BY seq LIMIT %d`, limit), []any{after}, func(r row) error {
 		var line string
@@ -72,23 +73,23 @@ func (s *Store) AuditLines(ctx context.Context, after int64, limit int) (out []s
 	return out, err
 }
 
-// violation is what a host does that it may not. A batch records each once, however often it is
-// done in it: a host that floods does not write the log at its own pace.
+// violation is a forbidden action of a host. A batch records each once, which limits the records of
+// a flood.
 type violation struct {
 	host, run string
 	code      protocol.Code
 }
 
-// byHost is a record of what a host did with a run.
+// hostRecord returns a record of a host's action on a run.
 func (b *batch) byHost(in *Incoming, kind, data string) audit.Record {
 	return audit.Record{Run: in.Envelope.RunID, Kind: kind, Actor: audit.Actor{Type: "host", Name: in.HostID}, Data: json.RawMessage(data)}
 }
 
-// violated notes that an event was refused.
+// addViolation records that an event was refused.
 func (b *batch) violated(in *Incoming, code protocol.Code) {
 	v := violation{in.HostID, in.Envelope.RunID, code}
 	if code == protocol.RateLimited {
-		v.run = "" // each of the runs that are too many is another
+		v.run = "" // recorded once for all runs that are too many
 	}
 	if code == "" || b.violations[v] {
 		return
@@ -100,5 +101,5 @@ func (b *batch) violated(in *Incoming, code protocol.Code) {
 	b.records = append(b.records, b.byHost(in, "host_violation", fmt.Sprintf(`{"code":%q,"seq":%d}`, code, in.Envelope.Seq)))
 }
 
-// record writes what is to be recorded of the batch.
+// record writes the records of the batch.
 func (b *batch) record() error { return b.s.record(b.ctx, b.tx, b.at, b.records) }

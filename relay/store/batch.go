@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What each event of a batch needs. What is read for it is read for all of a batch at once.
+// The statements for each event of a batch. Data they need are read for all events at once.
 const (
 	insertEvent = `INSERT INTO events (run_id, seq, from_seq, ts, type, input_id, data_json, extra_json, recv_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 	insertRun   = `INSERT INTO runs (` + runColumns + `, made, changed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, {stamp}, {stamp})`
@@ -13,9 +13,8 @@ const (
 		last_active_at = $11, ended_at = $12, exit_code = $13, prefix_seq = $14, last_seq = $15, changed = {stamp} WHERE id = $1`
 )
 
-// read reads what a batch's events need to know: their hosts' generations, which say whose
-// connection is the last, their runs, and those runs' requests. It locks hosts before
-// runs, each in the order of their ids, so that no two servers wait for one another.
+// read reads the hosts' generations, the runs and their requests for a batch. It locks hosts before
+// runs, each in the order of ids, so that servers do not deadlock.
 func (b *batch) read(all []Incoming) error {
 	var hosts, runs []any
 	seen := map[string]bool{}
@@ -74,7 +73,7 @@ func (b *batch) rows(doing, text string, args []any, each func(row) error) error
 	return b.s.told(doing, rows.Err())
 }
 
-// places are so many arguments of a statement: $1, $2, …
+// placeholders returns n placeholders: $1, $2, …
 func places(n int) string {
 	var t strings.Builder
 	for i := range n {

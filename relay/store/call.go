@@ -13,23 +13,25 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Call is an RPC: asked once by its id, and answered once, also when the server that asked has ended.
+// Call is an RPC. It is performed once for its id and answered once, even if the server that
+// started it has stopped.
 type Call struct {
 	ID       string `json:"-"`
-	State    string `json:"-"` // of protocol.RPCMachine
+	State    string `json:"-"` // a state of protocol.RPCMachine
 	Host     string `json:"-"`
-	Gen      int64  `json:"-"` // of the host's connection over which it was sent; 0 when it was not
-	Answer   string `json:"-"` // an rpc.response as JSON; "" while there is none
-	At, Ends int64  `json:"-"` // Unix ms: of the last change, and when it is given up; 0 for never
+	Gen      int64  `json:"-"` // of the host's connection on which it was sent; 0 if not sent
+	Answer   string `json:"-"` // an rpc.response as JSON; "" if unanswered
+	At, Ends int64  `json:"-"` // Unix ms: time of the last change, and the deadline; 0 for none
 
-	Type     string          `json:"type"`
-	Run      string          `json:"run,omitempty"`
-	SHA256   string          `json:"sha256"` // of what it asks for
-	Session  string          `json:"session"`
-	By       string          `json:"by"`
-	Gated    bool            `json:"gated,omitempty"`
-	LongerMS int64           `json:"longer_ms,omitempty"` // that it may take once it runs
-	Frame    json.RawMessage `json:"frame,omitempty"`     // as the host gets it; nothing once it is answered
+	Type     string `json:"type"`
+	Run      string `json:"run,omitempty"`
+	SHA256   string `json:"sha256"` // of the request
+	Session  string `json:"session"`
+	By       string `json:"by"`
+	Gated    bool   `json:"gated,omitempty"`
+	LongerMS int64  `json:"longer_ms,omitempty"` // additional time once it runs
+	// the frame for the host; removed after the answer
+	Frame json.RawMessage `json:"frame,omitempty"`
 }
 
 const callColumns = `request_id, state, host_id, gen, answer, at, ends, data_json`
@@ -43,7 +45,8 @@ func scanCall(from row) (*Call, error) {
 	return &c, json.Unmarshal([]byte(data), &c)
 }
 
-// AddCall stores a call that is new, with its records, and gives the one that there is: fresh says which.
+// AddCall stores a new call with its records, or returns the existing one. fresh reports whether it
+// is new.
 func (s *Store) AddCall(ctx context.Context, c Call, told ...audit.Record) (out *Call, fresh bool, err error) {
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -69,7 +72,7 @@ func (s *Store) AddCall(ctx context.Context, c Call, told ...audit.Record) (out 
 	return out, fresh, err
 }
 
-// Call tells of a call; ErrUnknown when there is none.
+// Call returns a call, or ErrUnknown.
 func (s *Store) Call(ctx context.Context, id string) (*Call, error) {
 	c, err := scanCall(s.reading().QueryRowContext(ctx, `SELECT `+callColumns+` FROM rpc_calls WHERE request_id = $1`, id))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -78,7 +81,7 @@ func (s *Store) Call(ctx context.Context, id string) (*Call, error) {
 	return c, s.told("read a call", err)
 }
 
-// MoveCall changes a call that is not answered, as do says; what do leaves as it is, is not written.
+// MoveCall changes an unanswered call with do and stores it if it changed. It may return
 // ErrUnknown.
 func (s *Store) MoveCall(ctx context.Context, id string, at int64, do func(*Call)) (out *Call, err error) {
 	err = s.change(ctx, func(tx database) error {
@@ -107,12 +110,12 @@ func (s *Store) MoveCall(ctx context.Context, id string, at int64, do func(*Call
 	return out, err
 }
 
-// CallsOf are a host's calls that are not answered, the oldest first.
+// CallsOf returns a host's unanswered calls, oldest first.
 func (s *Store) CallsOf(ctx context.Context, host string) ([]*Call, error) {
 	return s.calls(ctx, `SELECT `+callColumns+` FROM rpc_calls WHERE host_id = $1 AND answer = '' ORDER BY at, request_id`, host)
 }
 
-// Calls are calls by their ids, of those that there are.
+// Calls returns the existing calls with these ids.
 func (s *Store) Calls(ctx context.Context, ids []string) (out []*Call, err error) {
 	for some := range slices.Chunk(ids, 100) {
 		var args []any
@@ -128,8 +131,7 @@ func (s *Store) Calls(ctx context.Context, ids []string) (out []*Call, err error
 	return out, nil
 }
 
-// Late are calls that are not answered and whose time is over, or that were sent over a connection
-// that is no more.
+// Late returns unanswered calls whose deadline has passed or whose connection is closed.
 func (s *Store) Late(ctx context.Context, at int64) ([]*Call, error) {
 	prefixed := strings.ReplaceAll("c."+callColumns, ", ", ", c.")
 	return s.calls(ctx, `SELECT `+prefixed+` FROM rpc_calls c LEFT JOIN hosts h ON h.id = c.host_id WHERE c.answer = '' AND (c.ends > 0 AND c.ends <= $1
@@ -145,7 +147,7 @@ func (s *Store) calls(ctx context.Context, text string, args ...any) (out []*Cal
 	return out, err
 }
 
-// ForgetCalls forgets calls that were answered so long ago that nobody asks again.
+// ForgetCalls removes calls that were answered longer than protocol.RPCRetention ago.
 func (s *Store) ForgetCalls(ctx context.Context, at int64) error {
 	return s.change(ctx, func(tx database) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM rpc_calls WHERE answer <> '' AND at <= $1`, at-protocol.RPCRetention.Milliseconds())

@@ -18,35 +18,36 @@ const (
 	StopCommand     = "stop"
 )
 
-// Command is what somebody wants of a run. It takes effect at most once.
+// Command is a command for a run. It takes effect at most once.
 type Command struct {
-	N                int64 // the order in which they were accepted
+	N                int64 // the order of acceptance
 	RunID, Kind, ID  string
-	State            string // of protocol.InputMachine
+	State            string // a state of protocol.InputMachine
 	Payload          json.RawMessage
-	SHA256           string // of the payload, in hexadecimal digits: it outlives it
+	SHA256           string // of the payload, in hexadecimal; stored longer than the payload
 	By               string
 	Created, Expires int64  // Unix ms
-	Why              string // it has not been applied
-	Keeper           string // the server that accepted it; a payload that may not be stored is there
+	Why              string // why it was not applied
+	// the server that accepted it, which holds a payload that must not be stored
+	Keeper string
 
-	ArgsSHA256 string // of a decision: for which arguments it is; "" for any
-	Decision   string // of a decision: approve, deny, answer
-	// Answer is the value of an answer as it may be shown, as JSON; "" of a secret one. AnswerSHA256 is
-	// that of the value itself.
+	ArgsSHA256 string // of a decision: the arguments it is for; "" for any
+	Decision   string // of a decision: approve, deny or answer
+	// Answer is the displayable value of an answer as JSON; "" if secret. AnswerSHA256 is the hash
+	// of the value.
 	Answer, AnswerSHA256 string
 
-	Audit []audit.Record // recorded with the command, when it is new
+	Audit []audit.Record // recorded with a new command
 }
 
-// Decided is a decision about a request.
+// RecordedDecision is a decision on a request.
 type Decided struct {
 	Decision, By string
 	At           int64
-	Answer       string // its value as JSON, of an answer that is no secret
+	Answer       string // the value of an answer as JSON, unless secret
 }
 
-// AlreadyDecided is the error of a decision about a request that somebody has decided.
+// AlreadyDecided reports that the request is already decided.
 type AlreadyDecided struct{ Was Decided }
 
 func (e *AlreadyDecided) Error() string {
@@ -60,7 +61,7 @@ func (e *AlreadyDecided) Error() string {
 	return fmt.Sprintf("%s has decided before: %s", e.Was.By, how)
 }
 
-// Is says that it is ErrDecided.
+// Is reports whether target is ErrDecided.
 func (e *AlreadyDecided) Is(target error) bool { return target == ErrDecided }
 
 const commandColumns = `n, run_id, kind, id, state, payload, payload_sha256, by_name, created, expires, why, keeper`
@@ -75,9 +76,9 @@ func scanCommand(from row) (*Command, error) {
 	return &c, err
 }
 
-// Accept stores a command that is new, and gives the one that there is: fresh says which.
-// ErrUnknown: there is no such run, or request; ErrHasExited; ErrConflict: the id was
-// used for another payload; ErrChanged; *AlreadyDecided: of two decisions the first counts.
+// Accept stores a new command, or returns the existing one. fresh reports whether it is new. It
+// returns ErrUnknown for an unknown run or request, ErrHasExited, ErrConflict if the id was used
+// for another payload, ErrChanged, or *AlreadyDecided.
 func (s *Store) Accept(ctx context.Context, c Command) (out *Command, fresh bool, err error) {
 	err = s.change(ctx, func(tx database) error {
 		r, err := scanRun(tx.QueryRowContext(ctx, `SELECT `+runColumns+` FROM runs WHERE id = $1`+s.dialect.Lock, c.RunID))
@@ -105,7 +106,7 @@ func (s *Store) Accept(ctx context.Context, c Command) (out *Command, fresh bool
 		}
 		out, fresh = &c, true
 		c.State = "accepted"
-		if was != nil && err == nil { // a decision anew comes in its turn
+		if was != nil && err == nil { // a repeated decision gets a new position
 			if _, err := tx.ExecContext(ctx, `DELETE FROM commands WHERE n = $1`, was.N); err != nil {
 				return s.told("replace a command", err)
 			}
@@ -120,8 +121,8 @@ func (s *Store) Accept(ctx context.Context, c Command) (out *Command, fresh bool
 	return out, fresh, err
 }
 
-// again says whether a command is one that was accepted before. A decision that was taken
-// back is forgotten.
+// isRepeated reports whether the command equals an accepted one. A returned decision does not
+// count.
 func (c *Command) again(was *Command) bool {
 	if c.Kind != DecisionCommand {
 		return was.SHA256 == c.SHA256
@@ -129,7 +130,7 @@ func (c *Command) again(was *Command) bool {
 	return was.SHA256 == c.SHA256 && was.By == c.By && was.State != "rejected" && was.State != "expired"
 }
 
-// decide notes the first decision about a request that is open.
+// decide records the first decision on an open request.
 func (s *Store) decide(ctx context.Context, tx database, c *Command) error {
 	q, err := scanRequest(tx.QueryRowContext(ctx, `SELECT run_id, request_id, seq, data_json, state FROM requests WHERE run_id = $1 AND request_id = $2`+s.dialect.Lock, c.RunID, c.ID))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -164,7 +165,7 @@ func (s *Store) decide(ctx context.Context, tx database, c *Command) error {
 	return s.told("note a request", err)
 }
 
-// resolvedBy is what the host has said of a request that was decided elsewhere, or by nobody.
+// resolvedBy returns the host's outcome of a request that was closed without a decision here.
 func (s *Store) resolvedBy(ctx context.Context, tx database, q *Request) (Decided, error) {
 	was := Decided{Decision: q.State}
 	rows, err := tx.QueryContext(ctx, `SELECT data_json, recv_at FROM events WHERE run_id = $1 AND seq > $2 AND type = 'run.permission_resolved' ORDER BY seq`, q.RunID, q.Seq)
@@ -191,9 +192,9 @@ func (s *Store) resolvedBy(ctx context.Context, tx database, q *Request) (Decide
 	return was, errors.Join(rows.Err(), rows.Close())
 }
 
-// Step moves a command on, as protocol.InputMachine says; moved is false when what happened
-// is nothing new to it. A command that has ended loses its payload, and keeps why it was not
-// applied. A decision that the host rejects, or never got, is taken back: the request is open again.
+// Step applies a transition of protocol.InputMachine to a command; moved is false if it is not
+// valid. A finished command loses its payload and retains why it was not applied. If the host
+// rejected or never received a decision, the request is open again.
 func (s *Store) Step(ctx context.Context, run, kind, id, on, why string) (out *Command, moved bool, err error) {
 	err = s.change(ctx, func(tx database) error {
 		out, moved, err = s.step(ctx, tx, CommandKey{run, kind, id}, on, why)
@@ -202,8 +203,8 @@ func (s *Store) Step(ctx context.Context, run, kind, id, on, why string) (out *C
 	return out, moved, err
 }
 
-// Send notes that a command is sent over a host's connection. ErrStale: the connection is not the
-// host's any more; then nothing is to be sent.
+// Send records that a command is sent on a host's connection. ErrStale means that the connection no
+// longer owns the host; then nothing may be sent.
 func (s *Store) Send(ctx context.Context, c *Command, host string, gen int64) (out *Command, moved bool, err error) {
 	err = s.change(ctx, func(tx database) error {
 		if err := s.connected(ctx, tx, host, gen); err != nil {
@@ -215,7 +216,8 @@ func (s *Store) Send(ctx context.Context, c *Command, host string, gen int64) (o
 	return out, moved, err
 }
 
-// connected says ErrStale unless a connection is its host's, which it stays until the transaction ends.
+// checkConnected returns ErrStale unless the connection owns its host, and locks that until the end
+// of the transaction.
 func (s *Store) connected(ctx context.Context, tx database, host string, gen int64) error {
 	var has int64
 	err := tx.QueryRowContext(ctx, `SELECT gen FROM hosts WHERE id = $1`+s.dialect.Lock, host).Scan(&has)
@@ -226,7 +228,7 @@ func (s *Store) connected(ctx context.Context, tx database, host string, gen int
 }
 
 func (s *Store) step(ctx context.Context, tx database, k CommandKey, on, why string) (c *Command, moved bool, err error) {
-	if s.dialect.Lock != "" { // in the order in which a batch of events does
+	if s.dialect.Lock != "" { // same lock order as a batch of events
 		var one int
 		if err := tx.QueryRowContext(ctx, `SELECT 1 FROM runs WHERE id = $1`+s.dialect.Lock, k.Run).Scan(&one); err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return nil, false, s.told("wait for a run", err)
@@ -260,9 +262,9 @@ func (s *Store) step(ctx context.Context, tx database, k CommandKey, on, why str
 	return c, true, s.told("take a decision back", err)
 }
 
-// Pending are the commands for a host's runs that have not ended, in the order in which they were
-// accepted; with unsent only those that were not sent. Which numbers there are says
-// nothing about those that are on their way: of two that are accepted at a time either may be seen first.
+// Pending returns the unfinished commands for a host's runs in the order of acceptance, or with
+// unsent only those not sent. Numbers may have gaps: of two concurrent commands either may become
+// visible first.
 func (s *Store) Pending(ctx context.Context, host string, unsent bool) (out []*Command, err error) {
 	states := `'accepted', 'sent'`
 	if unsent {

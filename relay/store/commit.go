@@ -7,11 +7,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// ErrClosed is the error of what a Writer was given after its end.
+// ErrClosed is returned for events after Close.
 var ErrClosed = errors.New("the store is closed")
 
-// Writer stores events of many connections. There is no timer: what comes while a commit
-// runs is the next one. So a commit costs many events as much as one, and one waits for nobody.
+// Writer stores events of many connections. Events that arrive during a commit form the next batch,
+// so a commit is shared and no timer delays a single event.
 type Writer struct {
 	s    *Store
 	told Told
@@ -21,13 +21,13 @@ type Writer struct {
 	ctx  context.Context
 }
 
-// write is an event and who hears what became of it.
+// writeRequest is an event and the function that receives its result.
 type write struct {
 	Incoming
 	tell func(Written)
 }
 
-// Written is what became of an event. Err says that it is not stored, and the host has to send
+// Written is the result for an event. If Err is set, the event is not stored and the host must send
 // it again.
 type Written struct {
 	Outcome
@@ -35,11 +35,11 @@ type Written struct {
 	Err    error
 }
 
-// Told hears of a commit before any of those who wrote its events; what it gives is called
-// after all of them. It may be nil, and so may what it gives.
+// OnCommit is called after a commit, before the results are reported; the function that it returns
+// is called after them. Both may be nil.
 type Told func(all []Incoming, out *Appended) (then func())
 
-// NewWriter begins to write.
+// NewWriter starts a Writer.
 func (s *Store) NewWriter(told Told) *Writer {
 	ctx, end := context.WithCancel(context.Background())
 	w := &Writer{s: s, told: told, in: make(chan write, protocol.BatchEvents), end: end, done: make(chan struct{}), ctx: ctx}
@@ -47,8 +47,8 @@ func (s *Store) NewWriter(told Told) *Writer {
 	return w
 }
 
-// Write gives an event; tell is called once, from the writer's goroutine, in the order of
-// Write. It waits while the writer is behind: who reads a host then reads no further.
+// Write queues an event; tell is called once on the writer's goroutine, in the order of Write. It
+// blocks while the queue is full, which slows down reading from the host.
 func (w *Writer) Write(ctx context.Context, in Incoming, tell func(Written)) {
 	select {
 	case <-w.ctx.Done():
@@ -59,7 +59,7 @@ func (w *Writer) Write(ctx context.Context, in Incoming, tell func(Written)) {
 	}
 }
 
-// Close commits what it was given, and ends.
+// Close commits queued events and stops.
 func (w *Writer) Close() {
 	w.end()
 	<-w.done
@@ -78,7 +78,7 @@ func (w *Writer) run() {
 	}
 }
 
-// gather is a batch: an event and what else has come, as much as one commit takes.
+// gather collects a batch: the event and others that have arrived, up to the limits of a commit.
 func (w *Writer) gather(first write) []write {
 	batch, size := []write{first}, len(first.Envelope.Data)
 	for len(batch) < protocol.BatchEvents && size < protocol.BatchBytes {
@@ -92,7 +92,7 @@ func (w *Writer) gather(first write) []write {
 	return batch
 }
 
-// drain commits what was given before the end.
+// drain commits the remaining events.
 func (w *Writer) drain() {
 	for {
 		select {

@@ -2,7 +2,7 @@ package store
 
 import "context"
 
-// counted are the figures that Counts gives, by their names, each as what counts it; $1 is the time.
+// countQueries maps the names of Counts to their queries; $1 is the time.
 var counted = map[string]string{
 	`users`:               `SELECT count(*) FROM users`,
 	`tokens`:              `SELECT count(*) FROM tokens WHERE kind IN ('session', 'token') AND expires > $1`,
@@ -15,7 +15,7 @@ var counted = map[string]string{
 	`audit_records_total`: `SELECT coalesce(max(seq), 0) FROM audit`,
 }
 
-// Counts are figures of what is stored, at a time in Unix ms.
+// Counts returns the numbers of stored objects at a time in Unix ms.
 func (s *Store) Counts(ctx context.Context, at int64) (map[string]int64, error) {
 	out := map[string]int64{}
 	for name, text := range counted {

@@ -7,23 +7,23 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// asksTooMuch says whether an event would open one request more than a run may have.
+// exceedsRequests reports whether an event would exceed the limit on open requests.
 func (r *Run) asksTooMuch(e *Event, open map[string]bool) bool {
 	return e.Type == protocol.RunPermissionRequested && r.Status != protocol.StatusExited && len(open) >= protocol.MaxOpenRequests && !open[e.text("request_id")]
 }
 
-// requestChange is what an event makes of the requests of its run.
+// requestChange is a change of a request by an event.
 type requestChange struct {
 	id    string
-	data  json.RawMessage // of one that is opened
+	data  json.RawMessage // of a new request
 	state string
 }
 
-// apply makes of a run what an event says, and gives what becomes of its requests. open
-// are those that are open or decided.
+// apply applies an event to a run and returns the changes of its requests. open holds the open and
+// decided ones.
 func (r *Run) apply(e *Event, open map[string]bool) (changes []requestChange) {
 	if r.Status == protocol.StatusExited {
-		return nil // nothing follows
+		return nil // nothing follows an exit
 	}
 	end := func(id, state string) {
 		if open[id] {
@@ -50,7 +50,7 @@ func (r *Run) apply(e *Event, open map[string]bool) (changes []requestChange) {
 		r.Waits = true
 	case protocol.RunInput:
 		r.Waits = false
-		end(e.text("input_id"), "resolved") // of a host that does not say more
+		end(e.text("input_id"), "resolved") // from a host that sends no run.permission_resolved
 	case protocol.ToolResult:
 		end(e.text("request_id"), "resolved")
 	case protocol.RunMeta:
@@ -75,7 +75,7 @@ func (r *Run) apply(e *Event, open map[string]bool) (changes []requestChange) {
 
 func (r *Run) start(e *Event) {
 	var d protocol.Started
-	if json.Unmarshal(e.Data, &d) == nil { // else it is encrypted: all that is not known stays empty
+	if json.Unmarshal(e.Data, &d) == nil { // otherwise encrypted: unknown fields stay empty
 		r.Tool, r.Cwd, r.Command = d.Tool, d.Cwd, d.Command
 		if d.Title != "" {
 			r.Title = d.Title
@@ -92,7 +92,7 @@ func (r *Run) exit(e *Event) {
 	r.Status, r.Waits, r.EndedAt = protocol.StatusExited, false, e.ReceivedAt
 }
 
-// note replaces what is known of a run by what run.meta says, member by member.
+// mergeMeta merges the members of a run.meta into the run's.
 func (r *Run) note(data json.RawMessage) {
 	var had, more map[string]json.RawMessage
 	if json.Unmarshal(data, &more) != nil {
@@ -111,7 +111,7 @@ func (r *Run) note(data json.RawMessage) {
 	}
 }
 
-// text is a member of an event's data that is a text; "" when there is none.
+// text returns a string member of an event's data, or "".
 func (e *Event) text(name string) string {
 	var all map[string]json.RawMessage
 	var t string

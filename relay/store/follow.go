@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// PageQuery says which events of a run are wanted: those behind After, at most Limit of them,
-// and no more once they have Bytes of data, one at least; of some types, when Types has any.
+// PageQuery selects events of a run after After: at most Limit, until they have Bytes of data but
+// at least one, and only of Types if set.
 type PageQuery struct {
 	Run          string
 	After        int64
@@ -21,8 +21,7 @@ type PageQuery struct {
 	Types        []string
 }
 
-// Page gives a run's events in order, up to its prefix. more says that there may be others
-// behind them.
+// Page returns a run's events in order, up to its prefix. more reports that there may be more.
 func (s *Store) Page(ctx context.Context, q PageQuery) (out []*Event, more bool, err error) {
 	where, args := `run_id = $1 AND seq > $2 AND seq <= (SELECT prefix_seq FROM runs WHERE id = $1)`, []any{q.Run, q.After}
 	if len(q.Types) > 0 {
@@ -51,7 +50,7 @@ func (s *Store) Page(ctx context.Context, q PageQuery) (out []*Event, more bool,
 	return out, false, s.told("read events", rows.Err())
 }
 
-// RunIDs are the ids of runs behind one, in their order: at most limit.
+// RunIDs returns at most limit ids of runs after an id, in order.
 func (s *Store) RunIDs(ctx context.Context, after string, limit int) (out []string, err error) {
 	err = s.each(ctx, fmt.Sprintf(`SELECT id FROM runs WHERE id > $1 ORDER BY id LIMIT %d`, limit), []any{after}, func(r row) error {
 		var id string
@@ -62,13 +61,13 @@ func (s *Store) RunIDs(ctx context.Context, after string, limit int) (out []stri
 	return out, err
 }
 
-// Hole is what is missing of a run: From to To, behind which there are events.
+// Hole is a range of missing events, followed by existing ones.
 type Hole struct {
 	Run      string
 	From, To int64
 }
 
-// Holes are the first holes of a host's runs, of one when run is not "".
+// Holes returns the first hole of each of a host's runs, or of one run.
 func (s *Store) Holes(ctx context.Context, host, run string) (out []Hole, err error) {
 	text, args := `SELECT r.id, r.prefix_seq, (SELECT min(e.from_seq) FROM events e WHERE e.run_id = r.id AND e.seq > r.prefix_seq) FROM runs r WHERE r.host_id = $1 AND r.last_seq > r.prefix_seq`, []any{host}
 	if run != "" {
@@ -89,8 +88,8 @@ func (s *Store) Holes(ctx context.Context, host, run string) (out []Hole, err er
 	return out, err
 }
 
-// Lose notes which runs a host that is there does not know: all but those that it names, and
-// those that have ended. The generation is the connection's that says so.
+// Lose marks runs that a connected host does not know as lost: all unfinished ones except known.
+// gen is the generation of its connection.
 func (s *Store) Lose(ctx context.Context, host string, gen int64, known []string) (lost []string, err error) {
 	err = s.change(ctx, func(tx database) error {
 		var has int64
@@ -124,7 +123,7 @@ func (s *Store) Lose(ctx context.Context, host string, gen int64, known []string
 	return lost, err
 }
 
-// Request tells of a request; ErrUnknown when there is none.
+// Request returns a request, or ErrUnknown.
 func (s *Store) Request(ctx context.Context, run, id string) (*Request, error) {
 	q, err := scanRequest(s.reading().QueryRowContext(ctx, `SELECT run_id, request_id, seq, data_json, state FROM requests WHERE run_id = $1 AND request_id = $2`, run, id))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -133,7 +132,7 @@ func (s *Store) Request(ctx context.Context, run, id string) (*Request, error) {
 	return q, s.told("read a request", err)
 }
 
-// Command tells of a command; ErrUnknown when there is none.
+// Command returns a command, or ErrUnknown.
 func (s *Store) Command(ctx context.Context, run, kind, id string) (*Command, error) {
 	c, err := scanCommand(s.reading().QueryRowContext(ctx, `SELECT `+commandColumns+` FROM commands WHERE run_id = $1 AND kind = $2 AND id = $3`, run, kind, id))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -142,7 +141,7 @@ func (s *Store) Command(ctx context.Context, run, kind, id string) (*Command, er
 	return c, s.told("read a command", err)
 }
 
-// Overdue are the commands that were not sent within their time, which is in Unix ms.
+// Overdue returns the commands that were not sent before a time in Unix ms.
 func (s *Store) Overdue(ctx context.Context, at int64) (out []*Command, err error) {
 	err = s.each(ctx, `SELECT `+commandColumns+` FROM commands WHERE state = 'accepted' AND expires <= $1 ORDER BY n`, []any{at}, func(r row) error {
 		c, err := scanCommand(r)
@@ -152,7 +151,7 @@ func (s *Store) Overdue(ctx context.Context, at int64) (out []*Command, err erro
 	return out, err
 }
 
-// Decision is the decision of a request that somebody has decided; nil when nobody has.
+// Decision returns the decision on a request, or nil.
 func (s *Store) Decision(ctx context.Context, run, id string) (*Decided, error) {
 	var d Decided
 	err := s.reading().QueryRowContext(ctx, `SELECT decision, by_name, at FROM decisions WHERE run_id = $1 AND request_id = $2`, run, id).Scan(&d.Decision, &d.By, &d.At)
@@ -162,7 +161,7 @@ func (s *Store) Decision(ctx context.Context, run, id string) (*Decided, error) 
 	return &d, s.told("read a decision", err)
 }
 
-// Text is a member of an object that is a text; "" when there is none.
+// Text returns a string member of an object, or "".
 func Text(data json.RawMessage, name string) string {
 	return (&Event{Data: data}).text(name)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
-// hostColumns are what scanHost reads.
+// hostColumns returns the columns that scanHost reads.
 func (s *Store) hostColumns() string {
 	return `id, name, token_hash, pubkey, epoch, gen, last_seen_at, replica, instance, proto, CASE WHEN ` + s.lives(`hosts.replica`) + ` THEN 1 ELSE 0 END`
 }
@@ -22,7 +22,7 @@ func scanHost(from row) (*Host, error) {
 	return &h, err
 }
 
-// Host tells of a host; ErrUnknown when there is none.
+// Host returns a host, or ErrUnknown.
 func (s *Store) Host(ctx context.Context, id string) (*Host, error) {
 	h, err := scanHost(s.reading().QueryRowContext(ctx, `SELECT `+s.hostColumns()+` FROM hosts WHERE id = $1 AND removed = 0`, id))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -31,7 +31,7 @@ func (s *Store) Host(ctx context.Context, id string) (*Host, error) {
 	return h, s.told("read a host", err)
 }
 
-// Hosts are all hosts, by their ids.
+// Hosts returns all hosts, by id.
 func (s *Store) Hosts(ctx context.Context) (out []*Host, err error) {
 	err = s.each(ctx, `SELECT `+s.hostColumns()+` FROM hosts WHERE removed = 0 ORDER BY id`, nil, func(r row) error {
 		h, err := scanHost(r)
@@ -41,8 +41,8 @@ func (s *Store) Hosts(ctx context.Context) (out []*Host, err error) {
 	return out, err
 }
 
-// AddHost makes a host when there is none of its id, or one that was removed, and gives the
-// one that there is: of two first connections one has made it. The records are of making it.
+// AddHost creates a host if it does not exist or was removed, and returns the existing one
+// otherwise. The records are written with a new host.
 func (s *Store) AddHost(ctx context.Context, h Host, made ...audit.Record) (was *Host, err error) {
 	err = s.change(ctx, func(tx database) error {
 		done, err := tx.ExecContext(ctx, `INSERT INTO hosts (id, name, token_hash, pubkey, epoch, gen, replica, last_seen_at) VALUES ($1, $2, $3, $4, 0, 0, '', $5)
@@ -63,8 +63,8 @@ func (s *Store) AddHost(ctx context.Context, h Host, made ...audit.Record) (was 
 	return was, err
 }
 
-// NameHost gives a host another name. first says that it is its machine's, which counts only while
-// the host has no other name than its id.
+// NameHost renames a host. With first set, it only sets the machine's name if the host has no name
+// other than its id.
 func (s *Store) NameHost(ctx context.Context, id, name string, first bool, at int64, told ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
 		const change = `UPDATE hosts SET name = $2 WHERE id = $1 AND removed = 0`
@@ -80,9 +80,9 @@ func (s *Store) NameHost(ctx context.Context, id, name string, first bool, at in
 	})
 }
 
-// RemoveHost forgets who a host is: the next that comes by its id is a new one. Its runs stay,
-// and its generation goes on, so that a connection that is still there stores nothing any more. The
-// server that has the connection gets mail.
+// RemoveHost removes a host: the next one with its id is new. Its runs remain, and its generation
+// advances, so that an open connection can store nothing more. The connection's server receives
+// mail.
 func (s *Store) RemoveHost(ctx context.Context, id string, at int64, told ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
 		if err := s.lookAt(ctx, tx, id); err != nil {
@@ -96,19 +96,19 @@ func (s *Store) RemoveHost(ctx context.Context, id string, at int64, told ...aud
 	})
 }
 
-// Taking is a connection that becomes a host's.
+// Taking describes a connection that takes over a host.
 type Taking struct {
 	Host     string
-	Epoch    int64  // 0 where the host does not say one
-	Instance string // of its process, "" where it does not say
+	Epoch    int64  // 0 if not sent
+	Instance string // of its process; "" if not sent
 	Proto    int64
-	Replica  string // which server has it
+	Replica  string // the server of the connection
 	At       int64  // Unix ms
 }
 
-// TakeOver gives a host's connection a new generation: what an older one sends from now on
-// is not stored. A server that had the older one gets mail. ErrStale says that the host
-// has had a connection of a higher epoch.
+// TakeOver gives a host's connection a new generation; events from older ones are no longer stored.
+// The server of the previous connection receives mail. ErrStale means that the host had a
+// connection of a higher epoch.
 func (s *Store) TakeOver(ctx context.Context, t Taking) (gen int64, err error) {
 	err = s.change(ctx, func(tx database) error {
 		h, err := scanHost(tx.QueryRowContext(ctx, `SELECT `+s.hostColumns()+` FROM hosts WHERE id = $1 AND removed = 0`+s.dialect.Lock, t.Host))
@@ -133,8 +133,8 @@ func (s *Store) TakeOver(ctx context.Context, t Taking) (gen int64, err error) {
 	return gen, err
 }
 
-// Left notes when a host's connection ended, in Unix ms; one that is not the host's any more changes
-// nothing.
+// Left records when a host's connection closed, in Unix ms. It has no effect for an older
+// connection.
 func (s *Store) Left(ctx context.Context, id string, gen, at int64) error {
 	return s.change(ctx, func(tx database) error {
 		_, err := tx.ExecContext(ctx, `UPDATE hosts SET last_seen_at = $3, replica = '' WHERE id = $1 AND gen = $2`, id, gen, at)
@@ -142,7 +142,7 @@ func (s *Store) Left(ctx context.Context, id string, gen, at int64) error {
 	})
 }
 
-// Prefixes are the prefixes of a host's runs, of those that are named.
+// Prefixes returns the prefixes of those runs that are the host's.
 func (s *Store) Prefixes(ctx context.Context, host string, runs []string) (map[string]int64, error) {
 	out := map[string]int64{}
 	for _, id := range runs {

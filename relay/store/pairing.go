@@ -10,18 +10,18 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// ErrTooMany is the error of what there is enough of.
+// ErrTooMany reports that a limit is reached.
 var ErrTooMany = errors.New("there are too many")
 
-// Pairing is a machine that wants to be known by its key.
+// Pairing is a machine's request to be known by its key.
 type Pairing struct {
 	ID, CodeHash    string
 	PublicKey, Name string
-	Asked           string // the host that it says it is; "" for a new one
-	TokenHash       string // of that host's token, as the machine says it
-	Address         string // from where it came
+	Asked           string // the host that it claims to be; "" for a new one
+	TokenHash       string // of the token that it claims to have
+	Address         string // the address of the request
 	Expires         int64  // Unix ms
-	HostID          string // whose key it is; "" until it is confirmed
+	HostID          string // the confirmed host; "" before
 }
 
 const pairingColumns = `id, code_hash, pubkey, name, asked_id, token_hash, address, expires, host_id`
@@ -31,11 +31,11 @@ func scanPairing(from row) (*Pairing, error) {
 	return &p, from.Scan(&p.ID, &p.CodeHash, &p.PublicKey, &p.Name, &p.Asked, &p.TokenHash, &p.Address, &p.Expires, &p.HostID)
 }
 
-// pairingKept is for how many ms a pairing that has expired is still known, so that this can be told.
+// pairingRetention is how long an expired pairing is stored, in ms, so that this can be reported.
 const pairingKept = 10 * 60 * 1000
 
-// AddPairing stores a pairing. ErrConflict: its code is taken; ErrTooMany: so many wait already, of all
-// or of its address.
+// AddPairing stores a pairing. It returns ErrConflict if its code is in use, and ErrTooMany at the
+// limit of all or of one address.
 func (s *Store) AddPairing(ctx context.Context, p Pairing, at int64, ofAll, ofAddress int) error {
 	return s.change(ctx, func(tx database) error {
 		if err := s.alone(ctx, tx); err != nil {
@@ -69,21 +69,21 @@ func (s *Store) pairing(from row) (*Pairing, error) {
 	return p, s.told("read a pairing", err)
 }
 
-// Pairing tells of a pairing by its id; ErrUnknown. It may have expired.
+// Pairing returns a pairing by id, even an expired one, or ErrUnknown.
 func (s *Store) Pairing(ctx context.Context, id string) (*Pairing, error) {
 	return s.pairing(s.reading().QueryRowContext(ctx, `SELECT `+pairingColumns+` FROM pairings WHERE id = $1`, id))
 }
 
 const waitingPairing = `SELECT ` + pairingColumns + ` FROM pairings WHERE code_hash = $1 AND host_id = '' AND expires > $2`
 
-// PairingOf tells of the pairing that waits with a code; ErrUnknown when none does.
+// PairingOf returns the open pairing with a code, or ErrUnknown.
 func (s *Store) PairingOf(ctx context.Context, codeHash string, at int64) (*Pairing, error) {
 	return s.pairing(s.reading().QueryRowContext(ctx, waitingPairing, codeHash, at))
 }
 
-// ConfirmPairing makes a key a host's: of the one that the machine says it is, if the token is that
-// one's, else of a host of its own. What a connection sends that the host has by its token is not stored
-// any more. ErrUnknown: no pairing waits with this code.
+// ConfirmPairing assigns a key to a host: the claimed one if the token is right, otherwise a new
+// one. Events from the host's connection by token are no longer stored. It returns ErrUnknown if no
+// open pairing has this code.
 func (s *Store) ConfirmPairing(ctx context.Context, codeHash string, at int64, told func(*Pairing) audit.Record) (p *Pairing, err error) {
 	err = s.change(ctx, func(tx database) error {
 		if p, err = s.pairing(tx.QueryRowContext(ctx, waitingPairing+s.dialect.Lock, codeHash, at)); err != nil {
@@ -110,7 +110,8 @@ func (s *Store) ConfirmPairing(ctx context.Context, codeHash string, at int64, t
 		if err != nil {
 			return s.told("make a host", err)
 		}
-		if err := s.lookAt(ctx, tx, p.HostID); err != nil { // who has its connection by the token
+		// notify the server of the connection by token
+		if err := s.lookAt(ctx, tx, p.HostID); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `UPDATE pairings SET host_id = $2 WHERE code_hash = $1`, codeHash, p.HostID); err != nil {
@@ -121,7 +122,7 @@ func (s *Store) ConfirmPairing(ctx context.Context, codeHash string, at int64, t
 	return p, err
 }
 
-// Secret is a secret of the servers on this database, by its name; the first that asks makes it.
+// Secret returns a secret shared by the servers of this database; the first caller creates it.
 func (s *Store) Secret(ctx context.Context, name string, made func() (string, error)) (value string, err error) {
 	read := func(from database) error {
 		return from.QueryRowContext(ctx, `SELECT value FROM secrets WHERE name = $1`, name).Scan(&value)

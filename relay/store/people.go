@@ -10,16 +10,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
-// ErrLastOwner is the error of what would leave nobody who may do everything.
+// ErrLastOwner reports that a change would leave no owner.
 var ErrLastOwner = errors.New("there would be no owner left")
 
-// Owner is the role of those who may do everything.
+// Owner is the role with all rights.
 const Owner = "owner"
 
 // User is a person.
 type User struct {
 	Name, Role string
-	Hash       string // of the password, as package auth writes it
+	Hash       string // of the password, in the form of package auth
 }
 
 // The kinds of tokens.
@@ -30,15 +30,15 @@ const (
 	UsedTicket   = "used"
 )
 
-// Token is what a user shows instead of a password.
+// Token is a credential of a user.
 type Token struct {
-	ID, Hash, User, Role string // the hash is its SHA-256, in hexadecimal digits
+	ID, Hash, User, Role string // the hash is SHA-256 in hexadecimal
 	Runs                 []string
 	Kind, Name           string
-	Parent               string // of a ticket: for which token it stands
-	Slides               int64  // ms by which a use puts off its end; 0 for never
+	Parent               string // of a ticket: the token it was issued for
+	Slides               int64  // ms by which a use extends it; 0 for never
 	Created, Expires     int64  // Unix ms
-	UserRole             string // the user's at present; read only
+	UserRole             string // the user's current role; read only
 }
 
 const tokenColumns = `t.id, t.hash, t.user_name, t.role, t.runs, t.kind, t.name, t.parent, t.slides, t.created, t.expires, u.role`
@@ -51,7 +51,7 @@ func scanToken(from row) (*Token, error) {
 	return &t, err
 }
 
-// one says ErrUnknown when a statement has changed nothing.
+// requireChange returns ErrUnknown if a statement changed nothing.
 func (s *Store) one(done sql.Result, err error, doing, what string) error {
 	if err != nil {
 		return s.told(doing, err)
@@ -62,7 +62,7 @@ func (s *Store) one(done sql.Result, err error, doing, what string) error {
 	return fmt.Errorf("%s: %w", what, ErrUnknown)
 }
 
-// User tells of a user; ErrUnknown when there is none.
+// User returns a user, or ErrUnknown.
 func (s *Store) User(ctx context.Context, name string) (*User, error) {
 	u := User{Name: name}
 	err := s.reading().QueryRowContext(ctx, `SELECT role, hash FROM users WHERE name = $1`, name).Scan(&u.Role, &u.Hash)
@@ -72,7 +72,7 @@ func (s *Store) User(ctx context.Context, name string) (*User, error) {
 	return &u, s.told("read a user", err)
 }
 
-// Users are all users, by their names.
+// Users returns all users, by name.
 func (s *Store) Users(ctx context.Context) (out []*User, err error) {
 	err = s.each(ctx, `SELECT name, role, hash FROM users ORDER BY name`, nil, func(r row) error {
 		var u User
@@ -83,8 +83,8 @@ func (s *Store) Users(ctx context.Context) (out []*User, err error) {
 	return out, err
 }
 
-// PutUser makes a user, or changes role and password of one, whose sessions end by that when the
-// password is another. Nothing changes, and nothing is recorded, when all is as it was.
+// PutUser creates a user or changes its role and password. A new password ends the user's sessions.
+// If nothing changes, nothing is recorded.
 func (s *Store) PutUser(ctx context.Context, u User, at int64, told ...audit.Record) (made bool, err error) {
 	err = s.change(ctx, func(tx database) error {
 		if err := s.alone(ctx, tx); err != nil {
@@ -112,7 +112,7 @@ func (s *Store) PutUser(ctx context.Context, u User, at int64, told ...audit.Rec
 	return made, err
 }
 
-// FirstUser makes a user when there is none at all; ErrConflict when there is one.
+// FirstUser creates a user if there is none, otherwise it returns ErrConflict.
 func (s *Store) FirstUser(ctx context.Context, u User, at int64, told ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
 		if err := s.alone(ctx, tx); err != nil {
@@ -132,13 +132,13 @@ func (s *Store) FirstUser(ctx context.Context, u User, at int64, told ...audit.R
 	})
 }
 
-// alone waits until nobody else changes people, and keeps others from it.
+// lockPeople serialises changes of users and tokens.
 func (s *Store) alone(ctx context.Context, tx database) error {
 	var one int
 	return s.told("wait for others", tx.QueryRowContext(ctx, `SELECT one FROM meta`+s.dialect.Lock).Scan(&one))
 }
 
-// RemoveUser removes a user with all tokens. ErrUnknown, ErrLastOwner.
+// RemoveUser removes a user with all tokens. It may return ErrUnknown or ErrLastOwner.
 func (s *Store) RemoveUser(ctx context.Context, name string, at int64, told ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
 		if err := s.alone(ctx, tx); err != nil {
@@ -155,7 +155,7 @@ func (s *Store) RemoveUser(ctx context.Context, name string, at int64, told ...a
 	})
 }
 
-// peopleChanged ends a change of users or tokens by which somebody may have less than before.
+// peopleChanged completes a change of users or tokens that may reduce rights.
 func (s *Store) peopleChanged(ctx context.Context, tx database, at int64, told []audit.Record) error {
 	if _, err := tx.ExecContext(ctx, `UPDATE meta SET people = people + 1`); err != nil {
 		return s.told("note a change of people", err)
@@ -170,7 +170,7 @@ func (s *Store) peopleChanged(ctx context.Context, tx database, at int64, told [
 	return s.record(ctx, tx, at, told)
 }
 
-// PeopleVersion grows when a token or a user's rights have ended or changed, whoever has done it.
+// PeopleVersion returns a number that grows when a token or a user's rights end or change.
 func (s *Store) PeopleVersion(ctx context.Context) (n int64, err error) {
 	err = s.reading().QueryRowContext(ctx, `SELECT people FROM meta`).Scan(&n)
 	return n, s.told("look for changes of people", err)

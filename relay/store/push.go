@@ -8,18 +8,19 @@ import (
 	"fmt"
 )
 
-// Subscription is a browser that takes push messages.
+// Subscription is a browser's subscription to push messages.
 type Subscription struct {
 	Endpoint string `json:"-"`
 	User     string `json:"-"`
-	Token    string `json:"token"` // the id of the token or session that it was made with
+	Token    string `json:"token"` // the id of the token or session that created it
 	P256dh   string `json:"p256dh"`
 	Auth     string `json:"auth"`
 	Created  int64  `json:"created"` // Unix ms
 }
 
-// AddSubscription stores a subscription, or gives one other keys. What is asked already when the first is made is not
-// to be told of. ErrTooMany: the user has so many; ErrConflict: the endpoint is another user's.
+// AddSubscription stores a subscription or replaces its keys. Requests that are open at the first
+// subscription are not notified. It returns ErrTooMany at the user's limit, and ErrConflict if the
+// endpoint is another user's.
 func (s *Store) AddSubscription(ctx context.Context, sub Subscription, most int) error {
 	text, err := json.Marshal(sub)
 	if err != nil {
@@ -49,7 +50,8 @@ func (s *Store) AddSubscription(ctx context.Context, sub Subscription, most int)
 	})
 }
 
-// RemoveSubscription forgets a subscription of a user's; of anybody's when user is "". ErrUnknown.
+// RemoveSubscription removes a subscription of a user, or of any user if user is "". It may return
+// ErrUnknown.
 func (s *Store) RemoveSubscription(ctx context.Context, user, endpoint string) error {
 	return s.change(ctx, func(tx database) error {
 		done, err := tx.ExecContext(ctx, `DELETE FROM push WHERE endpoint = $1 AND (user_name = $2 OR $2 = '')`, endpoint, user)
@@ -57,7 +59,7 @@ func (s *Store) RemoveSubscription(ctx context.Context, user, endpoint string) e
 	})
 }
 
-// Subscriptions are all.
+// Subscriptions returns all subscriptions.
 func (s *Store) Subscriptions(ctx context.Context) (out []*Subscription, err error) {
 	err = s.each(ctx, `SELECT endpoint, user_name, data_json FROM push ORDER BY endpoint`, nil, func(r row) error {
 		var sub Subscription
@@ -71,13 +73,13 @@ func (s *Store) Subscriptions(ctx context.Context) (out []*Subscription, err err
 	return out, err
 }
 
-// Notice is a request of which people were told, or are being told.
+// Notice is a request that was or is being notified.
 type Notice struct {
 	RequestID string
-	Sent      bool // every push service has answered
+	Sent      bool // every push service has responded
 }
 
-// Notices are those of a run.
+// Notices returns the notices of a run.
 func (s *Store) Notices(ctx context.Context, run string) (out []Notice, err error) {
 	err = s.each(ctx, `SELECT request_id, sent FROM notices WHERE run_id = $1 ORDER BY request_id`, []any{run}, func(r row) error {
 		var n Notice
@@ -90,18 +92,18 @@ func (s *Store) Notices(ctx context.Context, run string) (out []Notice, err erro
 	return out, err
 }
 
-// Note says that people are being told of a request; false when another does it, or has.
+// Note claims the notification of a request; it returns false if it is already claimed.
 func (s *Store) Note(ctx context.Context, run, request string) (fresh bool, err error) {
 	return s.changed(ctx, "note a request", `INSERT INTO notices (run_id, request_id, sent) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING`, run, request)
 }
 
-// NoteSent says that they were.
+// NoteSent records that the notification is complete.
 func (s *Store) NoteSent(ctx context.Context, run, request string) error {
 	_, err := s.changed(ctx, "note what was told", `UPDATE notices SET sent = 1 WHERE run_id = $1 AND request_id = $2`, run, request)
 	return err
 }
 
-// Unnote forgets that they were; false when another has.
+// Unnote removes a notice; it returns false if it does not exist.
 func (s *Store) Unnote(ctx context.Context, run, request string) (was bool, err error) {
 	return s.changed(ctx, "forget what was told", `DELETE FROM notices WHERE run_id = $1 AND request_id = $2`, run, request)
 }
@@ -119,13 +121,13 @@ func (s *Store) changed(ctx context.Context, doing, text string, args ...any) (s
 	return some, err
 }
 
-// NoteStart says who has started a run.
+// NoteStart records who started a run.
 func (s *Store) NoteStart(ctx context.Context, run, user string) error {
 	_, err := s.changed(ctx, "note who has started a run", `INSERT INTO starts (run_id, user_name) VALUES ($1, $2) ON CONFLICT DO NOTHING`, run, user)
 	return err
 }
 
-// TakeStart gives who has started a run, once; "" when nobody has, or another has taken it.
+// TakeStart returns and removes who started a run, or "".
 func (s *Store) TakeStart(ctx context.Context, run string) (user string, err error) {
 	err = s.reading().QueryRowContext(ctx, `SELECT user_name FROM starts WHERE run_id = $1`, run).Scan(&user)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -140,8 +142,8 @@ func (s *Store) TakeStart(ctx context.Context, run string) (user string, err err
 	return user, nil
 }
 
-// Tellable are the runs of which there may be something to tell: that ask, of which something was told, or that have
-// ended and were started by somebody.
+// Notifiable returns runs that may need notifications: with open requests, with notices, or ended
+// and started by a user.
 func (s *Store) Tellable(ctx context.Context) (out []string, err error) {
 	err = s.each(ctx, `SELECT run_id FROM requests WHERE state IN ('open', 'decided') UNION SELECT run_id FROM notices
 		UNION SELECT run_id FROM starts WHERE run_id IN (SELECT id FROM runs WHERE status = 'exited')`, nil, func(r row) error {

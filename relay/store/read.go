@@ -37,7 +37,7 @@ func scanRun(from row) (*Run, error) {
 	return &r, nil
 }
 
-// values are a run's, in the order of runColumns.
+// values returns a run's values in the order of runColumns.
 func (r *Run) values() []any {
 	var exit any
 	if r.ExitCode != nil {
@@ -63,7 +63,7 @@ func scanEvent(from row) (*Event, error) {
 	return &e, nil
 }
 
-// Envelope is the event as apps get it.
+// Envelope returns the event in the form for apps.
 func (e *Event) Envelope(host string) protocol.Envelope {
 	out := protocol.Envelope{Type: e.Type, TS: e.TS, HostID: host, RunID: e.RunID, Seq: e.Seq, Data: e.Data}
 	var extra map[string]json.RawMessage
@@ -79,7 +79,7 @@ func (e *Event) Envelope(host string) protocol.Envelope {
 	return out
 }
 
-// Run tells of a run; ErrUnknown when there is none.
+// Run returns a run, or ErrUnknown.
 func (s *Store) Run(ctx context.Context, id string) (*Run, error) {
 	r, err := scanRun(s.reading().QueryRowContext(ctx, `SELECT `+runColumns+` FROM runs WHERE id = $1`, id))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -88,9 +88,8 @@ func (s *Store) Run(ctx context.Context, id string) (*Run, error) {
 	return r, s.told("read a run", err)
 }
 
-// RunsQuery says which runs are wanted; the zero value is all. Before is a run's
-// LastActiveAt, in Unix ms: those that were active before it; with BeforeID, its id, also those
-// that come after it at the same time.
+// RunsQuery selects runs; the zero value selects all. Before selects runs with a smaller
+// LastActiveAt, in Unix ms; with BeforeID also those with the same time and a later id.
 type RunsQuery struct {
 	Status   protocol.Status
 	Host     string
@@ -99,7 +98,7 @@ type RunsQuery struct {
 	Limit    int
 }
 
-// Runs are runs, the last active first.
+// Runs returns runs, the most recently active first.
 func (s *Store) Runs(ctx context.Context, q RunsQuery) (out []*Run, err error) {
 	where, args := []string{"1 = 1"}, []any{}
 	add := func(condition string, v any) {
@@ -130,7 +129,7 @@ func (s *Store) Runs(ctx context.Context, q RunsQuery) (out []*Run, err error) {
 	return out, err
 }
 
-// Events are a run's events behind a seq, in order, up to its prefix: at most limit.
+// Events returns at most limit events of a run after a number, in order, up to its prefix.
 func (s *Store) Events(ctx context.Context, run string, after int64, limit int) (out []*Event, err error) {
 	text := fmt.Sprintf(`SELECT %s FROM events WHERE run_id = $1 AND seq > $2 AND seq <= (SELECT prefix_seq FROM runs WHERE id = $1) ORDER BY seq LIMIT %d`, eventColumns, limit)
 	err = s.each(ctx, text, []any{run, after}, func(r row) error {
@@ -141,8 +140,8 @@ func (s *Store) Events(ctx context.Context, run string, after int64, limit int) 
 	return out, err
 }
 
-// Requests are the requests of a run, of all runs when it is "", that are open or decided,
-// the oldest first.
+// Requests returns the open and decided requests of a run, or of all runs if run is "", oldest
+// first.
 func (s *Store) Requests(ctx context.Context, run string) (out []*Request, err error) {
 	text, args := `SELECT q.run_id, q.request_id, q.seq, q.data_json, q.state FROM requests q JOIN events e ON e.run_id = q.run_id AND e.seq = q.seq WHERE q.state IN ('open', 'decided')`, []any{}
 	if run != "" {
@@ -164,7 +163,7 @@ func scanRequest(from row) (*Request, error) {
 	return &q, err
 }
 
-// each reads rows.
+// each calls take for each row of a query.
 func (s *Store) each(ctx context.Context, text string, args []any, take func(row) error) error {
 	rows, err := s.reading().QueryContext(ctx, text, args...)
 	if err != nil {

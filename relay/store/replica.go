@@ -11,30 +11,30 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Replica is a server that serves this database, maybe beside others.
+// Replica is a server on this database.
 type Replica struct {
 	ID  string
-	Key string // for what only it may read
+	Key string // for encrypted mail
 }
 
 // Kinds of mail.
 const (
-	SealedMail = "sealed" // for the server's key
-	HostMail   = "host"   // the id of a host: its row says who has it now
+	SealedMail = "sealed" // encrypted for the server's key
+	HostMail   = "host"   // the id of a host whose connection may have moved
 )
 
-// Mail is what a server is to know and finds when it looks.
+// Mail is a message for a server.
 type Mail struct{ Kind, Body string }
 
-// Shared says whether several servers may serve the database.
+// Shared reports whether several servers can use the database.
 func (s *Store) Shared() bool { return s.dialect.Stamp != "" }
 
-// lives is a condition: the server of this column lives.
+// isLive returns an SQL condition: the server in this column is alive.
 func (s *Store) lives(column string) string {
 	return fmt.Sprintf(`EXISTS (SELECT 1 FROM replicas p WHERE p.id = %s AND p.seen_at > %s - %d)`, column, s.dialect.Now, protocol.ReplicaLease.Milliseconds())
 }
 
-// Join notes that a server lives. One that has the database for itself is the only one from now on.
+// Join registers a server. On a database that is not shared it replaces all others.
 func (s *Store) Join(ctx context.Context, r Replica) error {
 	return s.change(ctx, func(tx database) error {
 		seen := s.dialect.Now
@@ -42,18 +42,18 @@ func (s *Store) Join(ctx context.Context, r Replica) error {
 			if _, err := tx.ExecContext(ctx, `DELETE FROM replicas`); err != nil {
 				return s.told("note a server", err)
 			}
-			seen = fmt.Sprint(int64(protocol.MaxSeq)) // it says no more that it lives
+			seen = fmt.Sprint(int64(protocol.MaxSeq)) // it sends no heartbeats
 		}
 		_, err := tx.ExecContext(ctx, `INSERT INTO replicas (id, key, seen_at) VALUES ($1, $2, `+seen+`)`, r.ID, r.Key)
 		return s.told("note a server", err)
 	})
 }
 
-// forgotten is for how long a server that is silent is still known, in ms.
+// replicaRetention is how long a silent server is retained, in ms.
 const forgotten = 60_000
 
-// Beat says again that a server lives. Those that were silent for long are forgotten, with their mail.
-// ErrUnknown: this one was.
+// Beat renews a server's lease and removes long silent servers with their mail. It returns
+// ErrUnknown if this one was removed.
 func (s *Store) Beat(ctx context.Context, id string) error {
 	return s.change(ctx, func(tx database) error {
 		done, err := tx.ExecContext(ctx, `UPDATE replicas SET seen_at = `+s.dialect.Now+` WHERE id = $1`, id)
@@ -72,7 +72,7 @@ func (s *Store) Beat(ctx context.Context, id string) error {
 	})
 }
 
-// Leave says that a server has ended. Its hosts are away until they come to another.
+// Leave removes a server. Its hosts are offline until they connect to another.
 func (s *Store) Leave(ctx context.Context, id string) error {
 	return s.change(ctx, func(tx database) error {
 		for _, text := range []string{`DELETE FROM replicas WHERE id = $1`, `DELETE FROM mail WHERE replica = $1`, `UPDATE hosts SET replica = '' WHERE replica = $1`} {
@@ -84,7 +84,7 @@ func (s *Store) Leave(ctx context.Context, id string) error {
 	})
 }
 
-// Replicas are the servers that live.
+// Replicas returns the live servers.
 func (s *Store) Replicas(ctx context.Context) (out []Replica, err error) {
 	err = s.each(ctx, `SELECT id, key FROM replicas WHERE `+s.lives(`replicas.id`)+` ORDER BY id`, nil, func(r row) error {
 		var one Replica
@@ -103,7 +103,7 @@ func (s *Store) Post(ctx context.Context, to string, m Mail) error {
 	})
 }
 
-// lookAt has the server that has a host look whether that is so still.
+// mailHolder makes the server of a host's connection check whether it still owns the host.
 func (s *Store) lookAt(ctx context.Context, tx database, host string) error {
 	if !s.Shared() {
 		return nil
@@ -112,7 +112,7 @@ func (s *Store) lookAt(ctx context.Context, tx database, host string) error {
 	return s.told("leave mail", err)
 }
 
-// Fetch takes a server's mail, in the order in which it was left.
+// Fetch returns and removes a server's mail, in order.
 func (s *Store) Fetch(ctx context.Context, id string) (out []Mail, err error) {
 	var any bool
 	if err := s.reading().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM mail WHERE replica = $1)`, id).Scan(&any); err != nil || !any {
@@ -146,7 +146,7 @@ func (s *Store) Fetch(ctx context.Context, id string) (out []Mail, err error) {
 	return out, err
 }
 
-// Change is a run of which there is more than before. Stamps are numbers of transactions.
+// Change is a run with new events. Stamps are transaction numbers.
 type Change struct {
 	Run    string
 	Prefix int64
@@ -154,14 +154,14 @@ type Change struct {
 	Exited bool
 }
 
-// Changes are the runs that transactions changed which had not ended before a stamp, and the stamp
-// to ask with next: nothing is missed, though some may be told twice.
+// Changes returns the changed runs that had not ended before a stamp, and the stamp for the next
+// call. It misses no change, but may return one twice.
 func (s *Store) Changes(ctx context.Context, since int64) (out []Change, next int64, err error) {
 	return s.changes(ctx, `r.changed >= $1`, since)
 }
 
-// Unended are all runs that have not ended, or that Changes would tell of again, with the stamp from which
-// on it tells of more. A run that is not among them, and was made at that stamp or later, is new.
+// Unended returns all runs that have not ended or that Changes would return again, and the stamp
+// for Changes. A run that is not among them and has this stamp or a later one is new.
 func (s *Store) Unended(ctx context.Context) (out []Change, next int64, err error) {
 	return s.changes(ctx, `(r.status <> 'exited' OR r.changed >= s.oldest) AND $1 = 0`, 0)
 }
@@ -170,7 +170,7 @@ func (s *Store) changes(ctx context.Context, where string, since int64) (out []C
 	if !s.Shared() {
 		return nil, 0, nil
 	}
-	// One statement, so that both are as at one moment.
+	// One statement for a consistent snapshot.
 	text := `SELECT s.oldest, coalesce(r.id, ''), coalesce(r.prefix_seq, 0), coalesce(r.made, 0), coalesce(r.status, '') FROM (SELECT ` + s.dialect.Oldest + ` AS oldest) s LEFT JOIN runs r ON ` + where
 	err = s.each(ctx, text, []any{since}, func(r row) error {
 		var c Change
@@ -186,20 +186,21 @@ func (s *Store) changes(ctx context.Context, where string, since int64) (out []C
 	return out, next, err
 }
 
-// LastEvent returns the number of the last event that was stored, and a stamp: what is under way now
-// is over when Changes gives that stamp, or a later one, to ask with next.
+// LastEvent returns the number of the last stored event and a stamp: when Changes returns that
+// stamp or a later one, all transactions that are running now have finished.
 func (s *Store) LastEvent(ctx context.Context) (n, stamp int64, err error) {
 	err = s.reading().QueryRowContext(ctx, `SELECT coalesce(max(id), 0), `+cmp.Or(s.dialect.Newest, "0")+` FROM events`).Scan(&n, &stamp)
 	return n, stamp, s.told("read events", err)
 }
 
-// PrefixAt is the prefix that a run had when an event had the last number; at most its present one.
+// PrefixAt returns the prefix that a run had when the event with this number was the last one; at
+// most the current prefix.
 func (s *Store) PrefixAt(ctx context.Context, run string, number, prefix int64) (at int64, err error) {
 	err = s.reading().QueryRowContext(ctx, `SELECT coalesce(min(seq) - 1, $3) FROM events WHERE run_id = $1 AND id > $2 AND seq <= $3`, run, number, prefix).Scan(&at)
 	return at, s.told("read events", err)
 }
 
-// Busy are a server's hosts for which something waits to be sent.
+// Busy returns the hosts of a server for which commands or calls wait.
 func (s *Store) Busy(ctx context.Context, replica string) (out []string, err error) {
 	err = s.each(ctx, `SELECT r.host_id FROM commands c JOIN runs r ON r.id = c.run_id JOIN hosts h ON h.id = r.host_id WHERE c.state = 'accepted' AND h.replica = $1
 		UNION SELECT c.host_id FROM rpc_calls c JOIN hosts h ON h.id = c.host_id WHERE c.answer = '' AND c.gen = 0 AND h.replica = $1`, []any{replica}, func(r row) error {
@@ -211,10 +212,10 @@ func (s *Store) Busy(ctx context.Context, replica string) (out []string, err err
 	return out, err
 }
 
-// CommandKey is by what a command is known.
+// CommandKey identifies a command.
 type CommandKey struct{ Run, Kind, ID string }
 
-// CommandsOf are commands by their keys, without their payloads, of those that there are.
+// CommandsOf returns the existing commands with these keys, without payloads.
 func (s *Store) CommandsOf(ctx context.Context, keys []CommandKey) (out []*Command, err error) {
 	for some := range slices.Chunk(keys, 100) {
 		var where []string

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
-// Ended are runs that have ended before a time, in Unix ms, and of which there are events: at most
-// limit, the oldest first.
+// EndedRuns returns at most limit runs with events that ended before a time in Unix ms, oldest
+// first.
 func (s *Store) Ended(ctx context.Context, before int64, limit int) (out []string, err error) {
 	err = s.each(ctx, fmt.Sprintf(`SELECT id FROM runs WHERE status = 'exited' AND ended_at > 0 AND ended_at < $1 AND EXISTS (SELECT 1 FROM events WHERE run_id = runs.id)
 		ORDER BY ended_at, id LIMIT %d`, limit), []any{before}, func(r row) error {
@@ -20,9 +20,9 @@ func (s *Store) Ended(ctx context.Context, before int64, limit int) (out []strin
 	return out, err
 }
 
-// Forget removes all events of a run that has ended before a time, with its requests and commands;
-// the run itself stays. It gives how many events there were: 0 when the run is not, or no longer, to be
-// forgotten. told is recorded with the count.
+// Forget removes the events, requests and commands of a run that ended before a time; the run
+// itself remains. It returns the number of removed events, which is 0 if the run must not be
+// removed. told returns the audit record.
 func (s *Store) Forget(ctx context.Context, run string, before, at int64, told func(events int64) audit.Record) (n int64, err error) {
 	err = s.change(ctx, func(tx database) error {
 		done, err := tx.ExecContext(ctx, `DELETE FROM events WHERE run_id = (SELECT id FROM runs WHERE id = $1 AND status = 'exited' AND ended_at > 0 AND ended_at < $2`+s.dialect.Lock+`)`, run, before)

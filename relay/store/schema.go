@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// migrations are the steps from an empty database on; step N makes schema N+1. They are
-// never changed, only added to.
+// migrations lists the schema changes; step N creates schema N+1. Existing steps must not change.
 var migrations = []string{`
 CREATE TABLE users (name TEXT PRIMARY KEY, role TEXT NOT NULL, hash TEXT NOT NULL);
 CREATE TABLE tokens (id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, user_name TEXT NOT NULL, role TEXT NOT NULL, runs TEXT NOT NULL, kind TEXT NOT NULL, expires BIGINT NOT NULL);
@@ -71,8 +70,8 @@ ALTER TABLE decisions ADD COLUMN answer TEXT NOT NULL DEFAULT '';
 ALTER TABLE decisions ADD COLUMN answer_sha256 TEXT NOT NULL DEFAULT ''
 `}
 
-// migrate brings the schema up to date in one transaction. A newer one is ErrNewer, and
-// left as it is.
+// migrate updates the schema in one transaction. A newer schema returns ErrNewer and remains
+// unchanged.
 func (s *Store) migrate(ctx context.Context) error {
 	return s.change(ctx, func(tx database) error {
 		if _, err := tx.ExecContext(ctx, s.dialect.Alone); s.dialect.Alone != "" && err != nil {

@@ -9,15 +9,14 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Settled is a command of which an event tells what became of it. Why is a code, of one that
-// was not applied.
+// Settled is a command whose result an event reported. Why is the code if it was not applied.
 type Settled struct {
 	Command
 	Why protocol.Code
 }
 
-// settle moves the commands on of which an event tells, in the transaction that stores it: a
-// server that is killed in between would otherwise say that it does not know.
+// settle applies an event to the commands it reports on, in the same transaction, so that a killed
+// server does not lose the result.
 func (b *batch) settle(r *openRun, e *Event) error {
 	switch e.Type {
 	case protocol.RunInput:
@@ -25,7 +24,8 @@ func (b *batch) settle(r *openRun, e *Event) error {
 		if err := b.applied(r.ID, InputCommand, id); err != nil {
 			return err
 		}
-		return b.applied(r.ID, DecisionCommand, id) // of a host that does not say more
+		// from a host that sends no run.permission_resolved
+		return b.applied(r.ID, DecisionCommand, id)
 	case protocol.ToolResult:
 		return b.applied(r.ID, DecisionCommand, e.text("request_id"))
 	case protocol.RunPermissionResolved:
@@ -38,7 +38,7 @@ func (b *batch) settle(r *openRun, e *Event) error {
 	return nil
 }
 
-// refused returns what the audit log says of a run.refused: its texts, and nothing else.
+// refusedData returns the data of a run.refused for the audit log: its strings only.
 func (e *Event) refused() json.RawMessage {
 	all := map[string]string{}
 	for _, name := range []string{"action", "request_id", "by_run_id", "reason"} {
@@ -53,7 +53,7 @@ func (e *Event) refused() json.RawMessage {
 	return text
 }
 
-// open is a command that has not ended; nil when there is none.
+// open returns an unfinished command, or nil.
 func (b *batch) open(run, kind, id string) (*Command, error) {
 	c, err := scanCommand(b.tx.QueryRowContext(b.ctx, `SELECT `+commandColumns+` FROM commands WHERE run_id = $1 AND kind = $2 AND id = $3 AND state IN ('accepted', 'sent')`+b.s.dialect.Lock, run, kind, id))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -70,8 +70,8 @@ func (b *batch) applied(run, kind, id string) error {
 	return b.end(c, "applied", "")
 }
 
-// resolved ends the decision of a request: the host may have applied it, or another that it
-// heard of before, or none.
+// markResolved finishes the decision on a request: the host may have applied it, an earlier one, or
+// none.
 func (b *batch) resolved(run, id, decision, answer string) error {
 	c, err := b.open(run, DecisionCommand, id)
 	if err != nil || c == nil {
@@ -85,14 +85,14 @@ func (b *batch) resolved(run, id, decision, answer string) error {
 	case stored == protocol.DecisionAnswer && sha != "" && answer != "" && answer != sha:
 		return b.end(c, "rejected", protocol.AlreadyDecided)
 	case decision == stored || decision == "" || stored == protocol.DecisionAnswer && (decision == protocol.DecisionApprove || decision == protocol.DecisionDeny):
-		return b.end(c, "applied", "") // a host that knows nothing newer calls an answer an approval
+		return b.end(c, "applied", "") // older hosts report an answer as an approval
 	case decision == "expired" || decision == "withdrawn":
 		return b.end(c, "rejected", protocol.Expired)
 	}
 	return b.end(c, "rejected", protocol.AlreadyDecided)
 }
 
-// ended ends what waits for a run that has ended: what was not sent will never be.
+// endCommands finishes what waits for an ended run.
 func (b *batch) ended(run string) error {
 	rows, err := b.tx.QueryContext(b.ctx, `SELECT `+commandColumns+` FROM commands WHERE run_id = $1 AND (state = 'accepted' OR state = 'sent' AND kind <> 'input') ORDER BY n`, run)
 	if err != nil {
@@ -122,11 +122,12 @@ func (b *batch) ended(run string) error {
 	return nil
 }
 
-// end ends a command as its machine allows: what was never sent cannot be rejected by the
-// host, its time is over.
+// end applies a transition. A command that was never sent cannot be rejected by the host, so it
+// expires.
 func (b *batch) end(c *Command, on string, why protocol.Code) error {
 	if c.State == "accepted" && on == "applied" {
-		c.State = "sent" // the host has had it, though who sent it did not live to say so
+		// the host received it, but the sending server was killed before it recorded that
+		c.State = "sent"
 	} else if c.State == "accepted" {
 		on = "expired"
 	}

@@ -1,11 +1,11 @@
-// Package store keeps what the relay's server must not lose: events of runs, what follows
-// from them, commands and decisions (its API promises nothing). Nothing is acknowledged or
-// shown that is not committed here.
+// Package store stores the state of the relay's server: events of runs, derived state, commands and
+// decisions. Nothing is acknowledged or shown before it is committed here. The compatibility
+// promise does not cover this API.
 //
-// One implementation serves SQLite and PostgreSQL; the packages below open them and say in
-// a Dialect where they differ. Every change is a transaction; who writes events gives many at once
-// (Batch). What is told of a run (its status, its requests) follows from its events in
-// the order of their seq, as soon as none before them is missing: not from the order in which they came.
+// One implementation supports SQLite and PostgreSQL; subpackages open them and describe differences
+// in a Dialect. Every change is a transaction; events are written in batches. The state of a run
+// (status, requests) is derived from its events in the order of their numbers, as soon as no
+// earlier one is missing, independently of their arrival.
 package store
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// What cannot be; matched with errors.Is.
+// Errors to match with errors.Is.
 var (
 	ErrUnknown   = errors.New("there is no such thing")
 	ErrNewer     = errors.New("the database was made by a newer version")
@@ -31,7 +31,7 @@ var (
 	ErrHasExited = errors.New("the run has ended")
 )
 
-// Store is a database. Safe for concurrent use.
+// Store is a database. It is safe for concurrent use.
 type Store struct {
 	write, read *sql.DB
 	dialect     Dialect
@@ -40,43 +40,43 @@ type Store struct {
 	prepared    map[string]*sql.Stmt
 }
 
-// Dialect is where databases differ.
+// Dialect describes the differences between databases.
 type Dialect struct {
 	Name   string
-	Serial string // the type of a column that numbers its rows
-	// Placeholder is what stands before an argument's number: "$", or "?".
+	Serial string // the type of a numbering column
+	// Placeholder precedes an argument's number: "$" or "?".
 	Placeholder string
-	// Alone is a statement after which nobody else makes the schema until the transaction
-	// ends; "" where there is one writer.
+	// Alone is a statement that locks the schema until the end of the transaction; "" if there is a
+	// single writer.
 	Alone string
-	// Lock, after a SELECT, keeps others from changing the row until the transaction ends;
-	// "" where there is one writer.
+	// Lock, after a SELECT, locks the row until the end of the transaction; "" if there is a single
+	// writer.
 	Lock string
-	// Now is the database's clock, in Unix ms.
+	// Now is an expression for the database's time in Unix ms.
 	Now string
-	// Stamp is a number of the transaction, for changes that other servers look for, and Oldest
-	// one up to which all have ended as a statement sees it, and Newest one that no transaction
-	// has yet; "" where one server has the database for itself.
+	// Stamp is an expression for the transaction's number, Oldest for a number below which all
+	// transactions have finished, and Newest for one that no transaction has yet; "" on a database
+	// that is not shared.
 	Stamp, Oldest, Newest string
-	// Prepare has the statements of each event parsed once; false where the driver does so.
+	// Prepare prepares the statements for events; false if the driver does so.
 	Prepare bool
-	// Damaged says whether an error tells of a damaged database.
+	// Damaged reports whether an error means a damaged database.
 	Damaged func(error) bool
-	// File sees to it that the database's file is whole; nil when that is somebody else's.
+	// File checks the database's file; may be nil.
 	File File
 }
 
-// File is a database's file.
+// File checks a database file for damage.
 type File interface {
-	// Found tells once of damage that is found while the file is used.
+	// Found returns a channel that receives an error if damage is found in use.
 	Found() <-chan error
-	// Stop is called before the connections are closed, Left when they are.
+	// Stop is called before the connections are closed, RecordClosed after.
 	Stop()
 	RecordClosed() error
 }
 
-// New makes a store of databases for writing and reading, which may be one, and brings the
-// schema up to date. The store closes them.
+// New returns a store on databases for writing and reading, which may be the same, and updates the
+// schema. Close closes them.
 func New(ctx context.Context, write, read *sql.DB, d Dialect) (*Store, error) {
 	s := &Store{write: write, read: read, dialect: d, prepared: map[string]*sql.Stmt{}, insertRun: stamped(insertRun, d), updateRun: stamped(updateRun, d)}
 	err := s.migrate(ctx)
@@ -89,7 +89,7 @@ func New(ctx context.Context, write, read *sql.DB, d Dialect) (*Store, error) {
 	return s, nil
 }
 
-// prepare parses what is executed most.
+// prepare prepares the most frequent statements.
 func (s *Store) prepare(ctx context.Context) error {
 	for _, text := range []string{insertEvent, s.updateRun} {
 		p, err := s.write.PrepareContext(ctx, s.reading().text(text))
@@ -101,7 +101,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	return nil
 }
 
-// stamped is a statement with the number of its transaction.
+// withStamp returns a statement with the expression for the stamp.
 func stamped(text string, d Dialect) string {
 	if d.Stamp == "" {
 		return strings.ReplaceAll(text, "{stamp}", "0")
@@ -109,7 +109,7 @@ func stamped(text string, d Dialect) string {
 	return strings.ReplaceAll(text, "{stamp}", d.Stamp)
 }
 
-// Damage tells once of damage that is found while the database is used; it is ErrDamaged.
+// Damage returns a channel that receives ErrDamaged if damage is found in use.
 func (s *Store) Damage() <-chan error {
 	if s.dialect.File == nil {
 		return nil
@@ -117,7 +117,7 @@ func (s *Store) Damage() <-chan error {
 	return s.dialect.File.Found()
 }
 
-// Ping reports, by its error, whether the database answers.
+// Ping returns an error if the database does not answer.
 func (s *Store) Ping(ctx context.Context) error {
 	var one int
 	if err := s.read.QueryRowContext(ctx, "SELECT 1").Scan(&one); err != nil {
@@ -144,21 +144,21 @@ func (s *Store) Close() error {
 	return err
 }
 
-// change does something in a transaction.
+// change runs do in a transaction.
 func (s *Store) change(ctx context.Context, do func(tx database) error) error {
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return s.told("begin", err)
 	}
 	if err := do(database{tx, s.dialect.Placeholder, func(text string) *sql.Stmt { return s.statement(ctx, tx, text) }}); err != nil {
-		_ = tx.Rollback() // the first error is what counts
+		_ = tx.Rollback() // the first error matters
 		return err
 	}
 	return s.told("commit", tx.Commit())
 }
 
-// database is a transaction, or all connections for reading. In statements an argument is $ and its
-// number; no statement has a $ or a ? besides.
+// database is a transaction or the connections for reading. Arguments in statements are written $N;
+// statements contain no other $ or ?.
 type database struct {
 	of interface {
 		ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
@@ -171,7 +171,7 @@ type database struct {
 
 func (s *Store) reading() database { return database{of: s.read, placeholder: s.dialect.Placeholder} }
 
-// statement is a prepared statement in a transaction, nil of a text that is not prepared.
+// statement returns the prepared statement for a text in a transaction, or nil.
 func (s *Store) statement(ctx context.Context, tx *sql.Tx, text string) *sql.Stmt {
 	if p := s.prepared[text]; p != nil {
 		return tx.StmtContext(ctx, p)
@@ -203,7 +203,7 @@ func (d database) QueryRowContext(ctx context.Context, text string, args ...any)
 	return d.of.QueryRowContext(ctx, d.text(text), args...)
 }
 
-// told is an error with what was tried; one that tells of damage is ErrDamaged, too.
+// wrapError adds the attempted operation to an error, and ErrDamaged if it reports damage.
 func (s *Store) told(doing string, err error) error {
 	switch {
 	case err == nil:
@@ -217,44 +217,44 @@ func (s *Store) told(doing string, err error) error {
 // Host is a machine that runs agents.
 type Host struct {
 	ID, Name   string
-	TokenHash  string // SHA-256 in hexadecimal digits, "" when it has a key
+	TokenHash  string // SHA-256 in hexadecimal; "" if it has a key
 	PublicKey  string
 	Epoch, Gen int64
 	LastSeenAt int64 // Unix ms
 
-	// Of its connection: which server has it, "" for none, and which protocol and process it said.
+	// Of its connection: the server, "" for none, and the process and protocol it sent.
 	Replica, Instance string
 	Proto             int64
-	Alive             bool // that server lives
+	Alive             bool // the server is alive
 }
 
-// Run is what is known of a run, by its events up to Prefix.
+// Run is the state of a run after its events up to Prefix.
 type Run struct {
 	ID, HostID                       string
 	Tool, Cwd, Command, Title        string
 	Status                           protocol.Status
-	Waits                            bool            // for an input, whatever else it does
-	Meta                             json.RawMessage // run.meta's members, the last of each
-	StartedAt, LastActiveAt, EndedAt int64           // Unix ms; 0 when it has not
+	Waits                            bool            // waits for input, independently of Status
+	Meta                             json.RawMessage // the merged members of run.meta
+	StartedAt, LastActiveAt, EndedAt int64           // Unix ms; 0 if not set
 	ExitCode                         *int64
-	Prefix                           int64 // it and everything before is stored
-	Last                             int64 // the greatest seq that is stored
+	Prefix                           int64 // all events up to here are stored
+	Last                             int64 // the largest stored number
 }
 
 // Event is a stored event.
 type Event struct {
 	RunID      string
-	Seq, From  int64 // From is the first seq of a gap, else Seq
+	Seq, From  int64 // From is the first number of a gap, otherwise Seq
 	TS, Type   string
 	Data       json.RawMessage
-	Extra      json.RawMessage // fields of the envelope that are not known, and enc
+	Extra      json.RawMessage // unknown fields of the envelope, and enc
 	ReceivedAt int64           // Unix ms
 }
 
-// Request is what a run asks for.
+// Request is a request of a run.
 type Request struct {
 	RunID, ID string
 	Seq       int64
-	Data      json.RawMessage // of run.permission_requested
-	State     string          // of protocol.RequestMachine
+	Data      json.RawMessage // the data of run.permission_requested
+	State     string          // a state of protocol.RequestMachine
 }

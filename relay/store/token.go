@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
-// AddToken stores a token. ErrUnknown: there is no such user.
+// AddToken stores a token. It returns ErrUnknown if the user does not exist.
 func (s *Store) AddToken(ctx context.Context, t Token, told ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
 		if err := s.alone(ctx, tx); err != nil {
@@ -32,7 +32,7 @@ func (s *Store) AddToken(ctx context.Context, t Token, told ...audit.Record) err
 		if err != nil {
 			return s.told("store a token", err)
 		}
-		if t.Parent != "" && t.Kind == SessionToken { // who has a link opens no end of sessions
+		if t.Parent != "" && t.Kind == SessionToken { // a link's session must not extend the link
 			_, err := tx.ExecContext(ctx, `DELETE FROM tokens WHERE parent = $1 AND kind = 'session' AND id NOT IN (SELECT id FROM tokens WHERE parent = $1 AND kind = 'session' ORDER BY created DESC, id LIMIT 100)`, t.Parent)
 			if err != nil {
 				return s.told("end the oldest sessions of a token", err)
@@ -42,15 +42,15 @@ func (s *Store) AddToken(ctx context.Context, t Token, told ...audit.Record) err
 	})
 }
 
-// ticketKept is for how many ms what has expired is still known, so that its use can be told of.
+// ticketRetention is how long an expired ticket is stored, in ms, so that its use can be reported.
 const ticketKept = 60 * 60 * 1000
 
-// Token tells of a token by its hash; ErrUnknown when there is none. It may have expired.
+// Token returns a token by hash, even an expired one, or ErrUnknown.
 func (s *Store) Token(ctx context.Context, hash string) (*Token, error) {
 	return s.token(s.reading().QueryRowContext(ctx, `SELECT `+tokenColumns+` FROM tokens t JOIN users u ON u.name = t.user_name WHERE t.hash = $1`, hash))
 }
 
-// TokenOf tells of a token by its id; ErrUnknown when there is none. It may have expired.
+// TokenOf returns a token by id, even an expired one, or ErrUnknown.
 func (s *Store) TokenOf(ctx context.Context, id string) (*Token, error) {
 	return s.token(s.reading().QueryRowContext(ctx, `SELECT `+tokenColumns+` FROM tokens t JOIN users u ON u.name = t.user_name WHERE t.id = $1`, id))
 }
@@ -63,7 +63,7 @@ func (s *Store) token(from row) (*Token, error) {
 	return t, s.told("read a token", err)
 }
 
-// Tokens are the access tokens and sessions that have not expired at a time, the oldest first.
+// Tokens returns the unexpired access tokens and sessions, oldest first.
 func (s *Store) Tokens(ctx context.Context, at int64) (out []*Token, err error) {
 	err = s.each(ctx, `SELECT `+tokenColumns+` FROM tokens t JOIN users u ON u.name = t.user_name WHERE t.expires > $1 AND t.kind IN ('session', 'token') ORDER BY t.created, t.id`, []any{at}, func(r row) error {
 		t, err := scanToken(r)
@@ -73,7 +73,7 @@ func (s *Store) Tokens(ctx context.Context, at int64) (out []*Token, err error) 
 	return out, err
 }
 
-// Slide puts a token's end off.
+// Slide extends a token.
 func (s *Store) Slide(ctx context.Context, id string, expires int64) error {
 	return s.change(ctx, func(tx database) error {
 		_, err := tx.ExecContext(ctx, `UPDATE tokens SET expires = $2 WHERE id = $1 AND expires < $2`, id, expires)
@@ -81,7 +81,7 @@ func (s *Store) Slide(ctx context.Context, id string, expires int64) error {
 	})
 }
 
-// RemoveToken ends a token and the tickets for it. ErrUnknown.
+// RemoveToken removes a token and its tickets. It may return ErrUnknown.
 func (s *Store) RemoveToken(ctx context.Context, id string, at int64, told ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
 		if err := s.alone(ctx, tx); err != nil {
@@ -98,8 +98,8 @@ func (s *Store) RemoveToken(ctx context.Context, id string, at int64, told ...au
 	})
 }
 
-// UseTicket ends a ticket and gives it: of a kind of its own to who comes second, else expired to who
-// comes too late. ErrUnknown.
+// UseTicket consumes a ticket and returns it: with kind UsedTicket if it was used before, or
+// expired if it is too late. It may return ErrUnknown.
 func (s *Store) UseTicket(ctx context.Context, hash string, at int64) (t *Token, err error) {
 	err = s.change(ctx, func(tx database) error {
 		t, err = s.token(tx.QueryRowContext(ctx, `SELECT `+tokenColumns+` FROM tokens t JOIN users u ON u.name = t.user_name WHERE t.hash = $1 AND t.kind IN ('ticket', 'used')`, hash))

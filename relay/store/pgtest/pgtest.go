@@ -1,4 +1,5 @@
-// Package pgtest has a PostgreSQL server for tests (its API promises nothing).
+// Package pgtest starts a PostgreSQL server for tests. The compatibility promise does not cover
+// this API.
 package pgtest
 
 import (
@@ -12,12 +13,12 @@ import (
 	"testing"
 )
 
-// Start starts a server for the test, and gives the URL of a database of it. Without PostgreSQL
-// the test is skipped, and says so.
+// Start starts a server for the test and returns a function that returns the URL of a database. It
+// skips the test if PostgreSQL is not installed.
 func Start(t testing.TB) (url func(database string) string) {
 	t.Helper()
 	bin := programs(t)
-	dir, err := os.MkdirTemp("", "pg") // a socket's path is short
+	dir, err := os.MkdirTemp("", "pg") // the path of a socket is limited
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func Start(t testing.TB) (url func(database string) string) {
 	return func(database string) string { return fmt.Sprintf("postgres://postgres@/%s?host=%s", database, dir) }
 }
 
-// programs is where PostgreSQL's are.
+// programs returns the directory of PostgreSQL's programs.
 func programs(t testing.TB) string {
 	t.Helper()
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
@@ -55,7 +56,8 @@ func programs(t testing.TB) string {
 	return filepath.Dir(name)
 }
 
-// unprivileged is how its programs are started: they refuse root.
+// unprivileged returns attributes to run a program as another user, because PostgreSQL refuses
+// root.
 func unprivileged(t testing.TB, dir string) *syscall.SysProcAttr {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -80,14 +82,14 @@ func unprivileged(t testing.TB, dir string) *syscall.SysProcAttr {
 	return nil
 }
 
-// Make creates a database on a server that Start started, and returns its URL.
+// Make creates a database on a server and returns its URL.
 func Make(t testing.TB, server func(database string) string, name string) (url string) {
 	t.Helper()
 	command(t, server, "CREATE DATABASE "+name)
 	return server(name)
 }
 
-// Drop removes a database and ends the connections to it.
+// Drop closes all connections to a database and removes it.
 func Drop(t testing.TB, server func(database string) string, name string) {
 	t.Helper()
 	command(t, server, "DROP DATABASE "+name+" WITH (FORCE)")

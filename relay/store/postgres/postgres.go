@@ -1,5 +1,5 @@
-// Package postgres opens the relay's store in a PostgreSQL database, 15 or later (its API
-// promises nothing).
+// Package postgres opens the relay's store in a PostgreSQL database, version 15 or later. The
+// compatibility promise does not cover this API.
 package postgres
 
 import (
@@ -8,15 +8,15 @@ import (
 	"fmt"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // as "pgx"
+	_ "github.com/jackc/pgx/v5/stdlib" // registers "pgx"
 
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Connections that a server holds at most; a new one takes some milliseconds.
+// The maximum number of open and idle connections; opening one takes some milliseconds.
 const connections, idle = 16, 16
 
-// Open opens the database of a URL, postgres://….
+// Open opens the database at a URL, postgres://….
 func Open(ctx context.Context, url string) (*store.Store, error) {
 	db, err := sql.Open("pgx", url)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package sqlite opens the relay's store in a SQLite file (its API promises nothing).
+// Package sqlite opens the relay's store in a SQLite file. The compatibility promise does not cover
+// this API.
 package sqlite
 
 import (
@@ -8,19 +9,18 @@ import (
 	"fmt"
 	"net/url"
 
-	_ "github.com/ncruces/go-sqlite3/driver" // as "sqlite3"
+	_ "github.com/ncruces/go-sqlite3/driver" // registers "sqlite3"
 
 	"github.com/concerto-lang/concerto/relay/sqliteintegrity"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Open opens a file, which is made when there is none. A commit is on the disk when it
-// returns. A damaged file is store.ErrDamaged, one of a newer version store.ErrNewer; both
-// are left as they are. Of a large file whose program was killed, damage is found while it is
-// used: Store.Damage tells of it.
+// Open opens or creates a file. Commits are durable. It returns store.ErrDamaged for a damaged file
+// and store.ErrNewer for one of a newer version, and leaves both unchanged. If its program was
+// killed, a large file is checked while in use, and Store.Damage reports the result.
 func Open(ctx context.Context, file string) (*store.Store, error) { return openOn(ctx, "os", file) }
 
-// openOn opens a file of a file system that SQLite knows by its name.
+// openOn opens a file on the SQLite VFS named disk.
 func openOn(ctx context.Context, disk, file string) (*store.Store, error) {
 	write, err := connect(disk, file, "immediate")
 	if err != nil {
