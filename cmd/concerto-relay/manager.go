@@ -17,10 +17,10 @@ import (
 // manager is where users and tokens are managed: in a server's database, or by a server.
 type manager interface {
 	makeToken(ctx context.Context, user string, n auth.NewToken) (madeToken, error)
-	tokens(ctx context.Context) ([]accounts.TokenSeen, error)
+	tokens(ctx context.Context) ([]accounts.TokenInfo, error)
 	revoke(ctx context.Context, id string) error
 	putUser(ctx context.Context, name, password string, role auth.Role) error
-	users(ctx context.Context) ([]accounts.UserSeen, error)
+	users(ctx context.Context) ([]accounts.UserInfo, error)
 	removeUser(ctx context.Context, name string) error
 	lookPairing(ctx context.Context, code string) (name, fingerprint string, err error)
 	confirmPairing(ctx context.Context, code string) (host string, err error)
@@ -93,9 +93,9 @@ func (l *local) makeToken(ctx context.Context, user string, n auth.NewToken) (ma
 	return made, err
 }
 
-func (l *local) tokens(ctx context.Context) ([]accounts.TokenSeen, error) {
+func (l *local) tokens(ctx context.Context) ([]accounts.TokenInfo, error) {
 	all, err := l.store.Tokens(ctx, time.Now().UnixMilli())
-	return accounts.SeenTokens(all), err
+	return accounts.TokenInfos(all), err
 }
 
 func (l *local) revoke(ctx context.Context, id string) error {
@@ -110,9 +110,9 @@ func (l *local) putUser(ctx context.Context, name, password string, role auth.Ro
 	return err
 }
 
-func (l *local) users(ctx context.Context) ([]accounts.UserSeen, error) {
+func (l *local) users(ctx context.Context) ([]accounts.UserInfo, error) {
 	all, err := l.store.Users(ctx)
-	return accounts.SeenUsers(all), err
+	return accounts.UserInfos(all), err
 }
 
 func (l *local) removeUser(ctx context.Context, name string) error {
@@ -131,7 +131,7 @@ func (s *remote) makeToken(ctx context.Context, user string, n auth.NewToken) (m
 	return made, s.call(ctx, "POST", "/tokens", n, &made)
 }
 
-func (s *remote) tokens(ctx context.Context) (out []accounts.TokenSeen, err error) {
+func (s *remote) tokens(ctx context.Context) (out []accounts.TokenInfo, err error) {
 	return out, s.call(ctx, "GET", "/tokens", nil, &out)
 }
 
@@ -143,7 +143,7 @@ func (s *remote) putUser(ctx context.Context, name, password string, role auth.R
 	return s.call(ctx, "POST", "/users", map[string]string{"name": name, "password": password, "role": string(role)}, nil)
 }
 
-func (s *remote) users(ctx context.Context) (out []accounts.UserSeen, err error) {
+func (s *remote) users(ctx context.Context) (out []accounts.UserInfo, err error) {
 	return out, s.call(ctx, "GET", "/users", nil, &out)
 }
 

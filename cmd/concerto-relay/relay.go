@@ -19,7 +19,7 @@ import (
 // relay is a server with all that it is made of.
 type relay struct {
 	auth    *auth.Auth
-	people  *accounts.People
+	people  *accounts.API
 	server  *server.Server
 	push    *push.Push
 	handler http.Handler

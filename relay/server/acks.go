@@ -42,7 +42,7 @@ func (a *acks) stored(h *host, run string, prefix int64) {
 		one.listed = true
 		a.due = append(a.due, run)
 	case a.timer == nil:
-		a.timer = h.srv.clock.After(wait, func() { a.ring(h) })
+		a.timer = h.srv.clock.After(wait, func() { a.wake(h) })
 	}
 	kick := one.listed
 	a.mu.Unlock()
@@ -52,7 +52,7 @@ func (a *acks) stored(h *host, run string, prefix int64) {
 }
 
 // wake lists the runs that waited for their interval, and forgets idle ones.
-func (a *acks) ring(h *host) {
+func (a *acks) wake(h *host) {
 	now := h.srv.clock.Now()
 	a.mu.Lock()
 	a.timer = nil
@@ -70,7 +70,7 @@ func (a *acks) ring(h *host) {
 		}
 	}
 	if next > 0 && !a.ended {
-		a.timer = h.srv.clock.After(next, func() { a.ring(h) })
+		a.timer = h.srv.clock.After(next, func() { a.wake(h) })
 	}
 	a.mu.Unlock()
 	h.socket.kick()

@@ -56,7 +56,7 @@ func (s *Server) appSocket(w http.ResponseWriter, r *http.Request, who *auth.Ide
 			httpguard.Fail(w, s.failed(err, protocol.Internal))
 			return
 		}
-		a.follow.fresh() // before the 101 response, so that no event is missed
+		a.follow.followAll() // before the 101 response, so that no event is missed
 	}
 	x := s.upgrade(w, r)
 	if x == nil {
@@ -83,7 +83,7 @@ func (a *app) take(e *protocol.Envelope) {
 		a.refuse(e, a.srv.failed(err, protocol.Forbidden))
 		return
 	}
-	if f := checked(e); f != nil {
+	if f := checkCommand(e); f != nil {
 		a.refuse(e, f)
 		return
 	}
@@ -95,13 +95,13 @@ func (a *app) take(e *protocol.Envelope) {
 		a.refuse(e, &Failure{Code: protocol.RateLimited, Why: "too many commands in too short a time", After: wait})
 		return
 	}
-	if f := a.obey(e); f != nil {
+	if f := a.perform(e); f != nil {
 		a.refuse(e, f)
 	}
 }
 
 // perform performs a message. It returns nil if the message was performed or is in progress.
-func (a *app) obey(e *protocol.Envelope) *Failure {
+func (a *app) perform(e *protocol.Envelope) *Failure {
 	switch e.Type {
 	case protocol.RunSubscribe:
 		a.subscribe(e)
@@ -147,7 +147,7 @@ func (a *app) subscribe(e *protocol.Envelope) {
 	if a.speaks2() {
 		w.re = e
 	}
-	if f := a.seedForm(&w, &d, e); f != nil {
+	if f := a.legacySubscribe(&w, &d, e); f != nil {
 		a.refuse(e, f)
 		return
 	}
@@ -157,7 +157,7 @@ func (a *app) subscribe(e *protocol.Envelope) {
 }
 
 // legacySubscribe handles the form of protocol 1: one run from its end on, alone if replace is set.
-func (a *app) seedForm(w *wish, d *protocol.Subscribe, e *protocol.Envelope) *Failure {
+func (a *app) legacySubscribe(w *wish, d *protocol.Subscribe, e *protocol.Envelope) *Failure {
 	run := d.RunID
 	if run == "" && d.Cursor == nil {
 		run = e.RunID
@@ -225,7 +225,7 @@ func (a *app) gone() {
 func (a *app) swept(time.Time) {}
 
 // sendState sends the state of a command if the app's protocol has this message.
-func (a *app) told(d protocol.State) {
+func (a *app) sendState(d protocol.State) {
 	if !a.speaks2() {
 		return
 	}

@@ -29,7 +29,7 @@ func (s *Server) moveCall(id string, do func(*store.Call)) *store.Call {
 	}
 	s.learn(row)
 	if was && row.Answer != "" {
-		s.others.tell(lookCalls)
+		s.others.notify(lookCalls)
 	}
 	return row
 }
@@ -44,11 +44,11 @@ func (s *Server) learn(row *store.Call) {
 	case row.Answer == "":
 		ended := c.row.Ends
 		if c.row = *row; ended != row.Ends {
-			s.calls.limit(c)
+			s.calls.setDeadline(c)
 		}
 	default:
-		c.ends(row)
-		s.calls.limit(c)
+		c.finish(row)
+		s.calls.setDeadline(c)
 		delete(s.calls.of, row.ID)
 		for _, a := range c.askers {
 			c.tell(a)
@@ -58,12 +58,12 @@ func (s *Server) learn(row *store.Call) {
 }
 
 // setAnswer sets the server's own answer to a call.
-func (s *Server) answers(c *store.Call, code protocol.RPCCode, why string) {
+func (s *Server) setAnswer(c *store.Call, code protocol.RPCCode, why string) {
 	c.Answer = string(s.failedCall(c.ID, c.Type, c.Run, code, why).Append(nil))
 }
 
 // handleAnswer processes a host's answer to a call that this server sent.
-func (cs *calls) answered(s *Server, h *host, e *protocol.Envelope) {
+func (cs *calls) handleAnswer(s *Server, h *host, e *protocol.Envelope) {
 	request, _ := idsOf(e)
 	if request == "" {
 		request = e.Re // an encrypted answer
@@ -92,12 +92,12 @@ func (cs *calls) answered(s *Server, h *host, e *protocol.Envelope) {
 		c.Answer = string(out.Append(nil))
 	})
 	if starts {
-		s.startedBy(by, &out)
+		s.reportStarted(by, &out)
 	}
 }
 
 // enqueue runs do after the earlier queued functions.
-func (cs *calls) later(s *Server, do func()) {
+func (cs *calls) enqueue(s *Server, do func()) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	cs.queue = append(cs.queue, do)
@@ -122,7 +122,7 @@ func (cs *calls) later(s *Server, do func()) {
 }
 
 // observe updates calls that wait for an approval from their events.
-func (cs *calls) seen(s *Server, all []store.Incoming) {
+func (cs *calls) observe(s *Server, all []store.Incoming) {
 	for i := range all {
 		e := all[i].Envelope
 		if e.Type != protocol.RunPermissionRequested && e.Type != protocol.RunPermissionResolved {
@@ -137,7 +137,7 @@ func (cs *calls) seen(s *Server, all []store.Incoming) {
 			continue
 		}
 		asked, approved := e.Type == protocol.RunPermissionRequested, store.Text(e.Data, "decision") == "approve"
-		cs.later(s, func() {
+		cs.enqueue(s, func() {
 			s.moveCall(request, func(c *store.Call) {
 				switch ends := s.now() + protocol.RPCTimeout.Milliseconds(); {
 				case asked:
@@ -154,15 +154,15 @@ func (cs *calls) seen(s *Server, all []store.Incoming) {
 }
 
 // answerExpired answers a call whose deadline has passed.
-func (s *Server) late(c *store.Call) {
+func (s *Server) answerExpired(c *store.Call) {
 	if c.Ends > 0 && c.Ends <= s.now() {
-		s.answers(c, protocol.Timeout, "the host has not answered in time")
+		s.setAnswer(c, protocol.Timeout, "the host has not answered in time")
 	}
 }
 
 // hostLost ends the calls that a lost host may have performed; it leaves the others for another
 // attempt.
-func (cs *calls) lost(s *Server, h *host) {
+func (cs *calls) hostLost(s *Server, h *host) {
 	cs.mu.Lock()
 	var ids []string
 	for id, c := range cs.of {
@@ -174,10 +174,10 @@ func (cs *calls) lost(s *Server, h *host) {
 	cs.mu.Unlock()
 	gen := h.life.generation()
 	for _, id := range ids {
-		cs.later(s, func() {
+		cs.enqueue(s, func() {
 			s.moveCall(id, func(c *store.Call) {
 				if c.Gen == gen {
-					s.maybeDone(c)
+					s.answerIndeterminate(c)
 				}
 			})
 		})
@@ -185,16 +185,16 @@ func (cs *calls) lost(s *Server, h *host) {
 }
 
 // answerIndeterminate answers a gated call whose host is lost, unless it waits for its approval.
-func (s *Server) maybeDone(c *store.Call) {
+func (s *Server) answerIndeterminate(c *store.Call) {
 	if c.Gated && c.Gen != 0 && c.State != "waiting" {
 		step(c, "host lost, gated")
-		s.answers(c, protocol.RPCCode(protocol.Internal), "indeterminate: the host was lost while it did this")
+		s.setAnswer(c, protocol.RPCCode(protocol.Internal), "indeterminate: the host was lost while it did this")
 	}
 }
 
 // resend sends a host the calls that were not sent before, and those sent on an older connection
 // that may be repeated.
-func (cs *calls) again(s *Server, h *host) {
+func (cs *calls) resend(s *Server, h *host) {
 	all, err := s.store.CallsOf(s.ctx, h.id)
 	if err != nil {
 		if s.ctx.Err() == nil {
@@ -212,7 +212,7 @@ func (cs *calls) again(s *Server, h *host) {
 			if c.Gen == gen {
 				return
 			}
-			if s.maybeDone(c); c.Answer != "" {
+			if s.answerIndeterminate(c); c.Answer != "" {
 				return
 			}
 			if c.Gen != 0 && !c.Gated {
@@ -237,7 +237,7 @@ func (cs *calls) again(s *Server, h *host) {
 func (cs *calls) sweep(s *Server) {
 	now := s.now()
 	all, err := s.store.Late(s.ctx, now)
-	if err == nil && now-cs.swept >= forgetEach.Milliseconds() {
+	if err == nil && now-cs.swept >= forgetInterval.Milliseconds() {
 		cs.swept = now
 		err = s.store.ForgetCalls(s.ctx, now)
 	}
@@ -250,8 +250,8 @@ func (cs *calls) sweep(s *Server) {
 	for _, one := range all {
 		gen := one.Gen
 		s.moveCall(one.ID, func(c *store.Call) {
-			if s.late(c); c.Answer == "" && c.Gen == gen {
-				s.maybeDone(c)
+			if s.answerExpired(c); c.Answer == "" && c.Gen == gen {
+				s.answerIndeterminate(c)
 			}
 		})
 	}

@@ -29,7 +29,7 @@ type payload struct {
 }
 
 // checkCommand validates an app's command, unless it is encrypted.
-func checked(e *protocol.Envelope) *Failure {
+func checkCommand(e *protocol.Envelope) *Failure {
 	if e.Enc != nil {
 		return nil
 	}
@@ -40,7 +40,7 @@ func checked(e *protocol.Envelope) *Failure {
 }
 
 // requireID returns an id from a message's data, or for an encrypted message from the envelope.
-func named(e *protocol.Envelope, id string) (string, *Failure) {
+func requireID(e *protocol.Envelope, id string) (string, *Failure) {
 	if id == "" && e.Enc != nil {
 		id = e.ID
 	}
@@ -58,7 +58,7 @@ func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.En
 		return nil, s.failed(err, protocol.UnknownRun)
 	}
 	if e.Type == protocol.RunSendKeys || e.Type == protocol.RunResize {
-		return nil, s.passOn(ctx, run, e, from)
+		return nil, s.forward(ctx, run, e, from)
 	}
 	c, f := s.commandOf(ctx, who, run, e)
 	if f != nil {
@@ -83,11 +83,11 @@ func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.En
 		s.commands.catchUp(out, from)
 		return out, nil
 	}
-	s.commands.tell(out, "")
+	s.commands.notify(out, "")
 	if h := s.hosts.get(run.HostID); h != nil && h.isReady() {
 		h.deliver()
 	} else {
-		s.others.tell(lookHosts)
+		s.others.notify(lookHosts)
 	}
 	if now, err := s.store.Command(ctx, c.RunID, c.Kind, c.ID); err == nil {
 		out = now
@@ -96,9 +96,9 @@ func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.En
 }
 
 // notifyState reports the state of a command to local and remote watchers.
-func (s *Server) told(c *store.Command, why string) {
-	s.commands.tell(c, why)
-	s.others.tell(lookCommands)
+func (s *Server) notifyState(c *store.Command, why string) {
+	s.commands.notify(c, why)
+	s.others.notify(lookCommands)
 }
 
 // isSecret reports whether a command contains an answer that must not be stored.
@@ -119,7 +119,7 @@ func (s *Server) isSecret(ctx context.Context, c *store.Command) bool {
 
 // forward sends a host a command that is not stored; it is lost if the host is away. If a connected
 // host has not said hello yet, the command waits, and a refusal is sent to from.
-func (s *Server) passOn(ctx context.Context, run *store.Run, e *protocol.Envelope, from *app) *Failure {
+func (s *Server) forward(ctx context.Context, run *store.Run, e *protocol.Envelope, from *app) *Failure {
 	if run.Status == protocol.StatusExited {
 		return refuse(protocol.RunHasExited, "run %s has ended", run.ID)
 	}
@@ -127,14 +127,14 @@ func (s *Server) passOn(ctx context.Context, run *store.Run, e *protocol.Envelop
 	frame := out.Append(nil)
 	if h := s.hosts.get(run.HostID); h != nil {
 		waits, f := h.defers(func() {
-			if f := h.pass(e.Type, frame); f != nil {
+			if f := h.forward(e.Type, frame); f != nil {
 				from.refuse(e, f)
 			}
 		})
 		if waits || f != nil {
 			return f
 		}
-		return h.pass(e.Type, frame)
+		return h.forward(e.Type, frame)
 	}
 	host, err := s.store.Host(ctx, run.HostID)
 	switch {
@@ -147,7 +147,7 @@ func (s *Server) passOn(ctx context.Context, run *store.Run, e *protocol.Envelop
 }
 
 // forward sends a frame if the host is connected and knows the type.
-func (h *host) pass(typ string, frame []byte) *Failure {
+func (h *host) forward(typ string, frame []byte) *Failure {
 	switch {
 	case h.socket.closed.Load():
 		return refuse(protocol.HostOffline, "host %s is not connected", h.id)
@@ -172,7 +172,7 @@ func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.R
 		if err != nil {
 			return nil, refuse(protocol.BadMessage, "%s: %v", e.Type, err)
 		}
-		if c.ID, f = named(e, d.InputID); f != nil {
+		if c.ID, f = requireID(e, d.InputID); f != nil {
 			return nil, f
 		}
 		c.Kind, says = store.InputCommand, d.Text
@@ -189,7 +189,7 @@ func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.R
 		if err != nil {
 			return nil, refuse(protocol.BadMessage, "%s: %v", e.Type, err)
 		}
-		if c.ID, f = named(e, d.RequestID); f != nil {
+		if c.ID, f = requireID(e, d.RequestID); f != nil {
 			return nil, f
 		}
 		c.Kind, c.ArgsSHA256 = store.DecisionCommand, d.ArgsSHA256
@@ -199,21 +199,21 @@ func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.R
 		if f != nil {
 			return nil, f
 		}
-		decide(c, q, said, &d)
-		c.Expires = s.decisionEnds(ctx, q, now)
+		setDecision(c, q, said, &d)
+		c.Expires = s.decisionExpiry(ctx, q, now)
 	}
 	if e.Enc != nil {
 		says = []any{e.Type, e.Data}
 	}
 	c.SHA256 = hashOf(says)
-	c.Audit = []audit.Record{who.Record(c.Kind, run.ID, map[string]any{"id": c.ID}, recorded(c))}
+	c.Audit = []audit.Record{who.Record(c.Kind, run.ID, map[string]any{"id": c.ID}, auditData(c))}
 	c.Payload = mustJSON(payload{e.Type, withBy(e.Data, who.Name), e.Enc, e.Extra})
 	return c, nil
 }
 
 // setDecision sets the recorded form of a decision. For an encrypted request it is the sent
 // decision.
-func decide(c *store.Command, q *store.Request, said string, d *protocol.Decide) {
+func setDecision(c *store.Command, q *store.Request, said string, d *protocol.Decide) {
 	c.Decision = said
 	var asked protocol.PermissionRequested
 	if json.Unmarshal(q.Data, &asked) != nil {
@@ -230,7 +230,7 @@ func decide(c *store.Command, q *store.Request, said string, d *protocol.Decide)
 }
 
 // auditData returns the audit data of a command.
-func recorded(c *store.Command) map[string]any {
+func auditData(c *store.Command) map[string]any {
 	all := map[string]any{"sha256": c.SHA256}
 	if c.Decision != "" {
 		all["decision"] = c.Decision
@@ -259,7 +259,7 @@ func (s *Server) request(ctx context.Context, run, request string) (*store.Reque
 
 // decisionExpiry returns until when a decision waits for its host, in Unix ms. A host's expiry uses
 // the host's clock, so only the duration since the request counts.
-func (s *Server) decisionEnds(ctx context.Context, q *store.Request, now int64) int64 {
+func (s *Server) decisionExpiry(ctx context.Context, q *store.Request, now int64) int64 {
 	ends := now + protocol.DecisionTTL.Milliseconds()
 	at, err := time.Parse(time.RFC3339, store.Text(q.Data, "expires_at"))
 	if err != nil {
@@ -327,7 +327,7 @@ func (s *Server) step(c *store.Command, on, why string) (out *store.Command, ok 
 		return nil, false
 	}
 	if moved {
-		s.told(out, why)
+		s.notifyState(out, why)
 	}
 	return out, moved
 }

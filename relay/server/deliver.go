@@ -35,12 +35,12 @@ func (h *host) deliver() {
 		if h.socket.closed.Load() {
 			return
 		}
-		if !h.socket.room() {
+		if !h.socket.hasRoom() {
 			h.delivery.waiting.Store(true)
 			h.socket.kick()
 			return
 		}
-		if h.give(c) {
+		if h.deliverOne(c) {
 			delete(h.delivery.older, c.N)
 		}
 	}
@@ -48,17 +48,17 @@ func (h *host) deliver() {
 }
 
 // deliverOne sends a command or ends it. It returns false if that is not possible yet.
-func (h *host) give(c *store.Command) bool {
+func (h *host) deliverOne(c *store.Command) bool {
 	p, there := h.srv.commands.payload(c)
 	switch {
-	case !there && h.srv.others.asks(c, h.id):
+	case !there && h.srv.others.requestPayload(c, h.id):
 		return false
 	case !there:
-		h.forgotten(c)
+		h.rejectLost(c)
 	case c.State == "accepted" && c.Expires <= h.srv.now():
 		h.srv.step(c, "expired", string(protocol.Expired))
 	case c.State == "accepted":
-		if h.sends(c) {
+		if h.markSent(c) {
 			h.command(c, p)
 		}
 	case h.socket.speaks2():
@@ -71,7 +71,7 @@ func (h *host) give(c *store.Command) bool {
 
 // markSent records that a command is sent on this connection, if the connection still owns the
 // host.
-func (h *host) sends(c *store.Command) bool {
+func (h *host) markSent(c *store.Command) bool {
 	out, moved, err := h.srv.store.Send(h.srv.ctx, c, h.id, h.life.generation())
 	switch {
 	case errors.Is(err, store.ErrStale):
@@ -79,13 +79,13 @@ func (h *host) sends(c *store.Command) bool {
 	case err != nil && h.srv.ctx.Err() == nil:
 		h.srv.failed(err, protocol.Internal)
 	case moved:
-		h.srv.told(out, "")
+		h.srv.notifyState(out, "")
 	}
 	return moved
 }
 
 // hasRoom reports whether the queue has room for a command.
-func (x *socket) room() bool {
+func (x *socket) hasRoom() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.size <= queueBytes/2
@@ -98,7 +98,7 @@ func (h *host) command(c *store.Command, p payload) {
 
 // rejectLost returns a decision to its sender: its secret answer was not stored and is lost after a
 // restart. A host resolves a request only once, so a duplicate does no harm.
-func (h *host) forgotten(c *store.Command) {
+func (h *host) rejectLost(c *store.Command) {
 	on := "expired"
 	if c.State == "sent" {
 		on = "rejected"
@@ -107,11 +107,11 @@ func (h *host) forgotten(c *store.Command) {
 }
 
 // resultEvents maps a host's command.result to the event of the state machine.
-var results = map[string]string{"applied": "applied", "rejected": "rejected", "expired": "rejected", "indeterminate": "unknown"}
+var resultEvents = map[string]string{"applied": "applied", "rejected": "rejected", "expired": "rejected", "indeterminate": "unknown"}
 
 // handleResult stores a host's result of a command and acknowledges it, even if the command is
 // unknown.
-func (h *host) result(e *protocol.Envelope) {
+func (h *host) handleResult(e *protocol.Envelope) {
 	d, err := protocol.Decode[protocol.CommandDone](e)
 	if err != nil {
 		h.socket.refuse(e, refuse(protocol.BadMessage, "command.result: %v", err))
@@ -143,15 +143,15 @@ func (h *host) settle(run string, d *protocol.CommandDone) (*store.Command, bool
 	if why == "" && d.State == "expired" {
 		why = string(protocol.Expired)
 	}
-	c, moved, err := h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, results[d.State], why)
+	c, moved, err := h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, resultEvents[d.State], why)
 	// the server that sent it was killed before it recorded that
 	if err == nil && !moved && c.State == "accepted" {
 		if _, _, err = h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, "sent", ""); err == nil {
-			c, moved, err = h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, results[d.State], why)
+			c, moved, err = h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, resultEvents[d.State], why)
 		}
 	}
 	if err == nil && moved {
-		h.srv.told(c, why)
+		h.srv.notifyState(c, why)
 	}
 	return c, moved, err
 }

@@ -80,7 +80,7 @@ func (f *feed) begin(s *Server, r *http.Request, who *auth.Identity, stream bool
 		return fail
 	}
 	if !given && rest == restLive {
-		if err := f.ends(r.Context(), s, who); err != nil {
+		if err := f.addEnds(r.Context(), s, who); err != nil {
 			return s.failed(err, protocol.Internal)
 		}
 	}
@@ -90,7 +90,7 @@ func (f *feed) begin(s *Server, r *http.Request, who *auth.Identity, stream bool
 
 // addEnds adds the ends of live runs to the cursor of a client without one, so that the client
 // misses nothing when it returns.
-func (f *feed) ends(ctx context.Context, s *Server, who *auth.Identity) error {
+func (f *feed) addEnds(ctx context.Context, s *Server, who *auth.Identity) error {
 	all, err := s.store.Runs(ctx, store.RunsQuery{Limit: 10 * protocol.RunsInCursor})
 	for _, r := range all {
 		if len(f.cursor) < protocol.RunsInCursor && r.Status != protocol.StatusExited && who.Sees(r.ID) {
@@ -131,7 +131,7 @@ func cursorText(cursor map[string]int64) string {
 
 // advance updates the cursor. It holds as many runs as a request may name; the runs that were idle
 // longest are dropped.
-func (f *feed) told(e *entry, order *[]string) {
+func (f *feed) advance(e *entry, order *[]string) {
 	f.cursor[e.run] = e.seq
 	*order = append(slices.DeleteFunc(*order, func(run string) bool { return run == e.run }), e.run)
 	for len(f.cursor) > protocol.RunsInCursor {
@@ -149,7 +149,7 @@ func (f *feed) told(e *entry, order *[]string) {
 	}
 }
 
-const commentEach = 15 * time.Second
+const commentInterval = 15 * time.Second
 
 // stream writes server-sent events until the client disconnects.
 func (s *Server) stream(ctx context.Context, w http.ResponseWriter, f *feed) {
@@ -170,23 +170,23 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, f *feed) {
 		}
 		for i := range all {
 			if all[i].run != "" {
-				f.told(&all[i], &order)
+				f.advance(&all[i], &order)
 			}
 			out.event(cursorText(f.cursor), all[i].frame)
 		}
 		if out.flush() != nil {
 			return
 		}
-		if len(all) == 0 && !s.idle(ctx, f) {
+		if len(all) == 0 && !s.waitForEvents(ctx, f) {
 			out.comment()
 		}
 	}
 }
 
 // waitForEvents waits until there may be more events; it returns false after commentEach.
-func (s *Server) idle(ctx context.Context, f *feed) bool {
+func (s *Server) waitForEvents(ctx context.Context, f *feed) bool {
 	over := make(chan struct{})
-	stop := s.clock.After(commentEach, func() { close(over) })
+	stop := s.clock.After(commentInterval, func() { close(over) })
 	defer stop()
 	select {
 	case <-f.woken:
@@ -254,7 +254,7 @@ func (s *Server) poll(ctx context.Context, w http.ResponseWriter, r *http.Reques
 		}
 		for i := range all {
 			if all[i].run != "" {
-				f.told(&all[i], &order)
+				f.advance(&all[i], &order)
 			}
 			out.Events = append(out.Events, all[i].frame)
 			size += len(all[i].frame)
@@ -263,7 +263,7 @@ func (s *Server) poll(ctx context.Context, w http.ResponseWriter, r *http.Reques
 			out.More = f.follow.hasMore()
 			break
 		}
-		if len(all) == 0 && !more(ctx, f, over) {
+		if len(all) == 0 && !waitWoken(ctx, f, over) {
 			break
 		}
 	}
@@ -272,7 +272,7 @@ func (s *Server) poll(ctx context.Context, w http.ResponseWriter, r *http.Reques
 }
 
 // waitWoken waits until there may be more; it returns false on timeout.
-func more(ctx context.Context, f *feed, over <-chan struct{}) bool {
+func waitWoken(ctx context.Context, f *feed, over <-chan struct{}) bool {
 	select {
 	case <-f.woken:
 		return true

@@ -18,7 +18,7 @@ func refuse(c protocol.Code, format string, args ...any) *Failure {
 }
 
 // storeErrors maps the store's errors to codes of the protocol.
-var stored = []struct {
+var storeErrors = []struct {
 	err  error
 	code protocol.Code
 }{
@@ -37,7 +37,7 @@ func (s *Server) failed(err error, unknown protocol.Code) *Failure {
 	if errors.Is(err, store.ErrUnknown) {
 		return &Failure{Code: unknown, Why: err.Error()}
 	}
-	for _, row := range stored {
+	for _, row := range storeErrors {
 		if errors.Is(err, row.err) {
 			return &Failure{Code: row.code, Why: err.Error()}
 		}

@@ -133,7 +133,7 @@ func (f *follower) next(ctx context.Context, limit int) ([]entry, error) {
 			return out, err
 		}
 		if run == "" {
-			found, err := f.look(ctx)
+			found, err := f.listRuns(ctx)
 			if err != nil || !found {
 				return nil, err
 			}
@@ -143,7 +143,7 @@ func (f *follower) next(ctx context.Context, limit int) ([]entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		if out := f.took(run, at, all, more); len(out) > 0 {
+		if out := f.advance(run, at, all, more); len(out) > 0 {
 			return out, nil
 		}
 	}
@@ -183,7 +183,7 @@ func (f *follower) hasMore() bool {
 
 // advance records which events of a run were read and returns those to send. It returns none if the
 // position changed in the meantime.
-func (f *follower) took(run string, at *position, all []entry, more bool) (out []entry) {
+func (f *follower) advance(run string, at *position, all []entry, more bool) (out []entry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.behind[run] != at {
@@ -217,7 +217,7 @@ func (f *follower) leave(run string) {
 }
 
 // listRuns finds more runs to follow from their beginning.
-func (f *follower) look(ctx context.Context) (found bool, err error) {
+func (f *follower) listRuns(ctx context.Context) (found bool, err error) {
 	f.mu.Lock()
 	scan := f.scan
 	f.mu.Unlock()
@@ -335,7 +335,7 @@ type progress struct {
 	timer      bool
 }
 
-const progressEach = time.Second
+const progressInterval = time.Second
 
 // note counts an output event. It returns run.progress at once for a run's first output, later once
 // a second.
@@ -350,12 +350,12 @@ func (q *quiet) note(e entry, clock Clock, kick func()) []entry {
 	}
 	p.seq, p.bytes = e.seq, p.bytes+outputBytes(e.frame)
 	now := clock.Now()
-	if now.Sub(p.told) >= progressEach {
+	if now.Sub(p.told) >= progressInterval {
 		return q.tell(e.run, p, now)
 	}
 	if !p.timer {
 		p.timer = true
-		clock.After(p.told.Add(progressEach).Sub(now), kick)
+		clock.After(p.told.Add(progressInterval).Sub(now), kick)
 	}
 	return nil
 }
@@ -365,7 +365,7 @@ func (q *quiet) due(now time.Time) (out []entry) {
 	for _, run := range slices.Sorted(maps.Keys(q.runs)) {
 		p := q.runs[run]
 		switch {
-		case now.Sub(p.told) < progressEach:
+		case now.Sub(p.told) < progressInterval:
 		case p.bytes > 0:
 			out = append(out, q.tell(run, p, now)...)
 		default:

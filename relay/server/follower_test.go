@@ -52,7 +52,7 @@ func TestWordOfACommitComesLate(t *testing.T) {
 	}
 	f := s.newFollower(func(string) bool { return true }, func() {})
 	defer f.stop()
-	f.fresh()
+	f.followAll()
 	reads := func(want ...int64) {
 		t.Helper()
 		var got []int64

@@ -89,14 +89,14 @@ func (hs *holes) fill(h *host, run string) {
 	in := store.Incoming{HostID: h.id, Gen: h.life.generation(), Envelope: &e, At: h.srv.now()}
 	h.srv.writer.Write(h.srv.ctx, in, func(w store.Written) {
 		if w.Err == nil && w.Refused == "" && !w.Stale {
-			h.holesAgain(run, h.srv.clock.Now())
+			h.recheck(run, h.srv.clock.Now())
 			h.acks.stored(h, run, w.Prefix)
 		}
 	})
 }
 
 // recheck looks for the next hole of a run after a gap was written.
-func (h *host) holesAgain(run string, since time.Time) {
+func (h *host) recheck(run string, since time.Time) {
 	h.srv.work.Go(func() {
 		all, err := h.srv.store.Holes(h.srv.ctx, h.id, run)
 		if err != nil || len(all) == 0 {

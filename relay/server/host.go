@@ -96,7 +96,7 @@ func (h *host) isReady() bool {
 }
 
 // acceptLegacy handles a connection without a hello after HelloTimeout: it speaks protocol 1.
-func (h *host) waited() {
+func (h *host) acceptLegacy() {
 	if !h.isReady() && !h.socket.closed.Load() {
 		h.begin(nil)
 	}
@@ -127,18 +127,18 @@ func (h *host) begin(hello *protocol.HelloData) {
 	}
 	h.ready.release(true)
 	h.deliver()
-	h.srv.calls.again(h.srv, h)
+	h.srv.calls.resend(h.srv, h)
 }
 
 // gate is closed until commands can be sent to a host.
 type gate struct {
-	mu    sync.Mutex
-	open  bool
-	early []func() // functions to call when it opens or the connection closes
+	mu       sync.Mutex
+	open     bool
+	deferred []func() // functions to call when it opens or the connection closes
 }
 
 // maxDeferred limits the number of functions waiting at a gate.
-const earlyMost = 256
+const maxDeferred = 256
 
 // defers calls do when the connection is ready or closed, and reports whether it is neither yet. It
 // returns a Failure if too many calls wait.
@@ -149,10 +149,10 @@ func (h *host) defers(do func()) (bool, *Failure) {
 	switch {
 	case g.open || h.socket.closed.Load():
 		return false, nil
-	case len(g.early) >= earlyMost:
+	case len(g.deferred) >= maxDeferred:
 		return false, &Failure{Code: protocol.RateLimited, Why: "too much waits for host " + h.id, After: protocol.HelloTimeout}
 	}
-	g.early = append(g.early, do)
+	g.deferred = append(g.deferred, do)
 	return true, nil
 }
 
@@ -160,9 +160,9 @@ func (h *host) defers(do func()) (bool, *Failure) {
 func (g *gate) release(opens bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for len(g.early) > 0 {
-		early := g.early
-		g.early = nil
+	for len(g.deferred) > 0 {
+		early := g.deferred
+		g.deferred = nil
 		g.mu.Unlock()
 		for _, do := range early {
 			do()
@@ -224,7 +224,7 @@ func (h *host) take(e *protocol.Envelope) {
 		return
 	}
 	e.HostID = h.id
-	h.understand(e)
+	h.dispatch(e)
 }
 
 func (h *host) hello(e *protocol.Envelope, first bool) {
@@ -243,7 +243,7 @@ func (h *host) hello(e *protocol.Envelope, first bool) {
 }
 
 // dispatch handles a frame.
-func (h *host) understand(e *protocol.Envelope) {
+func (h *host) dispatch(e *protocol.Envelope) {
 	m := protocol.Find(e.Type)
 	if e.Enc == nil { // encrypted data cannot be read here
 		if why := protocol.Check(e); why != nil {
@@ -254,9 +254,9 @@ func (h *host) understand(e *protocol.Envelope) {
 	switch {
 	case e.Type == protocol.Heartbeat && e.Seq == 0:
 	case e.Type == protocol.RPCResponse:
-		h.srv.calls.answered(h.srv, h, e)
+		h.srv.calls.handleAnswer(h.srv, h, e)
 	case e.Type == protocol.CommandResult:
-		h.result(e)
+		h.handleResult(e)
 	case m != nil && m.Kind != protocol.Event:
 		h.socket.refuse(e, refuse(protocol.UnknownType, "hosts do not send %s", e.Type))
 	case m == nil && e.RunID == "":
@@ -284,7 +284,7 @@ func (h *host) live(e *protocol.Envelope) {
 
 // event passes an event to the store's writer, which calls written with the result.
 func (h *host) event(e *protocol.Envelope) {
-	h.slow(e)
+	h.throttle(e)
 	var compact bytes.Buffer
 	if json.Compact(&compact, e.Data) == nil { // the form in the store
 		e.Data = compact.Bytes()
@@ -294,7 +294,7 @@ func (h *host) event(e *protocol.Envelope) {
 }
 
 // throttle delays reading from a host that exceeds its rate.
-func (h *host) slow(e *protocol.Envelope) {
+func (h *host) throttle(e *protocol.Envelope) {
 	for {
 		wait := h.intake.take(e, h.srv.clock.Now())
 		if wait == 0 {
@@ -371,7 +371,7 @@ func (h *host) gone() {
 	if err := h.srv.store.Left(h.srv.ctx, h.id, h.life.generation(), h.srv.now()); err != nil {
 		h.srv.failed(err, protocol.Internal)
 	}
-	h.srv.calls.lost(h.srv, h)
+	h.srv.calls.hostLost(h.srv, h)
 }
 
 func (h *host) swept(now time.Time) {

@@ -115,7 +115,7 @@ func (h *host) letIn() {
 	if h.srv.hosts.get(h.id) == nil && !h.srv.others.hasHost(h.srv.ctx, h.id) {
 		h.claim(nil)
 	}
-	h.stopWait = h.srv.clock.After(protocol.HelloTimeout, h.waited)
+	h.stopWait = h.srv.clock.After(protocol.HelloTimeout, h.acceptLegacy)
 }
 
 // claim makes a connection take over its host, unless another has precedence. hello is nil if none
@@ -157,12 +157,12 @@ func (h *host) claim(hello *protocol.HelloData) {
 	if hello != nil {
 		t.Proto = min(hello.Protocol, protocol.Version)
 	}
-	h.take1(t)
+	h.takeOver(t)
 }
 
 // takeOver assigns the connection the host's next generation: from then on nothing is stored from
 // older connections.
-func (h *host) take1(t store.Taking) {
+func (h *host) takeOver(t store.Taking) {
 	gen, err := h.srv.store.TakeOver(h.srv.ctx, t)
 	switch {
 	case errors.Is(err, store.ErrStale):
@@ -180,7 +180,7 @@ func (h *host) take1(t store.Taking) {
 	if was := h.srv.hosts.put(h); was != nil && was != h {
 		was.socket.close(protocol.CloseSuperseded, "a newer connection of this host has taken over")
 	}
-	h.srv.others.tell(lookMail) // on the server that had the host
+	h.srv.others.notify(lookMail) // on the server that had the host
 }
 
 func (h *host) stale(epoch, theirs int64) {
@@ -190,13 +190,13 @@ func (h *host) stale(epoch, theirs int64) {
 
 // pingTimeout is the time that a host has to prove that it is alive when another connects with its
 // id.
-const aliveWithin = 2 * time.Second
+const pingTimeout = 2 * time.Second
 
 // alive sends a ping and reports whether the host answers.
 func (h *host) alive() bool {
 	ctx, cancel := context.WithCancel(h.srv.ctx)
 	defer cancel()
-	stop := h.srv.clock.After(aliveWithin, cancel)
+	stop := h.srv.clock.After(pingTimeout, cancel)
 	defer stop()
 	return h.socket.conn.Ping(ctx) == nil
 }

@@ -109,7 +109,7 @@ func (h *hub) publishNext(run string, before, after int64, events []entry) (foll
 	if _, told := h.known[run]; before > 0 && h.known != nil && !told {
 		return nil, false
 	}
-	return h.tell(run, before, after, events), true
+	return h.grow(run, before, after, events), true
 }
 
 // publish records that a run's prefix has grown and returns the run's followers, to be woken after
@@ -117,11 +117,11 @@ func (h *hub) publishNext(run string, before, after int64, events []entry) (foll
 func (h *hub) publish(run string, before, after int64, events []entry) (follow []*follower) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.tell(run, before, after, events)
+	return h.grow(run, before, after, events)
 }
 
 // grow implements publish. The caller holds mu.
-func (h *hub) tell(run string, before, after int64, events []entry) (follow []*follower) {
+func (h *hub) grow(run string, before, after int64, events []entry) (follow []*follower) {
 	if h.known != nil {
 		k, ok := h.known[run]
 		if ok && after <= k.prefix {
@@ -228,7 +228,7 @@ func (s *Server) committed(all []store.Incoming, out *store.Appended) (then func
 		if follow = append(follow, some...); !ok {
 			s.others.kick(lookRuns)
 		}
-		s.others.grown(run, after)
+		s.others.publishGrown(run, after)
 	}
 	settled := out.Settled
 	return func() {
@@ -236,10 +236,10 @@ func (s *Server) committed(all []store.Incoming, out *store.Appended) (then func
 			f.kick()
 		}
 		for i := range settled {
-			s.told(&settled[i].Command, string(settled[i].Why))
+			s.notifyState(&settled[i].Command, string(settled[i].Why))
 		}
-		s.calls.seen(s, all)
-		s.watched(all, out)
+		s.calls.observe(s, all)
+		s.notifyWatcher(all, out)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // pollLoop checks for changes by other servers until the server closes.
-func (o *others) look() {
+func (o *others) pollLoop() {
 	tick := time.NewTicker(protocol.ReplicaPoll)
 	defer tick.Stop()
 	var all time.Time // time of the last complete check
@@ -66,7 +66,7 @@ func (o *others) runs(ctx context.Context) error {
 		return err
 	}
 	for _, c := range all {
-		if err := o.more(ctx, c); err != nil {
+		if err := o.announce(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -142,7 +142,7 @@ func (o *others) begin(ctx context.Context) error {
 }
 
 // announce notifies a run's followers of new events.
-func (o *others) more(ctx context.Context, c store.Change) error {
+func (o *others) announce(ctx context.Context, c store.Change) error {
 	before, ok := o.srv.hub.knows(c.Run)
 	switch {
 	case ok && before >= c.Prefix:
@@ -168,7 +168,7 @@ func (o *others) hosts(ctx context.Context) error {
 	for _, id := range append(all, o.srv.hosts.owed()...) {
 		if h := o.srv.hosts.get(id); h != nil && h.isReady() {
 			h.deliver()
-			o.srv.calls.again(o.srv, h)
+			o.srv.calls.resend(o.srv, h)
 		}
 	}
 	return err

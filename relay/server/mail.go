@@ -50,7 +50,7 @@ func (o *others) write(ctx context.Context, to string, l letter) bool {
 		return false
 	}
 	body := base64.RawURLEncoding.EncodeToString(sealed)
-	if o.bus != nil && o.bus.Up() && len(body) <= busMost {
+	if o.bus != nil && o.bus.Up() && len(body) <= maxBusBody {
 		o.bus.Publish("mail."+to, []byte(body))
 		return true
 	}
@@ -58,7 +58,7 @@ func (o *others) write(ctx context.Context, to string, l letter) bool {
 		o.srv.failed(err, protocol.Internal)
 		return false
 	}
-	o.tell(lookMail)
+	o.notify(lookMail)
 	return true
 }
 
@@ -71,7 +71,7 @@ func (o *others) keyOf(ctx context.Context, id string) hpke.PublicKey {
 		if key != nil || look {
 			return key
 		}
-		if err := o.meet(ctx); err != nil { // it may have started just now
+		if err := o.refreshPeers(ctx); err != nil { // it may have started just now
 			o.srv.failed(err, protocol.Internal)
 			return nil
 		}
@@ -79,7 +79,7 @@ func (o *others) keyOf(ctx context.Context, id string) hpke.PublicKey {
 }
 
 // maxBusBody is the largest body sent over the bus: the default limit of NATS.
-const busMost = 1 << 20
+const maxBusBody = 1 << 20
 
 // open decrypts and handles a letter.
 func (o *others) open(body string) {
@@ -96,11 +96,11 @@ func (o *others) open(body string) {
 		o.srv.log.Warn("a letter came that is none", slog.Any("error", err))
 		return
 	}
-	o.read(&l)
+	o.handle(&l)
 }
 
 // handle processes a letter.
-func (o *others) read(l *letter) {
+func (o *others) handle(l *letter) {
 	switch l.Kind {
 	case letterPass:
 		if h := o.srv.hosts.get(l.Host); h != nil {
@@ -115,7 +115,7 @@ func (o *others) read(l *letter) {
 			o.write(o.srv.ctx, l.From, letter{Kind: letterKept, Key: l.Key, Host: l.Host, Frame: o.srv.commands.kept(*l.Key)})
 		}
 	case letterKept:
-		o.kept(l)
+		o.handlePayload(l)
 	case letterThere:
 		o.srv.work.Go(func() {
 			h := o.srv.hosts.get(l.Host)
@@ -145,7 +145,7 @@ func (o *others) live(run, typ string, frame []byte) {
 	if !o.shared {
 		return
 	}
-	if err := o.meet(o.srv.ctx); err != nil { // a server that started just now may have followers
+	if err := o.refreshPeers(o.srv.ctx); err != nil { // a server that started just now may have followers
 		if o.srv.ctx.Err() == nil {
 			o.srv.failed(err, protocol.Internal)
 		}
@@ -164,7 +164,7 @@ func (o *others) live(run, typ string, frame []byte) {
 
 // requestPayload asks the server that holds the payload of a command; false if no server has it.
 // Payloads that must not be stored are only sent from memory to memory.
-func (o *others) asks(c *store.Command, host string) bool {
+func (o *others) requestPayload(c *store.Command, host string) bool {
 	k := secretOf(c)
 	if !o.shared || c.Keeper == o.id || o.keyOf(o.srv.ctx, c.Keeper) == nil {
 		o.mu.Lock()
@@ -185,7 +185,7 @@ func (o *others) asks(c *store.Command, host string) bool {
 }
 
 // handlePayload receives a payload from another server and sends the command.
-func (o *others) kept(l *letter) {
+func (o *others) handlePayload(l *letter) {
 	if l.Key == nil {
 		return
 	}
@@ -219,7 +219,7 @@ func (o *others) isThere(h *store.Host) bool {
 	select {
 	case yes := <-answer:
 		return yes
-	case <-time.After(aliveWithin + 4*protocol.ReplicaPoll):
+	case <-time.After(pingTimeout + 4*protocol.ReplicaPoll):
 	case <-o.srv.ctx.Done():
 	}
 	return false

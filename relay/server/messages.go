@@ -27,7 +27,7 @@ type message struct {
 
 // messageForms defines how events become messages: the role, and the members of the data that
 // contain the text. Other events are omitted.
-var said = map[string]struct {
+var messageForms = map[string]struct {
 	role string
 	text []string // the first that exists
 	data bool     // include the data
@@ -56,7 +56,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, who *auth.Iden
 	}
 	limit := q.Limit
 	q.Limit = 1000
-	for t := range said {
+	for t := range messageForms {
 		q.Types = append(q.Types, t)
 	}
 	all := []*message{}
@@ -77,7 +77,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, who *auth.Iden
 
 // add adds an event; output is merged with preceding output.
 func add(all []*message, e *store.Event) []*message {
-	as := said[e.Type]
+	as := messageForms[e.Type]
 	m := &message{ID: fmt.Sprintf("%s:%d", e.RunID, e.Seq), Seq: e.Seq, TS: e.TS, Role: as.role, Kind: strings.TrimPrefix(e.Type, "run.")}
 	var data map[string]json.RawMessage
 	_ = json.Unmarshal(e.Data, &data) // encrypted data cannot be read

@@ -16,7 +16,7 @@ type Watcher interface {
 }
 
 // notifyWatcher reports a commit.
-func (s *Server) watched(all []store.Incoming, out *store.Appended) {
+func (s *Server) notifyWatcher(all []store.Incoming, out *store.Appended) {
 	if s.config.Watch == nil {
 		return
 	}
@@ -44,7 +44,7 @@ func onlyOutput(run string, before, after int64, all []store.Incoming) bool {
 }
 
 // reportStarted reports that a user's call has started a run, if its answer says so.
-func (s *Server) startedBy(user string, answer *protocol.Envelope) {
+func (s *Server) reportStarted(user string, answer *protocol.Envelope) {
 	if s.config.Watch == nil {
 		return
 	}

@@ -25,7 +25,7 @@ func (s *Server) posted(w http.ResponseWriter, r *http.Request) (map[string]json
 }
 
 // performPosted performs a body as a message of a type.
-func (s *Server) give(w http.ResponseWriter, r *http.Request, who *auth.Identity, typ string, data map[string]json.RawMessage) *store.Command {
+func (s *Server) performPosted(w http.ResponseWriter, r *http.Request, who *auth.Identity, typ string, data map[string]json.RawMessage) *store.Command {
 	f := s.rates.allow(who.ID)
 	var c *store.Command
 	if f == nil {
@@ -52,8 +52,8 @@ func (s *Server) postInput(w http.ResponseWriter, r *http.Request, who *auth.Ide
 		httpguard.Fail(w, f)
 		return
 	}
-	if c := s.give(w, r, who, protocol.RunSendInput, data); c != nil {
-		handed(w, c)
+	if c := s.performPosted(w, r, who, protocol.RunSendInput, data); c != nil {
+		writeState(w, c)
 	}
 }
 
@@ -63,13 +63,13 @@ func (s *Server) postStop(w http.ResponseWriter, r *http.Request, who *auth.Iden
 		httpguard.Fail(w, f)
 		return
 	}
-	if c := s.give(w, r, who, protocol.RunStop, data); c != nil {
-		handed(w, c)
+	if c := s.performPosted(w, r, who, protocol.RunStop, data); c != nil {
+		writeState(w, c)
 	}
 }
 
 // writeState responds with the state of a command.
-func handed(w http.ResponseWriter, c *store.Command) {
+func writeState(w http.ResponseWriter, c *store.Command) {
 	switch c.State {
 	case "sent", "applied":
 		w.WriteHeader(http.StatusNoContent)
@@ -95,7 +95,7 @@ func (s *Server) postDecision(w http.ResponseWriter, r *http.Request, who *auth.
 	}
 	delete(data, "decision")
 	data["request_id"] = mustJSON(r.PathValue("request"))
-	if c := s.give(w, r, who, typ, data); c != nil {
+	if c := s.performPosted(w, r, who, typ, data); c != nil {
 		httpguard.Answer(w, http.StatusOK, map[string]string{"state": c.State})
 	}
 }

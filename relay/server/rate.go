@@ -30,7 +30,7 @@ func (b *bucket) take(now time.Time) (wait time.Duration) {
 }
 
 // isFull reports whether the bucket is in its initial state.
-func (b *bucket) full(now time.Time) bool {
+func (b *bucket) isFull(now time.Time) bool {
 	return b.left+now.Sub(b.at).Seconds()*b.rate >= b.burst
 }
 
@@ -92,7 +92,7 @@ func (r *rates) sweep(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, b := range r.of {
-		if b.full(now) {
+		if b.isFull(now) {
 			delete(r.of, id)
 		}
 	}

@@ -102,20 +102,20 @@ func (o *others) start() {
 		return
 	}
 	if o.bus != nil {
-		o.listen()
+		o.subscribe()
 	}
-	o.srv.work.Go(o.look)
+	o.srv.work.Go(o.pollLoop)
 }
 
 // subscribe receives the notifications of the others.
-func (o *others) listen() {
+func (o *others) subscribe() {
 	hear := func(subject string, do func(subject string, body []byte)) {
 		if err := o.bus.Subscribe(subject, do); err != nil {
 			o.srv.log.Error("what other servers tell cannot be heard, and is looked for", slog.String("subject", subject), slog.Any("error", err))
 		}
 	}
 	hear("run.>", func(subject string, _ []byte) {
-		if run, prefix, ok := grownRun(subject); ok {
+		if run, prefix, ok := parseGrown(subject); ok {
 			if known, ok := o.srv.hub.knows(run); !ok || known < prefix {
 				o.kick(lookRuns)
 			}
@@ -128,7 +128,7 @@ func (o *others) listen() {
 }
 
 // parseGrown parses run.ID.PREFIX.
-func grownRun(subject string) (run string, prefix int64, ok bool) {
+func parseGrown(subject string) (run string, prefix int64, ok bool) {
 	rest, _ := strings.CutPrefix(subject, "run.")
 	run, number, _ := strings.Cut(rest, ".")
 	_, err := fmt.Sscanf(number, "%d", &prefix)
@@ -136,14 +136,14 @@ func grownRun(subject string) (run string, prefix int64, ok bool) {
 }
 
 // publishGrown notifies the others that a run's prefix has grown.
-func (o *others) grown(run string, prefix int64) {
+func (o *others) publishGrown(run string, prefix int64) {
 	if o.bus != nil {
 		o.bus.Publish(fmt.Sprintf("run.%s.%d", run, prefix), nil)
 	}
 }
 
 // notify makes the others check something.
-func (o *others) tell(what look) {
+func (o *others) notify(what look) {
 	if o.bus != nil {
 		o.bus.Publish(looks[what], nil)
 	}
@@ -178,7 +178,7 @@ func (o *others) beat(now time.Time) {
 	}
 	if err == nil {
 		o.joined = true
-		err = o.meet(ctx)
+		err = o.refreshPeers(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
 		o.srv.log.Error("other servers may not know that this one lives", slog.Any("error", err))
@@ -193,7 +193,7 @@ func (o *others) publicKey() string {
 }
 
 // refreshPeers loads the live servers.
-func (o *others) meet(ctx context.Context) error {
+func (o *others) refreshPeers(ctx context.Context) error {
 	if !o.shared {
 		return nil
 	}
@@ -222,14 +222,14 @@ func (o *others) leave(ctx context.Context) {
 	if !o.shared {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
 	if err := o.srv.store.Leave(ctx, o.id); err != nil {
 		o.srv.log.Warn("other servers do not know yet that this one has ended", slog.Any("error", err))
 	}
 }
 
-const leaveWithin = time.Second
+const leaveTimeout = time.Second
 
 // has reports whether another live server has a host.
 func (o *others) has(h *store.Host) bool {

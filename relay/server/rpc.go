@@ -28,7 +28,7 @@ type calls struct {
 }
 
 // forgetInterval is the interval of removing old calls.
-const forgetEach = time.Minute
+const forgetInterval = time.Minute
 
 // call is an RPC.
 type call struct {
@@ -99,18 +99,18 @@ func (s *Server) ask(ctx context.Context, who *auth.Identity, e *protocol.Envelo
 		return nil, s.failed(err, protocol.Internal)
 	}
 	if !fresh {
-		return s.joins(was, row, asker{from, e.ID})
+		return s.join(was, row, asker{from, e.ID})
 	}
-	c, f := s.joins(row, row, asker{from, e.ID})
+	c, f := s.join(row, row, asker{from, e.ID})
 	switch {
 	case f != nil:
 	case here:
 		s.calls.sent(c, h)
 		h.socket.push(row.Frame)
 	case h == nil:
-		s.others.tell(lookHosts)
+		s.others.notify(lookHosts)
 	case h.isReady(): // it became ready after the check and may have missed the call
-		s.calls.again(s, h)
+		s.calls.resend(s, h)
 	}
 	return c, f
 }
@@ -121,7 +121,7 @@ func (s *Server) askedBefore(ctx context.Context, row *store.Call, a asker) (*ca
 	has := s.calls.of[row.ID]
 	s.calls.mu.Unlock()
 	if has != nil {
-		return s.joins(&has.row, row, a)
+		return s.join(&has.row, row, a)
 	}
 	was, err := s.store.Call(ctx, row.ID)
 	switch {
@@ -130,12 +130,12 @@ func (s *Server) askedBefore(ctx context.Context, row *store.Call, a asker) (*ca
 	case err != nil:
 		return nil, s.failed(err, protocol.Internal)
 	}
-	return s.joins(was, row, a)
+	return s.join(was, row, a)
 }
 
 // join adds a waiter to a stored call if the request is the same. A finished call is answered at
 // once.
-func (s *Server) joins(was, wants *store.Call, a asker) (*call, *Failure) {
+func (s *Server) join(was, wants *store.Call, a asker) (*call, *Failure) {
 	if was.SHA256 != wants.SHA256 || was.By != wants.By {
 		return nil, refuse(protocol.InputConflict, "the request_id was used for another call")
 	}
@@ -160,23 +160,23 @@ func (cs *calls) open(row *store.Call) *call {
 	}
 	c := &call{row: *row, done: make(chan struct{})}
 	if row.Answer != "" {
-		c.ends(row)
+		c.finish(row)
 		return c
 	}
 	cs.of[row.ID] = c
-	cs.limit(c)
+	cs.setDeadline(c)
 	return c
 }
 
 // setDeadline starts the timer of a call's deadline. The caller holds calls.mu.
-func (cs *calls) limit(c *call) {
+func (cs *calls) setDeadline(c *call) {
 	if c.timer != nil {
 		c.timer()
 		c.timer = nil
 	}
 	if c.row.Ends > 0 && c.answer == nil {
 		id := c.row.ID
-		c.timer = cs.srv.clock.After(time.Duration(c.row.Ends-cs.srv.now())*time.Millisecond, func() { cs.srv.moveCall(id, cs.srv.late) })
+		c.timer = cs.srv.clock.After(time.Duration(c.row.Ends-cs.srv.now())*time.Millisecond, func() { cs.srv.moveCall(id, cs.srv.answerExpired) })
 	}
 }
 
@@ -188,7 +188,7 @@ func (cs *calls) sent(c *call, h *host) {
 }
 
 // finish sets the stored answer.
-func (c *call) ends(row *store.Call) {
+func (c *call) finish(row *store.Call) {
 	c.row = *row
 	answer, refused := protocol.Parse([]byte(row.Answer))
 	if refused != nil {
@@ -202,7 +202,7 @@ func (c *call) ends(row *store.Call) {
 func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.Envelope) (*store.Call, *store.Host, *Failure) {
 	m := protocol.Find(e.Type)
 	request, _ := idsOf(e)
-	request, f := named(e, request)
+	request, f := requireID(e, request)
 	if f != nil {
 		return nil, nil, f
 	}

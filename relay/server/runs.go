@@ -64,7 +64,7 @@ func (s *Server) row(ctx context.Context, r *store.Run) (*runRow, error) {
 	}
 	for i, q := range open {
 		if i == 0 {
-			row.first(q)
+			row.setFirst(q)
 		}
 		row.Pending = append(row.Pending, requestRow(q, nil))
 	}
@@ -72,7 +72,7 @@ func (s *Server) row(ctx context.Context, r *store.Run) (*runRow, error) {
 }
 
 // setFirst sets the fields of the oldest request, as in protocol 1.
-func (p *pendingRow) first(q *store.Request) {
+func (p *pendingRow) setFirst(q *store.Request) {
 	text := func(name string) *string {
 		if t := store.Text(q.Data, name); t != "" {
 			return &t

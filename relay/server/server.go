@@ -75,7 +75,7 @@ func New(c Config) *Server {
 	s.writer = c.Store.NewWriter(s.committed)
 	s.handler = s.mux()
 	s.others.start()
-	s.noSweep = s.every(sweepEach, s.sweep)
+	s.noSweep = s.every(sweepInterval, s.sweep)
 	return s
 }
 
@@ -108,14 +108,14 @@ func (s *Server) Shutdown(ctx context.Context) {
 
 // Close calls Shutdown with a time limit.
 func (s *Server) Close() {
-	ctx, cancel := context.WithTimeout(context.Background(), shutdownWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	s.Shutdown(ctx)
 }
 
 const (
-	shutdownWithin = 4 * time.Second
-	sweepEach      = 500 * time.Millisecond
+	shutdownTimeout = 4 * time.Second
+	sweepInterval   = 500 * time.Millisecond
 )
 
 // every calls do periodically. stop ends that and waits for a running call.

@@ -24,7 +24,7 @@ const (
 	queueBytes = 1 << 20
 	// closeTimeout is how long the peer may take to answer a close, slowCloseTimeout the same for a
 	// slow peer, which must first read what is buffered.
-	farewell, lateFarewell = 2 * time.Second, 30 * time.Second
+	closeTimeout, slowCloseTimeout = 2 * time.Second, 30 * time.Second
 )
 
 // socket is a WebSocket. One goroutine reads it. Another writes while there is something to write,
@@ -259,9 +259,9 @@ func (x *socket) close(code int, why string) {
 	if x.closed.Swap(true) {
 		return
 	}
-	within := farewell
+	within := closeTimeout
 	if code == protocol.CloseTooSlow {
-		within = lateFarewell
+		within = slowCloseTimeout
 	}
 	x.srv.sockets.wait.Add(1)
 	x.mu.Lock()

@@ -21,7 +21,7 @@ type wish struct {
 }
 
 // followAll follows all runs from their ends on.
-func (f *follower) fresh() {
+func (f *follower) followAll() {
 	h := f.srv.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()

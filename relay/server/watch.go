@@ -75,7 +75,7 @@ func (c *commands) leave(a *app) {
 }
 
 // pathTo returns the states through which a command reached one.
-func way(state string) []string {
+func pathTo(state string) []string {
 	switch state {
 	case "accepted":
 		return []string{"accepted"}
@@ -90,15 +90,15 @@ func rank(state string) int {
 	if state == "" {
 		return 0
 	}
-	return len(way(state))
+	return len(pathTo(state))
 }
 
 // notify notifies the watchers of a command's state. A late notification, of a change by another
 // server, includes the intermediate states. No state is sent twice or after a later one.
-func (c *commands) tell(of *store.Command, why string) {
+func (c *commands) notify(of *store.Command, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.hear(of, why)
+	c.notifyLocked(of, why)
 }
 
 // learn is like notify for a state that was read earlier: the command may have been replaced by
@@ -111,16 +111,16 @@ func (c *commands) learn(of *store.Command) {
 			return // asked again later
 		}
 	}
-	c.hear(of, of.Why)
+	c.notifyLocked(of, of.Why)
 }
 
-func (c *commands) hear(of *store.Command, why string) {
+func (c *commands) notifyLocked(of *store.Command, why string) {
 	k := keyOf(of)
 	for a, last := range c.watch[k] {
 		if last.n > of.N {
 			return
 		}
-		for i, state := range way(of.State) {
+		for i, state := range pathTo(of.State) {
 			if i < rank(last.state) {
 				continue
 			}
@@ -128,7 +128,7 @@ func (c *commands) hear(of *store.Command, why string) {
 			if now.State = state; state == of.State {
 				because = why
 			}
-			a.told(stateOf(&now, because))
+			a.sendState(stateOf(&now, because))
 			c.watch[k][a] = heard{state, of.N}
 		}
 	}
@@ -153,7 +153,7 @@ func (c *commands) catchUp(of *store.Command, a *app) {
 	if all := c.watch[keyOf(of)]; all != nil && a.speaks2() {
 		all[a] = heard{of.State, of.N}
 	}
-	a.told(stateOf(of, of.Why))
+	a.sendState(stateOf(of, of.Why))
 	if protocol.InputMachine.IsFinal(of.State) {
 		c.drop(keyOf(of), a)
 	}

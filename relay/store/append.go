@@ -55,7 +55,7 @@ func (s *Store) Append(ctx context.Context, all []Incoming) (*Appended, error) {
 				return err
 			}
 			b.out.Outcomes[i] = o
-			b.violated(&all[i], o.Refused)
+			b.addViolation(&all[i], o.Refused)
 		}
 		out = b.out
 		return b.finish()
@@ -84,8 +84,8 @@ type batch struct {
 // openRun is a run that the batch changes.
 type openRun struct {
 	Run
-	open    map[string]bool // its open and decided requests
-	changed bool
+	requests map[string]bool // its open and decided requests
+	changed  bool
 }
 
 func (b *batch) append(in *Incoming) (Outcome, error) {
@@ -112,7 +112,7 @@ func (b *batch) run(in *Incoming, e *Event) (*openRun, protocol.Code, error) {
 	r := b.runs[e.RunID]
 	if r == nil {
 		var err error
-		if r, err = b.made(in, e); err != nil {
+		if r, err = b.create(in, e); err != nil {
 			return nil, "", err
 		}
 		if r == nil {
@@ -127,11 +127,11 @@ func (b *batch) run(in *Incoming, e *Event) (*openRun, protocol.Code, error) {
 }
 
 // create creates a run. It returns nil if the host has too many.
-func (b *batch) made(in *Incoming, e *Event) (*openRun, error) {
+func (b *batch) create(in *Incoming, e *Event) (*openRun, error) {
 	has, counted := b.has[in.HostID]
 	if !counted { // counted once, so that a host with many runs does not delay others
 		if err := b.tx.QueryRowContext(b.ctx, `SELECT count(*) FROM runs WHERE host_id = $1`, in.HostID).Scan(&has); err != nil {
-			return nil, b.s.told("count runs", err)
+			return nil, b.s.wrapError("count runs", err)
 		}
 	}
 	if b.has == nil {
@@ -142,15 +142,15 @@ func (b *batch) made(in *Incoming, e *Event) (*openRun, error) {
 		return nil, nil
 	}
 	b.has[in.HostID]++
-	r := &openRun{Run: Run{ID: e.RunID, HostID: in.HostID, Status: protocol.StatusRunning, Meta: json.RawMessage("{}"), StartedAt: in.At, LastActiveAt: in.At}, open: map[string]bool{}}
+	r := &openRun{Run: Run{ID: e.RunID, HostID: in.HostID, Status: protocol.StatusRunning, Meta: json.RawMessage("{}"), StartedAt: in.At, LastActiveAt: in.At}, requests: map[string]bool{}}
 	if in.AnyStart && e.Type == protocol.RunStarted {
 		r.Prefix = e.Seq - 1
 		r.Last = r.Prefix
 	}
 	b.out.Started = append(b.out.Started, r.ID)
-	b.records = append(b.records, b.byHost(in, "run_started", "{}"))
+	b.records = append(b.records, b.hostRecord(in, "run_started", "{}"))
 	_, err := b.tx.ExecContext(b.ctx, b.s.insertRun, r.values()...)
-	return r, b.s.told("make a run", err)
+	return r, b.s.wrapError("make a run", err)
 }
 
 // insert stores an event. If no earlier one is missing, it applies the event and the later stored
@@ -164,17 +164,17 @@ func (b *batch) insert(r *openRun, e *Event) (Outcome, error) {
 		}
 	}
 	switch {
-	case before != nil && same(before, e):
+	case before != nil && sameEvent(before, e):
 		return Outcome{Known: true}, nil
-	case before != nil && before.skipped() && e.Type != protocol.RunGap:
-		return Outcome{}, b.cameAfterAll(before, e)
+	case before != nil && before.isServerGap() && e.Type != protocol.RunGap:
+		return Outcome{}, b.replaceGap(before, e)
 	case before != nil:
 		return Outcome{Refused: protocol.SeqConflict}, nil
 	}
 	_, err = b.tx.ExecContext(b.ctx, insertEvent,
 		e.RunID, e.Seq, e.From, e.TS, e.Type, e.inputID(), string(e.Data), string(e.Extra), e.ReceivedAt)
 	if err != nil {
-		return Outcome{}, b.s.told("store an event", err)
+		return Outcome{}, b.s.wrapError("store an event", err)
 	}
 	r.changed = true
 	r.Last = max(r.Last, e.Seq)
@@ -204,16 +204,16 @@ func (b *batch) stored(e *Event) (*Event, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
-	return was, b.s.told("read an event", err)
+	return was, b.s.wrapError("read an event", err)
 }
 
 // advance applies the next event to a run.
 func (b *batch) advance(r *openRun, e *Event) error {
 	r.Prefix = e.Seq
-	if r.asksTooMuch(e, r.open) {
-		b.violated(&Incoming{HostID: r.HostID, Envelope: &protocol.Envelope{RunID: r.ID, Seq: e.Seq}}, protocol.RateLimited)
+	if r.exceedsRequests(e, r.requests) {
+		b.addViolation(&Incoming{HostID: r.HostID, Envelope: &protocol.Envelope{RunID: r.ID, Seq: e.Seq}}, protocol.RateLimited)
 	}
-	for _, c := range r.apply(e, r.open) {
+	for _, c := range r.apply(e, r.requests) {
 		var err error
 		if c.data != nil {
 			_, err = b.tx.ExecContext(b.ctx, `INSERT INTO requests (run_id, request_id, seq, data_json, state) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
@@ -222,7 +222,7 @@ func (b *batch) advance(r *openRun, e *Event) error {
 			_, err = b.tx.ExecContext(b.ctx, `UPDATE requests SET state = $3 WHERE run_id = $1 AND request_id = $2`, r.ID, c.id, c.state)
 		}
 		if err != nil {
-			return b.s.told("note a request", err)
+			return b.s.wrapError("note a request", err)
 		}
 	}
 	return b.settle(r, e)
@@ -235,7 +235,7 @@ func (b *batch) catchUp(r *openRun) error {
 	for r.Prefix < r.Last {
 		next, err := scanEvent(b.tx.QueryRowContext(b.ctx, `SELECT `+eventColumns+` FROM events WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT 1`, r.ID, r.Prefix))
 		if err != nil {
-			return b.s.told("read an event", err)
+			return b.s.wrapError("read an event", err)
 		}
 		if next.From > r.Prefix+1 && next.Seq > covered {
 			err := b.tx.QueryRowContext(b.ctx, `SELECT seq FROM events WHERE run_id = $1 AND seq > $2 AND type = 'run.gap' AND from_seq <= $3 ORDER BY seq DESC LIMIT 1`,
@@ -244,7 +244,7 @@ func (b *batch) catchUp(r *openRun) error {
 				return nil
 			}
 			if err != nil {
-				return b.s.told("read a gap", err)
+				return b.s.wrapError("read a gap", err)
 			}
 		}
 		if err := b.advance(r, next); err != nil {
@@ -265,7 +265,7 @@ func (b *batch) finish() error {
 		}
 		_, err := b.tx.ExecContext(b.ctx, b.s.updateRun, r.values()...)
 		if err != nil {
-			return b.s.told("note a run", err)
+			return b.s.wrapError("note a run", err)
 		}
 	}
 	return b.record()
@@ -302,6 +302,6 @@ func eventOf(in *Incoming) (*Event, error) {
 	return e, err
 }
 
-func same(a, b *Event) bool {
+func sameEvent(a, b *Event) bool {
 	return protocol.SameEvent(&protocol.Envelope{Type: a.Type, Data: a.Data}, &protocol.Envelope{Type: b.Type, Data: b.Data})
 }

@@ -28,7 +28,7 @@ func (s *Store) record(ctx context.Context, tx database, at int64, all []audit.R
 	}
 	var one int
 	if err := tx.QueryRowContext(ctx, `SELECT one FROM meta`+s.dialect.Lock).Scan(&one); err != nil {
-		return s.told("wait for the audit log", err)
+		return s.wrapError("wait for the audit log", err)
 	}
 	head, err := s.head(ctx, tx)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Store) record(ctx context.Context, tx database, at int64, all []audit.R
 			return fmt.Errorf("audit: %w", err)
 		}
 		if _, err := tx.ExecContext(ctx, `INSERT INTO audit (seq, line) VALUES ($1, $2)`, line.Seq, string(line.Text)); err != nil {
-			return s.told("write the audit log", err)
+			return s.wrapError("write the audit log", err)
 		}
 		head = audit.Head{Seq: line.Seq, Hash: line.Hash}
 	}
@@ -58,7 +58,7 @@ func (s *Store) head(ctx context.Context, tx database) (audit.Head, error) {
 	if err == nil {
 		err = json.Unmarshal([]byte(text), &head)
 	}
-	return head, s.told("read the audit log", err)
+	return head, s.wrapError("read the audit log", err)
 }
 
 // AuditLines returns at most limit lines of the audit log after a number, in order, without line
@@ -81,12 +81,12 @@ type violation struct {
 }
 
 // hostRecord returns a record of a host's action on a run.
-func (b *batch) byHost(in *Incoming, kind, data string) audit.Record {
+func (b *batch) hostRecord(in *Incoming, kind, data string) audit.Record {
 	return audit.Record{Run: in.Envelope.RunID, Kind: kind, Actor: audit.Actor{Type: "host", Name: in.HostID}, Data: json.RawMessage(data)}
 }
 
 // addViolation records that an event was refused.
-func (b *batch) violated(in *Incoming, code protocol.Code) {
+func (b *batch) addViolation(in *Incoming, code protocol.Code) {
 	v := violation{in.HostID, in.Envelope.RunID, code}
 	if code == protocol.RateLimited {
 		v.run = "" // recorded once for all runs that are too many
@@ -98,7 +98,7 @@ func (b *batch) violated(in *Incoming, code protocol.Code) {
 		b.violations = map[violation]bool{}
 	}
 	b.violations[v] = true
-	b.records = append(b.records, b.byHost(in, "host_violation", fmt.Sprintf(`{"code":%q,"seq":%d}`, code, in.Envelope.Seq)))
+	b.records = append(b.records, b.hostRecord(in, "host_violation", fmt.Sprintf(`{"code":%q,"seq":%d}`, code, in.Envelope.Seq)))
 }
 
 // record writes the records of the batch.

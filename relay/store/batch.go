@@ -28,7 +28,7 @@ func (b *batch) read(all []Incoming) error {
 			runs = append(runs, id)
 		}
 	}
-	err := b.rows("read hosts", `SELECT id, gen FROM hosts WHERE id IN (`+places(len(hosts))+`) ORDER BY id`+b.s.dialect.Lock, hosts, func(r row) error {
+	err := b.rows("read hosts", `SELECT id, gen FROM hosts WHERE id IN (`+placeholders(len(hosts))+`) ORDER BY id`+b.s.dialect.Lock, hosts, func(r row) error {
 		var id string
 		var gen int64
 		err := r.Scan(&id, &gen)
@@ -38,21 +38,21 @@ func (b *batch) read(all []Incoming) error {
 	if err != nil {
 		return err
 	}
-	err = b.rows("read runs", `SELECT `+runColumns+` FROM runs WHERE id IN (`+places(len(runs))+`) ORDER BY id`+b.s.dialect.Lock, runs, func(r row) error {
+	err = b.rows("read runs", `SELECT `+runColumns+` FROM runs WHERE id IN (`+placeholders(len(runs))+`) ORDER BY id`+b.s.dialect.Lock, runs, func(r row) error {
 		run, err := scanRun(r)
 		if err == nil {
-			b.runs[run.ID] = &openRun{Run: *run, open: map[string]bool{}}
+			b.runs[run.ID] = &openRun{Run: *run, requests: map[string]bool{}}
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return b.rows("read requests", `SELECT run_id, request_id FROM requests WHERE run_id IN (`+places(len(runs))+`) AND state IN ('open', 'decided')`, runs, func(r row) error {
+	return b.rows("read requests", `SELECT run_id, request_id FROM requests WHERE run_id IN (`+placeholders(len(runs))+`) AND state IN ('open', 'decided')`, runs, func(r row) error {
 		var run, request string
 		err := r.Scan(&run, &request)
 		if of := b.runs[run]; err == nil && of != nil {
-			of.open[request] = true
+			of.requests[request] = true
 		}
 		return err
 	})
@@ -62,19 +62,19 @@ func (b *batch) read(all []Incoming) error {
 func (b *batch) rows(doing, text string, args []any, each func(row) error) error {
 	rows, err := b.tx.QueryContext(b.ctx, text, args...)
 	if err != nil {
-		return b.s.told(doing, err)
+		return b.s.wrapError(doing, err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		if err := each(rows); err != nil {
-			return b.s.told(doing, err)
+			return b.s.wrapError(doing, err)
 		}
 	}
-	return b.s.told(doing, rows.Err())
+	return b.s.wrapError(doing, rows.Err())
 }
 
 // placeholders returns n placeholders: $1, $2, …
-func places(n int) string {
+func placeholders(n int) string {
 	var t strings.Builder
 	for i := range n {
 		if i > 0 {

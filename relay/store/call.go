@@ -56,29 +56,29 @@ func (s *Store) AddCall(ctx context.Context, c Call, told ...audit.Record) (out 
 		done, err := tx.ExecContext(ctx, `INSERT INTO rpc_calls (`+callColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
 			c.ID, c.State, c.Host, c.Gen, c.Answer, c.At, c.Ends, string(data))
 		if err != nil {
-			return s.told("store a call", err)
+			return s.wrapError("store a call", err)
 		}
 		n, err := done.RowsAffected()
 		if err != nil {
-			return s.told("store a call", err)
+			return s.wrapError("store a call", err)
 		}
 		if fresh = n > 0; fresh {
 			out = &c
 			return s.record(ctx, tx, c.At, told)
 		}
 		out, err = scanCall(tx.QueryRowContext(ctx, `SELECT `+callColumns+` FROM rpc_calls WHERE request_id = $1`, c.ID))
-		return s.told("read a call", err)
+		return s.wrapError("read a call", err)
 	})
 	return out, fresh, err
 }
 
 // Call returns a call, or ErrUnknown.
 func (s *Store) Call(ctx context.Context, id string) (*Call, error) {
-	c, err := scanCall(s.reading().QueryRowContext(ctx, `SELECT `+callColumns+` FROM rpc_calls WHERE request_id = $1`, id))
+	c, err := scanCall(s.reader().QueryRowContext(ctx, `SELECT `+callColumns+` FROM rpc_calls WHERE request_id = $1`, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("call %s: %w", id, ErrUnknown)
 	}
-	return c, s.told("read a call", err)
+	return c, s.wrapError("read a call", err)
 }
 
 // MoveCall changes an unanswered call with do and stores it if it changed. It may return
@@ -90,7 +90,7 @@ func (s *Store) MoveCall(ctx context.Context, id string, at int64, do func(*Call
 			return fmt.Errorf("call %s: %w", id, ErrUnknown)
 		}
 		if out = c; err != nil || c.Answer != "" {
-			return s.told("read a call", err)
+			return s.wrapError("read a call", err)
 		}
 		was := *c
 		do(c)
@@ -105,7 +105,7 @@ func (s *Store) MoveCall(ctx context.Context, id string, at int64, do func(*Call
 			return err
 		}
 		_, err = tx.ExecContext(ctx, `UPDATE rpc_calls SET state = $2, gen = $3, answer = $4, at = $5, ends = $6, data_json = $7 WHERE request_id = $1`, id, c.State, c.Gen, c.Answer, c.At, c.Ends, string(data))
-		return s.told("note a call", err)
+		return s.wrapError("note a call", err)
 	})
 	return out, err
 }
@@ -122,7 +122,7 @@ func (s *Store) Calls(ctx context.Context, ids []string) (out []*Call, err error
 		for _, id := range some {
 			args = append(args, id)
 		}
-		all, err := s.calls(ctx, `SELECT `+callColumns+` FROM rpc_calls WHERE request_id IN (`+places(len(args))+`)`, args...)
+		all, err := s.calls(ctx, `SELECT `+callColumns+` FROM rpc_calls WHERE request_id IN (`+placeholders(len(args))+`)`, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +135,7 @@ func (s *Store) Calls(ctx context.Context, ids []string) (out []*Call, err error
 func (s *Store) Late(ctx context.Context, at int64) ([]*Call, error) {
 	prefixed := strings.ReplaceAll("c."+callColumns, ", ", ", c.")
 	return s.calls(ctx, `SELECT `+prefixed+` FROM rpc_calls c LEFT JOIN hosts h ON h.id = c.host_id WHERE c.answer = '' AND (c.ends > 0 AND c.ends <= $1
-		OR c.gen > 0 AND (h.gen IS NULL OR h.gen <> c.gen OR NOT `+s.lives(`h.replica`)+`))`, at)
+		OR c.gen > 0 AND (h.gen IS NULL OR h.gen <> c.gen OR NOT `+s.isLive(`h.replica`)+`))`, at)
 }
 
 func (s *Store) calls(ctx context.Context, text string, args ...any) (out []*Call, err error) {
@@ -151,6 +151,6 @@ func (s *Store) calls(ctx context.Context, text string, args ...any) (out []*Cal
 func (s *Store) ForgetCalls(ctx context.Context, at int64) error {
 	return s.change(ctx, func(tx database) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM rpc_calls WHERE answer <> '' AND at <= $1`, at-protocol.RPCRetention.Milliseconds())
-		return s.told("forget calls", err)
+		return s.wrapError("forget calls", err)
 	})
 }

@@ -41,14 +41,14 @@ type Command struct {
 }
 
 // RecordedDecision is a decision on a request.
-type Decided struct {
+type RecordedDecision struct {
 	Decision, By string
 	At           int64
 	Answer       string // the value of an answer as JSON, unless secret
 }
 
 // AlreadyDecided reports that the request is already decided.
-type AlreadyDecided struct{ Was Decided }
+type AlreadyDecided struct{ Was RecordedDecision }
 
 func (e *AlreadyDecided) Error() string {
 	how := e.Was.Decision
@@ -86,17 +86,17 @@ func (s *Store) Accept(ctx context.Context, c Command) (out *Command, fresh bool
 			return fmt.Errorf("run %s: %w", c.RunID, ErrUnknown)
 		}
 		if err != nil {
-			return s.told("read a run", err)
+			return s.wrapError("read a run", err)
 		}
 		was, err := scanCommand(tx.QueryRowContext(ctx, `SELECT `+commandColumns+` FROM commands WHERE run_id = $1 AND kind = $2 AND id = $3`, c.RunID, c.Kind, c.ID))
 		switch {
-		case err == nil && c.again(was):
+		case err == nil && c.isRepeated(was):
 			out = was
 			return nil
 		case err == nil && c.Kind != DecisionCommand:
 			return fmt.Errorf("%s %s: %w", c.Kind, c.ID, ErrConflict)
 		case err != nil && !errors.Is(err, sql.ErrNoRows):
-			return s.told("read a command", err)
+			return s.wrapError("read a command", err)
 		case c.Kind == DecisionCommand:
 			if err := s.decide(ctx, tx, &c); err != nil {
 				return err
@@ -108,13 +108,13 @@ func (s *Store) Accept(ctx context.Context, c Command) (out *Command, fresh bool
 		c.State = "accepted"
 		if was != nil && err == nil { // a repeated decision gets a new position
 			if _, err := tx.ExecContext(ctx, `DELETE FROM commands WHERE n = $1`, was.N); err != nil {
-				return s.told("replace a command", err)
+				return s.wrapError("replace a command", err)
 			}
 		}
 		err = tx.QueryRowContext(ctx, `INSERT INTO commands (run_id, kind, id, state, payload, payload_sha256, by_name, created, expires, keeper) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING n`,
 			c.RunID, c.Kind, c.ID, c.State, string(c.Payload), c.SHA256, c.By, c.Created, c.Expires, c.Keeper).Scan(&c.N)
 		if err != nil {
-			return s.told("store a command", err)
+			return s.wrapError("store a command", err)
 		}
 		return s.record(ctx, tx, c.Created, c.Audit)
 	})
@@ -123,7 +123,7 @@ func (s *Store) Accept(ctx context.Context, c Command) (out *Command, fresh bool
 
 // isRepeated reports whether the command equals an accepted one. A returned decision does not
 // count.
-func (c *Command) again(was *Command) bool {
+func (c *Command) isRepeated(was *Command) bool {
 	if c.Kind != DecisionCommand {
 		return was.SHA256 == c.SHA256
 	}
@@ -137,16 +137,16 @@ func (s *Store) decide(ctx context.Context, tx database, c *Command) error {
 		return fmt.Errorf("request %s: %w", c.ID, ErrUnknown)
 	}
 	if err != nil {
-		return s.told("read a request", err)
+		return s.wrapError("read a request", err)
 	}
 	if q.State != "open" {
-		was := Decided{Decision: q.State}
+		was := RecordedDecision{Decision: q.State}
 		err := tx.QueryRowContext(ctx, `SELECT decision, by_name, at, answer FROM decisions WHERE run_id = $1 AND request_id = $2`, c.RunID, c.ID).Scan(&was.Decision, &was.By, &was.At, &was.Answer)
 		if errors.Is(err, sql.ErrNoRows) {
 			was, err = s.resolvedBy(ctx, tx, q)
 		}
 		if err != nil {
-			return s.told("read a decision", err)
+			return s.wrapError("read a decision", err)
 		}
 		return &AlreadyDecided{was}
 	}
@@ -159,15 +159,15 @@ func (s *Store) decide(ctx context.Context, tx database, c *Command) error {
 	}
 	if _, err := tx.ExecContext(ctx, `INSERT INTO decisions (run_id, request_id, decision, by_name, at, answer, answer_sha256) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		c.RunID, c.ID, c.Decision, c.By, c.Created, c.Answer, c.AnswerSHA256); err != nil {
-		return s.told("store a decision", err)
+		return s.wrapError("store a decision", err)
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE requests SET state = 'decided' WHERE run_id = $1 AND request_id = $2`, c.RunID, c.ID)
-	return s.told("note a request", err)
+	return s.wrapError("note a request", err)
 }
 
 // resolvedBy returns the host's outcome of a request that was closed without a decision here.
-func (s *Store) resolvedBy(ctx context.Context, tx database, q *Request) (Decided, error) {
-	was := Decided{Decision: q.State}
+func (s *Store) resolvedBy(ctx context.Context, tx database, q *Request) (RecordedDecision, error) {
+	was := RecordedDecision{Decision: q.State}
 	rows, err := tx.QueryContext(ctx, `SELECT data_json, recv_at FROM events WHERE run_id = $1 AND seq > $2 AND type = 'run.permission_resolved' ORDER BY seq`, q.RunID, q.Seq)
 	if err != nil {
 		return was, err
@@ -183,7 +183,7 @@ func (s *Store) resolvedBy(ctx context.Context, tx database, q *Request) (Decide
 		if json.Unmarshal([]byte(data), &d) != nil || d.RequestID != q.ID {
 			continue
 		}
-		was = Decided{Decision: d.Decision, By: d.By, At: at, Answer: string(d.Answer)}
+		was = RecordedDecision{Decision: d.Decision, By: d.By, At: at, Answer: string(d.Answer)}
 		if was.By == "" {
 			was.By = d.Actor
 		}
@@ -207,7 +207,7 @@ func (s *Store) Step(ctx context.Context, run, kind, id, on, why string) (out *C
 // longer owns the host; then nothing may be sent.
 func (s *Store) Send(ctx context.Context, c *Command, host string, gen int64) (out *Command, moved bool, err error) {
 	err = s.change(ctx, func(tx database) error {
-		if err := s.connected(ctx, tx, host, gen); err != nil {
+		if err := s.checkConnected(ctx, tx, host, gen); err != nil {
 			return err
 		}
 		out, moved, err = s.step(ctx, tx, CommandKey{c.RunID, c.Kind, c.ID}, "sent", "")
@@ -218,20 +218,20 @@ func (s *Store) Send(ctx context.Context, c *Command, host string, gen int64) (o
 
 // checkConnected returns ErrStale unless the connection owns its host, and locks that until the end
 // of the transaction.
-func (s *Store) connected(ctx context.Context, tx database, host string, gen int64) error {
+func (s *Store) checkConnected(ctx context.Context, tx database, host string, gen int64) error {
 	var has int64
 	err := tx.QueryRowContext(ctx, `SELECT gen FROM hosts WHERE id = $1`+s.dialect.Lock, host).Scan(&has)
 	if err == nil && has != gen {
 		return fmt.Errorf("host %s: %w", host, ErrStale)
 	}
-	return s.told("read a host", err)
+	return s.wrapError("read a host", err)
 }
 
 func (s *Store) step(ctx context.Context, tx database, k CommandKey, on, why string) (c *Command, moved bool, err error) {
 	if s.dialect.Lock != "" { // same lock order as a batch of events
 		var one int
 		if err := tx.QueryRowContext(ctx, `SELECT 1 FROM runs WHERE id = $1`+s.dialect.Lock, k.Run).Scan(&one); err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return nil, false, s.told("wait for a run", err)
+			return nil, false, s.wrapError("wait for a run", err)
 		}
 	}
 	c, err = scanCommand(tx.QueryRowContext(ctx, `SELECT `+commandColumns+` FROM commands WHERE run_id = $1 AND kind = $2 AND id = $3`+s.dialect.Lock, k.Run, k.Kind, k.ID))
@@ -239,7 +239,7 @@ func (s *Store) step(ctx context.Context, tx database, k CommandKey, on, why str
 		return nil, false, fmt.Errorf("%s %s of run %s: %w", k.Kind, k.ID, k.Run, ErrUnknown)
 	}
 	if err != nil {
-		return nil, false, s.told("read a command", err)
+		return nil, false, s.wrapError("read a command", err)
 	}
 	to, ok := protocol.InputMachine.Next(c.State, on)
 	if !ok {
@@ -250,16 +250,16 @@ func (s *Store) step(ctx context.Context, tx database, k CommandKey, on, why str
 		c.Payload = nil
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE commands SET state = $2, payload = $3, why = $4 WHERE n = $1`, c.N, c.State, string(c.Payload), why); err != nil {
-		return nil, false, s.told("note a command", err)
+		return nil, false, s.wrapError("note a command", err)
 	}
 	if k.Kind != DecisionCommand || to != "rejected" && to != "expired" {
 		return c, true, nil
 	}
 	if _, err := tx.ExecContext(ctx, `DELETE FROM decisions WHERE run_id = $1 AND request_id = $2`, k.Run, k.ID); err != nil {
-		return nil, false, s.told("take a decision back", err)
+		return nil, false, s.wrapError("take a decision back", err)
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE requests SET state = 'open' WHERE run_id = $1 AND request_id = $2 AND state = 'decided'`, k.Run, k.ID)
-	return c, true, s.told("take a decision back", err)
+	return c, true, s.wrapError("take a decision back", err)
 }
 
 // Pending returns the unfinished commands for a host's runs in the order of acceptance, or with

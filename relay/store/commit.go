@@ -14,17 +14,17 @@ var ErrClosed = errors.New("the store is closed")
 // so a commit is shared and no timer delays a single event.
 type Writer struct {
 	s    *Store
-	told Told
-	in   chan write
+	told OnCommit
+	in   chan writeRequest
 	end  context.CancelFunc
 	done chan struct{}
 	ctx  context.Context
 }
 
 // writeRequest is an event and the function that receives its result.
-type write struct {
+type writeRequest struct {
 	Incoming
-	tell func(Written)
+	report func(Written)
 }
 
 // Written is the result for an event. If Err is set, the event is not stored and the host must send
@@ -37,12 +37,12 @@ type Written struct {
 
 // OnCommit is called after a commit, before the results are reported; the function that it returns
 // is called after them. Both may be nil.
-type Told func(all []Incoming, out *Appended) (then func())
+type OnCommit func(all []Incoming, out *Appended) (then func())
 
 // NewWriter starts a Writer.
-func (s *Store) NewWriter(told Told) *Writer {
+func (s *Store) NewWriter(told OnCommit) *Writer {
 	ctx, end := context.WithCancel(context.Background())
-	w := &Writer{s: s, told: told, in: make(chan write, protocol.BatchEvents), end: end, done: make(chan struct{}), ctx: ctx}
+	w := &Writer{s: s, told: told, in: make(chan writeRequest, protocol.BatchEvents), end: end, done: make(chan struct{}), ctx: ctx}
 	go w.run()
 	return w
 }
@@ -55,7 +55,7 @@ func (w *Writer) Write(ctx context.Context, in Incoming, tell func(Written)) {
 		tell(Written{Err: ErrClosed})
 	case <-ctx.Done():
 		tell(Written{Err: context.Cause(ctx)})
-	case w.in <- write{in, tell}:
+	case w.in <- writeRequest{in, tell}:
 	}
 }
 
@@ -79,8 +79,8 @@ func (w *Writer) run() {
 }
 
 // gather collects a batch: the event and others that have arrived, up to the limits of a commit.
-func (w *Writer) gather(first write) []write {
-	batch, size := []write{first}, len(first.Envelope.Data)
+func (w *Writer) gather(first writeRequest) []writeRequest {
+	batch, size := []writeRequest{first}, len(first.Envelope.Data)
 	for len(batch) < protocol.BatchEvents && size < protocol.BatchBytes {
 		select {
 		case next := <-w.in:
@@ -104,7 +104,7 @@ func (w *Writer) drain() {
 	}
 }
 
-func (w *Writer) commit(batch []write) {
+func (w *Writer) commit(batch []writeRequest) {
 	events := make([]Incoming, len(batch))
 	for i := range batch {
 		events[i] = batch[i].Incoming
@@ -120,6 +120,6 @@ func (w *Writer) commit(batch []write) {
 		if err == nil {
 			told.Outcome, told.Prefix = out.Outcomes[i], out.Prefixes[batch[i].Envelope.RunID]
 		}
-		batch[i].tell(told)
+		batch[i].report(told)
 	}
 }

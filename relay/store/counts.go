@@ -3,7 +3,7 @@ package store
 import "context"
 
 // countQueries maps the names of Counts to their queries; $1 is the time.
-var counted = map[string]string{
+var countQueries = map[string]string{
 	`users`:               `SELECT count(*) FROM users`,
 	`tokens`:              `SELECT count(*) FROM tokens WHERE kind IN ('session', 'token') AND expires > $1`,
 	`hosts`:               `SELECT count(*) FROM hosts WHERE removed = 0`,
@@ -18,14 +18,14 @@ var counted = map[string]string{
 // Counts returns the numbers of stored objects at a time in Unix ms.
 func (s *Store) Counts(ctx context.Context, at int64) (map[string]int64, error) {
 	out := map[string]int64{}
-	for name, text := range counted {
+	for name, text := range countQueries {
 		args := []any{}
 		if name == `tokens` {
 			args = append(args, at)
 		}
 		var n int64
-		if err := s.reading().QueryRowContext(ctx, text, args...).Scan(&n); err != nil {
-			return nil, s.told("count "+name, err)
+		if err := s.reader().QueryRowContext(ctx, text, args...).Scan(&n); err != nil {
+			return nil, s.wrapError("count "+name, err)
 		}
 		out[name] = n
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // exceedsRequests reports whether an event would exceed the limit on open requests.
-func (r *Run) asksTooMuch(e *Event, open map[string]bool) bool {
+func (r *Run) exceedsRequests(e *Event, open map[string]bool) bool {
 	return e.Type == protocol.RunPermissionRequested && r.Status != protocol.StatusExited && len(open) >= protocol.MaxOpenRequests && !open[e.text("request_id")]
 }
 
@@ -36,7 +36,7 @@ func (r *Run) apply(e *Event, open map[string]bool) (changes []requestChange) {
 	case protocol.RunStarted:
 		r.start(e)
 	case protocol.RunPermissionRequested:
-		if id := e.text("request_id"); id != "" && !open[id] && !r.asksTooMuch(e, open) {
+		if id := e.text("request_id"); id != "" && !open[id] && !r.exceedsRequests(e, open) {
 			open[id] = true
 			changes = append(changes, requestChange{id: id, data: e.Data, state: "open"})
 		}
@@ -54,7 +54,7 @@ func (r *Run) apply(e *Event, open map[string]bool) (changes []requestChange) {
 	case protocol.ToolResult:
 		end(e.text("request_id"), "resolved")
 	case protocol.RunMeta:
-		r.note(e.Data)
+		r.mergeMeta(e.Data)
 	case protocol.RunExited:
 		r.exit(e)
 		for id := range maps.Clone(open) {
@@ -93,7 +93,7 @@ func (r *Run) exit(e *Event) {
 }
 
 // mergeMeta merges the members of a run.meta into the run's.
-func (r *Run) note(data json.RawMessage) {
+func (r *Run) mergeMeta(data json.RawMessage) {
 	var had, more map[string]json.RawMessage
 	if json.Unmarshal(data, &more) != nil {
 		return

@@ -32,9 +32,9 @@ func (s *Store) Page(ctx context.Context, q PageQuery) (out []*Event, more bool,
 		}
 		where += ` AND type IN (` + strings.Join(marks, ", ") + `)`
 	}
-	rows, err := s.reading().QueryContext(ctx, fmt.Sprintf(`SELECT %s FROM events WHERE %s ORDER BY seq LIMIT %d`, eventColumns, where, q.Limit+1), args...)
+	rows, err := s.reader().QueryContext(ctx, fmt.Sprintf(`SELECT %s FROM events WHERE %s ORDER BY seq LIMIT %d`, eventColumns, where, q.Limit+1), args...)
 	if err != nil {
-		return nil, false, s.told("read events", err)
+		return nil, false, s.wrapError("read events", err)
 	}
 	defer rows.Close()
 	for size := 0; rows.Next(); {
@@ -43,11 +43,11 @@ func (s *Store) Page(ctx context.Context, q PageQuery) (out []*Event, more bool,
 		}
 		e, err := scanEvent(rows)
 		if err != nil {
-			return nil, false, s.told("read events", err)
+			return nil, false, s.wrapError("read events", err)
 		}
 		out, size = append(out, e), size+len(e.Data)+len(e.Extra)
 	}
-	return out, false, s.told("read events", rows.Err())
+	return out, false, s.wrapError("read events", rows.Err())
 }
 
 // RunIDs returns at most limit ids of runs after an id, in order.
@@ -94,28 +94,28 @@ func (s *Store) Lose(ctx context.Context, host string, gen int64, known []string
 	err = s.change(ctx, func(tx database) error {
 		var has int64
 		if err := tx.QueryRowContext(ctx, `SELECT gen FROM hosts WHERE id = $1`+s.dialect.Lock, host).Scan(&has); err != nil || has != gen {
-			return s.told("read a host", err)
+			return s.wrapError("read a host", err)
 		}
 		rows, err := tx.QueryContext(ctx, `SELECT id FROM runs WHERE host_id = $1 AND status NOT IN ('exited', 'lost')`+s.dialect.Lock, host)
 		if err != nil {
-			return s.told("read runs", err)
+			return s.wrapError("read runs", err)
 		}
 		defer rows.Close()
 		for rows.Next() {
 			var id string
 			if err := rows.Scan(&id); err != nil {
-				return s.told("read runs", err)
+				return s.wrapError("read runs", err)
 			}
 			if !slices.Contains(known, id) {
 				lost = append(lost, id)
 			}
 		}
 		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			return s.told("read runs", err)
+			return s.wrapError("read runs", err)
 		}
 		for _, id := range lost {
 			if _, err := tx.ExecContext(ctx, `UPDATE runs SET status = $2 WHERE id = $1`, id, string(protocol.StatusLost)); err != nil {
-				return s.told("note a run", err)
+				return s.wrapError("note a run", err)
 			}
 		}
 		return nil
@@ -125,20 +125,20 @@ func (s *Store) Lose(ctx context.Context, host string, gen int64, known []string
 
 // Request returns a request, or ErrUnknown.
 func (s *Store) Request(ctx context.Context, run, id string) (*Request, error) {
-	q, err := scanRequest(s.reading().QueryRowContext(ctx, `SELECT run_id, request_id, seq, data_json, state FROM requests WHERE run_id = $1 AND request_id = $2`, run, id))
+	q, err := scanRequest(s.reader().QueryRowContext(ctx, `SELECT run_id, request_id, seq, data_json, state FROM requests WHERE run_id = $1 AND request_id = $2`, run, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("request %s: %w", id, ErrUnknown)
 	}
-	return q, s.told("read a request", err)
+	return q, s.wrapError("read a request", err)
 }
 
 // Command returns a command, or ErrUnknown.
 func (s *Store) Command(ctx context.Context, run, kind, id string) (*Command, error) {
-	c, err := scanCommand(s.reading().QueryRowContext(ctx, `SELECT `+commandColumns+` FROM commands WHERE run_id = $1 AND kind = $2 AND id = $3`, run, kind, id))
+	c, err := scanCommand(s.reader().QueryRowContext(ctx, `SELECT `+commandColumns+` FROM commands WHERE run_id = $1 AND kind = $2 AND id = $3`, run, kind, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("%s %s of run %s: %w", kind, id, run, ErrUnknown)
 	}
-	return c, s.told("read a command", err)
+	return c, s.wrapError("read a command", err)
 }
 
 // Overdue returns the commands that were not sent before a time in Unix ms.
@@ -152,13 +152,13 @@ func (s *Store) Overdue(ctx context.Context, at int64) (out []*Command, err erro
 }
 
 // Decision returns the decision on a request, or nil.
-func (s *Store) Decision(ctx context.Context, run, id string) (*Decided, error) {
-	var d Decided
-	err := s.reading().QueryRowContext(ctx, `SELECT decision, by_name, at FROM decisions WHERE run_id = $1 AND request_id = $2`, run, id).Scan(&d.Decision, &d.By, &d.At)
+func (s *Store) Decision(ctx context.Context, run, id string) (*RecordedDecision, error) {
+	var d RecordedDecision
+	err := s.reader().QueryRowContext(ctx, `SELECT decision, by_name, at FROM decisions WHERE run_id = $1 AND request_id = $2`, run, id).Scan(&d.Decision, &d.By, &d.At)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
-	return &d, s.told("read a decision", err)
+	return &d, s.wrapError("read a decision", err)
 }
 
 // Text returns a string member of an object, or "".

@@ -11,7 +11,7 @@ import (
 
 // hostColumns returns the columns that scanHost reads.
 func (s *Store) hostColumns() string {
-	return `id, name, token_hash, pubkey, epoch, gen, last_seen_at, replica, instance, proto, CASE WHEN ` + s.lives(`hosts.replica`) + ` THEN 1 ELSE 0 END`
+	return `id, name, token_hash, pubkey, epoch, gen, last_seen_at, replica, instance, proto, CASE WHEN ` + s.isLive(`hosts.replica`) + ` THEN 1 ELSE 0 END`
 }
 
 func scanHost(from row) (*Host, error) {
@@ -24,11 +24,11 @@ func scanHost(from row) (*Host, error) {
 
 // Host returns a host, or ErrUnknown.
 func (s *Store) Host(ctx context.Context, id string) (*Host, error) {
-	h, err := scanHost(s.reading().QueryRowContext(ctx, `SELECT `+s.hostColumns()+` FROM hosts WHERE id = $1 AND removed = 0`, id))
+	h, err := scanHost(s.reader().QueryRowContext(ctx, `SELECT `+s.hostColumns()+` FROM hosts WHERE id = $1 AND removed = 0`, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("host %s: %w", id, ErrUnknown)
 	}
-	return h, s.told("read a host", err)
+	return h, s.wrapError("read a host", err)
 }
 
 // Hosts returns all hosts, by id.
@@ -49,14 +49,14 @@ func (s *Store) AddHost(ctx context.Context, h Host, made ...audit.Record) (was 
 			ON CONFLICT (id) DO UPDATE SET name = excluded.name, token_hash = excluded.token_hash, pubkey = excluded.pubkey, epoch = 0, removed = 0 WHERE hosts.removed <> 0`,
 			h.ID, h.Name, h.TokenHash, h.PublicKey, h.LastSeenAt)
 		if err != nil {
-			return s.told("make a host", err)
+			return s.wrapError("make a host", err)
 		}
 		was, err = scanHost(tx.QueryRowContext(ctx, `SELECT `+s.hostColumns()+` FROM hosts WHERE id = $1`, h.ID))
 		if err != nil {
-			return s.told("read a host", err)
+			return s.wrapError("read a host", err)
 		}
 		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return s.told("make a host", err)
+			return s.wrapError("make a host", err)
 		}
 		return s.record(ctx, tx, h.LastSeenAt, made)
 	})
@@ -70,10 +70,10 @@ func (s *Store) NameHost(ctx context.Context, id, name string, first bool, at in
 		const change = `UPDATE hosts SET name = $2 WHERE id = $1 AND removed = 0`
 		if first {
 			_, err := tx.ExecContext(ctx, change+` AND name = id`, id, name)
-			return s.told("name a host", err)
+			return s.wrapError("name a host", err)
 		}
 		done, err := tx.ExecContext(ctx, change, id, name)
-		if err := s.one(done, err, "name a host", "host "+id); err != nil {
+		if err := s.requireChange(done, err, "name a host", "host "+id); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, at, told)
@@ -85,11 +85,11 @@ func (s *Store) NameHost(ctx context.Context, id, name string, first bool, at in
 // mail.
 func (s *Store) RemoveHost(ctx context.Context, id string, at int64, told ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
-		if err := s.lookAt(ctx, tx, id); err != nil {
+		if err := s.mailHolder(ctx, tx, id); err != nil {
 			return err
 		}
 		done, err := tx.ExecContext(ctx, `UPDATE hosts SET token_hash = '', pubkey = '', removed = 1, gen = gen + 1, replica = '' WHERE id = $1 AND removed = 0`, id)
-		if err := s.one(done, err, "remove a host", "host "+id); err != nil {
+		if err := s.requireChange(done, err, "remove a host", "host "+id); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, at, told)
@@ -116,19 +116,19 @@ func (s *Store) TakeOver(ctx context.Context, t Taking) (gen int64, err error) {
 		case errors.Is(err, sql.ErrNoRows):
 			return fmt.Errorf("host %s: %w", t.Host, ErrUnknown)
 		case err != nil:
-			return s.told("read a host", err)
+			return s.wrapError("read a host", err)
 		case t.Epoch > 0 && t.Epoch < h.Epoch:
 			return fmt.Errorf("host %s: its epoch is %d, and was %d: %w", t.Host, t.Epoch, h.Epoch, ErrStale)
 		}
 		if h.Replica != t.Replica {
-			if err := s.lookAt(ctx, tx, t.Host); err != nil {
+			if err := s.mailHolder(ctx, tx, t.Host); err != nil {
 				return err
 			}
 		}
 		gen = h.Gen + 1
 		_, err = tx.ExecContext(ctx, `UPDATE hosts SET gen = $2, epoch = $3, last_seen_at = $4, replica = $5, instance = $6, proto = $7 WHERE id = $1`,
 			t.Host, gen, max(t.Epoch, h.Epoch), t.At, t.Replica, t.Instance, t.Proto)
-		return s.told("note a host", err)
+		return s.wrapError("note a host", err)
 	})
 	return gen, err
 }
@@ -138,7 +138,7 @@ func (s *Store) TakeOver(ctx context.Context, t Taking) (gen int64, err error) {
 func (s *Store) Left(ctx context.Context, id string, gen, at int64) error {
 	return s.change(ctx, func(tx database) error {
 		_, err := tx.ExecContext(ctx, `UPDATE hosts SET last_seen_at = $3, replica = '' WHERE id = $1 AND gen = $2`, id, gen, at)
-		return s.told("note a host", err)
+		return s.wrapError("note a host", err)
 	})
 }
 

@@ -32,29 +32,29 @@ func scanPairing(from row) (*Pairing, error) {
 }
 
 // pairingRetention is how long an expired pairing is stored, in ms, so that this can be reported.
-const pairingKept = 10 * 60 * 1000
+const pairingRetention = 10 * 60 * 1000
 
 // AddPairing stores a pairing. It returns ErrConflict if its code is in use, and ErrTooMany at the
 // limit of all or of one address.
 func (s *Store) AddPairing(ctx context.Context, p Pairing, at int64, ofAll, ofAddress int) error {
 	return s.change(ctx, func(tx database) error {
-		if err := s.alone(ctx, tx); err != nil {
+		if err := s.lockPeople(ctx, tx); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, `DELETE FROM pairings WHERE expires <= $1`, at-pairingKept); err != nil {
-			return s.told("forget pairings that have expired", err)
+		if _, err := tx.ExecContext(ctx, `DELETE FROM pairings WHERE expires <= $1`, at-pairingRetention); err != nil {
+			return s.wrapError("forget pairings that have expired", err)
 		}
 		var all, same int
 		err := tx.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(CASE WHEN address = $2 THEN 1 ELSE 0 END), 0) FROM pairings WHERE host_id = '' AND expires > $1`, at, p.Address).Scan(&all, &same)
 		switch {
 		case err != nil:
-			return s.told("count pairings", err)
+			return s.wrapError("count pairings", err)
 		case all >= ofAll || same >= ofAddress:
 			return fmt.Errorf("pairings: %w", ErrTooMany)
 		}
 		done, err := tx.ExecContext(ctx, `INSERT INTO pairings (`+pairingColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, '') ON CONFLICT DO NOTHING`,
 			p.ID, p.CodeHash, p.PublicKey, p.Name, p.Asked, p.TokenHash, p.Address, p.Expires)
-		if err = s.one(done, err, "store a pairing", "pairing"); errors.Is(err, ErrUnknown) {
+		if err = s.requireChange(done, err, "store a pairing", "pairing"); errors.Is(err, ErrUnknown) {
 			return fmt.Errorf("pairing: %w", ErrConflict)
 		}
 		return err
@@ -66,19 +66,19 @@ func (s *Store) pairing(from row) (*Pairing, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("pairing: %w", ErrUnknown)
 	}
-	return p, s.told("read a pairing", err)
+	return p, s.wrapError("read a pairing", err)
 }
 
 // Pairing returns a pairing by id, even an expired one, or ErrUnknown.
 func (s *Store) Pairing(ctx context.Context, id string) (*Pairing, error) {
-	return s.pairing(s.reading().QueryRowContext(ctx, `SELECT `+pairingColumns+` FROM pairings WHERE id = $1`, id))
+	return s.pairing(s.reader().QueryRowContext(ctx, `SELECT `+pairingColumns+` FROM pairings WHERE id = $1`, id))
 }
 
 const waitingPairing = `SELECT ` + pairingColumns + ` FROM pairings WHERE code_hash = $1 AND host_id = '' AND expires > $2`
 
 // PairingOf returns the open pairing with a code, or ErrUnknown.
 func (s *Store) PairingOf(ctx context.Context, codeHash string, at int64) (*Pairing, error) {
-	return s.pairing(s.reading().QueryRowContext(ctx, waitingPairing, codeHash, at))
+	return s.pairing(s.reader().QueryRowContext(ctx, waitingPairing, codeHash, at))
 }
 
 // ConfirmPairing assigns a key to a host: the claimed one if the token is right, otherwise a new
@@ -98,7 +98,7 @@ func (s *Store) ConfirmPairing(ctx context.Context, codeHash string, at int64, t
 			var there int
 			err := tx.QueryRowContext(ctx, `SELECT count(*) FROM hosts WHERE id = $1 AND removed = 0 AND token_hash = $2`, p.Asked, p.TokenHash).Scan(&there)
 			if err != nil {
-				return s.told("read a host", err)
+				return s.wrapError("read a host", err)
 			}
 			if there > 0 {
 				p.HostID = p.Asked
@@ -108,14 +108,14 @@ func (s *Store) ConfirmPairing(ctx context.Context, codeHash string, at int64, t
 			ON CONFLICT (id) DO UPDATE SET name = excluded.name, token_hash = '', pubkey = excluded.pubkey, gen = hosts.gen + 1, removed = 0,
 				epoch = CASE WHEN hosts.removed <> 0 THEN 0 ELSE hosts.epoch END`, p.HostID, p.Name, p.PublicKey, at)
 		if err != nil {
-			return s.told("make a host", err)
+			return s.wrapError("make a host", err)
 		}
 		// notify the server of the connection by token
-		if err := s.lookAt(ctx, tx, p.HostID); err != nil {
+		if err := s.mailHolder(ctx, tx, p.HostID); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `UPDATE pairings SET host_id = $2 WHERE code_hash = $1`, codeHash, p.HostID); err != nil {
-			return s.told("confirm a pairing", err)
+			return s.wrapError("confirm a pairing", err)
 		}
 		return s.record(ctx, tx, at, []audit.Record{told(p)})
 	})
@@ -127,8 +127,8 @@ func (s *Store) Secret(ctx context.Context, name string, made func() (string, er
 	read := func(from database) error {
 		return from.QueryRowContext(ctx, `SELECT value FROM secrets WHERE name = $1`, name).Scan(&value)
 	}
-	if err := read(s.reading()); !errors.Is(err, sql.ErrNoRows) {
-		return value, s.told("read a secret", err)
+	if err := read(s.reader()); !errors.Is(err, sql.ErrNoRows) {
+		return value, s.wrapError("read a secret", err)
 	}
 	fresh, err := made()
 	if err != nil {
@@ -136,9 +136,9 @@ func (s *Store) Secret(ctx context.Context, name string, made func() (string, er
 	}
 	err = s.change(ctx, func(tx database) error {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING`, name, fresh); err != nil {
-			return s.told("store a secret", err)
+			return s.wrapError("store a secret", err)
 		}
-		return s.told("read a secret", read(tx))
+		return s.wrapError("read a secret", read(tx))
 	})
 	return value, err
 }

@@ -52,12 +52,12 @@ func scanToken(from row) (*Token, error) {
 }
 
 // requireChange returns ErrUnknown if a statement changed nothing.
-func (s *Store) one(done sql.Result, err error, doing, what string) error {
+func (s *Store) requireChange(done sql.Result, err error, doing, what string) error {
 	if err != nil {
-		return s.told(doing, err)
+		return s.wrapError(doing, err)
 	}
 	if n, err := done.RowsAffected(); err != nil || n > 0 {
-		return s.told(doing, err)
+		return s.wrapError(doing, err)
 	}
 	return fmt.Errorf("%s: %w", what, ErrUnknown)
 }
@@ -65,11 +65,11 @@ func (s *Store) one(done sql.Result, err error, doing, what string) error {
 // User returns a user, or ErrUnknown.
 func (s *Store) User(ctx context.Context, name string) (*User, error) {
 	u := User{Name: name}
-	err := s.reading().QueryRowContext(ctx, `SELECT role, hash FROM users WHERE name = $1`, name).Scan(&u.Role, &u.Hash)
+	err := s.reader().QueryRowContext(ctx, `SELECT role, hash FROM users WHERE name = $1`, name).Scan(&u.Role, &u.Hash)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("user %s: %w", name, ErrUnknown)
 	}
-	return &u, s.told("read a user", err)
+	return &u, s.wrapError("read a user", err)
 }
 
 // Users returns all users, by name.
@@ -87,24 +87,24 @@ func (s *Store) Users(ctx context.Context) (out []*User, err error) {
 // If nothing changes, nothing is recorded.
 func (s *Store) PutUser(ctx context.Context, u User, at int64, told ...audit.Record) (made bool, err error) {
 	err = s.change(ctx, func(tx database) error {
-		if err := s.alone(ctx, tx); err != nil {
+		if err := s.lockPeople(ctx, tx); err != nil {
 			return err
 		}
 		was := User{Name: u.Name}
 		err := tx.QueryRowContext(ctx, `SELECT role, hash FROM users WHERE name = $1`, u.Name).Scan(&was.Role, &was.Hash)
 		if made = errors.Is(err, sql.ErrNoRows); err != nil && !made {
-			return s.told("read a user", err)
+			return s.wrapError("read a user", err)
 		}
 		if was == u {
 			return nil
 		}
 		_, err = tx.ExecContext(ctx, `INSERT INTO users (name, role, hash) VALUES ($1, $2, $3) ON CONFLICT (name) DO UPDATE SET role = excluded.role, hash = excluded.hash`, u.Name, u.Role, u.Hash)
 		if err != nil {
-			return s.told("store a user", err)
+			return s.wrapError("store a user", err)
 		}
 		if !made && was.Hash != u.Hash {
 			if _, err := tx.ExecContext(ctx, `DELETE FROM tokens WHERE user_name = $1 AND kind <> 'token'`, u.Name); err != nil {
-				return s.told("end sessions", err)
+				return s.wrapError("end sessions", err)
 			}
 		}
 		return s.peopleChanged(ctx, tx, at, told)
@@ -115,41 +115,41 @@ func (s *Store) PutUser(ctx context.Context, u User, at int64, told ...audit.Rec
 // FirstUser creates a user if there is none, otherwise it returns ErrConflict.
 func (s *Store) FirstUser(ctx context.Context, u User, at int64, told ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
-		if err := s.alone(ctx, tx); err != nil {
+		if err := s.lockPeople(ctx, tx); err != nil {
 			return err
 		}
 		var n int
 		if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM users`).Scan(&n); err != nil {
-			return s.told("count users", err)
+			return s.wrapError("count users", err)
 		}
 		if n > 0 {
 			return fmt.Errorf("the first user: %w", ErrConflict)
 		}
 		if _, err := tx.ExecContext(ctx, `INSERT INTO users (name, role, hash) VALUES ($1, $2, $3)`, u.Name, u.Role, u.Hash); err != nil {
-			return s.told("store a user", err)
+			return s.wrapError("store a user", err)
 		}
 		return s.peopleChanged(ctx, tx, at, told)
 	})
 }
 
 // lockPeople serialises changes of users and tokens.
-func (s *Store) alone(ctx context.Context, tx database) error {
+func (s *Store) lockPeople(ctx context.Context, tx database) error {
 	var one int
-	return s.told("wait for others", tx.QueryRowContext(ctx, `SELECT one FROM meta`+s.dialect.Lock).Scan(&one))
+	return s.wrapError("wait for others", tx.QueryRowContext(ctx, `SELECT one FROM meta`+s.dialect.Lock).Scan(&one))
 }
 
 // RemoveUser removes a user with all tokens. It may return ErrUnknown or ErrLastOwner.
 func (s *Store) RemoveUser(ctx context.Context, name string, at int64, told ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
-		if err := s.alone(ctx, tx); err != nil {
+		if err := s.lockPeople(ctx, tx); err != nil {
 			return err
 		}
 		done, err := tx.ExecContext(ctx, `DELETE FROM users WHERE name = $1`, name)
-		if err := s.one(done, err, "remove a user", "user "+name); err != nil {
+		if err := s.requireChange(done, err, "remove a user", "user "+name); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM tokens WHERE user_name = $1`, name); err != nil {
-			return s.told("remove tokens", err)
+			return s.wrapError("remove tokens", err)
 		}
 		return s.peopleChanged(ctx, tx, at, told)
 	})
@@ -158,11 +158,11 @@ func (s *Store) RemoveUser(ctx context.Context, name string, at int64, told ...a
 // peopleChanged completes a change of users or tokens that may reduce rights.
 func (s *Store) peopleChanged(ctx context.Context, tx database, at int64, told []audit.Record) error {
 	if _, err := tx.ExecContext(ctx, `UPDATE meta SET people = people + 1`); err != nil {
-		return s.told("note a change of people", err)
+		return s.wrapError("note a change of people", err)
 	}
 	var owners int
 	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM users WHERE role = $1`, Owner).Scan(&owners); err != nil {
-		return s.told("count users", err)
+		return s.wrapError("count users", err)
 	}
 	if owners == 0 {
 		return ErrLastOwner
@@ -172,6 +172,6 @@ func (s *Store) peopleChanged(ctx context.Context, tx database, at int64, told [
 
 // PeopleVersion returns a number that grows when a token or a user's rights end or change.
 func (s *Store) PeopleVersion(ctx context.Context) (n int64, err error) {
-	err = s.reading().QueryRowContext(ctx, `SELECT people FROM meta`).Scan(&n)
-	return n, s.told("look for changes of people", err)
+	err = s.reader().QueryRowContext(ctx, `SELECT people FROM meta`).Scan(&n)
+	return n, s.wrapError("look for changes of people", err)
 }

@@ -27,26 +27,26 @@ func (s *Store) AddSubscription(ctx context.Context, sub Subscription, most int)
 		return err
 	}
 	return s.change(ctx, func(tx database) error {
-		if err := s.alone(ctx, tx); err != nil {
+		if err := s.lockPeople(ctx, tx); err != nil {
 			return err
 		}
 		var all, own int
 		err := tx.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(CASE WHEN user_name = $1 THEN 1 ELSE 0 END), 0) FROM push WHERE endpoint <> $2`, sub.User, sub.Endpoint).Scan(&all, &own)
 		switch {
 		case err != nil:
-			return s.told("count subscriptions", err)
+			return s.wrapError("count subscriptions", err)
 		case own >= most:
 			return fmt.Errorf("subscriptions: %w", ErrTooMany)
 		}
 		done, err := tx.ExecContext(ctx, `INSERT INTO push (endpoint, user_name, data_json) VALUES ($1, $2, $3)
 			ON CONFLICT (endpoint) DO UPDATE SET data_json = excluded.data_json WHERE push.user_name = excluded.user_name`, sub.Endpoint, sub.User, string(text))
-		if err := s.one(done, err, "store a subscription", "subscription"); errors.Is(err, ErrUnknown) {
+		if err := s.requireChange(done, err, "store a subscription", "subscription"); errors.Is(err, ErrUnknown) {
 			return fmt.Errorf("subscription: %w", ErrConflict)
 		} else if err != nil || all > 0 {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, `INSERT INTO notices (run_id, request_id, sent) SELECT run_id, request_id, 1 FROM requests WHERE state IN ('open', 'decided') ON CONFLICT DO NOTHING`)
-		return s.told("note what is asked already", err)
+		return s.wrapError("note what is asked already", err)
 	})
 }
 
@@ -55,7 +55,7 @@ func (s *Store) AddSubscription(ctx context.Context, sub Subscription, most int)
 func (s *Store) RemoveSubscription(ctx context.Context, user, endpoint string) error {
 	return s.change(ctx, func(tx database) error {
 		done, err := tx.ExecContext(ctx, `DELETE FROM push WHERE endpoint = $1 AND (user_name = $2 OR $2 = '')`, endpoint, user)
-		return s.one(done, err, "forget a subscription", "subscription")
+		return s.requireChange(done, err, "forget a subscription", "subscription")
 	})
 }
 
@@ -116,7 +116,7 @@ func (s *Store) changed(ctx context.Context, doing, text string, args ...any) (s
 			n, err = done.RowsAffected()
 			some = n > 0
 		}
-		return s.told(doing, err)
+		return s.wrapError(doing, err)
 	})
 	return some, err
 }
@@ -129,12 +129,12 @@ func (s *Store) NoteStart(ctx context.Context, run, user string) error {
 
 // TakeStart returns and removes who started a run, or "".
 func (s *Store) TakeStart(ctx context.Context, run string) (user string, err error) {
-	err = s.reading().QueryRowContext(ctx, `SELECT user_name FROM starts WHERE run_id = $1`, run).Scan(&user)
+	err = s.reader().QueryRowContext(ctx, `SELECT user_name FROM starts WHERE run_id = $1`, run).Scan(&user)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
 	if err != nil {
-		return "", s.told("read who has started a run", err)
+		return "", s.wrapError("read who has started a run", err)
 	}
 	if was, err := s.changed(ctx, "forget who has started a run", `DELETE FROM starts WHERE run_id = $1`, run); err != nil || !was {
 		return "", err
@@ -144,7 +144,7 @@ func (s *Store) TakeStart(ctx context.Context, run string) (user string, err err
 
 // Notifiable returns runs that may need notifications: with open requests, with notices, or ended
 // and started by a user.
-func (s *Store) Tellable(ctx context.Context) (out []string, err error) {
+func (s *Store) Notifiable(ctx context.Context) (out []string, err error) {
 	err = s.each(ctx, `SELECT run_id FROM requests WHERE state IN ('open', 'decided') UNION SELECT run_id FROM notices
 		UNION SELECT run_id FROM starts WHERE run_id IN (SELECT id FROM runs WHERE status = 'exited')`, nil, func(r row) error {
 		var run string

@@ -81,11 +81,11 @@ func (e *Event) Envelope(host string) protocol.Envelope {
 
 // Run returns a run, or ErrUnknown.
 func (s *Store) Run(ctx context.Context, id string) (*Run, error) {
-	r, err := scanRun(s.reading().QueryRowContext(ctx, `SELECT `+runColumns+` FROM runs WHERE id = $1`, id))
+	r, err := scanRun(s.reader().QueryRowContext(ctx, `SELECT `+runColumns+` FROM runs WHERE id = $1`, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("run %s: %w", id, ErrUnknown)
 	}
-	return r, s.told("read a run", err)
+	return r, s.wrapError("read a run", err)
 }
 
 // RunsQuery selects runs; the zero value selects all. Before selects runs with a smaller
@@ -165,15 +165,15 @@ func scanRequest(from row) (*Request, error) {
 
 // each calls take for each row of a query.
 func (s *Store) each(ctx context.Context, text string, args []any, take func(row) error) error {
-	rows, err := s.reading().QueryContext(ctx, text, args...)
+	rows, err := s.reader().QueryContext(ctx, text, args...)
 	if err != nil {
-		return s.told("read", err)
+		return s.wrapError("read", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		if err := take(rows); err != nil {
-			return s.told("read", err)
+			return s.wrapError("read", err)
 		}
 	}
-	return s.told("read", rows.Err())
+	return s.wrapError("read", rows.Err())
 }

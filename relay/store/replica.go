@@ -30,7 +30,7 @@ type Mail struct{ Kind, Body string }
 func (s *Store) Shared() bool { return s.dialect.Stamp != "" }
 
 // isLive returns an SQL condition: the server in this column is alive.
-func (s *Store) lives(column string) string {
+func (s *Store) isLive(column string) string {
 	return fmt.Sprintf(`EXISTS (SELECT 1 FROM replicas p WHERE p.id = %s AND p.seen_at > %s - %d)`, column, s.dialect.Now, protocol.ReplicaLease.Milliseconds())
 }
 
@@ -40,35 +40,35 @@ func (s *Store) Join(ctx context.Context, r Replica) error {
 		seen := s.dialect.Now
 		if !s.Shared() {
 			if _, err := tx.ExecContext(ctx, `DELETE FROM replicas`); err != nil {
-				return s.told("note a server", err)
+				return s.wrapError("note a server", err)
 			}
 			seen = fmt.Sprint(int64(protocol.MaxSeq)) // it sends no heartbeats
 		}
 		_, err := tx.ExecContext(ctx, `INSERT INTO replicas (id, key, seen_at) VALUES ($1, $2, `+seen+`)`, r.ID, r.Key)
-		return s.told("note a server", err)
+		return s.wrapError("note a server", err)
 	})
 }
 
 // replicaRetention is how long a silent server is retained, in ms.
-const forgotten = 60_000
+const replicaRetention = 60_000
 
 // Beat renews a server's lease and removes long silent servers with their mail. It returns
 // ErrUnknown if this one was removed.
 func (s *Store) Beat(ctx context.Context, id string) error {
 	return s.change(ctx, func(tx database) error {
 		done, err := tx.ExecContext(ctx, `UPDATE replicas SET seen_at = `+s.dialect.Now+` WHERE id = $1`, id)
-		if err := s.one(done, err, "note a server", "server "+id); err != nil {
+		if err := s.requireChange(done, err, "note a server", "server "+id); err != nil {
 			return err
 		}
-		done, err = tx.ExecContext(ctx, fmt.Sprintf(`DELETE FROM replicas WHERE seen_at < %s - %d`, s.dialect.Now, forgotten))
+		done, err = tx.ExecContext(ctx, fmt.Sprintf(`DELETE FROM replicas WHERE seen_at < %s - %d`, s.dialect.Now, replicaRetention))
 		if err != nil {
-			return s.told("forget servers", err)
+			return s.wrapError("forget servers", err)
 		}
 		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return s.told("forget servers", err)
+			return s.wrapError("forget servers", err)
 		}
 		_, err = tx.ExecContext(ctx, `DELETE FROM mail WHERE replica NOT IN (SELECT id FROM replicas)`)
-		return s.told("forget mail", err)
+		return s.wrapError("forget mail", err)
 	})
 }
 
@@ -77,7 +77,7 @@ func (s *Store) Leave(ctx context.Context, id string) error {
 	return s.change(ctx, func(tx database) error {
 		for _, text := range []string{`DELETE FROM replicas WHERE id = $1`, `DELETE FROM mail WHERE replica = $1`, `UPDATE hosts SET replica = '' WHERE replica = $1`} {
 			if _, err := tx.ExecContext(ctx, text, id); err != nil {
-				return s.told("forget a server", err)
+				return s.wrapError("forget a server", err)
 			}
 		}
 		return nil
@@ -86,7 +86,7 @@ func (s *Store) Leave(ctx context.Context, id string) error {
 
 // Replicas returns the live servers.
 func (s *Store) Replicas(ctx context.Context) (out []Replica, err error) {
-	err = s.each(ctx, `SELECT id, key FROM replicas WHERE `+s.lives(`replicas.id`)+` ORDER BY id`, nil, func(r row) error {
+	err = s.each(ctx, `SELECT id, key FROM replicas WHERE `+s.isLive(`replicas.id`)+` ORDER BY id`, nil, func(r row) error {
 		var one Replica
 		err := r.Scan(&one.ID, &one.Key)
 		out = append(out, one)
@@ -99,24 +99,24 @@ func (s *Store) Replicas(ctx context.Context) (out []Replica, err error) {
 func (s *Store) Post(ctx context.Context, to string, m Mail) error {
 	return s.change(ctx, func(tx database) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO mail (replica, kind, body) VALUES ($1, $2, $3)`, to, m.Kind, m.Body)
-		return s.told("leave mail", err)
+		return s.wrapError("leave mail", err)
 	})
 }
 
 // mailHolder makes the server of a host's connection check whether it still owns the host.
-func (s *Store) lookAt(ctx context.Context, tx database, host string) error {
+func (s *Store) mailHolder(ctx context.Context, tx database, host string) error {
 	if !s.Shared() {
 		return nil
 	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO mail (replica, kind, body) SELECT p.id, $2, h.id FROM hosts h JOIN replicas p ON p.id = h.replica WHERE h.id = $1`, host, HostMail)
-	return s.told("leave mail", err)
+	return s.wrapError("leave mail", err)
 }
 
 // Fetch returns and removes a server's mail, in order.
 func (s *Store) Fetch(ctx context.Context, id string) (out []Mail, err error) {
 	var any bool
-	if err := s.reading().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM mail WHERE replica = $1)`, id).Scan(&any); err != nil || !any {
-		return nil, s.told("look for mail", err)
+	if err := s.reader().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM mail WHERE replica = $1)`, id).Scan(&any); err != nil || !any {
+		return nil, s.wrapError("look for mail", err)
 	}
 	type numbered struct {
 		n int64
@@ -127,17 +127,17 @@ func (s *Store) Fetch(ctx context.Context, id string) (out []Mail, err error) {
 		all = nil
 		rows, err := tx.QueryContext(ctx, `DELETE FROM mail WHERE replica = $1 RETURNING n, kind, body`, id)
 		if err != nil {
-			return s.told("take mail", err)
+			return s.wrapError("take mail", err)
 		}
 		defer rows.Close()
 		for rows.Next() {
 			var one numbered
 			if err := rows.Scan(&one.n, &one.Kind, &one.Body); err != nil {
-				return s.told("take mail", err)
+				return s.wrapError("take mail", err)
 			}
 			all = append(all, one)
 		}
-		return s.told("take mail", errors.Join(rows.Err(), rows.Close()))
+		return s.wrapError("take mail", errors.Join(rows.Err(), rows.Close()))
 	})
 	slices.SortFunc(all, func(a, b numbered) int { return int(a.n - b.n) })
 	for _, one := range all {
@@ -189,15 +189,15 @@ func (s *Store) changes(ctx context.Context, where string, since int64) (out []C
 // LastEvent returns the number of the last stored event and a stamp: when Changes returns that
 // stamp or a later one, all transactions that are running now have finished.
 func (s *Store) LastEvent(ctx context.Context) (n, stamp int64, err error) {
-	err = s.reading().QueryRowContext(ctx, `SELECT coalesce(max(id), 0), `+cmp.Or(s.dialect.Newest, "0")+` FROM events`).Scan(&n, &stamp)
-	return n, stamp, s.told("read events", err)
+	err = s.reader().QueryRowContext(ctx, `SELECT coalesce(max(id), 0), `+cmp.Or(s.dialect.Newest, "0")+` FROM events`).Scan(&n, &stamp)
+	return n, stamp, s.wrapError("read events", err)
 }
 
 // PrefixAt returns the prefix that a run had when the event with this number was the last one; at
 // most the current prefix.
 func (s *Store) PrefixAt(ctx context.Context, run string, number, prefix int64) (at int64, err error) {
-	err = s.reading().QueryRowContext(ctx, `SELECT coalesce(min(seq) - 1, $3) FROM events WHERE run_id = $1 AND id > $2 AND seq <= $3`, run, number, prefix).Scan(&at)
-	return at, s.told("read events", err)
+	err = s.reader().QueryRowContext(ctx, `SELECT coalesce(min(seq) - 1, $3) FROM events WHERE run_id = $1 AND id > $2 AND seq <= $3`, run, number, prefix).Scan(&at)
+	return at, s.wrapError("read events", err)
 }
 
 // Busy returns the hosts of a server for which commands or calls wait.

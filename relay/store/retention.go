@@ -9,7 +9,7 @@ import (
 
 // EndedRuns returns at most limit runs with events that ended before a time in Unix ms, oldest
 // first.
-func (s *Store) Ended(ctx context.Context, before int64, limit int) (out []string, err error) {
+func (s *Store) EndedRuns(ctx context.Context, before int64, limit int) (out []string, err error) {
 	err = s.each(ctx, fmt.Sprintf(`SELECT id FROM runs WHERE status = 'exited' AND ended_at > 0 AND ended_at < $1 AND EXISTS (SELECT 1 FROM events WHERE run_id = runs.id)
 		ORDER BY ended_at, id LIMIT %d`, limit), []any{before}, func(r row) error {
 		var id string
@@ -27,14 +27,14 @@ func (s *Store) Forget(ctx context.Context, run string, before, at int64, told f
 	err = s.change(ctx, func(tx database) error {
 		done, err := tx.ExecContext(ctx, `DELETE FROM events WHERE run_id = (SELECT id FROM runs WHERE id = $1 AND status = 'exited' AND ended_at > 0 AND ended_at < $2`+s.dialect.Lock+`)`, run, before)
 		if err != nil {
-			return s.told("forget events", err)
+			return s.wrapError("forget events", err)
 		}
 		if n, err = done.RowsAffected(); err != nil || n == 0 {
-			return s.told("forget events", err)
+			return s.wrapError("forget events", err)
 		}
 		for _, table := range []string{"requests", "decisions", "commands"} {
 			if _, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE run_id = $1`, run); err != nil {
-				return s.told("forget "+table, err)
+				return s.wrapError("forget "+table, err)
 			}
 		}
 		return s.record(ctx, tx, at, []audit.Record{told(n)})

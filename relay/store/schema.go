@@ -75,17 +75,17 @@ ALTER TABLE decisions ADD COLUMN answer_sha256 TEXT NOT NULL DEFAULT ''
 func (s *Store) migrate(ctx context.Context) error {
 	return s.change(ctx, func(tx database) error {
 		if _, err := tx.ExecContext(ctx, s.dialect.Alone); s.dialect.Alone != "" && err != nil {
-			return s.told("wait for others", err)
+			return s.wrapError("wait for others", err)
 		}
 		if _, err := tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS meta (one BIGINT PRIMARY KEY, schema BIGINT NOT NULL)`); err != nil {
-			return s.told("make the schema", err)
+			return s.wrapError("make the schema", err)
 		}
 		if _, err := tx.ExecContext(ctx, `INSERT INTO meta (one, schema) VALUES (1, 0) ON CONFLICT DO NOTHING`); err != nil {
-			return s.told("make the schema", err)
+			return s.wrapError("make the schema", err)
 		}
 		var has int
 		if err := tx.QueryRowContext(ctx, `SELECT schema FROM meta`+s.dialect.Lock).Scan(&has); err != nil {
-			return s.told("read the schema's version", err)
+			return s.wrapError("read the schema's version", err)
 		}
 		if has > len(migrations) {
 			return fmt.Errorf("%w: its schema is %d, and this one knows %d: use a newer concerto-relay", ErrNewer, has, len(migrations))
@@ -93,11 +93,11 @@ func (s *Store) migrate(ctx context.Context) error {
 		for ; has < len(migrations); has++ {
 			for _, statement := range strings.Split(strings.ReplaceAll(migrations[has], "{serial}", s.dialect.Serial), ";") {
 				if _, err := tx.ExecContext(ctx, statement); err != nil {
-					return s.told(fmt.Sprintf("make schema %d", has+1), err)
+					return s.wrapError(fmt.Sprintf("make schema %d", has+1), err)
 				}
 			}
 		}
 		_, err := tx.ExecContext(ctx, `UPDATE meta SET schema = $1`, has)
-		return s.told("note the schema's version", err)
+		return s.wrapError("note the schema's version", err)
 	})
 }

@@ -21,25 +21,25 @@ func (b *batch) settle(r *openRun, e *Event) error {
 	switch e.Type {
 	case protocol.RunInput:
 		id := e.text("input_id")
-		if err := b.applied(r.ID, InputCommand, id); err != nil {
+		if err := b.markApplied(r.ID, InputCommand, id); err != nil {
 			return err
 		}
 		// from a host that sends no run.permission_resolved
-		return b.applied(r.ID, DecisionCommand, id)
+		return b.markApplied(r.ID, DecisionCommand, id)
 	case protocol.ToolResult:
-		return b.applied(r.ID, DecisionCommand, e.text("request_id"))
+		return b.markApplied(r.ID, DecisionCommand, e.text("request_id"))
 	case protocol.RunPermissionResolved:
-		return b.resolved(r.ID, e.text("request_id"), e.text("decision"), e.text("answer_sha256"))
+		return b.markResolved(r.ID, e.text("request_id"), e.text("decision"), e.text("answer_sha256"))
 	case protocol.RunRefused:
-		b.records = append(b.records, audit.Record{Run: r.ID, Kind: "self_decision_refused", Actor: audit.Actor{Type: "host", Name: r.HostID}, Subject: json.RawMessage(`{}`), Data: e.refused()})
+		b.records = append(b.records, audit.Record{Run: r.ID, Kind: "self_decision_refused", Actor: audit.Actor{Type: "host", Name: r.HostID}, Subject: json.RawMessage(`{}`), Data: e.refusedData()})
 	case protocol.RunExited:
-		return b.ended(r.ID)
+		return b.endCommands(r.ID)
 	}
 	return nil
 }
 
 // refusedData returns the data of a run.refused for the audit log: its strings only.
-func (e *Event) refused() json.RawMessage {
+func (e *Event) refusedData() json.RawMessage {
 	all := map[string]string{}
 	for _, name := range []string{"action", "request_id", "by_run_id", "reason"} {
 		if text := e.text(name); text != "" {
@@ -59,10 +59,10 @@ func (b *batch) open(run, kind, id string) (*Command, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
-	return c, b.s.told("read a command", err)
+	return c, b.s.wrapError("read a command", err)
 }
 
-func (b *batch) applied(run, kind, id string) error {
+func (b *batch) markApplied(run, kind, id string) error {
 	c, err := b.open(run, kind, id)
 	if err != nil || c == nil {
 		return err
@@ -72,7 +72,7 @@ func (b *batch) applied(run, kind, id string) error {
 
 // markResolved finishes the decision on a request: the host may have applied it, an earlier one, or
 // none.
-func (b *batch) resolved(run, id, decision, answer string) error {
+func (b *batch) markResolved(run, id, decision, answer string) error {
 	c, err := b.open(run, DecisionCommand, id)
 	if err != nil || c == nil {
 		return err
@@ -81,7 +81,7 @@ func (b *batch) resolved(run, id, decision, answer string) error {
 	err = b.tx.QueryRowContext(b.ctx, `SELECT decision, answer_sha256 FROM decisions WHERE run_id = $1 AND request_id = $2`, run, id).Scan(&stored, &sha)
 	switch {
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
-		return b.s.told("read a decision", err)
+		return b.s.wrapError("read a decision", err)
 	case stored == protocol.DecisionAnswer && sha != "" && answer != "" && answer != sha:
 		return b.end(c, "rejected", protocol.AlreadyDecided)
 	case decision == stored || decision == "" || stored == protocol.DecisionAnswer && (decision == protocol.DecisionApprove || decision == protocol.DecisionDeny):
@@ -93,22 +93,22 @@ func (b *batch) resolved(run, id, decision, answer string) error {
 }
 
 // endCommands finishes what waits for an ended run.
-func (b *batch) ended(run string) error {
+func (b *batch) endCommands(run string) error {
 	rows, err := b.tx.QueryContext(b.ctx, `SELECT `+commandColumns+` FROM commands WHERE run_id = $1 AND (state = 'accepted' OR state = 'sent' AND kind <> 'input') ORDER BY n`, run)
 	if err != nil {
-		return b.s.told("read commands", err)
+		return b.s.wrapError("read commands", err)
 	}
 	defer rows.Close()
 	var all []*Command
 	for rows.Next() {
 		c, err := scanCommand(rows)
 		if err != nil {
-			return b.s.told("read commands", err)
+			return b.s.wrapError("read commands", err)
 		}
 		all = append(all, c)
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return b.s.told("read commands", err)
+		return b.s.wrapError("read commands", err)
 	}
 	for _, c := range all {
 		how, why := "rejected", protocol.RunHasExited
@@ -138,5 +138,5 @@ func (b *batch) end(c *Command, on string, why protocol.Code) error {
 	c.State, c.Payload, c.Why = to, nil, string(why)
 	b.out.Settled = append(b.out.Settled, Settled{*c, why})
 	_, err := b.tx.ExecContext(b.ctx, `UPDATE commands SET state = $2, payload = '', why = $3 WHERE n = $1`, c.N, c.State, c.Why)
-	return b.s.told("note a command", err)
+	return b.s.wrapError("note a command", err)
 }

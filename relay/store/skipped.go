@@ -11,17 +11,17 @@ const HostSkipped = "host_skipped"
 
 // isServerGap reports whether an event is a gap written by the server. Its missing events may still
 // arrive and are stored for later readers.
-func (e *Event) skipped() bool {
+func (e *Event) isServerGap() bool {
 	return e.Type == protocol.RunGap && e.text("reason") == HostSkipped
 }
 
 // replaceGap stores a late event in the place of the gap with its number. The gap moves to the
 // largest smaller number without an event, if there is one.
-func (b *batch) cameAfterAll(gap, e *Event) error {
+func (b *batch) replaceGap(gap, e *Event) error {
 	_, err := b.tx.ExecContext(b.ctx, `UPDATE events SET from_seq = $3, ts = $4, type = $5, input_id = $6, data_json = $7, extra_json = $8, recv_at = $9 WHERE run_id = $1 AND seq = $2`,
 		e.RunID, e.Seq, e.From, e.TS, e.Type, e.inputID(), string(e.Data), string(e.Extra), e.ReceivedAt)
 	if err != nil {
-		return b.s.told("store an event", err)
+		return b.s.wrapError("store an event", err)
 	}
 	for to := e.Seq - 1; to >= gap.From; to-- {
 		was, err := b.stored(&Event{RunID: e.RunID, Seq: to})
@@ -37,7 +37,7 @@ func (b *batch) cameAfterAll(gap, e *Event) error {
 		}
 		_, err = b.tx.ExecContext(b.ctx, `INSERT INTO events (run_id, seq, from_seq, ts, type, input_id, data_json, extra_json, recv_at) VALUES ($1, $2, $3, $4, $5, '', $6, '', $7)`,
 			e.RunID, to, gap.From, gap.TS, protocol.RunGap, string(data), gap.ReceivedAt)
-		return b.s.told("store a gap", err)
+		return b.s.wrapError("store a gap", err)
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ type File interface {
 // New returns a store on databases for writing and reading, which may be the same, and updates the
 // schema. Close closes them.
 func New(ctx context.Context, write, read *sql.DB, d Dialect) (*Store, error) {
-	s := &Store{write: write, read: read, dialect: d, prepared: map[string]*sql.Stmt{}, insertRun: stamped(insertRun, d), updateRun: stamped(updateRun, d)}
+	s := &Store{write: write, read: read, dialect: d, prepared: map[string]*sql.Stmt{}, insertRun: withStamp(insertRun, d), updateRun: withStamp(updateRun, d)}
 	err := s.migrate(ctx)
 	if err == nil && d.Prepare {
 		err = s.prepare(ctx)
@@ -92,9 +92,9 @@ func New(ctx context.Context, write, read *sql.DB, d Dialect) (*Store, error) {
 // prepare prepares the most frequent statements.
 func (s *Store) prepare(ctx context.Context) error {
 	for _, text := range []string{insertEvent, s.updateRun} {
-		p, err := s.write.PrepareContext(ctx, s.reading().text(text))
+		p, err := s.write.PrepareContext(ctx, s.reader().text(text))
 		if err != nil {
-			return s.told("prepare a statement", err)
+			return s.wrapError("prepare a statement", err)
 		}
 		s.prepared[text] = p
 	}
@@ -102,7 +102,7 @@ func (s *Store) prepare(ctx context.Context) error {
 }
 
 // withStamp returns a statement with the expression for the stamp.
-func stamped(text string, d Dialect) string {
+func withStamp(text string, d Dialect) string {
 	if d.Stamp == "" {
 		return strings.ReplaceAll(text, "{stamp}", "0")
 	}
@@ -121,7 +121,7 @@ func (s *Store) Damage() <-chan error {
 func (s *Store) Ping(ctx context.Context) error {
 	var one int
 	if err := s.read.QueryRowContext(ctx, "SELECT 1").Scan(&one); err != nil {
-		return s.told("reach the database", err)
+		return s.wrapError("reach the database", err)
 	}
 	return nil
 }
@@ -148,13 +148,13 @@ func (s *Store) Close() error {
 func (s *Store) change(ctx context.Context, do func(tx database) error) error {
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
-		return s.told("begin", err)
+		return s.wrapError("begin", err)
 	}
 	if err := do(database{tx, s.dialect.Placeholder, func(text string) *sql.Stmt { return s.statement(ctx, tx, text) }}); err != nil {
 		_ = tx.Rollback() // the first error matters
 		return err
 	}
-	return s.told("commit", tx.Commit())
+	return s.wrapError("commit", tx.Commit())
 }
 
 // database is a transaction or the connections for reading. Arguments in statements are written $N;
@@ -169,7 +169,7 @@ type database struct {
 	prepared    func(text string) *sql.Stmt // nil outside of transactions
 }
 
-func (s *Store) reading() database { return database{of: s.read, placeholder: s.dialect.Placeholder} }
+func (s *Store) reader() database { return database{of: s.read, placeholder: s.dialect.Placeholder} }
 
 // statement returns the prepared statement for a text in a transaction, or nil.
 func (s *Store) statement(ctx context.Context, tx *sql.Tx, text string) *sql.Stmt {
@@ -204,7 +204,7 @@ func (d database) QueryRowContext(ctx context.Context, text string, args ...any)
 }
 
 // wrapError adds the attempted operation to an error, and ErrDamaged if it reports damage.
-func (s *Store) told(doing string, err error) error {
+func (s *Store) wrapError(doing string, err error) error {
 	switch {
 	case err == nil:
 		return nil

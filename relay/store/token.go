@@ -13,7 +13,7 @@ import (
 // AddToken stores a token. It returns ErrUnknown if the user does not exist.
 func (s *Store) AddToken(ctx context.Context, t Token, told ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
-		if err := s.alone(ctx, tx); err != nil {
+		if err := s.lockPeople(ctx, tx); err != nil {
 			return err
 		}
 		var role string
@@ -22,20 +22,20 @@ func (s *Store) AddToken(ctx context.Context, t Token, told ...audit.Record) err
 			return fmt.Errorf("user %s: %w", t.User, ErrUnknown)
 		}
 		if err != nil {
-			return s.told("read a user", err)
+			return s.wrapError("read a user", err)
 		}
-		if _, err := tx.ExecContext(ctx, `DELETE FROM tokens WHERE expires <= $1`, t.Created-ticketKept); err != nil {
-			return s.told("forget tokens that have expired", err)
+		if _, err := tx.ExecContext(ctx, `DELETE FROM tokens WHERE expires <= $1`, t.Created-ticketRetention); err != nil {
+			return s.wrapError("forget tokens that have expired", err)
 		}
 		_, err = tx.ExecContext(ctx, `INSERT INTO tokens (id, hash, user_name, role, runs, kind, name, parent, slides, created, expires) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 			t.ID, t.Hash, t.User, t.Role, strings.Join(t.Runs, " "), t.Kind, t.Name, t.Parent, t.Slides, t.Created, t.Expires)
 		if err != nil {
-			return s.told("store a token", err)
+			return s.wrapError("store a token", err)
 		}
 		if t.Parent != "" && t.Kind == SessionToken { // a link's session must not extend the link
 			_, err := tx.ExecContext(ctx, `DELETE FROM tokens WHERE parent = $1 AND kind = 'session' AND id NOT IN (SELECT id FROM tokens WHERE parent = $1 AND kind = 'session' ORDER BY created DESC, id LIMIT 100)`, t.Parent)
 			if err != nil {
-				return s.told("end the oldest sessions of a token", err)
+				return s.wrapError("end the oldest sessions of a token", err)
 			}
 		}
 		return s.record(ctx, tx, t.Created, told)
@@ -43,16 +43,16 @@ func (s *Store) AddToken(ctx context.Context, t Token, told ...audit.Record) err
 }
 
 // ticketRetention is how long an expired ticket is stored, in ms, so that its use can be reported.
-const ticketKept = 60 * 60 * 1000
+const ticketRetention = 60 * 60 * 1000
 
 // Token returns a token by hash, even an expired one, or ErrUnknown.
 func (s *Store) Token(ctx context.Context, hash string) (*Token, error) {
-	return s.token(s.reading().QueryRowContext(ctx, `SELECT `+tokenColumns+` FROM tokens t JOIN users u ON u.name = t.user_name WHERE t.hash = $1`, hash))
+	return s.token(s.reader().QueryRowContext(ctx, `SELECT `+tokenColumns+` FROM tokens t JOIN users u ON u.name = t.user_name WHERE t.hash = $1`, hash))
 }
 
 // TokenOf returns a token by id, even an expired one, or ErrUnknown.
 func (s *Store) TokenOf(ctx context.Context, id string) (*Token, error) {
-	return s.token(s.reading().QueryRowContext(ctx, `SELECT `+tokenColumns+` FROM tokens t JOIN users u ON u.name = t.user_name WHERE t.id = $1`, id))
+	return s.token(s.reader().QueryRowContext(ctx, `SELECT `+tokenColumns+` FROM tokens t JOIN users u ON u.name = t.user_name WHERE t.id = $1`, id))
 }
 
 func (s *Store) token(from row) (*Token, error) {
@@ -60,7 +60,7 @@ func (s *Store) token(from row) (*Token, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("token: %w", ErrUnknown)
 	}
-	return t, s.told("read a token", err)
+	return t, s.wrapError("read a token", err)
 }
 
 // Tokens returns the unexpired access tokens and sessions, oldest first.
@@ -77,22 +77,22 @@ func (s *Store) Tokens(ctx context.Context, at int64) (out []*Token, err error) 
 func (s *Store) Slide(ctx context.Context, id string, expires int64) error {
 	return s.change(ctx, func(tx database) error {
 		_, err := tx.ExecContext(ctx, `UPDATE tokens SET expires = $2 WHERE id = $1 AND expires < $2`, id, expires)
-		return s.told("put off a token's end", err)
+		return s.wrapError("put off a token's end", err)
 	})
 }
 
 // RemoveToken removes a token and its tickets. It may return ErrUnknown.
 func (s *Store) RemoveToken(ctx context.Context, id string, at int64, told ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
-		if err := s.alone(ctx, tx); err != nil {
+		if err := s.lockPeople(ctx, tx); err != nil {
 			return err
 		}
 		done, err := tx.ExecContext(ctx, `DELETE FROM tokens WHERE id = $1 AND kind IN ('session', 'token')`, id)
-		if err := s.one(done, err, "remove a token", "token "+id); err != nil {
+		if err := s.requireChange(done, err, "remove a token", "token "+id); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM tokens WHERE parent = $1`, id); err != nil {
-			return s.told("remove tickets", err)
+			return s.wrapError("remove tickets", err)
 		}
 		return s.peopleChanged(ctx, tx, at, told)
 	})
@@ -107,7 +107,7 @@ func (s *Store) UseTicket(ctx context.Context, hash string, at int64) (t *Token,
 			return err
 		}
 		done, err := tx.ExecContext(ctx, `UPDATE tokens SET kind = 'used' WHERE id = $1 AND kind = 'ticket'`, t.ID)
-		if err := s.one(done, err, "use a ticket", "ticket"); errors.Is(err, ErrUnknown) {
+		if err := s.requireChange(done, err, "use a ticket", "ticket"); errors.Is(err, ErrUnknown) {
 			t.Kind = UsedTicket
 			return nil
 		} else if err != nil {

@@ -21,7 +21,7 @@ type session struct {
 	Role        auth.Role `json:"role"`
 }
 
-func (p *People) login(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+func (p *API) login(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	var in credentials
 	err := auth.Body(w, r, &in)
 	if err == nil {
@@ -36,7 +36,7 @@ func (p *People) login(w http.ResponseWriter, r *http.Request, _ *auth.Identity)
 }
 
 // exchange replaces the access token of a link with a session.
-func (p *People) exchange(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+func (p *API) exchange(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	var in struct {
 		Token string `json:"token"`
 	}
@@ -52,7 +52,7 @@ func (p *People) exchange(w http.ResponseWriter, r *http.Request, _ *auth.Identi
 	p.c.Auth.Fail(w, err)
 }
 
-func (p *People) setup(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+func (p *API) setup(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	var in credentials
 	err := auth.Body(w, r, &in)
 	if err == nil {
@@ -66,23 +66,23 @@ func (p *People) setup(w http.ResponseWriter, r *http.Request, _ *auth.Identity)
 	p.c.Auth.Fail(w, err)
 }
 
-func (p *People) welcome(w http.ResponseWriter, r *http.Request, secret string, id *auth.Identity) {
+func (p *API) welcome(w http.ResponseWriter, r *http.Request, secret string, id *auth.Identity) {
 	left := p.c.Auth.Left(id)
 	p.c.Auth.SetCookie(w, r, secret, left)
 	httpguard.Answer(w, http.StatusOK, session{secret, left, id.Role})
 }
 
-func (p *People) logout(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+func (p *API) logout(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
 	if err := p.c.Auth.Logout(r.Context(), id); err != nil {
 		p.c.Auth.Fail(w, err)
 		return
 	}
 	p.c.Auth.SetCookie(w, r, "", 0)
-	done(w)
+	noContent(w)
 }
 
 // me returns the caller's identity.
-func (p *People) me(w http.ResponseWriter, _ *http.Request, id *auth.Identity) {
+func (p *API) me(w http.ResponseWriter, _ *http.Request, id *auth.Identity) {
 	httpguard.Answer(w, http.StatusOK, map[string]any{
 		"user": id.Name, "role": id.Role, "kind": id.Kind, "id": id.ID, "name": id.Label, "runs": globs(id.Runs), "expires_at": stamp(id.Expires.UnixMilli()),
 	})
@@ -96,7 +96,7 @@ func globs(all []string) []string {
 	return all
 }
 
-func (p *People) ticket(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+func (p *API) ticket(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
 	secret, err := p.c.Auth.Ticket(r.Context(), id)
 	if err != nil {
 		p.c.Auth.Fail(w, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-func (p *People) makeToken(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+func (p *API) makeToken(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
 	var in auth.NewToken
 	err := auth.Body(w, r, &in)
 	if err == nil {
@@ -31,7 +31,7 @@ func (p *People) makeToken(w http.ResponseWriter, r *http.Request, id *auth.Iden
 }
 
 // TokenInfo is a token as owners see it; times are RFC 3339.
-type TokenSeen struct {
+type TokenInfo struct {
 	ID        string   `json:"id"`
 	Name      string   `json:"name"`
 	Kind      string   `json:"kind"`
@@ -43,44 +43,44 @@ type TokenSeen struct {
 }
 
 // TokenInfos converts tokens.
-func SeenTokens(all []*store.Token) []TokenSeen {
-	out := []TokenSeen{}
+func TokenInfos(all []*store.Token) []TokenInfo {
+	out := []TokenInfo{}
 	for _, t := range all {
-		out = append(out, TokenSeen{t.ID, t.Name, t.Kind, t.User, t.Role, globs(t.Runs), stamp(t.Created), stamp(t.Expires)})
+		out = append(out, TokenInfo{t.ID, t.Name, t.Kind, t.User, t.Role, globs(t.Runs), stamp(t.Created), stamp(t.Expires)})
 	}
 	return out
 }
 
 // UserInfo is a user as owners see it.
-type UserSeen struct {
+type UserInfo struct {
 	Name string `json:"name"`
 	Role string `json:"role"`
 }
 
 // UserInfos converts users.
-func SeenUsers(all []*store.User) []UserSeen {
-	out := []UserSeen{}
+func UserInfos(all []*store.User) []UserInfo {
+	out := []UserInfo{}
 	for _, u := range all {
-		out = append(out, UserSeen{u.Name, u.Role})
+		out = append(out, UserInfo{u.Name, u.Role})
 	}
 	return out
 }
 
-func (p *People) tokens(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+func (p *API) tokens(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	all, err := p.c.Store.Tokens(r.Context(), p.now())
 	if err != nil {
 		p.c.Auth.Fail(w, err)
 		return
 	}
-	httpguard.Answer(w, http.StatusOK, SeenTokens(all))
+	httpguard.Answer(w, http.StatusOK, TokenInfos(all))
 }
 
-func (p *People) revoke(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+func (p *API) revoke(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
 	if err := p.c.Auth.Revoke(r.Context(), id.Actor(), r.PathValue("id")); err != nil {
 		p.c.Auth.Fail(w, err)
 		return
 	}
-	done(w)
+	noContent(w)
 }
 
 // newUser is a user to create or change.
@@ -90,7 +90,7 @@ type newUser struct {
 	Role     auth.Role `json:"role"`
 }
 
-func (p *People) putUser(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+func (p *API) putUser(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
 	var in newUser
 	err := auth.Body(w, r, &in)
 	if err == nil {
@@ -114,24 +114,24 @@ func (p *People) putUser(w http.ResponseWriter, r *http.Request, id *auth.Identi
 	httpguard.Answer(w, http.StatusOK, map[string]any{"name": in.Name, "role": in.Role})
 }
 
-func (p *People) users(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+func (p *API) users(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	all, err := p.c.Store.Users(r.Context())
 	if err != nil {
 		p.c.Auth.Fail(w, err)
 		return
 	}
-	httpguard.Answer(w, http.StatusOK, SeenUsers(all))
+	httpguard.Answer(w, http.StatusOK, UserInfos(all))
 }
 
-func (p *People) removeUser(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+func (p *API) removeUser(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
 	if err := p.c.Auth.RemoveUser(r.Context(), id.Actor(), r.PathValue("name")); err != nil {
 		p.c.Auth.Fail(w, err)
 		return
 	}
-	done(w)
+	noContent(w)
 }
 
-func (p *People) removeHost(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+func (p *API) removeHost(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
 	host := r.PathValue("id")
 	rec := id.Record("host_removed", "", map[string]any{"host": host}, nil)
 	err := p.c.Store.RemoveHost(r.Context(), host, p.now(), rec)
@@ -145,10 +145,10 @@ func (p *People) removeHost(w http.ResponseWriter, r *http.Request, id *auth.Ide
 	if p.c.HostRemoved != nil {
 		p.c.HostRemoved(host)
 	}
-	done(w)
+	noContent(w)
 }
 
-func (p *People) nameHost(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+func (p *API) nameHost(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
 	var in struct {
 		Name string `json:"name"`
 	}
@@ -169,14 +169,14 @@ func (p *People) nameHost(w http.ResponseWriter, r *http.Request, id *auth.Ident
 		p.c.Auth.Fail(w, err)
 		return
 	}
-	done(w)
+	noContent(w)
 }
 
 // auditPage is the number of records read at a time.
 const auditPage = 500
 
 // audit writes the audit log unchanged, one record a line, from the parameter after on.
-func (p *People) audit(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+func (p *API) audit(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	after, err1 := number(r, "after", 0)
 	limit, err2 := number(r, "limit", 1<<62)
 	if err := errors.Join(err1, err2); err != nil {

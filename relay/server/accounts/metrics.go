@@ -12,7 +12,7 @@ import (
 )
 
 // metrics returns the metrics in the Prometheus text format.
-func (p *People) metrics(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+func (p *API) metrics(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	counts, err := p.c.Store.Counts(r.Context(), p.now())
 	if err != nil {
 		p.c.Auth.Fail(w, err)

@@ -27,26 +27,26 @@ type Config struct {
 }
 
 // API serves accounts. It is safe for concurrent use.
-type People struct {
+type API struct {
 	c     Config
 	began time.Time
 }
 
 // New returns an API.
-func New(c Config) *People {
+func New(c Config) *API {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &People{c: c, began: c.Now()}
+	return &API{c: c, began: c.Now()}
 }
 
-func (p *People) now() int64 { return p.c.Now().UnixMilli() }
+func (p *API) now() int64 { return p.c.Now().UnixMilli() }
 
 // Routes returns the routes that it serves.
-func (p *People) Routes() []auth.Route {
+func (p *API) Routes() []auth.Route {
 	return []auth.Route{
 		{Method: "POST", Path: "/auth/login", Right: auth.Open, Handle: p.login},
 		{Method: "POST", Path: "/auth/exchange", Right: auth.Open, Handle: p.exchange},
@@ -68,7 +68,7 @@ func (p *People) Routes() []auth.Route {
 }
 
 // noContent sends an empty response.
-func done(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }
+func noContent(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }
 
 // stamp formats a time.
 func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -29,7 +29,7 @@ const password = "correct horse"
 // fixture is a server on the loopback, with an owner.
 type fixture struct {
 	*testing.T
-	*accounts.People
+	*accounts.API
 	store *store.Store
 	auth  *auth.Auth
 	url   string
@@ -45,7 +45,7 @@ func begin(t *testing.T) *fixture {
 	g := httpguard.New(httpguard.Config{Loopback: true})
 	a := auth.New(auth.Config{Store: s, Guard: g, TOFU: auth.TOFULoopback, URLToken: true})
 	f := &fixture{T: t, store: s, auth: a}
-	f.People = accounts.New(accounts.Config{Store: s, Auth: a, Guard: g, HostRemoved: func(id string) { f.gone = append(f.gone, id) }, Figures: func() map[string]float64 { return map[string]float64{"relay_sockets{kind=\"app\"}": 2} }})
+	f.API = accounts.New(accounts.Config{Store: s, Auth: a, Guard: g, HostRemoved: func(id string) { f.gone = append(f.gone, id) }, Figures: func() map[string]float64 { return map[string]float64{"relay_sockets{kind=\"app\"}": 2} }})
 	mux := http.NewServeMux()
 	for _, row := range f.Routes() {
 		mux.Handle(row.Method+" "+row.Path, a.Serve(row))
@@ -348,7 +348,7 @@ func TestSetup(t *testing.T) {
 	}
 	g := httpguard.New(httpguard.Config{Loopback: true})
 	a := auth.New(auth.Config{Store: s, Guard: g})
-	f := &fixture{T: t, store: s, auth: a, People: accounts.New(accounts.Config{Store: s, Auth: a})}
+	f := &fixture{T: t, store: s, auth: a, API: accounts.New(accounts.Config{Store: s, Auth: a})}
 	mux := http.NewServeMux()
 	for _, row := range f.Routes() {
 		mux.Handle(row.Method+" "+row.Path, a.Serve(row))

@@ -11,14 +11,14 @@ import (
 
 // forgetBatch is the number of runs that are listed at a time; each is removed in its own
 // transaction.
-const forgetAtOnce = 100
+const forgetBatch = 100
 
 // Forget removes the events of runs that ended longer than retain ago, and returns the number of
 // runs.
-func (p *People) Forget(ctx context.Context, retain time.Duration) (runs int, err error) {
+func (p *API) Forget(ctx context.Context, retain time.Duration) (runs int, err error) {
 	before := p.c.Now().Add(-retain).UnixMilli()
 	for {
-		all, err := p.c.Store.Ended(ctx, before, forgetAtOnce)
+		all, err := p.c.Store.EndedRuns(ctx, before, forgetBatch)
 		if err != nil || len(all) == 0 {
 			return runs, err
 		}
@@ -37,7 +37,7 @@ func (p *People) Forget(ctx context.Context, retain time.Duration) (runs int, er
 }
 
 // Retain calls Forget now and every hour until ctx is done.
-func (p *People) Retain(ctx context.Context, retain time.Duration) {
+func (p *API) Retain(ctx context.Context, retain time.Duration) {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
 	for {

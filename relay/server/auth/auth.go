@@ -26,9 +26,9 @@ import (
 
 // Lifetimes of credentials. Using a sliding credential extends it.
 const (
-	sliding   = 30 * 24 * time.Hour
-	slideEach = time.Hour // a use is recorded at most this often
-	ticketFor = 30 * time.Second
+	sliding       = 30 * 24 * time.Hour
+	slideInterval = time.Hour // a use is recorded at most this often
+	ticketFor     = 30 * time.Second
 
 	// TicketSeconds is the lifetime of a ticket.
 	TicketSeconds = int64(ticketFor / time.Second)
@@ -144,13 +144,13 @@ func (a *Auth) bySecret(ctx context.Context, secret string) (*Identity, error) {
 		return nil, err
 	case t.Expires <= now || t.Kind != store.SessionToken && t.Kind != store.AccessToken:
 		return nil, errWrong
-	case t.Slides > 0 && t.Expires < now+t.Slides-slideEach.Milliseconds():
+	case t.Slides > 0 && t.Expires < now+t.Slides-slideInterval.Milliseconds():
 		t.Expires = now + t.Slides
 		if err := a.c.Store.Slide(ctx, t.ID, t.Expires); err != nil {
 			a.c.Log.Warn("the end of a session could not be put off", "error", err)
 		}
 	}
-	return identity(t), nil
+	return identityOf(t), nil
 }
 
 // byTicket consumes a ticket and returns its owner's identity.
@@ -167,7 +167,7 @@ func (a *Auth) byTicket(ctx context.Context, secret string, r *http.Request) (*I
 		if t.Kind == store.UsedTicket {
 			why = "ticket used before"
 		}
-		a.failed(ctx, t.User, why, r)
+		a.recordFailure(ctx, t.User, why, r)
 		return nil, httpguard.Refused(protocol.Unauthorized, "a ticket opens one connection within %d s: ask for another", TicketSeconds)
 	}
 	parent, err := a.c.Store.TokenOf(ctx, t.Parent)
@@ -177,7 +177,7 @@ func (a *Auth) byTicket(ctx context.Context, secret string, r *http.Request) (*I
 	if err != nil {
 		return nil, err
 	}
-	return identity(parent), nil
+	return identityOf(parent), nil
 }
 
 // Holder returns the identity of a token or session by id, or nil if it has ended.
@@ -189,11 +189,11 @@ func (a *Auth) Holder(ctx context.Context, id string) (*Identity, error) {
 	case err != nil:
 		return nil, err
 	}
-	return identity(t), nil
+	return identityOf(t), nil
 }
 
 // recordFailure records refused credentials that name a user.
-func (a *Auth) failed(ctx context.Context, name, why string, r *http.Request) {
+func (a *Auth) recordFailure(ctx context.Context, name, why string, r *http.Request) {
 	place := a.c.Guard.Address(r).String()
 	rec := audit.Record{Kind: "login_failed", Actor: audit.Actor{Type: "user", Name: name}, Data: object(map[string]any{"address": place, "reason": why})}
 	a.record(ctx, rec)

@@ -51,8 +51,8 @@ func (a *Auth) Host(ctx context.Context, id, token string, r *http.Request) erro
 	}
 	known, err := a.c.Store.Host(ctx, id)
 	if errors.Is(err, store.ErrUnknown) {
-		if why := a.newHost(r); why != "" {
-			return a.hostRefused(ctx, id, why, "", r)
+		if why := a.refuseNewHost(r); why != "" {
+			return a.refuseHost(ctx, id, why, "", r)
 		}
 		known, err = a.c.Store.AddHost(ctx, store.Host{ID: id, Name: id, TokenHash: hexsum.SHA256(token), LastSeenAt: a.now()}, hostRecord("host_tofu", id, a.c.Guard.Address(r).String(), ""))
 	}
@@ -60,9 +60,9 @@ func (a *Auth) Host(ctx context.Context, id, token string, r *http.Request) erro
 	case err != nil:
 		return err
 	case known.TokenHash == "":
-		return a.hostRefused(ctx, id, "the host is paired, and known by its key alone", id, r)
+		return a.refuseHost(ctx, id, "the host is paired, and known by its key alone", id, r)
 	case subtle.ConstantTimeCompare([]byte(known.TokenHash), []byte(hexsum.SHA256(token))) != 1:
-		return a.hostRefused(ctx, id, "the token is not the one that this host first came with; an owner may remove the host, and it is taken anew", id, r)
+		return a.refuseHost(ctx, id, "the token is not the one that this host first came with; an owner may remove the host, and it is taken anew", id, r)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (a *Auth) Admit(ctx context.Context, id, token string) error {
 }
 
 // refuseNewHost returns why an unknown host is refused, or "".
-func (a *Auth) newHost(r *http.Request) string {
+func (a *Auth) refuseNewHost(r *http.Request) string {
 	switch {
 	case a.c.TOFU == TOFUOn:
 		return ""
@@ -109,7 +109,7 @@ func (a *Auth) newHost(r *http.Request) string {
 
 // refuseHost records and refuses a host. known is its id if it exists: unknown ids share one
 // record.
-func (a *Auth) hostRefused(ctx context.Context, id, why, known string, r *http.Request) error {
+func (a *Auth) refuseHost(ctx context.Context, id, why, known string, r *http.Request) error {
 	place := a.c.Guard.Address(r).String()
 	if a.told.may("host "+known+" "+place, a.c.Now()) {
 		a.record(ctx, hostRecord("host_refused", id, place, why))

@@ -86,11 +86,11 @@ func (p *proof) key(ctx context.Context) (ed25519.PublicKey, error) {
 	known, err := p.a.c.Store.Host(ctx, p.id)
 	switch {
 	case errors.Is(err, store.ErrUnknown):
-		return nil, p.a.hostRefused(ctx, p.id, "nobody knows this host, or it was removed: pair it", "", p.r)
+		return nil, p.a.refuseHost(ctx, p.id, "nobody knows this host, or it was removed: pair it", "", p.r)
 	case err != nil:
 		return nil, err
 	case known.PublicKey == "":
-		return nil, p.a.hostRefused(ctx, p.id, "the host is known by its token: pair it, and it is by its key", p.id, p.r)
+		return nil, p.a.refuseHost(ctx, p.id, "the host is known by its token: pair it, and it is by its key", p.id, p.r)
 	}
 	return protocol.ParseKey(known.PublicKey)
 }
@@ -104,7 +104,7 @@ func (p *proof) Check(ctx context.Context, answer protocol.ChallengeAnswer) (str
 	if err != nil {
 		return "", err
 	}
-	refused := func(why string) (string, error) { return "", p.a.hostRefused(ctx, p.id, why, p.id, p.r) }
+	refused := func(why string) (string, error) { return "", p.a.refuseHost(ctx, p.id, why, p.id, p.r) }
 	signature, err := base64.RawURLEncoding.DecodeString(answer.Signature)
 	if err != nil {
 		return refused("the signature is no base64url without padding")

@@ -34,11 +34,11 @@ type Identity struct {
 }
 
 // IsRestricted reports whether it is limited to some runs.
-func (id *Identity) Narrow() bool { return len(id.Runs) > 0 }
+func (id *Identity) IsRestricted() bool { return len(id.Runs) > 0 }
 
 // Sees reports whether it may see a run. Other runs do not exist for it.
 func (id *Identity) Sees(run string) bool {
-	return !id.Narrow() || slices.ContainsFunc(id.Runs, func(glob string) bool {
+	return !id.IsRestricted() || slices.ContainsFunc(id.Runs, func(glob string) bool {
 		ok, err := path.Match(glob, run)
 		return err == nil && ok
 	})
@@ -50,7 +50,7 @@ func (id *Identity) May(r Right) bool {
 	if id == nil {
 		return row.Role == ""
 	}
-	return slices.Index(Roles, id.Role) >= slices.Index(Roles, row.Role) && !(row.Whole && id.Narrow())
+	return slices.Index(Roles, id.Role) >= slices.Index(Roles, row.Role) && !(row.Whole && id.IsRestricted())
 }
 
 // Need returns a refusal if it lacks a right.
@@ -60,7 +60,7 @@ func (id *Identity) Need(r Right) error {
 		return nil
 	case id == nil:
 		return httpguard.Refused(protocol.Unauthorized, "this needs credentials: an access token as Bearer, or a login")
-	case row.Whole && id.Narrow():
+	case row.Whole && id.IsRestricted():
 		return httpguard.Refused(protocol.Forbidden, "a token for some runs may not do this (%s)", row.Doc)
 	default:
 		return httpguard.Refused(protocol.Forbidden, "this needs the role %s, and %s has %s (%s)", row.Role, id.Name, id.Role, row.Doc)
@@ -94,11 +94,11 @@ func object(m map[string]any) json.RawMessage {
 }
 
 // identityOf returns the identity of a token.
-func identity(t *store.Token) *Identity {
+func identityOf(t *store.Token) *Identity {
 	return &Identity{Name: t.User, Kind: Kind(t.Kind), ID: t.ID, Role: least(Role(t.Role), Role(t.UserRole)), Runs: t.Runs, Expires: time.UnixMilli(t.Expires), Label: t.Name}
 }
 
 // sameRights reports whether two identities have the same permissions.
-func same(a, b *Identity) bool {
+func sameRights(a, b *Identity) bool {
 	return a.Name == b.Name && a.Role == b.Role && slices.Equal(a.Runs, b.Runs)
 }

@@ -16,7 +16,7 @@ import (
 // Login creates a session for a name and password and returns its secret. On failure it returns an
 // *httpguard.Refusal: unauthorized, without details, or rate_limited.
 func (a *Auth) Login(ctx context.Context, name, password string, r *http.Request) (secret string, id *Identity, err error) {
-	a.kept()
+	a.awaitOwner()
 	place, at := a.c.Guard.Address(r).String(), a.c.Now()
 	if wait := a.tries.begin(name, place, at); wait > 0 {
 		return "", nil, &httpguard.Refusal{Code: protocol.RateLimited, Why: "too many failures to log in: wait", After: wait}
@@ -33,30 +33,30 @@ func (a *Auth) Login(ctx context.Context, name, password string, r *http.Request
 		return "", nil, err
 	}
 	if !right {
-		a.failed(ctx, shown(name), "wrong name or password", r)
+		a.recordFailure(ctx, shortName(name), "wrong name or password", r)
 		return "", nil, httpguard.Refused(protocol.Unauthorized, "the name or the password is wrong")
 	}
 	a.tries.succeeded(name, place, at)
-	return a.session(ctx, u.Name, Role(u.Role), place)
+	return a.newSession(ctx, u.Name, Role(u.Role), place)
 }
 
 // awaitOwner waits for a pending change of the owner's password.
-func (a *Auth) kept() {
+func (a *Auth) awaitOwner() {
 	a.keeping.RLock()
 	defer a.keeping.RUnlock()
 }
 
 // shortName returns a submitted name in the form for records.
-func shown(name string) string {
+func shortName(name string) string {
 	return utf8cut.Short(strings.ToValidUTF8(name, "\uFFFD"), maxName)
 }
 
 // newSession creates a session.
-func (a *Auth) session(ctx context.Context, user string, role Role, place string) (secret string, id *Identity, err error) {
+func (a *Auth) newSession(ctx context.Context, user string, role Role, place string) (secret string, id *Identity, err error) {
 	secret = newSecret("cs_")
 	t := store.Token{ID: newID("s_"), Hash: hexsum.SHA256(secret), User: user, Role: string(role), UserRole: string(role), Kind: store.SessionToken,
 		Slides: sliding.Milliseconds(), Created: a.now(), Expires: a.now() + sliding.Milliseconds()}
-	id = identity(&t)
+	id = identityOf(&t)
 	return secret, id, a.c.Store.AddToken(ctx, t, id.Record("login", "", map[string]any{"session": t.ID}, map[string]any{"address": place}))
 }
 
@@ -73,8 +73,8 @@ func (a *Auth) Exchange(ctx context.Context, token string, r *http.Request) (sec
 	secret = newSecret("cs_")
 	made := store.Token{ID: newID("s_"), Hash: hexsum.SHA256(secret), User: t.User, Role: t.Role, UserRole: t.UserRole, Runs: t.Runs, Kind: store.SessionToken, Name: t.Name, Parent: t.ID,
 		Created: a.now(), Expires: min(t.Expires, a.now()+sliding.Milliseconds())}
-	rec := identity(t).Record("login", "", map[string]any{"session": made.ID}, map[string]any{"address": a.c.Guard.Address(r).String()})
-	return secret, identity(&made), a.c.Store.AddToken(ctx, made, rec)
+	rec := identityOf(t).Record("login", "", map[string]any{"session": made.ID}, map[string]any{"address": a.c.Guard.Address(r).String()})
+	return secret, identityOf(&made), a.c.Store.AddToken(ctx, made, rec)
 }
 
 // Left returns the seconds until an unused identity expires.

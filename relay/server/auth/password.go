@@ -54,11 +54,11 @@ type hash struct {
 func HashPassword(password string) string {
 	h := hash{memory: hashMemory, passes: hashPasses, lanes: hashLanes, salt: make([]byte, saltBytes)}
 	_, _ = rand.Read(h.salt) // never fails
-	h.key = h.of(password, keyBytes)
+	h.key = h.derive(password, keyBytes)
 	return h.String()
 }
 
-func (h *hash) of(password string, length int) []byte {
+func (h *hash) derive(password string, length int) []byte {
 	return argon2.IDKey([]byte(password), h.salt, h.passes, h.memory, h.lanes, uint32(length))
 }
 
@@ -109,7 +109,7 @@ func readHash(text string) (*hash, error) {
 }
 
 // dummyHash is used for unknown users, so that the check takes as long as usual.
-var nobody = hash{memory: hashMemory, passes: hashPasses, lanes: hashLanes, salt: make([]byte, saltBytes), key: make([]byte, keyBytes)}
+var dummyHash = hash{memory: hashMemory, passes: hashPasses, lanes: hashLanes, salt: make([]byte, saltBytes), key: make([]byte, keyBytes)}
 
 // checkers limits the number of concurrent password checks: each needs 64 MiB.
 type checkers chan struct{}
@@ -117,7 +117,7 @@ type checkers chan struct{}
 // matches reports whether a password has a hash. An empty hash never matches, after the same time.
 // It waits for its turn until ctx is done.
 func (c checkers) matches(ctx context.Context, password, text string) (bool, error) {
-	h, known := &nobody, false
+	h, known := &dummyHash, false
 	if text != "" {
 		read, err := readHash(text)
 		if err != nil {
@@ -131,7 +131,7 @@ func (c checkers) matches(ctx context.Context, password, text string) (bool, err
 		return false, context.Cause(ctx)
 	}
 	defer func() { <-c }()
-	key := h.of(password, len(h.key))
+	key := h.derive(password, len(h.key))
 	return subtle.ConstantTimeCompare(key, h.key) == 1 && known, nil
 }
 

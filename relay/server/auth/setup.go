@@ -49,5 +49,5 @@ func (a *Auth) FirstOwner(ctx context.Context, code, name, password string, r *h
 	if err != nil {
 		return "", nil, err
 	}
-	return a.session(ctx, name, Owner, a.c.Guard.Address(r).String())
+	return a.newSession(ctx, name, Owner, a.c.Guard.Address(r).String())
 }

@@ -11,7 +11,7 @@ import (
 // Limits on failures within window. At a limit even the right password is refused until the oldest
 // failure expires.
 const (
-	window          = 15 * time.Minute
+	failureWindow   = 15 * time.Minute
 	failuresOfPair  = 5   // of an account from one address
 	failuresOfPlace = 20  // from an address
 	failuresOfName  = 100 // of an account
@@ -27,7 +27,7 @@ type throttle struct {
 // bucket is a key of the count: an account, an address, or both.
 type bucket struct{ name, place string }
 
-func (b bucket) most() int {
+func (b bucket) limit() int {
 	switch {
 	case b.name != "" && b.place != "":
 		return failuresOfPair
@@ -52,8 +52,8 @@ func (t *throttle) begin(name, place string, now time.Time) (wait time.Duration)
 	t.forget(now)
 	all := bucketsOf(name, place)
 	for _, b := range all {
-		if got := t.tries[b]; len(got) >= b.most() {
-			wait = max(wait, got[len(got)-b.most()].Add(window).Sub(now))
+		if got := t.tries[b]; len(got) >= b.limit() {
+			wait = max(wait, got[len(got)-b.limit()].Add(failureWindow).Sub(now))
 		}
 	}
 	if wait > 0 {
@@ -81,7 +81,7 @@ func (t *throttle) succeeded(name, place string, at time.Time) {
 func (t *throttle) forget(now time.Time) {
 	for b, got := range t.tries {
 		i := 0
-		for i < len(got) && !got[i].After(now.Add(-window)) {
+		for i < len(got) && !got[i].After(now.Add(-failureWindow)) {
 			i++
 		}
 		if i == len(got) {

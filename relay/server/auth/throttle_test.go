@@ -26,17 +26,17 @@ func TestThrottle(t *testing.T) {
 		}
 		n, p := c.who(c.most)
 		now := at.Add(time.Duration(c.most) * time.Second)
-		if wait := th.begin(n, p, now); wait != window-time.Duration(c.most)*time.Second {
+		if wait := th.begin(n, p, now); wait != failureWindow-time.Duration(c.most)*time.Second {
 			t.Errorf("%s: it has to wait %v", name, wait)
 		}
-		if wait := th.begin(n, p, at.Add(window)); wait != 0 {
+		if wait := th.begin(n, p, at.Add(failureWindow)); wait != 0 {
 			t.Errorf("%s: after the window it has to wait %v", name, wait)
 		}
-		th.succeeded(n, p, at.Add(window))
-		if wait := th.begin(n, p, at.Add(window)); wait != 0 {
+		th.succeeded(n, p, at.Add(failureWindow))
+		if wait := th.begin(n, p, at.Add(failureWindow)); wait != 0 {
 			t.Errorf("%s: a success counts", name)
 		}
-		if th.begin("x", "y", at.Add(10*window)); len(th.tries) != 3 {
+		if th.begin("x", "y", at.Add(10*failureWindow)); len(th.tries) != 3 {
 			t.Errorf("%s: %d are remembered", name, len(th.tries))
 		}
 	}

@@ -94,7 +94,7 @@ func Link(server, token string, runs []string) string {
 }
 
 func unknown(what, name string) error {
-	return &httpguard.Refusal{Code: protocol.Code("unknown_" + what), Why: fmt.Sprintf("there is no %s %q", what, shown(name)), Status: http.StatusNotFound}
+	return &httpguard.Refusal{Code: protocol.Code("unknown_" + what), Why: fmt.Sprintf("there is no %s %q", what, shortName(name)), Status: http.StatusNotFound}
 }
 
 // Revoke ends a token or session.

@@ -24,9 +24,9 @@ func isUserName(t string) bool {
 func CheckUser(name string, role Role) error {
 	switch {
 	case !isUserName(name):
-		return httpguard.Refused(protocol.BadMessage, "name: a user has one of 1 to %d of letters, digits and _-.@+, not %q", maxName, shown(name))
+		return httpguard.Refused(protocol.BadMessage, "name: a user has one of 1 to %d of letters, digits and _-.@+, not %q", maxName, shortName(name))
 	case !slices.Contains(Roles, role):
-		return httpguard.Refused(protocol.BadMessage, "role: it is viewer, operator or owner, not %q", shown(string(role)))
+		return httpguard.Refused(protocol.BadMessage, "role: it is viewer, operator or owner, not %q", shortName(string(role)))
 	}
 	return nil
 }
@@ -39,7 +39,7 @@ func (a *Auth) PutUser(ctx context.Context, by audit.Actor, name string, role Ro
 	rec := audit.Record{Kind: "user_changed", Actor: by, Subject: object(map[string]any{"user": name}), Data: object(map[string]any{"role": string(role), "removed": false})}
 	made, err = a.c.Store.PutUser(ctx, store.User{Name: name, Role: string(role), Hash: hash}, a.now(), rec)
 	a.changed(ctx)
-	return made, lastOwner(err)
+	return made, lastOwnerError(err)
 }
 
 // RemoveUser removes a user with all sessions and tokens.
@@ -50,11 +50,11 @@ func (a *Auth) RemoveUser(ctx context.Context, by audit.Actor, name string) erro
 		return unknown("user", name)
 	}
 	a.changed(ctx)
-	return lastOwner(err)
+	return lastOwnerError(err)
 }
 
 // lastOwnerError converts store.ErrLastOwner to a refusal.
-func lastOwner(err error) error {
+func lastOwnerError(err error) error {
 	if errors.Is(err, store.ErrLastOwner) {
 		return &httpguard.Refusal{Code: "last_owner", Why: "there would be no owner left: make another one first", Status: http.StatusConflict}
 	}

@@ -10,7 +10,7 @@ import (
 
 // pollInterval is the interval of checks for changes by other servers on the same database and by
 // commands. This server's own changes take effect at once.
-const lookEach = 300 * time.Millisecond
+const pollInterval = 300 * time.Millisecond
 
 // watched is a token or session with watchers.
 type watched struct {
@@ -27,7 +27,7 @@ func (a *Auth) Watch(id *Identity, ended func()) (stop func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	w := a.watches[id.ID]
-	if w == nil || !same(w.id, id) {
+	if w == nil || !sameRights(w.id, id) {
 		if w != nil {
 			w.end() // it changed since the request
 		}
@@ -57,14 +57,14 @@ func (w *watched) end() {
 
 func (a *Auth) watch(ctx context.Context) {
 	defer close(a.done)
-	tick := time.NewTicker(lookEach)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := a.look(ctx); err != nil && ctx.Err() == nil {
+			if err := a.poll(ctx); err != nil && ctx.Err() == nil {
 				a.c.Log.Error("credentials could not be looked at", "error", err)
 			}
 		}
@@ -72,7 +72,7 @@ func (a *Auth) watch(ctx context.Context) {
 }
 
 // poll ends identities that have expired or changed.
-func (a *Auth) look(ctx context.Context) error {
+func (a *Auth) poll(ctx context.Context) error {
 	a.mu.Lock()
 	ids, known, was := map[string]*Identity{}, map[string]bool{}, a.version
 	for key, w := range a.watches {
@@ -96,10 +96,10 @@ func (a *Auth) look(ctx context.Context) error {
 		switch {
 		case err != nil && !errors.Is(err, store.ErrUnknown):
 			return err
-		case err != nil || t.Expires <= a.now() || !same(identity(t), id):
+		case err != nil || t.Expires <= a.now() || !sameRights(identityOf(t), id):
 			ended[key] = id
 		default:
-			extended[key] = identity(t)
+			extended[key] = identityOf(t)
 		}
 	}
 	a.mu.Lock()
@@ -121,7 +121,7 @@ func (a *Auth) look(ctx context.Context) error {
 
 // changed polls at once.
 func (a *Auth) changed(ctx context.Context) {
-	if err := a.look(context.WithoutCancel(ctx)); err != nil {
+	if err := a.poll(context.WithoutCancel(ctx)); err != nil {
 		a.c.Log.Error("credentials could not be looked at", "error", err)
 	}
 }

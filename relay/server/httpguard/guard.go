@@ -57,8 +57,8 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 			Fail(w, err)
 			return
 		}
-		if origin := r.Header.Get("Origin"); slices.Contains(g.c.Allow, origin) && !g.own(origin, r) {
-			letRead(w.Header(), origin)
+		if origin := r.Header.Get("Origin"); slices.Contains(g.c.Allow, origin) && !g.isOwn(origin, r) {
+			allowOrigin(w.Header(), origin)
 			if r.Method == http.MethodOptions {
 				w.WriteHeader(http.StatusNoContent)
 				return
@@ -69,7 +69,7 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 }
 
 // allowOrigin lets pages of an origin read the response, without cookies.
-func letRead(h http.Header, origin string) {
+func allowOrigin(h http.Header, origin string) {
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Add("Vary", "Origin")
 	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
@@ -86,14 +86,14 @@ func (g *Guard) check(r *http.Request) error {
 	case len(origins) == 0:
 	case len(origins) > 1:
 		return Refused(protocol.Forbidden, "a request has one Origin")
-	case !g.own(origins[0], r) && !slices.Contains(g.c.Allow, origins[0]):
+	case !g.isOwn(origins[0], r) && !slices.Contains(g.c.Allow, origins[0]):
 		return Refused(protocol.Forbidden, "pages of %q may not call this server: --allow-origin lets them", origins[0])
 	}
 	return nil
 }
 
 // isOwn reports whether an origin is the server's own.
-func (g *Guard) own(origin string, r *http.Request) bool {
+func (g *Guard) isOwn(origin string, r *http.Request) bool {
 	if g.c.Public != nil && strings.EqualFold(origin, Origin(g.c.Public)) {
 		return true
 	}
@@ -186,7 +186,7 @@ func (g *Guard) ByCookie(r *http.Request) error {
 	switch {
 	case site != "" && site != "same-origin" && site != "none":
 		return Refused(protocol.Forbidden, "a cookie is for pages of this server alone")
-	case (!safe || IsUpgrade(r)) && !g.own(r.Header.Get("Origin"), r):
+	case (!safe || IsUpgrade(r)) && !g.isOwn(r.Header.Get("Origin"), r):
 		return Refused(protocol.Forbidden, "a request with a cookie needs an Origin of this server's")
 	case !safe && r.Header.Get("X-Concerto") != "1":
 		return Refused(protocol.Forbidden, "a request with a cookie needs the header X-Concerto: 1")

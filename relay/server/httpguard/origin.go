@@ -22,7 +22,7 @@ func (g *Guard) Origins(r *http.Request) (all []string) {
 		if _, text, err := net.SplitHostPort(r.Host); err == nil {
 			port, _ = strconv.Atoi(text) // 0 for an invalid port
 		}
-		if port == cameTo(r) {
+		if port == localPort(r) {
 			all = append(all, Origin(&url.URL{Scheme: scheme, Host: r.Host}))
 		}
 	}
@@ -33,7 +33,7 @@ func (g *Guard) Origins(r *http.Request) (all []string) {
 }
 
 // localPort returns the port at which a request arrived, or -1 if unknown.
-func cameTo(r *http.Request) int {
+func localPort(r *http.Request) int {
 	at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {
 		return -1

@@ -36,7 +36,7 @@ type Config struct {
 }
 
 // API serves pairing. It is safe for concurrent use.
-type Pair struct {
+type API struct {
 	c      Config
 	starts seldom // by address
 	tries  seldom // by confirming user
@@ -50,20 +50,20 @@ const (
 )
 
 // New returns an API.
-func New(c Config) *Pair {
+func New(c Config) *API {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Pair{c: c, starts: seldom{most: startsAMinute}, tries: seldom{most: protocol.PairingTries}}
+	return &API{c: c, starts: seldom{most: startsAMinute}, tries: seldom{most: protocol.PairingTries}}
 }
 
-func (p *Pair) now() int64 { return p.c.Now().UnixMilli() }
+func (p *API) now() int64 { return p.c.Now().UnixMilli() }
 
 // Routes returns the routes that it serves.
-func (p *Pair) Routes() []auth.Route {
+func (p *API) Routes() []auth.Route {
 	return []auth.Route{
 		{Method: "POST", Path: "/pair/start", Right: auth.Open, Handle: p.start},
 		{Method: "GET", Path: "/pair/{id}", Right: auth.Open, Handle: p.poll},
@@ -125,7 +125,7 @@ func (q *startRequest) check() (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-func (p *Pair) start(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+func (p *API) start(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	place := p.c.Guard.Address(r).String()
 	var q startRequest
 	err := p.starts.begin(place, p.c.Now())
@@ -155,7 +155,7 @@ func (p *Pair) start(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 }
 
 // add stores a pairing with a unique code.
-func (p *Pair) add(ctx context.Context, q startRequest, place string) (code, id string, err error) {
+func (p *API) add(ctx context.Context, q startRequest, place string) (code, id string, err error) {
 	one := store.Pairing{PublicKey: q.PublicKey, Name: q.Name, Asked: q.HostID, Address: place, Expires: p.now() + protocol.PairingTTL.Milliseconds()}
 	if q.HostID != "" && q.HostToken != "" {
 		one.TokenHash = hexsum.SHA256(q.HostToken)
@@ -174,7 +174,7 @@ func (p *Pair) add(ctx context.Context, q startRequest, place string) (code, id 
 	return code, one.ID, err
 }
 
-func (p *Pair) poll(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+func (p *API) poll(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	one, err := p.c.Store.Pairing(r.Context(), r.PathValue("id"))
 	if errors.Is(err, store.ErrUnknown) {
 		err = unknown("there is no such pairing")
@@ -204,7 +204,7 @@ func unknown(why string) error {
 var errNoCode = unknown("no machine waits with this code: it was mistyped, was used, or has expired")
 
 // code reads the code of a request and counts an attempt of the caller, which right removes.
-func (p *Pair) code(w http.ResponseWriter, r *http.Request, id *auth.Identity) (hash string, right func(), err error) {
+func (p *API) code(w http.ResponseWriter, r *http.Request, id *auth.Identity) (hash string, right func(), err error) {
 	var q struct {
 		Code string `json:"code"`
 	}
@@ -223,7 +223,7 @@ func (p *Pair) code(w http.ResponseWriter, r *http.Request, id *auth.Identity) (
 }
 
 // look shows an owner the machine of a code before confirmation.
-func (p *Pair) look(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+func (p *API) look(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
 	hash, right, err := p.code(w, r, id)
 	var one *store.Pairing
 	if err == nil {
@@ -254,7 +254,7 @@ func fingerprint(one *store.Pairing) string {
 	return protocol.Fingerprint(key)
 }
 
-func (p *Pair) confirm(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+func (p *API) confirm(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
 	hash, right, err := p.code(w, r, id)
 	var host string
 	if err == nil {

@@ -18,7 +18,7 @@ type seldom struct {
 }
 
 // recent drops attempts older than a minute.
-func late(all []time.Time, now time.Time) []time.Time {
+func recent(all []time.Time, now time.Time) []time.Time {
 	return slices.DeleteFunc(all, func(at time.Time) bool { return !at.After(now.Add(-time.Minute)) })
 }
 
@@ -32,12 +32,12 @@ func (s *seldom) begin(who string, now time.Time) error {
 	if now.Sub(s.walked) >= time.Second { // limits the cost of many concurrent attempts
 		s.walked = now
 		for w, all := range s.of {
-			if s.of[w] = late(all, now); len(s.of[w]) == 0 {
+			if s.of[w] = recent(all, now); len(s.of[w]) == 0 {
 				delete(s.of, w)
 			}
 		}
 	}
-	got := late(s.of[who], now)
+	got := recent(s.of[who], now)
 	if len(got) >= s.most {
 		s.of[who] = got
 		return &httpguard.Refusal{Code: protocol.RateLimited, Why: "too many tries within a minute: wait", After: got[0].Add(time.Minute).Sub(now)}

@@ -19,7 +19,7 @@ const (
 	authSize   = 16
 	pointSize  = 65
 	// MaxText is the maximum length of a message in bytes.
-	MostText = recordSize - saltSize - 4 - 1 - pointSize - 16 - 1
+	MaxText = recordSize - saltSize - 4 - 1 - pointSize - 16 - 1
 )
 
 // receiver holds a subscription's keys for encryption.
@@ -65,8 +65,8 @@ func (to *receiver) encrypt(text []byte) ([]byte, error) {
 }
 
 func (to *receiver) encryptWith(text []byte, key *ecdh.PrivateKey, salt []byte) ([]byte, error) {
-	if len(text) > MostText {
-		return nil, fmt.Errorf("a push message has at most %d bytes, not %d", MostText, len(text))
+	if len(text) > MaxText {
+		return nil, fmt.Errorf("a push message has at most %d bytes, not %d", MaxText, len(text))
 	}
 	shared, err := key.ECDH(to.public)
 	if err != nil {

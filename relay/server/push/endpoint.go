@@ -16,11 +16,11 @@ import (
 var errAddress = errors.New("it is no public address")
 
 const (
-	maxEndpoint  = 2048 // bytes
-	sendWithin   = 10 * time.Second
-	dialWithin   = 5 * time.Second
-	mostHeaders  = 16 << 10
-	mostAnswered = 4 << 10
+	maxEndpoint = 2048 // bytes
+	sendTimeout = 10 * time.Second
+	dialTimeout = 5 * time.Second
+	maxHeaders  = 16 << 10
+	maxResponse = 4 << 10
 )
 
 // endpointOf parses an endpoint. insecure also accepts HTTP and any address.
@@ -76,7 +76,7 @@ func isPublic(at netip.Addr) bool {
 // newClient returns a client that connects only to public addresses, checked after name resolution.
 // It uses no proxy and follows no redirects.
 func newClient(insecure bool) *http.Client {
-	d := &net.Dialer{Timeout: dialWithin}
+	d := &net.Dialer{Timeout: dialTimeout}
 	if !insecure {
 		d.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(address)
@@ -87,9 +87,9 @@ func newClient(insecure bool) *http.Client {
 		}
 	}
 	return &http.Client{
-		Timeout:       sendWithin,
+		Timeout:       sendTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{DialContext: d.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: dialWithin, MaxResponseHeaderBytes: mostHeaders,
+		Transport: &http.Transport{DialContext: d.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: dialTimeout, MaxResponseHeaderBytes: maxHeaders,
 			MaxIdleConns: 32, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute},
 	}
 }

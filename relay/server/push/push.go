@@ -73,7 +73,7 @@ func New(ctx context.Context, c Config) (*Push, error) {
 		return nil, err
 	}
 	p := &Push{c: c, id: id, hints: map[string]struct{}{}, starts: map[string]string{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
-	p.send = &sender{id: id, client: newClient(c.Insecure), now: c.Now, wall: c.Wall, after: c.After, gone: p.gone, log: c.Log}
+	p.send = &sender{id: id, client: newClient(c.Insecure), now: c.Now, wall: c.Wall, after: c.After, gone: p.removeGone, log: c.Log}
 	p.send.start()
 	go p.run()
 	return p, nil
@@ -161,7 +161,7 @@ func (p *Push) unsubscribe(w http.ResponseWriter, r *http.Request, id *auth.Iden
 }
 
 // removeGone removes a subscription that no longer exists at the push service.
-func (p *Push) gone(ctx context.Context, endpoint string) {
+func (p *Push) removeGone(ctx context.Context, endpoint string) {
 	if err := p.c.Store.RemoveSubscription(ctx, "", endpoint); err != nil && !errors.Is(err, store.ErrUnknown) && ctx.Err() == nil {
 		p.c.Log.Error("a subscription could not be forgotten", "error", err)
 	}

@@ -26,16 +26,16 @@ type message struct {
 }
 
 const (
-	mostWaiting = 10_000 // messages in total
-	mostOfOne   = 200    // messages of one browser
-	atOnce      = 8      // concurrent requests
+	maxQueued      = 10_000 // messages in total
+	maxQueuedOfOne = 200    // messages of one browser
+	maxConcurrent  = 8      // concurrent requests
 )
 
 // pauses are the delays before the retries of a message.
 var pauses = []time.Duration{time.Second, 4 * time.Second, 16 * time.Second, time.Minute}
 
 // maxPause limits Retry-After.
-const mostPause = 5 * time.Minute
+const maxPause = 5 * time.Minute
 
 // sender sends messages; those of one browser in order.
 type sender struct {
@@ -54,16 +54,16 @@ type sender struct {
 	work  sync.WaitGroup
 
 	mu    sync.Mutex
-	lines map[string]*line // by endpoint; only non-empty ones
+	lines map[string]*queue // by endpoint; only non-empty ones
 	count int
 }
 
-// line is the queue of one browser.
-type line struct{ waits []*message }
+// queue is the queue of one browser.
+type queue struct{ waits []*message }
 
 func (s *sender) start() {
 	s.ctx, s.end = context.WithCancel(context.Background())
-	s.slots, s.lines = make(chan struct{}, atOnce), map[string]*line{}
+	s.slots, s.lines = make(chan struct{}, maxConcurrent), map[string]*queue{}
 }
 
 // stop stops the sender and drops the queued messages.
@@ -85,19 +85,19 @@ func (s *sender) put(m *message) {
 	l := s.lines[m.to.Endpoint]
 	begins := l == nil
 	if begins {
-		l = &line{}
+		l = &queue{}
 	}
 	for i, old := range l.waits {
 		if old.topic == m.topic {
 			s.count--
 			l.waits = append(l.waits[:i:i], l.waits[i+1:]...)
-			s.work.Go(old.over)
+			s.work.Go(old.finish)
 			break
 		}
 	}
-	if s.count >= mostWaiting || len(l.waits) >= mostOfOne {
+	if s.count >= maxQueued || len(l.waits) >= maxQueuedOfOne {
 		s.log.Warn("a push message is dropped: too many wait", "user", m.to.User)
-		s.work.Go(m.over)
+		s.work.Go(m.finish)
 		return
 	}
 	s.count++
@@ -108,14 +108,14 @@ func (s *sender) put(m *message) {
 	}
 }
 
-func (m *message) over() {
+func (m *message) finish() {
 	if m.done != nil {
 		m.done()
 	}
 }
 
 // run sends the queued messages of a browser.
-func (s *sender) run(endpoint string, l *line) {
+func (s *sender) run(endpoint string, l *queue) {
 	for {
 		s.mu.Lock()
 		if len(l.waits) == 0 || s.ctx.Err() != nil {
@@ -128,13 +128,13 @@ func (s *sender) run(endpoint string, l *line) {
 		s.count--
 		s.mu.Unlock()
 		if s.deliver(l, m) {
-			m.over()
+			m.finish()
 		}
 	}
 }
 
 // isReplaced reports whether a later message with the same topic is queued.
-func (s *sender) overtaken(l *line, topic string) bool {
+func (s *sender) isReplaced(l *queue, topic string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range l.waits {
@@ -146,7 +146,7 @@ func (s *sender) overtaken(l *line, topic string) bool {
 }
 
 // deliver sends a message, with retries. It returns false if the sender stops before.
-func (s *sender) deliver(l *line, m *message) bool {
+func (s *sender) deliver(l *queue, m *message) bool {
 	for try := 0; ; try++ {
 		again, wait := s.try(m)
 		if s.ctx.Err() != nil {
@@ -155,11 +155,11 @@ func (s *sender) deliver(l *line, m *message) bool {
 		if !again {
 			return true
 		}
-		if try >= len(pauses) || s.overtaken(l, m.topic) {
+		if try >= len(pauses) || s.isReplaced(l, m.topic) {
 			s.log.Warn("a push message is given up: the push service does not take it", "user", m.to.User, "tries", try+1)
 			return true
 		}
-		wait = min(max(wait, pauses[try]), mostPause)
+		wait = min(max(wait, pauses[try]), maxPause)
 		if s.now().Add(wait).After(m.ends) {
 			return true // it would arrive too late
 		}
@@ -171,7 +171,7 @@ func (s *sender) deliver(l *line, m *message) bool {
 			unset()
 			return false
 		}
-		if s.overtaken(l, m.topic) {
+		if s.isReplaced(l, m.topic) {
 			return true
 		}
 	}
@@ -200,7 +200,7 @@ func (s *sender) try(m *message) (again bool, wait time.Duration) {
 	}
 	defer answer.Body.Close()
 	// the body does not matter
-	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, mostAnswered))
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxResponse))
 	switch code := answer.StatusCode; {
 	case code >= 200 && code < 300:
 		return false, 0

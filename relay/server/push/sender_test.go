@@ -75,7 +75,7 @@ func TestOvertaken(t *testing.T) {
 	}
 	put("x", "it waits")
 	<-came
-	for i := range mostOfOne + 100 {
+	for i := range maxQueuedOfOne + 100 {
 		put(fmt.Sprint("t", i), "x")
 	}
 	s.stop()

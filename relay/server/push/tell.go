@@ -41,12 +41,12 @@ func (p *Push) Started(run, user string) {
 func (p *Push) run() {
 	defer close(p.done)
 	ctx := p.send.ctx
-	begun, err := p.c.Store.Tellable(ctx)
+	begun, err := p.c.Store.Notifiable(ctx)
 	if err != nil && ctx.Err() == nil {
 		p.c.Log.Error("what is to be told by push messages could not be looked up", "error", err)
 	}
 	for _, run := range begun {
-		p.look(ctx, run, true)
+		p.checkRun(ctx, run, true)
 	}
 	for {
 		select {
@@ -64,20 +64,20 @@ func (p *Push) run() {
 			}
 		}
 		for run := range runs {
-			p.look(ctx, run, false)
+			p.checkRun(ctx, run, false)
 		}
 	}
 }
 
-func (p *Push) look(ctx context.Context, run string, first bool) {
-	if err := p.tell(ctx, run, first); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrUnknown) {
+func (p *Push) checkRun(ctx context.Context, run string, first bool) {
+	if err := p.notifyRun(ctx, run, first); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrUnknown) {
 		p.c.Log.Error("what a run asks could not be told by push messages", "run", run, "error", err)
 	}
 }
 
 // notifyRun sends what was not yet sent about a run. first is set for the check at the start, which
 // repeats what another server did not finish.
-func (p *Push) tell(ctx context.Context, id string, first bool) error {
+func (p *Push) notifyRun(ctx context.Context, id string, first bool) error {
 	run, err := p.c.Store.Run(ctx, id)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (p *Push) tell(ctx context.Context, id string, first bool) error {
 		return err
 	}
 	if len(subs) > 0 || len(noted) > 0 {
-		if err := p.tellRequests(ctx, run, subs, noted, first); err != nil {
+		if err := p.notifyRequests(ctx, run, subs, noted, first); err != nil {
 			return err
 		}
 	}
@@ -102,10 +102,10 @@ func (p *Push) tell(ctx context.Context, id string, first bool) error {
 	if err != nil || user == "" {
 		return err
 	}
-	return p.tellEnd(ctx, run, user, subs)
+	return p.notifyEnd(ctx, run, user, subs)
 }
 
-func (p *Push) tellRequests(ctx context.Context, run *store.Run, subs []*store.Subscription, noted []store.Notice, first bool) error {
+func (p *Push) notifyRequests(ctx context.Context, run *store.Run, subs []*store.Subscription, noted []store.Notice, first bool) error {
 	open, err := p.c.Store.Requests(ctx, run.ID)
 	if err != nil {
 		return err
@@ -160,15 +160,15 @@ type note struct {
 }
 
 // maxDelay is how long a message without an expiry waits for a browser.
-const usefulFor = 24 * time.Hour
+const maxDelay = 24 * time.Hour
 
 func (p *Push) announce(ctx context.Context, run *store.Run, q *store.Request, subs []*store.Subscription) error {
-	ends := p.c.Now().Add(usefulFor)
+	ends := p.c.Now().Add(maxDelay)
 	if at, err := time.Parse(time.RFC3339, store.Text(q.Data, "expires_at")); err == nil && at.Before(ends) {
 		ends = at
 	}
 	n := note{Title: title(run), RunID: run.ID, RequestID: q.ID, Summary: summary(q)}
-	return p.each(ctx, run, subs, n, "high", ends, mayDecide, func() {
+	return p.sendEach(ctx, run, subs, n, "high", ends, mayDecide, func() {
 		if err := p.c.Store.NoteSent(ctx, run.ID, q.ID); err != nil && ctx.Err() == nil {
 			p.c.Log.Error("what was told could not be noted", "run", run.ID, "error", err)
 		}
@@ -177,23 +177,23 @@ func (p *Push) announce(ctx context.Context, run *store.Run, q *store.Request, s
 
 func (p *Push) withdraw(ctx context.Context, run *store.Run, request string, subs []*store.Subscription) error {
 	n := note{Title: title(run), RunID: run.ID, RequestID: request, Summary: "it is decided, or was withdrawn", Withdrawn: true}
-	return p.each(ctx, run, subs, n, "normal", p.c.Now().Add(usefulFor), mayDecide, nil)
+	return p.sendEach(ctx, run, subs, n, "normal", p.c.Now().Add(maxDelay), mayDecide, nil)
 }
 
-func (p *Push) tellEnd(ctx context.Context, run *store.Run, user string, subs []*store.Subscription) error {
+func (p *Push) notifyEnd(ctx context.Context, run *store.Run, user string, subs []*store.Subscription) error {
 	how := "it has ended"
 	if run.ExitCode != nil {
 		how = fmt.Sprintf("it has ended: exit code %d", *run.ExitCode)
 	}
 	n := note{Title: title(run), RunID: run.ID, Summary: how}
-	return p.each(ctx, run, subs, n, "normal", p.c.Now().Add(usefulFor), func(id *auth.Identity) bool { return id.Name == user }, nil)
+	return p.sendEach(ctx, run, subs, n, "normal", p.c.Now().Add(maxDelay), func(id *auth.Identity) bool { return id.Name == user }, nil)
 }
 
 func mayDecide(id *auth.Identity) bool { return id.May(auth.Decide) }
 
 // sendEach sends a note to the subscribers that may receive it and see the run. done is called
 // after all attempts.
-func (p *Push) each(ctx context.Context, run *store.Run, subs []*store.Subscription, n note, urgency string, ends time.Time, may func(*auth.Identity) bool, done func()) error {
+func (p *Push) sendEach(ctx context.Context, run *store.Run, subs []*store.Subscription, n note, urgency string, ends time.Time, may func(*auth.Identity) bool, done func()) error {
 	text, err := json.Marshal(n)
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func (p *Push) each(ctx context.Context, run *store.Run, subs []*store.Subscript
 		case err != nil:
 			return err
 		case id == nil: // the credential has ended, so its owner expects no messages
-			p.gone(ctx, sub.Endpoint)
+			p.removeGone(ctx, sub.Endpoint)
 			continue
 		case !may(id) || !id.Sees(run.ID):
 			continue
@@ -230,13 +230,13 @@ func topic(run, request string) string {
 }
 
 const (
-	mostTitle   = 80 // characters
-	mostSummary = 160
+	maxTitle   = 80 // characters
+	maxSummary = 160
 )
 
 func title(run *store.Run) string {
 	for _, text := range []string{run.Title, run.Tool} {
-		if text = oneLine(text, mostTitle); text != "" {
+		if text = oneLine(text, maxTitle); text != "" {
 			return text
 		}
 	}
@@ -254,7 +254,7 @@ func summary(q *store.Request) string {
 		return "it asks something" // encrypted
 	}
 	if d.From != nil && d.From.WantsValue() && d.OpTool == "" {
-		text := terminal.Brief(strings.TrimSpace(d.Prompt), mostSummary)
+		text := terminal.Brief(strings.TrimSpace(d.Prompt), maxSummary)
 		if d.Redacted {
 			text += redacted
 		}
@@ -265,7 +265,7 @@ func summary(q *store.Request) string {
 		what = "it asks something"
 	}
 	if d.OpTool != "" {
-		what += ": " + oneLine(d.OpTool, mostTitle)
+		what += ": " + oneLine(d.OpTool, maxTitle)
 	}
 	return what
 }

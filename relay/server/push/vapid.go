@@ -25,7 +25,7 @@ type identity struct {
 }
 
 // tokenTTL is the lifetime of a token; push services accept at most a day.
-const tokenFor = 12 * time.Hour
+const tokenTTL = 12 * time.Hour
 
 var raw = base64.RawURLEncoding
 
@@ -63,7 +63,7 @@ func loadIdentity(ctx context.Context, s *store.Store, subject string) (*identit
 
 // authorization returns the Authorization header for an endpoint.
 func (id *identity) authorization(endpoint *url.URL, now time.Time) (string, error) {
-	claims, err := json.Marshal(map[string]any{"aud": protocol.OriginOf(endpoint), "exp": now.Add(tokenFor).Unix(), "sub": id.subject})
+	claims, err := json.Marshal(map[string]any{"aud": protocol.OriginOf(endpoint), "exp": now.Add(tokenTTL).Unix(), "sub": id.subject})
 	if err != nil {
 		return "", err
 	}

@@ -39,10 +39,10 @@ func TestRFC8291(t *testing.T) {
 	if err != nil || raw.EncodeToString(got) != want {
 		t.Errorf("%s, %v", raw.EncodeToString(got), err)
 	}
-	if _, err := to.encrypt(make([]byte, MostText+1)); err == nil {
+	if _, err := to.encrypt(make([]byte, MaxText+1)); err == nil {
 		t.Error("what is no record is encrypted")
 	}
-	if got, err := to.encrypt(make([]byte, MostText)); err != nil || len(got) != recordSize {
+	if got, err := to.encrypt(make([]byte, MaxText)); err != nil || len(got) != recordSize {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }
@@ -117,7 +117,7 @@ func TestSummary(t *testing.T) {
 			t.Errorf("%s: %q", data, got)
 		}
 	}
-	if got := title(&store.Run{ID: "run_a", Tool: "x", Title: strings.Repeat("é", 100)}); len([]rune(got)) != mostTitle || !strings.HasSuffix(got, "…") {
+	if got := title(&store.Run{ID: "run_a", Tool: "x", Title: strings.Repeat("é", 100)}); len([]rune(got)) != maxTitle || !strings.HasSuffix(got, "…") {
 		t.Errorf("%q", got)
 	}
 	if got := title(&store.Run{ID: "run_a", Title: "\n"}); got != "run_a" {
@@ -140,7 +140,7 @@ func TestSummaryIsWhole(t *testing.T) {
 			return summary(&store.Request{Data: data})
 		}
 		shown := asks(protocol.PermissionRequested{Reason: "prompt", Prompt: command, From: &protocol.Origin{Kind: "question"}})
-		testcommand.Whole(t, "the summary", shown, command, mostSummary)
+		testcommand.Whole(t, "the summary", shown, command, maxSummary)
 		for _, r := range shown {
 			if !testcommand.Visible(r) {
 				t.Errorf("%U is in the summary of %.80q", r, command)

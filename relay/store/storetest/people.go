@@ -269,23 +269,23 @@ func forgotten(t *testing.T, open Opener) {
 		return r
 	}
 	late := f.at + 1000
-	if got, err := f.Ended(ctx, late, 10); err != nil || len(got) != 0 {
+	if got, err := f.EndedRuns(ctx, late, 10); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
 	if n, err := f.Forget(ctx, "run_a", late, 7, tell); err != nil || n != 0 {
 		t.Errorf("a run that has not ended: %d, %v", n, err)
 	}
 	f.stored(3, f.event(3, protocol.RunExited, `{"exit_code":0}`))
-	if got, err := f.Ended(ctx, f.at, 10); err != nil || len(got) != 0 {
+	if got, err := f.EndedRuns(ctx, f.at, 10); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
-	if got, err := f.Ended(ctx, late, 10); err != nil || !slices.Equal(got, []string{"run_a"}) {
+	if got, err := f.EndedRuns(ctx, late, 10); err != nil || !slices.Equal(got, []string{"run_a"}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if n, err := f.Forget(ctx, "run_a", late, 7, tell); err != nil || n != 3 {
 		t.Errorf("%d, %v", n, err)
 	}
-	if got, err := f.Ended(ctx, late, 10); err != nil || len(got) != 0 {
+	if got, err := f.EndedRuns(ctx, late, 10); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
 	f.sees()

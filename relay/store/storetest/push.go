@@ -45,7 +45,7 @@ func subscriptions(t *testing.T, open Opener) {
 	if err != nil || !slices.Equal(noted, []store.Notice{{RequestID: "q0", Sent: true}}) {
 		t.Errorf("what was asked before: %+v, %v", noted, err)
 	}
-	if runs, err := f.Tellable(ctx); err != nil || !slices.Equal(runs, []string{"run_a"}) {
+	if runs, err := f.Notifiable(ctx); err != nil || !slices.Equal(runs, []string{"run_a"}) {
 		t.Errorf("%v, %v", runs, err)
 	}
 }
@@ -59,7 +59,7 @@ func notices(t *testing.T, open Opener) {
 			t.Fatal(err)
 		}
 	}
-	if runs, err := f.Tellable(ctx); err != nil || !slices.Equal(runs, []string{"run_a"}) {
+	if runs, err := f.Notifiable(ctx); err != nil || !slices.Equal(runs, []string{"run_a"}) {
 		t.Errorf("%v, %v", runs, err)
 	}
 	once := func(what string, do func() (bool, error)) {
@@ -94,7 +94,7 @@ func notices(t *testing.T, open Opener) {
 	}
 	once("withdraw", func() (bool, error) { return f.Unnote(ctx, "run_a", "q1") })
 	once("tell of the end", func() (bool, error) { user, err := f.TakeStart(ctx, "run_a"); return user == "ann", err })
-	if runs, err := f.Tellable(ctx); err != nil || len(runs) != 0 {
+	if runs, err := f.Notifiable(ctx); err != nil || len(runs) != 0 {
 		t.Errorf("%v, %v", runs, err)
 	}
 }

@@ -442,7 +442,7 @@ func decisions(t *testing.T, open Opener) {
 		t.Errorf("the same again: %+v, %v, %v", c, fresh, err)
 	}
 	var decided *store.AlreadyDecided
-	if _, _, err := f.Accept(ctx, decision("q", "deny", "adam")); !errors.As(err, &decided) || !errors.Is(err, store.ErrDecided) || decided.Was != (store.Decided{Decision: "approve", By: "eve", At: 7}) {
+	if _, _, err := f.Accept(ctx, decision("q", "deny", "adam")); !errors.As(err, &decided) || !errors.Is(err, store.ErrDecided) || decided.Was != (store.RecordedDecision{Decision: "approve", By: "eve", At: 7}) {
 		t.Errorf("the second: %v", err)
 	}
 	for _, on := range []string{"sent", "rejected"} {
