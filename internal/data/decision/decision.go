@@ -54,8 +54,8 @@ var words = sync.OnceValue(func() map[string]Decision {
 	return all
 })
 
-// Of is the meaning of an answer, a JSON value: true, false, a text, or a decision
-// in full. Any other text denies, with itself as the reason; so does any other value.
+// Of returns the meaning of an answer, a JSON value: true, false, a text, or a decision in full.
+// Any other text denies, with itself as the reason; so does any other value.
 func Of(answer []byte) Decision {
 	answer = bytes.TrimSpace(answer)
 	var text string
@@ -77,12 +77,12 @@ func Of(answer []byte) Decision {
 	return none(answer)
 }
 
-// plain is a text as words has it.
+// plain returns a text as words has it.
 func plain(text string) string {
 	return strings.TrimSpace(strings.ToLower(strings.Trim(strings.TrimSpace(text), ".!")))
 }
 
-// none is the meaning of what is no decision.
+// none returns the meaning of what is no decision.
 func none(answer []byte) Decision { return Decision{Reason: "not a decision: " + string(answer)} }
 
 // inFull reads a decision as an object. A member of another type, or another word
@@ -123,9 +123,8 @@ func inFull(answer []byte) Decision {
 // members are what a decision in full may have.
 var members = [...]string{"decision", "scope", "input", "reason", "option", "stop", "args_sha256"}
 
-// ambiguous says whether an object names a member twice, or one of members in
-// another case: json.Unmarshal would let the last of them decide. further are members
-// besides.
+// ambiguous reports whether an object names a member twice, or one of members in another case:
+// json.Unmarshal would let the last of them decide. further are members besides.
 func ambiguous(object []byte, further ...string) bool {
 	members := append(further, members[:]...)
 	d := json.NewDecoder(bytes.NewReader(object))
@@ -149,8 +148,8 @@ func ambiguous(object []byte, further ...string) bool {
 	return false
 }
 
-// Within is the decision with its scope among those offered: one that is not
-// becomes the next narrower one, never a wider one. It is a denial when there is none.
+// Within returns the decision with its scope among those offered: one that is not becomes the next
+// narrower one, never a wider one. It is a denial when there is none.
 func (d Decision) Within(offered []string) Decision {
 	if !d.Allow {
 		return d
@@ -164,8 +163,8 @@ func (d Decision) Within(offered []string) Decision {
 	return Decision{Reason: "nothing as narrow as '" + d.Scope + "' can be allowed here", Stop: d.Stop}
 }
 
-// Covers is the decision if it is for these arguments, a JSON value, or says of
-// none; else the denial that says so.
+// Covers returns the decision if it is for these arguments, a JSON value, or says of none; else the
+// denial that says so.
 func (d Decision) Covers(args []byte) Decision {
 	if d.ArgsSHA256 == "" || d.ArgsSHA256 == Hash(args) {
 		return d
@@ -173,8 +172,8 @@ func (d Decision) Covers(args []byte) Decision {
 	return Decision{Reason: "the approval is for other arguments", Stop: d.Stop}
 }
 
-// Hash is the SHA-256 of arguments, a JSON value, in canonical form, as hexadecimal
-// digits; "" when they have no canonical form.
+// Hash returns the SHA-256 of arguments, a JSON value, in canonical form, as hexadecimal digits; ""
+// when they have no canonical form.
 func Hash(args []byte) string {
 	text, err := jcs.Canonical(args)
 	if err != nil {

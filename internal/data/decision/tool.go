@@ -21,13 +21,12 @@ type Answer struct {
 	Match   string          // of an allowance for longer than once
 }
 
-// offered is how far an allowance of a tool can go.
+// offered returns how far an allowance of a tool can go.
 func offered() []string { return []string{Once, Session} }
 
-// OfTool is the meaning of an answer to the approval of a tool's call: what Of says,
-// and besides a decision in full that responds in the tool's place or says what the
-// allowance is for, and the older {approved: …, reason?}. Always is as long as the
-// session lasts.
+// OfTool returns the meaning of an answer to the approval of a tool's call: what Of says, and
+// besides a decision in full that responds in the tool's place or says what the allowance is for,
+// and the older {approved: …, reason?}. Always is as long as the session lasts.
 func OfTool(answer []byte) Answer {
 	answer = bytes.TrimSpace(answer)
 	if len(answer) == 0 || answer[0] != '{' {
@@ -73,8 +72,8 @@ func plainAnswer(d Decision) Answer {
 	return a
 }
 
-// Written is the answer that a person wrote, or gave in advance, as a text: a JSON object
-// as it stands, anything else as the text that it is.
+// Written returns the answer that a person wrote, or gave in advance, as a text: a JSON object as
+// it stands, anything else as the text that it is.
 func Written(answer []byte) []byte {
 	var text string
 	if json.Unmarshal(answer, &text) != nil {

@@ -69,9 +69,9 @@ type ToolSpec struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// AgentReply is a model's answer. StopReason is "end", "length", "tool", "stop"
-// or "filter". Provider is the connection's name. RequestID is the provider's
-// identifier of the request, "" when there is none.
+// AgentReply is a model's answer. StopReason is "end", "length", "tool", "stop" or "filter".
+// Provider is the connection's name. RequestID is the provider's identifier of the request, or ""
+// if there is none.
 type AgentReply struct {
 	Text       string     `json:"text"`
 	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`

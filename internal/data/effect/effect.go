@@ -67,7 +67,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap gives the Go error behind it, if any.
+// Unwrap returns the Go error behind it, if any.
 func (e *Error) Unwrap() error { return e.Cause }
 
 // Errorf makes an Error without further fields.
@@ -84,7 +84,7 @@ func (e *Error) With(field string, v any) *Error {
 	return e
 }
 
-// Decided says who decided that it fails, and gives the error back.
+// Decided returns who decided that it fails, and gives the error back.
 func (e *Error) Decided(by, name string) *Error {
 	e.By, e.Name = by, name
 	return e
@@ -109,5 +109,5 @@ type atOnce struct{}
 // AtOnce asks for no waiting: a performer that would wait gives ErrWaits.
 func AtOnce(ctx context.Context) context.Context { return context.WithValue(ctx, atOnce{}, true) }
 
-// IsAtOnce says whether ctx was made by AtOnce.
+// IsAtOnce reports whether ctx was made by AtOnce.
 func IsAtOnce(ctx context.Context) bool { return ctx.Value(atOnce{}) != nil }

@@ -29,16 +29,15 @@ type Emit struct {
 	From    *From           `json:"from,omitempty"`
 }
 
-// AwaitEmit is Emit that waits for the application's answer, an *Answer. Its
-// *Error is an EmitError with field reason "no_listener", "timeout" or
-// "refused".
+// AwaitEmit is Emit that waits for the application's answer, an *Answer. Its *Error is an EmitError
+// with field reason "no_listener", "timeout" or "refused".
 //
 // Asks says that what a host asks is handed on by it, nil otherwise.
 //
-// Wants tells a person which answers fit, "" when any text does. Misfit says
-// why the answer before did not fit: then the emit has been made already, and
-// only the question is repeated to whoever gave that answer. Schema is the JSON
-// Schema of answers, where people elsewhere may be asked; nil when any text fits.
+// Wants tells a person which answers fit, or "" if any text does. Misfit says why the answer before
+// did not fit: then the emit has been made already, and only the question is repeated to whoever
+// gave that answer. Schema is the JSON Schema of answers, where people elsewhere may be asked; nil
+// when any text fits.
 type AwaitEmit struct {
 	Channel string          `json:"channel"`
 	Payload json.RawMessage `json:"payload,omitempty"`

@@ -56,11 +56,11 @@ type ExchangeMessages struct {
 	Lines    *HostLines    `json:"lines,omitempty"`
 }
 
-// HostLines are lines as the host wrote them, without their ends. First is the number of the
-// first, from 1 in all that the process has said; the others follow without a gap. Among them are
-// those that are no messages. A line's messages are never in two batches. Session is how the host calls the
-// conversation since one of them, "" when as before; Process which of the host's processes has said them, 0 for the one
-// that the exchange was opened with.
+// HostLines are lines as the host wrote them, without their ends. First is the number of the first,
+// from 1 in all that the process has said; the others follow without a gap. Among them are those
+// that are no messages. A line's messages are never in two batches. Session is how the host calls
+// the conversation since one of them, or "" if as before; Process which of the host's processes has
+// said them, 0 for the one that the exchange was opened with.
 type HostLines struct {
 	First   int64    `json:"first"`
 	Text    []string `json:"text"`
@@ -68,18 +68,18 @@ type HostLines struct {
 	Process int64    `json:"process,omitempty"`
 }
 
-// Last is the number of the last line; First-1 when there is none.
+// Last returns the number of the last line; First-1 when there is none.
 func (l *HostLines) Last() int64 { return l.First + int64(len(l.Text)) - 1 }
 
-// HostMessage is one message from a host. ID is the `id` member as JSON text,
-// "" without one; Payload is a map of all members but `type`, in their order.
-// Text holds the line's own bytes for the journal. A terminal message has in
-// Payload the conversation that its host named last, as `session`.
+// HostMessage is one message from a host. ID is the `id` member as JSON text, or "" without one;
+// Payload is a map of all members but `type`, in their order. Text holds the line's own bytes for
+// the journal. A terminal message has in Payload the conversation that its host named last, as
+// `session`.
 //
-// Decided marks what stands in the place of an approval that the rules of
-// [hosts.X.permissions] have decided and that has been answered: its Payload is for an
-// emit on its Type, which is Decided too, and nobody handles it. What
-// was decided stands in its Payload as DecidedAsked, which the program does not get.
+// Decided marks what stands in the place of an approval that the rules of [hosts.X.permissions]
+// have decided and that has been answered: its Payload is for an emit on its Type, which is Decided
+// too, and nobody handles it. What was decided stands in its Payload as DecidedAsked, which the
+// program does not get.
 type HostMessage struct {
 	Type    string
 	ID      string
@@ -88,8 +88,8 @@ type HostMessage struct {
 	Decided bool
 }
 
-// Session is the conversation that the message names in its member `session`; ""
-// when it names none.
+// Session returns the conversation that the message names in its member `session`; "" when it names
+// none.
 func (m *HostMessage) Session() string {
 	if s, _ := m.Payload.Map().GetString("session"); s.Kind() == value.KindString {
 		return s.AsString()

@@ -38,8 +38,8 @@ type MCPOpen struct {
 	Declared []MCPTool       `json:"declared,omitempty"`
 }
 
-// Function is the name that the program calls: a tool, or the library's method
-// for one of the protocol's.
+// Function returns the name that the program calls: a tool, or the library's method for one of the
+// protocol's.
 func (r *MCPOpen) Function() string {
 	switch r.Method {
 	case MCPListTools:

@@ -7,48 +7,48 @@ import "strings"
 // recorded run the effect's own stands for each.
 type Numbered interface{ Number() *int64 }
 
-// Family is what the number of a request's kind is of: the kind without its last word. Numbers
+// Family returns what the number of a request's kind is of: the kind without its last word. Numbers
 // of different families have nothing to do with one another.
 func (k Kind) Family() string { return string(k)[:max(strings.LastIndexByte(string(k), '.'), 0)] }
 
-// Number is the exchange's.
+// Number returns the exchange's.
 func (r *ExchangeOpened) Number() *int64 { return &r.ID }
 
-// Number is the exchange's.
+// Number returns the exchange's.
 func (r *ExchangeNext) Number() *int64 { return &r.ID }
 
-// Number is the exchange's.
+// Number returns the exchange's.
 func (r *ExchangeReply) Number() *int64 { return &r.ID }
 
-// Number is the exchange's.
+// Number returns the exchange's.
 func (r *ExchangeClose) Number() *int64 { return &r.ID }
 
-// Number is the stream's.
+// Number returns the stream's.
 func (r *StreamOpened) Number() *int64 { return &r.ID }
 
-// Number is the stream's.
+// Number returns the stream's.
 func (r *StreamNext) Number() *int64 { return &r.ID }
 
-// Number is the stream's.
+// Number returns the stream's.
 func (r *StreamClose) Number() *int64 { return &r.ID }
 
-// Number is the call's.
+// Number returns the call's.
 func (r *MCPOpened) Number() *int64 { return &r.ID }
 
-// Number is the call's.
+// Number returns the call's.
 func (r *MCPNext) Number() *int64 { return &r.ID }
 
-// Number is the call's.
+// Number returns the call's.
 func (r *MCPReply) Number() *int64 { return &r.ID }
 
-// Number is the prepared call's.
+// Number returns the prepared call's.
 func (r *AppQuestion) Number() *int64 { return &r.ID }
 
-// Number is the prepared call's.
+// Number returns the prepared call's.
 func (r *AppLeave) Number() *int64 { return &r.ID }
 
-// Number is the recorded call's.
+// Number returns the recorded call's.
 func (r *AuditCalled) Number() *int64 { return &r.ID }
 
-// Number is the recorded call's.
+// Number returns the recorded call's.
 func (r *AuditDone) Number() *int64 { return &r.ID }

@@ -30,7 +30,7 @@ type Store struct {
 	Scope string `json:"scope,omitempty"`
 }
 
-// At gives the store that a request is about.
+// At returns the store that a request is about.
 func (s *Store) At() *Store { return s }
 
 // Keys and values of a hashmap are JSON; the performer interprets only numbers.

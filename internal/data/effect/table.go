@@ -68,7 +68,7 @@ type Info struct {
 	Keyed bool
 }
 
-// Table is all kinds of requests. The caller must not change it.
+// Table returns all kinds of requests. The caller must not change it.
 func Table() []Info { return table }
 
 var table = []Info{
@@ -177,19 +177,19 @@ var byKind = func() map[Kind]*Info {
 	return by
 }()
 
-// Of is the row of a kind, nil when there is none. The caller must not change it.
+// Of returns the row of a kind, or nil if there is none. The caller must not change it.
 func Of(k Kind) *Info { return byKind[k] }
 
-// Inline says whether requests of kind k return at once, so that performing one
-// needs no goroutine and no task gives way. There are two exceptions: a reply
-// into a full queue, and a store's file that another process is writing. For
-// these the performer waits, or gives ErrWaits to a caller that asked AtOnce.
+// Inline reports whether requests of kind k return at once, so that performing one needs no
+// goroutine and no task gives way. There are two exceptions: a reply into a full queue, and a
+// store's file that another process is writing. For these the performer waits, or gives ErrWaits to
+// a caller that asked AtOnce.
 func Inline(k Kind) bool {
 	row := byKind[k]
 	return row != nil && row.Inline
 }
 
-// ClassOf is the class of a request whose kind is in the table.
+// ClassOf returns the class of a request whose kind is in the table.
 func ClassOf(r Request) Class {
 	row := byKind[r.Kind()]
 	if row.classOf != nil {
@@ -198,7 +198,7 @@ func ClassOf(r Request) Class {
 	return row.Class
 }
 
-// classOfHTTP is what HTTP promises of the methods; others promise nothing.
+// classOfHTTP returns what HTTP promises of the methods; others promise nothing.
 func classOfHTTP(r Request) Class {
 	switch r.(*HTTP).Method {
 	case "GET", "HEAD", "OPTIONS":

@@ -98,7 +98,7 @@ type Message struct {
 	Doc string // what it means, for the manual
 }
 
-// Messages are all rows, in the manual's order. The caller must not change it.
+// Messages returns all rows, in the manual's order. The caller must not change it.
 func Messages() []Message { return messages }
 
 var messages = []Message{
@@ -132,19 +132,19 @@ func Types(which func(*Message) bool) []string {
 	return out
 }
 
-// Waits says whether the host waits for a response.
+// Waits reports whether the host waits for a response.
 func (m *Message) Waits() bool { return m.Role == Asks }
 
 // ByPerson reports whether the person at the terminal is asked when no handler answers the message.
 func (m *Message) ByPerson() bool { return m.Form != NoForm }
 
-// Terminal says whether the message ends the exchange.
+// Terminal reports whether the message ends the exchange.
 func (m *Message) Terminal() bool { return m.Role == Succeeds || m.Role == Fails }
 
-// Handled says whether a handler of a listen may take the message.
+// Handled reports whether a handler of a listen may take the message.
 func (m *Message) Handled() bool { return m.Sender == Host && (m.Role == Tells || m.Role == Asks) }
 
-// Known says whether the message is a row of the table.
+// Known reports whether the message is a row of the table.
 func (m *Message) Known() bool { return m.Type != "" }
 
 // other stands for all types that the table does not have.
@@ -163,8 +163,8 @@ func indexByLength() (by [16][]*Message) {
 	return by
 }
 
-// Of gives the row of a message that a host sent; for a type without a row, one
-// that is not Known. The caller must not change it.
+// Of returns the row of a message that a host sent; for a type without a row, one that is not
+// Known. The caller must not change it.
 func Of(typ string) *Message {
 	if len(typ) < len(byLength) {
 		for _, m := range byLength[len(typ)] {

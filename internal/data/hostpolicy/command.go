@@ -17,13 +17,13 @@ func plain(command string) bool {
 	})
 }
 
-// allows says whether one of the globs allows a command.
+// allows reports whether one of the globs allows a command.
 func allows(globs []string, command string) bool {
 	command = strings.TrimSpace(command)
 	return command != "" && plain(command) && slices.ContainsFunc(globs, func(g string) bool { return matchText(g, command) })
 }
 
-// anyPart says whether one of the globs matches a command, or a part of it.
+// anyPart reports whether one of the globs matches a command, or a part of it.
 func anyPart(globs []string, command string) bool {
 	if len(globs) == 0 || command == "" {
 		return false
@@ -33,9 +33,9 @@ func anyPart(globs []string, command string) bool {
 	})
 }
 
-// parts are a command and the commands that a shell would make of it, each also with
-// single blanks between its words. What stands in quotes is taken apart as well: a
-// denial rather matches too much.
+// parts returns a command and the commands that a shell would make of it, each also with single
+// blanks between its words. What stands in quotes is taken apart as well: a denial rather matches
+// too much.
 func parts(command string) []string {
 	all := append([]string{command}, strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(";&|()`\n\r", r) })...)
 	var out []string
@@ -46,8 +46,8 @@ func parts(command string) []string {
 	return out
 }
 
-// matchText says whether a glob matches all of a text: `*` stands for any text, `?`
-// for one character.
+// matchText reports whether a glob matches all of a text: `*` stands for any text, `?` for one
+// character.
 func matchText(pattern, text string) bool {
 	p, t := []rune(pattern), []rune(text)
 	star, mark, i, j := -1, 0, 0, 0

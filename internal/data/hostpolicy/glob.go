@@ -17,7 +17,7 @@ type glob struct {
 	anywhere bool // it is a name alone: that of a file or directory at any depth
 }
 
-// CheckGlob says what is wrong with a glob of files; nil when nothing is.
+// CheckGlob returns what is wrong with a glob of files, or nil if nothing is.
 func CheckGlob(pattern string) error {
 	if strings.Trim(pattern, "/ ") == "" {
 		return fmt.Errorf("it names nothing")
@@ -56,7 +56,7 @@ func (p *Place) globs(pattern string) []glob {
 	return []glob{g, {names: slices.Concat(namesOf(to), g.names[plain:]), absolute: true}}
 }
 
-// expand is a pattern with the home that it begins with written out.
+// expand returns a pattern with the home that it begins with written out.
 func (p *Place) expand(pattern string) string {
 	if rest, ok := strings.CutPrefix(pattern, "~/"); ok && p.Home != "" {
 		return strings.TrimSuffix(filepath.ToSlash(p.Home), "/") + "/" + rest
@@ -77,8 +77,8 @@ func isSlash(r rune) bool { return r == '/' }
 
 func folded(s string) string { return strings.Map(unicode.ToLower, strings.ToUpper(s)) }
 
-// denied says whether a glob of [hosts.X.permissions] denies something that a path
-// may mean: by its name, by where it leads, or by a directory that it is in.
+// denied reports whether a glob of [hosts.X.permissions] denies something that a path may mean: by
+// its name, by where it leads, or by a directory that it is in.
 func (p *Policy) denied(leads []lead) bool {
 	for i := range leads {
 		for _, path := range slices.Concat(leads[i].named, leads[i].to) {
@@ -90,7 +90,7 @@ func (p *Policy) denied(leads []lead) bool {
 	return false
 }
 
-// matches says whether a path, or a directory on the way to it, matches.
+// matches reports whether a path, or a directory on the way to it, matches.
 func (p *Place) matches(g *glob, path string) bool {
 	all := namesOf(path)
 	if g.absolute {
@@ -108,7 +108,7 @@ func (p *Place) matches(g *glob, path string) bool {
 	return g.anywhere && slices.ContainsFunc(all, func(name string) bool { return matchName(g.names[0], name) })
 }
 
-// dirs is the place's directory, as it is named and where it leads.
+// dirs returns the place's directory, as it is named and where it leads.
 func (p *Place) dirs() []string {
 	if to, ok := p.follow(p.Dir); ok {
 		return []string{to, p.Dir}
@@ -127,8 +127,8 @@ func cutNames(all, front []string) ([]string, bool) {
 	return all[len(front):], true
 }
 
-// begins says whether a glob's names match all of a path's, or those of a directory
-// that it is in. `**` stands for any number of names.
+// begins reports whether a glob's names match all of a path's, or those of a directory that it is
+// in. `**` stands for any number of names.
 func begins(pattern, names []string) bool {
 	// open has the pattern's places that the names so far lead to.
 	open := make([]bool, len(pattern)+1)
@@ -169,7 +169,7 @@ func matchName(pattern, name string) bool {
 	return ok || err != nil
 }
 
-// CheckRoot says what is wrong with a root of files; nil when nothing is.
+// CheckRoot returns what is wrong with a root of files, or nil if nothing is.
 func CheckRoot(root string) error {
 	switch name, _, _ := strings.Cut(root, "/"); {
 	case strings.TrimSpace(root) == "":
@@ -180,7 +180,7 @@ func CheckRoot(root string) error {
 	return nil
 }
 
-// CheckCommand says what is wrong with a glob of commands; nil when nothing is.
+// CheckCommand returns what is wrong with a glob of commands, or nil if nothing is.
 func CheckCommand(pattern string) error {
 	if strings.TrimSpace(pattern) == "" {
 		return fmt.Errorf("it names nothing")

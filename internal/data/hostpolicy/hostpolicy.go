@@ -125,7 +125,7 @@ func (p *Policy) Decide(q Request) Verdict {
 	return Verdict(p.rules.Default)
 }
 
-// allowed says whether a rule allows the request.
+// allowed reports whether a rule allows the request.
 func (p *Policy) allowed(q *Request, leads []lead) bool {
 	if q.Opaque {
 		return false
@@ -139,10 +139,9 @@ func (p *Policy) allowed(q *Request, leads []lead) bool {
 	return false
 }
 
-// area is that of a request's kind. A command is judged as one whatever else its
-// kind says, unless its kind changes files: what a vendor takes for a command that
-// only reads is its own guess. A request without a kind that names files may change
-// them.
+// area returns that of a request's kind. A command is judged as one whatever else its kind says,
+// unless its kind changes files: what a vendor takes for a command that only reads is its own
+// guess. A request without a kind that names files may change them.
 func (q *Request) area() area {
 	in := areaOf[q.Kind]
 	switch {
@@ -154,8 +153,8 @@ func (q *Request) area() area {
 	return in
 }
 
-// Root is the root of files that a path, which Resolve gave, is in: for reading, or
-// for writing when write is set; "" when it is in none.
+// Root returns the root of files that a path, which Resolve gave, is in: for reading, or for
+// writing when write is set; "" when it is in none.
 func (p *Policy) Root(path string, write bool) string {
 	in := reads
 	if write {
@@ -169,7 +168,7 @@ func (p *Policy) Root(path string, write bool) string {
 	return ""
 }
 
-// Resolve is where a path leads, its links followed; false when that cannot be said.
+// Resolve returns where a path leads, its links followed, or false if that cannot be said.
 func (p *Policy) Resolve(path string) (string, bool) {
 	l := p.place.lead(path, "")
 	if !l.clear || len(l.to) != 1 {
@@ -178,7 +177,7 @@ func (p *Policy) Resolve(path string) (string, bool) {
 	return l.to[0], true
 }
 
-// resolved is where a root leads; nowhere when that cannot be said.
+// resolved returns where a root leads; nowhere when that cannot be said.
 func (p *Place) resolved(root string) []string {
 	if l := p.lead(root, ""); l.clear {
 		return l.to[:1]
@@ -186,7 +185,7 @@ func (p *Place) resolved(root string) []string {
 	return nil
 }
 
-// below says whether a path is root or in it; both are resolved.
+// below reports whether a path is root or in it; both are resolved.
 func below(root, path string) bool {
 	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
 }

@@ -44,8 +44,8 @@ func (p *Place) lead(path, dir string) lead {
 	return l
 }
 
-// readings are the texts that a path may be taken for: some cut blanks off, some
-// take addresses of files.
+// readings returns the texts that a path may be taken for: some cut blanks off, some take addresses
+// of files.
 func readings(path string) []string {
 	out := []string{path}
 	if trimmed := strings.TrimSpace(path); trimmed != path && trimmed != "" {
@@ -99,9 +99,8 @@ func (p *Place) add(l *lead, abs string) {
 // are taken for a circle, which cannot be opened.
 const maxLinks = 40
 
-// follow is where an absolute path leads: every link on the way is followed, `..`
-// goes up from where they lead, and what does not exist stands as it is. It is false
-// for a circle of links.
+// follow returns where an absolute path leads: every link on the way is followed, `..` goes up from
+// where they lead, and what does not exist stands as it is. It is false for a circle of links.
 func (p *Place) follow(path string) (string, bool) {
 	const sep = string(filepath.Separator)
 	volume := filepath.VolumeName(path)

@@ -15,7 +15,7 @@ var pathNames = strings.Fields(`path paths file_path filePath filepath file_path
 // patternNames are those that hold a pattern of files, or of text, to look for.
 var patternNames = []string{"pattern", "glob", "query", "include"}
 
-// Of is what an approval asks for, a host's message as JSON.
+// Of returns what an approval asks for, a host's message as JSON.
 func Of(message []byte) Request {
 	var m struct {
 		Tool  string                     `json:"tool"`
@@ -68,8 +68,8 @@ func (q *Request) tooLarge() bool {
 		slices.ContainsFunc(q.Paths, func(path string) bool { return len(path) > longestPath })
 }
 
-// command is a command that is a text, or comes word by word. What a shell is given
-// to run is the command.
+// command returns a command that is a text, or comes word by word. What a shell is given to run is
+// the command.
 func command(v json.RawMessage) string {
 	words := textsOf(v)
 	if len(words) == 3 && strings.HasSuffix(words[0], "sh") && (words[1] == "-c" || words[1] == "-lc") {
@@ -78,7 +78,7 @@ func command(v json.RawMessage) string {
 	return strings.Join(words, " ")
 }
 
-// textsOf is a text, or the texts of a list.
+// textsOf returns a text, or the texts of a list.
 func textsOf(v json.RawMessage) []string {
 	var one string
 	if len(v) == 0 {
@@ -97,8 +97,7 @@ func textsOf(v json.RawMessage) []string {
 	return many
 }
 
-// wanders says whether a pattern may lead out of the directory that it is looked for
-// in.
+// wanders reports whether a pattern may lead out of the directory that it is looked for in.
 func wanders(pattern string) bool {
 	return filepath.IsAbs(pattern) || strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "~") ||
 		slices.Contains(strings.FieldsFunc(pattern, func(r rune) bool { return r == '/' || r == '\\' || r == '{' || r == ',' || r == '}' }), "..")
@@ -107,8 +106,8 @@ func wanders(pattern string) bool {
 // harmless are variables that do not change which command a command is.
 var harmless = strings.Fields("CI CLAUDECODE COLUMNS LINES FORCE_COLOR NO_COLOR TERM TZ LANG LANGUAGE LC_ALL GEMINI_CLI")
 
-// harmlessEnv says whether the variables that a command is to have, a list of names
-// with values, are all harmless. A search path, or what a program loads, is not.
+// harmlessEnv reports whether the variables that a command is to have, a list of names with values,
+// are all harmless. A search path, or what a program loads, is not.
 func harmlessEnv(v json.RawMessage) bool {
 	var all []struct {
 		Name string `json:"name"`

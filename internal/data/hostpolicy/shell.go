@@ -166,7 +166,7 @@ func (l *lexer) run() {
 	l.endCommand()
 }
 
-// peek is the character after the one at l.at.
+// peek returns the character after the one at l.at.
 func (l *lexer) peek() rune {
 	if l.at+1 < len(l.text) {
 		return l.text[l.at+1]

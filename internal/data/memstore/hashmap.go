@@ -10,7 +10,7 @@ import "github.com/concerto-lang/concerto/internal/data/value"
 // other's entries or watchers.
 type HashMap struct {
 	scopes[*HashMap]
-	// Place is where the entries are, nil when they are here.
+	// Place is where the entries are, or nil if they are here.
 	Place *Place
 
 	data     *value.Map
@@ -25,8 +25,8 @@ func NewHashMap(name string) *HashMap {
 	return h
 }
 
-// Get gives the value of key, which must be hashable; ok is false when there is
-// none. The value is marked as shared.
+// Get returns the value of key, which must be hashable; ok is false when there is none. The value
+// is marked as shared.
 func (h *HashMap) Get(key value.Slot) (v value.Slot, ok bool) {
 	v, ok = h.data.Get(key)
 	value.Share(v)
@@ -51,7 +51,7 @@ func (h *HashMap) Len() int { return h.data.Len() }
 // Clear removes all entries. Watchers stay.
 func (h *HashMap) Clear() { h.data.Clear() }
 
-// Entries gives a map of the entries that later changes do not show in.
+// Entries returns a map of the entries that later changes do not show in.
 func (h *HashMap) Entries() *value.Map { return value.Copy(h.data.Slot()).Map() }
 
 // Each calls f with every entry in order until f gives false. f must not
@@ -77,9 +77,9 @@ func (h *HashMap) WatchAny(f value.Slot) {
 	h.any = all
 }
 
-// Watchers gives the functions to call when key changes, in the order in which
-// they were added: those that watch the key, and those that watch every key.
-// Both arrays are never changed afterwards.
+// Watchers returns the functions to call when key changes, in the order in which they were added:
+// those that watch the key, and those that watch every key. Both arrays are never changed
+// afterwards.
 func (h *HashMap) Watchers(key value.Slot) (ofKey, ofAny value.Slot) {
 	ofKey, ok := h.watchers.Get(key)
 	if !ok {
@@ -91,10 +91,10 @@ func (h *HashMap) Watchers(key value.Slot) (ofKey, ofAny value.Slot) {
 	return ofKey, ofAny
 }
 
-// AnyWatched says whether anybody is to hear of a change to some key.
+// AnyWatched reports whether anybody is to hear of a change to some key.
 func (h *HashMap) AnyWatched() bool { return h.any.Len > 0 || h.watchers.Len() > 0 }
 
-// Watched says whether anybody is to hear of a change to key.
+// Watched reports whether anybody is to hear of a change to key.
 func (h *HashMap) Watched(key value.Slot) bool {
 	if h.any.Len > 0 {
 		return true
@@ -106,7 +106,7 @@ func (h *HashMap) Watched(key value.Slot) bool {
 	return ok
 }
 
-// Scope gives the hashmap within this one that has that name.
+// Scope returns the hashmap within this one that has that name.
 func (h *HashMap) Scope(name string) *HashMap {
 	in := h.scopes.Scope(name)
 	if h.Place != nil && in.Place == nil {

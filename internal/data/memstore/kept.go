@@ -6,12 +6,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Request says which store a place is, for requests.
+// Request returns which store a place is, for requests.
 func (p *Place) Request() effect.Store {
 	return effect.Store{File: p.File, Kind: p.Kind, Name: p.Name, Scope: p.Scope}
 }
 
-// Count gives a *effect.StoreCount as an Int.
+// Count returns a *effect.StoreCount as an Int.
 func Count(r effect.Result) (value.Slot, error) { return value.Int(r.(*effect.StoreCount).Count), nil }
 
 // Kept reads and writes the entries of a hashmap in a file, as JSON of its types, at
@@ -22,7 +22,7 @@ type Kept struct {
 	pace *value.Pace
 }
 
-// Kept is the hashmap in its file; its Place must not be nil.
+// Kept returns the hashmap in its file; its Place must not be nil.
 func (h *HashMap) Kept(pace *value.Pace) Kept { return Kept{h.Place, h.Name(), pace} }
 
 // Key writes a key.
@@ -82,7 +82,7 @@ func (m Kept) ReadMap(r effect.Result) (*value.Map, error) {
 	return out, nil
 }
 
-// failed is the HashMapError of a key.
+// failed returns the HashMapError of a key.
 func (m Kept) failed(k value.Slot, format string, args ...any) error {
 	err := value.Errorf("HashMapError", "%s[%s] "+format, append([]any{m.Name, value.AppendJSON(nil, k)}, args...)...)
 	return err.With("key", value.String(value.Text(k)))

@@ -16,7 +16,7 @@ type Entry struct {
 // is a reference, and not safe for concurrent use.
 type Ledger struct {
 	scopes[*Ledger]
-	// Place is where the entries are, nil when they are here.
+	// Place is where the entries are, or nil if they are here.
 	Place *Place
 
 	entries map[string]*Entry // by identifier
@@ -51,8 +51,8 @@ func (l *Ledger) Insert(identifier string, keys []string, val string) error {
 	return nil
 }
 
-// Update gives the entry a new value; found is false when there is no such
-// entry. The error says that the value exceeds the limit.
+// Update returns the entry a new value; found is false when there is no such entry. The error says
+// that the value exceeds the limit.
 func (l *Ledger) Update(identifier, val string) (found bool, err error) {
 	if err := CheckValue(val); err != nil {
 		return false, err
@@ -65,9 +65,8 @@ func (l *Ledger) Update(identifier, val string) (found bool, err error) {
 	return true, nil
 }
 
-// UpdateKeys gives the entry new keys; found is false when there is no such
-// entry. The ledger keeps the slice keys. The error says which limit they
-// exceed.
+// UpdateKeys returns the entry new keys; found is false when there is no such entry. The ledger
+// keeps the slice keys. The error says which limit they exceed.
 func (l *Ledger) UpdateKeys(identifier string, keys []string) (found bool, err error) {
 	if err := CheckKeys(keys); err != nil {
 		return false, err
@@ -144,7 +143,7 @@ func (l *Ledger) Clear() {
 	l.entries, l.order, l.words, l.keys = map[string]*Entry{}, nil, index{}, index{}
 }
 
-// Entries gives all entries, in order.
+// Entries returns all entries, in order.
 func (l *Ledger) Entries() []*Entry {
 	out := make([]*Entry, 0, len(l.entries))
 	for _, e := range l.order {
@@ -155,7 +154,7 @@ func (l *Ledger) Entries() []*Entry {
 	return out
 }
 
-// Scope gives the ledger within this one that has that name.
+// Scope returns the ledger within this one that has that name.
 func (l *Ledger) Scope(name string) *Ledger {
 	in := l.scopes.Scope(name)
 	if l.Place != nil && in.Place == nil {

@@ -13,7 +13,7 @@ const (
 	MaxValue      = 65_536
 )
 
-// CheckEntry says which limit an entry is beyond, nil when it is within all.
+// CheckEntry returns which limit an entry is beyond, or nil if it is within all.
 func CheckEntry(identifier string, keys []string, val string) error {
 	if n := utf8.RuneCountInString(identifier); n > MaxIdentifier {
 		return fmt.Errorf("a ledger's identifier has at most %d characters, this one %d", MaxIdentifier, n)
@@ -24,7 +24,7 @@ func CheckEntry(identifier string, keys []string, val string) error {
 	return CheckValue(val)
 }
 
-// CheckKeys says which limit an entry's keys exceed; nil when they exceed none.
+// CheckKeys returns which limit an entry's keys exceed; nil when they exceed none.
 func CheckKeys(keys []string) error {
 	if len(keys) > MaxKeys {
 		return fmt.Errorf("a ledger's entry has at most %d keys, this one %d", MaxKeys, len(keys))
@@ -37,7 +37,7 @@ func CheckKeys(keys []string) error {
 	return nil
 }
 
-// CheckValue says that an entry's value exceeds the limit; nil when it does not.
+// CheckValue says that an entry's value exceeds the limit, or nil if it does not.
 func CheckValue(val string) error {
 	if len(val) <= MaxValue {
 		return nil

@@ -12,7 +12,7 @@ type Message struct {
 // Memory is a conversation (spec/12-stores.md). With a window of n it keeps
 // the n latest messages. It is not safe for concurrent use.
 type Memory struct {
-	// Place is where the messages are, nil when they are here.
+	// Place is where the messages are, or nil if they are here.
 	Place *Place
 
 	window   int
@@ -32,10 +32,10 @@ func (m *Memory) Append(role, content string) {
 	}
 }
 
-// Messages gives all messages, oldest first. The caller owns the slice.
+// Messages returns all messages, oldest first. The caller owns the slice.
 func (m *Memory) Messages() []Message { return m.Last(len(m.messages)) }
 
-// Last gives the n latest messages, or all when there are fewer, oldest first.
+// Last returns the n latest messages, or all when there are fewer, oldest first.
 func (m *Memory) Last(n int) []Message {
 	n = min(max(n, 0), len(m.messages))
 	return append([]Message(nil), m.messages[len(m.messages)-n:]...)
@@ -44,7 +44,7 @@ func (m *Memory) Last(n int) []Message {
 // Len counts messages.
 func (m *Memory) Len() int { return len(m.messages) }
 
-// Window gives the most messages that are kept; 0 is unbounded.
+// Window returns the most messages that are kept; 0 is unbounded.
 func (m *Memory) Window() int { return m.window }
 
 // Clear drops all messages.

@@ -23,7 +23,7 @@ type Place struct {
 	names []string // of the scopes
 }
 
-// In gives the place of the scope of that name within p.
+// In returns the place of the scope of that name within p.
 func (p *Place) In(name string) *Place {
 	in := *p
 	in.names = append(slices.Clone(p.names), name)

@@ -25,8 +25,8 @@ func (x index) remove(word string, e *Entry) {
 	}
 }
 
-// all gives the entries that have each of the words, in order. It looks only at
-// the entries that have the rarest word.
+// all returns the entries that have each of the words, in order. It looks only at the entries that
+// have the rarest word.
 func (x index) all(words []string) []*Entry {
 	rarest := x[words[0]]
 	for _, w := range words[1:] {
@@ -52,8 +52,8 @@ func inOrder(found []*Entry) []*Entry {
 	return found
 }
 
-// FromIdentifier gives the entries whose identifier contains every word of text,
-// in any letter case; all entries when text has no word.
+// FromIdentifier returns the entries whose identifier contains every word of text, in any letter
+// case; all entries when text has no word.
 func (l *Ledger) FromIdentifier(text string) []*Entry {
 	all := Words(text)
 	if len(all) == 0 {
@@ -62,8 +62,8 @@ func (l *Ledger) FromIdentifier(text string) []*Entry {
 	return l.words.all(all)
 }
 
-// FromAllKeys gives the entries that have every one of the keys, in any letter
-// case; all entries when there is no key.
+// FromAllKeys returns the entries that have every one of the keys, in any letter case; all entries
+// when there is no key.
 func (l *Ledger) FromAllKeys(keys []string) []*Entry {
 	if len(keys) == 0 {
 		return l.Entries()
@@ -71,8 +71,7 @@ func (l *Ledger) FromAllKeys(keys []string) []*Entry {
 	return l.keys.all(FoldAll(keys))
 }
 
-// FromAnyKeys gives the entries that have at least one of the keys, in any
-// letter case.
+// FromAnyKeys returns the entries that have at least one of the keys, in any letter case.
 func (l *Ledger) FromAnyKeys(keys []string) []*Entry {
 	union := map[*Entry]struct{}{}
 	for _, k := range FoldAll(keys) {
@@ -81,8 +80,8 @@ func (l *Ledger) FromAnyKeys(keys []string) []*Entry {
 	return inOrder(slices.Collect(maps.Keys(union)))
 }
 
-// Words are the words of a text, folded (see Fold): sequences of letters, digits
-// and combining marks.
+// Words returns the words of a text, folded (see Fold): sequences of letters, digits and combining
+// marks.
 func Words(text string) []string {
 	all := strings.FieldsFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r)
@@ -99,8 +98,7 @@ func FoldAll(texts []string) []string {
 	return out
 }
 
-// Fold gives the same text for all texts that differ only in letter case,
-// character by character.
+// Fold returns the same text for all texts that differ only in letter case, character by character.
 func Fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII {

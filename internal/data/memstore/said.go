@@ -8,7 +8,7 @@ import (
 // Said are the words of a text that entries of a ledger are held against.
 type Said map[string]struct{}
 
-// WordsSaid gives the words of a text.
+// WordsSaid returns the words of a text.
 func WordsSaid(text string) Said {
 	said := Said{}
 	for _, w := range Words(text) {
@@ -17,9 +17,9 @@ func WordsSaid(text string) Said {
 	return said
 }
 
-// Score says how much of an entry the text mentions. It adds up the different
-// words of the identifier, if the text has all of them, and likewise of each
-// key; 0 means that the text does not mention the entry.
+// Score returns how much of an entry the text mentions. It adds up the different words of the
+// identifier, if the text has all of them, and likewise of each key; 0 means that the text does not
+// mention the entry.
 func (s Said) Score(identifier string, keys []string) int {
 	n := s.all(identifier)
 	for _, k := range keys {
@@ -41,12 +41,11 @@ func (s Said) all(text string) int {
 	return len(words)
 }
 
-// Key says whether all words of a key, one at least, were said.
+// Key reports whether all words of a key, one at least, were said.
 func (s Said) Key(key string) bool { return s.all(key) > 0 }
 
-// FromText gives the entries that a text mentions: it contains every word of the
-// identifier or of a key, in any letter case. Entries with the most words in the
-// text come first.
+// FromText returns the entries that a text mentions: it contains every word of the identifier or of
+// a key, in any letter case. Entries with the most words in the text come first.
 func (l *Ledger) FromText(text string) []*Entry {
 	said := WordsSaid(text)
 	score := map[*Entry]int{}

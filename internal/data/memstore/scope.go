@@ -16,14 +16,14 @@ type scopes[T any] struct {
 	inner map[string]T
 }
 
-// Name is the name with which the store was declared; for a scope, followed by
-// the scope's own name.
+// Name returns the name with which the store was declared; for a scope, followed by the scope's own
+// name.
 func (s *scopes[T]) Name() string { return s.name }
 
-// Value gives the store as a value.
+// Value returns the store as a value.
 func (s *scopes[T]) Value() value.Slot { return s.self }
 
-// Scope gives the store within this one that has that name.
+// Scope returns the store within this one that has that name.
 func (s *scopes[T]) Scope(name string) T {
 	if in, ok := s.inner[name]; ok {
 		return in
@@ -36,5 +36,5 @@ func (s *scopes[T]) Scope(name string) T {
 	return in
 }
 
-// Scopes are the names of the stores within this one, in order.
+// Scopes returns the names of the stores within this one, in order.
 func (s *scopes[T]) Scopes() []string { return slices.Sorted(maps.Keys(s.inner)) }

@@ -33,7 +33,7 @@ var All = []Info{
 	{Name: Scripted},
 }
 
-// Named gives a provider by its name, the zero Info when there is none.
+// Named returns a provider by its name, the zero Info when there is none.
 func Named(name string) Info {
 	for _, p := range All {
 		if p.Name == name {
@@ -43,7 +43,7 @@ func Named(name string) Info {
 	return Info{}
 }
 
-// Names are the names of All.
+// Names returns the names of All.
 func Names() []string {
 	var out []string
 	for _, p := range All {

@@ -37,7 +37,7 @@ func Read(config json.RawMessage) (Config, error) {
 	return c, nil
 }
 
-// Policy is what becomes of an effect of which it is not known whether it was done: "retry",
+// Policy returns what becomes of an effect of which it is not known whether it was done: "retry",
 // "fail" or "ask", and "" where [run.unknown] does not say. kind is "http", "command", "mcp",
 // "file" or "tool"; address is an http request's URL, whose host, with or without its port, goes
 // before the kind.
@@ -54,8 +54,8 @@ func (c *Config) Policy(kind, address string) string {
 	return c.Unknown[kind]
 }
 
-// JournalRoot is the directory below which runs are kept, of a manifest whose relative paths start
-// at root; "" when they are not.
+// JournalRoot returns the directory below which runs are kept, of a manifest whose relative paths
+// start at root; "" when they are not.
 func (c *Config) JournalRoot(root string) string {
 	if c.Journal == "" || filepath.IsAbs(c.Journal) {
 		return c.Journal

@@ -26,11 +26,11 @@ func Answer(text string, t *value.Type) (value.Slot, []FieldError) {
 	return v, errs
 }
 
-// textual says whether values of t are Strings.
+// textual reports whether values of t are Strings.
 func textual(t *value.Type) bool { return t.Kind == value.TypeString || t.Kind == value.TypeUnion }
 
-// Wanted says what a person may write for Answer to read a value of type t; ""
-// when any text will do.
+// Wanted returns what a person may write for Answer to read a value of type t; "" when any text
+// will do.
 func Wanted(t *value.Type) string {
 	switch t.Kind {
 	case value.TypeString, value.TypeAny:
@@ -66,7 +66,7 @@ func oneOf(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// plainNames are the variants of an enum none of which has values; nil for another.
+// plainNames returns the variants of an enum none of which has values; nil for another.
 func plainNames(t *value.Type) []string {
 	var names []string
 	for _, v := range t.Variants {

@@ -26,7 +26,7 @@ func (e FieldError) Error() string {
 	return e.Path + ": " + e.Message
 }
 
-// Join gives all errors in one line.
+// Join returns all errors in one line.
 func Join(errs []FieldError) string {
 	var s strings.Builder
 	for i, e := range errs {
@@ -82,10 +82,10 @@ type path struct {
 	index int    // of an element, -1 for a member
 }
 
-// at is the path to an element.
+// at returns the path to an element.
 func (p *path) at(i int) *path { return &path{up: p, index: i} }
 
-// in is the path to a member.
+// in returns the path to a member.
 func (p *path) in(name string) *path { return &path{up: p, name: name, index: -1} }
 
 func (p *path) String() string {
@@ -271,7 +271,7 @@ func (c *converter) array(a *value.Array, t *value.Type, p *path) value.Slot {
 	return out.Slot()
 }
 
-// fits says whether a representation alone shows that elements are of a type.
+// fits reports whether a representation alone shows that elements are of a type.
 func fits(r value.Repr, k value.TypeKind) bool {
 	return r == value.ReprInts && k == value.TypeInt || r == value.ReprFloats && k == value.TypeFloat ||
 		r == value.ReprBools && k == value.TypeBool || k == value.TypeAny
@@ -333,7 +333,7 @@ func (c *converter) tuple(s value.Slot, t *value.Type, p *path) value.Slot {
 	return value.Tuple(out...)
 }
 
-// optional says whether a field may be absent without having a default.
+// optional reports whether a field may be absent without having a default.
 func optional(f *value.Field) bool { return f.Optional || f.Type.Kind == value.TypeOption }
 
 func (c *converter) fields(m *value.Map, t *value.Type, p *path) value.Slot {
@@ -362,8 +362,8 @@ func (c *converter) members(m *value.Map, fields []value.Field, p *path) []value
 	return out
 }
 
-// absent says whether null means that the field is not there. In what Keep wrote
-// it does so only for a field declared `name?`.
+// absent reports whether null means that the field is not there. In what Keep wrote it does so only
+// for a field declared `name?`.
 func (c *converter) absent(f *value.Field) bool {
 	if c.kept {
 		return f.Optional

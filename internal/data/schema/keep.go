@@ -43,8 +43,8 @@ func KeptIn(pace *value.Pace, raw []byte, t *value.Type) (value.Slot, []FieldErr
 	return c.convert(s, t, nil), c.errs
 }
 
-// wrapped says whether Some(x) with x of type t is written as {"some":…}. This
-// is so when x may be nil.
+// wrapped reports whether Some(x) with x of type t is written as {"some":…}. This is so when x may
+// be nil.
 func wrapped(t *value.Type) bool {
 	return t.Kind == value.TypeOption || t.Kind == value.TypeNil || t.Kind == value.TypeAny
 }

@@ -74,7 +74,7 @@ func (c *converter) mend(s value.Slot, t *value.Type, p *path) (value.Slot, bool
 	return out, ok
 }
 
-// fromText is a scalar that stands in a string.
+// fromText returns a scalar that stands in a string.
 func fromText(text string, t *value.Type) (value.Slot, bool) {
 	switch t.Kind {
 	case value.TypeInt:

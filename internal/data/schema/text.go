@@ -6,17 +6,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Text gives the JSON Schema of t as compact JSON; the same type always gives
-// the same text. Doc comments become descriptions. Optional fields and those
-// with a default are not required. String unions, and enums whose variants have
-// no payload, are `enum`. A type that contains itself is a `$ref` to the root or
-// into `$defs`.
+// Text returns the JSON Schema of t as compact JSON; the same type always gives the same text. Doc
+// comments become descriptions. Optional fields and those with a default are not required. String
+// unions, and enums whose variants have no payload, are `enum`. A type that contains itself is a
+// `$ref` to the root or into `$defs`.
 func Text(t *value.Type) []byte {
 	return (&writer{root: t, names: map[*value.Type]string{}}).text()
 }
 
-// Output gives the JSON Schema of values of t as programs write them: a missing
-// field of an Option type is null, where Text wants it left out.
+// Output returns the JSON Schema of values of t as programs write them: a missing field of an
+// Option type is null, where Text wants it left out.
 func Output(t *value.Type) []byte {
 	return (&writer{root: t, names: map[*value.Type]string{}, written: true}).text()
 }
@@ -39,8 +38,8 @@ func (w *writer) text() []byte {
 	return w.out
 }
 
-// Object gives the JSON Schema of an object with the given members, such as a
-// tool function's parameters.
+// Object returns the JSON Schema of an object with the given members, such as a tool function's
+// parameters.
 func Object(fields []value.Field) []byte {
 	return Text(&value.Type{Kind: value.TypeStruct, Fields: fields})
 }
@@ -231,7 +230,7 @@ func (w *writer) member(name string, t *value.Type) {
 	w.raw("}")
 }
 
-// reference gives the place of a recursive type's definition.
+// reference returns the place of a recursive type's definition.
 func (w *writer) reference(t *value.Type) string {
 	if t == w.root {
 		return "#"
@@ -257,7 +256,7 @@ func (w *writer) taken(name string) bool {
 	return false
 }
 
-// recursive says whether a named type contains itself.
+// recursive reports whether a named type contains itself.
 func recursive(t *value.Type) bool {
 	if t.Kind != value.TypeStruct && t.Kind != value.TypeSchema && t.Kind != value.TypeEnum {
 		return false

@@ -57,7 +57,7 @@ func newFinder(all []known) *finder {
 	return f
 }
 
-// units are the characters of a text.
+// units returns the characters of a text.
 func units(text string) []unit {
 	var out []unit
 	for len(text) > 0 {
@@ -71,9 +71,9 @@ func units(text string) []unit {
 	return out
 }
 
-// encoded is the form of a secret in the base64 of a longer text. before (0 to
-// 2) is how many bytes precede the secret in its first group of three.
-// Characters that the neighbouring bytes influence are left out.
+// encoded returns the form of a secret in the base64 of a longer text. before (0 to 2) is how many
+// bytes precede the secret in its first group of three. Characters that the neighbouring bytes
+// influence are left out.
 func encoded(mark, value string, before int) form {
 	text := base64.StdEncoding.EncodeToString([]byte("\x00\x00"[:before] + value))
 	bits := uint(8 * (before + len(value)))
@@ -118,7 +118,7 @@ func (f *finder) allow(a, b byte) {
 	f.pairs[pair/64] |= 1 << (pair % 64)
 }
 
-// starts are the bytes that a unit may begin with.
+// starts returns the bytes that a unit may begin with.
 func (u *unit) starts() []byte {
 	out := []byte{u.raw[0]}
 	for _, b := range []byte{'\\', '%', u.alt} {
@@ -165,7 +165,7 @@ func (f *finder) clean(text string, final bool) (out, rest string) {
 	return b.String(), ""
 }
 
-// possible says whether a form may begin at i.
+// possible reports whether a form may begin at i.
 func (f *finder) possible(text string, i int) bool {
 	if i+1 == len(text) {
 		return f.at[text[i]] != nil
@@ -174,8 +174,8 @@ func (f *finder) possible(text string, i int) bool {
 	return f.pairs[pair/64]&(1<<(pair%64)) != 0
 }
 
-// longest gives the end of the longest form that begins at i; -1 when there is
-// none. more says that this depends on what follows the text.
+// longest returns the end of the longest form that begins at i; -1 when there is none. more says
+// that this depends on what follows the text.
 func (f *finder) longest(text string, i int) (end int, mark string, more bool) {
 	end = -1
 	for _, at := range f.at[text[i]] {

@@ -28,8 +28,7 @@ func (s *Set) JSON(text []byte) []byte {
 	return out
 }
 
-// scalar is the length of the string or number with which text begins; 0 for
-// anything else.
+// scalar returns the length of the string or number with which text begins; 0 for anything else.
 func scalar(text []byte) int {
 	switch c := text[0]; {
 	case c == '"':

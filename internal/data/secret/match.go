@@ -23,8 +23,8 @@ type matching struct {
 	more bool // a way to write the unit reaches the end of the text
 }
 
-// match gives the furthest end of the form when it begins at i, and -1 when it
-// does not. more says that this depends on what follows the text.
+// match returns the furthest end of the form when it begins at i, and -1 when it does not. more
+// says that this depends on what follows the text.
 func (x *form) match(text string, i int) (end int, more bool) {
 	end = -1
 	for self := 1; self <= maxBackslashes; self *= 2 {

@@ -29,9 +29,9 @@ const (
 
 // Record removes the secrets that a run knows from what is kept of it and read again, those that
 // become known later too. A mark stands in the place of each, such as «secret:NAME» or, where it
-// was written otherwise, «secret:NAME:url», from which Restore puts it back to the byte. A secret is found where the whole of it
-// stands in one of the ways of the table of writings; what is derived otherwise is not. Safe for
-// concurrent use.
+// was written otherwise, «secret:NAME:url», from which Restore puts it back to the byte. A secret
+// is found where the whole of it stands in one of the ways of the table of writings; what is
+// derived otherwise is not. It is safe for concurrent use.
 type Record struct {
 	mu     sync.Mutex // held while one is added
 	marks  map[string]string
@@ -44,7 +44,8 @@ func newRecord() *Record {
 	return &Record{marks: map[string]string{}, all: strings.NewReplacer()}
 }
 
-// Kept is what removes the secrets that s knows from a journal, where everything can be put back.
+// Kept returns what removes the secrets that s knows from a journal, where everything can be put
+// back.
 func (s *Set) Kept() *Record {
 	r := newRecord()
 	s.mu.Lock()
@@ -110,7 +111,7 @@ func (r *Record) replace() {
 	r.all = strings.NewReplacer(pairs...)
 }
 
-// Text gives a text with marks in the place of secrets.
+// Text returns a text with marks in the place of secrets.
 func (r *Record) Text(text string) string {
 	r.mu.Lock()
 	all := r.all
@@ -126,7 +127,7 @@ func (r *Record) Text(text string) string {
 	return text
 }
 
-// JSON gives a JSON text with marks in the place of secrets. Numbers stay as they are.
+// JSON returns a JSON text with marks in the place of secrets. Numbers stay as they are.
 func (r *Record) JSON(text []byte) []byte {
 	if !json.Valid(text) {
 		return []byte(r.Text(string(text)))
@@ -226,7 +227,7 @@ func quoted(text string) string {
 	return b.String()
 }
 
-// indexOf is where the next « or mark begins; -1 when there is none.
+// indexOf returns where the next « or mark begins; -1 when there is none.
 func indexOf(text string) int {
 	a, b := strings.Index(text, quote), strings.Index(text, opens)
 	if a < 0 || b >= 0 && b < a {
@@ -235,7 +236,7 @@ func indexOf(text string) int {
 	return a
 }
 
-// written is what a mark stands for.
+// written returns what a mark stands for.
 func written(mark string, value func(name string) (string, bool)) (string, bool) {
 	name, ways, _ := strings.Cut(mark, ":")
 	v, known := value(name)

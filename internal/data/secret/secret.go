@@ -19,7 +19,7 @@ import (
 // found in ordinary words.
 const MinLength = 6
 
-// Set is the secrets of a run. A nil Set knows none. Safe for concurrent use.
+// Set is the secrets of a run. A nil Set knows none. It is safe for concurrent use.
 type Set struct {
 	mu      sync.Mutex // held while one is added
 	known   []known
@@ -31,7 +31,7 @@ type Set struct {
 // parts it is of that variable's value, "" for all of it.
 type known struct{ name, value, part string }
 
-// Mark is what stands in the place of the secret in the variable name.
+// Mark returns what stands in the place of the secret in the variable name.
 func Mark(name string) string { return "***" + name + "***" }
 
 // marks matches what replaces a secret: in what is shown, in arguments that a schema marks as
@@ -46,8 +46,7 @@ func Marked(text string) bool { return marks().MatchString(text) }
 // words are those by which the name of a variable says that its value is secret.
 var words = []string{"KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH"}
 
-// Named says whether the name of an environment variable suggests that its value
-// is secret.
+// Named reports whether the name of an environment variable suggests that its value is secret.
 func Named(name string) bool {
 	name = strings.ToUpper(name)
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) })
@@ -115,5 +114,5 @@ func (s *Set) Text(text string) string {
 	return text
 }
 
-// Holds says whether a secret stands in text.
+// Holds reports whether a secret stands in text.
 func (s *Set) Holds(text string) bool { return s.Text(text) != text }

@@ -30,8 +30,8 @@ func (t *Stream) Rest() string {
 	return out
 }
 
-// Writer is a writer that cleans what it writes to w. Close writes what was held
-// back; it does not close w.
+// Writer returns a writer that cleans what it writes to w. Close writes what was held back; it does
+// not close w.
 func (s *Set) Writer(w io.Writer) io.WriteCloser { return &writer{s.Stream(), w} }
 
 type writer struct {

@@ -44,13 +44,13 @@ var parts = []writing{
 	{"password", passwordOf},
 }
 
-// credentialsOf is what stands behind the name of a scheme; "" without one.
+// credentialsOf returns what stands behind the name of a scheme; "" without one.
 func credentialsOf(header string) string {
 	_, credentials, _ := strings.Cut(strings.TrimSpace(header), " ")
 	return strings.TrimSpace(credentials)
 }
 
-// passwordOf is the password of "Basic …"; "" without one.
+// passwordOf returns the password of "Basic …"; "" without one.
 func passwordOf(header string) string {
 	scheme, _, _ := strings.Cut(strings.TrimSpace(header), " ")
 	pair, err := base64.StdEncoding.DecodeString(credentialsOf(header))
@@ -61,7 +61,7 @@ func passwordOf(header string) string {
 	return password
 }
 
-// component is a text as JavaScript's encodeURIComponent writes it.
+// component returns a text as JavaScript's encodeURIComponent writes it.
 func component(text string) string {
 	return strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(url.QueryEscape(text))
 }
@@ -70,7 +70,7 @@ func lowerHex(text string) string {
 	return regexp.MustCompile(`%[0-9A-F]{2}`).ReplaceAllStringFunc(text, strings.ToLower)
 }
 
-// inJSON is a text within a text of JSON.
+// inJSON returns a text within a text of JSON.
 func inJSON(text string, html bool) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

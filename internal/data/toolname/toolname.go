@@ -13,8 +13,8 @@ import (
 // MaxLength is how long a name may be, which is what every model provider takes.
 const MaxLength = 64
 
-// Check says why a text is no name of a tool; nil when it is one. A name is a
-// letter or `_`, and letters, digits, `_` and `-` behind it.
+// Check returns why a text is no name of a tool, or nil if it is one. A name is a letter or `_`,
+// and letters, digits, `_` and `-` behind it.
 func Check(name string) error {
 	switch {
 	case name == "":
@@ -51,7 +51,7 @@ func ParseRef(text string) (Ref, error) {
 	return Ref{name, n}, nil
 }
 
-// String is the text that ParseRef reads.
+// String returns the text that ParseRef reads.
 func (r Ref) String() string {
 	if r.Version == 0 {
 		return r.Name
@@ -62,8 +62,7 @@ func (r Ref) String() string {
 // category begins a filter that chooses by category.
 const category = "category:"
 
-// CheckFilter says why a text chooses no tools; nil when it is "x", "x@2" or
-// "category:c".
+// CheckFilter returns why a text chooses no tools, or nil if it is "x", "x@2" or "category:c".
 func CheckFilter(text string) error {
 	if c, ok := strings.CutPrefix(text, category); ok {
 		if c == "" {

@@ -111,11 +111,10 @@ func takeSlots(v []Slot) *Array {
 // over the slice.
 func SlotArray(v []Slot) Slot { return takeSlots(v).Slot() }
 
-// Slot gives the array as a value.
+// Slot returns the array as a value.
 func (a *Array) Slot() Slot { return Slot{0, unsafe.Pointer(a)} }
 
-// Array gives the array in s, or nil when s is none. Its representation is never
-// ReprStrs.
+// Array returns the array in s, or nil when s is none. Its representation is never ReprStrs.
 func (s Slot) Array() *Array {
 	if s.Kind() != KindArray {
 		return nil
@@ -182,18 +181,17 @@ func (a *Array) setSlots(v []Slot) {
 	a.Sub, a.Data, a.Len, a.Cap = ReprSlots, unsafe.Pointer(unsafe.SliceData(v)), len(v), cap(v)
 }
 
-// Ints gives the elements of an array of Ints: the array's own memory, no copy.
-// The representation must be ReprInts. Floats, Bools and Slots do the same for
-// theirs.
+// Ints returns the elements of an array of Ints: the array's own memory, no copy. The
+// representation must be ReprInts. Floats, Bools and Slots do the same for theirs.
 func (a *Array) Ints() []int64 { return unsafe.Slice((*int64)(a.Data), a.Len) }
 
-// Floats gives the elements of an array of Floats.
+// Floats returns the elements of an array of Floats.
 func (a *Array) Floats() []float64 { return unsafe.Slice((*float64)(a.Data), a.Len) }
 
-// Bools gives the elements of an array of Bools.
+// Bools returns the elements of an array of Bools.
 func (a *Array) Bools() []bool { return unsafe.Slice((*bool)(a.Data), a.Len) }
 
-// Slots gives the elements of an array of slots.
+// Slots returns the elements of an array of slots.
 func (a *Array) Slots() []Slot { return unsafe.Slice((*Slot)(a.Data), a.Len) }
 
 // At gives element i, which must be in range.
@@ -233,7 +231,7 @@ func (a *Array) put(i int, s Slot) {
 	}
 }
 
-// reprOf gives the representation of an array whose first element is s.
+// reprOf returns the representation of an array whose first element is s.
 func reprOf(s Slot) Repr {
 	switch s.Ref {
 	case unsafe.Pointer(&IntHead):
@@ -374,11 +372,10 @@ func (a *Array) move(at, from, end int) {
 // are copied as quickly.
 const leastPart = 32
 
-// Part gives the elements from lo to hi (exclusive), which must be in range. It
-// shares a's memory when the part is at least half of that memory, and marks
-// both arrays shared; a smaller part is copied. So a later write to one of the
-// two copies at most twice what was saved here, and a part keeps at most twice
-// its own memory alive.
+// Part returns the elements from lo to hi (exclusive), which must be in range. It shares a's memory
+// when the part is at least half of that memory, and marks both arrays shared; a smaller part is
+// copied. So a later write to one of the two copies at most twice what was saved here, and a part
+// keeps at most twice its own memory alive.
 func (a *Array) Part(lo, hi int) *Array {
 	n := hi - lo
 	if n < leastPart || 2*n < a.Cap {

@@ -35,7 +35,7 @@ func newBlock(k Kind, sub uint16, n int, second unsafe.Pointer) unsafe.Pointer {
 	return unsafe.Pointer(b)
 }
 
-// fields gives the slots of the block at ref. They are the block's own memory.
+// fields returns the slots of the block at ref. They are the block's own memory.
 func fields(ref unsafe.Pointer) []Slot {
 	if (*Head)(ref).N == 0 {
 		return nil // and no pointer past the end of the block
@@ -51,9 +51,9 @@ func New(k Kind, sub uint16, t *Type, slots ...Slot) Slot {
 	return Slot{0, ref}
 }
 
-// Fields gives the slots of a tuple, struct, enum value, Some box, range,
-// closure, cell, agent, host or tool. They are the block's own memory: who
-// writes to them must own the block. There are none for anything else.
+// Fields returns the slots of a tuple, struct, enum value, Some box, range, closure, cell, agent,
+// host or tool. They are the block's own memory: who writes to them must own the block. There are
+// none for anything else.
 func (s Slot) Fields() []Slot {
 	if s.Ref == nil || (*Head)(s.Ref).N == 0 {
 		return nil
@@ -61,11 +61,11 @@ func (s Slot) Fields() []Slot {
 	return fields(s.Ref)
 }
 
-// Variant gives the variant number of an enum value (a Result: 0 is Ok).
+// Variant returns the variant number of an enum value (a Result: 0 is Ok).
 func (s Slot) Variant() int { return int((*Head)(s.Ref).Sub) }
 
-// Type gives the run-time type of a struct, schema value, error, enum value,
-// agent, host or tool; nil for anything else.
+// Type returns the run-time type of a struct, schema value, error, enum value, agent, host or tool;
+// nil for anything else.
 func (s Slot) Type() *Type {
 	switch s.Kind() {
 	case KindStruct, KindEnum, KindAgent, KindHost, KindTool:
@@ -97,7 +97,7 @@ func newResult(variant uint16, v Slot) Slot {
 	return Slot{0, unsafe.Pointer(x)}
 }
 
-// IsResult says whether s is a Result.
+// IsResult reports whether s is a Result.
 func (s Slot) IsResult() bool {
 	if s.Kind() != KindEnum {
 		return false
@@ -115,7 +115,7 @@ func Some(v Slot) Slot {
 	return v
 }
 
-// Unwrap gives what Some holds; s is not None.
+// Unwrap returns what Some holds; s is not None.
 func Unwrap(s Slot) Slot {
 	if s.Kind() == KindSome {
 		return fields(s.Ref)[0]
@@ -151,7 +151,7 @@ func NewClosure(f *Function, captured ...Slot) Slot {
 	return Slot{0, ref}
 }
 
-// Function gives the function of a closure; nil for anything else.
+// Function returns the function of a closure; nil for anything else.
 func (s Slot) Function() *Function {
 	if s.Kind() != KindClosure {
 		return nil
@@ -179,7 +179,7 @@ func (h *Handle) Init(typ, name string, object any) Slot {
 	return Slot{0, unsafe.Pointer(h)}
 }
 
-// Handle gives the handle in s, or nil when s is none.
+// Handle returns the handle in s, or nil when s is none.
 func (s Slot) Handle() *Handle {
 	if s.Kind() != KindHandle {
 		return nil
@@ -198,7 +198,7 @@ func NewTypeDesc(t *Type) Slot {
 	return Slot{0, unsafe.Pointer(&typeDesc{Head{Kind: KindTypeDesc}, t})}
 }
 
-// TypeDesc gives the type that s stands for, or nil when it stands for none.
+// TypeDesc returns the type that s stands for, or nil when it stands for none.
 func (s Slot) TypeDesc() *Type {
 	if s.Kind() != KindTypeDesc {
 		return nil

@@ -39,8 +39,8 @@ const (
 	joinedShort = longerText
 )
 
-// Concat gives a + b and the number of bytes copied for it. The two together
-// must not be longer than MaxText.
+// Concat returns a + b and the number of bytes copied for it. The two together must not be longer
+// than MaxText.
 func Concat(a, b *Str) (s Slot, copied int) {
 	if a.S == "" {
 		return Slot{0, unsafe.Pointer(b)}, 0
@@ -48,8 +48,8 @@ func Concat(a, b *Str) (s Slot, copied int) {
 	return a.append(b.S, b.runes)
 }
 
-// Append gives a + text and the number of bytes copied for it. The two together
-// must not be longer than MaxText. The memory of text is not kept.
+// Append returns a + text and the number of bytes copied for it. The two together must not be
+// longer than MaxText. The memory of text is not kept.
 func (a *Str) Append(text string) (s Slot, copied int) { return a.append(text, 0) }
 
 // append is Append; runes is the rune count of text plus one, or 0 for unknown.
@@ -79,10 +79,9 @@ func (a *Str) append(text string, runes int32) (s Slot, copied int) {
 	return Slot{0, unsafe.Pointer(x)}, copied
 }
 
-// sumOfRunes gives the rune count of a + b plus one, or 0 for unknown, as
-// Str.runes holds it. When the longer text's count is known, it counts the
-// shorter text: so s.len() in a loop of appends need not count all of s each
-// time.
+// sumOfRunes returns the rune count of a + b plus one, or 0 for unknown, as Str.runes holds it.
+// When the longer text's count is known, it counts the shorter text: so s.len() in a loop of
+// appends need not count all of s each time.
 func sumOfRunes(a string, ofA int32, b string, ofB int32) int32 {
 	switch {
 	case ofA != 0 && ofB != 0:
@@ -110,7 +109,7 @@ func extend(tail *strings.Builder, text string) (x *Str, copied int) {
 	return &g.Str, copied
 }
 
-// Growth is how much memory an append of n bytes to a takes, roughly.
+// Growth returns how much memory an append of n bytes to a takes, roughly.
 func (a *Str) Growth(n int) int {
 	if a.Sub == textGrown {
 		if t := a.tail(); t.Len() == len(a.S) {

@@ -44,7 +44,7 @@ func (d *differ) differs(path string, a, b Slot) { d.add(path, d.written(a), d.w
 // maxWritten bounds how much of one value is shown, in bytes.
 const maxWritten = 240
 
-// written is a value as JSON, cut where it is long.
+// written returns a value as JSON, cut where it is long.
 func (d *differ) written(s Slot) string {
 	return cut(string(AppendJSONWithin(nil, s, &Bound{Pace: d.pace})))
 }
@@ -189,7 +189,7 @@ func (d *differ) texts(path, a, b string) {
 	d.add(at, window(a, same), window(b, same))
 }
 
-// window is a text around offset at, as JSON, with … where it goes on.
+// window returns a text around offset at, as JSON, with … where it goes on.
 func window(s string, at int) string {
 	from, to := max(at-aroundText, 0), min(at+aroundText, len(s))
 	for from > 0 && !utf8.RuneStart(s[from]) {

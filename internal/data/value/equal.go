@@ -74,7 +74,7 @@ func (w walk) sameText(a, b string) bool {
 	return a == b
 }
 
-// sameEnum says whether two enum types are one; all Results are.
+// sameEnum reports whether two enum types are one; all Results are.
 func sameEnum(a, b *Type) bool { return a == b || a.Kind == TypeResult && b.Kind == TypeResult }
 
 func (w walk) equalAcross(a, b Slot, ka, kb Kind) bool {
@@ -139,8 +139,8 @@ func (w walk) equalReferences(a, b Slot) bool {
 	return a.Type() == b.Type() && w.in().equalSlots(a.Fields(), b.Fields())
 }
 
-// holdsNaN says whether a container holds a NaN, which makes it differ from
-// itself. An array that cannot hold Floats is not searched.
+// holdsNaN reports whether a container holds a NaN, which makes it differ from itself. An array
+// that cannot hold Floats is not searched.
 func (w walk) holdsNaN(s Slot) bool {
 	w.enter()
 	switch s.Kind() {

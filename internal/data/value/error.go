@@ -13,12 +13,12 @@ var (
 	tFloat  = &Type{Kind: TypeFloat}
 )
 
-// ownIfAny is an own field of type String or Bool that JSON does not have when it is empty or
+// ownIfAny returns an own field of type String or Bool that JSON does not have when it is empty or
 // false.
 func ownIfAny(name string, t *Type) Field { return Field{Name: name, Type: t, Optional: true} }
 
-// own is one of an error type's own fields. A name that ends in "?" makes it
-// optional: nil when not given. Any other field then has its type's zero value.
+// own returns one of an error type's own fields. A name that ends in "?" makes it optional: nil
+// when not given. Any other field then has its type's zero value.
 func own(name string, t *Type) Field {
 	if name[len(name)-1] == '?' {
 		return Field{Name: name[:len(name)-1], Type: &Type{Kind: TypeOption, Args: []*Type{t}}, Optional: true}
@@ -51,7 +51,7 @@ var ErrorTypes = []*Type{
 	errorType("RuntimeError"),
 }
 
-// ErrorType finds a built-in error type by name; nil when there is none.
+// ErrorType finds a built-in error type by name, or nil if there is none.
 func ErrorType(name string) *Type {
 	for _, t := range ErrorTypes {
 		if t.Name == name {
@@ -111,7 +111,7 @@ func zero(t *Type) Slot {
 	return Nil
 }
 
-// IsError says whether s is a value of a built-in error type.
+// IsError reports whether s is a value of a built-in error type.
 func IsError(s Slot) bool {
 	if s.Kind() != KindStruct {
 		return false
@@ -120,8 +120,7 @@ func IsError(s Slot) bool {
 	return t != nil && t.Kind == TypeError
 }
 
-// Message gives the message of any value as an error: its String field
-// `message`, else its text.
+// Message returns the message of any value as an error: its String field `message`, else its text.
 func Message(s Slot) string {
 	s = Flat(s)
 	if v, ok := FieldByName(s, "message"); ok && v.Kind() == KindString {
@@ -130,10 +129,10 @@ func Message(s Slot) string {
 	return Text(s)
 }
 
-// ErrorKind gives the `kind` of any value as an error: its type's name.
+// ErrorKind returns the `kind` of any value as an error: its type's name.
 func ErrorKind(s Slot) string { return TypeName(Flat(s)) }
 
-// Source gives the error that s wraps, or nil.
+// Source returns the error that s wraps, or nil.
 func Source(s Slot) Slot {
 	s = Flat(s)
 	if IsError(s) {
@@ -160,9 +159,8 @@ func WithContext(s Slot, text string) Slot {
 	return c
 }
 
-// FieldByName gives a field of a struct, schema value or error, or the value
-// that a map holds under a String key. A struct with Members has every field:
-// nil, when its map has no such entry.
+// FieldByName returns a field of a struct, schema value or error, or the value that a map holds
+// under a String key. A struct with Members has every field: nil, when its map has no such entry.
 func FieldByName(s Slot, name string) (v Slot, ok bool) {
 	switch s.Kind() {
 	case KindStruct:
@@ -201,7 +199,7 @@ func (e *Error) With(name string, v Slot) *Error {
 
 func (e *Error) Error() string { return e.Message }
 
-// Slot gives the error as a value.
+// Slot returns the error as a value.
 func (e *Error) Slot() Slot { return NewError(e.Kind, e.Message, e.Fields...) }
 
 // Fault is a run-time fault as a Go error: a misuse such as an index out of
@@ -211,7 +209,7 @@ type Fault struct{ Message string }
 // Faultf makes a Fault.
 func Faultf(format string, args ...any) *Fault { return &Fault{fmt.Sprintf(format, args...)} }
 
-// BadSlice is the message for a slice from..to that is not within a length of n.
+// BadSlice returns the message for a slice from..to that is not within a length of n.
 func BadSlice(from, to int64, n int) string {
 	if to < from && from <= int64(n) { // else the beginning is wrong by itself
 		return fmt.Sprintf("slice %d..%d begins behind its end", from, to)

@@ -17,7 +17,7 @@ var seeds = [...]uint64{maphash.String(seed, "0"), maphash.String(seed, "1"), ma
 // padded is a short text with zeros behind it.
 type padded = [ShortText]byte
 
-// hashText gives the hash of a text.
+// hashText returns the hash of a text.
 func hashText(s string) uint32 {
 	if len(s) > ShortText {
 		return folded(maphash.String(seed, s))
@@ -27,8 +27,8 @@ func hashText(s string) uint32 {
 	return hashShort(&p, len(s))
 }
 
-// hashShort gives the hash of the text of n bytes in p. It takes one or two
-// multiplications, where maphash takes calls.
+// hashShort returns the hash of the text of n bytes in p. It takes one or two multiplications,
+// where maphash takes calls.
 func hashShort(p *padded, n int) uint32 {
 	high, low := bits.Mul64(word(p, 0)^seeds[0], word(p, 1)^seeds[1]^uint64(n))
 	if n > 16 {

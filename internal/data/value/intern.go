@@ -68,8 +68,8 @@ func (r *InternCache) Short(p *[ShortText]byte, n int) Slot {
 	return Slot{0, unsafe.Pointer(x)}
 }
 
-// holdsText says whether x is the text of n bytes in p. It compares words of
-// eight bytes, which is quicker than comparing strings.
+// holdsText reports whether x is the text of n bytes in p. It compares words of eight bytes, which
+// is quicker than comparing strings.
 func holdsText(x *shortStr, p *padded, n int) bool {
 	if len(x.S) != n || word(p, 0) != word(&x.text, 0) {
 		return false

@@ -23,8 +23,8 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return e.Message + " at offset " + strconv.Itoa(e.Offset) }
 
-// Place gives the line and the column of the error in data, the text that was
-// parsed. Both count from 1; the column counts code points.
+// Place returns the line and the column of the error in data, the text that was parsed. Both count
+// from 1; the column counts code points.
 func (e *SyntaxError) Place(data []byte) (line, column int) {
 	before := data[:min(e.Offset, len(data))]
 	start := bytes.LastIndexByte(before, '\n') + 1
@@ -120,7 +120,7 @@ func (d *decoder) space() {
 	}
 }
 
-// peek gives the next byte that is no space, 0 at the end.
+// peek returns the next byte that is no space, 0 at the end.
 func (d *decoder) peek() byte {
 	d.space()
 	if d.at < len(d.data) {
@@ -153,7 +153,7 @@ func (d *decoder) value(depth int) Slot {
 	return d.fail(d.noValue())
 }
 
-// noValue is the message about what is in the place of a value.
+// noValue returns the message about what is in the place of a value.
 func (d *decoder) noValue() string {
 	for _, w := range []string{"NaN", "Infinity", "-Infinity"} {
 		if bytes.HasPrefix(d.data[d.at:], []byte(w)) {

@@ -53,8 +53,8 @@ func (n nest) check(dst []byte) {
 	n.bound.Pace.Step(1)
 }
 
-// room is how much memory to allocate for an estimate of bytes. It stays below
-// the bound: the text may turn out shorter than estimated.
+// room returns how much memory to allocate for an estimate of bytes. It stays below the bound: the
+// text may turn out shorter than estimated.
 func (n nest) room(bytes int) int {
 	bytes += bytes / 32 // numbers get longer
 	if n.bound.Most > 0 {

@@ -26,10 +26,10 @@ type place uint32
 
 func placeOf(hash uint32, i, mask int) place { return place(hash)&^place(mask) | place(i+1) }
 
-// entry gives the number of the place's entry.
+// entry returns the number of the place's entry.
 func (p place) entry(mask int) int { return int(p)&mask - 1 }
 
-// may says whether the place's entry may have the hash.
+// may reports whether the place's entry may have the hash.
 func (p place) may(hash uint32, mask int) bool { return (uint32(p)^hash)&^uint32(mask) == 0 }
 
 // An entry whose key is nil, which no key can be, has been deleted.
@@ -75,10 +75,10 @@ func NewMap(n int) *Map {
 	return m
 }
 
-// Slot gives the map as a value.
+// Slot returns the map as a value.
 func (m *Map) Slot() Slot { return Slot{0, unsafe.Pointer(m)} }
 
-// Map gives the map in s, or nil when s is none.
+// Map returns the map in s, or nil when s is none.
 func (s Slot) Map() *Map {
 	if s.Kind() != KindMap {
 		return nil
@@ -86,13 +86,13 @@ func (s Slot) Map() *Map {
 	return (*Map)(s.Ref)
 }
 
-// Hashable says whether s can be a key of a map.
+// Hashable reports whether s can be a key of a map.
 func Hashable(s Slot) bool {
 	k := s.Kind()
 	return k == KindString || k == KindInt || k == KindBool
 }
 
-// hashKey gives the hash of a key.
+// hashKey returns the hash of a key.
 func hashKey(s Slot) uint32 {
 	if s.Kind() == KindString {
 		return (*Str)(s.Ref).Hash()
@@ -115,7 +115,7 @@ func sameKey(a, b Slot) bool {
 // Len counts entries.
 func (m *Map) Len() int { return int(m.live) }
 
-// find gives the number of key's entry, or -1.
+// find returns the number of key's entry, or -1.
 func (m *Map) find(key Slot) int {
 	if m.index == nil {
 		return m.scan(key)
@@ -146,12 +146,11 @@ func (m *Map) probe(key Slot, hash uint32) int {
 	return -1
 }
 
-// home is the place where the search for a hash begins. The lowest bit of every
-// hash is 1, so it is left out.
+// home returns the place where the search for a hash begins. The lowest bit of every hash is 1, so
+// it is left out.
 func home(hash uint32, mask int) int { return int(hash>>1) & mask }
 
-// Get gives the value of key, which must be hashable; ok is false when there
-// is none.
+// Get returns the value of key, which must be hashable; ok is false when there is none.
 func (m *Map) Get(key Slot) (v Slot, ok bool) {
 	if i := m.find(key); i >= 0 {
 		return m.entries[i].value, true
@@ -159,10 +158,9 @@ func (m *Map) Get(key Slot) (v Slot, ok bool) {
 	return Nil, false
 }
 
-// Look gives a pointer to the value of key, which must be hashable; nil when
-// there is none. Only the goroutine that may change the map may call it; the
-// pointer is valid until the next change. The map remembers the entry, so that
-// another Look or Set of the same key need not search.
+// Look returns a pointer to the value of key, which must be hashable, or nil if there is none. Only
+// the goroutine that may change the map may call it; the pointer is valid until the next change.
+// The map remembers the entry, so that another Look or Set of the same key need not search.
 func (m *Map) Look(key Slot) *Slot {
 	if v := m.Last(key); v != nil {
 		return v
@@ -175,9 +173,8 @@ func (m *Map) Look(key Slot) *Slot {
 	return &m.entries[i].value
 }
 
-// Last gives a pointer to the value that was looked up or set last, when key is
-// the same slot as its key (an equal text in another String is not enough); else
-// nil.
+// Last returns a pointer to the value that was looked up or set last, when key is the same slot as
+// its key (an equal text in another String is not enough); else nil.
 func (m *Map) Last(key Slot) *Slot {
 	if i := int(m.last); i < len(m.entries) && m.entries[i].key == key && key.Ref != nil {
 		return &m.entries[i].value
@@ -185,7 +182,7 @@ func (m *Map) Last(key Slot) *Slot {
 	return nil
 }
 
-// GetString gives the value of a String key.
+// GetString returns the value of a String key.
 func (m *Map) GetString(key string) (v Slot, ok bool) {
 	return m.Get(Slot{0, unsafe.Pointer(&Str{Head: Head{Kind: KindString}, S: key})})
 }
@@ -240,7 +237,7 @@ func (m *Map) add(key, value Slot) {
 	m.live++
 }
 
-// roomAfter is the capacity of a map that has outgrown one of n entries.
+// roomAfter returns the capacity of a map that has outgrown one of n entries.
 func roomAfter(n int) int { return max(2*n, 2) }
 
 // link enters the number of an entry into the index.
@@ -325,8 +322,8 @@ func (m *Map) Each(f func(key, value Slot) bool) {
 // them stay in memory as long as one of them is used.
 const pairChunk = 32
 
-// Pairs gives the entries in order as an array of tuples. Containers among the
-// values are marked shared.
+// Pairs returns the entries in order as an array of tuples. Containers among the values are marked
+// shared.
 func (m *Map) Pairs() Slot {
 	a, slots, chunk := roomForPairs(m.Len())
 	for i := range m.entries {

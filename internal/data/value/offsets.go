@@ -86,7 +86,7 @@ func (o *Offsets) Slice(x *Str, lo, hi int64, p *Pace) (s Slot, ok bool) {
 	return o.part(x.S[from:to]), true
 }
 
-// offset gives the byte offset of character i, 0 <= i <= x.Len().
+// offset returns the byte offset of character i, 0 <= i <= x.Len().
 func (o *Offsets) offset(x *Str, i int, p *Pace) int {
 	switch n := x.Len(); {
 	case n == len(x.S):
@@ -106,7 +106,7 @@ func (o *Offsets) offset(x *Str, i int, p *Pace) int {
 	return at
 }
 
-// walk gives the offset n characters behind one.
+// walk returns the offset n characters behind one.
 func (o *Offsets) walk(s string, at, n int) int {
 	if o != nil {
 		o.walked += n
@@ -114,7 +114,7 @@ func (o *Offsets) walk(s string, at, n int) int {
 	return at + skip(s[at:], n)
 }
 
-// skip is the length of the first n characters of s.
+// skip returns the length of the first n characters of s.
 func skip(s string, n int) (length int) {
 	const tops = 0x8080808080808080
 	at := 0
@@ -133,7 +133,7 @@ func skip(s string, n int) (length int) {
 	return at
 }
 
-// chartOf gives the chart of a text, made or completed.
+// chartOf returns the chart of a text, made or completed.
 func (o *Offsets) chartOf(x *Str, p *Pace) *chart {
 	if o.collected == nil || o.collected.Load() {
 		o.age()

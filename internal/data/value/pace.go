@@ -32,8 +32,8 @@ func (p *Pace) Bytes(n int) { p.Step(n >> 3) }
 // paceWindow is how many bytes, or steps, fast work may take at once.
 const paceWindow = 1 << 15
 
-// Windows gives a text in parts of at most paceWindow bytes that end between
-// characters, and reports the steps of each.
+// Windows returns a text in parts of at most paceWindow bytes that end between characters, and
+// reports the steps of each.
 func (p *Pace) Windows(s string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for s != "" {

@@ -24,7 +24,7 @@ func NewParty(k Kind, t *Type, index int, memory Slot) Slot {
 	return New(k, 0, t, Int(int64(index)), Nil, memory, Bool(true), Nil, Bool(false), Nil, Nil, Nil, Nil)
 }
 
-// Party gives the slots of an agent or a host, nil for any other value.
+// Party returns the slots of an agent or a host, nil for any other value.
 func (s Slot) Party() Party {
 	if k := s.Kind(); k != KindAgent && k != KindHost {
 		return nil
@@ -32,5 +32,5 @@ func (s Slot) Party() Party {
 	return s.Fields()
 }
 
-// Index is which declaration of its kind the party is.
+// Index returns which declaration of its kind the party is.
 func (p Party) Index() int { return int(p[PartyIndex].AsInt()) }

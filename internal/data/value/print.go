@@ -74,7 +74,7 @@ func appendReference(dst []byte, what, name string) []byte {
 	return append(dst, '>')
 }
 
-// lowerFirst gives the word of a reference's kind: "Memory" is "memory".
+// lowerFirst returns the word of a reference's kind: "Memory" is "memory".
 func lowerFirst(s string) string {
 	b := []byte(s)
 	for i, c := range b {

@@ -25,8 +25,8 @@ func NewRangeTo(lo, last int64) Slot {
 	return New(KindRange, 0, nil, Int(lo), Int(last), Bool(true))
 }
 
-// Range gives the first and the last Int of a range. The last is less than the
-// first when the range is empty.
+// Range returns the first and the last Int of a range. The last is less than the first when the
+// range is empty.
 func (s Slot) Range() (first, last int64) {
 	f := fields(s.Ref)
 	first, last = f[0].AsInt(), f[1].AsInt()
@@ -36,9 +36,8 @@ func (s Slot) Range() (first, last int64) {
 	return first, last
 }
 
-// RangeBounds gives the bounds of a range that slices something: hi is
-// exclusive. For a range that ends with the greatest Int, hi is that Int: no
-// array or text is as long.
+// RangeBounds returns the bounds of a range that slices something: hi is exclusive. For a range
+// that ends with the greatest Int, hi is that Int: no array or text is as long.
 func (s Slot) RangeBounds() (lo, hi int64) {
 	f := fields(s.Ref)
 	return f[0].AsInt(), f[1].AsInt()

@@ -6,7 +6,7 @@ import "unsafe"
 // second place comes to hold a container, never cleared, and absent on a copy.
 // Strings, scalars and references need no mark.
 
-// container says which kinds are values with insides.
+// container returns which kinds are values with insides.
 func container(k Kind) bool { return k >= KindArray && k <= KindSome }
 
 // Share marks the container in s as perhaps held twice.
@@ -20,13 +20,13 @@ func Share(s Slot) {
 	}
 }
 
-// Shared says whether s is a container marked as perhaps held twice.
+// Shared reports whether s is a container marked as perhaps held twice.
 func Shared(s Slot) bool {
 	return s.Ref != nil && (*Head)(s.Ref).Flags&FlagShared != 0
 }
 
-// Own gives a container that only the caller holds: s itself, or a shallow copy
-// when s is shared. Any other value is given back.
+// Own returns a container that only the caller holds: s itself, or a shallow copy when s is shared.
+// Any other value is given back.
 func Own(s Slot) Slot {
 	if !Shared(s) {
 		return s

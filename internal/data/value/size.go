@@ -11,9 +11,8 @@ const (
 	placeSize = int(unsafe.Sizeof(place(0)))
 )
 
-// Size is the memory of the object that s refers to, in bytes, without the
-// objects that this one refers to. A string that is a part of another counts
-// with its own length.
+// Size returns the memory of the object that s refers to, in bytes, without the objects that this
+// one refers to. A string that is a part of another counts with its own length.
 func Size(s Slot) int {
 	switch s.Kind() {
 	case KindString:
@@ -29,7 +28,7 @@ func Size(s Slot) int {
 	return int(1+(*Head)(s.Ref).N) * int(SlotSize)
 }
 
-// CopySize is the memory that Copy of s will take.
+// CopySize returns the memory that Copy of s will take.
 func CopySize(s Slot) int {
 	if a := s.Array(); a != nil {
 		return a.Len * elementSize(a.Sub)
@@ -53,7 +52,7 @@ func elementSize(r Repr) int {
 	return int(SlotSize)
 }
 
-// PushSize is the memory that Push of s will take.
+// PushSize returns the memory that Push of s will take.
 func (a *Array) PushSize(s Slot) int {
 	repr := reprOf(s)
 	switch {
@@ -65,7 +64,7 @@ func (a *Array) PushSize(s Slot) int {
 	return a.ReserveSize(1)
 }
 
-// SetSize is the memory that Set of a key will take, about.
+// SetSize returns the memory that Set of a key will take, about.
 func (m *Map) SetSize(key Slot) int {
 	n := cap(m.entries)
 	if len(m.entries) < n || m.find(key) >= 0 {
@@ -74,7 +73,7 @@ func (m *Map) SetSize(key Slot) int {
 	return roomAfter(n)*entrySize + 2*placeSize*len(m.index)
 }
 
-// ReserveSize is the memory that Reserve of n elements will take.
+// ReserveSize returns the memory that Reserve of n elements will take.
 func (a *Array) ReserveSize(n int) int {
 	if a.Len+n <= a.Cap {
 		return 0

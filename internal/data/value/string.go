@@ -116,10 +116,10 @@ func newShort(text []byte) *shortStr {
 	return x
 }
 
-// AsString gives the text of s, which must hold a String.
+// AsString returns the text of s, which must hold a String.
 func (s Slot) AsString() string { return (*Str)(s.Ref).S }
 
-// Str gives the string object of s, or nil when s is no String.
+// Str returns the string object of s, or nil when s is no String.
 func (s Slot) Str() *Str {
 	if s.Kind() != KindString {
 		return nil
@@ -152,13 +152,13 @@ func CountIn(p *Pace, s string) int {
 	return n
 }
 
-// Counted gives the number of code points plus one; 0 when not yet counted.
+// Counted returns the number of code points plus one; 0 when not yet counted.
 func (x *Str) Counted() int32 { return x.runes }
 
-// ASCII says whether every code point is one byte.
+// ASCII reports whether every code point is one byte.
 func (x *Str) ASCII() bool { return x.Len() == len(x.S) }
 
-// Hash gives a hash of the text, stable within a process.
+// Hash returns a hash of the text, stable within a process.
 func (x *Str) Hash() uint32 {
 	if x.hash == 0 {
 		x.hash = hashText(x.S)
@@ -166,7 +166,7 @@ func (x *Str) Hash() uint32 {
 	return x.hash
 }
 
-// offset gives the byte offset of code point i, 0 <= i <= Len.
+// offset returns the byte offset of code point i, 0 <= i <= Len.
 func (x *Str) offset(i int) int {
 	n := x.Len()
 	if n == len(x.S) {
@@ -201,8 +201,8 @@ func (x *Str) At(i int64) (s Slot, ok bool) {
 	return String(x.S[at : at+w]), true
 }
 
-// Slice gives the code points from lo to hi (exclusive) as a String; ok is
-// false when they are out of range or lo > hi.
+// Slice returns the code points from lo to hi (exclusive) as a String; ok is false when they are
+// out of range or lo > hi.
 func (x *Str) Slice(lo, hi int64) (s Slot, ok bool) {
 	if lo < 0 || lo > hi || hi > int64(x.Len()) {
 		return Nil, false

@@ -74,8 +74,8 @@ type Field struct {
 	Default    Slot // its own value when HasDefault; marked shared
 }
 
-// LeftOut says whether the field is no member of its value as JSON: it is
-// optional, and absent or, in an error, empty or false.
+// LeftOut reports whether the field is no member of its value as JSON: it is optional, and absent
+// or, in an error, empty or false.
 func (f *Field) LeftOut(s Slot) bool {
 	return f.Optional && (s.IsNil() || f.Type != nil && (f.Type.Kind == TypeString && s.AsString() == "" || f.Type.Kind == TypeBool && !s.AsBool()))
 }
@@ -127,7 +127,7 @@ func (t *Type) Enum(n int, slots ...Slot) Slot {
 	return New(KindEnum, uint16(n), t, slots...)
 }
 
-// String gives the type as a user would write it.
+// String returns the type as a user would write it.
 func (t *Type) String() string {
 	switch t.Kind {
 	case TypeInt:

@@ -93,7 +93,7 @@ func Bool(b bool) Slot {
 	return Slot{0, unsafe.Pointer(&BoolHead)}
 }
 
-// Kind gives the kind of the value.
+// Kind returns the kind of the value.
 func (s Slot) Kind() Kind {
 	if s.Ref == nil {
 		return KindNil
@@ -101,19 +101,19 @@ func (s Slot) Kind() Kind {
 	return (*Head)(s.Ref).Kind
 }
 
-// IsNil says whether s is nil, or None.
+// IsNil reports whether s is nil, or None.
 func (s Slot) IsNil() bool { return s.Ref == nil }
 
-// AsInt gives the Int in s, which must hold one.
+// AsInt returns the Int in s, which must hold one.
 func (s Slot) AsInt() int64 { return int64(s.Bits) }
 
-// AsFloat gives the Float in s, which must hold one.
+// AsFloat returns the Float in s, which must hold one.
 func (s Slot) AsFloat() float64 { return math.Float64frombits(s.Bits) }
 
-// AsBool gives the Bool in s, which must hold one.
+// AsBool returns the Bool in s, which must hold one.
 func (s Slot) AsBool() bool { return s.Bits != 0 }
 
-// Number gives an Int or a Float as float64; ok is false for anything else.
+// Number returns an Int or a Float as float64; ok is false for anything else.
 func (s Slot) Number() (f float64, ok bool) {
 	switch s.Kind() {
 	case KindInt:
@@ -124,8 +124,8 @@ func (s Slot) Number() (f float64, ok bool) {
 	return 0, false
 }
 
-// TypeName gives the name of the value's type as typeof prints it: "Int",
-// "Array", a struct's own name, …
+// TypeName returns the name of the value's type as typeof prints it: "Int", "Array", a struct's own
+// name, …
 func TypeName(s Slot) string {
 	switch k := s.Kind(); k {
 	case KindStruct, KindEnum:

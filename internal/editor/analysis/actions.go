@@ -23,9 +23,10 @@ type Action struct {
 	Edits       []Edit
 }
 
-// Actions are what can be done at a stretch of a document, of the kinds that are wanted. What is found at the place
-// is mended by them, or the program stays what it is: one that would not compile any more is not among them. asked
-// says that all safe fixes are wanted even where there is one alone.
+// Actions returns what can be done at a stretch of a document, of the kinds that are wanted. What
+// is found at the place is mended by them, or the program stays what it is: one that would not
+// compile any more is not among them. asked says that all safe fixes are wanted even where there is
+// one alone.
 func (s *Snapshot) Actions(ctx context.Context, path string, at source.Span, wanted func(kind string) bool, asked bool) ([]Action, error) {
 	found, err := s.DiagnosticsOf(ctx, path)
 	if err != nil {
@@ -48,7 +49,7 @@ func (s *Snapshot) Actions(ctx context.Context, path string, at source.Span, wan
 	return append(out, more...), err
 }
 
-// mending are the fixes of what is found at a stretch, or that change the text there.
+// mending returns the fixes of what is found at a stretch, or that change the text there.
 func (s *Snapshot) mending(found []*diag.Diagnostic, at source.Span, dir string) (out []Action) {
 	touches := func(s source.Span) bool { return s.Start <= at.End && s.End >= at.Start }
 	for _, d := range found {
@@ -73,7 +74,8 @@ func (s *Snapshot) mending(found []*diag.Diagnostic, at source.Span, dir string)
 	return out
 }
 
-// newFiles is the directory in which the names of files lie that a fix of a document makes; "" for none.
+// newFiles returns the directory in which the names of files lie that a fix of a document makes; ""
+// for none.
 func (s *Snapshot) newFiles(ctx context.Context, path string) string {
 	r := s.rootOf(s.real(path))
 	if r == nil || !IsFile(path) {
@@ -127,7 +129,8 @@ func styled(edits []diag.Edit, own *source.File) (out []Edit) {
 	return out
 }
 
-// allSafe are the edits that make all safe fixes of a file, in the rounds of `check --fix`, and how many these are.
+// allSafe returns the edits that make all safe fixes of a file, in the rounds of `check --fix`, and
+// how many these are.
 func (s *Snapshot) allSafe(ctx context.Context, path string) (edits []Edit, n int, err error) {
 	file := s.File(path)
 	if file == nil {
@@ -166,7 +169,8 @@ func ownFixes(found []*diag.Diagnostic) (out []*diag.Diagnostic) {
 	return out
 }
 
-// refactorings are the actions of package refactor, as far as the program compiles afterwards as it did before.
+// refactorings returns the actions of package refactor, as far as the program compiles afterwards
+// as it did before.
 func (s *Snapshot) refactorings(ctx context.Context, path string, at source.Span, found []*diag.Diagnostic, wanted func(string) bool) (out []Action, err error) {
 	f := s.file(ctx, path)
 	if f == nil {
@@ -188,7 +192,7 @@ func (s *Snapshot) refactorings(ctx context.Context, path string, at source.Span
 	return out, nil
 }
 
-// prelude says whether every program sees something of a name.
+// prelude reports whether every program sees something of a name.
 func (f *checked) prelude(name string) bool {
 	if f.info == nil || f.res.prog == nil {
 		return false
@@ -198,7 +202,7 @@ func (f *checked) prelude(name string) bool {
 	return slices.ContainsFunc(f.res.prog.Prelude(f.info), func(n sema.Named) bool { return n.Name == name })
 }
 
-// compilesWith says whether nothing more is wrong in the programs of a file once it is edited.
+// compilesWith reports whether nothing more is wrong in the programs of a file once it is edited.
 func (s *Snapshot) compilesWith(ctx context.Context, f *checked, edits []Edit) (bool, error) {
 	next := s.with(edits)
 	before, after := map[string][]*diag.Diagnostic{}, map[string][]*diag.Diagnostic{}
@@ -219,8 +223,8 @@ func (s *Snapshot) compilesWith(ctx context.Context, f *checked, edits []Edit) (
 	return worse(before, after) == nil, nil
 }
 
-// Wanted says whether a kind of actions is among some that are asked for, of which each stands for those below it,
-// and none for all.
+// Wanted reports whether a kind of actions is among some that are asked for, of which each stands
+// for those below it, and none for all.
 func Wanted(only []string, kind string) bool {
 	for _, k := range only {
 		if k == "" || kind == k || strings.HasPrefix(kind, k+".") {
@@ -230,5 +234,5 @@ func Wanted(only []string, kind string) bool {
 	return len(only) == 0
 }
 
-// ActionKinds are the kinds of all actions.
+// ActionKinds returns the kinds of all actions.
 func ActionKinds() []string { return refactor.Kinds() }

@@ -24,7 +24,7 @@ import (
 // The marks around the stretch for which actions are asked.
 const open, shut = "⟨", "⟩"
 
-// unmarked is a text without its marks, and the stretch between the first two.
+// unmarked returns a text without its marks, and the stretch between the first two.
 func unmarked(text string) (plain string, at source.Span) {
 	start := strings.Index(text, open)
 	text = strings.Replace(text, open, "", 1)
@@ -59,8 +59,8 @@ func TestRefactorings(t *testing.T) {
 	}
 }
 
-// actOn is a marked program after an action, "" where it is not offered. Only where wrong
-// is set may it have mistakes.
+// actOn returns a marked program after an action, or "" if it is not offered. Only where wrong is
+// set may it have mistakes.
 func actOn(t *testing.T, dir string, r refactor.Row, text string, wrong bool) string {
 	t.Helper()
 	plain, at := unmarked(text)
@@ -96,7 +96,7 @@ func mustDiagnose(t *testing.T, s *Snapshot) map[string][]*diag.Diagnostic {
 	return all
 }
 
-// edited is the text of a document after an action, which is in the one style if it was.
+// edited returns the text of a document after an action, which is in the one style if it was.
 func edited(t *testing.T, s *Snapshot, a Action, path string) string {
 	t.Helper()
 	var edits []diag.Edit
@@ -205,7 +205,7 @@ func TestQuickFixes(t *testing.T) {
 	}
 }
 
-// mended are the files that a fix changes, or makes, as they are then.
+// mended returns the files that a fix changes, or makes, as they are then.
 func mended(t *testing.T, s *Snapshot, a Action, dir string) (text string) {
 	t.Helper()
 	next := s.with(a.Edits)

@@ -26,15 +26,15 @@ type Again struct {
 	trees   map[*source.File]*text
 }
 
-// Request is the request for the next load of the program: r, with its sources and what is kept of the last
-// load.
+// Request returns the request for the next load of the program: r, with its sources and what is
+// kept of the last load.
 func (a *Again) Request(r driver.Request) driver.Request {
 	a.before, a.now, a.trees, a.overlay = a.now, map[string]*text{}, map[*source.File]*text{}, r.Overlay
 	r.Sources, r.Kept = a, &a.kept
 	return r
 }
 
-// Read gives a file of the disk.
+// Read returns a file of the disk.
 func (a *Again) Read(path, name string) (*source.File, error) {
 	b, overlaid := a.overlay[path]
 	if !overlaid {
@@ -53,14 +53,14 @@ func (a *Again) Read(path, name string) (*source.File, error) {
 	return t.file, nil
 }
 
-// IsFile says whether there is a file.
+// IsFile reports whether there is a file.
 func (a *Again) IsFile(path string) bool {
 	_, overlaid := a.overlay[path]
 	info, err := os.Stat(path)
 	return overlaid || err == nil && !info.IsDir()
 }
 
-// Parse gives the tree of a text, parsed once.
+// Parse returns the tree of a text, parsed once.
 func (a *Again) Parse(f *source.File) (*ast.File, diag.List) {
 	a.mu.Lock()
 	t := a.trees[f]

@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// loaded is the program of a folder as the next load finds it.
+// loaded returns the program of a folder as the next load finds it.
 func loaded(t *testing.T, a *Again, dir string) *driver.Input {
 	t.Helper()
 	in, err := driver.Load(a.Request(driver.Request{Path: "main.conc", Dir: dir}))

@@ -89,8 +89,8 @@ func (w *Workspace) Open(path, txt string) {
 	w.changed()
 }
 
-// Change gives an open document another text. It says whether the document is open;
-// otherwise nothing is changed.
+// Change returns an open document another text. It reports whether the document is open; otherwise
+// nothing is changed.
 func (w *Workspace) Change(path, txt string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -147,7 +147,7 @@ func (w *Workspace) changed() {
 	w.current = nil
 }
 
-// Snapshot is the workspace as it is now. It is the same until something changes.
+// Snapshot returns the workspace as it is now. It is the same until something changes.
 func (w *Workspace) Snapshot() *Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,10 +157,10 @@ func (w *Workspace) Snapshot() *Snapshot {
 	return w.current
 }
 
-// IsFile says whether a document is one: others have paths that are not absolute.
+// IsFile reports whether a document is one: others have paths that are not absolute.
 func IsFile(path string) bool { return filepath.IsAbs(path) }
 
-// real is the path of a file through all links, also of one that does not exist yet.
+// real returns the path of a file through all links, also of one that does not exist yet.
 func real(path string) string {
 	if !IsFile(path) {
 		return path
@@ -176,7 +176,7 @@ func real(path string) string {
 	return filepath.Join(real(dir), filepath.Base(path))
 }
 
-// below says whether a path lies in a directory.
+// below reports whether a path lies in a directory.
 func below(path, dir string) bool {
 	return strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }
@@ -193,7 +193,7 @@ type Edit struct {
 	Text string
 }
 
-// Files are the paths of all programs and manifests that are known, in order.
+// Files returns the paths of all programs and manifests that are known, in order.
 func (s *Snapshot) Files() []string {
 	known := map[string]bool{}
 	for p := range s.listed {

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// lines is a program of some lines without mistakes, whose names begin with a prefix.
+// lines returns a program of some lines without mistakes, whose names begin with a prefix.
 func lines(prefix string, n int) string {
 	var b strings.Builder
 	for i := 0; strings.Count(b.String(), "\n") < n; i++ {

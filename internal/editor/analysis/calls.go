@@ -23,7 +23,8 @@ type Calls struct {
 	At       []source.Span // where it is called: in the caller's file
 }
 
-// FunctionAt is the function whose name stands at a place, in a program; nil when it is no function's.
+// FunctionAt returns the function whose name stands at a place, in a program, or nil if it is no
+// function's.
 func (s *Snapshot) FunctionAt(ctx context.Context, path string, pos source.Pos) *Function {
 	f := s.file(ctx, path)
 	if f == nil {
@@ -37,7 +38,7 @@ func (s *Snapshot) FunctionAt(ctx context.Context, path string, pos source.Pos) 
 	return nil
 }
 
-// function is a declaration as a function.
+// function returns a declaration as a function.
 func (r *result) function(d *sema.Def) (Function, bool) {
 	n, ok := d.Node.(*ast.FnDecl)
 	if !ok {
@@ -58,7 +59,7 @@ func (r *result) function(d *sema.Def) (Function, bool) {
 	return fn, true
 }
 
-// Incoming are the calls of the function whose name stands at a place, by who calls it.
+// Incoming returns the calls of the function whose name stands at a place, by who calls it.
 func (s *Snapshot) Incoming(ctx context.Context, path string, pos source.Pos) []Calls {
 	out := []Calls{}
 	if s.FunctionAt(ctx, path, pos) == nil {
@@ -93,7 +94,8 @@ func parentOf(nodes []ast.Node, i int) ast.Node {
 	return nodes[i-1]
 }
 
-// Outgoing are the calls that the function whose name stands at a place makes, by what it calls.
+// Outgoing returns the calls that the function whose name stands at a place makes, by what it
+// calls.
 func (s *Snapshot) Outgoing(ctx context.Context, path string, pos source.Pos) []Calls {
 	out := []Calls{}
 	fn := s.FunctionAt(ctx, path, pos)

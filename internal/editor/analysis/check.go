@@ -36,7 +36,7 @@ type result struct {
 	seen map[string]*text // what was looked at: nil for what is not there
 }
 
-// check gives the result of a root. The error is ctx's.
+// check returns the result of a root. The error is ctx's.
 func (s *Snapshot) check(ctx context.Context, r *root) (*result, error) {
 	slot, err := s.results.enter(ctx, r.path)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Snapshot) check(ctx context.Context, r *root) (*result, error) {
 	return s.checked(ctx, r, slot)
 }
 
-// told is the list of what is wrong in a root. It outlives the result that it is of.
+// told returns the list of what is wrong in a root. It outlives the result that it is of.
 func (s *Snapshot) told(ctx context.Context, r *root) ([]*diag.Diagnostic, error) {
 	slot, err := s.results.enter(ctx, r.path)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Snapshot) checked(ctx context.Context, r *root, slot *slot) (*result, e
 	return res, nil
 }
 
-// isOpen says whether any file of a root is open.
+// isOpen reports whether any file of a root is open.
 func (s *Snapshot) isOpen(r *root) bool {
 	for path := range s.open {
 		if r.files[path] || r.path == path || r.manifest == path {
@@ -93,7 +93,7 @@ func (s *Snapshot) isOpen(r *root) bool {
 	return false
 }
 
-// holds says whether what was looked at is the same in this snapshot.
+// holds reports whether what was looked at is the same in this snapshot.
 func (s *Snapshot) holds(seen map[string]*text) bool {
 	for path, t := range seen {
 		if s.state(path) != t {
@@ -169,7 +169,7 @@ func (v *view) end() {
 	v.s, v.texts = nil, nil
 }
 
-// Read gives the text of a file.
+// Read returns the text of a file.
 func (v *view) Read(path, _ string) (*source.File, error) {
 	s := v.snapshot()
 	if s == nil {
@@ -187,10 +187,10 @@ func (v *view) Read(path, _ string) (*source.File, error) {
 	return t.file, nil
 }
 
-// IsFile says whether there is a file.
+// IsFile reports whether there is a file.
 func (v *view) IsFile(path string) bool { return v.state(path) != nil }
 
-// Parse gives the tree of a text, parsed once.
+// Parse returns the tree of a text, parsed once.
 func (v *view) Parse(f *source.File) (*ast.File, diag.List) {
 	v.mu.Lock()
 	t := v.texts[f]

@@ -58,7 +58,7 @@ type Item struct {
 	doc   func() string
 }
 
-// Doc is what there is to know of it, as Markdown; "" for nothing.
+// Doc returns what there is to know of it, as Markdown; "" for nothing.
 func (i *Item) Doc() string {
 	if i.doc == nil {
 		return ""
@@ -125,7 +125,7 @@ var completionContexts = []completionContext{
 	{"expression", func(*completer) bool { return true }, (*completer).expressions},
 }
 
-// Completion is what may be written at a place.
+// Completion returns what may be written at a place.
 func (s *Snapshot) Completion(ctx context.Context, path string, pos source.Pos) Completion {
 	f := s.file(ctx, path)
 	if f == nil {
@@ -196,7 +196,8 @@ func (f *checked) completer(pos source.Pos) *completer {
 	return c
 }
 
-// neverClosed says whether one of the nodes is a function whose body goes on to a place, since nothing closes it.
+// neverClosed reports whether one of the nodes is a function whose body goes on to a place, since
+// nothing closes it.
 func (f *checked) neverClosed(nodes []ast.Node, pos source.Pos) bool {
 	return slices.ContainsFunc(nodes, func(n ast.Node) bool {
 		fn, ok := n.(*ast.FnDecl)
@@ -204,12 +205,12 @@ func (f *checked) neverClosed(nodes []ast.Node, pos source.Pos) bool {
 	})
 }
 
-// open says whether a block that nothing closes goes on to a place.
+// open reports whether a block that nothing closes goes on to a place.
 func (f *checked) open(b *ast.Block, pos source.Pos) bool {
 	return b != nil && f.tree.IsFlawed(b) && b.Sp.End <= pos && strings.TrimSpace(f.text.file.Slice(source.Span{Start: b.Sp.End, End: pos})) == ""
 }
 
-// isHole says whether a node stands for what is missing.
+// isHole reports whether a node stands for what is missing.
 func isHole(n ast.Node) bool {
 	switch n.(type) {
 	case *ast.BadExpr, *ast.BadType, *ast.BadPat:
@@ -220,7 +221,7 @@ func isHole(n ast.Node) bool {
 
 func isWordByte(b byte) bool { return isLetter(b) || b >= '0' && b <= '9' }
 
-// before is the n-th token before the word, EOF where there is none.
+// before returns the n-th token before the word, EOF where there is none.
 func (c *completer) before(n int) lexer.Kind {
 	if n > len(c.toks) {
 		return lexer.EOF
@@ -228,7 +229,7 @@ func (c *completer) before(n int) lexer.Kind {
 	return c.toks[len(c.toks)-n].Kind
 }
 
-// wordBefore is the text of the n-th token before the word.
+// wordBefore returns the text of the n-th token before the word.
 func (c *completer) wordBefore(n int) string {
 	if n > len(c.toks) {
 		return ""
@@ -236,7 +237,7 @@ func (c *completer) wordBefore(n int) string {
 	return c.text.file.Slice(c.toks[len(c.toks)-n].Span())
 }
 
-// innermost is the innermost node around of a kind.
+// innermost returns the innermost node around of a kind.
 func innermost[N ast.Node](c *completer) (n N, ok bool) {
 	for i := len(c.nodes) - 1; i >= 0; i-- {
 		if n, ok = c.nodes[i].(N); ok {
@@ -246,7 +247,7 @@ func innermost[N ast.Node](c *completer) (n N, ok bool) {
 	return n, false
 }
 
-// inText says whether the place lies in a comment, a number or the plain text of a string.
+// inText reports whether the place lies in a comment, a number or the plain text of a string.
 func (c *completer) inText() bool {
 	all, comments, _ := lexer.Lex(c.text.file)
 	for _, x := range comments {
@@ -270,7 +271,7 @@ func (c *completer) inText() bool {
 	return false
 }
 
-// interpolates says whether a text ends within a `${` that nothing closes.
+// interpolates reports whether a text ends within a `${` that nothing closes.
 func interpolates(text string) bool {
 	i := strings.LastIndex(text, "${")
 	return i >= 0 && !strings.Contains(text[i:], "}") && (i == 0 || text[i-1] != '\\')
@@ -313,12 +314,12 @@ func (c *completer) def(name string, d *sema.Def, order int) {
 	c.add(i)
 }
 
-// called says whether arguments stand behind the word already.
+// called reports whether arguments stand behind the word already.
 func (c *completer) called() bool {
 	return int(c.word.End) < len(c.text.file.Text) && c.text.file.Text[c.word.End] == '('
 }
 
-// callSnippet is a call with a place for its arguments, "" when it takes none.
+// callSnippet returns a call with a place for its arguments, or "" if it takes none.
 func callSnippet(name string, d *sema.Def) string {
 	n := d.Node.(*ast.FnDecl)
 	for _, p := range n.Params {

@@ -19,13 +19,14 @@ func (c *completer) decorators() {
 	}
 }
 
-// atDecoratorArgument says whether an argument of a decorator begins at the place.
+// atDecoratorArgument reports whether an argument of a decorator begins at the place.
 func (c *completer) atDecoratorArgument() bool {
 	k := c.before(1)
 	return (k == lexer.LParen || k == lexer.Comma) && c.decorator() != ""
 }
 
-// decorator is the name of the decorator in whose parentheses the place is directly, "" for none.
+// decorator returns the name of the decorator in whose parentheses the place is directly, or "" for
+// none.
 func (c *completer) decorator() string {
 	i := c.openToken()
 	if i < 2 || c.toks[i].Kind != lexer.LParen || c.toks[i-2].Kind != lexer.At {

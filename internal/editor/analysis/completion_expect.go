@@ -60,7 +60,7 @@ func (c *completer) expect() types.Type {
 	return nil
 }
 
-// known is a type, nil for one that is not.
+// known returns a type, nil for one that is not.
 func known(t types.Type) types.Type {
 	if t = types.Resolve(t); t == nil || t == types.Bad || t == types.Type(types.Any) {
 		return nil
@@ -68,7 +68,7 @@ func known(t types.Type) types.Type {
 	return t
 }
 
-// valueOf is the type that is written before the `=` at the place.
+// valueOf returns the type that is written before the `=` at the place.
 func (c *completer) valueOf(t ast.Type) types.Type {
 	if t == nil || c.before(1) != lexer.Assign {
 		return nil
@@ -76,7 +76,7 @@ func (c *completer) valueOf(t ast.Type) types.Type {
 	return known(c.info.Written(t))
 }
 
-// operand is the type of what is compared or reckoned with.
+// operand returns the type of what is compared or reckoned with.
 func (c *completer) operand(n *ast.Binary) types.Type {
 	if n.X == nil || n.X.Span().End > c.word.Start || n.OpSpan.Start >= c.word.Start {
 		return nil
@@ -84,7 +84,7 @@ func (c *completer) operand(n *ast.Binary) types.Type {
 	return known(c.info.TypeOf(n.X))
 }
 
-// tail is the type of what a function's body gives, where its last statement may stand.
+// tail returns the type of what a function's body gives, where its last statement may stand.
 func (c *completer) tail(b *ast.Block) types.Type {
 	k := c.before(1)
 	if fn, ok := innermost[*ast.FnDecl](c); ok && fn.Body == b && (k == lexer.LBrace || k == lexer.Semi || k == lexer.RBrace) {
@@ -93,7 +93,7 @@ func (c *completer) tail(b *ast.Block) types.Type {
 	return nil
 }
 
-// result is the type that the function around gives.
+// result returns the type that the function around gives.
 func (c *completer) result() types.Type {
 	for i := len(c.nodes) - 1; i >= 0; i-- {
 		switch n := c.nodes[i].(type) {
@@ -109,7 +109,7 @@ func (c *completer) result() types.Type {
 	return nil
 }
 
-// fieldType is the type of the field whose value stands at the place.
+// fieldType returns the type of the field whose value stands at the place.
 func (c *completer) fieldType() types.Type {
 	n, ok := c.listAround().(*ast.StructLit)
 	if !ok {
@@ -123,7 +123,7 @@ func (c *completer) fieldType() types.Type {
 	return nil
 }
 
-// literalFields are the fields that a literal may have.
+// literalFields returns the fields that a literal may have.
 func (c *completer) literalFields(n *ast.StructLit) []*types.Field {
 	d := c.info.Struct(n)
 	if d == nil {
@@ -138,7 +138,7 @@ func (c *completer) literalFields(n *ast.StructLit) []*types.Field {
 	return nil
 }
 
-// fits says whether a declaration gives a value of the type that is wanted.
+// fits reports whether a declaration gives a value of the type that is wanted.
 func (c *completer) fits(d *sema.Def) bool {
 	if c.want == nil {
 		return false

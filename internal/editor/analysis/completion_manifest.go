@@ -48,7 +48,8 @@ func (s *Snapshot) completeManifest(path string, pos source.Pos) Completion {
 
 func isKeyByte(b byte) bool { return isWordByte(b) || b == '-' }
 
-// named are the names of the manifest that a key takes: other connections, and models of the connection.
+// named returns the names of the manifest that a key takes: other connections, and models of the
+// connection.
 func named(f *source.File, line int, k *manifest.Key) (out []string) {
 	m, _ := manifest.Parse(f)
 	if m == nil {
@@ -84,7 +85,7 @@ func values(k *manifest.Key, names []string, quoted bool) []Item {
 	return out
 }
 
-// sectionItems are the sections, without what stands before the place already.
+// sectionItems returns the sections, without what stands before the place already.
 func sectionItems(before string) []Item {
 	out := []Item{}
 	seen := map[string]bool{}
@@ -98,7 +99,7 @@ func sectionItems(before string) []Item {
 	return out
 }
 
-// keyItems are the keys of a section that it does not have.
+// keyItems returns the keys of a section that it does not have.
 func keyItems(f *source.File, line int) []Item {
 	section := strings.Split(sectionOf(f, line), ".")
 	given := map[string]bool{}

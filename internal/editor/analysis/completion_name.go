@@ -151,7 +151,8 @@ func (c *completer) library() {
 
 func isLower(s string) bool { return s != "" && s == strings.ToLower(s) }
 
-// importPlace is where an import is added: behind those that are there, else where the declarations begin.
+// importPlace returns where an import is added: behind those that are there, else where the
+// declarations begin.
 func (c *completer) importPlace() source.Pos {
 	var at source.Pos
 	for _, d := range c.tree.Decls {

@@ -14,8 +14,8 @@ import (
 
 // What a completion offers of texts that stand for something.
 
-// inValue says whether the place is within a text that has but a few values, and makes what stands in the quotes the
-// word.
+// inValue reports whether the place is within a text that has but a few values, and makes what
+// stands in the quotes the word.
 func (c *completer) inValue() bool {
 	all, _, _ := lexer.Lex(c.text.file)
 	for _, t := range all {
@@ -41,7 +41,7 @@ func (c *completer) inValue() bool {
 	return false
 }
 
-// inside is a completer for the place at which a text begins.
+// inside returns a completer for the place at which a text begins.
 func (c *completer) inside(start source.Pos) *completer {
 	x := *c
 	x.pos = start
@@ -51,7 +51,7 @@ func (c *completer) inside(start source.Pos) *completer {
 	return &x
 }
 
-// textValues are the texts that may stand at the place, where these are few.
+// textValues returns the texts that may stand at the place, where these are few.
 func (c *completer) textValues() []string {
 	if c.before(1) == lexer.Colon {
 		switch n := c.listAround().(type) {
@@ -84,7 +84,7 @@ func (c *completer) texts() {
 	}
 }
 
-// atText says whether a text with few values may begin at the place.
+// atText reports whether a text with few values may begin at the place.
 func (c *completer) atText() bool {
 	c.values = nil
 	if c.before(1) == lexer.Colon {
@@ -107,7 +107,7 @@ func (c *completer) quotedTexts() {
 	}
 }
 
-// models are the aliases of the connection of an agent.
+// models returns the aliases of the connection of an agent.
 func (c *completer) models(n *ast.AgentDecl) (out []string) {
 	if c.res.input == nil || c.res.input.Manifest == nil {
 		return nil
@@ -120,7 +120,7 @@ func (c *completer) models(n *ast.AgentDecl) (out []string) {
 	return out
 }
 
-// unionArms are the texts of a match's subject that have no arm.
+// unionArms returns the texts of a match's subject that have no arm.
 func (c *completer) unionArms() (out []string) {
 	m, ok := c.listAround().(*ast.MatchExpr)
 	if !ok || m.Subject == nil || c.info == nil {
@@ -144,13 +144,13 @@ func (c *completer) unionArms() (out []string) {
 	return out
 }
 
-// inRetryPolicy says whether the place is directly in the map of a `retry_policy`.
+// inRetryPolicy reports whether the place is directly in the map of a `retry_policy`.
 func (c *completer) inRetryPolicy() bool {
 	i := c.openToken()
 	return i >= 2 && c.toks[i].Kind == lexer.LBrace && c.toks[i-1].Kind == lexer.Colon && c.text.file.Slice(c.toks[i-2].Span()) == "retry_policy"
 }
 
-// openToken is the index of the innermost bracket that is open at the place, -1 for none.
+// openToken returns the index of the innermost bracket that is open at the place, or -1 for none.
 func (c *completer) openToken() int {
 	depth := 0
 	for i := len(c.toks) - 1; i >= 0; i-- {
@@ -183,7 +183,7 @@ func (c *completer) retryKeys() {
 	}
 }
 
-// atTools says whether the place is in the list of an agent's or host's tools.
+// atTools reports whether the place is in the list of an agent's or host's tools.
 func (c *completer) atTools() bool {
 	i := c.openToken()
 	if i < 2 || c.toks[i].Kind != lexer.LBracket || c.toks[i-1].Kind != lexer.Colon || c.text.file.Slice(c.toks[i-2].Span()) != "tools" {
@@ -225,7 +225,8 @@ func (c *completer) atMocked() bool {
 // mocked offers what a test may mock.
 func (c *completer) mocked() { c.visibleKinds(nil, sema.DefAgent, sema.DefHost, sema.DefTool) }
 
-// handlerSchema is the schema of the message whose handler's parameter has its type at the place, "" at others.
+// handlerSchema returns the schema of the message whose handler's parameter has its type at the
+// place, "" at others.
 func (c *completer) handlerSchema() string {
 	h, ok := innermost[*ast.Handler](c)
 	if !ok || h.Type == nil || h.Type.Sp.End > c.pos {

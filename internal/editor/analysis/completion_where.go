@@ -12,7 +12,7 @@ import (
 
 // Where a completion stands: each of these says whether it is one kind of place.
 
-// inUse says whether the place is within a `use`.
+// inUse reports whether the place is within a `use`.
 func (c *completer) inUse() bool {
 	for i := len(c.toks) - 1; i >= 0; i-- {
 		switch k := c.toks[i].Kind; k {
@@ -30,7 +30,8 @@ func (c *completer) inUse() bool {
 	return false
 }
 
-// function is the function, method, stage or test whose body the place is in; nil outside of all.
+// function returns the function, method, stage or test whose body the place is in; nil outside of
+// all.
 func (c *completer) function() ast.Node {
 	for i := len(c.nodes) - 1; i >= 0; i-- {
 		switch n := c.nodes[i].(type) {
@@ -47,17 +48,17 @@ func (c *completer) function() ast.Node {
 	return nil
 }
 
-// within says whether a place lies between the brackets of a span.
+// within reports whether a place lies between the brackets of a span.
 func within(s source.Span, p source.Pos) bool { return s.Start < p && p < s.End }
 
-// rowStart says whether a row of a braced list begins at the place.
+// rowStart reports whether a row of a braced list begins at the place.
 func (c *completer) rowStart() bool {
 	k := c.before(1)
 	return k == lexer.LBrace || k == lexer.Comma
 }
 
-// listAround is the innermost node in whose braces the place lies directly: a declaration with settings, a
-// literal, a match, a listen, an impl or a block.
+// listAround returns the innermost node in whose braces the place lies directly: a declaration with
+// settings, a literal, a match, a listen, an impl or a block.
 func (c *completer) listAround() ast.Node {
 	open := c.openBrace()
 	for i := len(c.nodes) - 1; i >= 0; i-- {
@@ -74,7 +75,8 @@ func (c *completer) listAround() ast.Node {
 	return nil
 }
 
-// openBrace is the place of the innermost bracket that is open at the place if it is a brace, else one before all.
+// openBrace returns the place of the innermost bracket that is open at the place if it is a brace,
+// else one before all.
 func (c *completer) openBrace() source.Pos {
 	depth := 0
 	for i := len(c.toks) - 1; i >= 0; i-- {
@@ -131,7 +133,8 @@ func (c *completer) atAskWord() bool {
 	return hostmsg.Of(strings.Trim(c.wordBefore(2), `"`)).ByPerson()
 }
 
-// inMessage says whether the place is in the type of a handler, and makes what stands in the quotes the word.
+// inMessage reports whether the place is in the type of a handler, and makes what stands in the
+// quotes the word.
 func (c *completer) inMessage() bool {
 	h, ok := innermost[*ast.Handler](c)
 	if !ok || h.Type == nil || h.Type.Sp.Start >= c.pos || h.Type.Sp.End < c.pos {
@@ -160,7 +163,7 @@ func (c *completer) atConnection() bool {
 	return c.atSetting("provider")
 }
 
-// atSetting says whether the place is the value of a setting.
+// atSetting reports whether the place is the value of a setting.
 func (c *completer) atSetting(name string) bool {
 	if c.before(1) != lexer.Colon || c.wordBefore(2) != name {
 		return false
@@ -172,7 +175,7 @@ func (c *completer) atSetting(name string) bool {
 	return false
 }
 
-// atNewName says whether a name is declared at the place, for which nothing can be offered.
+// atNewName reports whether a name is declared at the place, for which nothing can be offered.
 func (c *completer) atNewName() bool {
 	switch c.before(1) {
 	case lexer.Fn:
@@ -191,7 +194,7 @@ func (c *completer) atNewName() bool {
 	return false
 }
 
-// inImplHead says whether the place stands behind `impl Trait for`.
+// inImplHead reports whether the place stands behind `impl Trait for`.
 func (c *completer) inImplHead() bool {
 	for i := len(c.toks) - 1; i >= 0; i-- {
 		switch c.toks[i].Kind {
@@ -204,7 +207,7 @@ func (c *completer) inImplHead() bool {
 	return false
 }
 
-// atType says whether a type stands at the place.
+// atType reports whether a type stands at the place.
 func (c *completer) atType() bool {
 	switch c.before(1) {
 	case lexer.Arrow, lexer.Impl, lexer.As:
@@ -228,7 +231,7 @@ func (c *completer) atType() bool {
 
 func isUpperByte(b byte) bool { return b >= 'A' && b <= 'Z' }
 
-// nodes0 is the innermost node that is no name.
+// nodes0 returns the innermost node that is no name.
 func (c *completer) nodes0() ast.Node {
 	for i := len(c.nodes) - 1; i >= 0; i-- {
 		if _, isName := c.nodes[i].(*ast.Ident); !isName {
@@ -238,7 +241,8 @@ func (c *completer) nodes0() ast.Node {
 	return nil
 }
 
-// colonOfType says whether the `:` before the place is that of a variable's, a parameter's or a field's type.
+// colonOfType reports whether the `:` before the place is that of a variable's, a parameter's or a
+// field's type.
 func (c *completer) colonOfType() bool {
 	switch c.before(3) {
 	case lexer.Let, lexer.Mut, lexer.Const, lexer.HashMap, lexer.Ledger, lexer.Memory, lexer.Catch, lexer.Less:
@@ -323,7 +327,7 @@ func (c *completer) loops() (inLoop bool, labels []string) {
 	return inLoop, labels
 }
 
-// atDecl says whether a declaration may begin at the place.
+// atDecl reports whether a declaration may begin at the place.
 func (c *completer) atDecl() bool {
 	switch c.before(1) {
 	case lexer.EOF, lexer.RBrace, lexer.Semi, lexer.Pub, lexer.RParen:

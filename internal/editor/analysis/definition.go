@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// Definition is where the name at a place is declared: in a program, in the manifest, or in
-// a text of the library, whose file no path leads to (PathOf).
+// Definition returns where the name at a place is declared: in a program, in the manifest, or in a
+// text of the library, whose file no path leads to (PathOf).
 func (s *Snapshot) Definition(ctx context.Context, path string, pos source.Pos) []Location {
 	f := s.file(ctx, path)
 	if f == nil {
@@ -32,7 +32,7 @@ func (s *Snapshot) Definition(ctx context.Context, path string, pos source.Pos) 
 	return out
 }
 
-// TypeDefinition is where the type of what stands at a place is declared.
+// TypeDefinition returns where the type of what stands at a place is declared.
 func (s *Snapshot) TypeDefinition(ctx context.Context, path string, pos source.Pos) []Location {
 	out := []Location{}
 	f := s.file(ctx, path)
@@ -53,7 +53,7 @@ func (s *Snapshot) TypeDefinition(ctx context.Context, path string, pos source.P
 	return out
 }
 
-// typeDefs are the declarations of a type, or of what it is made of.
+// typeDefs returns the declarations of a type, or of what it is made of.
 func (r *result) typeDefs(t types.Type) []*sema.Def {
 	if t == nil {
 		return nil
@@ -63,7 +63,7 @@ func (r *result) typeDefs(t types.Type) []*sema.Def {
 	return r.prog.TypeDefs(t)
 }
 
-// locate is the place of a declaration's name.
+// locate returns the place of a declaration's name.
 func (r *result) locate(d *sema.Def) (Location, bool) {
 	switch d.Kind {
 	case sema.DefConnection, sema.DefConnector:
@@ -78,7 +78,7 @@ func (r *result) locate(d *sema.Def) (Location, bool) {
 	return Location{d.Info.File.Source, d.At}, true
 }
 
-// inManifest is the section that a connection's or a connector's name stands for.
+// inManifest returns the section that a connection's or a connector's name stands for.
 func (r *result) inManifest(d *sema.Def) (Location, bool) {
 	if r.input == nil || r.input.Manifest == nil {
 		return Location{}, false
@@ -110,7 +110,8 @@ func sections(m *manifest.Manifest) []section {
 	return all
 }
 
-// inLibrary is a declaration's place in the whole text of its file, of which programs use parts.
+// inLibrary returns a declaration's place in the whole text of its file, of which programs use
+// parts.
 func inLibrary(d *sema.Def) (Location, bool) {
 	part := d.Info.File.Source
 	whole, ok := stdlib.Text(part.Name)
@@ -129,7 +130,7 @@ func inLibrary(d *sema.Def) (Location, bool) {
 	return Location{whole, source.Span{Start: start, End: start + source.Pos(len(d.Name))}}, true
 }
 
-// fromManifest is where a section of a manifest is named, in all programs that use it; of the
+// fromManifest returns where a section of a manifest is named, in all programs that use it; of the
 // declarations of hosts alone, unless all uses are asked for.
 func (s *Snapshot) fromManifest(ctx context.Context, path string, pos source.Pos, decl bool) []Location {
 	out := []Location{}
@@ -148,7 +149,8 @@ func (s *Snapshot) fromManifest(ctx context.Context, path string, pos source.Pos
 	return distinct(out)
 }
 
-// sectionNamed is the section in whose name a place lies, in the manifest; nil when there is none.
+// sectionNamed returns the section in whose name a place lies, in the manifest, or nil if there is
+// none.
 func (s *Snapshot) sectionNamed(path string, pos source.Pos) (*manifest.Manifest, section) {
 	m, x := s.sectionAt(path, pos)
 	if m == nil || pos < x.at.Start || pos > x.at.End {
@@ -157,7 +159,7 @@ func (s *Snapshot) sectionNamed(path string, pos source.Pos) (*manifest.Manifest
 	return m, x
 }
 
-// sectionAt is the section whose header a place lies in.
+// sectionAt returns the section whose header a place lies in.
 func (s *Snapshot) sectionAt(path string, pos source.Pos) (*manifest.Manifest, section) {
 	t, err := s.text(s.real(path))
 	if err != nil || !isManifest(path) {

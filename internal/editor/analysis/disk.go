@@ -26,8 +26,8 @@ type onDisk struct {
 
 func newDisk() *disk { return &disk{files: map[string]*onDisk{}} }
 
-// without is a disk on which a file, or what lies in a directory, is read again. A text
-// that turns out to be what it was keeps its tree.
+// without returns a disk on which a file, or what lies in a directory, is read again. A text that
+// turns out to be what it was keeps its tree.
 func (d *disk) without(path string) *disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -44,7 +44,7 @@ func (d *disk) without(path string) *disk {
 	return next
 }
 
-// read gives a file.
+// read returns a file.
 func (d *disk) read(path string) *onDisk {
 	d.mu.Lock()
 	f := d.files[path]
@@ -70,10 +70,10 @@ func readDisk(path string) *onDisk {
 	return &onDisk{text: newText(path, b)}
 }
 
-// shownName is a path as diagnostics show it.
+// shownName returns a path as diagnostics show it.
 func shownName(path string) string { return filepath.ToSlash(path) }
 
-// pathOfName is the path of a file that diagnostics show by a name.
+// pathOfName returns the path of a file that diagnostics show by a name.
 func pathOfName(name string) string { return filepath.FromSlash(name) }
 
 // listFolder adds the programs and manifests of a directory, or the one file that path

@@ -25,8 +25,8 @@ type Fold struct {
 	Kind FoldKind
 }
 
-// Folds are what may be folded in a program, in the order of the text: what stands in brackets, imports that
-// follow each other, and comments. Of what begins on one line the outermost is folded.
+// Folds returns what may be folded in a program, in the order of the text: what stands in brackets,
+// imports that follow each other, and comments. Of what begins on one line the outermost is folded.
 func (s *Snapshot) Folds(path string) []Fold {
 	tree := s.tree(path)
 	if tree == nil {
@@ -109,7 +109,7 @@ func (f *folder) comments(all []ast.Comment) {
 	}
 }
 
-// alone says whether a comment is all of its line.
+// alone reports whether a comment is all of its line.
 func (f *folder) alone(c ast.Comment) bool {
 	for at := int(c.Span().Start) - 1; at >= 0 && f.file.Text[at] != '\n'; at-- {
 		if b := f.file.Text[at]; b != ' ' && b != '\t' {
@@ -119,14 +119,14 @@ func (f *folder) alone(c ast.Comment) bool {
 	return true
 }
 
-// lineEnd is the end of the line of a place.
+// lineEnd returns the end of the line of a place.
 func (f *folder) lineEnd(at source.Pos) source.Pos {
 	n := f.file.LineOf(at)
 	return f.file.LineStart(n) + source.Pos(len(f.file.Line(n)))
 }
 
-// Selections are the stretches around a place, each in the next one: the word, then whatever it is part of, and in
-// the end the whole text.
+// Selections returns the stretches around a place, each in the next one: the word, then whatever it
+// is part of, and in the end the whole text.
 func (s *Snapshot) Selections(path string, pos source.Pos) []source.Span {
 	file := s.File(path)
 	if file == nil {
@@ -156,7 +156,7 @@ func (s *Snapshot) Selections(path string, pos source.Pos) []source.Span {
 	return out
 }
 
-// wordAt is the word that a place lies in or behind; else nothing, at the place.
+// wordAt returns the word that a place lies in or behind; else nothing, at the place.
 func wordAt(f *source.File, pos source.Pos) source.Span {
 	isWord := func(b byte) bool {
 		return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80

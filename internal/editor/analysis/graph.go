@@ -37,8 +37,8 @@ var graphKinds = map[sema.DefKind]string{
 	sema.DefPipeline: "pipeline", sema.DefStore: "store",
 }
 
-// Graph is that of the program that a document belongs to. Functions are part of it as far as they lead to
-// something else.
+// Graph returns that of the program that a document belongs to. Functions are part of it as far as
+// they lead to something else.
 func (s *Snapshot) Graph(ctx context.Context, path string) *Graph {
 	out := &Graph{Nodes: []GraphNode{}, Edges: []GraphEdge{}}
 	r := s.rootOf(s.real(path))
@@ -109,7 +109,7 @@ func (g *graph) file(res *result, info *sema.Info) {
 	}
 }
 
-// nodeID is the node of a declaration, "" when it is no part of the program's own.
+// nodeID returns the node of a declaration, or "" if it is no part of the program's own.
 func nodeID(d *sema.Def) string {
 	kind := graphKinds[d.Kind]
 	if kind == "" || d.Info == nil || d.Info.Library {
@@ -124,7 +124,7 @@ func nodeID(d *sema.Def) string {
 	return kind + ":" + partName(d)
 }
 
-// partName is a declaration's name, with its type's before it.
+// partName returns a declaration's name, with its type's before it.
 func partName(d *sema.Def) string {
 	if d.Kind == sema.DefMethod && d.Owner != "" {
 		return d.Owner + "." + d.Name
@@ -165,7 +165,7 @@ var graphShapes = map[string][2]string{
 	"function": {"[", "]"}, "agent": {"([", "])"}, "host": {"[[", "]]"}, "tool": {"{{", "}}"}, "pipeline": {"[/", "/]"}, "store": {"[(", ")]"},
 }
 
-// Mermaid is the graph as Mermaid draws it.
+// Mermaid returns the graph as Mermaid draws it.
 func (g *Graph) Mermaid() string {
 	var b strings.Builder
 	b.WriteString("flowchart LR\n")

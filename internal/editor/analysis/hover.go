@@ -22,7 +22,7 @@ type Hover struct {
 	Text string
 }
 
-// Hover says what the name or word at a place is.
+// Hover returns what the name or word at a place is.
 func (s *Snapshot) Hover(ctx context.Context, path string, pos source.Pos) *Hover {
 	if isManifest(path) {
 		return s.hoverKey(path, pos)
@@ -51,10 +51,10 @@ func (s *Snapshot) Hover(ctx context.Context, path string, pos source.Pos) *Hove
 	return f.hoverWord(pos)
 }
 
-// fence is a piece of Concerto in Markdown.
+// fence returns a piece of Concerto in Markdown.
 func fence(code string) string { return "```concerto\n" + strings.TrimRight(code, "\n") + "\n```" }
 
-// describe is what there is to know of a declaration.
+// describe returns what there is to know of a declaration.
 func (f *checked) describe(d *sema.Def) string {
 	switch d.Kind {
 	case sema.DefBuiltin:
@@ -89,7 +89,7 @@ func variantText(d *sema.Def) string {
 	return fence(map[string]string{"Some": "Some(T): Option<T>", "None": "None: Option<T>", "Ok": "Ok(T): Result<T, E>", "Err": "Err(E): Result<T, E>"}[d.Name])
 }
 
-// typeText is a type as the user would write it.
+// typeText returns a type as the user would write it.
 func typeText(t types.Type) string {
 	if t == nil || types.Resolve(t) == types.Bad {
 		return "_"
@@ -97,7 +97,7 @@ func typeText(t types.Type) string {
 	return types.Full(t).String()
 }
 
-// heading is the declaration on the lines that say what it is.
+// heading returns the declaration on the lines that say what it is.
 func (f *checked) heading(d *sema.Def) string {
 	switch n := d.Node.(type) {
 	case *ast.FnDecl:
@@ -145,7 +145,7 @@ func (f *checked) heading(d *sema.Def) string {
 	return ""
 }
 
-// member is a comment that says whose member a method is.
+// member returns a comment that says whose member a method is.
 func member(d *sema.Def) string {
 	if d.Owner == "" {
 		return ""
@@ -179,7 +179,7 @@ func pipelineText(p *sema.Pipeline) string {
 	return text
 }
 
-// constant is a constant with its value, where that says more than the text.
+// constant returns a constant with its value, where that says more than the text.
 func (f *checked) constant(d *sema.Def, n *ast.ConstDecl) string {
 	text := "const " + d.Name + ": " + typeText(d.Type)
 	if n.Value == nil {
@@ -208,7 +208,8 @@ func valueText(v any) string {
 // mostShown is how many lines of a declaration are shown.
 const mostShown = 24
 
-// declared is a declaration's text, without its decorators and with its first lines alone when it is long.
+// declared returns a declaration's text, without its decorators and with its first lines alone when
+// it is long.
 func declared(d *sema.Def, n ast.Decl) string {
 	text := d.Info.File.Source.Slice(n.Span())
 	if h := n.Head(); len(h.Decorators) > 0 {
@@ -226,7 +227,7 @@ func declared(d *sema.Def, n ast.Decl) string {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// docOf is a declaration's doc comment.
+// docOf returns a declaration's doc comment.
 func docOf(d *sema.Def) string {
 	switch n := d.Node.(type) {
 	case ast.Decl:
@@ -241,7 +242,7 @@ func docOf(d *sema.Def) string {
 	return ""
 }
 
-// topic is what `concerto doc` says of a name, "" when it says nothing.
+// topic returns what `concerto doc` says of a name, or "" if it says nothing.
 func topic(name string) string {
 	topics, group := doc.Find(name)
 	for _, t := range topics {
@@ -263,7 +264,7 @@ func topicText(t doc.Topic) string {
 	return fence(head) + "\n\n" + t.Doc
 }
 
-// hoverWord is the hover of a word of the language.
+// hoverWord returns the hover of a word of the language.
 func (f *checked) hoverWord(pos source.Pos) *Hover {
 	t, ok := tokenAt(f.text.file, pos)
 	if !ok {
@@ -279,7 +280,7 @@ func (f *checked) hoverWord(pos source.Pos) *Hover {
 	return nil
 }
 
-// tokenAt is the word at a place of a program.
+// tokenAt returns the word at a place of a program.
 func tokenAt(file *source.File, pos source.Pos) (source.Span, bool) {
 	toks, _, _ := lexer.Lex(file)
 	for _, t := range toks {
@@ -292,7 +293,8 @@ func tokenAt(file *source.File, pos source.Pos) (source.Span, bool) {
 
 func isLetter(b byte) bool { return b == '_' || b|0x20 >= 'a' && b|0x20 <= 'z' || b >= 0x80 }
 
-// hoverHandler is the hover of a handler's type: what its message holds, and what its reply becomes.
+// hoverHandler returns the hover of a handler's type: what its message holds, and what its reply
+// becomes.
 func (f *checked) hoverHandler(nodes []ast.Node, pos source.Pos) *Hover {
 	for _, n := range nodes {
 		h, ok := n.(*ast.Handler)

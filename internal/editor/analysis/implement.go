@@ -8,7 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Implementations are where a trait is implemented, or a method of one: the types, or the methods.
+// Implementations returns where a trait is implemented, or a method of one: the types, or the
+// methods.
 func (s *Snapshot) Implementations(ctx context.Context, path string, pos source.Pos) []Location {
 	out := []Location{}
 	f := s.file(ctx, path)

@@ -28,7 +28,7 @@ type Inlay struct {
 	Written string
 }
 
-// Inlays are those of a part of a document, in the order of the text.
+// Inlays returns those of a part of a document, in the order of the text.
 func (s *Snapshot) Inlays(ctx context.Context, path string, part source.Span) []Inlay {
 	out := []Inlay{}
 	f := s.file(ctx, path)
@@ -65,7 +65,7 @@ func (s *Snapshot) Inlays(ctx context.Context, path string, part source.Span) []
 	return out
 }
 
-// shownType says whether a type is known and can be told.
+// shownType reports whether a type is known and can be told.
 func shownType(t types.Type) bool {
 	if t == nil {
 		return false

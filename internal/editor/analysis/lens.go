@@ -31,7 +31,7 @@ type Lens struct {
 	Uses []Location  // of a ReferenceLens, and of an AnswerLens the handlers
 }
 
-// Lenses are those of a document, in the order of the text.
+// Lenses returns those of a document, in the order of the text.
 func (s *Snapshot) Lenses(ctx context.Context, path string) []Lens {
 	f := s.file(ctx, path)
 	if f == nil || f.info == nil {
@@ -42,7 +42,7 @@ func (s *Snapshot) Lenses(ctx context.Context, path string) []Lens {
 	return out
 }
 
-// runnable are the function with which the program begins, and the tests.
+// runnable returns the function with which the program begins, and the tests.
 func (f *checked) runnable() []Lens {
 	var out []Lens
 	for _, d := range f.tree.Decls {
@@ -68,7 +68,8 @@ var countedKinds = map[sema.DefKind]bool{
 	sema.DefConst: true, sema.DefAgent: true, sema.DefHost: true, sema.DefTool: true, sema.DefStore: true, sema.DefPipeline: true,
 }
 
-// counted are the declarations of a file with the places that name them, which are found in one pass.
+// counted returns the declarations of a file with the places that name them, which are found in one
+// pass.
 func (f *checked) counted(ctx context.Context) []Lens {
 	index, wanted, traits := map[identity]int{}, map[identity]bool{}, traitImpls(f.tree)
 	var out []Lens
@@ -99,14 +100,14 @@ func (f *checked) counted(ctx context.Context) []Lens {
 	return out
 }
 
-// needsNoCount says whether nobody names a declaration by itself: a test, the program's `main`, a method that
-// implements a trait's.
+// needsNoCount reports whether nobody names a declaration by itself: a test, the program's `main`,
+// a method that implements a trait's.
 func needsNoCount(d *sema.Def, traits []source.Span) bool {
 	fn, ok := d.Node.(*ast.FnDecl)
 	return ok && (isTest(fn) || d.Kind == sema.DefFunction && d.Name == "main" || slices.ContainsFunc(traits, func(s source.Span) bool { return s.Contains(d.At) }))
 }
 
-// traitImpls are the implementations of traits in a file.
+// traitImpls returns the implementations of traits in a file.
 func traitImpls(tree *ast.File) (out []source.Span) {
 	ast.InspectFile(tree, func(n ast.Node) bool {
 		im, ok := n.(*ast.ImplDecl)
@@ -134,7 +135,8 @@ func (f *checked) answers() []Lens {
 	return out
 }
 
-// asked are the types of messages to which a host waits for an answer, with those that only handlers here answer.
+// asked returns the types of messages to which a host waits for an answer, with those that only
+// handlers here answer.
 func (f *checked) asked(h *sema.Host) []*hostmsg.Message {
 	var sent []string
 	if f.res.input != nil && f.res.input.Manifest != nil {
@@ -151,7 +153,8 @@ func (f *checked) asked(h *sema.Host) []*hostmsg.Message {
 	return out
 }
 
-// answersOf says who answers what a host asks: `question: the handler · approval: approval_default`.
+// answersOf returns who answers what a host asks: `question: the handler · approval:
+// approval_default`.
 func (f *checked) answersOf(h *sema.Host, handled map[string]string) string {
 	var parts []string
 	for _, m := range f.asked(h) {
@@ -164,7 +167,7 @@ func (f *checked) answersOf(h *sema.Host, handled map[string]string) string {
 	return strings.Join(parts, " · ")
 }
 
-// otherwise says who answers a message that no handler takes.
+// otherwise returns who answers a message that no handler takes.
 func (f *checked) otherwise(h *sema.Host, m *hostmsg.Message) string {
 	switch {
 	case m.Unhandled == hostmsg.ByTools:
@@ -175,12 +178,13 @@ func (f *checked) otherwise(h *sema.Host, m *hostmsg.Message) string {
 	return "nobody"
 }
 
-// sectionGives says whether a host's section of the manifest has a key.
+// sectionGives reports whether a host's section of the manifest has a key.
 func (f *checked) sectionGives(h *sema.Host, key string) bool {
 	return slices.ContainsFunc(f.ofSectionGiven(h), func(x setting) bool { return x.name == key })
 }
 
-// answersAll says who answers a declared host in any `listen` of the program: `question: main, ask · approval: nobody`.
+// answersAll returns who answers a declared host in any `listen` of the program: `question: main,
+// ask · approval: nobody`.
 func (f *checked) answersAll(decl *ast.HostDecl) Lens {
 	out := Lens{Kind: AnswerLens, Span: decl.Name.Sp, Name: decl.Name.Name, Text: "no `listen` answers it"}
 	var host *sema.Host
@@ -213,7 +217,7 @@ type listening struct {
 	function string
 }
 
-// listens are those of a file.
+// listens returns those of a file.
 func (r *result) listens(info *sema.Info) (out []listening) {
 	if info = r.info(info.File.Source); info == nil {
 		return nil
@@ -240,7 +244,8 @@ func (r *result) listens(info *sema.Info) (out []listening) {
 	return out
 }
 
-// handlers are the types of messages that have one, and how it is called: by its function, if it has one.
+// handlers returns the types of messages that have one, and how it is called: by its function, if
+// it has one.
 func (l *listening) handlers() map[string]string {
 	out := map[string]string{}
 	for _, h := range l.expr.Handlers {
@@ -255,7 +260,7 @@ func (l *listening) handlers() map[string]string {
 	return out
 }
 
-// places are those of the handlers.
+// places returns those of the handlers.
 func (l *listening) places() []Location {
 	out := []Location{}
 	for _, h := range l.expr.Handlers {

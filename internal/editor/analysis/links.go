@@ -17,7 +17,8 @@ type Link struct {
 	Path, Code string // one of them
 }
 
-// Links are those of a document: modules that are files, paths in the manifest, and codes of diagnostics.
+// Links returns those of a document: modules that are files, paths in the manifest, and codes of
+// diagnostics.
 func (s *Snapshot) Links(ctx context.Context, path string) []Link {
 	if isManifest(path) {
 		return s.manifestLinks(path)

@@ -20,7 +20,7 @@ type Move struct{ From, To string }
 // moves are several at once.
 type moves []Move
 
-// path is what a path is afterwards.
+// path returns what a path is afterwards.
 func (ms moves) path(p string) string {
 	for _, m := range ms {
 		switch {
@@ -33,9 +33,9 @@ func (ms moves) path(p string) string {
 	return p
 }
 
-// Moved are the edits, of the files as they stand, by which programs mean the same once files are moved: a module's
-// `mod`, the paths that lead through it, and what a manifest says of files. Where a file goes that no module around it
-// can declare, nothing is changed.
+// Moved returns the edits, of the files as they stand, by which programs mean the same once files
+// are moved: a module's `mod`, the paths that lead through it, and what a manifest says of files.
+// Where a file goes that no module around it can declare, nothing is changed.
 func (s *Snapshot) Moved(ctx context.Context, all []Move) ([]Edit, error) {
 	var ms moves
 	for _, m := range all {
@@ -65,7 +65,8 @@ func (s *Snapshot) Moved(ctx context.Context, all []Move) ([]Edit, error) {
 	return distinctEdits(out), nil
 }
 
-// movedManifest are the edits of what a manifest says of files: the entry, and scripts of connections.
+// movedManifest returns the edits of what a manifest says of files: the entry, and scripts of
+// connections.
 func (s *Snapshot) movedManifest(path string, ms moves) []Edit {
 	t, err := s.text(path)
 	if err != nil {
@@ -99,7 +100,7 @@ func (s *Snapshot) movedManifest(path string, ms moves) []Edit {
 	return out
 }
 
-// newEntry gives a manifest without an entry one.
+// newEntry returns a manifest without an entry one.
 func newEntry(f *source.File, m *manifest.Manifest, name string) Edit {
 	text := "entry = \"" + name + "\"\n"
 	at := source.Pos(0)
@@ -138,7 +139,8 @@ func newMover(res *result, ms moves) *mover {
 	return m
 }
 
-// moduleNames are the names that lead to the module of a file from those in a directory; nil when none do.
+// moduleNames returns the names that lead to the module of a file from those in a directory; nil
+// when none do.
 func moduleNames(dir, path string) []string {
 	rel, err := filepath.Rel(dir, path)
 	if err != nil || filepath.Ext(rel) != driver.SourceExt {
@@ -172,7 +174,7 @@ func (m *mover) edits() []Edit {
 	return m.list
 }
 
-// now are the names of a module afterwards that had these before.
+// now returns the names of a module afterwards that had these before.
 func (m *mover) now(was []string) []string {
 	for i, names := range m.was {
 		if slices.Equal(names, was) {
@@ -240,7 +242,7 @@ func (m *mover) move(moved *sema.Info) {
 	m.outwards(moved)
 }
 
-// wholeLine is a stretch with the rest of its line, where nothing else stands on it.
+// wholeLine returns a stretch with the rest of its line, where nothing else stands on it.
 func wholeLine(f *source.File, s source.Span) source.Span {
 	n := f.LineOf(s.End)
 	if n < f.Lines() && strings.TrimSpace(f.Slice(source.Span{Start: s.End, End: f.LineStart(n + 1)})) == "" {
@@ -249,7 +251,7 @@ func wholeLine(f *source.File, s source.Span) source.Span {
 	return s
 }
 
-// modPlace is where a `mod` is added: behind those that are there, else at the beginning.
+// modPlace returns where a `mod` is added: behind those that are there, else at the beginning.
 func modPlace(tree *ast.File) (at source.Pos) {
 	for _, d := range tree.Decls {
 		if x, ok := d.(*ast.ModDecl); ok && !x.Inline {
@@ -293,7 +295,7 @@ func (m *mover) paths(i, moved *sema.Info) {
 	}
 }
 
-// inList says whether a name stands in a `use` with a list.
+// inList reports whether a name stands in a `use` with a list.
 func inList(tree *ast.File, at source.Span) bool {
 	for _, n := range nodesAt(tree, at.Start) {
 		if u, ok := n.(*ast.UseDecl); ok && hasList(u.Tree) {
@@ -305,8 +307,8 @@ func inList(tree *ast.File, at source.Span) bool {
 
 func hasList(t *ast.UseTree) bool { return t != nil && t.List != nil }
 
-// lists writes each `use` with a list through a moved module as one without a list for each name. It says whether
-// one of them brings in the module itself.
+// lists writes each `use` with a list through a moved module as one without a list for each name.
+// It reports whether one of them brings in the module itself.
 func (m *mover) lists(i, moved *sema.Info, to string) (imported bool) {
 	f := i.File.Source
 	leads := map[source.Span]bool{}

@@ -19,7 +19,7 @@ type checked struct {
 	info *sema.Info // nil where the root does not come to the file
 }
 
-// file checks the root of a file; nil when there is no such program.
+// file checks the root of a file, or nil if there is no such program.
 func (s *Snapshot) file(ctx context.Context, path string) *checked {
 	path = s.real(path)
 	t, err := s.text(path)
@@ -35,7 +35,7 @@ func (s *Snapshot) file(ctx context.Context, path string) *checked {
 	return &checked{s: s, res: res, path: path, text: t, tree: tree, info: res.info(t.file)}
 }
 
-// refs are the names of a file.
+// refs returns the names of a file.
 func (f *checked) refs() []sema.Ref {
 	if f.info == nil {
 		return nil
@@ -43,7 +43,7 @@ func (f *checked) refs() []sema.Ref {
 	return f.res.refs(f.info)
 }
 
-// info has the tables of one of a program's files, nil when it has none of that text.
+// info has the tables of one of a program's files, or nil if it has none of that text.
 func (r *result) info(f *source.File) *sema.Info {
 	i := r.infos[f]
 	if i == nil {
@@ -55,7 +55,7 @@ func (r *result) info(f *source.File) *sema.Info {
 	return i
 }
 
-// refs are the names of one of a program's files.
+// refs returns the names of one of a program's files.
 func (r *result) refs(i *sema.Info) []sema.Ref {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,7 +68,8 @@ func (r *result) refs(i *sema.Info) []sema.Ref {
 	return r.names[i]
 }
 
-// refsSpelled are the names of a file, those apart that stand in declarations without a spelling in their text.
+// refsSpelled returns the names of a file, those apart that stand in declarations without a
+// spelling in their text.
 func (r *result) refsSpelled(i *sema.Info, s *spelling) []sema.Ref {
 	if !s.in(i.File.Source.Text) {
 		return nil
@@ -81,8 +82,8 @@ func (r *result) refsSpelled(i *sema.Info, s *spelling) []sema.Ref {
 	return r.prog.RefsIn(i, s.in)
 }
 
-// at are the names that a place lies in, or behind which it stands: two where one word names a field and a
-// variable.
+// at returns the names that a place lies in, or behind which it stands: two where one word names a
+// field and a variable.
 func (f *checked) at(pos source.Pos) []sema.Ref {
 	all := f.refs()
 	i, _ := slices.BinarySearchFunc(all, pos, func(r sema.Ref, p source.Pos) int {
@@ -129,7 +130,7 @@ func identityOf(d *sema.Def) identity {
 	return id
 }
 
-// path is the innermost node around a place, with all nodes around it, outermost first.
+// path returns the innermost node around a place, with all nodes around it, outermost first.
 func (f *checked) nodes(pos source.Pos) []ast.Node { return nodesAt(f.tree, pos) }
 
 func nodesAt(tree *ast.File, pos source.Pos) []ast.Node {
@@ -148,7 +149,7 @@ func nodesAt(tree *ast.File, pos source.Pos) []ast.Node {
 	return found
 }
 
-// clamp is a place within a text.
+// clamp returns a place within a text.
 func clamp(f *source.File, pos source.Pos) source.Pos {
 	return max(0, min(pos, source.Pos(len(f.Text))))
 }

@@ -10,7 +10,7 @@ type Program struct {
 	Entry string // the file with which it begins; "" when it is not there
 }
 
-// Programs are all that there are.
+// Programs returns all that there are.
 func (s *Snapshot) Programs() []*Program {
 	var out []*Program
 	for _, r := range s.roots() {
@@ -19,7 +19,7 @@ func (s *Snapshot) Programs() []*Program {
 	return out
 }
 
-// ProgramOf is the program that a document belongs to, nil when it belongs to none.
+// ProgramOf returns the program that a document belongs to, or nil if it belongs to none.
 func (s *Snapshot) ProgramOf(path string) *Program {
 	if r := s.rootOf(s.real(path)); r != nil {
 		return s.program(r)
@@ -39,7 +39,7 @@ func (s *Snapshot) program(r *root) *Program {
 	return p
 }
 
-// Unsaved are the texts that are open in files, as the editor has them, by their paths.
+// Unsaved returns the texts that are open in files, as the editor has them, by their paths.
 func (s *Snapshot) Unsaved() map[string]string {
 	out := map[string]string{}
 	for path, d := range s.open {
@@ -50,5 +50,5 @@ func (s *Snapshot) Unsaved() map[string]string {
 	return out
 }
 
-// Real is the path of a document through all links: two that are the same file have the same.
+// Real returns the path of a document through all links: two that are the same file have the same.
 func (s *Snapshot) Real(path string) string { return s.real(path) }

@@ -54,7 +54,7 @@ func place(t *testing.T, archive string) *marked {
 	return m
 }
 
-// show is a place as a golden has it.
+// show returns a place as a golden has it.
 func (m *marked) show(l Location) string {
 	name, err := filepath.Rel(m.dir, filepath.FromSlash(l.File.Name))
 	if err != nil || strings.HasPrefix(l.File.Name, stdPrefix) {

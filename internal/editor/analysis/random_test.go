@@ -209,7 +209,7 @@ pub const LAST: Int = units::ZERO + 2;
 pub fn later() -> Int { let c = super::cart::filled(); if c.paid { LAST } else { report::whole().len() } }
 `
 
-// examplesAsModules is a program whose modules are the examples.
+// examplesAsModules returns a program whose modules are the examples.
 func examplesAsModules(t *testing.T) string {
 	t.Helper()
 	mains, err := filepath.Glob("../../../examples/*/main.conc")
@@ -514,7 +514,7 @@ func places(ls []Location) []string {
 	return out
 }
 
-// told is all that is told, by file.
+// told returns all that is told, by file.
 func (e *editor) told(t *testing.T, s *Snapshot) map[string][]string {
 	t.Helper()
 	all, err := s.Diagnostics(context.Background())

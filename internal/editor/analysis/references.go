@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// References are the places in which the name at a place stands, in all programs, in the order of
-// files and places; with the declaration's own if includeDecl.
+// References returns the places in which the name at a place stands, in all programs, in the order
+// of files and places; with the declaration's own if includeDecl.
 func (s *Snapshot) References(ctx context.Context, path string, pos source.Pos, includeDecl bool) []Location {
 	f := s.file(ctx, path)
 	if f == nil {
@@ -52,7 +52,7 @@ func identities(refs []sema.Ref) map[identity]bool {
 	return ids
 }
 
-// sharing are the roots in which a file's declarations may be named.
+// sharing returns the roots in which a file's declarations may be named.
 func (s *Snapshot) sharing(f *checked, wanted map[identity]bool) []*root {
 	var out []*root
 	for _, r := range s.roots() {
@@ -72,7 +72,7 @@ func (s *Snapshot) sharing(f *checked, wanted map[identity]bool) []*root {
 	return out
 }
 
-// usesIn are the places of a root's files in which declarations are named.
+// usesIn returns the places of a root's files in which declarations are named.
 func (s *Snapshot) usesIn(ctx context.Context, r *root, wanted map[identity]bool, spelled *spelling, decl bool) []Location {
 	res, err := s.check(ctx, r)
 	if err != nil {
@@ -106,7 +106,7 @@ type Highlight struct {
 	Write bool // it declares or changes it
 }
 
-// Highlights are the names in a document that stand for the same as the one at a place.
+// Highlights returns the names in a document that stand for the same as the one at a place.
 func (s *Snapshot) Highlights(ctx context.Context, path string, pos source.Pos) []Highlight {
 	out := []Highlight{}
 	f := s.file(ctx, path)

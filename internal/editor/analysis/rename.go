@@ -32,7 +32,8 @@ type renamed struct {
 	alias  bool // it is the name that one file gives it
 }
 
-// PrepareRename is the name at a place, if it can be renamed; the error says in a sentence why it cannot.
+// PrepareRename returns the name at a place, if it can be renamed; the error says in a sentence why
+// it cannot.
 func (s *Snapshot) PrepareRename(ctx context.Context, path string, pos source.Pos) (source.Span, string, error) {
 	if m, x := s.sectionNamed(path, pos); m != nil {
 		return x.at, x.name, nil
@@ -89,8 +90,8 @@ func (s *Snapshot) toRename(ctx context.Context, path string, pos source.Pos) (*
 	return r, nil
 }
 
-// Rename gives a name at a place another text wherever it stands. It is refused, in a sentence, where the program would
-// mean something else.
+// Rename returns a name at a place another text wherever it stands. It is refused, in a sentence,
+// where the program would mean something else.
 func (s *Snapshot) Rename(ctx context.Context, path string, pos source.Pos, name string) (*Renaming, error) {
 	if m, x := s.sectionNamed(path, pos); m != nil {
 		if uses := s.fromManifest(ctx, path, pos, false); len(uses) > 0 { // as from where it is named first
@@ -137,7 +138,7 @@ func (s *Snapshot) Rename(ctx context.Context, path string, pos source.Pos, name
 	return out, s.unchanged(ctx, r, out.Edits, name)
 }
 
-// usable says what is wrong with a new name.
+// usable returns what is wrong with a new name.
 func usable(name string, k sema.DefKind) error {
 	if k == sema.DefLabel {
 		if usable(strings.TrimPrefix(name, "'"), sema.DefVariable) != nil {
@@ -155,7 +156,7 @@ func usable(name string, k sema.DefKind) error {
 	return nil
 }
 
-// seenOutside says who outside of the program knows a name.
+// seenOutside returns who outside of the program knows a name.
 func seenOutside(d *sema.Def) string {
 	_, isFunction := d.Node.(*ast.FnDecl)
 	fn, _ := d.Object.(*sema.Function)
@@ -180,7 +181,7 @@ func isSchema(d *sema.Def) bool {
 	return false
 }
 
-// renamesIn are the edits of a root's files.
+// renamesIn returns the edits of a root's files.
 func (s *Snapshot) renamesIn(ctx context.Context, x *root, r *renamed, name string) []Edit {
 	res, err := s.check(ctx, x)
 	if err != nil {
@@ -234,7 +235,8 @@ func (r *result) manifestEdits(d *sema.Def, name string) []Edit {
 	return out
 }
 
-// toolTexts are the edits of texts that name a tool's functions as models do, where the tool or one of them is renamed.
+// toolTexts returns the edits of texts that name a tool's functions as models do, where the tool or
+// one of them is renamed.
 func (s *Snapshot) toolTexts(ctx context.Context, r *renamed, name string) (out []Edit) {
 	d := r.ref.Def
 	fn, _ := d.Object.(*sema.Function)
@@ -267,7 +269,7 @@ func distinctEdits(es []Edit) []Edit {
 	return slices.CompactFunc(es, func(a, b Edit) bool { return a.File.Name == b.File.Name && a.Span == b.Span })
 }
 
-// with is the snapshot once edits are made.
+// with returns the snapshot once edits are made.
 func (s *Snapshot) with(edits []Edit) *Snapshot {
 	next := &Snapshot{number: s.number, open: maps.Clone(s.open), disk: s.disk, listed: s.listed, results: s.results.begun()}
 	for len(edits) > 0 {
@@ -282,8 +284,8 @@ func (s *Snapshot) with(edits []Edit) *Snapshot {
 	return next
 }
 
-// unchanged says whether the program means after a rename what it meant before: the same names stand for the same, and
-// nothing more is wrong.
+// unchanged reports whether the program means after a rename what it meant before: the same names
+// stand for the same, and nothing more is wrong.
 func (s *Snapshot) unchanged(ctx context.Context, r *renamed, edits []Edit, name string) error {
 	next := s.with(edits)
 	before, err := s.Diagnostics(ctx)
@@ -347,7 +349,7 @@ func (s *Snapshot) unchanged(ctx context.Context, r *renamed, edits []Edit, name
 	return nil
 }
 
-// worse is an error that was not there before, nil when there is none.
+// worse returns an error that was not there before, or nil if there is none.
 func worse(before, after map[string][]*diag.Diagnostic) *diag.Diagnostic {
 	count := map[*diag.Info]int{}
 	for _, ds := range before {

@@ -58,7 +58,7 @@ func (r *results) begun() *results {
 	return out
 }
 
-// enter gives the slot of a root to whoever calls it, until leave. The error is ctx's.
+// enter returns the slot of a root to whoever calls it, until leave. The error is ctx's.
 func (r *results) enter(ctx context.Context, path string) (*slot, error) {
 	r.mu.Lock()
 	s := r.slots[path]

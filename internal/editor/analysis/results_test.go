@@ -79,7 +79,7 @@ func TestResultsAreBounded(t *testing.T) {
 	}
 }
 
-// counts says how much is told of each file.
+// counts returns how much is told of each file.
 func counts(all map[string][]*diag.Diagnostic) map[string]int {
 	out := map[string]int{}
 	for p, list := range all {

@@ -15,11 +15,11 @@ import (
 // names, or a document that is no file.
 type root struct {
 	path     string          // of the manifest, the program or the document
-	manifest string          // the path of the manifest that counts, "" for none
+	manifest string          // the path of the manifest that counts, or "" for none
 	files    map[string]bool // the programs that belong to it, as far as their `mod` say
 }
 
-// roots are all programs, those of manifests first.
+// roots returns all programs, those of manifests first.
 func (s *Snapshot) roots() []*root {
 	s.once.Do(func() {
 		f := rootFinder{s: s, reached: map[string]bool{}}
@@ -30,7 +30,7 @@ func (s *Snapshot) roots() []*root {
 	return s.found
 }
 
-// rootOf is the program that a file belongs to, nil when it belongs to none.
+// rootOf returns the program that a file belongs to, or nil if it belongs to none.
 func (s *Snapshot) rootOf(path string) *root {
 	s.roots()
 	return s.owners[path]
@@ -80,7 +80,7 @@ func (f *rootFinder) find() {
 	}
 }
 
-// known are the real paths of all documents and listed files, in order.
+// known returns the real paths of all documents and listed files, in order.
 func (f *rootFinder) known() []string {
 	all := maps.Clone(f.s.listed)
 	if all == nil {
@@ -95,7 +95,7 @@ func (f *rootFinder) known() []string {
 // defaultEntry is the program of a manifest that names none.
 const defaultEntry = "main.conc"
 
-// entry is the program that a manifest names.
+// entry returns the program that a manifest names.
 func (f *rootFinder) entry(path string) string {
 	name := defaultEntry
 	if t := f.s.state(path); t != nil {
@@ -106,7 +106,7 @@ func (f *rootFinder) entry(path string) string {
 	return filepath.Join(filepath.Dir(path), filepath.FromSlash(name))
 }
 
-// manifestOf is the manifest that counts for a program.
+// manifestOf returns the manifest that counts for a program.
 func (f *rootFinder) manifestOf(path string) string {
 	if !IsFile(path) {
 		return ""
@@ -130,7 +130,7 @@ func (f *rootFinder) reach(r *root, path, dir string) {
 	}
 }
 
-// module is the file of a module, "" when there is none.
+// module returns the file of a module, or "" if there is none.
 func (f *rootFinder) module(dir string, m modPath) string {
 	if !filepath.IsAbs(dir) {
 		return ""
@@ -144,8 +144,8 @@ func (f *rootFinder) module(dir string, m modPath) string {
 	return ""
 }
 
-// named are the programs that another one names as a module. Where the modules of a file lie depends
-// on whether it is one itself: so what it may name either way counts.
+// named returns the programs that another one names as a module. Where the modules of a file lie
+// depends on whether it is one itself: so what it may name either way counts.
 func (f *rootFinder) named(programs []string) map[string]bool {
 	named := map[string]bool{}
 	for _, p := range programs {
@@ -182,8 +182,8 @@ func (f *rootFinder) owners() map[string]*root {
 	return owners
 }
 
-// nearness says how near a root's manifest is to a file: the length of its directory's path, if the file lies
-// in it.
+// nearness returns how near a root's manifest is to a file: the length of its directory's path, if
+// the file lies in it.
 func nearness(r *root, path string) int {
 	if dir := filepath.Dir(r.manifest); r.manifest != "" && below(path, dir) {
 		return len(dir)

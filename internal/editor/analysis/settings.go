@@ -17,7 +17,7 @@ import (
 // setting is a setting of an agent or a host: its value, and where that comes from.
 type setting struct{ name, value, from string }
 
-// settings are the effective settings of an agent or a host, as a table.
+// settings returns the effective settings of an agent or a host, as a table.
 func (f *checked) settings(d *sema.Def) string {
 	var all []setting
 	switch n := d.Node.(type) {
@@ -41,7 +41,7 @@ func (f *checked) settings(d *sema.Def) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// written are the settings that the declaration says.
+// written returns the settings that the declaration says.
 func written(d *sema.Def, fields []*ast.ConfigField) []setting {
 	var all []setting
 	for _, c := range fields {
@@ -54,7 +54,8 @@ func written(d *sema.Def, fields []*ast.ConfigField) []setting {
 	return all
 }
 
-// ofConnection are the settings that an agent has of its connection, and those that nobody gives it.
+// ofConnection returns the settings that an agent has of its connection, and those that nobody
+// gives it.
 func (f *checked) ofConnection(d *sema.Def) []setting {
 	a, ok := d.Object.(*sema.Agent)
 	if !ok {
@@ -79,7 +80,7 @@ func (f *checked) ofConnection(d *sema.Def) []setting {
 	return all
 }
 
-// connection is the section of an agent's connection, nil without one.
+// connection returns the section of an agent's connection, or nil without one.
 func (f *checked) connection(a *sema.Agent) *manifest.Connection {
 	if f.res.input == nil || f.res.input.Manifest == nil {
 		return nil
@@ -107,7 +108,7 @@ func (f *checked) unaliased(d *sema.Def, all []setting) []setting {
 	return all
 }
 
-// ofSection are the settings that a host has of its section, and those that nobody gives it.
+// ofSection returns the settings that a host has of its section, and those that nobody gives it.
 func (f *checked) ofSection(d *sema.Def) []setting {
 	h, ok := d.Object.(*sema.Host)
 	if !ok {
@@ -122,7 +123,7 @@ func (f *checked) ofSection(d *sema.Def) []setting {
 	return all
 }
 
-// ofSectionGiven are the settings that the manifest's section of a host gives.
+// ofSectionGiven returns the settings that the manifest's section of a host gives.
 func (f *checked) ofSectionGiven(h *sema.Host) []setting {
 	var all []setting
 	if f.res.input != nil && f.res.input.Manifest != nil {
@@ -143,7 +144,7 @@ func (f *checked) ofSectionGiven(h *sema.Host) []setting {
 	return all
 }
 
-// manifestKey is a row of the table of keys.
+// manifestKey returns a row of the table of keys.
 func manifestKey(path string) *manifest.Key {
 	keys := manifest.Keys()
 	for i := range keys {
@@ -154,7 +155,7 @@ func manifestKey(path string) *manifest.Key {
 	return nil
 }
 
-// hoverSetting is the hover of a setting's name in a declaration.
+// hoverSetting returns the hover of a setting's name in a declaration.
 func (f *checked) hoverSetting(nodes []ast.Node, pos source.Pos) *Hover {
 	for i, n := range nodes {
 		c, ok := n.(*ast.ConfigField)
@@ -177,7 +178,7 @@ func (f *checked) hoverSetting(nodes []ast.Node, pos source.Pos) *Hover {
 	return nil
 }
 
-// describeSection is what there is to know of a section of the manifest that a program names.
+// describeSection returns what there is to know of a section of the manifest that a program names.
 func (f *checked) describeSection(d *sema.Def) string {
 	table := map[sema.DefKind]string{sema.DefConnection: "connections", sema.DefConnector: "hosts"}[d.Kind]
 	l, ok := f.res.inManifest(d)
@@ -197,7 +198,7 @@ func (f *checked) describeSection(d *sema.Def) string {
 	return "```toml\n" + strings.Join(lines, "\n") + "\n```"
 }
 
-// hoverKey is the hover of a key of the manifest.
+// hoverKey returns the hover of a key of the manifest.
 func (s *Snapshot) hoverKey(path string, pos source.Pos) *Hover {
 	t, err := s.text(s.real(path))
 	if err != nil {
@@ -223,7 +224,7 @@ func (s *Snapshot) hoverKey(path string, pos source.Pos) *Hover {
 	return &Hover{source.Span{Start: start, End: start + source.Pos(len(name))}, "```toml\n" + topics[0].Signature + "\n```\n\n" + topics[0].Doc}
 }
 
-// sectionOf is the name of the section that a line of a manifest stands in.
+// sectionOf returns the name of the section that a line of a manifest stands in.
 func sectionOf(f *source.File, line int) string {
 	for ; line > 0; line-- {
 		text := strings.TrimSpace(string(f.Line(line)))
@@ -234,7 +235,7 @@ func sectionOf(f *source.File, line int) string {
 	return ""
 }
 
-// keyOf is the row of a key's full name, in which names of one's own stand.
+// keyOf returns the row of a key's full name, in which names of one's own stand.
 func keyOf(name string) *manifest.Key {
 	parts := strings.Split(name, ".")
 	keys := manifest.Keys()

@@ -15,7 +15,7 @@ import (
 type Signature struct {
 	Label  string        // `area(width: Int, height: Int = 1) -> Int`
 	Params []source.Span // of the parameters, within Label
-	Active int           // the parameter at the place, -1 when there is none
+	Active int           // the parameter at the place, or -1 if there is none
 	Doc    string        // Markdown
 }
 
@@ -32,7 +32,7 @@ type parameter struct {
 	t               types.Type
 }
 
-// Signature is the call around a place, nil outside of all.
+// Signature returns the call around a place, nil outside of all.
 func (s *Snapshot) Signature(ctx context.Context, path string, pos source.Pos) *Signature {
 	f := s.file(ctx, path)
 	if f == nil {
@@ -61,7 +61,7 @@ func (s *Snapshot) Signature(ctx context.Context, path string, pos source.Pos) *
 	return out
 }
 
-// callAt is what the innermost call takes between whose parentheses a place lies.
+// callAt returns what the innermost call takes between whose parentheses a place lies.
 func (f *checked) callAt(pos source.Pos) *callee {
 	open, commas, name := f.openCall(clamp(f.text.file, pos))
 	if open < 0 || f.info == nil {
@@ -110,8 +110,8 @@ func (f *checked) callAt(pos source.Pos) *callee {
 	return c
 }
 
-// openCall is the innermost parenthesis that is open at a place, how many commas stand behind it, and the name of the
-// argument at the place, "" without one.
+// openCall returns the innermost parenthesis that is open at a place, how many commas stand behind
+// it, and the name of the argument at the place, or "" without one.
 func (f *checked) openCall(pos source.Pos) (open source.Pos, commas int, name string) {
 	toks, _, _ := lexer.Lex(f.text.file)
 	n := 0
@@ -144,7 +144,7 @@ func (f *checked) openCall(pos source.Pos) (open source.Pos, commas int, name st
 	return -1, 0, ""
 }
 
-// calleeOf is what a call of a name or a value takes.
+// calleeOf returns what a call of a name or a value takes.
 func (f *checked) calleeOf(n *ast.Call) *callee {
 	if d := f.info.Call(n); d != nil && d.Fn != nil {
 		return f.functionCallee(d.Fn, false)
@@ -193,7 +193,7 @@ func (f *checked) methodCallee(n *ast.MethodCall) *callee {
 	return nil
 }
 
-// decoratorCallee is what a decorator takes, nil where the library says nothing of it.
+// decoratorCallee returns what a decorator takes, or nil if the library says nothing of it.
 func (f *checked) decoratorCallee(name string) *callee {
 	f.res.mu.Lock()
 	defer f.res.mu.Unlock()
@@ -210,7 +210,7 @@ func (f *checked) decoratorCallee(name string) *callee {
 	return c
 }
 
-// functionCallee is what a function takes; a method's receiver stands before its name.
+// functionCallee returns what a function takes; a method's receiver stands before its name.
 func (f *checked) functionCallee(fn *sema.Function, method bool) *callee {
 	if fn.Decl == nil || fn.Decl.Name == nil {
 		return nil

@@ -26,10 +26,10 @@ type Snapshot struct {
 	owners map[string]*root // of programs and manifests, by real path
 }
 
-// Number is the snapshot's: later ones have higher numbers.
+// Number returns the snapshot's: later ones have higher numbers.
 func (s *Snapshot) Number() int { return s.number }
 
-// File is the text of a file, or nil when there is none.
+// File returns the text of a file, or nil when there is none.
 func (s *Snapshot) File(path string) *source.File {
 	if t, err := s.text(s.real(path)); err == nil {
 		return t.file
@@ -37,7 +37,7 @@ func (s *Snapshot) File(path string) *source.File {
 	return nil
 }
 
-// PathOf is the path of a file that a query has given. It is "" for texts of the library,
+// PathOf returns the path of a file that a query has given. It is "" for texts of the library,
 // which are in no file.
 func (s *Snapshot) PathOf(f *source.File) string {
 	if strings.HasPrefix(f.Name, stdPrefix) {
@@ -49,7 +49,7 @@ func (s *Snapshot) PathOf(f *source.File) string {
 // stdPrefix begins the names of the library's texts.
 const stdPrefix = "std/"
 
-// shown is a real path as the document was opened.
+// shown returns a real path as the document was opened.
 func (s *Snapshot) shown(path string) string {
 	if d := s.open[path]; d != nil {
 		return d.shown
@@ -57,7 +57,7 @@ func (s *Snapshot) shown(path string) string {
 	return path
 }
 
-// real is the real path of a document.
+// real returns the real path of a document.
 func (s *Snapshot) real(path string) string {
 	if s.open[path] != nil || s.listed[path] {
 		return path
@@ -70,7 +70,7 @@ func (s *Snapshot) real(path string) string {
 	return real(path)
 }
 
-// text is the text of a real path.
+// text returns the text of a real path.
 func (s *Snapshot) text(path string) (*text, error) {
 	if d := s.open[path]; d != nil {
 		return d.text, nil
@@ -82,13 +82,13 @@ func (s *Snapshot) text(path string) (*text, error) {
 	return f.text, f.err
 }
 
-// state is what a file is for whoever depends on it: its text, nil when it has none.
+// state returns what a file is for whoever depends on it: its text, or nil if it has none.
 func (s *Snapshot) state(path string) *text {
 	t, _ := s.text(path)
 	return t
 }
 
-// tree is the tree of a program, nil when there is none.
+// tree returns the tree of a program, or nil if there is none.
 func (s *Snapshot) tree(path string) *ast.File {
 	t, err := s.text(s.real(path))
 	if err != nil || isManifest(path) {
@@ -98,9 +98,9 @@ func (s *Snapshot) tree(path string) *ast.File {
 	return tree
 }
 
-// Diagnostics is what is wrong, by the path of the file, the files in which nothing is
-// wrong included: the rows that `concerto check` gives of the same program. Rows are in the order of
-// the text.
+// Diagnostics returns what is wrong, by the path of the file, the files in which nothing is wrong
+// included: the rows that `concerto check` gives of the same program. Rows are in the order of the
+// text.
 func (s *Snapshot) Diagnostics(ctx context.Context) (map[string][]*diag.Diagnostic, error) {
 	all := map[string][]*diag.Diagnostic{}
 	for _, p := range s.Files() {
@@ -120,7 +120,7 @@ func (s *Snapshot) Diagnostics(ctx context.Context) (map[string][]*diag.Diagnost
 	return all, nil
 }
 
-// tells says whether a diagnostic of a program is told as that program's, and in which file: of
+// tells reports whether a diagnostic of a program is told as that program's, and in which file: of
 // several programs that share a file, one tells what is wrong with it.
 func (s *Snapshot) tells(r *root, d *diag.Diagnostic) (path string, mine bool) {
 	if d.File == nil {
@@ -133,7 +133,7 @@ func (s *Snapshot) tells(r *root, d *diag.Diagnostic) (path string, mine bool) {
 	return s.shown(p), true
 }
 
-// DiagnosticsOf is what is wrong in one file.
+// DiagnosticsOf returns what is wrong in one file.
 func (s *Snapshot) DiagnosticsOf(ctx context.Context, path string) ([]*diag.Diagnostic, error) {
 	r := s.rootOf(s.real(path))
 	found := []*diag.Diagnostic{}

@@ -24,12 +24,13 @@ type spelling struct {
 var ownsSelf = map[sema.DefKind]bool{sema.DefStruct: true, sema.DefSchema: true, sema.DefEnum: true, sema.DefTrait: true, sema.DefAlias: true,
 	sema.DefAgent: true, sema.DefHost: true, sema.DefTool: true, sema.DefPipeline: true}
 
-// in says whether declarations may be named in a text. What is made of a name, as `Tool_function`, holds it.
+// in reports whether declarations may be named in a text. What is made of a name, as
+// `Tool_function`, holds it.
 func (p *spelling) in(text []byte) bool {
 	return p.all || slices.ContainsFunc(p.names, func(n string) bool { return bytes.Contains(text, []byte(n)) })
 }
 
-// spellingOf is how names are written in some roots, where imports may call them otherwise.
+// spellingOf returns how names are written in some roots, where imports may call them otherwise.
 func (s *Snapshot) spellingOf(ctx context.Context, roots []*root, refs []sema.Ref) *spelling {
 	p := &spelling{}
 	for _, r := range refs {
@@ -89,8 +90,8 @@ func eachAlias(f *ast.File, visit func(name, alias string)) {
 var byNameAlone = map[sema.DefKind]bool{sema.DefFunction: true, sema.DefStruct: true, sema.DefEnum: true, sema.DefAlias: true,
 	sema.DefTrait: true, sema.DefConst: true, sema.DefVariable: true}
 
-// isFresh says whether a new name stands nowhere, in no program and not in the library, and is of the old one's form: then
-// nothing can mean anything else once all references have it.
+// isFresh reports whether a new name stands nowhere, in no program and not in the library, and is
+// of the old one's form: then nothing can mean anything else once all references have it.
 func (s *Snapshot) isFresh(r *renamed, name string) bool {
 	if name == "main" || r.alias || r.ref.Short || !byNameAlone[r.ref.Def.Kind] || seenOutside(r.ref.Def) != "" || formOf(name) != formOf(r.text) {
 		return false
@@ -103,7 +104,7 @@ func (s *Snapshot) isFresh(r *renamed, name string) bool {
 	return !isKnownToAll(r.file, name)
 }
 
-// formOf is what of a name says how it is read: how it begins.
+// formOf returns what of a name says how it is read: how it begins.
 func formOf(name string) string {
 	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(name, "_"))
 	form := name[:min(2, len(name)-len(strings.TrimLeft(name, "_")))]
@@ -113,7 +114,7 @@ func formOf(name string) string {
 	return form
 }
 
-// isKnownToAll says whether the library has a name.
+// isKnownToAll reports whether the library has a name.
 func isKnownToAll(f *checked, name string) bool {
 	f.res.mu.Lock()
 	known := f.res.prog.Prelude(f.info)

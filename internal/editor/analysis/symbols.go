@@ -48,7 +48,7 @@ type Symbol struct {
 	Container string
 }
 
-// Symbols are the declarations of a document, in the order of the text.
+// Symbols returns the declarations of a document, in the order of the text.
 func (s *Snapshot) Symbols(path string) []Symbol {
 	tree := s.tree(path)
 	if tree == nil {
@@ -58,8 +58,8 @@ func (s *Snapshot) Symbols(path string) []Symbol {
 	return o.decls(tree.Decls)
 }
 
-// WorkspaceSymbols are the declarations of all documents whose names hold the letters of a query in its order; all of
-// them where it is empty. Those that begin with it come first.
+// WorkspaceSymbols returns the declarations of all documents whose names hold the letters of a
+// query in its order; all of them where it is empty. Those that begin with it come first.
 func (s *Snapshot) WorkspaceSymbols(query string) []Symbol {
 	out := []Symbol{}
 	for _, p := range s.Files() {
@@ -88,7 +88,7 @@ func (s *Snapshot) WorkspaceSymbols(query string) []Symbol {
 
 const noMatch = 4
 
-// rank says how well a name matches what was typed: less is better.
+// rank returns how well a name matches what was typed: less is better.
 func rank(name, query string) int {
 	n, q := strings.ToLower(name), strings.ToLower(query)
 	switch {
@@ -178,7 +178,7 @@ func (o outline) decl(d ast.Decl) (Symbol, bool) {
 	return y, true
 }
 
-// text is a type as written.
+// text returns a type as written.
 func (o outline) text(t ast.Type) string {
 	if t == nil {
 		return ""
@@ -240,7 +240,7 @@ func (o outline) function(d *ast.FnDecl, k SymbolKind) Symbol {
 	return y
 }
 
-// signature is what stands behind a function's name, on one line.
+// signature returns what stands behind a function's name, on one line.
 func signature(f *source.File, d *ast.FnDecl) string {
 	if d.Signature.End < d.Name.Sp.End {
 		return ""
@@ -248,7 +248,7 @@ func signature(f *source.File, d *ast.FnDecl) string {
 	return strings.Join(strings.Fields(f.Slice(source.Span{Start: d.Name.Sp.End, End: d.Signature.End})), " ")
 }
 
-// handlers are those of the listens within a node.
+// handlers returns those of the listens within a node.
 func (o outline) handlers(n ast.Node) []Symbol {
 	out := []Symbol{}
 	ast.Inspect(n, func(n ast.Node) bool {

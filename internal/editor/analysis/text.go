@@ -24,7 +24,7 @@ func newText(path string, b []byte) *text {
 	return &text{file: source.NewFile(shownName(path), b)}
 }
 
-// parse gives the tree of a program's text, and what is wrong with it.
+// parse returns the tree of a program's text, and what is wrong with it.
 func (t *text) parse() (*ast.File, diag.List) {
 	t.once.Do(func() {
 		t.tree, t.list = parser.Parse(t.file)
@@ -37,7 +37,7 @@ func (t *text) parse() (*ast.File, diag.List) {
 // its own.
 type modPath []string
 
-// modPaths are the modules of declarations that have files of their own.
+// modPaths returns the modules of declarations that have files of their own.
 func modPaths(all []modPath, decls []ast.Decl, around modPath) []modPath {
 	for _, d := range decls {
 		m, ok := d.(*ast.ModDecl)

@@ -17,7 +17,7 @@ type textRef struct {
 	to Location // where it is declared
 }
 
-// texts are those of a file.
+// texts returns those of a file.
 func (r *result) texts(i *sema.Info) []textRef {
 	t := textRefs{res: r, file: i.File.Source}
 	if r.input != nil {
@@ -71,7 +71,7 @@ func (t *textRefs) agent(n *ast.AgentDecl) {
 	}
 }
 
-// connectionName is the name of an agent's connection.
+// connectionName returns the name of an agent's connection.
 func connectionName(f *source.File, n *ast.AgentDecl) (name string) {
 	if n.Uses != nil {
 		name = n.Uses.Name
@@ -84,7 +84,8 @@ func connectionName(f *source.File, n *ast.AgentDecl) (name string) {
 	return name
 }
 
-// aliasPlace is where a connection declares an alias: its key in the section of models, else all of `models`.
+// aliasPlace returns where a connection declares an alias: its key in the section of models, else
+// all of `models`.
 func aliasPlace(f *source.File, x *manifest.Connection, alias string) Location {
 	for n := 1; n <= f.Lines(); n++ {
 		key, _, isKey := strings.Cut(string(f.Line(n)), "=")
@@ -124,7 +125,7 @@ func (t *textRefs) tool(lit *ast.StringLit) {
 	}
 }
 
-// toolFunctions are those of the program's tools, by the names that models call them by.
+// toolFunctions returns those of the program's tools, by the names that models call them by.
 func (r *result) toolFunctions() map[string]Location {
 	r.toolsOnce.Do(func() {
 		r.tools = map[string]Location{}
@@ -146,13 +147,13 @@ func (r *result) toolFunctions() map[string]Location {
 	return r.tools
 }
 
-// isToolFunction says whether a declaration is a function of one of the program's tools.
+// isToolFunction reports whether a declaration is a function of one of the program's tools.
 func isToolFunction(d *sema.Def) bool {
 	fn, ok := d.Object.(*sema.Function)
 	return ok && fn.Tool != nil && !d.Info.Library
 }
 
-// textAt is the text at a place that names something, nil where none does.
+// textAt returns the text at a place that names something, or nil if none does.
 func (f *checked) textAt(pos source.Pos) *textRef {
 	if f.info == nil {
 		return nil
@@ -165,7 +166,7 @@ func (f *checked) textAt(pos source.Pos) *textRef {
 	return nil
 }
 
-// textsTo are the texts in all programs that lead to a place.
+// textsTo returns the texts in all programs that lead to a place.
 func (s *Snapshot) textsTo(ctx context.Context, to Location) (out []Location) {
 	path := pathOfName(to.File.Name)
 	for _, r := range s.roots() {
@@ -187,7 +188,8 @@ func (s *Snapshot) textsTo(ctx context.Context, to Location) (out []Location) {
 	return out
 }
 
-// namedInManifest is the place of a name in a manifest that texts of programs lead to, with these; nil for any other.
+// namedInManifest returns the place of a name in a manifest that texts of programs lead to, with
+// these; nil for any other.
 func (s *Snapshot) namedInManifest(ctx context.Context, path string, pos source.Pos, decl bool) []Location {
 	real := s.real(path)
 	for _, r := range s.roots() {

@@ -38,7 +38,7 @@ func tokenType(name string) uint32 { return uint32(slices.Index(TokenTypes, name
 
 func modifier(name string) uint32 { return 1 << slices.Index(TokenModifiers, name) }
 
-// Tokens are the names of a program, in the order of the text; none overlaps another.
+// Tokens returns the names of a program, in the order of the text; none overlaps another.
 func (s *Snapshot) Tokens(ctx context.Context, path string) []Token {
 	f := s.file(ctx, path)
 	if f == nil {
@@ -60,7 +60,8 @@ func (s *Snapshot) Tokens(ctx context.Context, path string) []Token {
 	})
 }
 
-// isName says whether a stretch is a word, and no reserved one, which the grammar of editors knows.
+// isName reports whether a stretch is a word, and no reserved one, which the grammar of editors
+// knows.
 func (f *checked) isName(at source.Span) bool {
 	if int(at.End) > len(f.text.file.Text) || at.Start >= at.End {
 		return false
@@ -148,7 +149,7 @@ func (p *painter) wordIn(s source.Span, word string) {
 	}
 }
 
-// modifiers are what is to say of a name.
+// modifiers returns what is to say of a name.
 func (p *painter) modifiers(r sema.Ref) (m uint32) {
 	d := r.Def
 	if r.Decl {

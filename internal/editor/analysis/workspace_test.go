@@ -26,7 +26,7 @@ func tree(t *testing.T, archive string) string {
 	return dir
 }
 
-// found are the rows of all files of a snapshot, as `check --format json` writes them.
+// found returns the rows of all files of a snapshot, as `check --format json` writes them.
 func found(t *testing.T, s *Snapshot) map[string]string {
 	t.Helper()
 	all, err := s.Diagnostics(context.Background())
@@ -56,7 +56,7 @@ func rows(t *testing.T, ds []*diag.Diagnostic) string {
 	return b.String()
 }
 
-// codes are the codes found in each file, by its path below dir.
+// codes returns the codes found in each file, by its path below dir.
 func codes(t *testing.T, s *Snapshot, dir string) map[string]string {
 	t.Helper()
 	all, err := s.Diagnostics(context.Background())

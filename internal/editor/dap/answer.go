@@ -42,7 +42,7 @@ func (a *asking) drop(given chan string) {
 	}
 }
 
-// give answers what was asked first; false when nothing waits for an answer.
+// give answers what was asked first, or false if nothing waits for an answer.
 func (a *asking) give(v string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -54,7 +54,7 @@ func (a *asking) give(v string) bool {
 	return true
 }
 
-// answerOf is the value of an `:answer VALUE`.
+// answerOf returns the value of an `:answer VALUE`.
 func answerOf(text string) (v string, ok bool) {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(text), answerCommand)
 	if !ok || rest != "" && rest[0] != ' ' {

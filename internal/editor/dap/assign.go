@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// lastFrame is the frame whose variables were asked for last.
+// lastFrame returns the frame whose variables were asked for last.
 func (r *Run) lastFrame() *frameRef {
 	if r.debuggee.refs.looked != nil {
 		return r.debuggee.refs.looked
@@ -20,7 +20,7 @@ func (r *Run) lastFrame() *frameRef {
 	return f
 }
 
-// assign gives a place in a frame another value, which must fit its type. A variable need not be
+// assign returns a place in a frame another value, which must fit its type. A variable need not be
 // declared with `mut`: it is the debugger who changes it.
 func (r *Run) assign(ctx context.Context, f *frameRef, path, text string) (shown dap.Variable, err error) {
 	if f == nil {

@@ -49,7 +49,7 @@ func Attachable(program driver.Request) *Run {
 	return newRun(nobody)
 }
 
-// attach gives the run to an editor.
+// attach returns the run to an editor.
 func (r *Run) attach(s *session) bool {
 	before := s.run
 	return r.do(func() {

@@ -44,8 +44,8 @@ func (s *session) completions(r *dap.CompletionsRequest) {
 	})
 }
 
-// complete is what may be written behind a text in a frame, and where in the text the word begins that is
-// being written.
+// complete returns what may be written behind a text in a frame, and where in the text the word
+// begins that is being written.
 func (r *Run) complete(ctx context.Context, f *frameRef, text string) (c analysis.Completion, from int) {
 	if f.Text == "" {
 		return c, len(text) // the library's

@@ -33,7 +33,7 @@ func hitsOf(text string) (h hits) {
 	return h
 }
 
-// hold says whether the condition holds at a pass, the first being 1.
+// hold reports whether the condition holds at a pass, the first being 1.
 func (h hits) hold(pass int64) bool {
 	switch h.op {
 	case "==":
@@ -52,7 +52,7 @@ func (h hits) hold(pass int64) bool {
 	return true
 }
 
-// hit gives those of some breakpoints at which the run stands still.
+// hit returns those of some breakpoints at which the run stands still.
 func (r *Run) hit(x *stand, all []*breakpoint) (ids []int) {
 	for _, b := range all {
 		if r.holds(x, b) {
@@ -62,7 +62,7 @@ func (r *Run) hit(x *stand, all []*breakpoint) (ids []int) {
 	return ids
 }
 
-// holds says whether the run stands still at a breakpoint that it has come to.
+// holds reports whether the run stands still at a breakpoint that it has come to.
 func (r *Run) holds(x *stand, b *breakpoint) bool {
 	a := &b.ask
 	if a.condition != "" {

@@ -64,7 +64,7 @@ func (c *console) declared(wanted func(name string) bool) (lets string, used map
 	return b.String(), used
 }
 
-// letOf is a text that is nothing but a `let` of a name; nil for any other.
+// letOf returns a text that is nothing but a `let` of a name; nil for any other.
 func letOf(text string) *ast.LetStmt {
 	tree, found := parser.Parse(source.NewFile("console", []byte("fn console() {\n"+bare(text)+";\n}")))
 	if found.HasErrors() || len(tree.Decls) != 1 {
@@ -84,7 +84,7 @@ func letOf(text string) *ast.LetStmt {
 	return l
 }
 
-// bare is a statement without the `;` at its end.
+// bare returns a statement without the `;` at its end.
 func bare(text string) string { return strings.TrimRight(text, "; \t\r\n") }
 
 // binds runs a `let` of the console, and keeps what it binds.

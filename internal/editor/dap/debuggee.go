@@ -41,7 +41,7 @@ type debuggee struct {
 	before  int64 // how many tasks began before main; -1 until it has
 }
 
-// Hand is what the run's time goes by: it stands while the run does.
+// Hand returns what the run's time goes by: it stands while the run does.
 func (r *Run) Hand() *clock.Hand { return r.debuggee.hand }
 
 // stand is where a run stands still, and why.
@@ -61,7 +61,7 @@ func (d *debuggee) init() {
 	d.before = -1
 }
 
-// do has f done on the run's goroutine, and waits for that; false when the run has ended. When f
+// do has f done on the run's goroutine, and waits for that, or false if the run has ended. When f
 // panics, do does, with a *panicked: the run continues.
 func (r *Run) do(f func()) bool {
 	done := make(chan struct{})
@@ -118,7 +118,7 @@ func (r *Run) serve() {
 	}
 }
 
-// Library says whether the library is stepped into.
+// Library reports whether the library is stepped into.
 func (r *Run) Library() bool { return r.s.showStd }
 
 // Loaded waits until the editor lets the run begin.

@@ -72,7 +72,7 @@ func (r *Run) compile(f *frameRef, text string) (*compiled, error) {
 	return c, nil
 }
 
-// sources are the program's files as it runs, by their names.
+// sources returns the program's files as it runs, by their names.
 func (d *debuggee) sources() map[string]string {
 	texts := map[string]string{}
 	for _, f := range d.vm.Program().Files {
@@ -106,7 +106,7 @@ func (k *compiles) compile(r *Run, at place) (*compiled, error) {
 	return &compiled{function: where[c.Number], captures: c.Captures, console: used, result: c.Result, body: c.Body}, nil
 }
 
-// worded is a mistake as `check` words it.
+// worded returns a mistake as `check` words it.
 func worded(d *diag.Diagnostic) string {
 	return fmt.Sprintf("error[%s]: %s", d.Info.Code, d.Message)
 }
@@ -220,7 +220,7 @@ func (r *Run) runs(f *frameRef, c *compiled, h how) (v value.Slot, err error) {
 	return v, err
 }
 
-// condition says whether a condition holds where the run stands.
+// condition reports whether a condition holds where the run stands.
 func (r *Run) condition(x *stand, text string) (bool, error) {
 	f, c, err := r.conditional(x, text)
 	if err != nil {
@@ -247,7 +247,7 @@ func (r *Run) conditional(x *stand, text string) (*frameRef, *compiled, error) {
 	return ref, c, err
 }
 
-// logged is a logMessage with its expressions replaced by what they give.
+// logged returns a logMessage with its expressions replaced by what they give.
 func (r *Run) logged(x *stand, text string) string {
 	var b strings.Builder
 	for {
@@ -339,7 +339,7 @@ func (s *session) evaluated(r dap.RequestMessage, v dap.Variable) {
 	s.send(x)
 }
 
-// plain says whether a text is a name, or fields of one.
+// plain reports whether a text is a name, or fields of one.
 func plain(c *ast.Closure) bool {
 	b, ok := c.Body.(*ast.BlockExpr)
 	if !ok || len(b.Block.Stmts) > 0 {
@@ -357,7 +357,7 @@ func plain(c *ast.Closure) bool {
 	}
 }
 
-// changes says what place a text would change; nil when none.
+// changes returns what place a text would change; nil when none.
 func changes(c *ast.Closure) (err error) {
 	ast.Inspect(c.Body, func(n ast.Node) bool {
 		if _, is := n.(*ast.Assign); is {

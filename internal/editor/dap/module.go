@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// constantsOf are the names of the constants that a frame's file declares.
+// constantsOf returns the names of the constants that a frame's file declares.
 func constantsOf(f *frameRef) (names []string) {
 	tree, _ := parser.Parse(source.NewFile(f.File, []byte(f.Text)))
 	for _, d := range tree.Decls {
@@ -20,7 +20,7 @@ func constantsOf(f *frameRef) (names []string) {
 	return names
 }
 
-// moduleOf are the constants of a frame's file.
+// moduleOf returns the constants of a frame's file.
 func (r *Run) moduleOf(ctx context.Context, f *frameRef) (all given) {
 	if f.Text == "" {
 		return nil
@@ -45,7 +45,7 @@ type group struct {
 	all  given
 }
 
-// declared are the scopes that all frames share.
+// declared returns the scopes that all frames share.
 func (d *debuggee) declared() []group {
 	p := d.vm.Program()
 	agents, hosts, stores := group{name: "Agents"}, group{name: "Hosts"}, group{name: "Stores"}

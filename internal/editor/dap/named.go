@@ -54,7 +54,7 @@ func pointOf(text string) (p *point, wrong string) {
 	return p, ""
 }
 
-// is says whether something is what the point is about.
+// is reports whether something is what the point is about.
 func (p *point) is(what, of, detail string) bool {
 	like := func(pattern, name string) bool { return pattern == "*" || pattern == name }
 	return p.what == what && like(p.of, of) && like(p.detail, detail)
@@ -85,7 +85,7 @@ func (r *Run) placeNamed(b *breakpoint) {
 	}
 }
 
-// missing says what the program does not have that a point is about; "" when it has it.
+// missing returns what the program does not have that a point is about; "" when it has it.
 func (d *debuggee) missing(p *point) string {
 	program := d.vm.Program()
 	has := map[string][]string{} // the names of each kind; of tools, their functions

@@ -66,7 +66,7 @@ func (p *breakpoints) drop(all []*breakpoint) {
 	}
 }
 
-// again are the same breakpoints for another run, which counts anew.
+// again returns the same breakpoints for another run, which counts anew.
 func (p *breakpoints) again() breakpoints {
 	q := breakpoints{next: p.next}
 	copied := func(b *breakpoint) *breakpoint {
@@ -163,7 +163,7 @@ func (r *Run) placeLine(b *breakpoint) {
 	}
 }
 
-// shown is a breakpoint as the editor is told of it.
+// shown returns a breakpoint as the editor is told of it.
 func (r *Run) shown(b *breakpoint) dap.Breakpoint {
 	x := dap.Breakpoint{Id: b.id, Verified: len(b.marks) > 0 || b.point != nil, Message: b.message}
 	if b.file != "" {
@@ -225,7 +225,7 @@ func (s *session) withRun(r dap.RequestMessage, yes dap.Message, f func(*Run)) {
 	}
 }
 
-// reason says what kind of breakpoints some are.
+// reason returns what kind of breakpoints some are.
 func (p *breakpoints) reason(ids []int) string {
 	for _, id := range ids {
 		if b := p.all[id]; b != nil && b.name == "" {
@@ -235,7 +235,7 @@ func (p *breakpoints) reason(ids []int) string {
 	return "function breakpoint"
 }
 
-// absolute is the path of a source of the editor's.
+// absolute returns the path of a source of the editor's.
 func (s *session) absolute(x dap.Source) string {
 	path := strings.TrimPrefix(x.Path, "file://")
 	if path != "" && !filepath.IsAbs(path) {

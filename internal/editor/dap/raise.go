@@ -78,7 +78,7 @@ func (r *Run) Raised(at vm.Scene, x vm.Raise) {
 	}
 }
 
-// takes says whether a filter is about an error.
+// takes reports whether a filter is about an error.
 func (f *filter) takes(x vm.Raise) bool {
 	switch f.name {
 	case filterUncaught:
@@ -89,7 +89,7 @@ func (f *filter) takes(x vm.Raise) bool {
 	return x.Propagated
 }
 
-// raisedAs says whether the condition of a filter holds of an error.
+// raisedAs reports whether the condition of a filter holds of an error.
 func (r *Run) raisedAs(y *stand, f *filter) bool {
 	top, ok := y.scene.Top(r.s.showStd)
 	if !ok {

@@ -121,7 +121,7 @@ func (s *session) say(category, text string) {
 	s.send(&dap.OutputEvent{Event: event("output"), Body: dap.OutputEventBody{Category: category, Output: text}})
 }
 
-// Launched says whether an editor has launched the run; else it has come to one that was there.
+// Launched reports whether an editor has launched the run; else it has come to one that was there.
 func (r *Run) Launched() bool { return r.s.launched }
 
 var _ vm.Debugger = (*Run)(nil)

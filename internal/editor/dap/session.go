@@ -41,7 +41,7 @@ type session struct {
 	showStd     bool
 }
 
-// cwd is where relative paths of the editor start.
+// cwd returns where relative paths of the editor start.
 func (s *session) cwd() string {
 	if s.dir != "" {
 		return s.dir

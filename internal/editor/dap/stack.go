@@ -27,7 +27,7 @@ func (s *session) threads(r *dap.ThreadsRequest) {
 	s.send(x)
 }
 
-// threadName is how a task is called, and what it waits for.
+// threadName returns how a task is called, and what it waits for.
 func (d *debuggee) threadName(t vm.Scene) string {
 	name := d.taskName(t)
 	if what := d.waits(t); what != "" {
@@ -36,8 +36,8 @@ func (d *debuggee) threadName(t vm.Scene) string {
 	return name
 }
 
-// thread is the number of a task as the editor knows it: main is 1. The VM counts those too that have made
-// the program's stores and tools, before main.
+// thread returns the number of a task as the editor knows it: main is 1. The VM counts those too
+// that have made the program's stores and tools, before main.
 func (d *debuggee) thread(t vm.Scene) int {
 	if d.before < 0 {
 		for _, x := range d.vm.Tasks() {
@@ -56,7 +56,7 @@ func (d *debuggee) taskName(t vm.Scene) string {
 	return fmt.Sprintf("%s(%d)", t.Entry().Function, d.thread(t))
 }
 
-// waits is what a task waits for; "" when it does not.
+// waits returns what a task waits for; "" when it does not.
 func (d *debuggee) waits(t vm.Scene) string {
 	q, task, several := t.Waiting()
 	switch {
@@ -100,7 +100,7 @@ type references struct {
 
 func (f *references) forget() { *f = references{} }
 
-// stack gives the frames of a task, the innermost first.
+// stack returns the frames of a task, the innermost first.
 func (r *Run) stack(t vm.Scene) []*frameRef {
 	if all, ok := r.debuggee.refs.stacks[t.Task()]; ok {
 		return all
@@ -161,7 +161,7 @@ func (s *session) stackTrace(r *dap.StackTraceRequest) {
 	})
 }
 
-// page is what of n things is asked for.
+// page returns what of n things is asked for.
 func page(n, start, count int) (from, to int) {
 	from = min(max(start, 0), n)
 	if count <= 0 {
@@ -170,7 +170,7 @@ func page(n, start, count int) (from, to int) {
 	return from, min(n, from+count)
 }
 
-// source says in which file a place is.
+// source returns in which file a place is.
 func (s *session) source(p vm.Place) *dap.Source {
 	if p.Text == "" {
 		return &dap.Source{Name: p.File, PresentationHint: "deemphasize"}
@@ -179,7 +179,7 @@ func (s *session) source(p vm.Place) *dap.Source {
 	return &dap.Source{Name: filepath.Base(path), Path: path}
 }
 
-// path is the file of a place, "" for the library's.
+// path returns the file of a place, "" for the library's.
 func (s *session) path(p vm.Place) string {
 	if p.Text == "" {
 		return ""
@@ -190,7 +190,7 @@ func (s *session) path(p vm.Place) string {
 	return real(filepath.Join(s.root, filepath.FromSlash(p.File)))
 }
 
-// real is a path without links, where that can be had.
+// real returns a path without links, where that can be had.
 func real(path string) string {
 	if x, err := filepath.EvalSymlinks(path); err == nil {
 		return x

@@ -39,7 +39,7 @@ func (p *plan) reason() string {
 	return "step"
 }
 
-// wants says whether the run stands still at a mark that it has reached.
+// wants reports whether the run stands still at a mark that it has reached.
 func (p *plan) wants(at vm.Scene, k *vm.Mark) bool {
 	line := k.Kind == vm.MarkLine
 	switch p.kind {

@@ -37,7 +37,7 @@ type called struct {
 	at     source.Position
 }
 
-// calls says whether a function of a name may be what is called.
+// calls reports whether a function of a name may be what is called.
 func (c *called) calls(function string) bool {
 	last := c.path[len(c.path)-1]
 	of, name, method := strings.Cut(function, ".")
@@ -47,7 +47,7 @@ func (c *called) calls(function string) bool {
 	return name == last && (c.method || len(c.path) > 1 && c.path[len(c.path)-2] == of)
 }
 
-// calledIn are the calls that stand in a frame's line, in their order.
+// calledIn returns the calls that stand in a frame's line, in their order.
 func calledIn(f *frameRef) (all []called) {
 	if f.Text == "" {
 		return nil
@@ -101,7 +101,8 @@ func (s *session) stepIn(r *dap.StepInRequest) {
 	})
 }
 
-// reaches says whether a step into a function has come there, or the line that calls it has ended.
+// reaches reports whether a step into a function has come there, or the line that calls it has
+// ended.
 func (p *plan) reaches(depth vm.Depth, k *vm.Mark) bool {
 	if k.Kind == vm.MarkLine && k.Entry && k.Function == p.into.Function && k.File == p.into.File {
 		return true

@@ -81,7 +81,7 @@ func (l locals) children(from, to int) []child {
 	return all.children(min(from, len(all)), min(to, len(all)))
 }
 
-// variable is a child as the editor is told of it.
+// variable returns a child as the editor is told of it.
 func (d *debuggee) variable(c child) dap.Variable {
 	x := dap.Variable{Name: c.name, Value: c.text, EvaluateName: c.path}
 	h := c.inside
@@ -147,7 +147,7 @@ func (s *session) scopes(r *dap.ScopesRequest) {
 	})
 }
 
-// localsOf are the variables of a frame, and those that its closure has captured.
+// localsOf returns the variables of a frame, and those that its closure has captured.
 func (r *Run) localsOf(f *frameRef) (locals, captured given) {
 	known := r.typesIn(f)
 	for _, v := range f.Locals {
@@ -164,7 +164,7 @@ func (r *Run) localsOf(f *frameRef) (locals, captured given) {
 	return locals, captured
 }
 
-// typesIn are the types of a frame's variables, as the checker has found them.
+// typesIn returns the types of a frame's variables, as the checker has found them.
 func (r *Run) typesIn(f *frameRef) map[string]types.Type {
 	known := map[string]types.Type{}
 	if len(f.Locals) == 0 {

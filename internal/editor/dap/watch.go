@@ -55,7 +55,7 @@ func (w *watched) hostOf(name string) *heardHost {
 	return w.hosts[name]
 }
 
-// agent are the children of an agent: history and usage.
+// agent returns the children of an agent: history and usage.
 func (w *watched) agent(name string) holder {
 	a := w.agentOf(name)
 	var history given
@@ -69,7 +69,7 @@ func (w *watched) agent(name string) holder {
 	}
 }
 
-// host are the children of a host: session, the last messages and the pending question.
+// host returns the children of a host: session, the last messages and the pending question.
 func (w *watched) host(name string) holder {
 	h := w.hostOf(name)
 	var messages given
@@ -87,7 +87,7 @@ func (w *watched) host(name string) holder {
 	}
 }
 
-// counted is a number of things.
+// counted returns a number of things.
 func counted(n int64, what string) string {
 	if n != 1 {
 		what += "s"

@@ -25,7 +25,7 @@ type Topic struct {
 	Example   string // Concerto, or TOML of a manifest's key; "" where Doc shows one
 }
 
-// Summary is the first sentence.
+// Summary returns the first sentence.
 func (t *Topic) Summary() string {
 	text := strings.Join(strings.Fields(t.Doc), " ")
 	if i := strings.Index(text, ". "); i >= 0 {
@@ -75,7 +75,7 @@ var all = sync.OnceValue(func() []Group {
 	return groups
 })
 
-// sample is a section's name with a name of one's own in it.
+// sample returns a section's name with a name of one's own in it.
 func sample(section string) string {
 	section, element := strings.CutSuffix(strings.ReplaceAll(section, "*", "main"), "[]")
 	if element {
@@ -95,9 +95,8 @@ func wordTopics(rows []word) []Topic {
 	return out
 }
 
-// Find gives the topics of a name, and the group of that name. Full names are
-// preferred to names of which it is the last part: `parse` finds json::parse and
-// time::parse.
+// Find returns the topics of a name, and the group of that name. Full names are preferred to names
+// of which it is the last part: `parse` finds json::parse and time::parse.
 func Find(name string) (topics []Topic, group *Group) {
 	name = plain(name)
 	groups := Groups()
@@ -130,7 +129,7 @@ func Find(name string) (topics []Topic, group *Group) {
 	return topics, group
 }
 
-// Members are the methods of a type that a module declares.
+// Members returns the methods of a type that a module declares.
 func Members(typ string) []Topic {
 	var out []Topic
 	for _, g := range Groups() {
@@ -143,8 +142,8 @@ func Members(typ string) []Topic {
 	return out
 }
 
-// Near is the existing name that is most like one that does not exist; "" when
-// none is. Full names are preferred to last parts.
+// Near returns the existing name that is most like one that does not exist; "" when none is. Full
+// names are preferred to last parts.
 func Near(name string) string {
 	for _, part := range []func(string) string{plain, func(name string) string { return last(plain(name)) }} {
 		var names []string
@@ -170,7 +169,7 @@ func Near(name string) string {
 // owned is a name of one's own in the path of a manifest's key.
 var owned = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(connections|hosts|mcp|tools)\.[^.*]+`) })
 
-// plain is a name as names are compared: without what may be left out.
+// plain returns a name as names are compared: without what may be left out.
 func plain(name string) string {
 	name = strings.Trim(strings.TrimSpace(name), "[]")
 	name = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "std::"), "@"), "()")
@@ -182,7 +181,7 @@ func plain(name string) string {
 	return name
 }
 
-// last is what stands after the last separator.
+// last returns what stands after the last separator.
 func last(name string) string {
 	if i := strings.LastIndexAny(name, ".:"); i >= 0 {
 		return name[i+1:]

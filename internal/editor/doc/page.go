@@ -2,8 +2,8 @@ package doc
 
 import "strings"
 
-// Words is the text of spec/words.md: the keywords, the decorators, and the
-// types that the library's reference does not cover.
+// Words returns the text of spec/words.md: the keywords, the decorators, and the types that the
+// library's reference does not cover.
 func Words() string {
 	var b strings.Builder
 	b.WriteString("# Keywords and decorators\n\n<!-- written from internal/editor/doc/words.go by \"make gen\"; do not edit -->\n\n" +

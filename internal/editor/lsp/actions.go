@@ -35,7 +35,7 @@ func codeAction(c *call, p *protocol.CodeActionParams) (protocol.List[protocol.C
 	return out, nil
 }
 
-// both is the stretch between the two ends of a range, in whichever order they are.
+// both returns the stretch between the two ends of a range, in whichever order they are.
 func (l *lines) both(r protocol.Range) source.Span {
 	a, b := source.Pos(l.offset(r.Start)), source.Pos(l.offset(r.End))
 	return source.Span{Start: min(a, b), End: max(a, b)}

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// keep gives the file of a text that is in none: one that nobody edits, in the cache directory. It is "" when
-// there is no such directory, or none that can be written.
+// keep returns the file of a text that is in none: one that nobody edits, in the cache directory.
+// It is "" when there is no such directory, or none that can be written.
 func (o *Options) keep(name string, text []byte) protocol.DocumentURI {
 	if o.Cache == "" {
 		return ""
@@ -29,12 +29,13 @@ func (o *Options) keep(name string, text []byte) protocol.DocumentURI {
 	return fileURI(path)
 }
 
-// keeps says whether a path is that of such a file: nothing is said of what is wrong in it, which is the library's.
+// keeps reports whether a path is that of such a file: nothing is said of what is wrong in it,
+// which is the library's.
 func (o *Options) keeps(path string) bool {
 	return o.Cache != "" && strings.HasPrefix(path, o.Cache+string(filepath.Separator))
 }
 
-// explained is the file that explains a code; "" when there is none.
+// explained returns the file that explains a code, or "" if there is none.
 func (o *Options) explained(code string) protocol.DocumentURI {
 	if o.Explain == nil {
 		return ""

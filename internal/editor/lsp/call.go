@@ -48,7 +48,7 @@ func (s *server) start(m *message) {
 	})
 }
 
-// run gives a request's answer. A panic becomes an error of it.
+// run returns a request's answer. A panic becomes an error of it.
 func (c *call) run(f request, params json.RawMessage) (result json.RawMessage, err *Error) {
 	defer func() {
 		if p := recover(); p != nil {

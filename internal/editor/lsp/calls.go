@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// hierarchyItem is a function of the call hierarchy; it is not ok when no file holds it.
+// hierarchyItem returns a function of the call hierarchy; it is not ok when no file holds it.
 func (t *translation) hierarchyItem(f *analysis.Function) (item protocol.CallHierarchyItem, ok bool) {
 	at, ok := t.location(f.File, f.Span)
 	return protocol.CallHierarchyItem{Name: f.Name, Kind: symbolKinds[f.Kind], URI: at.URI, Range: at.Range, SelectionRange: t.rng(f.File, f.NameSpan)}, ok

@@ -64,7 +64,7 @@ func (e *editor) begin(method string, params any) json.RawMessage {
 	return id
 }
 
-// await is the answer to a request.
+// await returns the answer to a request.
 func (e *editor) await(id json.RawMessage) *lsptest.Message {
 	e.t.Helper()
 	m, err := e.client.Await(id)
@@ -85,7 +85,7 @@ func (e *editor) settle() {
 	}
 }
 
-// ask is the result of a request, into into when that is not nil.
+// ask returns the result of a request, into into when that is not nil.
 func (e *editor) ask(method string, params, into any) *lsptest.Message {
 	e.t.Helper()
 	m := e.await(e.begin(method, params))
@@ -126,7 +126,7 @@ func (e *editor) edit(uri protocol.DocumentURI, version int, text string) {
 	e.tell(protocol.MethodTextDocumentDidChange, map[string]any{"textDocument": map[string]any{"uri": uri, "version": version}, "contentChanges": []any{map[string]any{"text": text}}})
 }
 
-// published are the diagnostics that were pushed for a document, in order, and forgets them.
+// published returns the diagnostics that were pushed for a document, in order, and forgets them.
 func (e *editor) published(uri protocol.DocumentURI) (all []protocol.PublishDiagnosticsParams) {
 	e.t.Helper()
 	e.settle()

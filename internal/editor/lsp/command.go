@@ -36,7 +36,7 @@ var commands = []struct {
 	{commandGraph, does((*call).graph)},
 }
 
-// does is a command whose argument has a type.
+// does returns a command whose argument has a type.
 func does[P any](f func(*call, *P) (any, error)) command {
 	return func(c *call, argument json.RawMessage) (any, error) {
 		p := new(P)
@@ -71,7 +71,7 @@ type explainParams struct {
 	Code string `json:"code"`
 }
 
-// explain is the text that explains a code.
+// explain returns the text that explains a code.
 func (c *call) explain(p *explainParams) (any, error) {
 	if c.server.Explain != nil {
 		if text := c.server.Explain(strings.ToUpper(p.Code)); text != "" {
@@ -103,7 +103,8 @@ type fileParams struct {
 	URI protocol.DocumentURI `json:"uri,omitempty"`
 }
 
-// programOf is the program that a document belongs to; without a document, the only one that there is.
+// programOf returns the program that a document belongs to; without a document, the only one that
+// there is.
 func (c *call) programOf(uri protocol.DocumentURI) (*analysis.Program, error) {
 	if uri == "" {
 		if all := c.snapshot.Programs(); len(all) == 1 {
@@ -117,7 +118,7 @@ func (c *call) programOf(uri protocol.DocumentURI) (*analysis.Program, error) {
 	return nil, refuse(errors.New("there is no program in " + filepath.Base(c.path(uri))))
 }
 
-// saved is the same for what is to be run: a file.
+// saved returns the same for what is to be run: a file.
 func (c *call) saved(uri protocol.DocumentURI) (*analysis.Program, error) {
 	p, err := c.programOf(uri)
 	switch {

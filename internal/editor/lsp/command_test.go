@@ -41,7 +41,7 @@ func (e *editor) execute(command string, argument any) *lsptest.Message {
 	return e.ask(protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": command, "arguments": []any{argument}}, nil)
 }
 
-// said are the params of what the server has said by a method.
+// said returns the params of what the server has said by a method.
 func (e *editor) said(method string) (all []string) {
 	e.settle()
 	for _, m := range e.told {
@@ -52,7 +52,7 @@ func (e *editor) said(method string) (all []string) {
 	return all
 }
 
-// lensTitles are the titles over lines.
+// lensTitles returns the titles over lines.
 func (e *editor) lensTitles(uri protocol.DocumentURI) string {
 	var all []protocol.CodeLens
 	e.ask(protocol.MethodTextDocumentCodeLens, map[string]any{"textDocument": map[string]any{"uri": uri}}, &all)

@@ -100,18 +100,18 @@ func completion(c *call, p *protocol.CompletionParams) (*protocol.CompletionList
 	return out, nil
 }
 
-// quoted says whether a stretch begins with a quote, with which clients compare what is typed.
+// quoted reports whether a stretch begins with a quote, with which clients compare what is typed.
 func quoted(f *source.File, s source.Span) bool {
 	return int(s.Start) < len(f.Text) && s.Start < s.End && f.Text[s.Start] == '"'
 }
 
-// resolvesEdits says whether the client asks for an item's further edits when it is chosen.
+// resolvesEdits reports whether the client asks for an item's further edits when it is chosen.
 func (c *client) resolvesEdits() bool {
 	r := of(of(of(c.TextDocument).Completion).CompletionItem).ResolveSupport
 	return r == nil || slices.Contains(r.Properties, "additionalTextEdits")
 }
 
-// completionItem is an item as the client shows and writes it, without what it asks for later.
+// completionItem returns an item as the client shows and writes it, without what it asks for later.
 func (c *call) completionItem(x *analysis.Item, at protocol.InsertReplaceEdit) protocol.CompletionItem {
 	can := of(of(of(c.client.TextDocument).Completion).CompletionItem)
 	item := protocol.CompletionItem{Label: x.Label, Kind: itemKinds[x.Kind], Preselect: x.Preselect}
@@ -129,7 +129,7 @@ func (c *call) completionItem(x *analysis.Item, at protocol.InsertReplaceEdit) p
 	return item
 }
 
-// additional are an item's edits elsewhere in the document.
+// additional returns an item's edits elsewhere in the document.
 func (t *translation) additional(x *analysis.Item) (out []protocol.TextEdit) {
 	for _, e := range x.Edits {
 		out = append(out, protocol.TextEdit{Range: t.rng(e.File, e.Span), NewText: e.Text})

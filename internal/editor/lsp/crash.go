@@ -46,7 +46,8 @@ func (s *server) crashed(v *view, doing string, p any, stack []byte) {
 	s.notify(protocol.MethodWindowShowMessage, protocol.ShowMessageParams{Type: protocol.MessageTypeError, Message: "concerto lsp: " + bugText(p) + ". " + where})
 }
 
-// culprit is the first function of ours that a stack names below the panic, which tells one bug from another.
+// culprit returns the first function of ours that a stack names below the panic, which tells one
+// bug from another.
 func culprit(stack []byte) string {
 	_, below, _ := strings.Cut(string(stack), "panic(")
 	for line := range strings.Lines(below) {
@@ -58,7 +59,7 @@ func culprit(stack []byte) string {
 	return below
 }
 
-// crash is the text of a report.
+// crash returns the text of a report.
 func (v *view) crash(doing string, p any, stack []byte) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "concerto %s lsp, in %s: %v\n\n%s\n", v.server.Name, doing, p, stack)

@@ -19,7 +19,7 @@ type translation struct {
 
 func (v *view) translation() *translation { return &translation{v, map[*source.File]*lines{}} }
 
-// lines are those of a text. The document of the same text has made its own.
+// lines returns those of a text. The document of the same text has made its own.
 func (t *translation) lines(f *source.File) *lines {
 	if t.tables[f] == nil {
 		t.tables[f] = newLines(f.Text, t.enc)
@@ -29,8 +29,8 @@ func (t *translation) lines(f *source.File) *lines {
 
 func (t *translation) rng(f *source.File, s source.Span) protocol.Range { return t.lines(f).rng(s) }
 
-// location is a place in a file, or in one of the library's texts, which is written out for it. It is not
-// ok when there is no such file.
+// location returns a place in a file, or in one of the library's texts, which is written out for
+// it. It is not ok when there is no such file.
 func (t *translation) location(f *source.File, s source.Span) (l protocol.Location, ok bool) {
 	uri := t.uri(f)
 	return protocol.Location{URI: uri, Range: t.rng(f, s)}, uri != ""
@@ -43,7 +43,7 @@ func (t *translation) uri(f *source.File) protocol.DocumentURI {
 	return t.server.keep(f.Name, f.Text)
 }
 
-// diagnostics are what the client shows of what was found in a file.
+// diagnostics returns what the client shows of what was found in a file.
 func (t *translation) diagnostics(found []*diag.Diagnostic) protocol.List[protocol.Diagnostic] {
 	out := protocol.List[protocol.Diagnostic]{}
 	for _, d := range found {
@@ -84,7 +84,7 @@ func (t *translation) diagnostic(d *diag.Diagnostic) protocol.Diagnostic {
 	return out
 }
 
-// worded is the message with its hints, a line each.
+// worded returns the message with its hints, a line each.
 func worded(d *diag.Diagnostic) string {
 	var b strings.Builder
 	b.WriteString(d.Message)
@@ -97,7 +97,7 @@ func worded(d *diag.Diagnostic) string {
 // marks are what a client shows of a diagnostic beside its message.
 type marks struct{ related, tags, codes bool }
 
-// marks are the same for what is pulled and pushed, unless the client says otherwise.
+// marks returns the same for what is pulled and pushed, unless the client says otherwise.
 func (c *client) marks() marks {
 	d := of(c.TextDocument)
 	if c.pulls() {
@@ -113,7 +113,7 @@ func resultID(items protocol.List[protocol.Diagnostic]) string {
 	return hexsum.SHA256(jsonwrite.MustEncode(items))[:16]
 }
 
-// report is an answer to who pulls: the rows, or that they are what they were.
+// report returns an answer to who pulls: the rows, or that they are what they were.
 func report(items protocol.List[protocol.Diagnostic], previous string) (full *protocol.FullDocumentDiagnosticReport, same *protocol.UnchangedDocumentDiagnosticReport) {
 	id := resultID(items)
 	if id == previous {
@@ -134,7 +134,7 @@ func documentDiagnostic(c *call, p *protocol.DocumentDiagnosticParams) (any, err
 	return full, nil
 }
 
-// items are what is wrong in a document. A panic in the check is one of them.
+// items returns what is wrong in a document. A panic in the check is one of them.
 func (c *call) items(uri protocol.DocumentURI) (items protocol.List[protocol.Diagnostic], err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -154,7 +154,7 @@ func (c *call) items(uri protocol.DocumentURI) (items protocol.List[protocol.Dia
 	return c.translation().diagnostics(found), nil
 }
 
-// path is the path of a document.
+// path returns the path of a document.
 func (v *view) path(uri protocol.DocumentURI) string {
 	if d := v.find(uri); d != nil {
 		return d.path

@@ -26,7 +26,8 @@ func newDocument(uri protocol.DocumentURI, version int32, text []byte, enc encod
 	return &document{uri, pathOf(uri), version, text, sync.OnceValue(func() *lines { return newLines(text, enc) })}
 }
 
-// pathOf is the path of a document as the analysis knows it: that of a file, or the URI itself.
+// pathOf returns the path of a document as the analysis knows it: that of a file, or the URI
+// itself.
 func pathOf(uri protocol.DocumentURI) string {
 	u, err := url.Parse(string(uri))
 	if err != nil || u.Scheme != "file" || !strings.HasPrefix(u.Path, "/") {
@@ -35,7 +36,7 @@ func pathOf(uri protocol.DocumentURI) string {
 	return filepath.Clean(filepath.FromSlash(u.Path))
 }
 
-// uriOf is the URI of a path. An open document has the one by which it was opened.
+// uriOf returns the URI of a path. An open document has the one by which it was opened.
 func (v *view) uriOf(path string) protocol.DocumentURI {
 	for uri, d := range v.docs {
 		if d.path == path {
@@ -53,7 +54,8 @@ func (v *view) uriOf(path string) protocol.DocumentURI {
 // link is a folder that the client names by a path with links in it.
 type link struct{ given, real string }
 
-// linksOf are those of some folders. What is in them bears the name that the client would give it.
+// linksOf returns those of some folders. What is in them bears the name that the client would give
+// it.
 func linksOf(folders []string) (all []link) {
 	for _, given := range folders {
 		if real, err := filepath.EvalSymlinks(given); err == nil && real != filepath.Clean(given) {
@@ -71,7 +73,7 @@ func fileURI(path string) protocol.DocumentURI {
 	return protocol.DocumentURI(u.String())
 }
 
-// find is an open document, by its URI or another of the same path.
+// find returns an open document, by its URI or another of the same path.
 func (v *view) find(uri protocol.DocumentURI) *document {
 	if d := v.docs[uri]; d != nil {
 		return d
@@ -131,7 +133,7 @@ func (s *server) didChange(p *protocol.DidChangeTextDocumentParams) {
 	s.edited()
 }
 
-// spliced is the text after a change.
+// spliced returns the text after a change.
 func (l *lines) spliced(c protocol.TextDocumentContentChangePartial) []byte {
 	if c.Range == nil {
 		return []byte(c.Text)
@@ -183,5 +185,5 @@ func text(c *call, p *textParams) (*textResult, error) {
 	return &textResult{d.version, hexsum.SHA256(d.text), len(d.text)}, nil
 }
 
-// rawString is a text as JSON.
+// rawString returns a text as JSON.
 func rawString(s string) json.RawMessage { return jsonwrite.MustEncode(s) }

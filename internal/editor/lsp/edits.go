@@ -15,7 +15,7 @@ type splice struct {
 	text string
 }
 
-// splices are what makes one text of another that says the same with other spaces.
+// splices returns what makes one text of another that says the same with other spaces.
 func splices(was, is []byte) []splice { return spliced(repair.Splices(was, is)) }
 
 func spliced(edits []diag.Edit) (out []splice) {
@@ -42,8 +42,8 @@ type change struct {
 	splices []splice
 }
 
-// workspaceEdit is a change of files as the client makes it, with versions where it knows them. It is nil where a file
-// is to be made that the client cannot make.
+// workspaceEdit returns a change of files as the client makes it, with versions where it knows
+// them. It is nil where a file is to be made that the client cannot make.
 func (t *translation) workspaceEdit(all []*change) *protocol.WorkspaceEdit {
 	out := &protocol.WorkspaceEdit{}
 	can := of(of(t.client.Workspace).WorkspaceEdit)

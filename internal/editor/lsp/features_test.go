@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// applied is a text after edits of a client, which are all of the text before.
+// applied returns a text after edits of a client, which are all of the text before.
 func applied(t *testing.T, text string, edits []protocol.TextEdit) string {
 	t.Helper()
 	l := newLines([]byte(text), protocol.PositionEncodingKindUTF16)
@@ -255,7 +255,7 @@ func TestCreateFile(t *testing.T) {
 	}
 }
 
-// dig is a value within objects.
+// dig returns a value within objects.
 func dig(v any, names ...string) any {
 	for _, n := range names {
 		m, _ := v.(map[string]any)
@@ -296,7 +296,7 @@ func TestNoNull(t *testing.T) {
 	}
 }
 
-// nullList is the path of a list that is written as null.
+// nullList returns the path of a list that is written as null.
 func nullList(text json.RawMessage, t reflect.Type) string {
 	switch {
 	case t.Kind() == reflect.Slice && string(text) == "null":

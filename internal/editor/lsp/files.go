@@ -99,7 +99,7 @@ func (s *server) poll() {
 	})
 }
 
-// differing are the paths of files that were made, changed or removed.
+// differing returns the paths of files that were made, changed or removed.
 func differing(was, is map[string]stamp) (paths []string) {
 	for path, x := range was {
 		if is[path] != x {
@@ -115,7 +115,8 @@ func differing(was, is map[string]stamp) (paths []string) {
 	return paths
 }
 
-// places are the directories to look through: the folders, and those of open documents outside of them.
+// places returns the directories to look through: the folders, and those of open documents outside
+// of them.
 func (s *server) places() map[string]bool {
 	all := map[string]bool{} // and whether to look below
 	for _, d := range s.view.docs {
@@ -131,7 +132,7 @@ func (s *server) places() map[string]bool {
 
 func (s *server) times() map[string]stamp { return timesOf(s.places()) }
 
-// timesOf gives the watched files in directories.
+// timesOf returns the watched files in directories.
 func timesOf(places map[string]bool) map[string]stamp {
 	all := map[string]stamp{}
 	for dir, deep := range places {

@@ -10,10 +10,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// isProgram says whether a document holds Concerto: one that is no file does.
+// isProgram reports whether a document holds Concerto: one that is no file does.
 func isProgram(path string) bool { return filepath.Ext(path) == ".conc" || !filepath.IsAbs(path) }
 
-// formatted are the splices that put a text into the one style; none when it has mistakes of syntax.
+// formatted returns the splices that put a text into the one style; none when it has mistakes of
+// syntax.
 func formatted(name string, text []byte) (all []splice, ok bool) {
 	out, found := format.Source(source.NewFile(name, text), 0)
 	if found.HasErrors() {
@@ -55,7 +56,7 @@ func formatOnType(c *call, p *protocol.DocumentOnTypeFormattingParams) (protocol
 	return d.formatLines(first, int(p.Position.Line)), nil
 }
 
-// opening is the line of the brace that belongs to the one before a place.
+// opening returns the line of the brace that belongs to the one before a place.
 func (d *document) opening(at int) int {
 	depth := 0
 	for i := at - 1; i >= 0; i-- {
@@ -106,8 +107,8 @@ func (d *document) formatPart(first, last int) []splice {
 	return slices.DeleteFunc(all, func(s splice) bool { return int(s.End) > start+len(part) })
 }
 
-// begins says whether a line looks like the first of a declaration: it is not indented, and stands behind
-// an empty line, a closing brace, or a declaration of one line.
+// begins reports whether a line looks like the first of a declaration: it is not indented, and
+// stands behind an empty line, a closing brace, or a declaration of one line.
 func (l *lines) begins(line int) bool {
 	text := l.text[l.starts[line]:l.end(line)]
 	if len(text) == 0 || isSpace(text[0]) || text[0] == '}' || text[0] == ')' || text[0] == ']' {

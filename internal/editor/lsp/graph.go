@@ -22,7 +22,7 @@ type graphEdge struct {
 	Label string `json:"label,omitempty"`
 }
 
-// graph is what the program of a document is made of, and who uses whom.
+// graph returns what the program of a document is made of, and who uses whom.
 func (c *call) graph(p *fileParams) (any, error) {
 	program, err := c.programOf(p.URI)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // document and the position that they are about.
 const commandReferences = "concerto.references"
 
-// codeLens gives what stands over the lines of a document.
+// codeLens returns what stands over the lines of a document.
 func codeLens(c *call, p *protocol.CodeLensParams) (protocol.List[protocol.CodeLens], error) {
 	path := c.path(p.TextDocument.URI)
 	file := c.snapshot.File(path)
@@ -84,7 +84,7 @@ func (l *lenses) places(title string, uses []analysis.Location) {
 // testOf names a test: by the path of its document and its function.
 type testOf struct{ path, name string }
 
-// words are what became of a test, in a line.
+// words returns what became of a test, in a line.
 func (e *testEvent) words() string {
 	if e.State != "failed" {
 		return fmt.Sprintf("%s in %g ms", e.State, of(e.MS))

@@ -17,7 +17,7 @@ const product = "concerto"
 // client is what the client can do.
 type client struct{ protocol.ClientCapabilities }
 
-// of is what a pointer points at, or nothing.
+// of returns what a pointer points at, or nothing.
 func of[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
@@ -25,10 +25,10 @@ func of[T any](p *T) (v T) {
 	return v
 }
 
-// pulls says whether the client asks for diagnostics.
+// pulls reports whether the client asks for diagnostics.
 func (c *client) pulls() bool { return of(c.TextDocument).Diagnostic != nil }
 
-// watches says whether the client tells of changed files.
+// watches reports whether the client tells of changed files.
 func (c *client) watches() bool {
 	return of(of(c.Workspace).DidChangeWatchedFiles).DynamicRegistration
 }
@@ -69,7 +69,7 @@ func (s *server) initialize(params json.RawMessage) (json.RawMessage, *Error) {
 	return jsonwrite.MustEncode(result), nil
 }
 
-// encodingOf is the first of the client's encodings that the server knows.
+// encodingOf returns the first of the client's encodings that the server knows.
 func encodingOf(offered []protocol.PositionEncodingKind) encoding {
 	known := []encoding{protocol.PositionEncodingKindUTF8, protocol.PositionEncodingKindUTF16, protocol.PositionEncodingKindUTF32}
 	for _, e := range offered {
@@ -80,7 +80,7 @@ func encodingOf(offered []protocol.PositionEncodingKind) encoding {
 	return protocol.PositionEncodingKindUTF16
 }
 
-// foldersOf are the directories that the client works in.
+// foldersOf returns the directories that the client works in.
 func foldersOf(p *protocol.InitializeParams, dir string) []string {
 	var all []string
 	for _, f := range p.WorkspaceFolders {

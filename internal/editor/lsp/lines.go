@@ -29,7 +29,7 @@ func newLines(text []byte, enc encoding) *lines {
 	return l
 }
 
-// end is where a line ends, its line end left out.
+// end returns where a line ends, its line end left out.
 func (l *lines) end(line int) int {
 	if line+1 == len(l.starts) {
 		return len(l.text)
@@ -41,7 +41,7 @@ func (l *lines) end(line int) int {
 	return end
 }
 
-// units is how much a code point counts that takes size bytes.
+// units returns how much a code point counts that takes size bytes.
 func (l *lines) units(r rune, size int) int {
 	switch {
 	case l.enc == protocol.PositionEncodingKindUTF8:
@@ -52,8 +52,8 @@ func (l *lines) units(r rune, size int) int {
 	return 1
 }
 
-// offset is the place of a position. One behind the end of its line or of the text is that end, one
-// within a character that character's start.
+// offset returns the place of a position. One behind the end of its line or of the text is that
+// end, one within a character that character's start.
 func (l *lines) offset(p protocol.Position) int {
 	if uint64(p.Line) >= uint64(len(l.starts)) {
 		return len(l.text)
@@ -69,7 +69,7 @@ func (l *lines) offset(p protocol.Position) int {
 	return at
 }
 
-// position is a place's position. One within a line end is the end of the line.
+// position returns a place's position. One within a line end is the end of the line.
 func (l *lines) position(offset int) protocol.Position {
 	offset = min(max(offset, 0), len(l.text))
 	line := sort.SearchInts(l.starts, offset+1) - 1
@@ -85,13 +85,13 @@ func (l *lines) position(offset int) protocol.Position {
 	return protocol.Position{Line: uint32(line), Character: uint32(n)}
 }
 
-// span is the stretch that a range covers; one that ends before it begins is empty.
+// span returns the stretch that a range covers; one that ends before it begins is empty.
 func (l *lines) span(r protocol.Range) source.Span {
 	start := l.offset(r.Start)
 	return source.Span{Start: source.Pos(start), End: source.Pos(max(start, l.offset(r.End)))}
 }
 
-// rng is the range of a stretch.
+// rng returns the range of a stretch.
 func (l *lines) rng(s source.Span) protocol.Range {
 	return protocol.Range{Start: l.position(int(s.Start)), End: l.position(int(s.End))}
 }

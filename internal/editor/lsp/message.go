@@ -29,7 +29,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// failed is an error with a code.
+// failed returns an error with a code.
 func failed(code int, format string, args ...any) *Error {
 	return &Error{code, fmt.Sprintf(format, args...)}
 }
@@ -77,7 +77,7 @@ func isID(id json.RawMessage) bool {
 	return len(id) > 0 && (id[0] == '"' || id[0] == '-' || id[0] >= '0' && id[0] <= '9')
 }
 
-// answer is the text of an answer.
+// answer returns the text of an answer.
 func answer(id json.RawMessage, result json.RawMessage, err *Error) []byte {
 	if err != nil {
 		return jsonwrite.MustEncode(struct {
@@ -93,7 +93,7 @@ func answer(id json.RawMessage, result json.RawMessage, err *Error) []byte {
 	}{"2.0", id, result})
 }
 
-// outgoing is a request of ours, or without an id a notification.
+// outgoing returns a request of ours, or without an id a notification.
 func outgoing(id json.RawMessage, method string, params any) []byte {
 	return jsonwrite.MustEncode(struct {
 		Version string          `json:"jsonrpc"`

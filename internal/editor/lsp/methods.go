@@ -23,7 +23,7 @@ type method struct {
 // options are what a server says of a capability.
 type options map[string]any
 
-// on is a request whose params and answer have these types, with more of its capability.
+// on returns a request whose params and answer have these types, with more of its capability.
 func on[P, R any](f func(*call, *P) (R, error), more ...options) method {
 	m := method{answer: *new(R), run: func(c *call, params json.RawMessage) (any, error) {
 		p := new(P)
@@ -38,13 +38,13 @@ func on[P, R any](f func(*call, *P) (R, error), more ...options) method {
 	return m
 }
 
-// as is a request that answers with one of several types, of which x is the longest.
+// as returns a request that answers with one of several types, of which x is the longest.
 func (m method) as(x any) method { m.answer = x; return m }
 
-// whenever is a request whose answer no edit makes useless.
+// whenever returns a request whose answer no edit makes useless.
 func (m method) whenever() method { m.timeless = true; return m }
 
-// take is a notification whose params have this type.
+// take returns a notification whose params have this type.
 func take[P any](f func(*server, *P)) func(*server, json.RawMessage) *Error {
 	return func(s *server, params json.RawMessage) *Error {
 		p := new(P)
@@ -121,7 +121,8 @@ var fileFilter = options{"filters": []options{
 	{"scheme": "file", "pattern": options{"glob": "**", "matches": "folder"}},
 }}
 
-// capabilities are what the server offers: what stands in the table, and how texts are kept in step.
+// capabilities returns what the server offers: what stands in the table, and how texts are kept in
+// step.
 func (v *view) capabilities() options {
 	all := options{
 		"positionEncoding": v.enc,

@@ -14,7 +14,7 @@ type place struct {
 	pos  source.Pos
 }
 
-// at is the place of a position.
+// at returns the place of a position.
 func (c *call) at(uri protocol.DocumentURI, p protocol.Position) place {
 	t := c.translation()
 	x := place{translation: t, path: c.path(uri)}

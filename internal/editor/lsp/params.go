@@ -24,7 +24,8 @@ func decode(params json.RawMessage, v any) *Error {
 	return nil
 }
 
-// lacks is the path of a field that the type demands and the value does not have; "" when it has all.
+// lacks returns the path of a field that the type demands and the value does not have; "" when it
+// has all.
 func lacks(value json.RawMessage, t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:

@@ -135,7 +135,7 @@ func (v *view) findings(all map[string][]*diag.Diagnostic) findings {
 	return out
 }
 
-// broken says in each open file that the check has failed.
+// broken returns in each open file that the check has failed.
 func (v *view) broken(p any) findings {
 	out := findings{}
 	for uri := range v.docs {
@@ -198,5 +198,5 @@ func (s *server) publish(uri protocol.DocumentURI, d *document, items protocol.L
 	s.notify(protocol.MethodTextDocumentPublishDiagnostics, p)
 }
 
-// sorted are a map's keys in order.
+// sorted returns a map's keys in order.
 func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// refuse says in a sentence why something that was asked for cannot be.
+// refuse returns in a sentence why something that was asked for cannot be.
 func refuse(why error) *Error { return failed(codeRequestFailed, "%v", why) }
 
 func prepareRename(c *call, p *protocol.PrepareRenameParams) (*protocol.PrepareRenamePlaceholder, error) {

@@ -81,7 +81,8 @@ func (c *call) build(p *fileParams) (any, error) {
 	return built{to, c.uriOf(to)}, nil
 }
 
-// child is a command about a program, which sees what is open as it is in the editor. What it writes on stderr is told.
+// child returns a command about a program, which sees what is open as it is in the editor. What it
+// writes on stderr is told.
 func (c *call) child(p *analysis.Program, args ...string) *Child {
 	dir := p.Path
 	if p.Path == p.Entry {

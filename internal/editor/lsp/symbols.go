@@ -29,7 +29,7 @@ var symbolKinds = map[analysis.SymbolKind]protocol.SymbolKind{
 	analysis.HandlerSymbol:  protocol.SymbolKindEvent,
 }
 
-// documentSymbol gives a tree, or for a client that shows none a list.
+// documentSymbol returns a tree, or for a client that shows none a list.
 func documentSymbol(c *call, p *protocol.DocumentSymbolParams) (any, error) {
 	all, t := c.snapshot.Symbols(c.path(p.TextDocument.URI)), c.translation()
 	if of(of(c.client.TextDocument).DocumentSymbol).HierarchicalDocumentSymbolSupport {

@@ -58,7 +58,7 @@ type model struct {
 	enc  encoding
 }
 
-// at is the offset of a position, counted from the beginning.
+// at returns the offset of a position, counted from the beginning.
 func (m *model) at(line, character int) int {
 	at := 0
 	for rest := m.text; line > 0; line-- {

@@ -77,7 +77,7 @@ func (c *call) test(p *testParams) (any, error) {
 	return nil, r.run(program, "^("+strings.Join(pattern, "|")+")$")
 }
 
-// listed are the tests of a document with names, or all of them.
+// listed returns the tests of a document with names, or all of them.
 func (c *call) listed(program *analysis.Program, path string, names []string) ([]ran, error) {
 	var out bytes.Buffer
 	child := c.child(program, "test", "--list", "--format", "json", program.Path)
@@ -98,7 +98,7 @@ func (c *call) listed(program *analysis.Program, path string, names []string) ([
 	return here, nil
 }
 
-// within is a path as a command names it that works in a directory.
+// within returns a path as a command names it that works in a directory.
 func within(dir, file string) string {
 	if file = filepath.FromSlash(file); filepath.IsAbs(file) {
 		return file
@@ -176,7 +176,7 @@ func (r *testRun) end() {
 	})
 }
 
-// placed is the place of a failure. Columns of the report count characters.
+// placed returns the place of a failure. Columns of the report count characters.
 func (c *call) placed(file string, line, column int) *protocol.Location {
 	at := protocol.Position{Line: uint32(line - 1), Character: uint32(max(0, column-1))}
 	if f := c.snapshot.File(file); f != nil && line <= f.Lines() {

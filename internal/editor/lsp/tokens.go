@@ -13,8 +13,8 @@ import (
 
 var legend = options{"tokenTypes": analysis.TokenTypes, "tokenModifiers": analysis.TokenModifiers}
 
-// tokens are the names within a stretch, as the protocol has them: five numbers each, lines and characters
-// counted from the name before.
+// tokens returns the names within a stretch, as the protocol has them: five numbers each, lines and
+// characters counted from the name before.
 func (c *call) tokens(uri protocol.DocumentURI, within func(source.Span) bool) (data []uint32) {
 	path := c.path(uri)
 	file := c.snapshot.File(path)
@@ -57,7 +57,8 @@ func paintedAs(data []uint32) painted {
 
 func everything(source.Span) bool { return true }
 
-// repaint gives all names of a document, and those before. Where an edit has come, they are not kept.
+// repaint returns all names of a document, and those before. Where an edit has come, they are not
+// kept.
 func (c *call) repaint(uri protocol.DocumentURI) (now, was painted, err error) {
 	now = paintedAs(c.tokens(uri, everything))
 	if err := c.Err(); err != nil {
@@ -91,7 +92,7 @@ func semanticTokensDelta(c *call, p *protocol.SemanticTokensDeltaParams) (any, e
 	return &protocol.SemanticTokensDelta{ResultID: now.id, Edits: tokenEdits(was.data, now.data)}, nil
 }
 
-// tokenEdits are what makes one list of the other: one edit at most.
+// tokenEdits returns what makes one list of the other: one edit at most.
 func tokenEdits(was, is []uint32) protocol.List[protocol.SemanticTokensEdit] {
 	start := 0
 	for start < len(was) && start < len(is) && was[start] == is[start] {

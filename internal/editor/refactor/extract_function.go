@@ -73,7 +73,7 @@ type part struct {
 	fn    ast.Node   // the function or closure around it
 }
 
-// partSelected is the expression or the statements that the stretch is; nil for anything else.
+// partSelected returns the expression or the statements that the stretch is; nil for anything else.
 func (in *Input) partSelected() *part {
 	nodes, e := in.selected()
 	if !in.sound() || in.At.Start == in.At.End {
@@ -95,7 +95,8 @@ func (in *Input) partSelected() *part {
 	return nil
 }
 
-// statements are those of a block that the stretch holds; nil when it holds none, or a piece of one.
+// statements returns those of a block that the stretch holds, or nil if it holds none, or a piece
+// of one.
 func (in *Input) statements(b *ast.Block, around []ast.Node) *part {
 	p := &part{}
 	for _, s := range b.Stmts {
@@ -153,12 +154,12 @@ func (p *part) in(around []ast.Node) *part {
 	return nil
 }
 
-// isValue says whether an expression can be what a function gives, nothing included.
+// isValue reports whether an expression can be what a function gives, nothing included.
 func (in *Input) isValue(e ast.Expr) bool {
 	return in.Info.TypeOf(e) == types.Nil || in.hasValue(e)
 }
 
-// isPlace says whether the last of nodes is a place that is changed.
+// isPlace reports whether the last of nodes is a place that is changed.
 func (in *Input) isPlace(nodes []ast.Node) bool {
 	for i := len(nodes) - 1; i > 0; i-- {
 		switch p := nodes[i-1].(type) {
@@ -175,8 +176,8 @@ func (in *Input) isPlace(nodes []ast.Node) bool {
 	return false
 }
 
-// standsAlone says whether a part means the same outside of its function: no jump leaves it, nothing in it is seen
-// there alone.
+// standsAlone reports whether a part means the same outside of its function: no jump leaves it,
+// nothing in it is seen there alone.
 func (in *Input) standsAlone(p *part) bool {
 	alone := true
 	for _, n := range p.nodes {
@@ -207,7 +208,8 @@ func (in *Input) standsAlone(p *part) bool {
 	return alone
 }
 
-// jumpsOut says whether a `return`, or a `break` or `continue` of a loop outside, stands in a node.
+// jumpsOut reports whether a `return`, or a `break` or `continue` of a loop outside, stands in a
+// node.
 func jumpsOut(n ast.Node, loops int, labels []string) (out bool) {
 	known := func(label *ast.Ident) bool {
 		if label == nil {
@@ -248,8 +250,8 @@ func jumpsOut(n ast.Node, loops int, labels []string) (out bool) {
 	return out
 }
 
-// readIn are the parameters that a part needs, and what is given for them: ok is false where it does more with a
-// variable of its function than read it.
+// readIn returns the parameters that a part needs, and what is given for them: ok is false where it
+// does more with a variable of its function than read it.
 func (in *Input) readIn(p *part) (params, args []string, ok bool) {
 	ok = true
 	seen := map[*sema.Local]bool{}
@@ -279,7 +281,7 @@ func (in *Input) readIn(p *part) (params, args []string, ok bool) {
 	return params, args, ok
 }
 
-// root is the variable that a place begins with.
+// root returns the variable that a place begins with.
 func root(e ast.Expr) ast.Expr {
 	for {
 		switch x := e.(type) {
@@ -299,7 +301,8 @@ func root(e ast.Expr) ast.Expr {
 
 func (in *Input) outside(p *part, e ast.Expr) bool { return in.outsideLocal(p, e) != nil }
 
-// outsideLocal is the variable of a part's function that an expression names, nil for any other.
+// outsideLocal returns the variable of a part's function that an expression names, nil for any
+// other.
 func (in *Input) outsideLocal(p *part, e ast.Expr) *sema.Local {
 	x, ok := e.(*ast.PathExpr)
 	if !ok {
@@ -319,7 +322,7 @@ type given struct {
 	mut        bool
 }
 
-// bind is a call in the place of the part.
+// bind returns a call in the place of the part.
 func (g given) bind(call string, p *part) string {
 	let := "let "
 	if g.mut {
@@ -336,7 +339,8 @@ func (g given) bind(call string, p *part) string {
 	return call
 }
 
-// givenBy is what a function of a part gives: the value of its expression, or the variables that it declares for others.
+// givenBy returns what a function of a part gives: the value of its expression, or the variables
+// that it declares for others.
 func (in *Input) givenBy(p *part) (g given, ok bool) {
 	if p.expr != nil {
 		if t := in.Info.TypeOf(p.expr); t != types.Nil {
@@ -412,8 +416,8 @@ func (in *Input) changedBehind(p *part, v *sema.Local) (changed bool) {
 	return changed
 }
 
-// leavesBy is the type of the errors that leave a part for its function's result, "" when none do; ok is false where
-// the function could not pass them on.
+// leavesBy returns the type of the errors that leave a part for its function's result, or "" if
+// none do; ok is false where the function could not pass them on.
 func (in *Input) leavesBy(p *part, g given) (errType string, ok bool) {
 	returns, raises, other := false, false, false
 	var note func(l *sema.Leave)
@@ -459,7 +463,7 @@ func (in *Input) leavesBy(p *part, g given) (errType string, ok bool) {
 	return "", false
 }
 
-// wrapped is a part as a body that gives a Result.
+// wrapped returns a part as a body that gives a Result.
 func (in *Input) wrapped(p *part, g given) string {
 	switch {
 	case p.expr == nil && g.value != "":

@@ -80,8 +80,8 @@ func (x *schemaExtraction) literal(n *ast.MapLit, name string) (string, bool) {
 	return name, true
 }
 
-// mapsAlike says whether nobody can tell a literal from a struct with its fields: where its type is Any, it must be
-// only shown, sent, or asked for keys that it has.
+// mapsAlike reports whether nobody can tell a literal from a struct with its fields: where its type
+// is Any, it must be only shown, sent, or asked for keys that it has.
 func (in *Input) mapsAlike(n *ast.MapLit) bool {
 	if in.Info.TypeOf(n) != types.Any && in.Info.Conv(n) != types.Any {
 		return true
@@ -108,7 +108,8 @@ func (in *Input) mapsAlike(n *ast.MapLit) bool {
 	return in.showsOrReads(nodes, n)
 }
 
-// showsOrReads says whether the last of nodes is only shown, sent, or asked for keys of a literal.
+// showsOrReads reports whether the last of nodes is only shown, sent, or asked for keys of a
+// literal.
 func (in *Input) showsOrReads(nodes []ast.Node, n *ast.MapLit) bool {
 	switch p := nodes[len(nodes)-2].(type) {
 	case *ast.EmitExpr, *ast.InterpLit:
@@ -130,7 +131,7 @@ func (in *Input) showsOrReads(nodes []ast.Node, n *ast.MapLit) bool {
 	return false
 }
 
-// nameOfMap is what a map literal is called where it stands.
+// nameOfMap returns what a map literal is called where it stands.
 func (in *Input) nameOfMap(n *ast.MapLit) string {
 	nodes := in.around(n.Sp)
 	for i := len(nodes) - 1; i >= 0; i-- {
@@ -154,7 +155,7 @@ func (in *Input) nameOfMap(n *ast.MapLit) string {
 	return "data"
 }
 
-// taken says whether the library has a name that every program sees.
+// taken reports whether the library has a name that every program sees.
 func (in *Input) taken(name string) bool {
 	return in.Taken != nil && in.Taken(name)
 }

@@ -45,7 +45,7 @@ func extractVariable(in *Input) []diag.Edit {
 	return []diag.Edit{diag.Insert(at, let+"\n"+in.indent(at)), in.inPlaceOf(nodes, name)}
 }
 
-// selected is the expression that the stretch is, with all nodes around it, itself the last.
+// selected returns the expression that the stretch is, with all nodes around it, itself the last.
 func (in *Input) selected() (nodes []ast.Node, e ast.Expr) {
 	if !in.sound() || in.At.Start == in.At.End {
 		return nil, nil
@@ -69,12 +69,12 @@ func (in *Input) selected() (nodes []ast.Node, e ast.Expr) {
 	return nodes, e
 }
 
-// semicolon is the end of a text from the blanks before its last `;`.
+// semicolon returns the end of a text from the blanks before its last `;`.
 func semicolon(text string) string {
 	return text[len(strings.TrimRight(text[:len(text)-1], " \t\r\n")):]
 }
 
-// hasValue says whether an expression has a value that a variable can hold.
+// hasValue reports whether an expression has a value that a variable can hold.
 func (in *Input) hasValue(e ast.Expr) bool {
 	if _, cond := e.(*ast.LetCond); cond {
 		return false
@@ -87,8 +87,8 @@ func (in *Input) hasValue(e ast.Expr) bool {
 	return t != types.Bad && t != types.Never && t != types.Nil
 }
 
-// isCalled says whether the last of nodes stands where syntax wants what it is: called, piped into, listened to, or
-// waited for with others.
+// isCalled reports whether the last of nodes stands where syntax wants what it is: called, piped
+// into, listened to, or waited for with others.
 func (in *Input) isCalled(nodes []ast.Node) bool {
 	e := nodes[len(nodes)-1]
 	for i := len(nodes) - 2; i >= 0; i-- {
@@ -120,8 +120,8 @@ func (in *Input) inPlaceOf(nodes []ast.Node, name string) diag.Edit {
 	return diag.Replace(e.Span(), name)
 }
 
-// nameFor is a name for the value of the last of nodes: the parameter's or field's that it is given to, or what it
-// is made by.
+// nameFor returns a name for the value of the last of nodes: the parameter's or field's that it is
+// given to, or what it is made by.
 func nameFor(nodes []ast.Node, e ast.Expr) string {
 	switch p := nodes[len(nodes)-2].(type) {
 	case *ast.Arg:

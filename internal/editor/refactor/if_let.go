@@ -36,7 +36,7 @@ func ifLetToMatch(in *Input) []diag.Edit {
 	return []diag.Edit{diag.Replace(n.Sp, text)}
 }
 
-// isElse says whether an expression is what an `else` leads to.
+// isElse reports whether an expression is what an `else` leads to.
 func (in *Input) isElse(n ast.Expr) bool {
 	nodes := in.around(n.Span())
 	for _, x := range nodes {
@@ -58,7 +58,7 @@ func (in *Input) otherPattern(p ast.Pattern) string {
 	return "_"
 }
 
-// variantName is the name of the variant that a pattern matches, "" for other patterns.
+// variantName returns the name of the variant that a pattern matches, "" for other patterns.
 func (in *Input) variantName(p ast.Pattern) string {
 	if v := in.Info.Variant(p); v != nil {
 		return v.Name
@@ -66,7 +66,7 @@ func (in *Input) variantName(p ast.Pattern) string {
 	return ""
 }
 
-// catchesAll says whether a variant's pattern takes all of the variant's values.
+// catchesAll reports whether a variant's pattern takes all of the variant's values.
 func (in *Input) catchesAll(p ast.Pattern) bool {
 	v, ok := p.(*ast.VariantPat)
 	if !ok {
@@ -86,7 +86,7 @@ func (in *Input) catchesAll(p ast.Pattern) bool {
 	return true
 }
 
-// blockBody is a block as the body of an arm: its value alone, when it has nothing else.
+// blockBody returns a block as the body of an arm: its value alone, when it has nothing else.
 func (in *Input) blockBody(b *ast.Block) string {
 	if len(b.Stmts) == 0 && b.Tail != nil && !in.loses(b.Sp, b.Tail) && !strings.Contains(in.text(b.Tail), "\n") {
 		if _, isMap := b.Tail.(*ast.MapLit); !isMap {
@@ -137,13 +137,13 @@ func matchToIfLet(in *Input) []diag.Edit {
 	return []diag.Edit{diag.Replace(n.Sp, text)}
 }
 
-// differ says whether two patterns are of different variants.
+// differ reports whether two patterns are of different variants.
 func (in *Input) differ(a, b ast.Pattern) bool {
 	x, y := in.variantName(a), in.variantName(b)
 	return x != "" && y != "" && x != y
 }
 
-// binds says whether a pattern gives names to what it matches.
+// binds reports whether a pattern gives names to what it matches.
 func binds(in *Input, p ast.Pattern) (any bool) {
 	ast.Inspect(p, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -159,7 +159,7 @@ func binds(in *Input, p ast.Pattern) (any bool) {
 	return any
 }
 
-// braced is an expression as a block.
+// braced returns an expression as a block.
 func (in *Input) braced(e ast.Expr) string {
 	_, block := e.(*ast.BlockExpr)
 	switch {

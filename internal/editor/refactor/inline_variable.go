@@ -37,7 +37,7 @@ func inlineVariable(in *Input) []diag.Edit {
 	return edits
 }
 
-// fixed says whether an expression has its type, and its value, wherever it stands.
+// fixed reports whether an expression has its type, and its value, wherever it stands.
 func (in *Input) fixed(e ast.Expr) bool {
 	switch e := unparen(e).(type) {
 	case *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.StringLit, *ast.InterpLit, *ast.PathExpr, *ast.MethodCall, *ast.FieldExpr, *ast.TupleIndex, *ast.IndexExpr,
@@ -51,7 +51,7 @@ func (in *Input) fixed(e ast.Expr) bool {
 	return false
 }
 
-// allFixed says whether expressions are fixed, and stay what they are where they stand.
+// allFixed reports whether expressions are fixed, and stay what they are where they stand.
 func (in *Input) allFixed(all []ast.Expr) bool {
 	for _, e := range all {
 		if !in.fixed(e) || in.Info.Conv(e) != nil {
@@ -69,7 +69,8 @@ type variable struct {
 	uses  [][]ast.Node // each with all nodes around it
 }
 
-// variableHere is the variable whose name stands at the stretch, and which is used; nil when there is none.
+// variableHere returns the variable whose name stands at the stretch, and which is used, or nil if
+// there is none.
 func (in *Input) variableHere() *variable {
 	if !in.sound() {
 		return nil
@@ -138,7 +139,8 @@ func (in *Input) variableOf(local *sema.Local) *variable {
 	return v
 }
 
-// hidden says whether a name in the variable's value may stand for something else where the variable is used.
+// hidden reports whether a name in the variable's value may stand for something else where the
+// variable is used.
 func (in *Input) hidden(v *variable) bool {
 	names := map[string]bool{}
 	ast.Inspect(v.let.Value, func(n ast.Node) bool {
@@ -166,8 +168,8 @@ func (in *Input) hidden(v *variable) bool {
 	return found
 }
 
-// movesTo says whether a value with effects means the same where its variable is used: once, in the next statement,
-// before all that it could change or be changed by.
+// movesTo reports whether a value with effects means the same where its variable is used: once, in
+// the next statement, before all that it could change or be changed by.
 func (in *Input) movesTo(v *variable, x effects) bool {
 	if len(v.uses) != 1 {
 		return false
@@ -181,8 +183,8 @@ func (in *Input) movesTo(v *variable, x effects) bool {
 	return ok && s.block == v.block && s.stmt == next && apart(x, in.effectsOf(s.first...))
 }
 
-// statementLines are a statement with its lines, when nothing else stands on them; else it alone, with what parts it
-// from the next.
+// statementLines returns a statement with its lines, when nothing else stands on them; else it
+// alone, with what parts it from the next.
 func (in *Input) statementLines(s source.Span) source.Span {
 	own := source.Pos(len(in.indent(s.Start)))
 	first := in.File.LineStart(in.File.LineOf(s.Start))
@@ -194,7 +196,7 @@ func (in *Input) statementLines(s source.Span) source.Span {
 	return source.Span{Start: s.Start, End: s.End + source.Pos(blank)}
 }
 
-// fitting is a value as it is written in the place of the last of nodes.
+// fitting returns a value as it is written in the place of the last of nodes.
 func (in *Input) fitting(nodes []ast.Node, value ast.Expr) string {
 	text := in.text(value)
 	if !binding(value) {
@@ -207,7 +209,7 @@ func (in *Input) fitting(nodes []ast.Node, value ast.Expr) string {
 	return "(" + text + ")"
 }
 
-// binding says whether a part of an expression could belong to what stands around it.
+// binding reports whether a part of an expression could belong to what stands around it.
 func binding(e ast.Expr) bool {
 	switch e.(type) {
 	case *ast.IntLit, *ast.BoolLit, *ast.NilLit, *ast.StringLit, *ast.InterpLit, *ast.PathExpr, *ast.ParenExpr, *ast.ArrayLit, *ast.TupleLit, *ast.Call,

@@ -62,12 +62,12 @@ func toInterpolation(in *Input) []diag.Edit {
 	return []diag.Edit{diag.Replace(sum.Sp, text)}
 }
 
-// plainQuoted says whether a literal's text stands in one pair of double quotes, on one line.
+// plainQuoted reports whether a literal's text stands in one pair of double quotes, on one line.
 func plainQuoted(s string) bool {
 	return len(s) >= 2 && s[0] == '"' && !strings.HasPrefix(s, `"""`) && !strings.Contains(s, "\n")
 }
 
-// summands are what a sum joins, in order.
+// summands returns what a sum joins, in order.
 func summands(e ast.Expr) []ast.Expr {
 	if b, ok := unparen(e).(*ast.Binary); ok && b.Op == ast.OpAdd {
 		return append(summands(b.X), summands(b.Y)...)
@@ -75,7 +75,7 @@ func summands(e ast.Expr) []ast.Expr {
 	return []ast.Expr{e}
 }
 
-// reads says whether a literal has these texts around its values.
+// reads reports whether a literal has these texts around its values.
 func reads(literal string, texts []string) bool {
 	f, found := parser.Parse(source.NewFile("", []byte("const X = "+literal+";")))
 	if found.HasErrors() || len(f.Decls) != 1 {

@@ -20,7 +20,7 @@ func addMapErr(in *Input) []diag.Edit {
 	return []diag.Edit{diag.Insert(q.X.Span().End, ".map_err(|e| "+in.otherError(r.Err)+")")}
 }
 
-// onName says whether the stretch stands on the name of what is called.
+// onName reports whether the stretch stands on the name of what is called.
 func (in *Input) onName(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.Call:
@@ -31,7 +31,7 @@ func (in *Input) onName(e ast.Expr) bool {
 	return e.Span().Contains(in.At)
 }
 
-// otherError is the error `e` as the function around wants it.
+// otherError returns the error `e` as the function around wants it.
 func (in *Input) otherError(err types.Type) string {
 	nodes := in.around(in.At)
 	for i := len(nodes) - 1; i >= 0; i-- {

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// fresh is a name that nothing in the file has: base, or base with a number.
+// fresh returns a name that nothing in the file has: base, or base with a number.
 func (in *Input) fresh(base string) string {
 	used := map[string]bool{}
 	toks, _, _ := lexer.Lex(in.File)
@@ -30,13 +30,13 @@ func unused(base string, taken func(string) bool) string {
 	return name
 }
 
-// isName says whether a text is a name that a program may declare.
+// isName reports whether a text is a name that a program may declare.
 func isName(s string) bool {
 	_, reserved := lexer.Lookup(s)
 	return isWord(s) && !reserved
 }
 
-// isWord says whether a text is a name, or a reserved word, which fields may be called by.
+// isWord reports whether a text is a name, or a reserved word, which fields may be called by.
 func isWord(s string) bool {
 	for i, r := range s {
 		if r != '_' && (r > unicode.MaxASCII || !unicode.IsLetter(r)) && (i == 0 || !unicode.IsDigit(r)) {
@@ -46,7 +46,7 @@ func isWord(s string) bool {
 	return s != "" && s != "_"
 }
 
-// typeName is a name as types are written: user_names becomes UserNames.
+// typeName returns a name as types are written: user_names becomes UserNames.
 func typeName(s string) string {
 	var b strings.Builder
 	up := true
@@ -70,7 +70,7 @@ func typeName(s string) string {
 	return b.String()
 }
 
-// written is a type as a program writes it; ok is false for one that it cannot write.
+// written returns a type as a program writes it; ok is false for one that it cannot write.
 func written(t types.Type) (text string, ok bool) {
 	if t == nil {
 		return "", false

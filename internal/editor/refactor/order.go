@@ -17,7 +17,7 @@ type effects struct {
 
 func (x effects) none() bool { return x == effects{} }
 
-// apart says whether it is the same which of two is evaluated first.
+// apart reports whether it is the same which of two is evaluated first.
 func apart(a, b effects) bool {
 	return !(a.acts && (b.acts || b.reads)) && !(b.acts && a.reads) && !(a.writes && (b.readsMut || b.writes)) && !(b.writes && a.readsMut)
 }
@@ -103,8 +103,8 @@ func (in *Input) seatOf(nodes []ast.Node) (s seat, ok bool) {
 	return s, false
 }
 
-// evaluatedBefore are the parts of a node that are evaluated before another part; once says whether that one is
-// evaluated whenever the node is, once.
+// evaluatedBefore returns the parts of a node that are evaluated before another part; once says
+// whether that one is evaluated whenever the node is, once.
 func (in *Input) evaluatedBefore(p, child ast.Node) (before []ast.Expr, once bool) {
 	switch p := p.(type) {
 	case *ast.ExprStmt, *ast.ParenExpr, *ast.Unary, *ast.Cast, *ast.Question, *ast.FieldExpr, *ast.TupleIndex, *ast.Await, *ast.ReturnExpr,
@@ -171,7 +171,7 @@ func exprsBefore(all []ast.Expr, child ast.Node) []ast.Expr {
 	return all[:max(i, 0)]
 }
 
-// partsBefore are the expressions below a literal that stand before a part of it.
+// partsBefore returns the expressions below a literal that stand before a part of it.
 func partsBefore(p, child ast.Node) (before []ast.Expr) {
 	ast.Children(p, func(n ast.Node) {
 		if n.Span().Start >= child.Span().Start {

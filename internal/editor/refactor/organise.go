@@ -35,7 +35,8 @@ func organiseImports(in *Input) (edits []diag.Edit) {
 	return edits
 }
 
-// importRuns are the imports of declarations that stand one behind the other, without a comment on their lines.
+// importRuns returns the imports of declarations that stand one behind the other, without a comment
+// on their lines.
 func (in *Input) importRuns(decls []ast.Decl) (runs [][]*ast.UseDecl) {
 	var run []*ast.UseDecl
 	end := func() {
@@ -59,7 +60,7 @@ func (in *Input) importRuns(decls []ast.Decl) (runs [][]*ast.UseDecl) {
 	return runs
 }
 
-// commented says whether a comment stands in a declaration, or behind it on its line.
+// commented reports whether a comment stands in a declaration, or behind it on its line.
 func (in *Input) commented(d ast.Decl) bool {
 	last := in.File.LineOf(d.Span().End)
 	return slices.ContainsFunc(in.Tree.Comments, func(c ast.Comment) bool {
@@ -107,7 +108,7 @@ func (in *Input) organised(run []*ast.UseDecl, unused map[source.Span]bool) []di
 	return []diag.Edit{diag.Replace(whole, text)}
 }
 
-// withBlankLines is a stretch with the rest of its lines, and the empty ones behind it.
+// withBlankLines returns a stretch with the rest of its lines, and the empty ones behind it.
 func (in *Input) withBlankLines(s source.Span) source.Span {
 	for int(s.End) < len(in.File.Text) && strings.ContainsRune(" \t\r\n", rune(in.File.Text[s.End])) {
 		s.End++
@@ -119,7 +120,7 @@ func (in *Input) withBlankLines(s source.Span) source.Span {
 	return s
 }
 
-// leaves are what a tree brings in, without what nothing uses.
+// leaves returns what a tree brings in, without what nothing uses.
 func leaves(before []string, t *ast.UseTree, pub bool, all []imported, unused map[source.Span]bool) []imported {
 	path := slices.Clone(before)
 	for _, id := range t.Path {
@@ -141,7 +142,7 @@ func leaves(before []string, t *ast.UseTree, pub bool, all []imported, unused ma
 	return all
 }
 
-// isUnused says whether a warning is about a part of a tree.
+// isUnused reports whether a warning is about a part of a tree.
 func isUnused(t *ast.UseTree, unused map[source.Span]bool) bool {
 	for at := range unused {
 		if t.Sp.Contains(at) {
@@ -151,7 +152,7 @@ func isUnused(t *ast.UseTree, unused map[source.Span]bool) bool {
 	return false
 }
 
-// importLines are the declarations of what is imported.
+// importLines returns the declarations of what is imported.
 func importLines(all []imported, pub bool) (lines []string) {
 	head := "use "
 	if pub {

@@ -53,7 +53,7 @@ var Table = []Row{
 	{OrganizeImports, "Organise imports", "a file with imports", "organise_imports", organiseImports},
 }
 
-// Kinds are the kinds of all actions, those of diagnostics' fixes included.
+// Kinds returns the kinds of all actions, those of diagnostics' fixes included.
 func Kinds() []string {
 	kinds := []string{QuickFix, FixAll}
 	for _, r := range Table {
@@ -83,7 +83,7 @@ type Action struct {
 	Edits []diag.Edit
 }
 
-// Find gives the actions whose kinds are wanted.
+// Find returns the actions whose kinds are wanted.
 func Find(in *Input, wanted func(kind string) bool) (all []Action) {
 	in.trim()
 	for i := range Table {
@@ -111,12 +111,12 @@ func (in *Input) trim() {
 	in.At.End -= source.Pos(len(rest) - len(strings.TrimRight(rest, " \t\r\n")))
 }
 
-// sound says whether the tree and its tables are all that the text says.
+// sound reports whether the tree and its tables are all that the text says.
 func (in *Input) sound() bool { return !in.Broken && in.Info != nil }
 
 func (in *Input) text(n ast.Node) string { return in.File.Slice(n.Span()) }
 
-// around are the nodes that hold a stretch, the outermost first.
+// around returns the nodes that hold a stretch, the outermost first.
 func (in *Input) around(s source.Span) (found []ast.Node) {
 	ast.InspectFile(in.Tree, func(n ast.Node) bool {
 		if !n.Span().Contains(s) {
@@ -131,7 +131,7 @@ func (in *Input) around(s source.Span) (found []ast.Node) {
 	return found
 }
 
-// nearest is the innermost node of a type around the stretch.
+// nearest returns the innermost node of a type around the stretch.
 func nearest[N ast.Node](in *Input) (n N, ok bool) {
 	all := in.around(in.At)
 	for i := len(all) - 1; i >= 0; i-- {
@@ -142,7 +142,7 @@ func nearest[N ast.Node](in *Input) (n N, ok bool) {
 	return n, false
 }
 
-// loses says whether a comment stands in a stretch, outside of the parts of it that are kept.
+// loses reports whether a comment stands in a stretch, outside of the parts of it that are kept.
 func (in *Input) loses(s source.Span, kept ...ast.Node) bool {
 	for _, c := range in.Tree.Comments {
 		if s.Contains(c.Sp) && !slices.ContainsFunc(kept, func(k ast.Node) bool { return k.Span().Contains(c.Sp) }) {
@@ -152,7 +152,7 @@ func (in *Input) loses(s source.Span, kept ...ast.Node) bool {
 	return false
 }
 
-// moduleDecl is the declaration of a module that holds a place.
+// moduleDecl returns the declaration of a module that holds a place.
 func (in *Input) moduleDecl(at source.Span) (found ast.Decl) {
 	decls := in.Tree.Decls
 	for {
@@ -186,7 +186,7 @@ func (in *Input) before(d ast.Decl, text string) diag.Edit {
 	return diag.Insert(at, strings.ReplaceAll(text, "\n", "\n"+own)+"\n\n"+own)
 }
 
-// indent is the white space that the line of a place starts with.
+// indent returns the white space that the line of a place starts with.
 func (in *Input) indent(at source.Pos) string {
 	line := in.File.Slice(source.Span{Start: in.File.LineStart(in.File.LineOf(at)), End: at})
 	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]

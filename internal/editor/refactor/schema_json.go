@@ -95,7 +95,7 @@ type formField struct {
 	optional bool
 }
 
-// plain says whether all keys are names that fields may have.
+// plain reports whether all keys are names that fields may have.
 func (f *form) plain() bool {
 	for _, x := range f.fields {
 		if !isWord(x.name) {
@@ -168,7 +168,7 @@ func (f *form) field(name string) int {
 	return slices.IndexFunc(f.fields, func(x *formField) bool { return x.name == name })
 }
 
-// together is the form of values of either form.
+// together returns the form of values of either form.
 func together(a, b *form) *form {
 	switch {
 	case a == nil:
@@ -215,7 +215,7 @@ type schemas struct {
 	all   []string
 }
 
-// typeOf is the type of values of a form, which a field of a name has in a schema.
+// typeOf returns the type of values of a form, which a field of a name has in a schema.
 func (x *schemas) typeOf(f *form, name, owner string) string {
 	switch {
 	case f == nil:
@@ -234,7 +234,7 @@ func (x *schemas) typeOf(f *form, name, owner string) string {
 	return map[formKind]string{stringForm: "String", intForm: "Int", floatForm: "Float", boolForm: "Bool"}[f.kind] + map[bool]string{true: "Any"}[f.kind <= nullForm]
 }
 
-// elemOf is the type of elements, of which some may be null.
+// elemOf returns the type of elements, of which some may be null.
 func (x *schemas) elemOf(f *form, name, owner string) string {
 	t := x.typeOf(f, name, owner)
 	if f != nil && f.null && t != "Any" {
@@ -262,7 +262,7 @@ func (x *schemas) declare(f *form, name, owner string) string {
 	return name
 }
 
-// singular is what one of several is called.
+// singular returns what one of several is called.
 func singular(name string) string {
 	for _, end := range []struct{ many, one string }{{"ies", "y"}, {"sses", "ss"}, {"xes", "x"}, {"ches", "ch"}, {"shes", "sh"}, {"ss", "ss"}, {"s", ""}} {
 		if rest, ok := strings.CutSuffix(name, end.many); ok && rest != "" {

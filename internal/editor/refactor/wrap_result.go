@@ -49,7 +49,8 @@ func wrapResult(in *Input) []diag.Edit {
 	return w.edits
 }
 
-// returnsErrors says whether a `?` in a body makes the function return what it finds: a None, as it gives no Result.
+// returnsErrors reports whether a `?` in a body makes the function return what it finds: a None, as
+// it gives no Result.
 func (in *Input) returnsErrors(b *ast.Block) (found bool) {
 	ast.Inspect(b, func(n ast.Node) bool {
 		switch n := n.(type) {

@@ -56,8 +56,8 @@ type declaration struct {
 
 const head = "fn f() {\n"
 
-// Open says whether a text goes on: a bracket, a string or a comment is open, or there are only doc comments
-// and decorators, whose declaration is to come. Strings may span lines, as in a file.
+// Open reports whether a text goes on: a bracket, a string or a comment is open, or there are only
+// doc comments and decorators, whose declaration is to come. Strings may span lines, as in a file.
 func Open(text string) bool {
 	toks, comments, found := lexer.Lex(source.NewFile(Name, []byte(text)))
 	if len(comments) > 0 && comments[len(comments)-1].Doc && comments[len(comments)-1].End > lastEnd(toks) {
@@ -131,7 +131,7 @@ var declares = map[lexer.Kind]bool{lexer.Const: true, lexer.Fn: true, lexer.Agen
 	lexer.Enum: true, lexer.Trait: true, lexer.Impl: true, lexer.Type: true, lexer.Pub: true, lexer.Use: true, lexer.Mod: true, lexer.Pipeline: true, lexer.HashMap: true,
 	lexer.Ledger: true, lexer.Memory: true, lexer.Async: true, lexer.At: true}
 
-// lastToken is where the last token ends.
+// lastToken returns where the last token ends.
 func lastToken(f *source.File) source.Pos {
 	toks, _, _ := lexer.Lex(f)
 	return lastEnd(toks)
@@ -199,7 +199,7 @@ func (in *input) take(b *ast.Block, text string, semi source.Pos) {
 	}
 }
 
-// lastValues are the places where the last value is used.
+// lastValues returns the places where the last value is used.
 func (in *input) lastValues(b *ast.Block, shift source.Pos) (all []source.Span) {
 	ast.Inspect(b, func(n ast.Node) bool {
 		if p, is := n.(*ast.PathExpr); is && len(p.Segments) == 1 && p.Segments[0].Name == "_" {
@@ -215,7 +215,7 @@ func (in *input) lastValues(b *ast.Block, shift source.Pos) (all []source.Span) 
 	return all
 }
 
-// valued says whether an expression at the end of an input is shown: loops and assignments have
+// valued reports whether an expression at the end of an input is shown: loops and assignments have
 // nothing to show.
 func valued(e ast.Expr) bool {
 	switch e.(type) {
@@ -225,7 +225,7 @@ func valued(e ast.Expr) bool {
 	return true
 }
 
-// bound are the names that a pattern binds.
+// bound returns the names that a pattern binds.
 func bound(p ast.Pattern) (names []string) {
 	add := func(x *ast.Ident) {
 		if x != nil && x.Name != "_" && (x.Name[0] < 'A' || x.Name[0] > 'Z') {
@@ -244,7 +244,7 @@ func bound(p ast.Pattern) (names []string) {
 	return names
 }
 
-// declarationOf says what a declaration declares.
+// declarationOf returns what a declaration declares.
 func declarationOf(f *source.File, at source.Span, d ast.Decl) *declaration {
 	x := &declaration{file: f, at: at}
 	x.keys, x.name, x.isType = keysOf(d)
@@ -273,7 +273,7 @@ func keysOf(d ast.Decl) (keys []string, name string, isType bool) {
 	return nil, "", false
 }
 
-// typeName is the name of a type in an impl's head.
+// typeName returns the name of a type in an impl's head.
 func typeName(t ast.Type) string {
 	var b strings.Builder
 	ast.Inspect(t, func(n ast.Node) bool {

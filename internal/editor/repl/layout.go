@@ -46,14 +46,14 @@ func (l *layout) pieces(f *source.File, all []piece) {
 	}
 }
 
-// whole gives the text as a file.
+// whole returns the text as a file.
 func (l *layout) whole(name string) *source.File {
 	l.file = source.NewFile(name, []byte(l.text.String()))
 	return l.file
 }
 
-// typed says where a place comes from; ok is false where nobody has typed it. The place that is given
-// is then the end of what stands before it.
+// typed returns where a place comes from; ok is false where nobody has typed it. The place that is
+// given is then the end of what stands before it.
 func (l *layout) typed(at source.Pos) (f *source.File, pos source.Pos, ok bool) {
 	for _, p := range l.parts {
 		if p.at > at {
@@ -71,7 +71,7 @@ func (l *layout) typed(at source.Pos) (f *source.File, pos source.Pos, ok bool) 
 	return f, pos, false
 }
 
-// span is a stretch of the text where it was typed.
+// span returns a stretch of the text where it was typed.
 func (l *layout) span(s source.Span) (f *source.File, out source.Span, ok bool) {
 	f, start, ok := l.typed(s.Start)
 	out = source.Span{Start: start, End: start}
@@ -87,8 +87,8 @@ func (l *layout) span(s source.Span) (f *source.File, out source.Span, ok bool) 
 	return f, out, true
 }
 
-// diagnostic is a finding in the text as one in what was typed. ok is false when it is about what
-// nobody has typed.
+// diagnostic returns a finding in the text as one in what was typed. ok is false when it is about
+// what nobody has typed.
 func (l *layout) diagnostic(d *diag.Diagnostic) (out *diag.Diagnostic, ok bool) {
 	copied := *d
 	out = &copied

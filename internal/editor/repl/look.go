@@ -55,13 +55,13 @@ func (s *Session) layTyped(text string) (l *layout, at source.Pos) {
 	return l, at
 }
 
-// declarationBegins says whether a text begins as a declaration.
+// declarationBegins reports whether a text begins as a declaration.
 func declarationBegins(text string) bool {
 	toks, _, _ := lexer.Lex(source.NewFile(Name, []byte(text)))
 	return declares[toks[0].Kind]
 }
 
-// Doc is what there is to know of a name that is declared; "" for nothing.
+// Doc returns what there is to know of a name that is declared; "" for nothing.
 func (s *Session) Doc(ctx context.Context, name string) string {
 	l, at := s.layTyped(name)
 	snapshot, path := s.open(l)
@@ -84,7 +84,7 @@ type Completion struct {
 	Items    []string
 }
 
-// Complete says what may be written at a byte of an input.
+// Complete returns what may be written at a byte of an input.
 func (s *Session) Complete(ctx context.Context, text string, at int) Completion {
 	l, begin := s.layTyped(text)
 	snapshot, path := s.open(l)
@@ -128,7 +128,7 @@ type Colour struct {
 var hues = map[string]Hue{"type": TypeHue, "struct": TypeHue, "enum": TypeHue, "interface": TypeHue, "typeParameter": TypeHue, "schema": TypeHue, "agent": TypeHue, "host": TypeHue, "tool": TypeHue,
 	"pipeline": TypeHue, "enumMember": TypeHue, "function": Function, "method": Function, "keyword": Keyword, "decorator": Keyword}
 
-// Colours says what the parts of an input are, in their order.
+// Colours returns what the parts of an input are, in their order.
 func (s *Session) Colours(ctx context.Context, text string) (all []Colour) {
 	l, begin := s.layTyped(text)
 	snapshot, path := s.open(l)

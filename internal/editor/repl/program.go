@@ -49,7 +49,7 @@ func (s *Session) layDeclarations(l *layout) {
 	}
 }
 
-// with are the statements, the last of which is given a name when its value is wanted.
+// with returns the statements, the last of which is given a name when its value is wanted.
 func (in *input) with(valued bool) []piece {
 	if in.tail < 0 || !valued {
 		return in.stmts
@@ -59,7 +59,7 @@ func (in *input) with(valued bool) []piece {
 	return append(out, in.stmts[in.tail:]...)
 }
 
-// keeps are the names that a line binds.
+// keeps returns the names that a line binds.
 func (in *input) keeps(valued bool) (names []string) {
 	for i, name := range in.names {
 		if !slices.Contains(in.names[i+1:], name) {
@@ -72,7 +72,7 @@ func (in *input) keeps(valued bool) (names []string) {
 	return names
 }
 
-// Save gives what has been typed, as a program.
+// Save returns what has been typed, as a program.
 func (s *Session) Save() string {
 	l := &layout{}
 	s.layDeclarations(l)

@@ -131,7 +131,7 @@ func (s *Session) Run(ctx context.Context, name, text string) (*Result, error) {
 	return r, err
 }
 
-// Type gives the type of an expression, without running it.
+// Type returns the type of an expression, without running it.
 func (s *Session) Type(text string) (string, error) {
 	before := s.state
 	defer func() { s.state = before }()
@@ -192,7 +192,7 @@ func (s *Session) compile(in *input) (*attempt, error) {
 	}
 }
 
-// entryName is how users see the file that the text is in the place of.
+// entryName returns how users see the file that the text is in the place of.
 func (s *Session) entryName() string {
 	if s.base != nil {
 		return s.base.Name
@@ -219,12 +219,12 @@ func (s *Session) sort(l *layout, all []*diag.Diagnostic) (stale []*binding, wro
 	return stale, wrong, rest
 }
 
-// declared says whether a file is an earlier input with declarations.
+// declared reports whether a file is an earlier input with declarations.
 func (s *Session) declared(f *source.File) bool {
 	return slices.ContainsFunc(s.decls, func(d *declaration) bool { return d.file == f && d.told })
 }
 
-// changed are the bindings with variables that a line uses and whose types are others than they
+// changed returns the bindings with variables that a line uses and whose types are others than they
 // were: what they were made of was declared anew.
 func (s *Session) changed(l *driver.CompiledLine) (stale []*binding) {
 	for _, c := range l.Captures {

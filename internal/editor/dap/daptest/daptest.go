@@ -221,7 +221,7 @@ func (s *session) sendBreakpoints(key string) error {
 	return err
 }
 
-// some is a list that is not null.
+// some returns a list that is not null.
 func some(list []map[string]any) []map[string]any { return append([]map[string]any{}, list...) }
 
 func (s *session) main() string { return filepath.Join(s.dir, "main.conc") }
@@ -463,7 +463,7 @@ func (s *session) ask(command string, arguments, into any) error {
 	}
 }
 
-// next is the next event.
+// next returns the next event.
 func (s *session) next() (*message, error) {
 	if len(s.behind) > 0 {
 		m := s.behind[0]

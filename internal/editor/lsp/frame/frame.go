@@ -84,7 +84,7 @@ func headerLine(r *bufio.Reader) (string, error) {
 	}
 }
 
-// Of is a message as it is sent.
+// Of returns a message as it is sent.
 func Of(body []byte) []byte {
 	return append(fmt.Appendf(nil, "Content-Length: %d\r\n\r\n", len(body)), body...)
 }

@@ -45,7 +45,7 @@ func run(dir, from string) error {
 	return nil
 }
 
-// generate gives the Go files, and the part of the model that is in use.
+// generate returns the Go files, and the part of the model that is in use.
 func generate(use, from string) (files map[string][]byte, model []byte, err error) {
 	u, err := readUse(use)
 	if err != nil {

@@ -76,7 +76,7 @@ func readModel(file string) (*model, error) {
 	return m, nil
 }
 
-// text is the model as it is kept: a line for each of its things.
+// text returns the model as it is kept: a line for each of its things.
 func (m *model) text() ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "{\"metaData\": %s", m.MetaData)
@@ -118,7 +118,7 @@ type pruning struct {
 	err  error
 }
 
-// prune gives the part of the model that is in use. Inherited fields become a structure's own.
+// prune returns the part of the model that is in use. Inherited fields become a structure's own.
 func (m *model) prune(u *use) (*model, error) {
 	p := &pruning{model: m, use: u, seen: map[string]bool{}, out: &model{MetaData: m.MetaData}}
 	found := map[string]bool{}
@@ -246,7 +246,7 @@ func (p *pruning) structure(name string) *structure {
 	return nil
 }
 
-// all are a structure's fields, inherited ones first; one of its own replaces an inherited one.
+// all returns a structure's fields, inherited ones first; one of its own replaces an inherited one.
 func (p *pruning) all(s *structure) (out []property) {
 	add := func(f property) {
 		out = slices.DeleteFunc(out, func(x property) bool { return x.Name == f.Name })

@@ -121,7 +121,7 @@ func (c *Client) Until(wanted func(*Message) bool) (*Message, error) {
 	}
 }
 
-// Drain takes what the server has said by now. It says whether the server may say more.
+// Drain takes what the server has said by now. It reports whether the server may say more.
 func (c *Client) Drain() (more bool, err error) {
 	for {
 		select {
@@ -156,7 +156,7 @@ func (c *Client) hear(m *Message) error {
 	return c.send(map[string]any{"id": m.ID, "result": result})
 }
 
-// Await is the answer to a request.
+// Await returns the answer to a request.
 func (c *Client) Await(id json.RawMessage) (*Message, error) {
 	return c.Until(func(m *Message) bool { return m.Method == "" && string(m.ID) == string(id) })
 }
