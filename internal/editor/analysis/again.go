@@ -13,9 +13,9 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// Again is one program that is loaded again and again as it is on the disk, for those who watch files and have
-// no editor. A text that is what it was keeps its tree, and what was found in bodies is taken over as for editors.
-// The zero value is ready. Loads follow each other; within one, files are read by many.
+// Again loads a program repeatedly from the disk, for file watchers. Unchanged texts keep their
+// trees, and results of unchanged bodies are reused, as in the editor. The zero value is ready.
+// Loads must not overlap; within a load files are read concurrently.
 type Again struct {
 	kept driver.Kept
 

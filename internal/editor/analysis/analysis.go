@@ -36,12 +36,11 @@ import (
 
 // Options are what a workspace begins with.
 type Options struct {
-	// Folders are the directories whose programs are looked at, also where nothing of
-	// them is open.
+	// Folders are the directories whose programs are checked, even if none of their files is open.
 	Folders []string
 }
 
-// Workspace is what is in the editor, over what is on the disk.
+// Workspace combines the documents open in the editor with the files on disk.
 type Workspace struct {
 	mu      sync.Mutex
 	number  int
@@ -53,13 +52,13 @@ type Workspace struct {
 	results *results
 }
 
-// document is what is open in the editor.
+// document is a document that is open in the editor.
 type document struct {
 	*text
 	shown string // the path by which it was opened
 }
 
-// New makes a workspace and looks through its folders.
+// New returns a workspace and scans its folders.
 func New(o Options) *Workspace {
 	w := &Workspace{open: map[string]*document{}, disk: newDisk(), results: newResults()}
 	w.SetFolders(o.Folders...)
@@ -89,8 +88,7 @@ func (w *Workspace) Open(path, txt string) {
 	w.changed()
 }
 
-// Change returns an open document another text. It reports whether the document is open; otherwise
-// nothing is changed.
+// Change replaces the text of an open document. It returns false if the document is not open.
 func (w *Workspace) Change(path, txt string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,7 +102,7 @@ func (w *Workspace) Change(path, txt string) bool {
 	return false
 }
 
-// Close gives a document back to the disk.
+// Close closes a document: the text on disk counts again.
 func (w *Workspace) Close(path string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +116,7 @@ func (w *Workspace) Close(path string) {
 	}
 }
 
-// Changed says that files or folders on the disk were made, changed or removed.
+// Changed reports that files or folders on the disk were created, changed or removed.
 func (w *Workspace) Changed(paths ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,7 +126,7 @@ func (w *Workspace) Changed(paths ...string) {
 	w.changed()
 }
 
-// look looks at a path on the disk again.
+// look reads a path on the disk again.
 func (w *Workspace) look(path string) {
 	w.disk = w.disk.without(path)
 	w.listed = maps.Clone(w.listed)
@@ -160,7 +158,7 @@ func (w *Workspace) Snapshot() *Snapshot {
 // IsFile reports whether a document is one: others have paths that are not absolute.
 func IsFile(path string) bool { return filepath.IsAbs(path) }
 
-// real returns the path of a file through all links, also of one that does not exist yet.
+// real returns the path of a file with all links resolved, even if the file does not exist.
 func real(path string) string {
 	if !IsFile(path) {
 		return path
@@ -176,7 +174,7 @@ func real(path string) string {
 	return filepath.Join(real(dir), filepath.Base(path))
 }
 
-// below reports whether a path lies in a directory.
+// below reports whether a path is in a directory.
 func below(path, dir string) bool {
 	return strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }

@@ -13,7 +13,7 @@ type Function struct {
 	Name     string
 	Kind     SymbolKind
 	File     *source.File
-	Span     source.Span // of all of it
+	Span     source.Span // of the whole declaration
 	NameSpan source.Span
 }
 
@@ -23,8 +23,7 @@ type Calls struct {
 	At       []source.Span // where it is called: in the caller's file
 }
 
-// FunctionAt returns the function whose name stands at a place, in a program, or nil if it is no
-// function's.
+// FunctionAt returns the function whose name is at a place, or nil.
 func (s *Snapshot) FunctionAt(ctx context.Context, path string, pos source.Pos) *Function {
 	f := s.file(ctx, path)
 	if f == nil {
@@ -59,7 +58,7 @@ func (r *result) function(d *sema.Def) (Function, bool) {
 	return fn, true
 }
 
-// Incoming returns the calls of the function whose name stands at a place, by who calls it.
+// Incoming returns the calls of the function whose name is at a place, by caller.
 func (s *Snapshot) Incoming(ctx context.Context, path string, pos source.Pos) []Calls {
 	out := []Calls{}
 	if s.FunctionAt(ctx, path, pos) == nil {
@@ -94,8 +93,7 @@ func parentOf(nodes []ast.Node, i int) ast.Node {
 	return nodes[i-1]
 }
 
-// Outgoing returns the calls that the function whose name stands at a place makes, by what it
-// calls.
+// Outgoing returns the calls in the function whose name is at a place, by callee.
 func (s *Snapshot) Outgoing(ctx context.Context, path string, pos source.Pos) []Calls {
 	out := []Calls{}
 	fn := s.FunctionAt(ctx, path, pos)

@@ -14,8 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// result is a checked root. It holds for every snapshot in which the files that were looked
-// at are what they were.
+// result is the result of checking a root. It is valid for every snapshot in which the files that
+// were read are unchanged.
 type result struct {
 	root  string
 	input *driver.Input
@@ -25,7 +25,7 @@ type result struct {
 	own   []*sema.Info // of the program's own files; asking may bring more of the library's
 	size  int          // in bytes, about, as the check left it
 
-	mu    sync.Mutex // who asks the program afterwards
+	mu    sync.Mutex // guards queries of the program
 	names map[*sema.Info][]sema.Ref
 
 	toolsOnce sync.Once
@@ -33,7 +33,7 @@ type result struct {
 
 	bodies *sema.Bodies // for the next check; nil where there is no program
 
-	seen map[string]*text // what was looked at: nil for what is not there
+	seen map[string]*text // the files that were read; nil for missing ones
 }
 
 // check returns the result of a root. The error is ctx's.
@@ -46,7 +46,7 @@ func (s *Snapshot) check(ctx context.Context, r *root) (*result, error) {
 	return s.checked(ctx, r, slot)
 }
 
-// told returns the list of what is wrong in a root. It outlives the result that it is of.
+// told returns the diagnostics of a root. They outlive the result.
 func (s *Snapshot) told(ctx context.Context, r *root) ([]*diag.Diagnostic, error) {
 	slot, err := s.results.enter(ctx, r.path)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Snapshot) told(ctx context.Context, r *root) ([]*diag.Diagnostic, error
 	return res.list, nil
 }
 
-// checked is check for whoever has the slot.
+// checked implements check for the owner of the slot.
 func (s *Snapshot) checked(ctx context.Context, r *root, slot *slot) (*result, error) {
 	if slot.last != nil && s.holds(slot.seen) {
 		s.results.used(slot, s.isOpen(r))
@@ -93,7 +93,7 @@ func (s *Snapshot) isOpen(r *root) bool {
 	return false
 }
 
-// holds reports whether what was looked at is the same in this snapshot.
+// holds reports whether the files that were read are the same in this snapshot.
 func (s *Snapshot) holds(seen map[string]*text) bool {
 	for path, t := range seen {
 		if s.state(path) != t {
@@ -117,7 +117,7 @@ func (s *Snapshot) checkAnew(ctx context.Context, r *root, kept *driver.Kept) (*
 	}
 	in, err := driver.Load(req)
 	if err != nil {
-		return res, ctx.Err() // nothing there can be read: what cannot is told by who names it
+		return res, ctx.Err() // nothing can be read; the file that names it reports that
 	}
 	res.input = in
 	prog, list := driver.Analyse(in, func() bool { return ctx.Err() != nil })

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// ItemKind says what an item of a completion is.
+// ItemKind is the kind of a completion item.
 type ItemKind uint8
 
 // The kinds of Item.
@@ -42,23 +42,23 @@ const (
 	FileItem
 )
 
-// Item is something that may be written at a place.
+// Item is a completion item.
 type Item struct {
 	Label     string // the bare name
 	Kind      ItemKind
 	Signature string // of a function, or the type; "" for none
 	Origin    string // where it is declared, when that is elsewhere
-	Text      string // what is written
+	Text      string // the text to insert
 	Snippet   string // the same with places to fill, as `f($0)`; "" where Text is all
-	Edits     []Edit // what is to be changed elsewhere: an import
-	Preselect bool   // it alone fits
+	Edits     []Edit // additional edits, such as an import
+	Preselect bool   // it is the only item that fits
 
 	order int
 	fits  bool // it is of the type that is expected
 	doc   func() string
 }
 
-// Doc returns what there is to know of it, as Markdown; "" for nothing.
+// Doc returns the documentation of the item as Markdown, or "".
 func (i *Item) Doc() string {
 	if i.doc == nil {
 		return ""
@@ -66,13 +66,13 @@ func (i *Item) Doc() string {
 	return i.doc()
 }
 
-// Completion is what may be written at a place.
+// Completion is the list of completions at a place.
 type Completion struct {
-	Replace source.Span // the word around the place, which begins with what was typed
+	Replace source.Span // the word around the place, which begins with the typed text
 	Items   []Item      // the likeliest first
 }
 
-// completer looks for what may stand at a place.
+// completer computes the completions at a place.
 type completer struct {
 	*checked
 	pos   source.Pos
@@ -82,12 +82,12 @@ type completer struct {
 	items []Item
 	seen  map[string]bool
 
-	want   types.Type // what is expected; nil where nothing is known
+	want   types.Type // the expected type; nil if unknown
 	values []string   // of a text that has but a few
 }
 
-// A completionContext is a kind of place: whether it is one, and what it offers. The first that applies
-// alone offers something.
+// A completionContext is a kind of place: a test for it and the function that adds its items. Only
+// the first matching one is used.
 type completionContext struct {
 	name    string
 	applies func(c *completer) bool
@@ -125,7 +125,7 @@ var completionContexts = []completionContext{
 	{"expression", func(*completer) bool { return true }, (*completer).expressions},
 }
 
-// Completion returns what may be written at a place.
+// Completion returns the completions at a place.
 func (s *Snapshot) Completion(ctx context.Context, path string, pos source.Pos) Completion {
 	f := s.file(ctx, path)
 	if f == nil {
@@ -145,7 +145,8 @@ func (s *Snapshot) Completion(ctx context.Context, path string, pos source.Pos) 
 	return Completion{c.word, c.items}
 }
 
-// sort puts first what is of the expected type, then what is near, then by the name. What alone fits is chosen.
+// sort sorts items by whether they have the expected type, then by distance and name. A single item
+// that fits is preselected.
 func (c *completer) sort() {
 	slices.SortStableFunc(c.items, func(a, b Item) int {
 		return cmp.Or(cmp.Compare(unfit(a), unfit(b)), cmp.Compare(a.order, b.order), cmp.Compare(strings.ToLower(a.Label), strings.ToLower(b.Label)), cmp.Compare(a.Label, b.Label))
@@ -162,7 +163,7 @@ func unfit(i Item) int {
 	return 1
 }
 
-// fitting says of the item added last whether it is of the type that is expected.
+// fitting sets whether the item added last has the expected type.
 func (c *completer) fitting(fits bool) {
 	if n := len(c.items); n > 0 && fits {
 		c.items[n-1].fits = true
@@ -187,7 +188,7 @@ func (f *checked) completer(pos source.Pos) *completer {
 		c.toks = append(c.toks, t)
 	}
 	c.nodes = f.nodes(c.word.Start)
-	if n := len(c.toks); n > 0 { // what is missing stands right behind the token before
+	if n := len(c.toks); n > 0 { // missing code is directly after the previous token
 		behind := f.nodes(c.toks[n-1].End)
 		if k := len(behind); k > 0 && (isHole(behind[k-1]) || len(c.nodes) < k && f.neverClosed(behind, c.word.Start)) {
 			c.nodes = behind
@@ -196,8 +197,8 @@ func (f *checked) completer(pos source.Pos) *completer {
 	return c
 }
 
-// neverClosed reports whether one of the nodes is a function whose body goes on to a place, since
-// nothing closes it.
+// neverClosed reports whether one of the nodes is a function with an unclosed body that extends to
+// a place.
 func (f *checked) neverClosed(nodes []ast.Node, pos source.Pos) bool {
 	return slices.ContainsFunc(nodes, func(n ast.Node) bool {
 		fn, ok := n.(*ast.FnDecl)
@@ -205,12 +206,12 @@ func (f *checked) neverClosed(nodes []ast.Node, pos source.Pos) bool {
 	})
 }
 
-// open reports whether a block that nothing closes goes on to a place.
+// open reports whether an unclosed block extends to a place.
 func (f *checked) open(b *ast.Block, pos source.Pos) bool {
 	return b != nil && f.tree.IsFlawed(b) && b.Sp.End <= pos && strings.TrimSpace(f.text.file.Slice(source.Span{Start: b.Sp.End, End: pos})) == ""
 }
 
-// isHole reports whether a node stands for what is missing.
+// isHole reports whether a node is a placeholder for missing code.
 func isHole(n ast.Node) bool {
 	switch n.(type) {
 	case *ast.BadExpr, *ast.BadType, *ast.BadPat:
@@ -247,7 +248,7 @@ func innermost[N ast.Node](c *completer) (n N, ok bool) {
 	return n, false
 }
 
-// inText reports whether the place lies in a comment, a number or the plain text of a string.
+// inText reports whether the place is in a comment, a number or the literal part of a string.
 func (c *completer) inText() bool {
 	all, comments, _ := lexer.Lex(c.text.file)
 	for _, x := range comments {
@@ -314,7 +315,7 @@ func (c *completer) def(name string, d *sema.Def, order int) {
 	c.add(i)
 }
 
-// called reports whether arguments stand behind the word already.
+// called reports whether arguments already follow the word.
 func (c *completer) called() bool {
 	return int(c.word.End) < len(c.text.file.Text) && c.text.file.Text[c.word.End] == '('
 }

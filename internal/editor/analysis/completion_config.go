@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// What a completion offers in declarations of agents, hosts, tools and mocks, and of decorators.
+// Completions in declarations of agents, hosts, tools and mocks, and of decorators.
 
 // decorators offers the names of decorators.
 func (c *completer) decorators() {
@@ -25,8 +25,7 @@ func (c *completer) atDecoratorArgument() bool {
 	return (k == lexer.LParen || k == lexer.Comma) && c.decorator() != ""
 }
 
-// decorator returns the name of the decorator in whose parentheses the place is directly, or "" for
-// none.
+// decorator returns the name of the decorator whose parentheses directly contain the place, or "".
 func (c *completer) decorator() string {
 	i := c.openToken()
 	if i < 2 || c.toks[i].Kind != lexer.LParen || c.toks[i-2].Kind != lexer.At {
@@ -72,7 +71,7 @@ func (c *completer) ofManifest(k sema.DefKind) {
 	}
 }
 
-// keys offers the settings that a declaration does not have yet.
+// keys offers the settings that a declaration does not contain.
 func (c *completer) keys() {
 	var names []string
 	var given []*ast.ConfigField

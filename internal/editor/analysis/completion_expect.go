@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// What type a completion is to have.
+// The expected type of a completion.
 
-// expect looks for the type that the value at the place is to have; nil where none is known.
+// expect returns the expected type of the value at the place, or nil if it is unknown.
 func (c *completer) expect() types.Type {
 	if c.info == nil {
 		return nil
@@ -76,7 +76,7 @@ func (c *completer) valueOf(t ast.Type) types.Type {
 	return known(c.info.Written(t))
 }
 
-// operand returns the type of what is compared or reckoned with.
+// operand returns the type of the other operand of a comparison or calculation.
 func (c *completer) operand(n *ast.Binary) types.Type {
 	if n.X == nil || n.X.Span().End > c.word.Start || n.OpSpan.Start >= c.word.Start {
 		return nil
@@ -84,7 +84,7 @@ func (c *completer) operand(n *ast.Binary) types.Type {
 	return known(c.info.TypeOf(n.X))
 }
 
-// tail returns the type of what a function's body gives, where its last statement may stand.
+// tail returns the result type of a function whose last statement is at the place.
 func (c *completer) tail(b *ast.Block) types.Type {
 	k := c.before(1)
 	if fn, ok := innermost[*ast.FnDecl](c); ok && fn.Body == b && (k == lexer.LBrace || k == lexer.Semi || k == lexer.RBrace) {
@@ -93,7 +93,7 @@ func (c *completer) tail(b *ast.Block) types.Type {
 	return nil
 }
 
-// result returns the type that the function around gives.
+// result returns the result type of the enclosing function.
 func (c *completer) result() types.Type {
 	for i := len(c.nodes) - 1; i >= 0; i-- {
 		switch n := c.nodes[i].(type) {
@@ -109,7 +109,7 @@ func (c *completer) result() types.Type {
 	return nil
 }
 
-// fieldType returns the type of the field whose value stands at the place.
+// fieldType returns the type of the field whose value is at the place.
 func (c *completer) fieldType() types.Type {
 	n, ok := c.listAround().(*ast.StructLit)
 	if !ok {
@@ -138,7 +138,7 @@ func (c *completer) literalFields(n *ast.StructLit) []*types.Field {
 	return nil
 }
 
-// fits reports whether a declaration gives a value of the type that is wanted.
+// fits reports whether a declaration provides a value of the expected type.
 func (c *completer) fits(d *sema.Def) bool {
 	if c.want == nil {
 		return false
@@ -162,7 +162,7 @@ func (c *completer) fits(d *sema.Def) bool {
 	return known(t) != nil && types.Identical(t, c.want)
 }
 
-// literalOrder puts what is written out behind what is declared in the program.
+// literalOrder sorts literals after declarations of the program.
 const literalOrder = 15
 
 // literals offers the values of the wanted type that are written out.

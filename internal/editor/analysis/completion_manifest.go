@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// completeManifest offers the keys of the section at a place of a manifest, the values of a key that has a list
-// of them, and behind a `[` the sections.
+// completeManifest completes the keys of a section, values with a fixed set, and section names
+// after `[`.
 func (s *Snapshot) completeManifest(path string, pos source.Pos) Completion {
 	t, err := s.text(s.real(path))
 	if err != nil || !isManifest(path) {
@@ -33,7 +33,7 @@ func (s *Snapshot) completeManifest(path string, pos source.Pos) Completion {
 	case isValue:
 		if k := keyOf(sectionOf(f, n) + "." + strings.TrimSpace(name)); k != nil {
 			whole := f
-			if strings.TrimSpace(value) == "" { // a value that is missing hides what stands behind
+			if strings.TrimSpace(value) == "" { // a missing value hides the following text
 				whole = source.NewFile(f.Name, slices.Concat(f.Text[:c.Replace.Start], []byte(`""`), f.Text[c.Replace.End:]))
 			}
 			c.Items = values(k, named(whole, n, k), strings.Contains(value, `"`))
@@ -85,7 +85,7 @@ func values(k *manifest.Key, names []string, quoted bool) []Item {
 	return out
 }
 
-// sectionItems returns the sections, without what stands before the place already.
+// sectionItems returns the sections, without the text before the place.
 func sectionItems(before string) []Item {
 	out := []Item{}
 	seen := map[string]bool{}

@@ -12,9 +12,9 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// What a completion offers behind a `.` and in paths.
+// Completions after `.` and in paths.
 
-// members offers what a value has.
+// members offers the members of a value.
 func (c *completer) members() {
 	dot := c.toks[len(c.toks)-1].Start
 	var x ast.Expr
@@ -97,7 +97,7 @@ func (c *completer) imports() {
 	})
 }
 
-// files offers the files that are no module of this one yet: those that its `mod` finds.
+// files offers files that can become modules of this one.
 func (c *completer) files() {
 	dir := filepath.Dir(c.checked.path)
 	entry := ""

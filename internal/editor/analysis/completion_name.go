@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// What a completion offers where a name may stand.
+// Completions of names.
 
 // types offers the names of types.
 func (c *completer) types() {
@@ -151,8 +151,7 @@ func (c *completer) library() {
 
 func isLower(s string) bool { return s != "" && s == strings.ToLower(s) }
 
-// importPlace returns where an import is added: behind those that are there, else where the
-// declarations begin.
+// importPlace returns where to add an import: after the existing ones, or before the declarations.
 func (c *completer) importPlace() source.Pos {
 	var at source.Pos
 	for _, d := range c.tree.Decls {

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// What a completion offers as a row of a list: fields, arms, handlers, methods.
+// Completions of rows in lists: fields, arms, handlers and methods.
 
 // fields offers the fields of a literal or pattern that are not given.
 func (c *completer) fields() {
@@ -112,7 +112,7 @@ func (c *completer) arms() {
 	c.add(Item{Label: "_", Kind: KeywordItem, Text: "_ => ", Snippet: "_ => $0,", order: 99})
 }
 
-// patternParts takes the values of a variant.
+// patternParts returns a pattern for a variant's values.
 func patternParts(v *types.Variant) string {
 	var parts []string
 	for _, f := range v.Fields {

@@ -12,10 +12,10 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// What a completion offers of texts that stand for something.
+// Completions of strings with special meanings.
 
-// inValue reports whether the place is within a text that has but a few values, and makes what
-// stands in the quotes the word.
+// inValue reports whether the place is in a string with a fixed set of values, and makes the quoted
+// text the word.
 func (c *completer) inValue() bool {
 	all, _, _ := lexer.Lex(c.text.file)
 	for _, t := range all {
@@ -32,7 +32,7 @@ func (c *completer) inValue() bool {
 			return false
 		}
 		c.word = source.Span{Start: t.Start + 1, End: t.End - 1}
-		if !closed { // what stands behind is no part of it
+		if !closed { // the following text is not part of it
 			c.word.End = c.pos
 		}
 		c.values = values
@@ -51,7 +51,7 @@ func (c *completer) inside(start source.Pos) *completer {
 	return &x
 }
 
-// textValues returns the texts that may stand at the place, where these are few.
+// textValues returns the possible strings at the place, if they are a fixed set.
 func (c *completer) textValues() []string {
 	if c.before(1) == lexer.Colon {
 		switch n := c.listAround().(type) {
@@ -225,8 +225,8 @@ func (c *completer) atMocked() bool {
 // mocked offers what a test may mock.
 func (c *completer) mocked() { c.visibleKinds(nil, sema.DefAgent, sema.DefHost, sema.DefTool) }
 
-// handlerSchema returns the schema of the message whose handler's parameter has its type at the
-// place, "" at others.
+// handlerSchema returns the schema of the message whose handler's parameter type is at the place,
+// or "".
 func (c *completer) handlerSchema() string {
 	h, ok := innermost[*ast.Handler](c)
 	if !ok || h.Type == nil || h.Type.Sp.End > c.pos {

@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// Where a completion stands: each of these says whether it is one kind of place.
+// The kinds of places of a completion.
 
-// inUse reports whether the place is within a `use`.
+// inUse reports whether the place is in a `use`.
 func (c *completer) inUse() bool {
 	for i := len(c.toks) - 1; i >= 0; i-- {
 		switch k := c.toks[i].Kind; k {
@@ -30,8 +30,7 @@ func (c *completer) inUse() bool {
 	return false
 }
 
-// function returns the function, method, stage or test whose body the place is in; nil outside of
-// all.
+// function returns the function, method, stage or test whose body contains the place, or nil.
 func (c *completer) function() ast.Node {
 	for i := len(c.nodes) - 1; i >= 0; i-- {
 		switch n := c.nodes[i].(type) {
@@ -48,7 +47,7 @@ func (c *completer) function() ast.Node {
 	return nil
 }
 
-// within reports whether a place lies between the brackets of a span.
+// within reports whether a place is between the brackets of a span.
 func within(s source.Span, p source.Pos) bool { return s.Start < p && p < s.End }
 
 // rowStart reports whether a row of a braced list begins at the place.
@@ -57,7 +56,7 @@ func (c *completer) rowStart() bool {
 	return k == lexer.LBrace || k == lexer.Comma
 }
 
-// listAround returns the innermost node in whose braces the place lies directly: a declaration with
+// listAround returns the innermost node whose braces directly contain the place: a declaration with
 // settings, a literal, a match, a listen, an impl or a block.
 func (c *completer) listAround() ast.Node {
 	open := c.openBrace()
@@ -124,7 +123,8 @@ func (c *completer) atHandler() bool {
 	return ok && (c.rowStart() || c.before(1) == lexer.RBrace || c.wordBefore(1) == "on")
 }
 
-// atAskWord reports whether the place is after the `=>` of a handler whose message a person can answer.
+// atAskWord reports whether the place is after the `=>` of a handler for a message that a person
+// can answer.
 func (c *completer) atAskWord() bool {
 	_, ok := c.listAround().(*ast.ListenExpr)
 	if !ok || c.before(1) != lexer.FatArrow || c.before(2) != lexer.String {
@@ -133,8 +133,8 @@ func (c *completer) atAskWord() bool {
 	return hostmsg.Of(strings.Trim(c.wordBefore(2), `"`)).ByPerson()
 }
 
-// inMessage reports whether the place is in the type of a handler, and makes what stands in the
-// quotes the word.
+// inMessage reports whether the place is in the message type of a handler, and makes the quoted
+// text the word.
 func (c *completer) inMessage() bool {
 	h, ok := innermost[*ast.Handler](c)
 	if !ok || h.Type == nil || h.Type.Sp.Start >= c.pos || h.Type.Sp.End < c.pos {
@@ -144,7 +144,7 @@ func (c *completer) inMessage() bool {
 	c.word = source.Span{Start: h.Type.Sp.Start + 1, End: h.Type.Sp.End}
 	if len(text) > 1 && text[len(text)-1] == '"' {
 		c.word.End--
-	} else { // what stands behind is no part of it
+	} else { // the following text is not part of it
 		c.word.End = c.pos
 	}
 	return c.pos <= c.word.End
@@ -194,7 +194,7 @@ func (c *completer) atNewName() bool {
 	return false
 }
 
-// inImplHead reports whether the place stands behind `impl Trait for`.
+// inImplHead reports whether the place is after `impl Trait for`.
 func (c *completer) inImplHead() bool {
 	for i := len(c.toks) - 1; i >= 0; i-- {
 		switch c.toks[i].Kind {
@@ -207,7 +207,7 @@ func (c *completer) inImplHead() bool {
 	return false
 }
 
-// atType reports whether a type stands at the place.
+// atType reports whether a type is expected at the place.
 func (c *completer) atType() bool {
 	switch c.before(1) {
 	case lexer.Arrow, lexer.Impl, lexer.As:
@@ -241,8 +241,8 @@ func (c *completer) nodes0() ast.Node {
 	return nil
 }
 
-// colonOfType reports whether the `:` before the place is that of a variable's, a parameter's or a
-// field's type.
+// colonOfType reports whether the `:` before the place introduces the type of a variable, parameter
+// or field.
 func (c *completer) colonOfType() bool {
 	switch c.before(3) {
 	case lexer.Let, lexer.Mut, lexer.Const, lexer.HashMap, lexer.Ledger, lexer.Memory, lexer.Catch, lexer.Less:
@@ -279,7 +279,7 @@ func (c *completer) atLabel() bool {
 	}
 	n := 1
 	if k := len(c.toks); k > 0 && c.toks[k-1].End == c.word.Start {
-		n++ // the quote alone is a token, too
+		n++ // the quote is a token of its own
 	}
 	return c.before(n) == lexer.Break || c.before(n) == lexer.Continue
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// Definition returns where the name at a place is declared: in a program, in the manifest, or in a
-// text of the library, whose file no path leads to (PathOf).
+// Definition returns where the name at a place is declared: in a program, the manifest or a text of
+// the library, which has no path (PathOf).
 func (s *Snapshot) Definition(ctx context.Context, path string, pos source.Pos) []Location {
 	f := s.file(ctx, path)
 	if f == nil {
@@ -32,7 +32,7 @@ func (s *Snapshot) Definition(ctx context.Context, path string, pos source.Pos) 
 	return out
 }
 
-// TypeDefinition returns where the type of what stands at a place is declared.
+// TypeDefinition returns the declaration of the type of the expression at a place.
 func (s *Snapshot) TypeDefinition(ctx context.Context, path string, pos source.Pos) []Location {
 	out := []Location{}
 	f := s.file(ctx, path)
@@ -53,7 +53,7 @@ func (s *Snapshot) TypeDefinition(ctx context.Context, path string, pos source.P
 	return out
 }
 
-// typeDefs returns the declarations of a type, or of what it is made of.
+// typeDefs returns the declarations of a type or of its parts.
 func (r *result) typeDefs(t types.Type) []*sema.Def {
 	if t == nil {
 		return nil
@@ -78,7 +78,7 @@ func (r *result) locate(d *sema.Def) (Location, bool) {
 	return Location{d.Info.File.Source, d.At}, true
 }
 
-// inManifest returns the section that a connection's or a connector's name stands for.
+// inManifest returns the section of a connection or connector.
 func (r *result) inManifest(d *sema.Def) (Location, bool) {
 	if r.input == nil || r.input.Manifest == nil {
 		return Location{}, false
@@ -110,8 +110,8 @@ func sections(m *manifest.Manifest) []section {
 	return all
 }
 
-// inLibrary returns a declaration's place in the whole text of its file, of which programs use
-// parts.
+// inLibrary returns a declaration's place in the complete text of its library file, of which
+// programs use parts.
 func inLibrary(d *sema.Def) (Location, bool) {
 	part := d.Info.File.Source
 	whole, ok := stdlib.Text(part.Name)
@@ -130,8 +130,8 @@ func inLibrary(d *sema.Def) (Location, bool) {
 	return Location{whole, source.Span{Start: start, End: start + source.Pos(len(d.Name))}}, true
 }
 
-// fromManifest returns where a section of a manifest is named, in all programs that use it; of the
-// declarations of hosts alone, unless all uses are asked for.
+// fromManifest returns the references to a section of a manifest in all programs; with decl only
+// those in host declarations.
 func (s *Snapshot) fromManifest(ctx context.Context, path string, pos source.Pos, decl bool) []Location {
 	out := []Location{}
 	m, at := s.sectionAt(path, pos)
@@ -149,8 +149,7 @@ func (s *Snapshot) fromManifest(ctx context.Context, path string, pos source.Pos
 	return distinct(out)
 }
 
-// sectionNamed returns the section in whose name a place lies, in the manifest, or nil if there is
-// none.
+// sectionNamed returns the section whose name is at a place of the manifest, or nil.
 func (s *Snapshot) sectionNamed(path string, pos source.Pos) (*manifest.Manifest, section) {
 	m, x := s.sectionAt(path, pos)
 	if m == nil || pos < x.at.Start || pos > x.at.End {
@@ -159,7 +158,7 @@ func (s *Snapshot) sectionNamed(path string, pos source.Pos) (*manifest.Manifest
 	return m, x
 }
 
-// sectionAt returns the section whose header a place lies in.
+// sectionAt returns the section whose header contains a place.
 func (s *Snapshot) sectionAt(path string, pos source.Pos) (*manifest.Manifest, section) {
 	t, err := s.text(s.real(path))
 	if err != nil || !isManifest(path) {

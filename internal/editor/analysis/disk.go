@@ -11,8 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// disk has what was read of the disk. A file is read once, until somebody says that it
-// has changed.
+// disk caches files of the disk until a change is reported.
 type disk struct {
 	mu    sync.Mutex
 	files map[string]*onDisk
@@ -26,8 +25,8 @@ type onDisk struct {
 
 func newDisk() *disk { return &disk{files: map[string]*onDisk{}} }
 
-// without returns a disk on which a file, or what lies in a directory, is read again. A text that
-// turns out to be what it was keeps its tree.
+// without returns a disk that reads a file, or the files of a directory, again. An unchanged text
+// keeps its tree.
 func (d *disk) without(path string) *disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,8 +75,8 @@ func shownName(path string) string { return filepath.ToSlash(path) }
 // pathOfName returns the path of a file that diagnostics show by a name.
 func pathOfName(name string) string { return filepath.FromSlash(name) }
 
-// listFolder adds the programs and manifests of a directory, or the one file that path
-// is. What begins with a dot is left out, and what other package managers fill.
+// listFolder adds the programs and manifests of a directory, or a single file. It skips hidden
+// names and directories of package managers.
 func listFolder(path string, into map[string]bool) {
 	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
 		switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// FoldKind says what is folded.
+// FoldKind is the kind of a foldable range.
 type FoldKind uint8
 
 // The kinds of Fold.
@@ -19,14 +19,14 @@ const (
 	FoldComment
 )
 
-// Fold is a stretch of several lines that may be shown as one. It begins at the end of what stays.
+// Fold is a foldable range of several lines. It begins at the end of the line that remains visible.
 type Fold struct {
 	Span source.Span
 	Kind FoldKind
 }
 
-// Folds returns what may be folded in a program, in the order of the text: what stands in brackets,
-// imports that follow each other, and comments. Of what begins on one line the outermost is folded.
+// Folds returns the foldable ranges of a program in the order of the text: brackets, groups of
+// imports, and comments. Of several ranges that begin on one line it returns the outermost.
 func (s *Snapshot) Folds(path string) []Fold {
 	tree := s.tree(path)
 	if tree == nil {
@@ -109,7 +109,7 @@ func (f *folder) comments(all []ast.Comment) {
 	}
 }
 
-// alone reports whether a comment is all of its line.
+// alone reports whether a comment is the only text on its line.
 func (f *folder) alone(c ast.Comment) bool {
 	for at := int(c.Span().Start) - 1; at >= 0 && f.file.Text[at] != '\n'; at-- {
 		if b := f.file.Text[at]; b != ' ' && b != '\t' {
@@ -125,8 +125,7 @@ func (f *folder) lineEnd(at source.Pos) source.Pos {
 	return f.file.LineStart(n) + source.Pos(len(f.file.Line(n)))
 }
 
-// Selections returns the stretches around a place, each in the next one: the word, then whatever it
-// is part of, and in the end the whole text.
+// Selections returns the nested ranges around a place, from the word to the whole text.
 func (s *Snapshot) Selections(path string, pos source.Pos) []source.Span {
 	file := s.File(path)
 	if file == nil {
@@ -156,7 +155,7 @@ func (s *Snapshot) Selections(path string, pos source.Pos) []source.Span {
 	return out
 }
 
-// wordAt returns the word that a place lies in or behind; else nothing, at the place.
+// wordAt returns the word that contains the place or ends there, or an empty range.
 func wordAt(f *source.File, pos source.Pos) source.Span {
 	isWord := func(b byte) bool {
 		return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80

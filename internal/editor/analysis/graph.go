@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Graph is what a program is made of, and who uses whom.
+// Graph describes the parts of a program and their use of each other.
 type Graph struct {
 	Nodes []GraphNode
 	Edges []GraphEdge
@@ -27,8 +27,8 @@ type GraphNode struct {
 	At   Location
 }
 
-// GraphEdge says that one part uses another. What a host asks of the functions that handle its messages has the types
-// of these as Label.
+// GraphEdge states that one part uses another. Between a host and the functions that handle its
+// messages, Label lists the message types.
 type GraphEdge struct{ From, To, Label string }
 
 // graphKinds are the declarations that are parts.
@@ -37,8 +37,8 @@ var graphKinds = map[sema.DefKind]string{
 	sema.DefPipeline: "pipeline", sema.DefStore: "store",
 }
 
-// Graph returns that of the program that a document belongs to. Functions are part of it as far as
-// they lead to something else.
+// Graph returns the graph of the program of a document. It only contains functions that lead to
+// other parts.
 func (s *Snapshot) Graph(ctx context.Context, path string) *Graph {
 	out := &Graph{Nodes: []GraphNode{}, Edges: []GraphEdge{}}
 	r := s.rootOf(s.real(path))
@@ -64,7 +64,7 @@ func (s *Snapshot) Graph(ctx context.Context, path string) *Graph {
 	return out
 }
 
-// graph is one that is made.
+// graph is a graph under construction.
 type graph struct {
 	nodes map[string]GraphNode
 	uses  map[GraphEdge]bool

@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Hover is what there is to know of a place, as Markdown; nil where nothing stands.
+// Hover is the information about a place, as Markdown.
 type Hover struct {
 	Span source.Span
 	Text string
@@ -54,7 +54,7 @@ func (s *Snapshot) Hover(ctx context.Context, path string, pos source.Pos) *Hove
 // fence returns a piece of Concerto in Markdown.
 func fence(code string) string { return "```concerto\n" + strings.TrimRight(code, "\n") + "\n```" }
 
-// describe returns what there is to know of a declaration.
+// describe returns the information about a declaration.
 func (f *checked) describe(d *sema.Def) string {
 	switch d.Kind {
 	case sema.DefBuiltin:
@@ -97,7 +97,7 @@ func typeText(t types.Type) string {
 	return types.Full(t).String()
 }
 
-// heading returns the declaration on the lines that say what it is.
+// heading returns the lines that declare it.
 func (f *checked) heading(d *sema.Def) string {
 	switch n := d.Node.(type) {
 	case *ast.FnDecl:
@@ -145,7 +145,7 @@ func (f *checked) heading(d *sema.Def) string {
 	return ""
 }
 
-// member returns a comment that says whose member a method is.
+// member returns a comment that names a method's type.
 func member(d *sema.Def) string {
 	if d.Owner == "" {
 		return ""
@@ -179,7 +179,7 @@ func pipelineText(p *sema.Pipeline) string {
 	return text
 }
 
-// constant returns a constant with its value, where that says more than the text.
+// constant returns a constant, with its value if the text does not show it.
 func (f *checked) constant(d *sema.Def, n *ast.ConstDecl) string {
 	text := "const " + d.Name + ": " + typeText(d.Type)
 	if n.Value == nil {
@@ -208,8 +208,7 @@ func valueText(v any) string {
 // mostShown is how many lines of a declaration are shown.
 const mostShown = 24
 
-// declared returns a declaration's text, without its decorators and with its first lines alone when
-// it is long.
+// declared returns a declaration's text without decorators, shortened if it is long.
 func declared(d *sema.Def, n ast.Decl) string {
 	text := d.Info.File.Source.Slice(n.Span())
 	if h := n.Head(); len(h.Decorators) > 0 {
@@ -242,7 +241,7 @@ func docOf(d *sema.Def) string {
 	return ""
 }
 
-// topic returns what `concerto doc` says of a name, or "" if it says nothing.
+// topic returns what `concerto doc` shows for a name, or "".
 func topic(name string) string {
 	topics, group := doc.Find(name)
 	for _, t := range topics {

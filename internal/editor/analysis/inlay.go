@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// InlayKind says what an inlay tells.
+// InlayKind is the kind of an inlay.
 type InlayKind uint8
 
 // The kinds of Inlay.
@@ -19,8 +19,8 @@ const (
 	LeaveInlay                      // the error that leaves at a `?`
 )
 
-// Inlay is text that is shown at a place and does not stand there. Written says what would be inserted to have it in
-// the text; "" where it cannot stand.
+// Inlay is text that is shown at a place but is not part of the document. Written is the text to
+// insert it into the document; "" if that is not possible.
 type Inlay struct {
 	At      source.Pos
 	Text    string
@@ -28,7 +28,7 @@ type Inlay struct {
 	Written string
 }
 
-// Inlays returns those of a part of a document, in the order of the text.
+// Inlays returns the inlays of a part of a document, in the order of the text.
 func (s *Snapshot) Inlays(ctx context.Context, path string, part source.Span) []Inlay {
 	out := []Inlay{}
 	f := s.file(ctx, path)
@@ -65,7 +65,7 @@ func (s *Snapshot) Inlays(ctx context.Context, path string, part source.Span) []
 	return out
 }
 
-// shownType reports whether a type is known and can be told.
+// shownType reports whether a type is known and can be shown.
 func shownType(t types.Type) bool {
 	if t == nil {
 		return false

@@ -11,14 +11,14 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// LensKind says what stands over a line.
+// LensKind is the kind of a code lens.
 type LensKind uint8
 
 // The kinds of Lens.
 const (
 	ProgramLens   LensKind = iota // the function with which a program begins
 	TestLens                      // a test
-	AnswerLens                    // who answers what a host asks
+	AnswerLens                    // how the messages of a host are answered
 	ReferenceLens                 // how often a declaration is named
 )
 
@@ -31,7 +31,7 @@ type Lens struct {
 	Uses []Location  // of a ReferenceLens, and of an AnswerLens the handlers
 }
 
-// Lenses returns those of a document, in the order of the text.
+// Lenses returns the code lenses of a document in the order of the text.
 func (s *Snapshot) Lenses(ctx context.Context, path string) []Lens {
 	f := s.file(ctx, path)
 	if f == nil || f.info == nil {
@@ -62,7 +62,7 @@ func isTest(fn *ast.FnDecl) bool {
 	return slices.ContainsFunc(fn.Decorators, func(d *ast.Decorator) bool { return d.Name != nil && d.Name.Name == "test" })
 }
 
-// countedKinds are the declarations whose names are counted.
+// countedKinds lists the kinds of declarations whose references are counted.
 var countedKinds = map[sema.DefKind]bool{
 	sema.DefFunction: true, sema.DefMethod: true, sema.DefStruct: true, sema.DefSchema: true, sema.DefEnum: true, sema.DefAlias: true, sema.DefTrait: true,
 	sema.DefConst: true, sema.DefAgent: true, sema.DefHost: true, sema.DefTool: true, sema.DefStore: true, sema.DefPipeline: true,
@@ -100,8 +100,8 @@ func (f *checked) counted(ctx context.Context) []Lens {
 	return out
 }
 
-// needsNoCount reports whether nobody names a declaration by itself: a test, the program's `main`,
-// a method that implements a trait's.
+// needsNoCount reports whether a declaration is normally not referenced: a test, the program's
+// `main`, or a method that implements a trait's.
 func needsNoCount(d *sema.Def, traits []source.Span) bool {
 	fn, ok := d.Node.(*ast.FnDecl)
 	return ok && (isTest(fn) || d.Kind == sema.DefFunction && d.Name == "main" || slices.ContainsFunc(traits, func(s source.Span) bool { return s.Contains(d.At) }))
@@ -119,7 +119,7 @@ func traitImpls(tree *ast.File) (out []source.Span) {
 	return out
 }
 
-// answers tell of each host's `listen`, and over its declaration of all of them, who answers what it asks.
+// answers returns lenses on each `listen` and host declaration that show how messages are answered.
 func (f *checked) answers() []Lens {
 	var out []Lens
 	for _, d := range f.tree.Decls {
@@ -135,8 +135,8 @@ func (f *checked) answers() []Lens {
 	return out
 }
 
-// asked returns the types of messages to which a host waits for an answer, with those that only
-// handlers here answer.
+// asked returns the message types of a host that expect an answer, including those that only
+// handlers can answer.
 func (f *checked) asked(h *sema.Host) []*hostmsg.Message {
 	var sent []string
 	if f.res.input != nil && f.res.input.Manifest != nil {
@@ -153,7 +153,7 @@ func (f *checked) asked(h *sema.Host) []*hostmsg.Message {
 	return out
 }
 
-// answersOf returns who answers what a host asks: `question: the handler · approval:
+// answersOf describes how a host's messages are answered: `question: the handler · approval:
 // approval_default`.
 func (f *checked) answersOf(h *sema.Host, handled map[string]string) string {
 	var parts []string
@@ -167,7 +167,7 @@ func (f *checked) answersOf(h *sema.Host, handled map[string]string) string {
 	return strings.Join(parts, " · ")
 }
 
-// otherwise returns who answers a message that no handler takes.
+// otherwise describes how a message without a handler is answered.
 func (f *checked) otherwise(h *sema.Host, m *hostmsg.Message) string {
 	switch {
 	case m.Unhandled == hostmsg.ByTools:
@@ -183,8 +183,8 @@ func (f *checked) sectionGives(h *sema.Host, key string) bool {
 	return slices.ContainsFunc(f.ofSectionGiven(h), func(x setting) bool { return x.name == key })
 }
 
-// answersAll returns who answers a declared host in any `listen` of the program: `question: main,
-// ask · approval: nobody`.
+// answersAll returns a lens that describes how a declared host's messages are answered by all
+// `listen`s of the program: `question: main, ask · approval: nobody`.
 func (f *checked) answersAll(decl *ast.HostDecl) Lens {
 	out := Lens{Kind: AnswerLens, Span: decl.Name.Sp, Name: decl.Name.Name, Text: "no `listen` answers it"}
 	var host *sema.Host
@@ -209,7 +209,7 @@ func (f *checked) answersAll(decl *ast.HostDecl) Lens {
 	return out
 }
 
-// listening is a `listen` to a declared host, and the function in which it stands.
+// listening is a `listen` on a declared host, with its enclosing function.
 type listening struct {
 	expr     *ast.ListenExpr
 	host     *sema.Host
@@ -217,7 +217,7 @@ type listening struct {
 	function string
 }
 
-// listens returns those of a file.
+// listens returns the listens of a file.
 func (r *result) listens(info *sema.Info) (out []listening) {
 	if info = r.info(info.File.Source); info == nil {
 		return nil
@@ -260,7 +260,7 @@ func (l *listening) handlers() map[string]string {
 	return out
 }
 
-// places returns those of the handlers.
+// places returns the places of the handlers.
 func (l *listening) places() []Location {
 	out := []Location{}
 	for _, h := range l.expr.Handlers {

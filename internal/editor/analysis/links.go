@@ -17,8 +17,8 @@ type Link struct {
 	Path, Code string // one of them
 }
 
-// Links returns those of a document: modules that are files, paths in the manifest, and codes of
-// diagnostics.
+// Links returns the links of a document: modules with files of their own, paths in the manifest,
+// and codes of diagnostics.
 func (s *Snapshot) Links(ctx context.Context, path string) []Link {
 	if isManifest(path) {
 		return s.manifestLinks(path)

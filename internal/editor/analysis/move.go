@@ -33,9 +33,9 @@ func (ms moves) path(p string) string {
 	return p
 }
 
-// Moved returns the edits, of the files as they stand, by which programs mean the same once files
-// are moved: a module's `mod`, the paths that lead through it, and what a manifest says of files.
-// Where a file goes that no module around it can declare, nothing is changed.
+// Moved returns the edits that preserve the meaning of programs after files are moved: `mod`
+// declarations, paths through the module, and paths in manifests. It changes nothing for a file
+// that no module can declare at its new place.
 func (s *Snapshot) Moved(ctx context.Context, all []Move) ([]Edit, error) {
 	var ms moves
 	for _, m := range all {
@@ -65,8 +65,7 @@ func (s *Snapshot) Moved(ctx context.Context, all []Move) ([]Edit, error) {
 	return distinctEdits(out), nil
 }
 
-// movedManifest returns the edits of what a manifest says of files: the entry, and scripts of
-// connections.
+// movedManifest returns the edits of paths in a manifest: the entry and the scripts of connections.
 func (s *Snapshot) movedManifest(path string, ms moves) []Edit {
 	t, err := s.text(path)
 	if err != nil {
@@ -188,7 +187,7 @@ func (m *mover) add(f *source.File, at source.Span, text string) {
 	m.list = append(m.list, Edit{Location{f, at}, text})
 }
 
-// rename gives a module another name, where it is declared and wherever it is named.
+// rename renames a module in its declaration and all references.
 func (m *mover) rename(moved *sema.Info, was, is string) {
 	m.declared(moved, func(in *sema.Info, d *ast.ModDecl) { m.add(in.File.Source, d.Name.Sp, is) })
 	for _, i := range m.res.own {
@@ -227,7 +226,7 @@ func (m *mover) move(moved *sema.Info) {
 		}
 	}
 	if parent == nil {
-		return // nobody can declare it there
+		return // no file can declare it there
 	}
 	head := "mod"
 	if len(is) > 1 {
@@ -242,7 +241,7 @@ func (m *mover) move(moved *sema.Info) {
 	m.outwards(moved)
 }
 
-// wholeLine returns a stretch with the rest of its line, where nothing else stands on it.
+// wholeLine returns a range with the rest of its line, if nothing else is on it.
 func wholeLine(f *source.File, s source.Span) source.Span {
 	n := f.LineOf(s.End)
 	if n < f.Lines() && strings.TrimSpace(f.Slice(source.Span{Start: s.End, End: f.LineStart(n + 1)})) == "" {
@@ -251,7 +250,7 @@ func wholeLine(f *source.File, s source.Span) source.Span {
 	return s
 }
 
-// modPlace returns where a `mod` is added: behind those that are there, else at the beginning.
+// modPlace returns where to add a `mod`: after the existing ones, or at the beginning.
 func modPlace(tree *ast.File) (at source.Pos) {
 	for _, d := range tree.Decls {
 		if x, ok := d.(*ast.ModDecl); ok && !x.Inline {
@@ -295,7 +294,7 @@ func (m *mover) paths(i, moved *sema.Info) {
 	}
 }
 
-// inList reports whether a name stands in a `use` with a list.
+// inList reports whether a name is in a `use` with a list.
 func inList(tree *ast.File, at source.Span) bool {
 	for _, n := range nodesAt(tree, at.Start) {
 		if u, ok := n.(*ast.UseDecl); ok && hasList(u.Tree) {

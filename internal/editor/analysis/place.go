@@ -16,7 +16,7 @@ type checked struct {
 	path string // real
 	text *text
 	tree *ast.File
-	info *sema.Info // nil where the root does not come to the file
+	info *sema.Info // nil if the root does not contain the file
 }
 
 // file checks the root of a file, or nil if there is no such program.
@@ -68,8 +68,8 @@ func (r *result) refs(i *sema.Info) []sema.Ref {
 	return r.names[i]
 }
 
-// refsSpelled returns the names of a file, those apart that stand in declarations without a
-// spelling in their text.
+// refsSpelled returns the names of a file, except those in declarations whose text contains no
+// spelling.
 func (r *result) refsSpelled(i *sema.Info, s *spelling) []sema.Ref {
 	if !s.in(i.File.Source.Text) {
 		return nil
@@ -82,8 +82,8 @@ func (r *result) refsSpelled(i *sema.Info, s *spelling) []sema.Ref {
 	return r.prog.RefsIn(i, s.in)
 }
 
-// at returns the names that a place lies in, or behind which it stands: two where one word names a
-// field and a variable.
+// at returns the names that contain the place or end there: two if one word names both a field and
+// a variable.
 func (f *checked) at(pos source.Pos) []sema.Ref {
 	all := f.refs()
 	i, _ := slices.BinarySearchFunc(all, pos, func(r sema.Ref, p source.Pos) int {
@@ -108,7 +108,7 @@ func (f *checked) at(pos source.Pos) []sema.Ref {
 	return found
 }
 
-// identity tells declarations apart, also those of several checks of one text.
+// identity identifies a declaration across several checks of a text.
 type identity struct {
 	file string
 	at   source.Pos

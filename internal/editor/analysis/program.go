@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 )
 
-// Program is what is checked, run and built as one.
+// Program is a unit of checking, running and building.
 type Program struct {
 	Path  string // of the manifest's directory, else of the file
 	Entry string // the file with which it begins; "" when it is not there

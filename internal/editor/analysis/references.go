@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// References returns the places in which the name at a place stands, in all programs, in the order
-// of files and places; with the declaration's own if includeDecl.
+// References returns the references to the name at a place in all programs, in the order of files
+// and places; with the declaration if includeDecl.
 func (s *Snapshot) References(ctx context.Context, path string, pos source.Pos, includeDecl bool) []Location {
 	f := s.file(ctx, path)
 	if f == nil {
@@ -52,14 +52,14 @@ func identities(refs []sema.Ref) map[identity]bool {
 	return ids
 }
 
-// sharing returns the roots in which a file's declarations may be named.
+// sharing returns the roots that may refer to a file's declarations.
 func (s *Snapshot) sharing(f *checked, wanted map[identity]bool) []*root {
 	var out []*root
 	for _, r := range s.roots() {
 		all := r.path == f.res.root
 		for id := range wanted {
 			switch {
-			case id.file == "": // of the manifest, or nobody's
+			case id.file == "": // declared in the manifest, or unknown
 				all = all || r.manifest != "" && r.manifest == s.rootOf(f.path).manifest
 			default:
 				all = all || len(id.file) > len(stdPrefix) && id.file[:len(stdPrefix)] == stdPrefix || r.files[pathOfName(id.file)]
@@ -100,13 +100,13 @@ func distinct(ls []Location) []Location {
 	return slices.CompactFunc(ls, func(a, b Location) bool { return a.File.Name == b.File.Name && a.Span == b.Span })
 }
 
-// Highlight is a name in the document that is asked about.
+// Highlight is an occurrence of the name at a place.
 type Highlight struct {
 	Span  source.Span
 	Write bool // it declares or changes it
 }
 
-// Highlights returns the names in a document that stand for the same as the one at a place.
+// Highlights returns the occurrences in a document of the name at a place.
 func (s *Snapshot) Highlights(ctx context.Context, path string, pos source.Pos) []Highlight {
 	out := []Highlight{}
 	f := s.file(ctx, path)

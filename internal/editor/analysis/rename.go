@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Renaming is what a rename changes. Warning says who else knows the old name, "" for nobody.
+// Renaming is the result of a rename. Warning names other users of the old name, or is "".
 type Renaming struct {
 	Edits   []Edit
 	Warning string
@@ -29,11 +29,10 @@ type renamed struct {
 	ref    sema.Ref
 	text   string // as written at the place
 	wanted map[identity]bool
-	alias  bool // it is the name that one file gives it
+	alias  bool // it is an alias in one file
 }
 
-// PrepareRename returns the name at a place, if it can be renamed; the error says in a sentence why
-// it cannot.
+// PrepareRename returns the name at a place if it can be renamed; the error explains why it cannot.
 func (s *Snapshot) PrepareRename(ctx context.Context, path string, pos source.Pos) (source.Span, string, error) {
 	if m, x := s.sectionNamed(path, pos); m != nil {
 		return x.at, x.name, nil
@@ -90,8 +89,8 @@ func (s *Snapshot) toRename(ctx context.Context, path string, pos source.Pos) (*
 	return r, nil
 }
 
-// Rename returns a name at a place another text wherever it stands. It is refused, in a sentence,
-// where the program would mean something else.
+// Rename renames the name at a place everywhere. It returns an error if the program's meaning would
+// change.
 func (s *Snapshot) Rename(ctx context.Context, path string, pos source.Pos, name string) (*Renaming, error) {
 	if m, x := s.sectionNamed(path, pos); m != nil {
 		if uses := s.fromManifest(ctx, path, pos, false); len(uses) > 0 { // as from where it is named first
@@ -138,7 +137,7 @@ func (s *Snapshot) Rename(ctx context.Context, path string, pos source.Pos, name
 	return out, s.unchanged(ctx, r, out.Edits, name)
 }
 
-// usable returns what is wrong with a new name.
+// usable returns an error if a new name is not valid.
 func usable(name string, k sema.DefKind) error {
 	if k == sema.DefLabel {
 		if usable(strings.TrimPrefix(name, "'"), sema.DefVariable) != nil {
@@ -156,7 +155,7 @@ func usable(name string, k sema.DefKind) error {
 	return nil
 }
 
-// seenOutside returns who outside of the program knows a name.
+// seenOutside returns what outside of the program uses a name, or "".
 func seenOutside(d *sema.Def) string {
 	_, isFunction := d.Node.(*ast.FnDecl)
 	fn, _ := d.Object.(*sema.Function)
@@ -269,7 +268,7 @@ func distinctEdits(es []Edit) []Edit {
 	return slices.CompactFunc(es, func(a, b Edit) bool { return a.File.Name == b.File.Name && a.Span == b.Span })
 }
 
-// with returns the snapshot once edits are made.
+// with returns the snapshot after edits.
 func (s *Snapshot) with(edits []Edit) *Snapshot {
 	next := &Snapshot{number: s.number, open: maps.Clone(s.open), disk: s.disk, listed: s.listed, results: s.results.begun()}
 	for len(edits) > 0 {
@@ -284,8 +283,8 @@ func (s *Snapshot) with(edits []Edit) *Snapshot {
 	return next
 }
 
-// unchanged reports whether the program means after a rename what it meant before: the same names
-// stand for the same, and nothing more is wrong.
+// unchanged reports whether the program has the same meaning after a rename: all names refer to the
+// same declarations, and there are no new errors.
 func (s *Snapshot) unchanged(ctx context.Context, r *renamed, edits []Edit, name string) error {
 	next := s.with(edits)
 	before, err := s.Diagnostics(ctx)
@@ -363,7 +362,8 @@ func worse(before, after map[string][]*diag.Diagnostic) *diag.Diagnostic {
 			if count[d.Info]--; count[d.Info] >= 0 || d.Severity() != diag.Error {
 				continue
 			}
-			if first == nil || d.Info == diag.DuplicateName || d.Info == diag.DuplicateField { // which says it best
+			// the most helpful error
+			if first == nil || d.Info == diag.DuplicateName || d.Info == diag.DuplicateField {
 				first = d
 			}
 		}

@@ -11,12 +11,12 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// root is what is checked as one program: a manifest's, that of a file which no other
-// names, or a document that is no file.
+// root is a unit of checking: the program of a manifest, of a file that no other names, or a
+// document without a file.
 type root struct {
 	path     string          // of the manifest, the program or the document
 	manifest string          // the path of the manifest that counts, or "" for none
-	files    map[string]bool // the programs that belong to it, as far as their `mod` say
+	files    map[string]bool // the files that belong to it through `mod` declarations
 }
 
 // roots returns all programs, those of manifests first.
@@ -68,7 +68,7 @@ func (f *rootFinder) find() {
 		f.roots = append(f.roots, r)
 	}
 	named := f.named(programs)
-	for _, free := range []bool{true, false} { // then those that name each other in a circle
+	for _, free := range []bool{true, false} { // then the programs that name each other in a cycle
 		for _, p := range programs {
 			if f.reached[p] || free && named[p] || f.s.state(p) == nil {
 				continue
@@ -115,7 +115,7 @@ func (f *rootFinder) manifestOf(path string) string {
 	return m
 }
 
-// reach adds a program to a root, with those of its modules, which are in dir.
+// reach adds a program and its modules to a root. dir contains the modules.
 func (f *rootFinder) reach(r *root, path, dir string) {
 	t := f.s.state(path)
 	if t == nil || r.files[path] {
@@ -144,8 +144,8 @@ func (f *rootFinder) module(dir string, m modPath) string {
 	return ""
 }
 
-// named returns the programs that another one names as a module. Where the modules of a file lie
-// depends on whether it is one itself: so what it may name either way counts.
+// named returns the programs that others name as modules. Where a file's modules are depends on
+// whether it is a module itself, so both directories count.
 func (f *rootFinder) named(programs []string) map[string]bool {
 	named := map[string]bool{}
 	for _, p := range programs {
@@ -165,8 +165,8 @@ func (f *rootFinder) named(programs []string) map[string]bool {
 	return named
 }
 
-// owners gives for each file the root that tells what is wrong with it: the one of the nearest manifest,
-// of these the first.
+// owners returns for each file the root that reports its diagnostics: the one of the nearest
+// manifest, or else the first.
 func (f *rootFinder) owners() map[string]*root {
 	owners := map[string]*root{}
 	for _, r := range f.roots {
@@ -182,8 +182,8 @@ func (f *rootFinder) owners() map[string]*root {
 	return owners
 }
 
-// nearness returns how near a root's manifest is to a file: the length of its directory's path, if
-// the file lies in it.
+// nearness returns how near a root's manifest is to a file: the length of its directory's path if
+// that contains the file.
 func nearness(r *root, path string) int {
 	if dir := filepath.Dir(r.manifest); r.manifest != "" && below(path, dir) {
 		return len(dir)

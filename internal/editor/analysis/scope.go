@@ -29,8 +29,8 @@ func (c *completer) variables() {
 	}
 }
 
-// statement returns the place where the statement around is still under way: a variable that it
-// declares is not seen yet.
+// statement returns the start of the current statement: a variable that it declares is not visible
+// yet.
 func (c *completer) statement() source.Pos {
 	if k := c.before(1); k == lexer.Semi || k == lexer.RBrace || k == lexer.LBrace || len(c.toks) == 0 {
 		return c.pos
@@ -38,8 +38,8 @@ func (c *completer) statement() source.Pos {
 	return c.toks[len(c.toks)-1].Start
 }
 
-// visible returns the names of variables that a place sees, the outermost first; of statements
-// those that end before another place.
+// visible returns the names of the variables visible at a place, the outermost first, considering
+// only statements that end before another place.
 func (f *checked) visible(nodes []ast.Node, pos, before source.Pos) []*ast.Ident {
 	var out []*ast.Ident
 	bound := func(p ast.Pattern) {

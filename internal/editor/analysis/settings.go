@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// setting is a setting of an agent or a host: its value, and where that comes from.
+// setting is a setting of an agent or a host with its value and its origin.
 type setting struct{ name, value, from string }
 
 // settings returns the effective settings of an agent or a host, as a table.
@@ -41,7 +41,7 @@ func (f *checked) settings(d *sema.Def) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// written returns the settings that the declaration says.
+// written returns the settings in the declaration.
 func written(d *sema.Def, fields []*ast.ConfigField) []setting {
 	var all []setting
 	for _, c := range fields {
@@ -54,8 +54,7 @@ func written(d *sema.Def, fields []*ast.ConfigField) []setting {
 	return all
 }
 
-// ofConnection returns the settings that an agent has of its connection, and those that nobody
-// gives it.
+// ofConnection returns an agent's settings from its connection, and the settings without a value.
 func (f *checked) ofConnection(d *sema.Def) []setting {
 	a, ok := d.Object.(*sema.Agent)
 	if !ok {
@@ -108,7 +107,7 @@ func (f *checked) unaliased(d *sema.Def, all []setting) []setting {
 	return all
 }
 
-// ofSection returns the settings that a host has of its section, and those that nobody gives it.
+// ofSection returns a host's settings from its section, and the settings without a value.
 func (f *checked) ofSection(d *sema.Def) []setting {
 	h, ok := d.Object.(*sema.Host)
 	if !ok {
@@ -123,7 +122,7 @@ func (f *checked) ofSection(d *sema.Def) []setting {
 	return all
 }
 
-// ofSectionGiven returns the settings that the manifest's section of a host gives.
+// ofSectionGiven returns the settings in a host's section of the manifest.
 func (f *checked) ofSectionGiven(h *sema.Host) []setting {
 	var all []setting
 	if f.res.input != nil && f.res.input.Manifest != nil {
@@ -178,7 +177,7 @@ func (f *checked) hoverSetting(nodes []ast.Node, pos source.Pos) *Hover {
 	return nil
 }
 
-// describeSection returns what there is to know of a section of the manifest that a program names.
+// describeSection describes a section of the manifest that a program names.
 func (f *checked) describeSection(d *sema.Def) string {
 	table := map[sema.DefKind]string{sema.DefConnection: "connections", sema.DefConnector: "hosts"}[d.Kind]
 	l, ok := f.res.inManifest(d)
@@ -224,7 +223,7 @@ func (s *Snapshot) hoverKey(path string, pos source.Pos) *Hover {
 	return &Hover{source.Span{Start: start, End: start + source.Pos(len(name))}, "```toml\n" + topics[0].Signature + "\n```\n\n" + topics[0].Doc}
 }
 
-// sectionOf returns the name of the section that a line of a manifest stands in.
+// sectionOf returns the name of the section that contains a line of a manifest.
 func sectionOf(f *source.File, line int) string {
 	for ; line > 0; line-- {
 		text := strings.TrimSpace(string(f.Line(line)))
@@ -235,7 +234,7 @@ func sectionOf(f *source.File, line int) string {
 	return ""
 }
 
-// keyOf returns the row of a key's full name, in which names of one's own stand.
+// keyOf returns the table row of a key's full name, in which user-defined names are wildcards.
 func keyOf(name string) *manifest.Key {
 	parts := strings.Split(name, ".")
 	keys := manifest.Keys()

@@ -82,7 +82,7 @@ func (s *Snapshot) text(path string) (*text, error) {
 	return f.text, f.err
 }
 
-// state returns what a file is for whoever depends on it: its text, or nil if it has none.
+// state returns the text of a file, or nil if it cannot be read.
 func (s *Snapshot) state(path string) *text {
 	t, _ := s.text(path)
 	return t
@@ -98,9 +98,8 @@ func (s *Snapshot) tree(path string) *ast.File {
 	return tree
 }
 
-// Diagnostics returns what is wrong, by the path of the file, the files in which nothing is wrong
-// included: the rows that `concerto check` gives of the same program. Rows are in the order of the
-// text.
+// Diagnostics returns the diagnostics by file path, including files without any. They are the same
+// as those of `concerto check`, in the order of the text.
 func (s *Snapshot) Diagnostics(ctx context.Context) (map[string][]*diag.Diagnostic, error) {
 	all := map[string][]*diag.Diagnostic{}
 	for _, p := range s.Files() {
@@ -120,8 +119,8 @@ func (s *Snapshot) Diagnostics(ctx context.Context) (map[string][]*diag.Diagnost
 	return all, nil
 }
 
-// tells reports whether a diagnostic of a program is told as that program's, and in which file: of
-// several programs that share a file, one tells what is wrong with it.
+// tells returns the file of a diagnostic and reports whether this program reports it: of several
+// programs that share a file, only one does.
 func (s *Snapshot) tells(r *root, d *diag.Diagnostic) (path string, mine bool) {
 	if d.File == nil {
 		return s.shown(r.path), true
@@ -133,7 +132,7 @@ func (s *Snapshot) tells(r *root, d *diag.Diagnostic) (path string, mine bool) {
 	return s.shown(p), true
 }
 
-// DiagnosticsOf returns what is wrong in one file.
+// DiagnosticsOf returns the diagnostics of one file.
 func (s *Snapshot) DiagnosticsOf(ctx context.Context, path string) ([]*diag.Diagnostic, error) {
 	r := s.rootOf(s.real(path))
 	found := []*diag.Diagnostic{}

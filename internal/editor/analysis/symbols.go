@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// SymbolKind says what a symbol of a document is.
+// SymbolKind is the kind of a symbol.
 type SymbolKind uint8
 
 // The kinds of Symbol.
@@ -41,10 +41,11 @@ type Symbol struct {
 	Detail   string // the signature, or the type as written
 	Kind     SymbolKind
 	File     *source.File
-	Span     source.Span // of all of it
+	Span     source.Span // of the whole declaration
 	NameSpan source.Span
 	Children []Symbol
-	// Container is what it stands in, "" outermost; a test's is "test". It is set of the symbols of a workspace.
+	// Container is the name of the enclosing declaration, or ""; for a test it is "test". It is
+	// only set by WorkspaceSymbols.
 	Container string
 }
 
@@ -58,8 +59,8 @@ func (s *Snapshot) Symbols(path string) []Symbol {
 	return o.decls(tree.Decls)
 }
 
-// WorkspaceSymbols returns the declarations of all documents whose names hold the letters of a
-// query in its order; all of them where it is empty. Those that begin with it come first.
+// WorkspaceSymbols returns the declarations of all documents whose names contain the letters of a
+// query in order, or all declarations for "". Names that begin with the query come first.
 func (s *Snapshot) WorkspaceSymbols(query string) []Symbol {
 	out := []Symbol{}
 	for _, p := range s.Files() {
@@ -88,7 +89,7 @@ func (s *Snapshot) WorkspaceSymbols(query string) []Symbol {
 
 const noMatch = 4
 
-// rank returns how well a name matches what was typed: less is better.
+// rank returns how well a name matches a query; less is better.
 func rank(name, query string) int {
 	n, q := strings.ToLower(name), strings.ToLower(query)
 	switch {
@@ -240,7 +241,7 @@ func (o outline) function(d *ast.FnDecl, k SymbolKind) Symbol {
 	return y
 }
 
-// signature returns what stands behind a function's name, on one line.
+// signature returns a function's declaration after its name, on one line.
 func signature(f *source.File, d *ast.FnDecl) string {
 	if d.Signature.End < d.Name.Sp.End {
 		return ""
@@ -248,7 +249,7 @@ func signature(f *source.File, d *ast.FnDecl) string {
 	return strings.Join(strings.Fields(f.Slice(source.Span{Start: d.Name.Sp.End, End: d.Signature.End})), " ")
 }
 
-// handlers returns those of the listens within a node.
+// handlers returns the handlers of the listens in a node.
 func (o outline) handlers(n ast.Node) []Symbol {
 	out := []Symbol{}
 	ast.Inspect(n, func(n ast.Node) bool {

@@ -17,7 +17,7 @@ type textRef struct {
 	to Location // where it is declared
 }
 
-// texts returns those of a file.
+// texts returns the strings of a file that name something.
 func (r *result) texts(i *sema.Info) []textRef {
 	t := textRefs{res: r, file: i.File.Source}
 	if r.input != nil {
@@ -40,7 +40,7 @@ func (r *result) texts(i *sema.Info) []textRef {
 	return t.list
 }
 
-// textRefs collects those of a file.
+// textRefs collects such strings.
 type textRefs struct {
 	res      *result
 	file     *source.File
@@ -54,7 +54,7 @@ func (t *textRefs) add(lit *ast.StringLit, to Location) {
 	}
 }
 
-// agent is the alias that an agent's model may be.
+// agent adds the model of an agent if it is an alias.
 func (t *textRefs) agent(n *ast.AgentDecl) {
 	if t.manifest == nil {
 		return
@@ -125,7 +125,7 @@ func (t *textRefs) tool(lit *ast.StringLit) {
 	}
 }
 
-// toolFunctions returns those of the program's tools, by the names that models call them by.
+// toolFunctions returns the functions of the program's tools, by the names that models use.
 func (r *result) toolFunctions() map[string]Location {
 	r.toolsOnce.Do(func() {
 		r.tools = map[string]Location{}

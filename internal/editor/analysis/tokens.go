@@ -11,15 +11,15 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// TokenTypes are the types of names, and TokenModifiers what is said of one besides: a Token has their
-// numbers.
+// TokenTypes lists the types of tokens and TokenModifiers their modifiers; a Token contains indices
+// into them.
 var (
 	TokenTypes = []string{"namespace", "type", "struct", "enum", "interface", "typeParameter", "parameter", "variable", "property", "enumMember", "function", "method", "keyword", "decorator",
 		"agent", "host", "tool", "schema", "pipeline", "stage", "store", "messageType"}
 	TokenModifiers = []string{"declaration", "readonly", "mutable", "captured", "async", "deprecated", "defaultLibrary", "test"}
 )
 
-// Token is a name in a text, or a word that is a keyword only where it stands.
+// Token is a name, or a word that is a keyword only in its position.
 type Token struct {
 	Span      source.Span
 	Type      uint32 // of TokenTypes
@@ -84,7 +84,8 @@ func (p *painter) add(at source.Span, name string, modifiers uint32) {
 	p.out = append(p.out, Token{at, tokenType(name), modifiers})
 }
 
-// look takes what is no name: types of messages, and keywords of places; and notes the closures.
+// look adds the tokens that are not names: message types and contextual keywords. It also collects
+// the closures.
 func (p *painter) look(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.Handler:
@@ -121,7 +122,7 @@ func (p *painter) look(n ast.Node) bool {
 	return true
 }
 
-// word is a keyword, if it stands there.
+// word adds a keyword if it is at the place.
 func (p *painter) word(at source.Pos, word string) {
 	s := source.Span{Start: at, End: at + source.Pos(len(word))}
 	if int(s.End) <= len(p.text.file.Text) && p.text.file.Slice(s) == word {
@@ -149,7 +150,7 @@ func (p *painter) wordIn(s source.Span, word string) {
 	}
 }
 
-// modifiers returns what is to say of a name.
+// modifiers returns the modifiers of a name.
 func (p *painter) modifiers(r sema.Ref) (m uint32) {
 	d := r.Def
 	if r.Decl {
@@ -176,7 +177,8 @@ func (p *painter) modifiers(r sema.Ref) (m uint32) {
 	return m
 }
 
-// place says of a variable whether it changes, and whether a closure has taken it along.
+// place returns the modifiers of a variable: whether it is mutable and whether a closure captures
+// it.
 func (p *painter) place(r sema.Ref) (m uint32) {
 	l, ok := r.Def.Object.(*sema.Local)
 	if !ok {

@@ -12,8 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// Name is that of what is typed, where a file's would stand; Empty is the program under a session
-// that is over none.
+// Name is the file name of typed input, and Empty the program of a session without a file.
 const (
 	Name  = "<repl>"
 	Empty = "fn main() {}\n"
@@ -21,7 +20,7 @@ const (
 
 // The names of what a session adds to a program.
 const (
-	sessionName = "repl_session" // the function in which lines stand
+	sessionName = "repl_session" // the function that contains the lines
 	lineName    = "repl_line"    // the closure that is run
 	keptName    = "repl_kept"    // the closure that has what the line declares
 	lastName    = "_repl_last"   // the last value
@@ -33,7 +32,7 @@ type piece struct {
 	text string
 }
 
-// input is what was typed, taken apart.
+// input is a parsed input.
 type input struct {
 	file  *source.File
 	decls []*declaration
@@ -48,16 +47,16 @@ type input struct {
 type declaration struct {
 	file   *source.File
 	at     source.Span
-	keys   []string // what it declares: another of one of these keys is replaced by it
+	keys   []string // keys of its declarations; a later declaration with the same key replaces it
 	isType bool
-	told   bool // what is said of it was said
+	told   bool // its diagnostics were shown
 	name   string
 }
 
 const head = "fn f() {\n"
 
-// Open reports whether a text goes on: a bracket, a string or a comment is open, or there are only
-// doc comments and decorators, whose declaration is to come. Strings may span lines, as in a file.
+// Open reports whether a text is incomplete: a bracket, a string or a comment is open, or it ends
+// with doc comments or decorators. Strings may span lines, as in a file.
 func Open(text string) bool {
 	toks, comments, found := lexer.Lex(source.NewFile(Name, []byte(text)))
 	if len(comments) > 0 && comments[len(comments)-1].Doc && comments[len(comments)-1].End > lastEnd(toks) {
@@ -67,7 +66,8 @@ func Open(text string) bool {
 		return true
 	}
 	for _, d := range found.Sorted() {
-		if d.Info == diag.OpenComment || d.Info == diag.OpenString && len(d.Fixes) > 0 { // a label where none may stand is closed by nothing
+		// a misplaced label is not an open string
+		if d.Info == diag.OpenComment || d.Info == diag.OpenString && len(d.Fixes) > 0 {
 			return true
 		}
 	}
@@ -100,7 +100,7 @@ func parse(text string) (block *ast.Block, sound bool) {
 	return nil, false
 }
 
-// read takes a text apart. What has mistakes of syntax is left whole.
+// read parses a text. A text with syntax errors is kept whole.
 func read(name, text string) *input {
 	in := &input{file: source.NewFile(name, []byte(text)), tail: -1}
 	all := source.Span{End: source.Pos(len(text))}
@@ -144,7 +144,7 @@ func lastEnd(toks []lexer.Token) source.Pos {
 	return toks[len(toks)-2].End
 }
 
-// take takes the statements of a block that was read without mistakes.
+// take adds the statements of a block without syntax errors.
 func (in *input) take(b *ast.Block, text string, semi source.Pos) {
 	const shift = source.Pos(len(head))
 	cuts := in.lastValues(b, shift)
@@ -172,7 +172,7 @@ func (in *input) take(b *ast.Block, text string, semi source.Pos) {
 			if trimmed := strings.TrimLeft(rest, " \t\r\n"); strings.HasPrefix(trimmed, ";") {
 				end += source.Pos(len(rest) - len(trimmed) + 1)
 			}
-			// What stands before it belongs to it: its comments.
+			// Comments before it belong to it.
 			in.decls = append(in.decls, declarationOf(in.file, source.Span{Start: at, End: end}, d.Decl))
 			at = end
 			continue

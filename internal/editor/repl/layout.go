@@ -7,22 +7,22 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// layout is a text that is put together of parts of others, and knows where each comes from.
+// layout is a text composed of parts of others that records the origin of each part.
 type layout struct {
 	text  strings.Builder
 	parts []part
 	file  *source.File // of the whole text, once it is there
 }
 
-// part is a stretch of the text that stands so in another file.
+// part is a range of the text that was copied from another file.
 type part struct {
 	at   source.Pos
 	file *source.File
 	from source.Span
-	size source.Pos // in the text, where another text stands for it
+	size source.Pos // in the text, if the original text differs
 }
 
-// raw adds text that nobody has typed.
+// raw adds generated text.
 func (l *layout) raw(text string) { l.text.WriteString(text) }
 
 // add adds a stretch of a file.
@@ -52,8 +52,8 @@ func (l *layout) whole(name string) *source.File {
 	return l.file
 }
 
-// typed returns where a place comes from; ok is false where nobody has typed it. The place that is
-// given is then the end of what stands before it.
+// typed returns the origin of a place; ok is false in generated text, where it returns the end of
+// the text before.
 func (l *layout) typed(at source.Pos) (f *source.File, pos source.Pos, ok bool) {
 	for _, p := range l.parts {
 		if p.at > at {
@@ -61,7 +61,7 @@ func (l *layout) typed(at source.Pos) (f *source.File, pos source.Pos, ok bool) 
 		}
 		f, pos, ok = p.file, p.from.End, false
 		switch same := p.size == p.from.End-p.from.Start; {
-		case at >= p.at+p.size || p.from.End == p.from.Start: // behind it, or nobody has typed it
+		case at >= p.at+p.size || p.from.End == p.from.Start: // after it, or in generated text
 		case same:
 			return p.file, p.from.Start + (at - p.at), true
 		default:
@@ -87,8 +87,8 @@ func (l *layout) span(s source.Span) (f *source.File, out source.Span, ok bool) 
 	return f, out, true
 }
 
-// diagnostic returns a finding in the text as one in what was typed. ok is false when it is about
-// what nobody has typed.
+// diagnostic converts a diagnostic to its original position. ok is false if it is about generated
+// text.
 func (l *layout) diagnostic(d *diag.Diagnostic) (out *diag.Diagnostic, ok bool) {
 	copied := *d
 	out = &copied

@@ -11,14 +11,13 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// looking is what is asked of an input while it is typed: the analysis of the program with it, as of
-// a file that is open in an editor.
+// looking is the analysis of the program with an input that is being typed.
 type looking struct {
 	work *analysis.Workspace
 	path string
 }
 
-// open has the analysis look at the program with an input as it stands.
+// open opens the program with an unfinished input in the analysis.
 func (s *Session) open(l *layout) (*analysis.Snapshot, string) {
 	k := &s.look
 	if k.work == nil {
@@ -32,8 +31,7 @@ func (s *Session) open(l *layout) (*analysis.Snapshot, string) {
 	return k.work.Snapshot(), k.path
 }
 
-// layTyped puts the program together with an input that may be half-written, and gives where the
-// input begins in it.
+// layTyped combines the program with an unfinished input and returns where the input begins.
 func (s *Session) layTyped(text string) (l *layout, at source.Pos) {
 	l = &layout{}
 	declares := declarationBegins(text)
@@ -61,7 +59,7 @@ func declarationBegins(text string) bool {
 	return declares[toks[0].Kind]
 }
 
-// Doc returns what there is to know of a name that is declared; "" for nothing.
+// Doc returns the documentation of a declared name, or "".
 func (s *Session) Doc(ctx context.Context, name string) string {
 	l, at := s.layTyped(name)
 	snapshot, path := s.open(l)
@@ -78,13 +76,13 @@ func (s *Session) Doc(ctx context.Context, name string) string {
 	return strings.TrimSpace(strings.Join(out, "\n"))
 }
 
-// Completion is what may stand in the place of a part of an input.
+// Completion is a completion of part of an input.
 type Completion struct {
 	From, To int // bytes
 	Items    []string
 }
 
-// Complete returns what may be written at a byte of an input.
+// Complete returns the completions at a byte of an input.
 func (s *Session) Complete(ctx context.Context, text string, at int) Completion {
 	l, begin := s.layTyped(text)
 	snapshot, path := s.open(l)
@@ -97,7 +95,7 @@ func (s *Session) Complete(ctx context.Context, text string, at int) Completion 
 	seen := map[string]bool{}
 	for _, x := range found.Items {
 		if len(x.Edits) > 0 || !strings.HasPrefix(x.Text, word) || seen[x.Text] || strings.HasPrefix(x.Text, "repl_") || x.Text == lastName {
-			continue // what has to be imported first, or is not so named
+			continue // it requires an import, or has an unsuitable name
 		}
 		seen[x.Text] = true
 		c.Items = append(c.Items, x.Text)
@@ -124,7 +122,7 @@ type Colour struct {
 	Hue      Hue
 }
 
-// hues are those of the analysis's kinds of names.
+// hues maps the analysis's token types to hues.
 var hues = map[string]Hue{"type": TypeHue, "struct": TypeHue, "enum": TypeHue, "interface": TypeHue, "typeParameter": TypeHue, "schema": TypeHue, "agent": TypeHue, "host": TypeHue, "tool": TypeHue,
 	"pipeline": TypeHue, "enumMember": TypeHue, "function": Function, "method": Function, "keyword": Keyword, "decorator": Keyword}
 

@@ -49,7 +49,7 @@ func (s *Session) layDeclarations(l *layout) {
 	}
 }
 
-// with returns the statements, the last of which is given a name when its value is wanted.
+// with returns the statements. The last one is assigned to a name if its value is needed.
 func (in *input) with(valued bool) []piece {
 	if in.tail < 0 || !valued {
 		return in.stmts
@@ -72,7 +72,7 @@ func (in *input) keeps(valued bool) (names []string) {
 	return names
 }
 
-// Save returns what has been typed, as a program.
+// Save returns the session as a program.
 func (s *Session) Save() string {
 	l := &layout{}
 	s.layDeclarations(l)

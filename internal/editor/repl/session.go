@@ -35,7 +35,7 @@ type Machine interface {
 	Line(ctx context.Context, function, tools int, captured []value.Slot) (value.Slot, error)
 }
 
-// Session is what has been typed and is still good. It is not safe for concurrent use.
+// Session holds the valid inputs so far. It is not safe for concurrent use.
 type Session struct {
 	request driver.Request
 	machine Machine
@@ -52,7 +52,7 @@ type Session struct {
 // state is what an input changes.
 type state struct {
 	base   *source.File   // the entry of the program; nil without one
-	hidden []*declaration // of base, in whose place others have come
+	hidden []*declaration // declarations of base that were replaced
 	own    []*declaration // of base
 	decls  []*declaration
 	lets   []*binding
@@ -75,12 +75,13 @@ type variable struct {
 	text  string // the type, in full
 }
 
-// Result is what came of an input that had no mistakes.
+// Result is the result of a valid input.
 type Result struct {
-	Shown   string // the value as the source has it; "" for none
-	Type    string // of the value
-	Found   []*diag.Diagnostic
-	Dropped []string // variables that are gone, since what they were made of was declared anew
+	Shown string // the value as source text; "" for none
+	Type  string // of the value
+	Found []*diag.Diagnostic
+	// variables that were dropped, because a declaration that they depend on was replaced
+	Dropped []string
 }
 
 // Mistakes are why nothing was done.
@@ -112,8 +113,8 @@ func New(r driver.Request, m Machine) (*Session, error) {
 	return s, nil
 }
 
-// Run checks an input and runs it. name is what stands for its file in messages. The error is *Mistakes when it has any, and an *vm.Uncaught when
-// the program failed.
+// Run checks and runs an input. name is its file name in messages. The error is a *Mistakes if it
+// is invalid, and a *vm.Uncaught if it failed.
 func (s *Session) Run(ctx context.Context, name, text string) (*Result, error) {
 	if s.broken != nil {
 		return nil, s.broken
@@ -158,7 +159,7 @@ type attempt struct {
 	unit  string
 }
 
-// compile checks an input, and leaves out what is no longer good because of it.
+// compile checks an input and drops what it invalidates.
 func (s *Session) compile(in *input) (*attempt, error) {
 	if !s.last && in.last != (source.Span{}) {
 		return nil, &Mistakes{[]*diag.Diagnostic{diag.UnknownName.At(in.last, "there is no last value").In(in.file).Hint("`_` is the value of an expression that was typed before")}}
@@ -200,8 +201,7 @@ func (s *Session) entryName() string {
 	return Name
 }
 
-// sort tells apart what findings are about: bindings of before that are no longer good, what is
-// wrong, and what else is said of the input.
+// sort sorts diagnostics into invalidated bindings, errors and others.
 func (s *Session) sort(l *layout, all []*diag.Diagnostic) (stale []*binding, wrong, rest []*diag.Diagnostic) {
 	for _, d := range all {
 		out, mine := l.diagnostic(d)
@@ -224,8 +224,8 @@ func (s *Session) declared(f *source.File) bool {
 	return slices.ContainsFunc(s.decls, func(d *declaration) bool { return d.file == f && d.told })
 }
 
-// changed returns the bindings with variables that a line uses and whose types are others than they
-// were: what they were made of was declared anew.
+// changed returns the bindings whose variables a line uses and whose types have changed, because a
+// declaration was replaced.
 func (s *Session) changed(l *driver.CompiledLine) (stale []*binding) {
 	for _, c := range l.Captures {
 		if b, v := s.find(c.Name); v != nil && v.text != typeText(c.Type) {
@@ -245,7 +245,7 @@ func (s *Session) find(name string) (*binding, *variable) {
 	return nil, nil
 }
 
-// forget leaves out bindings, and says which variables are gone.
+// forget drops bindings and returns their variables.
 func (s *Session) forget(stale []*binding) (names []string) {
 	s.script = slices.DeleteFunc(slices.Clone(s.script), func(b *binding) bool { return slices.Contains(stale, b) })
 	s.lets = slices.DeleteFunc(slices.Clone(s.lets), func(b *binding) bool {
@@ -265,8 +265,7 @@ func (s *Session) forget(stale []*binding) (names []string) {
 	return names
 }
 
-// forgetTypes leaves out the variables of types that are declared anew: their values have the form
-// of before.
+// forgetTypes drops the variables whose types were declared again: their values have the old form.
 func (s *Session) forgetTypes(decls []*declaration) []string {
 	anew := map[string]bool{}
 	for _, d := range decls {
@@ -286,7 +285,7 @@ func (s *Session) forgetTypes(decls []*declaration) []string {
 	return s.forget(stale)
 }
 
-// declare puts declarations in the place of those of the same keys.
+// declare adds declarations and replaces those with the same keys.
 func (s *Session) declare(decls []*declaration) {
 	s.decls, s.hidden = slices.Clone(s.decls), slices.Clone(s.hidden)
 	for _, d := range decls {
@@ -362,7 +361,7 @@ func (s *Session) execute(ctx context.Context, a *attempt) (v value.Slot, err er
 	return v, err
 }
 
-// keep notes what a line has bound.
+// keep records what a line has bound.
 func (s *Session) keep(a *attempt, kept value.Slot, r *Result) {
 	b := &binding{file: a.in.file, vars: map[string]*variable{}, last: a.in.last != (source.Span{})}
 	valued := false
@@ -394,5 +393,5 @@ func (s *Session) keep(a *attempt, kept value.Slot, r *Result) {
 	s.last = s.last || valued
 }
 
-// most is how long the text of a value may be, in bytes.
+// most limits the text of a value, in bytes.
 const most = 1 << 16

@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// place has an error tell where in what was typed it came from.
+// place sets the positions of an error to those in the typed input.
 func (s *Session) place(e *vm.Uncaught) {
 	s.move(&e.Place)
 	for i := range e.Trace {
