@@ -14,8 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Action is what can be done at a place. What it changes of programs is in the one style afterwards. A file of an edit
-// that is not there yet is to be made.
+// Action is a code action. Its edits of programs are formatted. Edits of a missing file create it.
 type Action struct {
 	Kind, Title string
 	Preferred   bool             // nothing else would mend what it mends
@@ -23,10 +22,9 @@ type Action struct {
 	Edits       []Edit
 }
 
-// Actions returns what can be done at a stretch of a document, of the kinds that are wanted. What
-// is found at the place is mended by them, or the program stays what it is: one that would not
-// compile any more is not among them. asked says that all safe fixes are wanted even where there is
-// one alone.
+// Actions returns the code actions of the wanted kinds at a range of a document: fixes of
+// diagnostics there, and refactorings after which the program still compiles. asked also returns
+// the action for all safe fixes if there is only one.
 func (s *Snapshot) Actions(ctx context.Context, path string, at source.Span, wanted func(kind string) bool, asked bool) ([]Action, error) {
 	found, err := s.DiagnosticsOf(ctx, path)
 	if err != nil {
@@ -49,7 +47,7 @@ func (s *Snapshot) Actions(ctx context.Context, path string, at source.Span, wan
 	return append(out, more...), err
 }
 
-// mending returns the fixes of what is found at a stretch, or that change the text there.
+// mending returns the fixes of diagnostics at a range, or that edit the text there.
 func (s *Snapshot) mending(found []*diag.Diagnostic, at source.Span, dir string) (out []Action) {
 	touches := func(s source.Span) bool { return s.Start <= at.End && s.End >= at.Start }
 	for _, d := range found {
@@ -74,8 +72,7 @@ func (s *Snapshot) mending(found []*diag.Diagnostic, at source.Span, dir string)
 	return out
 }
 
-// newFiles returns the directory in which the names of files lie that a fix of a document makes; ""
-// for none.
+// newFiles returns the directory for files that a fix of the document creates, or "".
 func (s *Snapshot) newFiles(ctx context.Context, path string) string {
 	r := s.rootOf(s.real(path))
 	if r == nil || !IsFile(path) {
@@ -105,7 +102,7 @@ func (a Action) same(b Action) bool {
 	return a.Title == b.Title && slices.EqualFunc(a.Edits, b.Edits, func(x, y Edit) bool { return x.File.Name == y.File.Name && x.Span == y.Span && x.Text == y.Text })
 }
 
-// styled are edits by their files, own being that of an edit which names none, and in the one style.
+// styled returns edits by file, formatted. own is the file of edits that name none.
 func styled(edits []diag.Edit, own *source.File) (out []Edit) {
 	var files []*source.File
 	by := map[*source.File][]diag.Edit{}
@@ -154,7 +151,7 @@ func (s *Snapshot) allSafe(ctx context.Context, path string) (edits []Edit, n in
 	return edits, n, nil
 }
 
-// ownFixes are diagnostics with those of their fixes alone that change their own file.
+// ownFixes returns diagnostics with only those fixes that change their own file.
 func ownFixes(found []*diag.Diagnostic) (out []*diag.Diagnostic) {
 	for _, d := range found {
 		own := *d
@@ -223,8 +220,8 @@ func (s *Snapshot) compilesWith(ctx context.Context, f *checked, edits []Edit) (
 	return worse(before, after) == nil, nil
 }
 
-// Wanted reports whether a kind of actions is among some that are asked for, of which each stands
-// for those below it, and none for all.
+// Wanted reports whether a kind of actions is requested. A requested kind includes its subkinds; an
+// empty list includes all.
 func Wanted(only []string, kind string) bool {
 	for _, k := range only {
 		if k == "" || kind == k || strings.HasPrefix(kind, k+".") {

@@ -26,8 +26,7 @@ type Again struct {
 	trees   map[*source.File]*text
 }
 
-// Request returns the request for the next load of the program: r, with its sources and what is
-// kept of the last load.
+// Request returns the request for the next load: r with the sources and results of the last load.
 func (a *Again) Request(r driver.Request) driver.Request {
 	a.before, a.now, a.trees, a.overlay = a.now, map[string]*text{}, map[*source.File]*text{}, r.Overlay
 	r.Sources, r.Kept = a, &a.kept

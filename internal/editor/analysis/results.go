@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 )
 
-// mostKept bounds the results of programs of which nothing is open, in bytes of their tables as the checker makes them.
-// What was found of them stays.
+// mostKept limits the results of programs without open files, in bytes of the checker's tables.
+// Their diagnostics are retained.
 const mostKept = 32 << 20
 
 // perNode is what the tables have for each node of a tree, in bytes, with what hangs on them.
@@ -23,7 +23,7 @@ type results struct {
 	turns uint64
 }
 
-// slot holds a root's last result. Who checks the root holds the token meanwhile.
+// slot holds a root's last result. The token belongs to the goroutine that checks the root.
 type slot struct {
 	token chan struct{}
 
@@ -58,7 +58,7 @@ func (r *results) begun() *results {
 	return out
 }
 
-// enter returns the slot of a root to whoever calls it, until leave. The error is ctx's.
+// enter waits for the slot of a root, which the caller owns until leave. The error is that of ctx.
 func (r *results) enter(ctx context.Context, path string) (*slot, error) {
 	r.mu.Lock()
 	s := r.slots[path]
@@ -81,7 +81,7 @@ func (r *results) enter(ctx context.Context, path string) (*slot, error) {
 
 func (s *slot) leave() { <-s.token }
 
-// try takes the slot when nobody has it.
+// try takes the slot if it is free.
 func (s *slot) try() bool {
 	select {
 	case s.token <- struct{}{}:
@@ -91,7 +91,7 @@ func (s *slot) try() bool {
 	}
 }
 
-// keep forgets all but the given roots.
+// keep drops the slots of all other roots.
 func (r *results) keep(roots []*root) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +111,8 @@ func (r *results) used(s *slot, open bool) {
 	r.bound(s)
 }
 
-// looked notes whether a program is open of which no more than the list was wanted, by the caller, who has the slot.
+// looked records whether a program is open whose diagnostics, but not its result, were used. The
+// caller owns the slot.
 func (r *results) looked(s *slot, open bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,8 +122,8 @@ func (r *results) looked(s *slot, open bool) {
 	}
 }
 
-// bound drops the results that were not wanted for longest, where there is too much of them; but not that of a slot
-// that the caller has. The results are locked.
+// bound drops the least recently used results above the limit, except that of a slot which the
+// caller owns. The caller holds the lock.
 func (r *results) bound(mine *slot) {
 	total := 0
 	var shut []*slot

@@ -61,7 +61,7 @@ func (s *Snapshot) Signature(ctx context.Context, path string, pos source.Pos) *
 	return out
 }
 
-// callAt returns what the innermost call takes between whose parentheses a place lies.
+// callAt returns the callee of the innermost call whose parentheses contain a place.
 func (f *checked) callAt(pos source.Pos) *callee {
 	open, commas, name := f.openCall(clamp(f.text.file, pos))
 	if open < 0 || f.info == nil {
@@ -110,8 +110,8 @@ func (f *checked) callAt(pos source.Pos) *callee {
 	return c
 }
 
-// openCall returns the innermost parenthesis that is open at a place, how many commas stand behind
-// it, and the name of the argument at the place, or "" without one.
+// openCall returns the innermost open parenthesis at a place, the number of commas after it, and
+// the name of the argument at the place, or "".
 func (f *checked) openCall(pos source.Pos) (open source.Pos, commas int, name string) {
 	toks, _, _ := lexer.Lex(f.text.file)
 	n := 0
@@ -193,7 +193,8 @@ func (f *checked) methodCallee(n *ast.MethodCall) *callee {
 	return nil
 }
 
-// decoratorCallee returns what a decorator takes, or nil if the library says nothing of it.
+// decoratorCallee returns the parameters of a decorator, or nil if the library does not describe
+// it.
 func (f *checked) decoratorCallee(name string) *callee {
 	f.res.mu.Lock()
 	defer f.res.mu.Unlock()
@@ -210,7 +211,7 @@ func (f *checked) decoratorCallee(name string) *callee {
 	return c
 }
 
-// functionCallee returns what a function takes; a method's receiver stands before its name.
+// functionCallee returns the parameters of a function; a method's receiver is part of its name.
 func (f *checked) functionCallee(fn *sema.Function, method bool) *callee {
 	if fn.Decl == nil || fn.Decl.Name == nil {
 		return nil

@@ -13,19 +13,19 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// spelling is how declarations are written where they are named: texts without any of it need not be looked
-// through for them.
+// spelling is the set of texts by which declarations can be referenced. Files that contain none of
+// them need not be searched.
 type spelling struct {
 	names []string
-	all   bool // they may be named in other ways, such as by `super`
+	all   bool // they may be referenced in other ways, such as by `super`
 }
 
-// ownsSelf are kinds of what `Self` may stand for.
+// ownsSelf lists the kinds of declarations that `Self` can refer to.
 var ownsSelf = map[sema.DefKind]bool{sema.DefStruct: true, sema.DefSchema: true, sema.DefEnum: true, sema.DefTrait: true, sema.DefAlias: true,
 	sema.DefAgent: true, sema.DefHost: true, sema.DefTool: true, sema.DefPipeline: true}
 
-// in reports whether declarations may be named in a text. What is made of a name, as
-// `Tool_function`, holds it.
+// in reports whether a text may refer to the declarations. Names derived from a name, as
+// `Tool_function`, contain it.
 func (p *spelling) in(text []byte) bool {
 	return p.all || slices.ContainsFunc(p.names, func(n string) bool { return bytes.Contains(text, []byte(n)) })
 }
@@ -86,12 +86,12 @@ func eachAlias(f *ast.File, visit func(name, alias string)) {
 	})
 }
 
-// byNameAlone are kinds of which nothing but the references knows the name.
+// byNameAlone lists the kinds of declarations whose names matter only for references.
 var byNameAlone = map[sema.DefKind]bool{sema.DefFunction: true, sema.DefStruct: true, sema.DefEnum: true, sema.DefAlias: true,
 	sema.DefTrait: true, sema.DefConst: true, sema.DefVariable: true}
 
-// isFresh reports whether a new name stands nowhere, in no program and not in the library, and is
-// of the old one's form: then nothing can mean anything else once all references have it.
+// isFresh reports whether a new name occurs in no program and not in the library, and has the form
+// of the old one: then a rename cannot change any meaning.
 func (s *Snapshot) isFresh(r *renamed, name string) bool {
 	if name == "main" || r.alias || r.ref.Short || !byNameAlone[r.ref.Def.Kind] || seenOutside(r.ref.Def) != "" || formOf(name) != formOf(r.text) {
 		return false
@@ -104,7 +104,7 @@ func (s *Snapshot) isFresh(r *renamed, name string) bool {
 	return !isKnownToAll(r.file, name)
 }
 
-// formOf returns what of a name says how it is read: how it begins.
+// formOf returns the part of a name that determines its syntax: its beginning.
 func formOf(name string) string {
 	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(name, "_"))
 	form := name[:min(2, len(name)-len(strings.TrimLeft(name, "_")))]

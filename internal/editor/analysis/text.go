@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// text is a text of a file, with its tree once somebody has asked for it. Whoever
-// holds the same text twice holds the same *text: so it is compared by its address.
+// text is the content of a file with its lazily parsed tree. Equal contents share one *text, so
+// texts are compared by address.
 type text struct {
 	file *source.File
 
@@ -24,7 +24,7 @@ func newText(path string, b []byte) *text {
 	return &text{file: source.NewFile(shownName(path), b)}
 }
 
-// parse returns the tree of a program's text, and what is wrong with it.
+// parse returns the tree of a program's text and its syntax errors.
 func (t *text) parse() (*ast.File, diag.List) {
 	t.once.Do(func() {
 		t.tree, t.list = parser.Parse(t.file)

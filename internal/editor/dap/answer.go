@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// asking is what the run asks whoever debugs: awaited emits that nobody else answers.
+// asking holds the questions of the run for the person who debugs: awaited emits without another
+// handler.
 type asking struct {
 	mu      sync.Mutex
 	waiting []chan string // those asked and not answered, the first asked first
@@ -15,7 +16,7 @@ type asking struct {
 // answerCommand answers in the console what the run asks.
 const answerCommand = ":answer"
 
-// Ask puts a question of the run to whoever debugs.
+// Ask shows a question of the run in the editor and waits for the answer.
 func (r *Run) Ask(ctx context.Context, prompt string) (string, error) {
 	given := make(chan string, 1)
 	r.asking.mu.Lock()
@@ -42,7 +43,7 @@ func (a *asking) drop(given chan string) {
 	}
 }
 
-// give answers what was asked first, or false if nothing waits for an answer.
+// give answers the oldest question, or returns false if there is none.
 func (a *asking) give(v string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

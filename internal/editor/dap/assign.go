@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// lastFrame returns the frame whose variables were asked for last.
+// lastFrame returns the frame whose variables were requested last.
 func (r *Run) lastFrame() *frameRef {
 	if r.debuggee.refs.looked != nil {
 		return r.debuggee.refs.looked
@@ -20,8 +20,8 @@ func (r *Run) lastFrame() *frameRef {
 	return f
 }
 
-// assign returns a place in a frame another value, which must fit its type. A variable need not be
-// declared with `mut`: it is the debugger who changes it.
+// assign assigns a value to a place in a frame. The value must have its type. Variables without
+// `mut` can be changed as well.
 func (r *Run) assign(ctx context.Context, f *frameRef, path, text string) (shown dap.Variable, err error) {
 	if f == nil {
 		return shown, fmt.Errorf("there is no frame to set it in")

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// of says what is run.
+// of sets the program.
 func (s *session) of(q driver.Request) {
 	s.program = q
 	if in, err := driver.Load(q); err == nil {
@@ -16,7 +16,7 @@ func (s *session) of(q driver.Request) {
 	}
 }
 
-// attach comes to the run of `concerto run --debug`.
+// attach attaches to the run of `concerto run --debug`.
 func (s *session) attach(r *dap.AttachRequest) {
 	if s.adapter.Attach == nil {
 		s.refuse(r, "there is nothing to attach to: `concerto run --debug ADDR` waits for that")
@@ -41,8 +41,8 @@ func (s *session) attach(r *dap.AttachRequest) {
 	s.send(&dap.AttachResponse{Response: answer(r)})
 }
 
-// Attachable makes a run that editors attach to, of a program that is run anyway. It stands before
-// its first line until the first of them lets it begin.
+// Attachable returns a Run for a running program to which editors can attach. It pauses before its
+// first line until an editor has attached and configured it.
 func Attachable(program driver.Request) *Run {
 	nobody := noSession(&Adapter{})
 	nobody.of(program)
@@ -66,7 +66,7 @@ func (r *Run) attach(s *session) bool {
 	})
 }
 
-// detach lets the run go on without the editor.
+// detach continues the run without the editor.
 func (r *Run) detach() {
 	r.do(func() {
 		r.debuggee.left = true
@@ -78,7 +78,7 @@ func (r *Run) detach() {
 	})
 }
 
-// End says that a run to which editors attach has ended.
+// End reports that an attached run has ended.
 func (r *Run) End(code int) {
 	r.s.send(&dap.ExitedEvent{Event: event("exited"), Body: dap.ExitedEventBody{ExitCode: code}})
 	r.s.send(&dap.TerminatedEvent{Event: event("terminated")})

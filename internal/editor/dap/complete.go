@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// itemTypes are what editors call the kinds of what may be written; what is not here has no sign of its own.
+// itemTypes maps kinds of completion items to those of DAP; others have none.
 var itemTypes = map[analysis.ItemKind]dap.CompletionItemType{
 	analysis.KeywordItem: "keyword", analysis.VariableItem: "variable", analysis.FunctionItem: "function", analysis.MethodItem: "method",
 	analysis.FieldItem: "field", analysis.StructItem: "class", analysis.EnumItem: "enum", analysis.VariantItem: "enum",
@@ -33,7 +33,7 @@ func (s *session) completions(r *dap.CompletionsRequest) {
 		for i := range c.Items {
 			item := &c.Items[i]
 			if len(item.Edits) > 0 || !strings.HasPrefix(item.Label, text[from:]) || strings.HasPrefix(item.Label, hiddenPrefix) {
-				continue // it wants an import that the program does not have, is not what is being written, or is ours
+				continue // it requires an import, does not match the word, or is internal
 			}
 			x.Body.Targets = append(x.Body.Targets, dap.CompletionItem{
 				Label: item.Label, Text: item.Text, Detail: item.Signature, Type: itemTypes[item.Kind], SortText: fmt.Sprintf("%04d", i),
@@ -44,8 +44,7 @@ func (s *session) completions(r *dap.CompletionsRequest) {
 	})
 }
 
-// complete returns what may be written behind a text in a frame, and where in the text the word
-// begins that is being written.
+// complete returns the completions after a text in a frame, and the start of the word.
 func (r *Run) complete(ctx context.Context, f *frameRef, text string) (c analysis.Completion, from int) {
 	if f.Text == "" {
 		return c, len(text) // the library's

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// hits is a hitCondition: from which pass on, or at which ones, the run stands still.
+// hits is a hitCondition: from which pass on, or at which passes, the run stops.
 type hits struct {
 	op    string // "" for none, "==", ">=", ">", "<", "<=", "%"
 	n     int64
@@ -52,7 +52,7 @@ func (h hits) hold(pass int64) bool {
 	return true
 }
 
-// hit returns those of some breakpoints at which the run stands still.
+// hit returns the ids of the breakpoints at which the run stops.
 func (r *Run) hit(x *stand, all []*breakpoint) (ids []int) {
 	for _, b := range all {
 		if r.holds(x, b) {
@@ -62,7 +62,7 @@ func (r *Run) hit(x *stand, all []*breakpoint) (ids []int) {
 	return ids
 }
 
-// holds reports whether the run stands still at a breakpoint that it has come to.
+// holds reports whether the run stops at a breakpoint that it has reached.
 func (r *Run) holds(x *stand, b *breakpoint) bool {
 	a := &b.ask
 	if a.condition != "" {

@@ -24,7 +24,7 @@ type consoleVar struct {
 // console are such variables, the last of a name counts.
 type console struct {
 	all     []*consoleVar
-	changes int // how often a `let` has been typed: what was compiled before may mean others
+	changes int // number of `let`s so far; earlier compiled texts may be outdated
 }
 
 func (c *console) variable(name string) *consoleVar {
@@ -36,16 +36,16 @@ func (c *console) variable(name string) *consoleVar {
 	return nil
 }
 
-// hiddenPrefix begins the names of variables that nobody has typed.
+// hiddenPrefix begins the names of generated variables.
 const hiddenPrefix = "console_"
 
-// namedIn says of a name whether a text has it.
+// namedIn returns a function that reports whether a text contains a name.
 func namedIn(text string) func(name string) bool {
 	return func(name string) bool { return regexp.MustCompile(`\b` + name + `\b`).MatchString(text) }
 }
 
-// declared are statements that declare those of the console's variables that are wanted, for the checker: they are never
-// run. They give each its type, and not the text that has bound it: that may name what the frame has in which it was typed.
+// declared returns statements that declare the wanted console variables for the checker; they never
+// run. They declare types without the original expressions, which may refer to another frame.
 func (c *console) declared(wanted func(name string) bool) (lets string, used map[string]*consoleVar) {
 	used = map[string]*consoleVar{}
 	var b strings.Builder
@@ -87,7 +87,7 @@ func letOf(text string) *ast.LetStmt {
 // bare returns a statement without the `;` at its end.
 func bare(text string) string { return strings.TrimRight(text, "; \t\r\n") }
 
-// binds runs a `let` of the console, and keeps what it binds.
+// binds runs a `let` of the console and stores its variables.
 func (r *Run) binds(f *frameRef, text string, l *ast.LetStmt, h how) (*consoleVar, error) {
 	v := &consoleVar{name: l.Pattern.(*ast.NamePat).Name.Name, mut: l.Mut}
 	c, err := r.compile(f, bare(text)+"; "+v.name)

@@ -23,7 +23,7 @@ type Launch struct {
 	Program     string                     `json:"program"` // a file, or a directory with a manifest
 	Cwd         string                     `json:"cwd"`
 	Args        []string                   `json:"args"`
-	Env         map[string]any             `json:"env"` // null takes a variable away
+	Env         map[string]any             `json:"env"` // null removes a variable
 	StopOnEntry bool                       `json:"stopOnEntry"`
 	Mock        bool                       `json:"mock"`
 	Answers     map[string]json.RawMessage `json:"answers"` // to awaited emits, by channel
@@ -31,10 +31,10 @@ type Launch struct {
 	Test        string                     `json:"test"`    // the name of the test that is run in place of main
 	ShowStd     bool                       `json:"showStd"` // step into the library
 	NoDebug     bool                       `json:"noDebug"`
-	Replay      string                     `json:"replay"` // a recorded run; not yet
+	Replay      string                     `json:"replay"` // a recorded run; not supported yet
 }
 
-// Command runs what a launch names, and gives the exit code when nothing of the run is left.
+// Command runs what a launch names, and returns the exit code when nothing of the run is left.
 type Command func(*Launch, *Run) (code int)
 
 // Adapter serves editors.
@@ -45,9 +45,8 @@ type Adapter struct {
 	Now     func() time.Time // what limits of evaluations go by; nil: the system's clock
 }
 
-// Serve speaks with one editor until it has disconnected or gone, and what it had run has ended.
-// An editor that does not read what it is sent does not keep Serve from returning.
-// The error says that the editor spoke no DAP.
+// Serve serves one editor until it has disconnected and its run has ended. An editor that does not
+// read cannot block Serve. The error reports invalid messages.
 func (a *Adapter) Serve(in io.Reader, out io.Writer) error {
 	s := newSession(a, out)
 	defer close(s.gone)
@@ -101,7 +100,7 @@ func answer(r dap.RequestMessage) dap.Response {
 	return dap.Response{Command: q.Command, RequestSeq: q.Seq, Success: true}
 }
 
-// refuse answers a request with the sentence that says why it cannot be done.
+// refuse answers a request with an error message.
 func (c *conn) refuse(r dap.RequestMessage, format string, args ...any) {
 	x := &dap.ErrorResponse{Response: answer(r)}
 	x.Success, x.Message = false, fmt.Sprintf(format, args...)
@@ -109,8 +108,8 @@ func (c *conn) refuse(r dap.RequestMessage, format string, args ...any) {
 	c.send(x)
 }
 
-// read answers requests until the editor is gone. They are read in a goroutine of their own, so
-// that what ends an evaluation, or the session, is received during one that does not end.
+// read handles requests until the editor disconnects. A goroutine of its own reads them, so that a
+// request can cancel an evaluation.
 func (s *session) read(in io.Reader) (err error) {
 	done := make(chan struct{})
 	defer close(done)

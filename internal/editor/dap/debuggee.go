@@ -23,18 +23,18 @@ type debuggee struct {
 		wake chan struct{}
 	}
 
-	stand   *stand // where it stands; nil while it runs
-	halt    *stand // where it is to stand still as soon as nothing is to be done
+	stand   *stand // where it is stopped; nil while running
+	halt    *stand // where it must stop when no work is pending
 	begun   bool   // the editor has let it begin
-	going   bool   // it is to go on
-	left    bool   // nobody debugs it any more
+	going   bool   // it must continue
+	left    bool   // no editor is attached any more
 	plan    plan
 	points  breakpoints
 	refs    references
 	code    compiles
 	console console
 	watch   watched
-	told    value.Slot // the error that was told last
+	told    value.Slot // the error of the last stop
 	hand    *clock.Hand
 	asks    map[effect.Request]int // the questions that wait for an answer, by number
 	asked   int
@@ -44,7 +44,7 @@ type debuggee struct {
 // Hand returns what the run's time goes by: it stands while the run does.
 func (r *Run) Hand() *clock.Hand { return r.debuggee.hand }
 
-// stand is where a run stands still, and why.
+// stand describes where and why a run is stopped.
 type stand struct {
 	scene  *vm.Scene // nil before main
 	mark   *vm.Mark  // at which it does; nil elsewhere
@@ -136,7 +136,7 @@ func (r *Run) Loaded(m *vm.VM) {
 	r.debuggee.arm()
 }
 
-// stop stands still, says so and serves the editor until it lets the run go on.
+// stop stops the run, notifies the editor and serves it until the run continues.
 func (r *Run) stop(x *stand) {
 	if r.debuggee.left {
 		return
@@ -152,11 +152,11 @@ func (r *Run) stop(x *stand) {
 	r.debuggee.arm()
 }
 
-// describe says for whom it may concern why it stands.
+// describe contains the descriptions of the reasons for a stop.
 var describe = map[string]string{"breakpoint": "Paused on breakpoint", "function breakpoint": "Paused on function breakpoint", "exception": "Paused on exception",
 	"step": "Paused after step", "pause": "Paused", "entry": "Paused on entry", "goto": "Paused after goto"}
 
-// hold serves the editor until it is over.
+// hold serves the editor until over returns true.
 func (r *Run) hold(x *stand, over func() bool) {
 	r.debuggee.stand, r.debuggee.going = x, false
 	r.debuggee.hand.Stand()
@@ -176,7 +176,7 @@ func (r *Run) hold(x *stand, over func() bool) {
 
 func (d *debuggee) resume() { d.going = true }
 
-// arm sets the marks at which the run must look whether it stands still.
+// arm sets the marks at which the run must check whether to stop.
 func (d *debuggee) arm() {
 	if d.vm == nil {
 		return
@@ -185,7 +185,7 @@ func (d *debuggee) arm() {
 	d.vm.SetAll(func(k *vm.Mark) bool { return !d.left && (all || len(d.points.at[k]) > 0) })
 }
 
-// Reached looks whether the run is to stand still at a mark.
+// Reached checks whether the run must stop at a mark.
 func (r *Run) Reached(at vm.Scene, k *vm.Mark) {
 	x := &stand{scene: &at, mark: k}
 	x.ids = r.hit(x, r.debuggee.points.at[k])
@@ -200,7 +200,7 @@ func (r *Run) Reached(at vm.Scene, k *vm.Mark) {
 	r.stop(x)
 }
 
-// Makes looks whether somebody waits for an effect of this kind.
+// Makes checks whether a breakpoint matches an effect.
 func (r *Run) Makes(at vm.Scene, q effect.Request) {
 	switch q := q.(type) {
 	case *effect.AwaitEmit, *effect.AskHost:
@@ -211,7 +211,7 @@ func (r *Run) Makes(at vm.Scene, q effect.Request) {
 	r.pointOf(at, q, false)
 }
 
-// Gave is told what has come of an effect.
+// Gave records the result of an effect.
 func (r *Run) Gave(at vm.Scene, q effect.Request, result effect.Result, err error) {
 	delete(r.debuggee.asks, q)
 	if err == nil {

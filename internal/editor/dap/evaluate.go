@@ -19,11 +19,11 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// compiled is a text that can be run in the frames that stand at a place.
+// compiled is a text compiled for the frames at a place.
 type compiled struct {
 	function int
 	captures []driver.Captured
-	console  map[string]*consoleVar // those of them that are the console's
+	console  map[string]*consoleVar // the variables among them that are the console's
 	result   types.Type
 	body     *ast.Closure
 }
@@ -36,9 +36,9 @@ type place struct {
 	console      int // its changes
 }
 
-// compiles keeps what was compiled.
+// compiles caches compiled texts.
 type compiles struct {
-	program *ir.Program // the running one, with what was grafted onto it
+	program *ir.Program // the running program with the additions for compiled texts
 	own     int         // how many functions it had
 	texts   map[string]string
 	known   map[place]*compiled
@@ -111,11 +111,12 @@ func worded(d *diag.Diagnostic) string {
 	return fmt.Sprintf("error[%s]: %s", d.Info.Code, d.Message)
 }
 
-// how says what an evaluation may do.
+// how describes what an evaluation may do.
 type how struct {
-	quiet  bool            // reach nothing outside, and end soon
-	assign bool            // set variables
-	ctx    context.Context // ends when the answer is no longer wanted; nil: nobody waits for one
+	quiet  bool // reach nothing outside, and end soon
+	assign bool // set variables
+	// cancelled when the result is no longer needed; nil if nothing waits for it
+	ctx context.Context
 }
 
 // quietLimit is how long a quiet evaluation may take, such as a watch's or a condition's.
@@ -220,7 +221,7 @@ func (r *Run) runs(f *frameRef, c *compiled, h how) (v value.Slot, err error) {
 	return v, err
 }
 
-// condition reports whether a condition holds where the run stands.
+// condition reports whether a condition holds at the stop.
 func (r *Run) condition(x *stand, text string) (bool, error) {
 	f, c, err := r.conditional(x, text)
 	if err != nil {
@@ -236,7 +237,7 @@ func (r *Run) condition(x *stand, text string) (bool, error) {
 	return v.AsBool(), nil
 }
 
-// conditional compiles a condition in the frame where the run stands.
+// conditional compiles a condition for the frame at the stop.
 func (r *Run) conditional(x *stand, text string) (*frameRef, *compiled, error) {
 	f, ok := x.scene.Top(r.s.showStd)
 	if !ok {
@@ -247,7 +248,7 @@ func (r *Run) conditional(x *stand, text string) (*frameRef, *compiled, error) {
 	return ref, c, err
 }
 
-// logged returns a logMessage with its expressions replaced by what they give.
+// logged returns a logMessage with its expressions replaced by their values.
 func (r *Run) logged(x *stand, text string) string {
 	var b strings.Builder
 	for {
@@ -368,7 +369,7 @@ func changes(c *ast.Closure) (err error) {
 	return err
 }
 
-// setVariable gives a variable, or a part of one, another value.
+// setVariable changes a variable or a part of one.
 func (s *session) setVariable(r *dap.SetVariableRequest) {
 	s.stopped(r, func(*stand) {
 		n := r.Arguments.VariablesReference
@@ -397,7 +398,7 @@ func (s *session) setVariable(r *dap.SetVariableRequest) {
 	})
 }
 
-// setExpression gives what an expression names another value.
+// setExpression changes what an expression refers to.
 func (s *session) setExpression(r *dap.SetExpressionRequest) {
 	s.inFrame(r, r.Arguments.FrameId, func(f *frameRef) {
 		v, err := s.run.assign(s.ctx, f, r.Arguments.Expression, r.Arguments.Value)

@@ -12,7 +12,7 @@ import (
 // grace is how long a run may take to end before its hosts are killed.
 const grace = 3 * time.Second
 
-// launch begins a run, which stands before main until the editor has said what it wants.
+// launch starts a run, which pauses before main until the editor has sent its configuration.
 func (s *session) launch(r *dap.LaunchRequest) {
 	switch {
 	case s.adapter.Attach != nil:
@@ -35,7 +35,7 @@ func (s *session) launch(r *dap.LaunchRequest) {
 	close(s.run.launched)
 }
 
-// launchOf reads what is to be run; nil when the request is refused.
+// launchOf decodes the arguments of a launch. It returns nil if it has refused the request.
 func (s *session) launchOf(r dap.RequestMessage, arguments json.RawMessage) *Launch {
 	l := &Launch{}
 	err := json.Unmarshal(arguments, l)
@@ -56,7 +56,7 @@ func (s *session) launchOf(r dap.RequestMessage, arguments json.RawMessage) *Lau
 	return l
 }
 
-// start begins s.run, and waits until it stands before main or has ended.
+// start starts s.run, and waits until it pauses before main or has ended.
 func (s *session) start(l *Launch) {
 	s.ran = l
 	s.dir, s.stopOnEntry, s.showStd = l.Cwd, l.StopOnEntry && !l.NoDebug, l.ShowStd
@@ -70,8 +70,8 @@ func (s *session) start(l *Launch) {
 	<-s.run.loaded
 }
 
-// restart ends the launched run, and begins another with the same breakpoints: of the same program, or as the
-// editor's new arguments say. The editor hears of no end.
+// restart stops the launched run and starts another with the same breakpoints, with the same or new
+// arguments. It sends no event for the end.
 func (s *session) restart(r *dap.RestartRequest) {
 	if !s.launched {
 		s.refuse(r, "only a launched program is restarted: start it again, and attach to it")
@@ -108,7 +108,7 @@ func (s *session) restart(r *dap.RestartRequest) {
 	close(s.run.launched)
 }
 
-// runs runs the launched program, and tells of its end.
+// runs runs the launched program and reports its end.
 func (s *session) runs(l *Launch, run *Run) {
 	ended := make(chan int, 1)
 	go func() { ended <- s.adapter.Command(l, run) }()
@@ -140,7 +140,7 @@ func (s *session) terminate(r *dap.TerminateRequest) {
 	}
 }
 
-// disconnect ends a launched run, and lets one go on that was attached to.
+// disconnect stops a launched run, or detaches from an attached one, which continues.
 func (s *session) disconnect(r *dap.DisconnectRequest) {
 	if s.attached && r.Arguments != nil && r.Arguments.TerminateDebuggee {
 		s.run.end()

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// breakpointLocations are the places in some lines at which the run can stand still.
+// breakpointLocations answers with the places in some lines where the run can stop.
 func (s *session) breakpointLocations(r *dap.BreakpointLocationsRequest) {
 	if r.Arguments == nil {
 		s.refuse(r, "breakpointLocations: `source` and `line` are missing")
@@ -42,7 +42,7 @@ func (s *session) breakpointLocations(r *dap.BreakpointLocationsRequest) {
 	})
 }
 
-// gotoTargets are the places of a line at which the task that stands can go on.
+// gotoTargets answers with the places of a line at which the stopped task can continue.
 func (s *session) gotoTargets(r *dap.GotoTargetsRequest) {
 	file, line := s.absolute(r.Arguments.Source), s.lineIn(r.Arguments.Line)
 	s.stopped(r, func(at *stand) {

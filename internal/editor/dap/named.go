@@ -21,8 +21,8 @@ var pointForms = map[string]string{
 	"host": "`host Coder \"question\"`", "emit": "`emit \"approve\"`", "agent": "`agent Judge request` or `agent Judge reply`", "tool": "`tool Db.count`",
 }
 
-// pointOf reads a point of the language; nil when a text is a function's name. wrong says why it
-// is no point either.
+// pointOf parses a point of the language, or returns nil if a text is a function's name. wrong
+// explains an invalid point.
 func pointOf(text string) (p *point, wrong string) {
 	words := strings.Fields(text)
 	if len(words) < 2 || pointForms[words[0]] == "" {
@@ -85,7 +85,7 @@ func (r *Run) placeNamed(b *breakpoint) {
 	}
 }
 
-// missing returns what the program does not have that a point is about; "" when it has it.
+// missing returns what a point refers to and the program does not contain, or "".
 func (d *debuggee) missing(p *point) string {
 	program := d.vm.Program()
 	has := map[string][]string{} // the names of each kind; of tools, their functions
@@ -145,7 +145,7 @@ func (s *session) setFunctionBreakpoints(r *dap.SetFunctionBreakpointsRequest) {
 	})
 }
 
-// pass stands still when a function breakpoint is about what the run does.
+// pass stops if a function breakpoint matches.
 func (r *Run) pass(at vm.Scene, what, of, detail string) {
 	if r.debuggee.left {
 		return
@@ -162,7 +162,7 @@ func (r *Run) pass(at vm.Scene, what, of, detail string) {
 	}
 }
 
-// pointOf looks whether an effect is one that somebody waits for; came says that it has been made.
+// pointOf stops if a breakpoint matches an effect; came reports that it was performed.
 func (r *Run) pointOf(at vm.Scene, q effect.Request, came bool) {
 	detail := "request"
 	if came {
@@ -184,11 +184,11 @@ func (r *Run) pointOf(at vm.Scene, q effect.Request, came bool) {
 	}
 }
 
-// Handles looks whether somebody waits for a message of a host.
+// Handles stops if a breakpoint matches a message of a host.
 func (r *Run) Handles(at vm.Scene, host string, m *effect.HostMessage) {
 	r.debuggee.watch.heard(host, m)
 	r.pass(at, "host", host, m.Type)
 }
 
-// Calls looks whether somebody waits for a call of a tool.
+// Calls stops if a breakpoint matches a tool call.
 func (r *Run) Calls(at vm.Scene, tool, function string) { r.pass(at, "tool", tool, function) }

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// breakpoints are those of a session.
+// breakpoints holds the breakpoints of a session.
 type breakpoints struct {
 	next  int
 	all   map[int]*breakpoint
@@ -35,7 +35,7 @@ type breakpoint struct {
 	ask          asked
 }
 
-// asked is what must hold besides.
+// asked holds the conditions of a breakpoint.
 type asked struct {
 	condition, hits, log string
 	count                int64
@@ -66,7 +66,7 @@ func (p *breakpoints) drop(all []*breakpoint) {
 	}
 }
 
-// again returns the same breakpoints for another run, which counts anew.
+// again returns the same breakpoints for another run, with new counts.
 func (p *breakpoints) again() breakpoints {
 	q := breakpoints{next: p.next}
 	copied := func(b *breakpoint) *breakpoint {
@@ -163,7 +163,7 @@ func (r *Run) placeLine(b *breakpoint) {
 	}
 }
 
-// shown returns a breakpoint as the editor is told of it.
+// shown returns a breakpoint in the form of DAP.
 func (r *Run) shown(b *breakpoint) dap.Breakpoint {
 	x := dap.Breakpoint{Id: b.id, Verified: len(b.marks) > 0 || b.point != nil, Message: b.message}
 	if b.file != "" {
@@ -179,7 +179,7 @@ func (r *Run) shown(b *breakpoint) dap.Breakpoint {
 	return x
 }
 
-// setBreakpoints takes those of one file.
+// setBreakpoints sets the breakpoints of a file.
 func (s *session) setBreakpoints(r *dap.SetBreakpointsRequest) {
 	file := s.absolute(r.Arguments.Source)
 	given := r.Arguments.Breakpoints
@@ -210,7 +210,7 @@ func (s *session) setBreakpoints(r *dap.SetBreakpointsRequest) {
 	})
 }
 
-// withRun does something with the run, also with one that is yet to be launched, and answers.
+// withRun calls f with the run, or later if none is launched yet, and answers.
 func (s *session) withRun(r dap.RequestMessage, yes dap.Message, f func(*Run)) {
 	if s.run == nil {
 		s.run = newRun(s)

@@ -18,7 +18,7 @@ const (
 	filterErr      = "err"
 )
 
-// filters are those that an editor offers.
+// filters lists the exception filters.
 var filters = []dap.ExceptionBreakpointsFilter{
 	{Filter: filterUncaught, Label: "Uncaught errors", Description: "Errors that nothing in the program takes", Default: true, SupportsCondition: true, ConditionDescription: "an expression on `e`, the error"},
 	{Filter: filterThrown, Label: "All errors", Description: "Every error that is raised, faults too", SupportsCondition: true, ConditionDescription: "an expression on `e`, the error"},
@@ -54,7 +54,7 @@ func (s *session) setExceptionBreakpoints(r *dap.SetExceptionBreakpointsRequest)
 	})
 }
 
-// Raised looks whether somebody waits for an error of this kind.
+// Raised stops if a filter matches an error.
 func (r *Run) Raised(at vm.Scene, x vm.Raise) {
 	if r.debuggee.left || r.debuggee.told == x.Value && !x.Value.IsNil() {
 		return
@@ -118,7 +118,7 @@ func (r *Run) raisedAs(y *stand, f *filter) bool {
 	return v.Kind() == value.KindBool && v.AsBool()
 }
 
-// runsWith runs a text that gives a closure of one parameter, and then that.
+// runsWith runs a text that returns a closure of one parameter, and calls that.
 func (r *Run) runsWith(f *frameRef, c *compiled, argument value.Slot) (value.Slot, error) {
 	h := how{quiet: true}
 	v, err := r.runs(f, c, h)
@@ -129,7 +129,7 @@ func (r *Run) runsWith(f *frameRef, c *compiled, argument value.Slot) (value.Slo
 	return r.debuggee.vm.EvaluateClosure(r.stopper(h), v, argument)
 }
 
-// raised is an error as an editor is told of it.
+// raised is an error in the form for an editor.
 type raised struct{ kind, message string }
 
 func describeError(v value.Slot) (t raised) {

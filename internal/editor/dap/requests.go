@@ -15,7 +15,7 @@ var (
 	errEnding    = errors.New("stopped: the program is ending")
 )
 
-// request is a request that has not been answered yet.
+// request is an unanswered request.
 type request struct {
 	dap.RequestMessage
 	ctx  context.Context // ends when the answer is no longer wanted
@@ -54,7 +54,7 @@ func (l *requests) add(m dap.RequestMessage) {
 	l.signal()
 }
 
-// close ends the queue: next returns nil after the requests that were added before.
+// close closes the queue: next returns nil after the remaining requests.
 func (l *requests) close(failed error) {
 	l.mu.Lock()
 	l.closed, l.failed = true, failed

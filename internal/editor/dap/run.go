@@ -11,18 +11,17 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Run is a program that is being debugged. Its Command sees where output goes and what ends it;
-// the VM sees its Debugger.
+// Run is a program that is being debugged. Its Command uses Interrupt; the VM uses it as its
+// Debugger.
 type Run struct {
 	Stdout, Stderr io.Writer
-	// Interrupt gets a value where Ctrl-C is meant: the first ends the run, the second kills
-	// what takes its time.
+	// Interrupt receives a value instead of Ctrl-C: the first ends the run, the second kills it.
 	Interrupt chan struct{}
 
 	asking    asking
 	s         *session
-	loaded    chan struct{} // it stands before main, or has ended
-	launched  chan struct{} // the editor has been told so
+	loaded    chan struct{} // it paused before main or has ended
+	launched  chan struct{} // the editor was notified of that
 	over      chan struct{} // it has ended
 	lost      chan int      // its exit code, when it cannot be ended
 	restarted atomic.Bool   // another has taken its place
@@ -40,7 +39,7 @@ func newRun(s *session) *Run {
 
 func (r *Run) load() { r.once.load.Do(func() { close(r.loaded) }) }
 
-// end ends the run as Ctrl-C does, and after a while as a second one.
+// end interrupts the run like Ctrl-C, and after a while like a second one.
 func (r *Run) end() {
 	r.once.end.Do(func() {
 		r.Interrupt <- struct{}{}
@@ -57,8 +56,8 @@ func (r *Run) end() {
 	})
 }
 
-// Lost says that the launched run cannot be ended: the process is about to, with an exit code. Whoever debugs it hears of
-// the end before, and has a while to leave.
+// Lost reports that the run does not end and the process will exit with a code. The editor is
+// notified first and has some time to disconnect.
 func (r *Run) Lost(code int) {
 	r.lost <- code
 	t := time.NewTimer(grace)
@@ -69,7 +68,7 @@ func (r *Run) Lost(code int) {
 	}
 }
 
-// leave has the run go on without standing still any more.
+// leave continues the run without further stops.
 func (r *Run) leave() {
 	r.do(func() {
 		r.debuggee.left = true
@@ -78,8 +77,8 @@ func (r *Run) leave() {
 	})
 }
 
-// leaveEnded is leave for a run that is to end: it goes on once it has heard of that, so that nothing more of the
-// program runs.
+// leaveEnded is like leave for a run that must end: it continues after it has received the
+// interrupt, so that no more of the program runs.
 func (r *Run) leaveEnded() {
 	r.do(func() {
 		if r.debuggee.vm == nil {
@@ -107,8 +106,8 @@ func (o output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// print shows a text that may be one of very many. It blocks while the editor does not read, until
-// the editor ends the session or the run.
+// print sends output that may be frequent. It blocks while the editor does not read, until the
+// session or the run ends.
 func (s *session) print(category, text string) {
 	if s.out != nil {
 		s.out.WaitRoom(s.ending)
@@ -116,12 +115,12 @@ func (s *session) print(category, text string) {
 	s.say(category, text)
 }
 
-// say shows a text to whoever debugs.
+// say sends output to the editor.
 func (s *session) say(category, text string) {
 	s.send(&dap.OutputEvent{Event: event("output"), Body: dap.OutputEventBody{Category: category, Output: text}})
 }
 
-// Launched reports whether an editor has launched the run; else it has come to one that was there.
+// Launched reports whether an editor launched the run, rather than attached to it.
 func (r *Run) Launched() bool { return r.s.launched }
 
 var _ vm.Debugger = (*Run)(nil)

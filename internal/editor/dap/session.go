@@ -23,18 +23,18 @@ type session struct {
 	ctx      context.Context // of the request that is being answered
 	ending   chan struct{}   // closed when the editor ends the run or the session
 
-	begun    bool // initialize has come
+	begun    bool // initialize was received
 	launched bool // its own run
 	attached bool // to one that was there
 	run      *Run
 	own      atomic.Pointer[Run] // what it has launched
 	current  atomic.Pointer[Run] // the same, or what it is attached to
 	ran      *Launch             // as it was asked for
-	gone     chan struct{}       // closed when it is over
+	gone     chan struct{}       // closed when the session is over
 	zero     int                 // what lines and columns of the editor count from
 	colZero  int
 
-	program     driver.Request // what is run
+	program     driver.Request // the program that runs
 	root        string         // where the names of its files start
 	dir         string         // the launch's cwd
 	stopOnEntry bool
@@ -61,8 +61,8 @@ func noSession(a *Adapter) *session {
 	return &session{adapter: a, requests: newRequests(), ctx: context.Background(), gone: make(chan struct{}), ending: make(chan struct{}), zero: 1, colZero: 1}
 }
 
-// end stops what is being evaluated, and the launched run. Only the goroutine that reads requests
-// calls it.
+// end cancels the current evaluation and stops the launched run. Only the reading goroutine calls
+// it.
 func (s *session) end() {
 	select {
 	case <-s.ending:
@@ -75,11 +75,11 @@ func (s *session) end() {
 	}
 }
 
-// undecoded refuses what is no request that the protocol has.
+// undecoded refuses an unknown or invalid request.
 func (s *session) undecoded(data []byte, err error) {
 	var q dap.Request
 	if json.Unmarshal(data, &q) != nil || q.Type != "request" {
-		return // who sent it waits for no answer
+		return // the sender expects no response
 	}
 	s.refuse(&q, "%s: %v", q.Command, err)
 }
@@ -100,13 +100,13 @@ func (s *session) takeSafely(r dap.RequestMessage) (more bool) {
 	return s.take(r)
 }
 
-// panicked is a panic of what was to be done on the run's goroutine.
+// panicked is a panic in a function that ran on the run's goroutine.
 type panicked struct {
 	value any
 	stack []byte
 }
 
-// take answers a request; false ends the session.
+// take handles a request; false ends the session.
 func (s *session) take(r dap.RequestMessage) bool {
 	switch r := r.(type) {
 	case *dap.InitializeRequest:
@@ -126,7 +126,7 @@ func (s *session) take(r dap.RequestMessage) bool {
 	return true
 }
 
-// takeLife answers what begins and ends a run.
+// takeLife handles requests that start and end a run.
 func (s *session) takeLife(r dap.RequestMessage) bool {
 	switch r := r.(type) {
 	case *dap.LaunchRequest:
@@ -145,7 +145,7 @@ func (s *session) takeLife(r dap.RequestMessage) bool {
 	return true
 }
 
-// takePoints answers what says where the run stands still.
+// takePoints handles requests about breakpoints.
 func (s *session) takePoints(r dap.RequestMessage) bool {
 	switch r := r.(type) {
 	case *dap.SetBreakpointsRequest:
@@ -166,7 +166,7 @@ func (s *session) takePoints(r dap.RequestMessage) bool {
 	return true
 }
 
-// takeSteps answers what has it go on.
+// takeSteps handles requests that continue the run.
 func (s *session) takeSteps(r dap.RequestMessage) bool {
 	switch r := r.(type) {
 	case *dap.ContinueRequest:
@@ -189,7 +189,7 @@ func (s *session) takeSteps(r dap.RequestMessage) bool {
 	return true
 }
 
-// takeLook answers what is to be seen of a run that stands still.
+// takeLook handles requests about the state of a stopped run.
 func (s *session) takeLook(r dap.RequestMessage) bool {
 	switch r := r.(type) {
 	case *dap.ThreadsRequest:

@@ -83,19 +83,18 @@ func (d *debuggee) waits(t vm.Scene) string {
 	}
 }
 
-// frameRef is a frame that the editor was told of.
+// frameRef is a frame that was sent to the editor.
 type frameRef struct {
 	at vm.Scene
 	vm.Frame
 }
 
-// references are the numbers by which an editor asks for frames and variables; they hold until the
-// run goes on.
+// references holds the numbers of frames and variables, which are valid until the run continues.
 type references struct {
 	frames []*frameRef
 	held   []holder
 	stacks map[int64][]*frameRef
-	looked *frameRef // whose scopes were asked for last
+	looked *frameRef // the frame whose scopes were requested last
 }
 
 func (f *references) forget() { *f = references{} }
@@ -161,7 +160,7 @@ func (s *session) stackTrace(r *dap.StackTraceRequest) {
 	})
 }
 
-// page returns what of n things is asked for.
+// page returns the requested range of n items.
 func page(n, start, count int) (from, to int) {
 	from = min(max(start, 0), n)
 	if count <= 0 {
@@ -216,7 +215,7 @@ func (r *Run) frame(id int) (*frameRef, bool) {
 	return r.debuggee.refs.frames[id-1], true
 }
 
-// inFrame does something with a frame of a run that stands still, or says that there is none.
+// inFrame calls do with a frame of a stopped run, or answers with an error.
 func (s *session) inFrame(r dap.RequestMessage, number int, do func(*frameRef)) {
 	s.stopped(r, func(*stand) {
 		if f, ok := s.run.frame(number); ok {

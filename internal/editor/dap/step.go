@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// plan is where a run that goes on is to stand still next.
+// plan describes where a continuing run stops next.
 type plan struct {
 	kind  planKind
 	task  vm.Scene // the one that steps
@@ -39,7 +39,7 @@ func (p *plan) reason() string {
 	return "step"
 }
 
-// wants reports whether the run stands still at a mark that it has reached.
+// wants reports whether the run stops at a mark.
 func (p *plan) wants(at vm.Scene, k *vm.Mark) bool {
 	line := k.Kind == vm.MarkLine
 	switch p.kind {
@@ -66,12 +66,12 @@ func (p *plan) wants(at vm.Scene, k *vm.Mark) bool {
 	return outside && k.Kind != vm.MarkLoop
 }
 
-// goOn answers a request that has the run go on, and plans where it stands still next.
+// goOn answers a request to continue and plans the next stop.
 func (s *session) goOn(r dap.RequestMessage, p plan, thread int, yes dap.Message) {
 	s.stopped(r, func(*stand) { s.goesOn(r, p, thread, yes) })
 }
 
-// goesOn has a run go on that stands still.
+// goesOn continues a stopped run.
 func (s *session) goesOn(r dap.RequestMessage, p plan, thread int, yes dap.Message) {
 	if p.kind != planNone {
 		at, ok := s.run.debuggee.task(thread)
@@ -96,7 +96,7 @@ func (d *debuggee) task(n int) (at vm.Scene, ok bool) {
 	return at, false
 }
 
-// pause stands still where the run waits, or at the next line where it computes.
+// pause stops a waiting run where it waits, and a computing one at the next line.
 func (s *session) pause(r *dap.PauseRequest) {
 	err := s.inRun(func() {
 		s.send(&dap.PauseResponse{Response: answer(r)})
@@ -123,7 +123,7 @@ func (s *session) pause(r *dap.PauseRequest) {
 	}
 }
 
-// inRun calls f on the run's goroutine. The error says why there is no run to do so.
+// inRun calls f on the run's goroutine, or returns an error if there is no run.
 func (s *session) inRun(f func()) error {
 	switch {
 	case !s.launched && !s.attached:
@@ -137,7 +137,7 @@ func (s *session) inRun(f func()) error {
 	return nil
 }
 
-// stopped does something with a run that stands still, or says that it does not.
+// stopped calls f with a stopped run, or answers with an error.
 func (s *session) stopped(r dap.RequestMessage, f func(*stand)) {
 	err := s.inRun(func() {
 		if s.run.debuggee.stand == nil || s.run.debuggee.stand.scene == nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// stepInTargets are the functions that the line of a frame calls. A method's name may be that of several.
+// stepInTargets answers with the functions that a frame's line calls. Several functions may have a
+// method's name.
 func (s *session) stepInTargets(r *dap.StepInTargetsRequest) {
 	s.inFrame(r, r.Arguments.FrameId, func(f *frameRef) {
 		x := &dap.StepInTargetsResponse{Response: answer(r)}
@@ -30,14 +31,14 @@ func (s *session) stepInTargets(r *dap.StepInTargetsRequest) {
 	})
 }
 
-// called is a call that stands in a line.
+// called is a call in a line.
 type called struct {
 	path   []string
 	method bool
 	at     source.Position
 }
 
-// calls reports whether a function of a name may be what is called.
+// calls reports whether the callee may be the function with this name.
 func (c *called) calls(function string) bool {
 	last := c.path[len(c.path)-1]
 	of, name, method := strings.Cut(function, ".")
@@ -47,7 +48,7 @@ func (c *called) calls(function string) bool {
 	return name == last && (c.method || len(c.path) > 1 && c.path[len(c.path)-2] == of)
 }
 
-// calledIn returns the calls that stand in a frame's line, in their order.
+// calledIn returns the calls in a frame's line, in order.
 func calledIn(f *frameRef) (all []called) {
 	if f.Text == "" {
 		return nil
@@ -83,7 +84,7 @@ func calledIn(f *frameRef) (all []called) {
 	return all
 }
 
-// stepIn goes into what is called next, or into the function that the editor has chosen.
+// stepIn steps into the next call, or into the function that the editor selected.
 func (s *session) stepIn(r *dap.StepInRequest) {
 	yes := &dap.StepInResponse{Response: answer(r)}
 	n := r.Arguments.TargetId
@@ -101,7 +102,7 @@ func (s *session) stepIn(r *dap.StepInRequest) {
 	})
 }
 
-// reaches reports whether a step into a function has come there, or the line that calls it has
+// reaches reports whether a step into a function is done: the function was entered, or the line has
 // ended.
 func (p *plan) reaches(depth vm.Depth, k *vm.Mark) bool {
 	if k.Kind == vm.MarkLine && k.Entry && k.Function == p.into.Function && k.File == p.into.File {

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// holder is what an editor may look into.
+// holder is something with children that an editor can inspect.
 type holder interface {
 	// count is how many children it has, and whether they are numbered.
 	count() (n int, indexed bool)
@@ -23,16 +23,16 @@ type child struct {
 	value      value.Slot
 	typ        types.Type
 	text       string // shown in place of a value
-	inside     holder // of what is no value
+	inside     holder // its children, if it is not a value
 }
 
-// hold numbers what an editor may look into.
+// hold assigns a number to a holder.
 func (f *references) hold(h holder) int {
 	f.held = append(f.held, h)
 	return len(f.held)
 }
 
-// inside is a value to be looked into.
+// inside is a value with children.
 type inside struct {
 	value value.Slot
 	typ   types.Type
@@ -58,8 +58,7 @@ type given []child
 func (g given) count() (int, bool)            { return len(g), false }
 func (g given) children(from, to int) []child { return g[from:to] }
 
-// locals are the variables of a frame, or those that its closure has captured, as they are when
-// they are asked for.
+// locals is the list of a frame's or closure's variables, read when requested.
 type locals struct {
 	run      *Run
 	frame    *frameRef
@@ -81,7 +80,7 @@ func (l locals) children(from, to int) []child {
 	return all.children(min(from, len(all)), min(to, len(all)))
 }
 
-// variable returns a child as the editor is told of it.
+// variable returns a child in the form of DAP.
 func (d *debuggee) variable(c child) dap.Variable {
 	x := dap.Variable{Name: c.name, Value: c.text, EvaluateName: c.path}
 	h := c.inside
@@ -147,7 +146,7 @@ func (s *session) scopes(r *dap.ScopesRequest) {
 	})
 }
 
-// localsOf returns the variables of a frame, and those that its closure has captured.
+// localsOf returns the variables of a frame and of its closure.
 func (r *Run) localsOf(f *frameRef) (locals, captured given) {
 	known := r.typesIn(f)
 	for _, v := range f.Locals {
@@ -187,8 +186,9 @@ func (r *Run) typesIn(f *frameRef) map[string]types.Type {
 	if look(all.String()) == nil {
 		return known
 	}
-	for _, v := range f.Locals { // one is not in scope, such as the variable of a `for` at whose head the run stands again
-		_ = look(v.Name + ";") // what is not known is shown by its value
+	// some are not in scope, such as the variable of a `for` at its head
+	for _, v := range f.Locals {
+		_ = look(v.Name + ";") // an unknown one is shown by its value
 	}
 	return known
 }

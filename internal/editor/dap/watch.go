@@ -8,11 +8,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// watched is what was heard of agents and hosts.
+// watched records the conversations with agents and hosts.
 type watched struct {
 	agents    map[string]*heardAgent
 	hosts     map[string]*heardHost
-	exchanges map[int64]string // the hosts of those that are open
+	exchanges map[int64]string // hosts of the open exchanges
 }
 
 // heardAgent is an agent's last call, and what all have used.
@@ -29,10 +29,10 @@ type heardHost struct {
 	id       string   // its id, as JSON; "" for one without
 }
 
-// answered says that the host waits no more.
+// answered records that the host no longer waits.
 func (h *heardHost) answered() { h.pending, h.id = "", "" }
 
-// mostMessages is how many messages of a host are kept.
+// mostMessages limits the stored messages of a host.
 const mostMessages = 50
 
 func (w *watched) agentOf(name string) *heardAgent {
@@ -95,7 +95,7 @@ func counted(n int64, what string) string {
 	return strconv.FormatInt(n, 10) + " " + what
 }
 
-// makes notes what is asked of an agent, and what a host is answered.
+// makes records requests to agents and answers to hosts.
 func (w *watched) makes(q effect.Request) {
 	switch q := q.(type) {
 	case *effect.AgentCall:
@@ -133,7 +133,7 @@ func (w *watched) gave(q effect.Request, result effect.Result) {
 	}
 }
 
-// heard notes a message of a host that is handled.
+// heard records a message of a host that is being handled.
 func (w *watched) heard(host string, m *effect.HostMessage) {
 	h := w.hostOf(host)
 	text := m.Type + " " + value.Text(m.Payload)

@@ -20,7 +20,7 @@ import (
 // Topic is a thing that can be asked about.
 type Topic struct {
 	Name      string // "json::parse", "Array.push", "listen", "@retry", "hosts.*.command"
-	Signature string // "" for what has none
+	Signature string // may be ""
 	Doc       string // Markdown
 	Example   string // Concerto, or TOML of a manifest's key; "" where Doc shows one
 }
@@ -95,8 +95,8 @@ func wordTopics(rows []word) []Topic {
 	return out
 }
 
-// Find returns the topics of a name, and the group of that name. Full names are preferred to names
-// of which it is the last part: `parse` finds json::parse and time::parse.
+// Find returns the topics of a name, and the group of that name. Full names take precedence over
+// last parts: `parse` finds json::parse and time::parse.
 func Find(name string) (topics []Topic, group *Group) {
 	name = plain(name)
 	groups := Groups()
@@ -169,7 +169,7 @@ func Near(name string) string {
 // owned is a name of one's own in the path of a manifest's key.
 var owned = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(connections|hosts|mcp|tools)\.[^.*]+`) })
 
-// plain returns a name as names are compared: without what may be left out.
+// plain returns a name in the form for comparison, without optional parts.
 func plain(name string) string {
 	name = strings.Trim(strings.TrimSpace(name), "[]")
 	name = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "std::"), "@"), "()")
@@ -181,7 +181,7 @@ func plain(name string) string {
 	return name
 }
 
-// last returns what stands after the last separator.
+// last returns the part after the last separator.
 func last(name string) string {
 	if i := strings.LastIndexAny(name, ".:"); i >= 0 {
 		return name[i+1:]

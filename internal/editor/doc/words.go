@@ -9,7 +9,7 @@ type word struct {
 
 type explained struct{ name, doc string }
 
-// keywords are the reserved words and those that are reserved in their place.
+// keywords lists the reserved and contextual keywords.
 var keywords = []word{
 	{[]explained{
 		{"let", "Gives a name to a value. The name cannot be assigned to, nor what it names changed; a pattern takes a value apart. With `else` the pattern may fail, and the block then leaves."},
@@ -340,7 +340,7 @@ fn values() {
 `},
 }
 
-// decorators are what may stand after an `@`.
+// decorators lists the decorators.
 var decorators = []word{
 	{[]explained{
 		{"@test", "Makes a function a test; a text names it, groups before `::`."},

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// keep returns the file of a text that is in none: one that nobody edits, in the cache directory.
-// It is "" when there is no such directory, or none that can be written.
+// keep writes a text without a file to a read-only file in the cache directory, and returns its
+// URI, or "" if there is no writable one.
 func (o *Options) keep(name string, text []byte) protocol.DocumentURI {
 	if o.Cache == "" {
 		return ""
@@ -29,8 +29,8 @@ func (o *Options) keep(name string, text []byte) protocol.DocumentURI {
 	return fileURI(path)
 }
 
-// keeps reports whether a path is that of such a file: nothing is said of what is wrong in it,
-// which is the library's.
+// keeps reports whether a path is that of such a file. Diagnostics in it are not shown, because it
+// belongs to the library.
 func (o *Options) keeps(path string) bool {
 	return o.Cache != "" && strings.HasPrefix(path, o.Cache+string(filepath.Separator))
 }

@@ -34,7 +34,7 @@ type call struct {
 	loop   *server
 }
 
-// overtaken is how long a request may go on after an edit.
+// overtaken is how long a request may continue after an edit.
 const overtaken = 10 * time.Millisecond
 
 // start answers a request in a goroutine of its own.
@@ -48,7 +48,7 @@ func (s *server) start(m *message) {
 	})
 }
 
-// run returns a request's answer. A panic becomes an error of it.
+// run returns the answer to a request. It converts a panic to an error.
 func (c *call) run(f request, params json.RawMessage) (result json.RawMessage, err *Error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -70,7 +70,7 @@ func (c *call) run(f request, params json.RawMessage) (result json.RawMessage, e
 	return nil, err
 }
 
-// inLoop has the loop do something, and waits for it.
+// inLoop calls f on the loop's goroutine and waits for it.
 func (c *call) inLoop(f func()) {
 	done := make(chan struct{})
 	c.loop.turn(func() { f(); close(done) })
@@ -90,7 +90,7 @@ func (s *server) finish(c *call, result json.RawMessage, err *Error) {
 	s.reply(c.id, c.method, result, err)
 }
 
-// cancelled is the client's word that it no longer wants an answer.
+// cancelled handles $/cancelRequest.
 func (s *server) cancelled(p *protocol.CancelParams) {
 	if c := s.running[string(p.ID)]; c != nil {
 		s.finish(c, nil, failed(codeCancelled, "cancelled"))

@@ -36,7 +36,7 @@ var commands = []struct {
 	{commandGraph, does((*call).graph)},
 }
 
-// does returns a command whose argument has a type.
+// does returns a command with this type of argument.
 func does[P any](f func(*call, *P) (any, error)) command {
 	return func(c *call, argument json.RawMessage) (any, error) {
 		p := new(P)
@@ -81,7 +81,7 @@ func (c *call) explain(p *explainParams) (any, error) {
 	return nil, refuse(errors.New("no diagnostic has the code " + p.Code))
 }
 
-// restart forgets all that is known of the programs, and has them checked anew.
+// restart discards all results and checks the programs again.
 func (c *call) restart(*struct{}) (any, error) {
 	c.inLoop(func() {
 		s := c.loop
@@ -118,7 +118,7 @@ func (c *call) programOf(uri protocol.DocumentURI) (*analysis.Program, error) {
 	return nil, refuse(errors.New("there is no program in " + filepath.Base(c.path(uri))))
 }
 
-// saved returns the same for what is to be run: a file.
+// saved is like program for a program to run, which must be a file.
 func (c *call) saved(uri protocol.DocumentURI) (*analysis.Program, error) {
 	p, err := c.programOf(uri)
 	switch {

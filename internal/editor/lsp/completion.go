@@ -48,10 +48,10 @@ type completed struct {
 	with  *translation
 }
 
-// keptCompletions is how many of them are kept.
+// keptCompletions is the number of retained lists.
 const keptCompletions = 4
 
-// keep keeps a list and gives its number.
+// keep stores a list and returns its number.
 func (k *completions) keep(c *completed) int {
 	if k.lists == nil {
 		k.lists = map[int]*completed{}
@@ -100,18 +100,18 @@ func completion(c *call, p *protocol.CompletionParams) (*protocol.CompletionList
 	return out, nil
 }
 
-// quoted reports whether a stretch begins with a quote, with which clients compare what is typed.
+// quoted reports whether a range begins with a quote, which clients compare with the typed text.
 func quoted(f *source.File, s source.Span) bool {
 	return int(s.Start) < len(f.Text) && s.Start < s.End && f.Text[s.Start] == '"'
 }
 
-// resolvesEdits reports whether the client asks for an item's further edits when it is chosen.
+// resolvesEdits reports whether the client resolves additional edits when an item is selected.
 func (c *client) resolvesEdits() bool {
 	r := of(of(of(c.TextDocument).Completion).CompletionItem).ResolveSupport
 	return r == nil || slices.Contains(r.Properties, "additionalTextEdits")
 }
 
-// completionItem returns an item as the client shows and writes it, without what it asks for later.
+// completionItem returns an item without the properties that are resolved later.
 func (c *call) completionItem(x *analysis.Item, at protocol.InsertReplaceEdit) protocol.CompletionItem {
 	can := of(of(of(c.client.TextDocument).Completion).CompletionItem)
 	item := protocol.CompletionItem{Label: x.Label, Kind: itemKinds[x.Kind], Preselect: x.Preselect}

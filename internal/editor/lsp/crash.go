@@ -12,10 +12,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
-// bugText says that something of ours is broken.
+// bugText returns the message for an internal error.
 func bugText(p any) string { return fmt.Sprintf("this is our bug, not yours: %v", p) }
 
-// safely does a turn of the loop. A panic in it is reported, and the server goes on.
+// safely runs a function of the loop. It reports a panic and continues.
 func (s *server) safely(f func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -46,8 +46,8 @@ func (s *server) crashed(v *view, doing string, p any, stack []byte) {
 	s.notify(protocol.MethodWindowShowMessage, protocol.ShowMessageParams{Type: protocol.MessageTypeError, Message: "concerto lsp: " + bugText(p) + ". " + where})
 }
 
-// culprit returns the first function of ours that a stack names below the panic, which tells one
-// bug from another.
+// culprit returns the first function of this module in a stack below the panic, which identifies a
+// bug.
 func culprit(stack []byte) string {
 	_, below, _ := strings.Cut(string(stack), "panic(")
 	for line := range strings.Lines(below) {

@@ -19,7 +19,7 @@ type translation struct {
 
 func (v *view) translation() *translation { return &translation{v, map[*source.File]*lines{}} }
 
-// lines returns those of a text. The document of the same text has made its own.
+// lines returns the lines of a text, shared with an open document of the same text.
 func (t *translation) lines(f *source.File) *lines {
 	if t.tables[f] == nil {
 		t.tables[f] = newLines(f.Text, t.enc)
@@ -29,8 +29,8 @@ func (t *translation) lines(f *source.File) *lines {
 
 func (t *translation) rng(f *source.File, s source.Span) protocol.Range { return t.lines(f).rng(s) }
 
-// location returns a place in a file, or in one of the library's texts, which is written out for
-// it. It is not ok when there is no such file.
+// location returns a place in a file or in a text of the library, which it writes to a file. ok is
+// false if there is no such file.
 func (t *translation) location(f *source.File, s source.Span) (l protocol.Location, ok bool) {
 	uri := t.uri(f)
 	return protocol.Location{URI: uri, Range: t.rng(f, s)}, uri != ""
@@ -43,7 +43,7 @@ func (t *translation) uri(f *source.File) protocol.DocumentURI {
 	return t.server.keep(f.Name, f.Text)
 }
 
-// diagnostics returns what the client shows of what was found in a file.
+// diagnostics converts diagnostics.
 func (t *translation) diagnostics(found []*diag.Diagnostic) protocol.List[protocol.Diagnostic] {
 	out := protocol.List[protocol.Diagnostic]{}
 	for _, d := range found {
@@ -94,10 +94,11 @@ func worded(d *diag.Diagnostic) string {
 	return b.String()
 }
 
-// marks are what a client shows of a diagnostic beside its message.
+// marks lists the optional parts of a diagnostic that a client shows.
 type marks struct{ related, tags, codes bool }
 
-// marks returns the same for what is pulled and pushed, unless the client says otherwise.
+// marks returns the supported parts, the same for pulled and pushed diagnostics unless the client
+// says otherwise.
 func (c *client) marks() marks {
 	d := of(c.TextDocument)
 	if c.pulls() {
@@ -113,7 +114,7 @@ func resultID(items protocol.List[protocol.Diagnostic]) string {
 	return hexsum.SHA256(jsonwrite.MustEncode(items))[:16]
 }
 
-// report returns an answer to who pulls: the rows, or that they are what they were.
+// report returns the response to a pull: the diagnostics, or that they are unchanged.
 func report(items protocol.List[protocol.Diagnostic], previous string) (full *protocol.FullDocumentDiagnosticReport, same *protocol.UnchangedDocumentDiagnosticReport) {
 	id := resultID(items)
 	if id == previous {
@@ -134,7 +135,7 @@ func documentDiagnostic(c *call, p *protocol.DocumentDiagnosticParams) (any, err
 	return full, nil
 }
 
-// items returns what is wrong in a document. A panic in the check is one of them.
+// items returns the diagnostics of a document. A panic in the check is one of them.
 func (c *call) items(uri protocol.DocumentURI) (items protocol.List[protocol.Diagnostic], err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -192,7 +193,7 @@ func workspaceDiagnostic(c *call, p *protocol.WorkspaceDiagnosticParams) (*proto
 			add(uri, nil, t.diagnostics(all[path]))
 		}
 	}
-	for _, uri := range sorted(previous) { // files that are gone
+	for _, uri := range sorted(previous) { // removed files
 		add(uri, nil, nil)
 	}
 	return out, nil

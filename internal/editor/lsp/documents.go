@@ -26,8 +26,7 @@ func newDocument(uri protocol.DocumentURI, version int32, text []byte, enc encod
 	return &document{uri, pathOf(uri), version, text, sync.OnceValue(func() *lines { return newLines(text, enc) })}
 }
 
-// pathOf returns the path of a document as the analysis knows it: that of a file, or the URI
-// itself.
+// pathOf returns the path of a document in the analysis: that of a file, or the URI itself.
 func pathOf(uri protocol.DocumentURI) string {
 	u, err := url.Parse(string(uri))
 	if err != nil || u.Scheme != "file" || !strings.HasPrefix(u.Path, "/") {
@@ -54,8 +53,7 @@ func (v *view) uriOf(path string) protocol.DocumentURI {
 // link is a folder that the client names by a path with links in it.
 type link struct{ given, real string }
 
-// linksOf returns those of some folders. What is in them bears the name that the client would give
-// it.
+// linksOf returns the symbolic links to folders. Their files keep the names that the client uses.
 func linksOf(folders []string) (all []link) {
 	for _, given := range folders {
 		if real, err := filepath.EvalSymlinks(given); err == nil && real != filepath.Clean(given) {
@@ -94,7 +92,7 @@ func (s *server) change(f func(v *view)) {
 	s.view = &v
 }
 
-// put makes a document part of what is open, or with nil takes it out.
+// put opens a document, or closes it if d is nil.
 func (s *server) put(uri protocol.DocumentURI, d *document) {
 	s.change(func(v *view) {
 		v.docs = maps.Clone(v.docs)
@@ -157,14 +155,14 @@ func (s *server) didClose(p *protocol.DidCloseTextDocumentParams) {
 	s.edited()
 }
 
-// edited follows each change of what is in the editor or on the disk.
+// edited is called after each change of a document or file.
 func (s *server) edited() {
 	s.change(func(v *view) { v.snapshot = s.workspace.Snapshot() })
 	s.overtake()
 	s.checkSoon()
 }
 
-// methodText asks for what the server holds a document to be; tests do, under --check-sync.
+// methodText requests the server's text of a document, for tests with --check-sync.
 const methodText = "concerto/text"
 
 type textParams struct {

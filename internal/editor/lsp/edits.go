@@ -9,13 +9,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// splice is a stretch of a text and what comes in its place.
+// splice is a replacement of a range.
 type splice struct {
 	source.Span
 	text string
 }
 
-// splices returns what makes one text of another that says the same with other spaces.
+// splices returns the edits between two texts that differ only in white space.
 func splices(was, is []byte) []splice { return spliced(repair.Splices(was, is)) }
 
 func spliced(edits []diag.Edit) (out []splice) {
@@ -36,14 +36,14 @@ func (l *lines) textEdits(all []splice) protocol.List[protocol.TextEdit] {
 	return out
 }
 
-// change is what is done to a file.
+// change is a change of a file.
 type change struct {
 	file    *source.File
 	splices []splice
 }
 
-// workspaceEdit returns a change of files as the client makes it, with versions where it knows
-// them. It is nil where a file is to be made that the client cannot make.
+// workspaceEdit returns a change in the form for the client, with known versions. It returns nil if
+// the client cannot create a required file.
 func (t *translation) workspaceEdit(all []*change) *protocol.WorkspaceEdit {
 	out := &protocol.WorkspaceEdit{}
 	can := of(of(t.client.Workspace).WorkspaceEdit)

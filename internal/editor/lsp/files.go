@@ -13,12 +13,12 @@ import (
 // watched are the files that programs depend on, as a client watches them.
 const watched = "**/*.{conc,toml,json}"
 
-// isWatched says the same of one path.
+// isWatched reports the same for one path.
 func isWatched(path string) bool {
 	return slices.Contains([]string{".conc", ".toml", ".json"}, filepath.Ext(path))
 }
 
-// changed looks again at files on the disk.
+// changed reads files of the disk again.
 func (s *server) changed(paths []string) {
 	paths = slices.DeleteFunc(paths, func(p string) bool { return !filepath.IsAbs(p) })
 	if len(paths) > 0 {
@@ -83,7 +83,7 @@ type stamp struct {
 	size int64
 }
 
-// poll looks at the files once a second, for a client that does not watch them.
+// poll checks the files once a second, for a client that does not watch them.
 func (s *server) poll() {
 	s.after(lookEvery, func() {
 		places := s.places()
@@ -115,10 +115,9 @@ func differing(was, is map[string]stamp) (paths []string) {
 	return paths
 }
 
-// places returns the directories to look through: the folders, and those of open documents outside
-// of them.
+// places returns the directories to scan: the folders, and those of open documents outside of them.
 func (s *server) places() map[string]bool {
-	all := map[string]bool{} // and whether to look below
+	all := map[string]bool{} // the value is whether to include subdirectories
 	for _, d := range s.view.docs {
 		if filepath.IsAbs(d.path) {
 			all[filepath.Dir(d.path)] = false

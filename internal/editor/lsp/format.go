@@ -107,8 +107,8 @@ func (d *document) formatPart(first, last int) []splice {
 	return slices.DeleteFunc(all, func(s splice) bool { return int(s.End) > start+len(part) })
 }
 
-// begins reports whether a line looks like the first of a declaration: it is not indented, and
-// stands behind an empty line, a closing brace, or a declaration of one line.
+// begins reports whether a line looks like the start of a declaration: it is not indented, and
+// follows an empty line, a closing brace, or a declaration of one line.
 func (l *lines) begins(line int) bool {
 	text := l.text[l.starts[line]:l.end(line)]
 	if len(text) == 0 || isSpace(text[0]) || text[0] == '}' || text[0] == ')' || text[0] == ']' {

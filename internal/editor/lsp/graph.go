@@ -2,7 +2,7 @@ package lsp
 
 import "github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 
-// graphResult is what a program is made of, as a client gets it.
+// graphResult is a program's graph in the form for clients.
 type graphResult struct {
 	Nodes   protocol.List[graphNode] `json:"nodes"`
 	Edges   protocol.List[graphEdge] `json:"edges"`
@@ -22,7 +22,7 @@ type graphEdge struct {
 	Label string `json:"label,omitempty"`
 }
 
-// graph returns what the program of a document is made of, and who uses whom.
+// graph answers with the graph of a document's program.
 func (c *call) graph(p *fileParams) (any, error) {
 	program, err := c.programOf(p.URI)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // document and the position that they are about.
 const commandReferences = "concerto.references"
 
-// codeLens returns what stands over the lines of a document.
+// codeLens answers with the code lenses of a document.
 func codeLens(c *call, p *protocol.CodeLensParams) (protocol.List[protocol.CodeLens], error) {
 	path := c.path(p.TextDocument.URI)
 	file := c.snapshot.File(path)
@@ -29,7 +29,7 @@ func codeLens(c *call, p *protocol.CodeLensParams) (protocol.List[protocol.CodeL
 	return l.list, c.Err()
 }
 
-// lenses are those that are shown.
+// lenses converts code lenses.
 type lenses struct {
 	*translation
 	uri  protocol.DocumentURI
@@ -48,7 +48,7 @@ func (l *lenses) add(title, command string, arguments ...any) {
 
 func (l *lenses) lens(x *analysis.Lens) {
 	can := l.settings.CodeLens
-	isFile := analysis.IsFile(l.path) // what is saved nowhere cannot be run
+	isFile := analysis.IsFile(l.path) // a document without a file cannot be run
 	switch {
 	case x.Kind == analysis.ProgramLens && can.Run && isFile:
 		l.add("Run", commandRun, runParams{URI: l.uri})

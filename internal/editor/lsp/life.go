@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// product is what the server's diagnostics name as where they come from.
+// product is the source of the server's diagnostics.
 const product = "concerto"
 
 // client is what the client can do.
@@ -25,15 +25,16 @@ func of[T any](p *T) (v T) {
 	return v
 }
 
-// pulls reports whether the client asks for diagnostics.
+// pulls reports whether the client pulls diagnostics.
 func (c *client) pulls() bool { return of(c.TextDocument).Diagnostic != nil }
 
-// watches reports whether the client tells of changed files.
+// watches reports whether the client reports changed files.
 func (c *client) watches() bool {
 	return of(of(c.Workspace).DidChangeWatchedFiles).DynamicRegistration
 }
 
-// lookEvery is how often the server looks whether its client lives, and at files that nobody watches.
+// lookEvery is the interval of checks of the client's process and of files that the client does not
+// watch.
 const lookEvery = time.Second
 
 // initialize begins the work.
@@ -96,7 +97,7 @@ func foldersOf(p *protocol.InitializeParams, dir string) []string {
 	return slices.DeleteFunc(all, func(f string) bool { return !filepath.IsAbs(f) })
 }
 
-// look ends the server once its client's process is gone.
+// look stops the server when the client's process has exited.
 func (s *server) look(pid int) {
 	s.after(lookEvery, func() {
 		if !s.options.Alive(pid) {

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// encoding says what a position counts within its line.
+// encoding is the unit of positions within a line.
 type encoding = protocol.PositionEncodingKind
 
 // lines finds the places of a text by the protocol's rules: a line ends at \n, \r\n or \r, and a
@@ -52,8 +52,8 @@ func (l *lines) units(r rune, size int) int {
 	return 1
 }
 
-// offset returns the place of a position. One behind the end of its line or of the text is that
-// end, one within a character that character's start.
+// offset returns the offset of a position. A position after the end of its line or of the text
+// means that end, one within a character its start.
 func (l *lines) offset(p protocol.Position) int {
 	if uint64(p.Line) >= uint64(len(l.starts)) {
 		return len(l.text)

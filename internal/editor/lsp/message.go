@@ -21,7 +21,7 @@ const (
 	codeRequestFailed   = -32803
 )
 
-// Error is an error as the protocol has it.
+// Error is an error of the protocol.
 type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -34,7 +34,8 @@ func failed(code int, format string, args ...any) *Error {
 	return &Error{code, fmt.Sprintf(format, args...)}
 }
 
-// message is what comes: a request has a method and an id, a notification a method, an answer an id.
+// message is a received message: a request has a method and an id, a notification a method, a
+// response an id.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method *string         `json:"method"`
@@ -45,7 +46,7 @@ type message struct {
 
 var null = json.RawMessage("null")
 
-// readMessage reads what came. The message is of use also with an error: its id says whom to tell.
+// readMessage decodes a message. On an error the message may contain the id for the response.
 func readMessage(body []byte) (*message, *Error) {
 	if !json.Valid(body) {
 		return &message{ID: null}, failed(codeParse, "the message is no JSON")

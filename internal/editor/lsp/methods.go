@@ -9,21 +9,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// request gives the answer to a request.
+// request handles a request and returns the result.
 type request = func(c *call, params json.RawMessage) (any, error)
 
 // method is a request that clients may make.
 type method struct {
 	run      request
-	answer   any     // a value of the type that run gives, for tests
+	answer   any     // a value of the result's type, for tests
 	options  options // more of the capability by which it is offered
 	timeless bool    // an edit does not make its answer useless
 }
 
-// options are what a server says of a capability.
+// options are the properties of a capability.
 type options map[string]any
 
-// on returns a request whose params and answer have these types, with more of its capability.
+// on returns a request with these types of parameters and result, and options of its capability.
 func on[P, R any](f func(*call, *P) (R, error), more ...options) method {
 	m := method{answer: *new(R), run: func(c *call, params json.RawMessage) (any, error) {
 		p := new(P)
@@ -38,13 +38,13 @@ func on[P, R any](f func(*call, *P) (R, error), more ...options) method {
 	return m
 }
 
-// as returns a request that answers with one of several types, of which x is the longest.
+// as sets the result type of a request with several types; x is the most general one.
 func (m method) as(x any) method { m.answer = x; return m }
 
-// whenever returns a request whose answer no edit makes useless.
+// whenever marks a request whose result no edit invalidates.
 func (m method) whenever() method { m.timeless = true; return m }
 
-// take returns a notification whose params have this type.
+// take returns a notification with this type of parameters.
 func take[P any](f func(*server, *P)) func(*server, json.RawMessage) *Error {
 	return func(s *server, params json.RawMessage) *Error {
 		p := new(P)
@@ -56,10 +56,10 @@ func take[P any](f func(*server, *P)) func(*server, json.RawMessage) *Error {
 	}
 }
 
-// requests are what clients may ask for, `initialize` and `shutdown` apart.
+// requests maps methods to requests, except `initialize` and `shutdown`.
 var requests map[string]method
 
-func init() { // the answers look into the table
+func init() { // assigned here because handlers refer to the table
 	requests = map[string]method{
 		methodText:                                         on(text).whenever(),
 		protocol.MethodTextDocumentDiagnostic:              on(documentDiagnostic, options{"identifier": product, "interFileDependencies": true, "workspaceDiagnostics": true}).as(protocol.FullDocumentDiagnosticReport{}),
@@ -98,7 +98,7 @@ func init() { // the answers look into the table
 	}
 }
 
-// notifications are what clients may tell, `exit` apart.
+// notifications maps methods to notifications, except `exit`.
 var notifications = map[string]func(*server, json.RawMessage) *Error{
 	protocol.MethodInitialized:                        take((*server).initialized),
 	protocol.MethodCancelRequest:                      take((*server).cancelled),
@@ -115,14 +115,14 @@ var notifications = map[string]func(*server, json.RawMessage) *Error{
 	protocol.MethodWorkspaceDidDeleteFiles:            take((*server).didDeleteFiles),
 }
 
-// fileFilter says of which files the server wants to hear that they were made, renamed and deleted.
+// fileFilter selects the files for file operation events.
 var fileFilter = options{"filters": []options{
 	{"scheme": "file", "pattern": options{"glob": watched}},
 	{"scheme": "file", "pattern": options{"glob": "**", "matches": "folder"}},
 }}
 
-// capabilities returns what the server offers: what stands in the table, and how texts are kept in
-// step.
+// capabilities returns the server's capabilities from the tables, and the kind of text
+// synchronisation.
 func (v *view) capabilities() options {
 	all := options{
 		"positionEncoding": v.enc,
@@ -140,7 +140,7 @@ func (v *view) capabilities() options {
 	return all
 }
 
-// offer sets a capability, which stands below others. Without more to say of it, it is true.
+// offer sets a nested capability. Without options it is true.
 func (o options) offer(at []string, more options) {
 	inner, isOptions := o[at[0]].(options)
 	if len(at) > 1 {

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// decode reads params into v, a pointer, and says what does not fit.
+// decode decodes params into v, a pointer, and reports what does not fit.
 func decode(params json.RawMessage, v any) *Error {
 	if len(params) == 0 || bytes.Equal(params, null) {
 		params = json.RawMessage("{}")
@@ -45,7 +45,7 @@ func lacks(value json.RawMessage, t reflect.Type) string {
 		}
 	case reflect.Struct:
 		if t == reflect.TypeFor[protocol.ClientCapabilities]() {
-			return "" // what a client does not say, it cannot do
+			return "" // a missing capability is not supported
 		}
 		return lacksField(value, t)
 	}

@@ -6,10 +6,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// progressAfter is how long the first check may take before the client is told that it goes on.
+// progressAfter is the delay before the progress of the first check is shown.
 const progressAfter = 300 * time.Millisecond
 
-// progress tells of the first check of a workspace.
+// progress reports the first check of a workspace.
 type progress struct {
 	over  bool // the first check is done
 	timer *time.Timer
@@ -39,7 +39,7 @@ func (p *progress) begin(s *server) {
 	})
 }
 
-// end is told at the end of each check that was not overtaken.
+// end is called at the end of each check that was not cancelled.
 func (p *progress) end(s *server) {
 	if p.over {
 		return

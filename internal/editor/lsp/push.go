@@ -23,7 +23,7 @@ type pushing struct {
 	timer   *time.Timer
 	since   time.Time // of the first edit that is not checked
 	waiting bool
-	owed    time.Time // of the first edit of which nothing was told; zero when all is told
+	owed    time.Time // time of the first edit without published diagnostics; zero if there is none
 	check   *check    // that runs; nil without one
 	sent    map[protocol.DocumentURI]sent
 }
@@ -67,15 +67,15 @@ func (s *server) checkSoon() {
 	p.timer = s.after(max(0, min(nextKey, p.since.Add(mostWait).Sub(now))), s.checkNow)
 }
 
-// checkNow has them made. A check of an older view ends, unless nothing was told for so long that its answer is
-// better than none.
+// checkNow starts a check. It cancels a check of an older view, unless nothing was published for so
+// long that an older result is useful.
 func (s *server) checkNow() {
 	p := &s.push
 	if s.phase != running || s.over {
 		return
 	}
 	if p.check != nil {
-		p.waiting = true // finish looks again
+		p.waiting = true // finish starts another one
 		if time.Since(p.owed) < mostWait {
 			p.check.cancel()
 		}
@@ -144,13 +144,13 @@ func (v *view) broken(p any) findings {
 	return out
 }
 
-// bugRow says of a file that its check has failed, on its first line.
+// bugRow returns a diagnostic on the first line for a failed check.
 func bugRow(p any) protocol.Diagnostic {
 	return protocol.Diagnostic{Severity: protocol.DiagnosticSeverityInformation, Source: product, Message: bugText(p)}
 }
 
-// tell gives the client what is new. One that pulls is asked to do so, when more than what it edits is
-// different.
+// tell publishes new diagnostics. A client that pulls is asked to refresh if files other than the
+// edited one have changed.
 func (s *server) tell(v *view, found findings) {
 	p := &s.push
 	if p.sent == nil {
@@ -167,7 +167,7 @@ func (s *server) tell(v *view, found findings) {
 		was, known := p.sent[uri]
 		p.sent[uri] = now
 		switch {
-		case s.view.docs[uri] == nil && d != nil: // closed meanwhile: the next check tells
+		case s.view.docs[uri] == nil && d != nil: // closed since then: the next check publishes
 			p.sent[uri] = was
 		case s.view.client.pulls():
 			elsewhere = elsewhere || known && was.id != now.id && was.version == now.version || !known && d == nil && len(items) > 0

@@ -58,7 +58,7 @@ func annotate(edit *protocol.WorkspaceEdit, warning string) {
 	}
 }
 
-// edited are edits by their files, as they stand.
+// edited groups edits by file.
 func edited(edits []analysis.Edit) (out []*change) {
 	for _, e := range edits {
 		i := slices.IndexFunc(out, func(c *change) bool { return c.file == e.File })

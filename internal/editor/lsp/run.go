@@ -12,14 +12,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// runParams say which program to run: that of a document.
+// runParams names the program to run by a document.
 type runParams struct {
 	URI   protocol.DocumentURI `json:"uri,omitempty"`
 	Args  []string             `json:"args,omitempty"`
 	Debug bool                 `json:"debug,omitempty"`
 }
 
-// launch is what a client gives its debugger to start one.
+// launch is the configuration for the client's debugger.
 type launch struct {
 	Type    string   `json:"type"`
 	Request string   `json:"request"`
@@ -34,8 +34,8 @@ type exited struct {
 	Code int `json:"code"`
 }
 
-// program runs a program and gives its exit code. What it writes is told line by line. To debug it is the client's
-// part, which gets what to give its debugger.
+// program runs a program and returns its exit code. It reports output line by line. To debug, it
+// returns the configuration for the client's debugger.
 func (c *call) program(p *runParams) (any, error) {
 	program, err := c.saved(p.URI)
 	if err != nil {
@@ -63,7 +63,7 @@ type built struct {
 	URI  protocol.DocumentURI `json:"uri"`
 }
 
-// build compiles a program into a file beside its entry.
+// build compiles a program into a file next to its entry.
 func (c *call) build(p *fileParams) (any, error) {
 	program, err := c.saved(p.URI)
 	if err != nil {
@@ -81,8 +81,8 @@ func (c *call) build(p *fileParams) (any, error) {
 	return built{to, c.uriOf(to)}, nil
 }
 
-// child returns a command about a program, which sees what is open as it is in the editor. What it
-// writes on stderr is told.
+// child returns a command on a program, with the unsaved texts of the editor. Its stderr is
+// reported.
 func (c *call) child(p *analysis.Program, args ...string) *Child {
 	dir := p.Path
 	if p.Path == p.Entry {
@@ -91,7 +91,7 @@ func (c *call) child(p *analysis.Program, args ...string) *Child {
 	return &Child{Dir: dir, Args: args, Texts: c.snapshot.Unsaved(), Stderr: c.tellLines(protocol.MessageTypeLog)}
 }
 
-// succeed runs a command that must succeed. What it says of why it does not is the error.
+// succeed runs a command that must succeed. Its error contains the command's message.
 func (c *call) succeed(child *Child, out io.Writer) error {
 	var said bytes.Buffer
 	child.Stdout, child.Stderr = out, &said
@@ -111,7 +111,7 @@ func (c *call) succeed(child *Child, out io.Writer) error {
 	return nil
 }
 
-// lineWriter hands on what is written line by line.
+// lineWriter passes on complete lines.
 type lineWriter struct {
 	line func(string)
 	rest []byte
@@ -129,7 +129,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	}
 }
 
-// end hands on a last line without an end.
+// end passes on an incomplete last line.
 func (w *lineWriter) end() {
 	if len(w.rest) > 0 {
 		w.line(string(w.rest))
@@ -137,7 +137,7 @@ func (w *lineWriter) end() {
 	}
 }
 
-// tellLines tells the client each line that is written.
+// tellLines returns a writer that reports each line to the client.
 func (c *call) tellLines(t protocol.MessageType) *lineWriter {
 	return &lineWriter{line: func(text string) {
 		c.loop.out.WaitRoom(c.Done()) // a program may print without end
@@ -145,7 +145,7 @@ func (c *call) tellLines(t protocol.MessageType) *lineWriter {
 	}}
 }
 
-// tell tells the client something while the request goes on.
+// tell sends a notification while the request continues.
 func (c *call) tell(method string, params any) {
 	c.inLoop(func() {
 		if c.Err() == nil {
@@ -154,15 +154,14 @@ func (c *call) tell(method string, params any) {
 	})
 }
 
-// methodProgressCancel is the client's word that what a progress shows is to end.
+// methodProgressCancel is sent when the user cancels a progress.
 const methodProgressCancel = "window/workDoneProgress/cancel"
 
 type progressCancelParams struct {
 	Token any `json:"token"`
 }
 
-// showing shows that something goes on, with a way to end it, to a client that can show it, until what it gives is
-// called.
+// showing shows a cancellable progress, if the client supports that, until done is called.
 func (c *call) showing(title string) (done func()) {
 	if !of(c.client.Window).WorkDoneProgress {
 		return func() {}
@@ -179,7 +178,7 @@ func (c *call) showing(title string) (done func()) {
 	}
 }
 
-// progressCancelled ends the command whose progress is no longer wanted.
+// progressCancelled stops the command of a cancelled progress.
 func (s *server) progressCancelled(p *progressCancelParams) {
 	text, _ := p.Token.(string)
 	for _, c := range s.running {

@@ -1,9 +1,9 @@
-// Package lsp is the language server: framing, dispatch and cancellation of the
-// protocol, the documents that an editor has open, and the translation of what
-// internal/editor/analysis knows into what editors show. It parses and checks nothing itself.
+// Package lsp implements the language server: framing, dispatch and cancellation, the open
+// documents, and the conversion between internal/editor/analysis and the protocol. It parses and
+// checks nothing itself.
 //
-// One goroutine, the loop, owns the server's state and takes messages in their order. A request
-// runs in a goroutine of its own on a view, which is the state as it was when the request came.
+// One goroutine, the loop, owns the server's state and handles messages in order. A request runs in
+// its own goroutine on a view, which is a snapshot of the state when the request arrived.
 package lsp
 
 import (
@@ -26,16 +26,16 @@ import (
 type Options struct {
 	In        io.Reader
 	Out       io.Writer // of frames, and nothing else
-	Err       io.Writer // of a line when the server cannot go on
-	Log       io.Writer // of what comes and goes, without texts; nil: nowhere
-	Dir       string    // where to look for programs, for a client that names no folder
-	Name      string    // the version that the server says
+	Err       io.Writer // for a message when the server fails
+	Log       io.Writer // the traffic without texts; nil for none
+	Dir       string    // where to search for programs if the client names no folder
+	Name      string    // the version that the server reports
 	State     string    // the directory of reports of crashes; "" for none
 	Cache     string    // the directory of texts that editors may open; "" for none
 	Alive     func(pid int) bool
 	Explain   func(code string) string // the Markdown that explains a diagnostic
 	CheckSync bool                     // answer concerto/text
-	// Command runs this program and gives its exit code. It is interrupted when ctx ends.
+	// Command runs this program and returns its exit code. It is interrupted when ctx is done.
 	Command func(ctx context.Context, child *Child) (code int, err error)
 
 	diagnose func(context.Context, *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) // a test's checks in its own way
@@ -45,7 +45,7 @@ type Options struct {
 type Child struct {
 	Dir            string
 	Args           []string
-	Texts          map[string]string // what is not saved, by path
+	Texts          map[string]string // unsaved texts, by path
 	Stdout, Stderr io.Writer
 }
 
@@ -58,7 +58,7 @@ const (
 	shut
 )
 
-// server is the loop's state. Other goroutines hand it what to do by turn.
+// server is the loop's state. Other goroutines use it through turn.
 type server struct {
 	options     Options
 	view        *view
@@ -79,10 +79,10 @@ type server struct {
 	progress    progress
 	painted     map[protocol.DocumentURI]painted
 	completions completions
-	reported    map[string]bool // reports of crashes whose path was shown
+	reported    map[string]bool // crash reports whose path was shown
 }
 
-// Serve serves a client until it goes, and gives the exit code.
+// Serve serves a client until it disconnects, and returns the exit code.
 func Serve(ctx context.Context, o Options) int {
 	s := &server{options: o, view: &view{docs: map[protocol.DocumentURI]*document{}, enc: protocol.PositionEncodingKindUTF16, settings: defaults}, turns: make(chan func()), ended: make(chan struct{}),
 		running: map[string]*call{}, asked: map[string]func(json.RawMessage, *Error){}, painted: map[protocol.DocumentURI]painted{}, reported: map[string]bool{}}
@@ -109,7 +109,7 @@ func Serve(ctx context.Context, o Options) int {
 	return s.code
 }
 
-// stop ends what is going on.
+// stop cancels running requests.
 func (s *server) stop() {
 	for _, c := range s.running {
 		c.cancel()
@@ -130,7 +130,7 @@ func (s *server) awaitCalls() {
 	}
 }
 
-// turn has the loop do something. It may be called by any goroutine but the loop's.
+// turn queues a function for the loop. Any goroutine except the loop's may call it.
 func (s *server) turn(f func()) {
 	select {
 	case s.turns <- f:
@@ -143,7 +143,7 @@ func (s *server) after(d time.Duration, f func()) *time.Timer {
 	return time.AfterFunc(d, func() { s.turn(f) })
 }
 
-// end ends the server, with a line on stderr if there is something to say.
+// end ends the server, with an optional message on stderr.
 func (s *server) end(code int, format string, args ...any) {
 	if s.over {
 		return
@@ -154,7 +154,7 @@ func (s *server) end(code int, format string, args ...any) {
 	}
 }
 
-// read hands what comes to the loop.
+// read passes received messages to the loop.
 func (s *server) read() {
 	r := bufio.NewReaderSize(s.options.In, frame.MostHeader/2)
 	for {
@@ -168,7 +168,7 @@ func (s *server) read() {
 	}
 }
 
-// unread ends the server when nothing more comes.
+// unread ends the server after the last message.
 func (s *server) unread(err error) {
 	var notFrame *frame.Error
 	switch {
@@ -182,7 +182,7 @@ func (s *server) unread(err error) {
 	}
 }
 
-// receive takes a message.
+// receive handles a message.
 func (s *server) receive(m *message, bad *Error) {
 	switch {
 	case bad != nil:
@@ -198,7 +198,7 @@ func (s *server) receive(m *message, bad *Error) {
 	}
 }
 
-// notified takes a notification.
+// notified handles a notification.
 func (s *server) notified(method string, params json.RawMessage) {
 	if method == protocol.MethodExit {
 		if s.phase == shut {
@@ -218,7 +218,7 @@ func (s *server) notified(method string, params json.RawMessage) {
 	}
 }
 
-// requested takes a request.
+// requested handles a request.
 func (s *server) requested(m *message) {
 	method := *m.Method
 	switch {
@@ -255,13 +255,13 @@ func (s *server) reply(id json.RawMessage, method string, result json.RawMessage
 	s.out.Write(answer(id, result, err))
 }
 
-// notify tells the client something.
+// notify sends a notification.
 func (s *server) notify(method string, params any) {
 	s.options.log("to the client: %s", method)
 	s.out.Write(outgoing(nil, method, params))
 }
 
-// ask asks the client for something; then gets the answer, in the loop. It may be nil.
+// ask sends a request to the client; then receives the response on the loop and may be nil.
 func (s *server) ask(method string, params any, then func(json.RawMessage, *Error)) {
 	s.questions++
 	id := fmt.Sprintf("%q", fmt.Sprint("concerto-", s.questions))
@@ -273,7 +273,7 @@ func (s *server) ask(method string, params any, then func(json.RawMessage, *Erro
 	s.out.Write(outgoing(json.RawMessage(id), method, params))
 }
 
-// answered takes the client's answer to a request of ours.
+// answered handles the client's response to a request.
 func (s *server) answered(m *message) {
 	then := s.asked[string(m.ID)]
 	if then == nil {

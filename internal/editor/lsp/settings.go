@@ -34,7 +34,7 @@ var defaults = func() (s settings) {
 	return s
 }()
 
-// read sets what a client gives, with or without `concerto` around it. What it does not give stays.
+// read reads settings, with or without `concerto` around them. Missing ones are unchanged.
 func (s *settings) read(given json.RawMessage) error {
 	var outer struct {
 		Concerto json.RawMessage `json:"concerto"`
@@ -99,7 +99,7 @@ func (s *server) refresh() {
 	s.refreshLenses()
 }
 
-// refreshLenses has the client ask again for what stands over lines.
+// refreshLenses asks the client to request the code lenses again.
 func (s *server) refreshLenses() {
 	if of(of(s.view.client.Workspace).CodeLens).RefreshSupport {
 		s.ask(protocol.MethodWorkspaceCodeLensRefresh, nil, nil)

@@ -47,7 +47,7 @@ func (t *translation) symbols(all []analysis.Symbol) (out []protocol.DocumentSym
 	return out
 }
 
-// flat adds declarations to a list, with the names of what they stand in.
+// flat appends declarations to a list, with the names of their containers.
 func (t *translation) flat(out protocol.List[protocol.SymbolInformation], all []analysis.Symbol, in string) protocol.List[protocol.SymbolInformation] {
 	for _, y := range all {
 		if at, ok := t.location(y.File, y.Span); ok {

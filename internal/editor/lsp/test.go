@@ -14,14 +14,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// testParams say which tests to run: those of a document with these names, or all of them.
+// testParams names the tests to run: those of a document with these names, or all.
 type testParams struct {
 	URI   protocol.DocumentURI `json:"uri"`
 	Names []string             `json:"names,omitempty"`
 	Debug bool                 `json:"debug,omitempty"`
 }
 
-// testEvent tells of a test that is run.
+// testEvent reports on a test.
 type testEvent struct {
 	Run      string             `json:"run"`
 	Name     string             `json:"name"`
@@ -34,7 +34,8 @@ type testEvent struct {
 
 const methodTestEvent = "concerto/testEvent"
 
-// ran is what `concerto test` says of a test: as it lists it, or with a status as a line of --format ndjson.
+// ran is a test in the output of `concerto test`: in its list, or with a status as a line of
+// --format ndjson.
 type ran struct {
 	Name, Function, File, Status string
 	DurationMS                   float64 `json:"duration_ms"`
@@ -47,8 +48,8 @@ type ran struct {
 	}
 }
 
-// test runs tests of a document and tells of each. To debug them is the client's part, which gets what to give its
-// debugger.
+// test runs tests of a document and reports each. To debug, it returns the configuration for the
+// client's debugger.
 func (c *call) test(p *testParams) (any, error) {
 	program, err := c.saved(p.URI)
 	if err != nil {
@@ -132,7 +133,7 @@ func (r *testRun) run(program *analysis.Program, pattern string) error {
 	return nil
 }
 
-// line tells of what a line of the report says.
+// line reports a line of the output.
 func (r *testRun) line(text string) {
 	var t ran
 	if json.Unmarshal([]byte(text), &t) != nil || !r.open[t.Function] || r.snapshot.Real(within(r.dir, t.File)) != r.snapshot.Real(r.path) {
@@ -159,7 +160,7 @@ func (r *testRun) event(e *testEvent) {
 	r.inLoop(func() { r.loop.notify(methodTestEvent, e) })
 }
 
-// end tells of the tests that were not run, and keeps what became of the others.
+// end reports the tests that were not run, and stores the results of the others.
 func (r *testRun) end() {
 	for _, name := range slices.Sorted(maps.Keys(r.open)) {
 		r.event(&testEvent{Name: name, State: "skipped"})

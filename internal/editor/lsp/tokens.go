@@ -41,7 +41,7 @@ func (c *call) tokens(uri protocol.DocumentURI, within func(source.Span) bool) (
 	return data
 }
 
-// painted are the names that a client was told of last.
+// painted holds the tokens that were sent to a client last.
 type painted struct {
 	id   string
 	data []uint32
@@ -57,8 +57,8 @@ func paintedAs(data []uint32) painted {
 
 func everything(source.Span) bool { return true }
 
-// repaint returns all names of a document, and those before. Where an edit has come, they are not
-// kept.
+// repaint returns the tokens of a document and the previous ones. If the document was edited in the
+// meantime, it does not store them.
 func (c *call) repaint(uri protocol.DocumentURI) (now, was painted, err error) {
 	now = paintedAs(c.tokens(uri, everything))
 	if err := c.Err(); err != nil {

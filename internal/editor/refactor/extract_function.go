@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// extractFunction makes a function of an expression or of statements. Its parameters are the variables that they
-// read; it gives the ones that they declare for what follows.
+// extractFunction moves an expression or statements into a function. Its parameters are the
+// variables that they read; it returns the variables that they declare for later code.
 func extractFunction(in *Input) []diag.Edit {
 	p := in.partSelected()
 	if p == nil {
@@ -51,7 +51,7 @@ func extractFunction(in *Input) []diag.Edit {
 	return []diag.Edit{diag.Replace(p.span, result.bind(call, p)), in.behind(own, head+" {\n"+body+"\n}")}
 }
 
-// behind puts a declaration behind another; the formatter lays it out.
+// behind adds a declaration after another; the formatter lays it out.
 func (in *Input) behind(d ast.Decl, text string) diag.Edit {
 	return diag.Insert(d.Span().End, "\n\n"+in.indent(d.Span().Start)+text)
 }
@@ -67,7 +67,7 @@ func orNil(t string) string {
 type part struct {
 	span  source.Span
 	nodes []ast.Node // the expression, or the statements with the tail
-	expr  ast.Expr   // the expression or the tail; nil for statements alone
+	expr  ast.Expr   // the expression or the tail; nil if there are only statements
 	whole bool       // an expression, no statements
 	block *ast.Block // around it
 	fn    ast.Node   // the function or closure around it
@@ -95,8 +95,8 @@ func (in *Input) partSelected() *part {
 	return nil
 }
 
-// statements returns those of a block that the stretch holds, or nil if it holds none, or a piece
-// of one.
+// statements returns the statements of a block in the range, or nil if it contains none, or only a
+// part of one.
 func (in *Input) statements(b *ast.Block, around []ast.Node) *part {
 	p := &part{}
 	for _, s := range b.Stmts {
@@ -126,7 +126,7 @@ func (in *Input) statements(b *ast.Block, around []ast.Node) *part {
 	return p.in(around)
 }
 
-// in notes what is around a part: nil where that is no body of a function.
+// in sets the surroundings of a part. They are nil outside of a function's body.
 func (p *part) in(around []ast.Node) *part {
 	for i := len(around) - 1; i >= 0; i-- {
 		switch n := around[i].(type) {
@@ -154,7 +154,7 @@ func (p *part) in(around []ast.Node) *part {
 	return nil
 }
 
-// isValue reports whether an expression can be what a function gives, nothing included.
+// isValue reports whether an expression can be the result of a function, including none.
 func (in *Input) isValue(e ast.Expr) bool {
 	return in.Info.TypeOf(e) == types.Nil || in.hasValue(e)
 }
@@ -176,8 +176,8 @@ func (in *Input) isPlace(nodes []ast.Node) bool {
 	return false
 }
 
-// standsAlone reports whether a part means the same outside of its function: no jump leaves it,
-// nothing in it is seen there alone.
+// standsAlone reports whether a part has the same meaning outside of its function: no jump leaves
+// it, and it refers to no local declarations.
 func (in *Input) standsAlone(p *part) bool {
 	alone := true
 	for _, n := range p.nodes {
@@ -188,7 +188,7 @@ func (in *Input) standsAlone(p *part) bool {
 		switch n := n.(type) {
 		case *ast.PipelineDecl, *ast.TraitDecl:
 			return false
-		case *ast.Block: // declarations in it are seen in it alone
+		case *ast.Block: // declarations in it are local to it
 			for _, s := range n.Stmts {
 				if _, d := s.(*ast.DeclStmt); d {
 					return false
@@ -208,8 +208,7 @@ func (in *Input) standsAlone(p *part) bool {
 	return alone
 }
 
-// jumpsOut reports whether a `return`, or a `break` or `continue` of a loop outside, stands in a
-// node.
+// jumpsOut reports whether a node contains a `return`, or a `break` or `continue` of an outer loop.
 func jumpsOut(n ast.Node, loops int, labels []string) (out bool) {
 	known := func(label *ast.Ident) bool {
 		if label == nil {
@@ -250,8 +249,8 @@ func jumpsOut(n ast.Node, loops int, labels []string) (out bool) {
 	return out
 }
 
-// readIn returns the parameters that a part needs, and what is given for them: ok is false where it
-// does more with a variable of its function than read it.
+// readIn returns the parameters that a part needs and the arguments for them: ok is false if it
+// writes a variable of its function.
 func (in *Input) readIn(p *part) (params, args []string, ok bool) {
 	ok = true
 	seen := map[*sema.Local]bool{}
@@ -315,9 +314,9 @@ func (in *Input) outsideLocal(p *part, e ast.Expr) *sema.Local {
 	return l
 }
 
-// given is what a function of a part gives.
+// given describes the result of the new function.
 type given struct {
-	typ, value string // value is behind the statements, where they have no tail
+	typ, value string // value follows the statements if they have no tail
 	names      []string
 	mut        bool
 }
@@ -339,8 +338,8 @@ func (g given) bind(call string, p *part) string {
 	return call
 }
 
-// givenBy returns what a function of a part gives: the value of its expression, or the variables
-// that it declares for others.
+// givenBy returns the result of a part: the value of its expression, or the variables that it
+// declares for others.
 func (in *Input) givenBy(p *part) (g given, ok bool) {
 	if p.expr != nil {
 		if t := in.Info.TypeOf(p.expr); t != types.Nil {
@@ -463,7 +462,7 @@ func (in *Input) leavesBy(p *part, g given) (errType string, ok bool) {
 	return "", false
 }
 
-// wrapped returns a part as a body that gives a Result.
+// wrapped returns a part as a body that returns a Result.
 func (in *Input) wrapped(p *part, g given) string {
 	switch {
 	case p.expr == nil && g.value != "":

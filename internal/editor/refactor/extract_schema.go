@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// extractSchema declares a schema with the keys of a map literal as its fields, and makes the literal one of it. Maps
-// in it get schemas of their own.
+// extractSchema declares a schema with the keys of a map literal, and converts the literal to it.
+// Nested maps get schemas of their own.
 func extractSchema(in *Input) []diag.Edit {
 	n, ok := nearest[*ast.MapLit](in)
 	if !ok || !in.sound() {
@@ -44,7 +44,7 @@ func (x *schemaExtraction) name(base string) string {
 	return n
 }
 
-// literal makes a literal one of a schema; the schema stands behind those of the literals in it.
+// literal converts a literal; its schema follows those of nested literals.
 func (x *schemaExtraction) literal(n *ast.MapLit, name string) (string, bool) {
 	if len(n.Entries) == 0 {
 		return "", false
@@ -80,8 +80,8 @@ func (x *schemaExtraction) literal(n *ast.MapLit, name string) (string, bool) {
 	return name, true
 }
 
-// mapsAlike reports whether nobody can tell a literal from a struct with its fields: where its type
-// is Any, it must be only shown, sent, or asked for keys that it has.
+// mapsAlike reports whether a literal can be replaced by a struct without a visible difference:
+// where its type is Any, it is only shown, sent, or accessed by existing keys.
 func (in *Input) mapsAlike(n *ast.MapLit) bool {
 	if in.Info.TypeOf(n) != types.Any && in.Info.Conv(n) != types.Any {
 		return true
@@ -131,7 +131,7 @@ func (in *Input) showsOrReads(nodes []ast.Node, n *ast.MapLit) bool {
 	return false
 }
 
-// nameOfMap returns what a map literal is called where it stands.
+// nameOfMap returns a name for a map literal from its context.
 func (in *Input) nameOfMap(n *ast.MapLit) string {
 	nodes := in.around(n.Sp)
 	for i := len(nodes) - 1; i >= 0; i-- {

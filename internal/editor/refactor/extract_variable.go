@@ -25,7 +25,7 @@ func extractVariable(in *Input) []diag.Edit {
 		name = in.fresh("value")
 	}
 	let := "let " + name
-	if !in.fixed(e) { // where it stands decides what it is
+	if !in.fixed(e) { // its meaning depends on its place
 		t, ok := written(in.Info.TypeOf(e))
 		if !ok {
 			return nil
@@ -35,7 +35,7 @@ func extractVariable(in *Input) []diag.Edit {
 	let += " = " + in.text(unparen(e)) + ";"
 	switch st, alone := s.stmt.(*ast.ExprStmt); {
 	case s.body != nil && s.body == e:
-		return nil // it stands alone already
+		return nil // it already is a statement of its own
 	case s.body != nil:
 		return []diag.Edit{diag.Insert(s.body.Span().Start, "{\n"+let+"\n"), in.inPlaceOf(nodes, name), diag.Insert(s.body.Span().End, "\n}")}
 	case alone && st.X == e:
@@ -87,8 +87,8 @@ func (in *Input) hasValue(e ast.Expr) bool {
 	return t != types.Bad && t != types.Never && t != types.Nil
 }
 
-// isCalled reports whether the last of nodes stands where syntax wants what it is: called, piped
-// into, listened to, or waited for with others.
+// isCalled reports whether the last of nodes is in a place where the syntax requires its form:
+// called, piped into, listened to, or awaited with others.
 func (in *Input) isCalled(nodes []ast.Node) bool {
 	e := nodes[len(nodes)-1]
 	for i := len(nodes) - 2; i >= 0; i-- {
@@ -101,7 +101,7 @@ func (in *Input) isCalled(nodes []ast.Node) bool {
 			return ast.Node(p.Call) == e
 		case *ast.MapEntry:
 			return ast.Node(p.Key) == e && !p.Computed
-		case *ast.ParenExpr: // it stands in the place of what it holds
+		case *ast.ParenExpr: // equivalent to its content
 			continue
 		case *ast.AwaitAll, *ast.Race, *ast.Handler, *ast.Decorator:
 			return true
@@ -111,7 +111,7 @@ func (in *Input) isCalled(nodes []ast.Node) bool {
 	return true
 }
 
-// inPlaceOf puts a name where the last of nodes stands; a field that is written short gets its name before it.
+// inPlaceOf replaces the last of nodes with a name. A shorthand field gets an explicit name.
 func (in *Input) inPlaceOf(nodes []ast.Node, name string) diag.Edit {
 	e := nodes[len(nodes)-1]
 	if f, ok := nodes[len(nodes)-2].(*ast.FieldInit); ok && f.Short {
@@ -120,8 +120,8 @@ func (in *Input) inPlaceOf(nodes []ast.Node, name string) diag.Edit {
 	return diag.Replace(e.Span(), name)
 }
 
-// nameFor returns a name for the value of the last of nodes: the parameter's or field's that it is
-// given to, or what it is made by.
+// nameFor returns a name for the value of the last of nodes: that of its parameter or field, or one
+// from its expression.
 func nameFor(nodes []ast.Node, e ast.Expr) string {
 	switch p := nodes[len(nodes)-2].(type) {
 	case *ast.Arg:

@@ -66,7 +66,7 @@ func (in *Input) variantName(p ast.Pattern) string {
 	return ""
 }
 
-// catchesAll reports whether a variant's pattern takes all of the variant's values.
+// catchesAll reports whether a variant's pattern matches all of the variant's values.
 func (in *Input) catchesAll(p ast.Pattern) bool {
 	v, ok := p.(*ast.VariantPat)
 	if !ok {
@@ -86,7 +86,7 @@ func (in *Input) catchesAll(p ast.Pattern) bool {
 	return true
 }
 
-// blockBody returns a block as the body of an arm: its value alone, when it has nothing else.
+// blockBody returns a block as the body of an arm: only its value, if it contains nothing else.
 func (in *Input) blockBody(b *ast.Block) string {
 	if len(b.Stmts) == 0 && b.Tail != nil && !in.loses(b.Sp, b.Tail) && !strings.Contains(in.text(b.Tail), "\n") {
 		if _, isMap := b.Tail.(*ast.MapLit); !isMap {
@@ -103,7 +103,7 @@ func (in *Input) armBody(e ast.Expr) string {
 	return in.text(e)
 }
 
-// matchToIfLet turns a match of two arms, one of which takes what the other leaves over, into an `if let`.
+// matchToIfLet converts a match of two arms, the second of which matches the rest, to an `if let`.
 func matchToIfLet(in *Input) []diag.Edit {
 	n, ok := nearest[*ast.MatchExpr](in)
 	if !ok || !in.sound() || len(n.Arms) != 2 || in.At.Start > n.Head.End || in.At.End > n.Head.End+2 && in.At != n.Sp {
@@ -132,7 +132,7 @@ func matchToIfLet(in *Input) []diag.Edit {
 	}
 	text := head + body
 	if _, block := a.Body.(*ast.BlockExpr); !block {
-		text = head + "{\n" + in.text(a.Body) + ";\n}" // its value is nobody's
+		text = head + "{\n" + in.text(a.Body) + ";\n}" // its value is not used
 	}
 	return []diag.Edit{diag.Replace(n.Sp, text)}
 }
@@ -143,7 +143,7 @@ func (in *Input) differ(a, b ast.Pattern) bool {
 	return x != "" && y != "" && x != y
 }
 
-// binds reports whether a pattern gives names to what it matches.
+// binds reports whether a pattern binds names.
 func binds(in *Input, p ast.Pattern) (any bool) {
 	ast.Inspect(p, func(n ast.Node) bool {
 		switch n := n.(type) {

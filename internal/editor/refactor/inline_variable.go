@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// inlineVariable puts a variable's value in the places where it is read, and removes the variable. A value that does
-// something, or reads what may change, moves only where nothing can tell.
+// inlineVariable replaces a variable's uses with its value and removes the variable. A value with
+// side effects, or that reads mutable state, is only moved if that makes no difference.
 func inlineVariable(in *Input) []diag.Edit {
 	v := in.variableHere()
 	if v == nil || v.local.Mut || v.local.Late || v.local.Cell {
@@ -37,7 +37,7 @@ func inlineVariable(in *Input) []diag.Edit {
 	return edits
 }
 
-// fixed reports whether an expression has its type, and its value, wherever it stands.
+// fixed reports whether an expression has the same type and value in every place.
 func (in *Input) fixed(e ast.Expr) bool {
 	switch e := unparen(e).(type) {
 	case *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.StringLit, *ast.InterpLit, *ast.PathExpr, *ast.MethodCall, *ast.FieldExpr, *ast.TupleIndex, *ast.IndexExpr,
@@ -51,7 +51,7 @@ func (in *Input) fixed(e ast.Expr) bool {
 	return false
 }
 
-// allFixed reports whether expressions are fixed, and stay what they are where they stand.
+// allFixed reports whether expressions are fixed, and remain what they are in their place.
 func (in *Input) allFixed(all []ast.Expr) bool {
 	for _, e := range all {
 		if !in.fixed(e) || in.Info.Conv(e) != nil {
@@ -61,7 +61,7 @@ func (in *Input) allFixed(all []ast.Expr) bool {
 	return true
 }
 
-// variable is one that a `let` declares alone.
+// variable is a variable declared by a `let` of its own.
 type variable struct {
 	local *sema.Local
 	let   *ast.LetStmt
@@ -69,8 +69,7 @@ type variable struct {
 	uses  [][]ast.Node // each with all nodes around it
 }
 
-// variableHere returns the variable whose name stands at the stretch, and which is used, or nil if
-// there is none.
+// variableHere returns the variable whose name is at the range, if it is used, or nil.
 func (in *Input) variableHere() *variable {
 	if !in.sound() {
 		return nil
@@ -139,8 +138,8 @@ func (in *Input) variableOf(local *sema.Local) *variable {
 	return v
 }
 
-// hidden reports whether a name in the variable's value may stand for something else where the
-// variable is used.
+// hidden reports whether a name in the variable's value may refer to something else at a use of the
+// variable.
 func (in *Input) hidden(v *variable) bool {
 	names := map[string]bool{}
 	ast.Inspect(v.let.Value, func(n ast.Node) bool {
@@ -183,8 +182,8 @@ func (in *Input) movesTo(v *variable, x effects) bool {
 	return ok && s.block == v.block && s.stmt == next && apart(x, in.effectsOf(s.first...))
 }
 
-// statementLines returns a statement with its lines, when nothing else stands on them; else it
-// alone, with what parts it from the next.
+// statementLines returns a statement with its lines if nothing else is on them, otherwise with the
+// white space up to the next.
 func (in *Input) statementLines(s source.Span) source.Span {
 	own := source.Pos(len(in.indent(s.Start)))
 	first := in.File.LineStart(in.File.LineOf(s.Start))
@@ -209,7 +208,7 @@ func (in *Input) fitting(nodes []ast.Node, value ast.Expr) string {
 	return "(" + text + ")"
 }
 
-// binding reports whether a part of an expression could belong to what stands around it.
+// binding reports whether a part of an expression could bind to its surroundings.
 func binding(e ast.Expr) bool {
 	switch e.(type) {
 	case *ast.IntLit, *ast.BoolLit, *ast.NilLit, *ast.StringLit, *ast.InterpLit, *ast.PathExpr, *ast.ParenExpr, *ast.ArrayLit, *ast.TupleLit, *ast.Call,

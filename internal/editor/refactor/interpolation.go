@@ -62,7 +62,7 @@ func toInterpolation(in *Input) []diag.Edit {
 	return []diag.Edit{diag.Replace(sum.Sp, text)}
 }
 
-// plainQuoted reports whether a literal's text stands in one pair of double quotes, on one line.
+// plainQuoted reports whether a literal is in a single pair of double quotes on one line.
 func plainQuoted(s string) bool {
 	return len(s) >= 2 && s[0] == '"' && !strings.HasPrefix(s, `"""`) && !strings.Contains(s, "\n")
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
-// addMapErr puts before a `?` what makes another error of the one that would leave: where the function's is one of the
-// library, or a String, it is made of the message, otherwise it is the error itself.
+// addMapErr inserts a conversion of the error before a `?`: to an error with the message if the
+// function's error is one of the library or a String, otherwise the error itself.
 func addMapErr(in *Input) []diag.Edit {
 	q, ok := nearest[*ast.Question](in)
 	if !ok || in.Broken || in.Info == nil || in.At.Start == in.At.End && in.At.Start < q.X.Span().End-1 && !in.onName(q.X) {
@@ -20,7 +20,7 @@ func addMapErr(in *Input) []diag.Edit {
 	return []diag.Edit{diag.Insert(q.X.Span().End, ".map_err(|e| "+in.otherError(r.Err)+")")}
 }
 
-// onName reports whether the stretch stands on the name of what is called.
+// onName reports whether the range is on the name of the callee.
 func (in *Input) onName(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.Call:
@@ -31,7 +31,7 @@ func (in *Input) onName(e ast.Expr) bool {
 	return e.Span().Contains(in.At)
 }
 
-// otherError returns the error `e` as the function around wants it.
+// otherError returns `e` converted to the error type of the enclosing function.
 func (in *Input) otherError(err types.Type) string {
 	nodes := in.around(in.At)
 	for i := len(nodes) - 1; i >= 0; i-- {

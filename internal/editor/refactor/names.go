@@ -21,7 +21,7 @@ func (in *Input) fresh(base string) string {
 	return unused(base, func(n string) bool { return used[n] })
 }
 
-// unused is base, or base with a number, such that nobody has it.
+// unused returns base, with a number if it is taken.
 func unused(base string, taken func(string) bool) string {
 	name := base
 	for n := 2; taken(name); n++ {
@@ -36,7 +36,7 @@ func isName(s string) bool {
 	return isWord(s) && !reserved
 }
 
-// isWord reports whether a text is a name, or a reserved word, which fields may be called by.
+// isWord reports whether a text is a name or a reserved word, which is a valid field name.
 func isWord(s string) bool {
 	for i, r := range s {
 		if r != '_' && (r > unicode.MaxASCII || !unicode.IsLetter(r)) && (i == 0 || !unicode.IsDigit(r)) {

@@ -12,7 +12,7 @@ type effects struct {
 	acts     bool // it calls, leaves, waits: what it does, others may see
 	reads    bool // what a call may change
 	writes   bool // a variable
-	readsMut bool // a variable that may be written
+	readsMut bool // reads a variable that may be written
 }
 
 func (x effects) none() bool { return x == effects{} }
@@ -68,14 +68,15 @@ func (in *Input) readsOf(n *ast.PathExpr, x *effects) {
 
 // seat is where statements can be put before the evaluation of an expression.
 type seat struct {
-	block *ast.Block // whose statement, or tail, holds the expression; nil where body does
+	// the block whose statement or tail contains the expression; nil if body is set
+	block *ast.Block
 	stmt  ast.Node
-	body  ast.Expr   // of an arm or a closure, which a block is made of
+	body  ast.Expr   // the body of an arm or closure, which must become a block
 	first []ast.Expr // what is evaluated before the expression, from stmt or body on
 }
 
-// seatOf finds the seat of the last of nodes, an expression, given with all around it. It has none where it may be
-// evaluated not at all, or several times, once its seat is reached.
+// seatOf finds the seat of the last of nodes, an expression, given with its ancestors. There is
+// none if it may be evaluated conditionally or repeatedly once its seat is reached.
 func (in *Input) seatOf(nodes []ast.Node) (s seat, ok bool) {
 	for i := len(nodes) - 1; i > 0; i-- {
 		child := nodes[i]
@@ -103,8 +104,8 @@ func (in *Input) seatOf(nodes []ast.Node) (s seat, ok bool) {
 	return s, false
 }
 
-// evaluatedBefore returns the parts of a node that are evaluated before another part; once says
-// whether that one is evaluated whenever the node is, once.
+// evaluatedBefore returns the parts of a node that are evaluated before another part; once reports
+// whether that part is evaluated exactly once whenever the node is.
 func (in *Input) evaluatedBefore(p, child ast.Node) (before []ast.Expr, once bool) {
 	switch p := p.(type) {
 	case *ast.ExprStmt, *ast.ParenExpr, *ast.Unary, *ast.Cast, *ast.Question, *ast.FieldExpr, *ast.TupleIndex, *ast.Await, *ast.ReturnExpr,
@@ -171,7 +172,7 @@ func exprsBefore(all []ast.Expr, child ast.Node) []ast.Expr {
 	return all[:max(i, 0)]
 }
 
-// partsBefore returns the expressions below a literal that stand before a part of it.
+// partsBefore returns the expressions in a literal before a part of it.
 func partsBefore(p, child ast.Node) (before []ast.Expr) {
 	ast.Children(p, func(n ast.Node) {
 		if n.Span().Start >= child.Span().Start {

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// organiseImports sorts the imports of each run of them, joins those that begin with the same name, and leaves out
-// what nothing uses. A comment ends a run: what it is about stays behind it.
+// organiseImports sorts each group of imports, merges those with the same first name, and removes
+// unused ones. A comment ends a group and remains in its place.
 func organiseImports(in *Input) (edits []diag.Edit) {
 	unused := map[source.Span]bool{}
 	for _, d := range in.Found {
@@ -35,8 +35,7 @@ func organiseImports(in *Input) (edits []diag.Edit) {
 	return edits
 }
 
-// importRuns returns the imports of declarations that stand one behind the other, without a comment
-// on their lines.
+// importRuns returns the groups of consecutive imports without comments on their lines.
 func (in *Input) importRuns(decls []ast.Decl) (runs [][]*ast.UseDecl) {
 	var run []*ast.UseDecl
 	end := func() {
@@ -60,7 +59,7 @@ func (in *Input) importRuns(decls []ast.Decl) (runs [][]*ast.UseDecl) {
 	return runs
 }
 
-// commented reports whether a comment stands in a declaration, or behind it on its line.
+// commented reports whether a declaration contains a comment or is followed by one on its line.
 func (in *Input) commented(d ast.Decl) bool {
 	last := in.File.LineOf(d.Span().End)
 	return slices.ContainsFunc(in.Tree.Comments, func(c ast.Comment) bool {
@@ -108,7 +107,7 @@ func (in *Input) organised(run []*ast.UseDecl, unused map[source.Span]bool) []di
 	return []diag.Edit{diag.Replace(whole, text)}
 }
 
-// withBlankLines returns a stretch with the rest of its lines, and the empty ones behind it.
+// withBlankLines returns a range with the rest of its lines and the empty lines after it.
 func (in *Input) withBlankLines(s source.Span) source.Span {
 	for int(s.End) < len(in.File.Text) && strings.ContainsRune(" \t\r\n", rune(in.File.Text[s.End])) {
 		s.End++
@@ -152,7 +151,7 @@ func isUnused(t *ast.UseTree, unused map[source.Span]bool) bool {
 	return false
 }
 
-// importLines returns the declarations of what is imported.
+// importLines returns the declarations of the imports.
 func importLines(all []imported, pub bool) (lines []string) {
 	head := "use "
 	if pub {
@@ -170,7 +169,7 @@ func importLines(all []imported, pub bool) (lines []string) {
 	return lines
 }
 
-// joined are trees of what is imported, sorted: one for each first name that more follows.
+// joined returns sorted use trees, one for each first name.
 func joined(all []imported) (trees []string) {
 	under := map[string][]imported{}
 	for _, x := range all {

@@ -53,7 +53,7 @@ var Table = []Row{
 	{OrganizeImports, "Organise imports", "a file with imports", "organise_imports", organiseImports},
 }
 
-// Kinds returns the kinds of all actions, those of diagnostics' fixes included.
+// Kinds returns the kinds of all actions, including fixes of diagnostics.
 func Kinds() []string {
 	kinds := []string{QuickFix, FixAll}
 	for _, r := range Table {
@@ -64,7 +64,7 @@ func Kinds() []string {
 	return kinds
 }
 
-// Input is a stretch of a file, for which actions are asked.
+// Input is a range of a file for which actions are requested.
 type Input struct {
 	File     *source.File
 	Tree     *ast.File
@@ -77,13 +77,13 @@ type Input struct {
 	At       source.Span            // empty for a caret
 }
 
-// Action is what can be done: edits of the file, in order. They do not keep the one style.
+// Action is a refactoring: edits of the file, in order, not formatted.
 type Action struct {
 	*Row
 	Edits []diag.Edit
 }
 
-// Find returns the actions whose kinds are wanted.
+// Find returns the actions of the wanted kinds.
 func Find(in *Input, wanted func(kind string) bool) (all []Action) {
 	in.trim()
 	for i := range Table {
@@ -98,7 +98,7 @@ func Find(in *Input, wanted func(kind string) bool) (all []Action) {
 	return all
 }
 
-// trim takes the white space, and a `;`, off the ends of the stretch.
+// trim removes white space and a `;` at the ends of the range.
 func (in *Input) trim() {
 	end := source.Pos(len(in.File.Text))
 	in.At = source.Span{Start: min(in.At.Start, end), End: min(in.At.End, end)}
@@ -111,7 +111,7 @@ func (in *Input) trim() {
 	in.At.End -= source.Pos(len(rest) - len(strings.TrimRight(rest, " \t\r\n")))
 }
 
-// sound reports whether the tree and its tables are all that the text says.
+// sound reports whether the tree and its tables are complete.
 func (in *Input) sound() bool { return !in.Broken && in.Info != nil }
 
 func (in *Input) text(n ast.Node) string { return in.File.Slice(n.Span()) }
@@ -142,7 +142,7 @@ func nearest[N ast.Node](in *Input) (n N, ok bool) {
 	return n, false
 }
 
-// loses reports whether a comment stands in a stretch, outside of the parts of it that are kept.
+// loses reports whether a range contains a comment outside of the parts that are kept.
 func (in *Input) loses(s source.Span, kept ...ast.Node) bool {
 	for _, c := range in.Tree.Comments {
 		if s.Contains(c.Sp) && !slices.ContainsFunc(kept, func(k ast.Node) bool { return k.Span().Contains(c.Sp) }) {

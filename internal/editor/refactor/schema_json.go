@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// schemaFromJSON declares schemas for a JSON object, or for those in an array: that of a String, or all of a text
-// that is no file.
+// schemaFromJSON declares schemas for a JSON object or an array of objects, in a String or in a
+// whole document without a file.
 func schemaFromJSON(in *Input) []diag.Edit {
 	if in.Untitled {
 		if all, ok := in.schemasOf(string(in.File.Text), "Data"); ok {
@@ -208,7 +208,7 @@ func together(a, b *form) *form {
 	return a
 }
 
-// schemas are declarations, each behind those that it needs.
+// schemas holds declarations, each after those that it uses.
 type schemas struct {
 	in    *Input
 	names map[string]bool
@@ -234,7 +234,7 @@ func (x *schemas) typeOf(f *form, name, owner string) string {
 	return map[formKind]string{stringForm: "String", intForm: "Int", floatForm: "Float", boolForm: "Bool"}[f.kind] + map[bool]string{true: "Any"}[f.kind <= nullForm]
 }
 
-// elemOf returns the type of elements, of which some may be null.
+// elemOf returns the type of elements, some of which may be null.
 func (x *schemas) elemOf(f *form, name, owner string) string {
 	t := x.typeOf(f, name, owner)
 	if f != nil && f.null && t != "Any" {

@@ -10,7 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// wrapResult has a function give a Result: what it gives now is in an `Ok`, and who calls it hands an error on by `?`.
+// wrapResult makes a function return a Result: its results are wrapped in `Ok`, and its callers
+// propagate the error with `?`.
 func wrapResult(in *Input) []diag.Edit {
 	fn, ok := nearest[*ast.FnDecl](in)
 	if !ok || !in.sound() || fn.Body == nil || fn.Name == nil || in.At.Start > fn.Signature.End || in.At.End > fn.Signature.End && in.At != fn.Sp {
@@ -49,8 +50,7 @@ func wrapResult(in *Input) []diag.Edit {
 	return w.edits
 }
 
-// returnsErrors reports whether a `?` in a body makes the function return what it finds: a None, as
-// it gives no Result.
+// returnsErrors reports whether a `?` in a body returns a None from the function.
 func (in *Input) returnsErrors(b *ast.Block) (found bool) {
 	ast.Inspect(b, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -67,7 +67,8 @@ func (in *Input) returnsErrors(b *ast.Block) (found bool) {
 	return found
 }
 
-// callersHandOn puts a `?` behind each call of a function in the file; ok is false where it is used in another way.
+// callersHandOn adds a `?` after each call of a function in the file; ok is false if it is used in
+// another way.
 func (in *Input) callersHandOn(fn *ast.FnDecl) (edits []diag.Edit, ok bool) {
 	for _, r := range in.Refs() {
 		if r.Decl || r.Def.At != fn.Name.Sp || r.Def.Info != in.Info {
@@ -105,7 +106,7 @@ func (in *Input) callersHandOn(fn *ast.FnDecl) (edits []diag.Edit, ok bool) {
 	return edits, true
 }
 
-// okWrapper puts `Ok` around what a function gives.
+// okWrapper wraps the results of a function in `Ok`.
 type okWrapper struct {
 	in    *Input
 	edits []diag.Edit
@@ -115,7 +116,7 @@ func (w *okWrapper) around(e ast.Expr) {
 	w.edits = append(w.edits, diag.Insert(e.Span().Start, "Ok("), diag.Insert(e.Span().End, ")"))
 }
 
-// returns does so with what each `return` gives.
+// returns wraps the value of each `return`.
 func (w *okWrapper) returns(b *ast.Block) {
 	ast.Inspect(b, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -139,7 +140,7 @@ func (w *okWrapper) block(b *ast.Block) {
 	}
 }
 
-// value does so with a value, within the branches that give it.
+// value wraps a value, inside the branches that produce it.
 func (w *okWrapper) value(e ast.Expr) {
 	if w.in.Info.TypeOf(e) == types.Never {
 		return
@@ -164,7 +165,7 @@ func (w *okWrapper) value(e ast.Expr) {
 	}
 }
 
-// nothing ends a body that gives nothing with an `Ok`.
+// nothing adds an `Ok` at the end of a body without a value.
 func (w *okWrapper) nothing(b *ast.Block) {
 	end := "\nOk(nil)\n"
 	switch {

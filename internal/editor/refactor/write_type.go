@@ -9,7 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// writeType writes the type that the checker has found: of a variable, a constant, or of what a closure takes and gives.
+// writeType adds the inferred type of a variable, a constant, or of a closure's parameters and
+// result.
 func writeType(in *Input) []diag.Edit {
 	if !in.sound() {
 		return nil
@@ -44,7 +45,7 @@ func typed(at source.Pos, t types.Type) []diag.Edit {
 	return []diag.Edit{diag.Insert(at, ": "+text)}
 }
 
-// typedClosure writes the types of a closure that are not written; its result's where a block gives it.
+// typedClosure adds the types that a closure omits; its result's if it has a block.
 func (in *Input) typedClosure(n *ast.Closure) (edits []diag.Edit) {
 	d := in.Info.Closure(n)
 	if d == nil || d.Type == nil {
@@ -55,7 +56,7 @@ func (in *Input) typedClosure(n *ast.Closure) (edits []diag.Edit) {
 			continue
 		}
 		if types.Resolve(d.Params[i].Type) == types.Any {
-			continue // it says nothing
+			continue // no information
 		}
 		edits = append(edits, typed(p.Name.Sp.End, d.Params[i].Type)...)
 	}

@@ -32,8 +32,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/frame"
 )
 
-// Play plays a session in the directory of an adapter's command, which it starts, and gives it with what the adapter
-// told. The error names a line that cannot be played.
+// Play plays a session with the adapter started by a command and returns it with the adapter's
+// output. The error names a line that cannot be played.
 func Play(c *exec.Cmd, text string) (string, error) {
 	in, err := c.StdinPipe()
 	if err != nil {
@@ -49,7 +49,7 @@ func Play(c *exec.Cmd, text string) (string, error) {
 	s := &session{dir: c.Dir, to: in, from: bufio.NewReader(out), errors: []string{"uncaught"}}
 	err = s.play(text)
 	_ = in.Close()
-	_, _ = io.Copy(io.Discard, out) // so that it can end
+	_, _ = io.Copy(io.Discard, out) // so that it can exit
 	if werr := c.Wait(); err == nil && werr != nil {
 		err = fmt.Errorf("the adapter's end: %w", werr)
 	}
@@ -68,11 +68,11 @@ type session struct {
 	errors       []string
 	begun, over  bool
 	thread       int        // that has stopped
-	waits        bool       // the program runs, and what it does next is to be told
-	behind       []*message // events that came before an answer
+	waits        bool       // the program is running, and its next event must be shown
+	behind       []*message // events that arrived before a response
 }
 
-// message is what an adapter says.
+// message is a message of the adapter.
 type message struct {
 	Type       string          `json:"type"`
 	Event      string          `json:"event"`
@@ -121,7 +121,7 @@ func (s *session) tell(format string, args ...any) {
 	}
 }
 
-// do does what a line says.
+// do performs a line.
 func (s *session) do(line string) error {
 	word, rest, _ := strings.Cut(line, " ")
 	switch {
@@ -176,7 +176,7 @@ func (s *session) setBreakpoint(text string) error {
 	}
 	*list = append(*list, b)
 	if !s.begun {
-		return nil // told when the program is started
+		return nil // sent when the program is started
 	}
 	return s.sendBreakpoints(key)
 }
@@ -192,7 +192,8 @@ func options(text string) (string, map[string]any) {
 	return text, b
 }
 
-// sendBreakpoints tells the adapter the breakpoints that have a line or a name. What is not where it was put, or nowhere, is told.
+// sendBreakpoints sends the breakpoints with a line or a name, and shows those that were moved or
+// are not verified.
 func (s *session) sendBreakpoints(key string) error {
 	var got struct {
 		Breakpoints []struct {
@@ -226,7 +227,7 @@ func some(list []map[string]any) []map[string]any { return append([]map[string]a
 
 func (s *session) main() string { return filepath.Join(s.dir, "main.conc") }
 
-// setErrors tells the adapter which errors stop the run.
+// setErrors sends the exception filters.
 func (s *session) setErrors() error {
 	if !s.begun {
 		return nil
@@ -345,7 +346,7 @@ func (s *session) show(scope string) error {
 	return fmt.Errorf("there is no scope %s", scope)
 }
 
-// variables tells of variables; those that are no values with what they hold.
+// variables shows variables, and the children of structured ones.
 func (s *session) variables(of int, indent string) error {
 	var x struct {
 		Variables []struct {
@@ -387,7 +388,7 @@ func (s *session) evaluate(context, text string) error {
 	return nil
 }
 
-// goesOn tells what the program does until it stops, ends, or waits for an answer.
+// goesOn shows what the program does until it stops, ends, or waits for an answer.
 func (s *session) goesOn() error {
 	s.waits = false
 	for {
@@ -433,8 +434,8 @@ func (s *session) goesOn() error {
 	}
 }
 
-// ask makes a request, and reads its answer into into, unless that is nil. What the program does meanwhile is told
-// when somebody waits for it: requests are made while it stands.
+// ask sends a request and decodes the response into into, unless that is nil. Events that arrive
+// before the response are queued.
 func (s *session) ask(command string, arguments, into any) error {
 	s.seq++
 	text, err := json.Marshal(map[string]any{"seq": s.seq, "type": "request", "command": command, "arguments": arguments})

@@ -17,13 +17,13 @@ const (
 	MostHeader = 8 << 10
 )
 
-// Error says that what comes is no frame, so that it is not known where the next begins.
+// Error reports an invalid frame, after which the stream cannot be read.
 type Error struct{ message string }
 
 func (e *Error) Error() string { return e.message }
 
-// Read reads one message. At the end of the stream, between messages, the error is io.EOF; where what comes is no
-// frame, it is an *Error.
+// Read reads one message. It returns io.EOF at the end of the stream between messages, and an
+// *Error for an invalid frame.
 func Read(r *bufio.Reader) ([]byte, error) {
 	length, begun := -1, false
 	for {

@@ -9,7 +9,7 @@ import (
 // mostQueued is how many bytes may be queued before WaitRoom blocks.
 const mostQueued = 1 << 20
 
-// LastWords is how long Close waits for a client to read what is queued.
+// LastWords is how long Close waits for the client to read the queue.
 const LastWords = 2 * time.Second
 
 // Writer writes messages in a goroutine of its own, so that a client that does not read blocks no
@@ -27,7 +27,7 @@ type Writer struct {
 	done   chan struct{}
 }
 
-// NewWriter returns a Writer to out. failed, which may be nil, is called once when a write fails
+// NewWriter returns a Writer to out. failed, which may be nil, is called once if a write fails
 // before Close.
 func NewWriter(out io.Writer, failed func(error)) *Writer {
 	w := &Writer{out: out, failed: failed, wake: make(chan struct{}, 1), room: make(chan struct{}), done: make(chan struct{})}
@@ -50,8 +50,8 @@ func (w *Writer) Write(body []byte) {
 	w.signal()
 }
 
-// WaitRoom blocks while much is queued, until the client has read some of it, stop is closed or
-// the client is gone. Callers that produce messages without end call it before Write.
+// WaitRoom blocks while the queue is long, until the client has read some of it, stop is closed or
+// the client disconnects. Callers that produce unlimited messages call it before Write.
 func (w *Writer) WaitRoom(stop <-chan struct{}) { w.wait(mostQueued, stop) }
 
 // Flush blocks until everything that is queued is written, or for LastWords if the client does not
@@ -89,7 +89,7 @@ func (w *Writer) signal() {
 	}
 }
 
-// Close ends the Writer once everything is written, or after LastWords if the client does not read.
+// Close writes the queue and stops, after LastWords at the latest.
 func (w *Writer) Close() {
 	w.mu.Lock()
 	w.closed = true

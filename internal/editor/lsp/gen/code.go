@@ -37,7 +37,7 @@ func (m *model) code(u *use) (map[string][]byte, error) {
 	return out, nil
 }
 
-// methods returns the constants of the methods, and the capabilities that stand for them.
+// methods returns the constants of the methods and their capabilities.
 func (c *coding) methods() string {
 	var names, capabilities bytes.Buffer
 	for _, x := range slices.Concat(c.Requests, c.Notifications) {
@@ -92,8 +92,8 @@ func (c *coding) enums() string {
 	return b.String()
 }
 
-// isAsked reports whether a type is of what is asked, and of what clients can do: the rest is what
-// is answered.
+// isAsked reports whether a type belongs to parameters or client capabilities; the others belong to
+// results.
 func isAsked(name string) bool {
 	return strings.HasSuffix(name, "Params") || strings.HasPrefix(name, "Client") || strings.HasSuffix(name, "ClientCapabilities") || strings.HasSuffix(name, "Options")
 }
@@ -121,8 +121,8 @@ func (c *coding) structures(in func(name string) bool) (string, error) {
 	return text, nil
 }
 
-// field returns a field with its tag. One that may be missing is left out when it is nothing, and
-// points at what may be nothing by itself.
+// field returns a field with its tag. An optional field is omitted if empty, and is a pointer if
+// its type has no empty value.
 func (c *coding) field(s *structure, f property) (string, error) {
 	t, err := c.goType(s.Name+"."+f.Name, f.Type)
 	if err != nil {
@@ -152,7 +152,7 @@ func (c *coding) isStructure(name string) bool {
 
 var bases = map[string]string{"string": "string", "integer": "int32", "uinteger": "uint32", "decimal": "float64", "boolean": "bool", "DocumentUri": "DocumentURI", "URI": "DocumentURI", "null": "struct{}"}
 
-// goType returns a type of Go for what stands in a place.
+// goType returns the Go type for a type.
 func (c *coding) goType(at string, t *typ) (string, error) {
 	if own := c.use.types[at]; own != "" {
 		return own, nil

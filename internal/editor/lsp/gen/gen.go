@@ -1,6 +1,6 @@
-// Command gen writes the Go types of the language server protocol that the server
-// uses, from the part of its published meta model that lies beside it. With -from
-// FILE it takes that part anew out of the whole model.
+// Command gen writes the Go types of the language server protocol that the server uses, from the
+// excerpt of the published meta model next to it. With -from FILE it extracts the excerpt from the
+// whole model again.
 package main
 
 import (

@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// model is the meta model, or a part of it.
+// model is the meta model or an excerpt of it.
 type model struct {
 	MetaData      json.RawMessage `json:"metaData"`
 	Requests      []*method       `json:"requests"`
@@ -76,7 +76,7 @@ func readModel(file string) (*model, error) {
 	return m, nil
 }
 
-// text returns the model as it is kept: a line for each of its things.
+// text returns the model in its stored form, with one line for each entry.
 func (m *model) text() ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "{\"metaData\": %s", m.MetaData)
@@ -109,7 +109,7 @@ func things[T any](list []T) (out []any) {
 	return out
 }
 
-// pruning follows what is in use from the methods.
+// pruning follows the types that the methods use.
 type pruning struct {
 	*model
 	use  *use
@@ -151,12 +151,13 @@ func (m *model) prune(u *use) (*model, error) {
 	return p.out, p.err
 }
 
-// unnamed are values of $/progress, what is registered, and what Go's own types are made of, which no method names.
+// unnamed lists types that no method names: values of $/progress, registrations, and types used by
+// handwritten Go types.
 var unnamed = []string{"WorkDoneProgressBegin", "WorkDoneProgressReport", "WorkDoneProgressEnd", "DidChangeWatchedFilesRegistrationOptions",
 	"WorkspaceFullDocumentDiagnosticReport", "WorkspaceUnchangedDocumentDiagnosticReport", "FullDocumentDiagnosticReport", "UnchangedDocumentDiagnosticReport", "DocumentDiagnosticReportKind", "InsertReplaceEdit",
 	"TextDocumentEdit", "CreateFile"}
 
-// follow goes on from a type that stands in a place.
+// follow follows a type.
 func (p *pruning) follow(at string, t *typ) {
 	if t == nil {
 		return
@@ -179,7 +180,7 @@ func (p *pruning) follow(at string, t *typ) {
 	}
 }
 
-// written goes on from a type as Go writes it.
+// written follows a handwritten type.
 func (p *pruning) written(own string) {
 	for _, name := range strings.FieldsFunc(own, func(r rune) bool { return !unicode.IsLetter(r) }) {
 		if p.structure(name) != nil {

@@ -13,14 +13,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/frame"
 )
 
-// Message is what a server says: a request has a method and an id, a notification a method, an answer an id.
+// Message is a message of a server: a request has a method and an id, a notification a method, a
+// response an id.
 type Message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
 	Result json.RawMessage `json:"result"`
 	Error  *Error          `json:"error"`
-	Text   string          `json:"-"` // all of it
+	Text   string          `json:"-"` // the whole message
 }
 
 // Error is the error of an answer.
@@ -31,16 +32,16 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
 
-// ErrEnded says that the server has ended, or what it says is no protocol.
+// ErrEnded reports that the server has ended or sent an invalid message.
 var ErrEnded = errors.New("the server has ended")
 
 // Client speaks with one server. It is for one goroutine.
 type Client struct {
-	// Heard, when not nil, is told of what the server says by itself, in order.
+	// Heard, if not nil, receives the server's requests and notifications, in order.
 	Heard func(*Message)
-	// Answer, when not nil, gives the result of a request of the server; without it, it is null.
+	// Answer, if not nil, returns the result of a server's request; without it the result is null.
 	Answer func(*Message) any
-	// Patience bounds how long the server may say nothing that is waited for; 0 is for ever.
+	// Patience limits the wait for an expected message; 0 means no limit.
 	Patience time.Duration
 
 	to   io.Writer
@@ -48,7 +49,7 @@ type Client struct {
 	last int
 }
 
-// New speaks over two streams. What comes is read until its end, whether anybody waits for it or not.
+// New returns a client on two streams. It reads continuously.
 func New(to io.Writer, from io.Reader) *Client {
 	c := &Client{to: to, from: make(chan *Message, 10_000)}
 	go func() {
@@ -88,14 +89,14 @@ func (c *Client) Tell(method string, params any) error {
 	return c.send(map[string]any{"method": method, "params": params})
 }
 
-// Begin sends a request, and gives its id.
+// Begin sends a request and returns its id.
 func (c *Client) Begin(method string, params any) (id json.RawMessage, err error) {
 	c.last++
 	id = json.RawMessage(strconv.Itoa(c.last))
 	return id, c.send(map[string]any{"id": id, "method": method, "params": params})
 }
 
-// Until takes what the server says until something is wanted, and gives that. Its requests are answered.
+// Until handles messages until one is wanted, and returns that.
 func (c *Client) Until(wanted func(*Message) bool) (*Message, error) {
 	var limit <-chan time.Time
 	if c.Patience > 0 {
@@ -121,7 +122,7 @@ func (c *Client) Until(wanted func(*Message) bool) (*Message, error) {
 	}
 }
 
-// Drain takes what the server has said by now. It reports whether the server may say more.
+// Drain handles the messages that have arrived. It reports whether the server may send more.
 func (c *Client) Drain() (more bool, err error) {
 	for {
 		select {
@@ -138,7 +139,7 @@ func (c *Client) Drain() (more bool, err error) {
 	}
 }
 
-// hear tells of what the server says by itself, and answers what it asks.
+// hear passes on a message of the server and answers its requests.
 func (c *Client) hear(m *Message) error {
 	if m.Method == "" {
 		return nil
@@ -161,7 +162,7 @@ func (c *Client) Await(id json.RawMessage) (*Message, error) {
 	return c.Until(func(m *Message) bool { return m.Method == "" && string(m.ID) == string(id) })
 }
 
-// Ask makes a request and gives its result; an error of the answer is an *Error.
+// Ask sends a request and returns its result. An error response is an *Error.
 func (c *Client) Ask(method string, params any) (json.RawMessage, error) {
 	id, err := c.Begin(method, params)
 	if err != nil {

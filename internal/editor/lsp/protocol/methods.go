@@ -69,7 +69,7 @@ const (
 	MethodProgress                            = "$/progress"
 )
 
-// Capabilities say by which capability a server offers a method.
+// Capabilities maps methods to the capabilities by which a server offers them.
 var Capabilities = map[string]string{
 	MethodTextDocumentImplementation:          "implementationProvider",
 	MethodTextDocumentTypeDefinition:          "typeDefinitionProvider",

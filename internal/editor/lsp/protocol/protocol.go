@@ -9,7 +9,7 @@ import "encoding/json"
 // DocumentURI names a document.
 type DocumentURI string
 
-// List is a list that is never null: nothing is written as [].
+// List is a list that is encoded as [] if it is nil.
 type List[T any] []T
 
 // MarshalJSON writes the list.
