@@ -1,5 +1,4 @@
-// Package decision says what an answer to an approval means, whoever gave it and
-// whatever asked. What is not clearly yes is no.
+// Package decision interprets the answers to approvals. An answer that is not clearly yes means no.
 package decision
 
 import (
@@ -23,22 +22,21 @@ const (
 // Deny is the word for a refusal where scopes are listed.
 const Deny = "deny"
 
-// scopes are all scopes, each behind the narrower ones.
+// scopes lists all scopes, from the narrowest.
 var scopes = []string{Once, Session, Always}
 
 // Decision is a decision in full. The zero value denies.
 type Decision struct {
 	Allow      bool
 	Scope      string          // of an allowance
-	Input      json.RawMessage // what is executed in place of what was asked; nil: just that
-	Reason     string          // of a denial; may be empty
+	Input      json.RawMessage // executed instead of the requested arguments; nil executes those
+	Reason     string          // of a denial; may be ""
 	Option     string          // the option of the asker that is chosen; "" leaves it to Scope
 	Stop       bool            // a denial that also ends what the asker is doing
-	ArgsSHA256 string          // the arguments that it is for, see Covers; "" does not say
+	ArgsSHA256 string          // the arguments that it is for, see Covers; may be ""
 }
 
-// words are the texts that are an answer by themselves. They are made when first
-// wanted, since every start of the command would pay for them.
+// words maps texts to decisions. It is created on first use to keep the start of the command fast.
 var words = sync.OnceValue(func() map[string]Decision {
 	all := map[string]Decision{}
 	for _, w := range strings.Fields("yes y ok okay allow approve approved accept once true") {
@@ -77,12 +75,12 @@ func Of(answer []byte) Decision {
 	return none(answer)
 }
 
-// plain returns a text as words has it.
+// plain returns a text in the form of the keys of words.
 func plain(text string) string {
 	return strings.TrimSpace(strings.ToLower(strings.Trim(strings.TrimSpace(text), ".!")))
 }
 
-// none returns the meaning of what is no decision.
+// none returns the meaning of an invalid decision.
 func none(answer []byte) Decision { return Decision{Reason: "not a decision: " + string(answer)} }
 
 // inFull reads a decision as an object. A member of another type, or another word
@@ -123,8 +121,8 @@ func inFull(answer []byte) Decision {
 // members are what a decision in full may have.
 var members = [...]string{"decision", "scope", "input", "reason", "option", "stop", "args_sha256"}
 
-// ambiguous reports whether an object names a member twice, or one of members in another case:
-// json.Unmarshal would let the last of them decide. further are members besides.
+// ambiguous reports whether an object contains a member twice, or in another case: json.Unmarshal
+// would use the last one. further lists additional members.
 func ambiguous(object []byte, further ...string) bool {
 	members := append(further, members[:]...)
 	d := json.NewDecoder(bytes.NewReader(object))
@@ -163,8 +161,8 @@ func (d Decision) Within(offered []string) Decision {
 	return Decision{Reason: "nothing as narrow as '" + d.Scope + "' can be allowed here", Stop: d.Stop}
 }
 
-// Covers returns the decision if it is for these arguments, a JSON value, or says of none; else the
-// denial that says so.
+// Covers returns the decision if it is for these arguments, a JSON value, or names none; otherwise
+// a denial with the reason.
 func (d Decision) Covers(args []byte) Decision {
 	if d.ArgsSHA256 == "" || d.ArgsSHA256 == Hash(args) {
 		return d

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Answers to the approval of a tool's call may also say these.
+// Additional members of answers to the approval of a tool call.
 const (
 	Respond   = "respond" // Output is given in the tool's place
 	MatchTool = "tool"    // an allowance for a session is for all calls of the tool
@@ -16,7 +16,7 @@ const (
 // Answer is a decision about a tool's call.
 type Answer struct {
 	Decision
-	Respond bool            // the tool is not called: Output is what it gives
+	Respond bool            // the tool is not called: Output is its result
 	Output  json.RawMessage // nil: null
 	Match   string          // of an allowance for longer than once
 }
@@ -24,9 +24,9 @@ type Answer struct {
 // offered returns how far an allowance of a tool can go.
 func offered() []string { return []string{Once, Session} }
 
-// OfTool returns the meaning of an answer to the approval of a tool's call: what Of says, and
-// besides a decision in full that responds in the tool's place or says what the allowance is for,
-// and the older {approved: …, reason?}. Always is as long as the session lasts.
+// OfTool returns the meaning of an answer to the approval of a tool call: like Of, and also
+// decisions that respond instead of the tool or limit the permission, and the older {approved: …,
+// reason?}. Always lasts as long as the session.
 func OfTool(answer []byte) Answer {
 	answer = bytes.TrimSpace(answer)
 	if len(answer) == 0 || answer[0] != '{' {
@@ -72,8 +72,8 @@ func plainAnswer(d Decision) Answer {
 	return a
 }
 
-// Written returns the answer that a person wrote, or gave in advance, as a text: a JSON object as
-// it stands, anything else as the text that it is.
+// Written returns an answer given by a person or in advance as text: a JSON object unchanged,
+// anything else as its text.
 func Written(answer []byte) []byte {
 	var text string
 	if json.Unmarshal(answer, &text) != nil {

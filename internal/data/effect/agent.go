@@ -2,8 +2,7 @@ package effect
 
 import "encoding/json"
 
-// The kinds of requests to a model: a call whose reply comes as a whole, and
-// one whose reply comes in pieces.
+// The kinds of requests to a model: a call with a complete reply, and one with a streamed reply.
 const (
 	KindAgentCall   Kind = "agent.call"
 	KindStreamOpen  Kind = "agent.stream.open"
@@ -84,8 +83,8 @@ type AgentReply struct {
 	RequestID  string     `json:"request_id,omitempty"`
 }
 
-// StreamOpen begins a call whose reply comes in pieces, and gives a
-// *StreamOpened without waiting. Errors of the call are reported by StreamNext.
+// StreamOpen begins a call with a streamed reply and returns a *StreamOpened without waiting.
+// Errors of the call are reported by StreamNext.
 type StreamOpen struct {
 	AgentCall
 }
@@ -95,8 +94,8 @@ type StreamOpened struct {
 	ID int64 `json:"id"`
 }
 
-// StreamNext waits for more of the reply and gives a *StreamPiece. A stream has
-// at most one such request in flight.
+// StreamNext waits for more of the reply and returns a *StreamPiece. A stream has at most one such
+// request in flight.
 type StreamNext struct {
 	ID int64 `json:"id"`
 }
@@ -108,24 +107,25 @@ type StreamPiece struct {
 	Reply *AgentReply `json:"reply,omitempty"`
 }
 
-// StreamClose ends a stream. In the middle of the reply it aborts the request
-// to the model. Its result is nil, also for a stream that is not open.
+// StreamClose closes a stream. In the middle of the reply it aborts the request to the model. Its
+// result is nil, also for a stream that is not open.
 type StreamClose struct {
 	ID int64 `json:"id"`
 }
 
-// What a step may be.
+// The kinds of steps.
 const (
 	StepToolCall   = "tool_call"   // a tool is called: Tool, ID, and the arguments as Text
 	StepToolResult = "tool_result" // what it gave: Text, and whether it Failed
 	StepMended     = "mended"      // a reply was mended before it was read: how is Text
-	StepRepair     = "repair"      // a reply did not fit: Text says why; attempt Attempt of Of follows
-	StepRetry      = "retry"       // a decorator calls again: Text is why, attempt Attempt of Of follows
+	// a reply did not fit: Text explains why; attempt Attempt of Of follows
+	StepRepair = "repair"
+	StepRetry  = "retry" // a decorator calls again: Text is why, attempt Attempt of Of follows
 )
 
-// Step reports what the library does between requests to a model, for those who
-// follow the run; performing it does nothing. By names the agent or host, or
-// the decorated function. Its result is nil.
+// Step reports what the library does between requests to a model, for observers of the run;
+// performing it has no effect. By names the agent or host, or the decorated function. Its result is
+// nil.
 type Step struct {
 	What    string `json:"what"`
 	By      string `json:"by"`

@@ -2,10 +2,10 @@ package effect
 
 import "encoding/json"
 
-// The tools of the application: KindAppList reads which it has. A call that is to be
-// approved of, also one of the program's own tools, is prepared and decided about.
-// KindAppCall makes it, and KindAppLeave says that it is not made, or elsewhere. The calls
-// of the program's own tools are recorded by requests of their own.
+// Tools of the application. KindAppList returns the tools. A call that needs approval, also of a
+// tool of the program, is prepared and decided. KindAppCall performs it, and KindAppLeave reports
+// that it is not performed, or elsewhere. Calls of the program's own tools are recorded by requests
+// of their own.
 const (
 	KindAppList    Kind = "tool.list"
 	KindAppPrepare Kind = "tool.prepare"
@@ -17,8 +17,7 @@ const (
 	KindAuditDone  Kind = "audit.done"
 )
 
-// AppList asks which tools of the application somebody may call, and gives an
-// *AppOffer.
+// AppList returns the tools of the application that a caller may use as an *AppOffer.
 type AppList struct {
 	Only  *[]string `json:"only,omitempty"`  // filters as in `app_tools`; nil: all
 	Taken []string  `json:"taken,omitempty"` // names that are the program's own tools
@@ -38,10 +37,11 @@ type AppTool struct {
 	Category    string          `json:"category,omitempty"`
 	Parameters  json.RawMessage `json:"parameters"` // a JSON Schema
 	Sequential  bool            `json:"sequential,omitempty"`
-	Approve     bool            `json:"approve,omitempty"` // a call is to be prepared: it may have to be approved of
+	// the call must be prepared, because it may need approval
+	Approve bool `json:"approve,omitempty"`
 }
 
-// AppAsk is a call that somebody wants.
+// AppAsk is a requested call.
 type AppAsk struct {
 	CallID  string          `json:"call_id"`
 	Tool    string          `json:"tool"`
@@ -50,30 +50,29 @@ type AppAsk struct {
 	By      string          `json:"by"`
 	Route   string          `json:"route"`
 	Own     *OwnTool        `json:"own,omitempty"`     // nil: of the application
-	Missing bool            `json:"missing,omitempty"` // it is not there for who calls it
+	Missing bool            `json:"missing,omitempty"` // it does not exist for the caller
 }
 
-// OwnTool is what else is known of a tool that the application does not have. The zero
-// one is known to nobody.
+// OwnTool holds additional facts about a tool that is not the application's. The zero value is an
+// unknown tool.
 type OwnTool struct {
 	Name        string `json:"name"`            // as models see it
 	Owner       string `json:"owner,omitempty"` // "program", or "mcp:SERVER"
 	Description string `json:"description,omitempty"`
 }
 
-// AppPrepare looks at a call, and gives an *AppQuestion.
+// AppPrepare prepares a call and returns an *AppQuestion.
 type AppPrepare struct{ AppAsk }
 
-// AppQuestion is what the application is to be asked before a call; without a payload
-// nothing.
+// AppQuestion is the question to the application before a call; without a payload there is none.
 type AppQuestion struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 	Within  float64         `json:"within,omitempty"` // seconds
 	ID      int64           `json:"id"`               // of the prepared call
 }
 
-// AppDecide tells what the application has answered about a prepared call, as in an
-// Answer, or why there is no answer. It gives an *AppVerdict.
+// AppDecide passes on the application's answer about a prepared call, as in an Answer, or why there
+// is none. It returns an *AppVerdict.
 type AppDecide struct {
 	CallID string          `json:"call_id"`
 	Answer json.RawMessage `json:"answer,omitempty"`
@@ -84,19 +83,19 @@ type AppDecide struct {
 	Late   bool            `json:"late,omitempty"`
 }
 
-// AppVerdict is what was decided about a call.
+// AppVerdict is the decision on a call.
 type AppVerdict struct {
 	Outcome string          `json:"outcome,omitempty"` // why the call is not made: denied, arguments
 	Error   string          `json:"error,omitempty"`
 	Stop    bool            `json:"stop,omitempty"`    // the call of the agent that made it ends
-	Args    json.RawMessage `json:"args,omitempty"`    // in place of those that it had
+	Args    json.RawMessage `json:"args,omitempty"`    // replaces the original arguments
 	Changed json.RawMessage `json:"changed,omitempty"` // these, as shown
 	Respond bool            `json:"respond,omitempty"` // Output is given in the tool's place
 	Output  json.RawMessage `json:"output,omitempty"`
 	Decided *AppDecided     `json:"decided,omitempty"` // nil where nothing had to be
 }
 
-// AppDecided is a decision about a call, for records of it.
+// AppDecided is a decision on a call, for records.
 type AppDecided struct {
 	Decision string `json:"decision"` // allow, deny or respond
 	Scope    string `json:"scope,omitempty"`
@@ -109,19 +108,19 @@ type AppDecided struct {
 	ExecutedSHA256 string `json:"executed_sha256,omitempty"`
 }
 
-// AppLeave says that a prepared call is not made by an AppCall, or, when it is cancelled,
-// not at all.
+// AppLeave reports that a prepared call is not performed by an AppCall, or if it is cancelled, not
+// at all.
 type AppLeave struct {
 	ID        int64 `json:"id"`
 	Cancelled bool  `json:"cancelled,omitempty"`
 }
 
-// AuditCall records that a call begins, which the application does not make. It gives an
+// AuditCall records the start of a call that the application does not perform. It returns an
 // *AuditCalled.
 type AuditCall struct{ AppAsk }
 
-// AuditCalled is the number of a recorded call; 0 and an error mean that it could not be
-// recorded, so that it must not begin.
+// AuditCalled is the number of a recorded call; 0 and an error mean that it could not be recorded
+// and must not start.
 type AuditCalled struct {
 	ID    int64  `json:"id"`
 	Error string `json:"error,omitempty"`
@@ -135,7 +134,7 @@ type AuditDone struct {
 	OutputBytes int64  `json:"output_bytes"`
 }
 
-// AppCall makes a call that has been prepared, and gives an *AppResult.
+// AppCall performs a prepared call and returns an *AppResult.
 type AppCall struct{ AppAsk }
 
 // AppResult is what became of a call.
@@ -146,8 +145,8 @@ type AppResult struct {
 	Stop       bool            `json:"stop,omitempty"`    // the call of the agent that made it ends
 	Changed    json.RawMessage `json:"changed,omitempty"` // the arguments, as shown, when the application has changed them
 	DurationMS int64           `json:"duration_ms"`
-	// In a test: Mocked says that the test answers in the tool's place, and Output are the
-	// arguments; Unplayed that the tool reaches outside, and nobody mocks it.
+	// In a test: Mocked means that the test answers instead of the tool, and Output holds the
+	// arguments; Unplayed that the tool has external effects and is not mocked.
 	Mocked   bool `json:"mocked,omitempty"`
 	Unplayed bool `json:"unplayed,omitempty"`
 	Outside  bool `json:"outside,omitempty"` // it has reached outside, since the test is recorded

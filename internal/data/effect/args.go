@@ -3,7 +3,7 @@ package effect
 // KindArgs reads the program's arguments.
 const KindArgs Kind = "env.args"
 
-// Args reads what followed `--` on the command line and gives an *ArgsValue.
+// Args returns the arguments after `--` on the command line as an *ArgsValue.
 type Args struct{}
 
 // ArgsValue is the program's arguments, without its own name.

@@ -20,8 +20,8 @@ type AttachFile struct {
 const MaxAttached = 20 << 20
 
 // AttachedFile is a file in a prompt. Name is the last part of its path, Size its bytes, SHA256
-// their hash in hex. Data is base64, except of PlainText: there it is the text itself. Requests
-// on tapes and in journals have no Data: the result of AttachFile has it.
+// their hash in hex. Data is base64, or for PlainText the text itself. Requests on tapes and in
+// journals have no Data: the result of AttachFile contains it.
 type AttachedFile struct {
 	Name   string `json:"name"`
 	Type   string `json:"type"`

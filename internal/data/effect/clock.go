@@ -12,7 +12,7 @@ type Sleep struct {
 	Milliseconds int64 `json:"ms"`
 }
 
-// Clock reads the clocks and gives a *Time.
+// Clock returns the time as a *Time.
 type Clock struct{}
 
 // Time is an instant: Unix is in milliseconds since the epoch, Monotonic in
@@ -22,9 +22,8 @@ type Time struct {
 	Monotonic int64 `json:"monotonic_ms"`
 }
 
-// Zone asks for the offset of a time zone, given by its IANA name
-// ("Europe/Berlin"), at an instant in milliseconds since the epoch. It gives an
-// *Offset.
+// Zone returns the offset of a time zone, given by its IANA name ("Europe/Berlin"), at an instant
+// in milliseconds since the epoch, as an *Offset.
 type Zone struct {
 	Name string `json:"name"`
 	Unix int64  `json:"unix_ms"`

@@ -3,8 +3,8 @@ package effect
 // KindCommand runs a command.
 const KindCommand Kind = "command"
 
-// Command runs a command to its end, with no input, and gives a
-// *CommandOutput, whatever its exit code. Its *Error is a ToolError.
+// Command runs a command without input and returns a *CommandOutput, whatever its exit code. Its
+// *Error is a ToolError.
 type Command struct {
 	Command string   `json:"command"`
 	Args    []string `json:"args,omitempty"`

@@ -2,7 +2,7 @@ package effect
 
 import "context"
 
-// What a durable run tells the performers of an effect beside the request.
+// What a durable run passes to performers in addition to the request.
 type (
 	keyOf    struct{}
 	outputOf struct{}
@@ -22,31 +22,31 @@ func KeyOf(ctx context.Context) string {
 	return key
 }
 
-// WithOutput returns the number of what is put out: 1, 2, … over the whole run.
+// WithOutput sets the number of an output: 1, 2, … over the whole run.
 func WithOutput(ctx context.Context, n int64) context.Context {
 	return context.WithValue(ctx, outputOf{}, n)
 }
 
-// OutputOf returns the number of what is put out; 0 when the run does not count.
+// OutputOf returns the number of the output, or 0 if the run does not count.
 func OutputOf(ctx context.Context) int64 {
 	n, _ := ctx.Value(outputOf{}).(int64)
 	return n
 }
 
-// WithShown says that an awaited emit was put out already.
+// WithShown marks an awaited emit as already sent.
 func WithShown(ctx context.Context) context.Context { return context.WithValue(ctx, shownOf{}, true) }
 
 // IsShown reports whether ctx was made by WithShown.
 func IsShown(ctx context.Context) bool { return ctx.Value(shownOf{}) != nil }
 
-// WithAgain says that the effect may have been made before.
+// WithAgain marks an effect that may have been performed before.
 func WithAgain(ctx context.Context) context.Context { return context.WithValue(ctx, againOf{}, true) }
 
 // IsAgain reports whether ctx was made by WithAgain.
 func IsAgain(ctx context.Context) bool { return ctx.Value(againOf{}) != nil }
 
-// WithAside says that what is put out is not the program's: whoever performs its effects tells of
-// it, and a run that is played again does not.
+// WithAside marks output that is not the program's: the performer of the effects reports it, and a
+// replayed run does not.
 func WithAside(ctx context.Context) context.Context { return context.WithValue(ctx, asideOf{}, true) }
 
 // IsAside reports whether ctx was made by WithAside.

@@ -1,11 +1,9 @@
-// Package effect is the door between a running program and the world. Every
-// effect leaves the VM as a Request: plain data, so that it can be permitted,
-// limited, journaled, mocked or replayed without being performed. Nothing else
-// in the VM or the library touches the world.
+// Package effect defines the interface between a running program and its environment. Every effect
+// leaves the VM as a Request: plain data that can be permitted, limited, journaled, mocked or
+// replayed without being performed. Nothing else in the VM or the library accesses the environment.
 //
-// Out goes encoded: requests hold JSON bytes and Go scalars, made on the VM's
-// goroutine. In comes fresh: the values of a result are built by the performer
-// and are the VM's from then on.
+// Requests are encoded: they contain JSON bytes and Go scalars, created on the VM's goroutine.
+// Results are fresh: their values are created by the performer and belong to the VM afterwards.
 package effect
 
 import (
@@ -23,10 +21,9 @@ type Request interface{ Kind() Kind }
 // Result is what an effect gave; its concrete type follows from the request's.
 type Result any
 
-// Performer is the VM's only way out. Perform returns when the effect is done
-// or ctx ends; the error is then context.Cause(ctx). An error that the program
-// may catch is an *Error; any other ends the run. A Performer is safe for
-// concurrent use.
+// Performer performs the requests of the VM. Perform returns when the effect is done or ctx is
+// done; the error is then context.Cause(ctx). An error that the program may catch is an *Error; any
+// other stops the run. A Performer is safe for concurrent use.
 type Performer interface {
 	Perform(ctx context.Context, r Request) (Result, error)
 }
@@ -41,8 +38,8 @@ func (f PerformerFunc) Perform(ctx context.Context, r Request) (Result, error) {
 // mocks.
 type Layer func(next Performer) Performer
 
-// Status says what is known of an effect that failed: a run that resumes later
-// asks whether the effect may have happened.
+// Status describes what is known of a failed effect: a run that resumes later checks whether the
+// effect may have happened.
 type Status uint8
 
 // The statuses.
@@ -61,13 +58,13 @@ type Error struct {
 	Fields  map[string]any
 	Status  Status
 	Cause   error
-	// By and Name are who decided that it fails: ByAnswer, …; "" where nobody did.
+	// By and Name state who decided that it fails: ByAnswer, …; "" if it was not decided.
 	By, Name string
 }
 
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap returns the Go error behind it, if any.
+// Unwrap returns the underlying Go error, if any.
 func (e *Error) Unwrap() error { return e.Cause }
 
 // Errorf makes an Error without further fields.
@@ -75,7 +72,7 @@ func Errorf(kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// With sets a field and gives the error back.
+// With sets a field and returns the error.
 func (e *Error) With(field string, v any) *Error {
 	if e.Fields == nil {
 		e.Fields = map[string]any{}
@@ -84,7 +81,7 @@ func (e *Error) With(field string, v any) *Error {
 	return e
 }
 
-// Decided returns who decided that it fails, and gives the error back.
+// Decided sets who decided that it fails, and returns the error.
 func (e *Error) Decided(by, name string) *Error {
 	e.By, e.Name = by, name
 	return e
@@ -99,14 +96,13 @@ type Unperformed struct {
 
 func (e *Unperformed) Error() string { return e.Who + " cannot perform " + string(e.Kind) }
 
-// ErrWaits is what Perform gives for a request made AtOnce that would have to
-// wait. Nothing has happened then: a caller that can wait makes the request
-// again.
+// ErrWaits is returned by Perform for a request with AtOnce that would have to wait. Nothing has
+// happened: a caller that can wait repeats the request.
 var ErrWaits = errors.New("the effect has to wait")
 
 type atOnce struct{}
 
-// AtOnce asks for no waiting: a performer that would wait gives ErrWaits.
+// AtOnce returns a context in which performers return ErrWaits instead of waiting.
 func AtOnce(ctx context.Context) context.Context { return context.WithValue(ctx, atOnce{}, true) }
 
 // IsAtOnce reports whether ctx was made by AtOnce.

@@ -11,11 +11,11 @@ const (
 	KindLog       Kind = "log"
 )
 
-// From says where a piece of output comes from.
+// From is the origin of a piece of output.
 type From struct {
 	Task     int64 `json:"task"`               // from 1, which is main
 	Exchange int64 `json:"exchange,omitempty"` // with a host, from 1, as they begin; 0 outside of one
-	// Of what is asked of people elsewhere: the place in the program.
+	// Of a question to people elsewhere: the place in the program.
 	File string `json:"file,omitempty"`
 	Line int64  `json:"line,omitempty"`
 }
@@ -29,15 +29,15 @@ type Emit struct {
 	From    *From           `json:"from,omitempty"`
 }
 
-// AwaitEmit is Emit that waits for the application's answer, an *Answer. Its *Error is an EmitError
-// with field reason "no_listener", "timeout" or "refused".
+// AwaitEmit is an Emit that waits for the application's answer, an *Answer. Its *Error is an
+// EmitError with field reason "no_listener", "timeout" or "refused".
 //
-// Asks says that what a host asks is handed on by it, nil otherwise.
+// Asks is set if it passes on a question of a host.
 //
-// Wants tells a person which answers fit, or "" if any text does. Misfit says why the answer before
-// did not fit: then the emit has been made already, and only the question is repeated to whoever
-// gave that answer. Schema is the JSON Schema of answers, where people elsewhere may be asked; nil
-// when any text fits.
+// Wants describes valid answers, or is "" if any text is valid. Misfit explains why the previous
+// answer was invalid: then the emit was already sent, and only the question is repeated to the same
+// person. Schema is the JSON Schema of answers if people elsewhere may be asked, or nil if any text
+// is valid.
 type AwaitEmit struct {
 	Channel string          `json:"channel"`
 	Payload json.RawMessage `json:"payload,omitempty"`
@@ -49,30 +49,27 @@ type AwaitEmit struct {
 	Type    string          `json:"type,omitempty"` // its name in the program, where Schema is set
 }
 
-// ToolApproval is the channel on which approvals of tools' calls are asked for, and the Type
-// of the Asking by which a person is asked for one.
+// ToolApproval is the channel for approvals of tool calls, and the Type of the Asking for one.
 const ToolApproval = "tool:approval"
 
-// Asking says what a message is by which a host asks.
+// Asking describes a message with which a host asks something.
 type Asking struct {
 	Host   string `json:"host"`                // the declaration's name
 	Type   string `json:"type"`                // the message's
 	Within int64  `json:"within_ms,omitempty"` // from then on it is not waited for; 0: for ever
 }
 
-// AskHost has a person answer what a host asks and the program has no handler
-// and no default for. Its result is an *Answer; its *Error is that of an
-// AwaitEmit, when there is nobody who could be asked.
+// AskHost has a person answer a message of a host for which the program has no handler and no
+// default. Its result is an *Answer; its *Error is that of an AwaitEmit if no person is reachable.
 type AskHost struct {
 	Asking
 	Message json.RawMessage `json:"message"` // without its type
 	From    *From           `json:"from,omitempty"`
 }
 
-// Answer is the application's answer as JSON. Typed says that it is a text that
-// a person wrote, to be read as the type that the program wants. Again says
-// that the person can be asked once more when the text does not fit. By is who
-// answered, for whoever follows the run, and Name the person's, where it is known.
+// Answer is the application's answer as JSON. Typed marks a text written by a person, to be parsed
+// as the program's type. Again means that the person can be asked again if the text is invalid. By
+// states who answered, and Name the person's name if known.
 type Answer struct {
 	Value json.RawMessage `json:"value"`
 	Typed bool            `json:"typed,omitempty"`
@@ -89,9 +86,9 @@ type Print struct {
 	From    *From  `json:"from,omitempty"`
 }
 
-// Log is a line for the run's log. Level is "debug", "info", "warn" or
-// "error"; Fields is a JSON object or nil. Level PrintLevel marks text that
-// the program printed to standard error, which may be any part of a line.
+// Log is a line for the run's log. Level is "debug", "info", "warn" or "error"; Fields is a JSON
+// object or nil. Level PrintLevel marks text that the program printed to standard error, which may
+// be any part of a line.
 type Log struct {
 	Level   string          `json:"level"`
 	Message string          `json:"message"`

@@ -6,12 +6,12 @@ const (
 	KindEnvAll Kind = "env.all"
 )
 
-// Env reads the environment variable Name and gives an *EnvValue.
+// Env returns the environment variable Name as an *EnvValue.
 type Env struct {
 	Name string `json:"name"`
 }
 
-// EnvValue is an environment variable. Set tells an empty one from none.
+// EnvValue is an environment variable. Set distinguishes an empty one from a missing one.
 type EnvValue struct {
 	Value string `json:"value"`
 	Set   bool   `json:"set"`
@@ -20,8 +20,7 @@ type EnvValue struct {
 // Kind is KindEnv.
 func (*Env) Kind() Kind { return KindEnv }
 
-// EnvAll reads all environment variables that the program may read, and gives
-// *EnvVariables.
+// EnvAll returns all environment variables that the program may read as *EnvVariables.
 type EnvAll struct{}
 
 // EnvVariables are environment variables, sorted by name.

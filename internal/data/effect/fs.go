@@ -1,7 +1,7 @@
 package effect
 
-// The kinds of file requests. None of them makes a task give way, so that, as
-// far as possible, a program sees files change only by its own actions.
+// The kinds of file requests. No task yields for them, so that a program sees files change only by
+// its own actions, as far as possible.
 const (
 	KindReadFile   Kind = "fs.read"
 	KindWriteFile  Kind = "fs.write"
@@ -17,10 +17,10 @@ const (
 	KindAttachFile Kind = "fs.attach"
 )
 
-// Paths are as the program gives them; relative ones are read from the working
-// directory. The *Error of each is an FsError with field path.
+// Paths are as the program wrote them; relative ones start at the working directory. The *Error of
+// each request is an FsError with field path.
 
-// ReadFile reads all of a file, which must be UTF-8, and gives a *FileText.
+// ReadFile returns the content of a file, which must be UTF-8, as *FileText.
 type ReadFile struct {
 	Path string `json:"path"`
 }
@@ -38,20 +38,19 @@ type WriteFile struct {
 	Append bool   `json:"append,omitempty"`
 }
 
-// FileInfo asks what is at a path and gives a *FileStatus. It fails only where
-// asking is not permitted.
+// FileInfo returns what is at a path as a *FileStatus. It only fails if that is not permitted.
 type FileInfo struct {
 	Path string `json:"path"`
 }
 
-// FileStatus says what is at a path; Size, in bytes, is a file's.
+// FileStatus describes what is at a path; Size, in bytes, is a file's.
 type FileStatus struct {
 	Exists bool  `json:"exists"`
 	IsDir  bool  `json:"is_dir,omitempty"`
 	Size   int64 `json:"size,omitempty"`
 }
 
-// ListDir lists a directory and gives *FileNames: those in it, sorted.
+// ListDir returns the sorted names in a directory as *FileNames.
 type ListDir struct {
 	Path string `json:"path"`
 }
@@ -84,7 +83,7 @@ type MoveFile struct {
 	Path string `json:"path"`
 }
 
-// Glob finds the paths that a pattern matches and gives *FileNames, sorted.
+// Glob returns the sorted paths that match a pattern as *FileNames.
 type Glob struct {
 	Pattern string `json:"pattern"`
 }
@@ -95,8 +94,8 @@ type Walk struct {
 	Path string `json:"path"`
 }
 
-// TempDir gives *FileNames with the path of a directory that is removed when
-// the run ends. The first request of a run makes it.
+// TempDir returns *FileNames with the path of a directory that is removed when the run ends. The
+// first request of a run creates it.
 type TempDir struct{}
 
 // Kind is KindReadFile.

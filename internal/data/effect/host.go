@@ -15,25 +15,24 @@ const (
 	KindExchangeClose Kind = "exchange.close"
 )
 
-// ExchangeOpen starts an exchange: it takes a process of the host (spawning
-// and initialising one when needed, waiting in the queue when all are busy),
-// sends the prompt, and gives an *ExchangeOpened. The host's timeout starts
-// when the process has been taken.
+// ExchangeOpen opens an exchange: it acquires a process of the host (starting and initialising one
+// if needed, waiting in the queue if all are busy), sends the prompt, and returns an
+// *ExchangeOpened. The host's timeout starts after the acquisition.
 type ExchangeOpen struct {
 	Host    string          `json:"host"` // the declaration's name
 	Prompt  string          `json:"prompt"`
 	Context json.RawMessage `json:"context,omitempty"`
 	Schema  json.RawMessage `json:"schema,omitempty"`
-	Session string          `json:"session,omitempty"` // the host's conversation to go on with; "" for none
-	Tools   []ToolSpec      `json:"tools,omitempty"`   // those that the host is told it may call
-	// Application is which of the application's tools it is told of besides; nil: none.
+	// the host's conversation to continue; "" for none
+	Session string     `json:"session,omitempty"`
+	Tools   []ToolSpec `json:"tools,omitempty"` // the tools that the host may call
+	// Application selects the application's tools that the host may also call; nil for none.
 	Application *AppList `json:"application,omitempty"`
 }
 
-// ExchangeOpened names the exchange in the requests that follow. Process is which of the
-// host's processes has it, from 1 as they are started, and Turn how many exchanges that has had, this one
-// included; both are 0 where nobody keeps the processes. Session is how the host calls the conversation, where that is
-// known already.
+// ExchangeOpened identifies the exchange in later requests. Process is the number of the host's
+// process, counted from 1 by their start, and Turn the number of its exchanges including this one;
+// both are 0 if unknown. Session is the host's name of the conversation, if known.
 type ExchangeOpened struct {
 	ID      int64  `json:"id"`
 	Process int64  `json:"process,omitempty"`
@@ -41,26 +40,25 @@ type ExchangeOpened struct {
 	Session string `json:"session,omitempty"`
 }
 
-// ExchangeNext waits for messages and gives *ExchangeMessages. An exchange has
-// at most one such request in flight.
+// ExchangeNext waits for messages and returns *ExchangeMessages. An exchange has at most one such
+// request in flight.
 type ExchangeNext struct {
 	ID int64 `json:"id"`
 }
 
-// ExchangeMessages is all that waited, at least one message, at most 256 or
-// 1 MiB of lines. A terminal message (result, error) is the last one. A
-// request that a withdraw in the same batch takes back is left out, with the
-// withdraw. Lines are those that the messages were read from; nil where nobody keeps them.
+// ExchangeMessages holds all waiting messages, at least one, at most 256 or 1 MiB of lines. A
+// terminal message (result, error) is the last one. A request that is withdrawn in the same batch
+// is omitted, with the withdraw. Lines are the lines of the messages; nil if they are not recorded.
 type ExchangeMessages struct {
 	Messages []HostMessage `json:"messages"`
 	Lines    *HostLines    `json:"lines,omitempty"`
 }
 
-// HostLines are lines as the host wrote them, without their ends. First is the number of the first,
-// from 1 in all that the process has said; the others follow without a gap. Among them are those
-// that are no messages. A line's messages are never in two batches. Session is how the host calls
-// the conversation since one of them, or "" if as before; Process which of the host's processes has
-// said them, 0 for the one that the exchange was opened with.
+// HostLines holds lines as the host wrote them, without line ends, including those that are not
+// messages. First is the number of the first line of the process, from 1; the others follow without
+// a gap. A line's messages are never in two batches. Session is the host's name of the conversation
+// since one of them, or "" if unchanged; Process is the number of the host's process, 0 for the one
+// that the exchange was opened with.
 type HostLines struct {
 	First   int64    `json:"first"`
 	Text    []string `json:"text"`
@@ -71,15 +69,13 @@ type HostLines struct {
 // Last returns the number of the last line; First-1 when there is none.
 func (l *HostLines) Last() int64 { return l.First + int64(len(l.Text)) - 1 }
 
-// HostMessage is one message from a host. ID is the `id` member as JSON text, or "" without one;
-// Payload is a map of all members but `type`, in their order. Text holds the line's own bytes for
-// the journal. A terminal message has in Payload the conversation that its host named last, as
-// `session`.
+// HostMessage is a message from a host. ID is the `id` member as JSON text, or ""; Payload is a map
+// of all members but `type`, in order. Text holds the line's bytes for the journal. The Payload of
+// a terminal message contains the conversation that the host named last, as `session`.
 //
-// Decided marks what stands in the place of an approval that the rules of [hosts.X.permissions]
-// have decided and that has been answered: its Payload is for an emit on its Type, which is Decided
-// too, and nobody handles it. What was decided stands in its Payload as DecidedAsked, which the
-// program does not get.
+// Decided marks the replacement of an approval that the rules of [hosts.X.permissions] have decided
+// and answered: its Payload is emitted on its Type, which is Decided too, and no handler handles
+// it. The original payload is in Payload as DecidedAsked, which the program does not receive.
 type HostMessage struct {
 	Type    string
 	ID      string
@@ -97,17 +93,17 @@ func (m *HostMessage) Session() string {
 	return ""
 }
 
-// Name gives a message that names no conversation this one.
+// Name sets the conversation of a message without one.
 func (m *HostMessage) Name(session string) {
 	if _, named := m.Payload.Map().GetString("session"); !named {
 		m.Payload.Map().SetString("session", value.String(session))
 	}
 }
 
-// Decided is the channel on which a program hears of approvals that rules decided.
+// Decided is the channel on which a program receives approvals that rules decided.
 const Decided = "host:decided"
 
-// DecidedAsked is the member of a HostMessage that is Decided with the payload of what was.
+// DecidedAsked is the member of a decided HostMessage with the original payload.
 const DecidedAsked = "asked"
 
 // messageData is a HostMessage as JSON.
@@ -138,9 +134,8 @@ func (m *HostMessage) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// ExchangeReply answers a message: with Value (JSON), or with Error when that
-// is not empty. AnswerTo is the message's ID, as JSON text. By is who answers, for
-// whoever follows the run.
+// ExchangeReply answers a message: with Value (JSON), or with Error if that is not empty. AnswerTo
+// is the message's ID, as JSON text. By states who answered.
 type ExchangeReply struct {
 	ID        int64           `json:"id"`
 	InReplyTo string          `json:"in_reply_to"`
@@ -150,10 +145,9 @@ type ExchangeReply struct {
 	By        string          `json:"by,omitempty"`
 }
 
-// ExchangeClose ends an exchange. After a terminal message it just gives the
-// process back. Before one, it cancels: the host is told (capability
-// "cancel") with Reason, or signalled, and drained; the process is kept or
-// ended as the protocol says.
+// ExchangeClose closes an exchange. After a terminal message it releases the process. Before one,
+// it cancels: the host is notified (capability "cancel") with Reason, or signalled, and drained;
+// the process continues or is stopped as the protocol defines.
 type ExchangeClose struct {
 	ID     int64  `json:"id"`
 	Reason string `json:"reason,omitempty"`

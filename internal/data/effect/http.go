@@ -3,8 +3,8 @@ package effect
 // KindHTTP is one HTTP request.
 const KindHTTP Kind = "http"
 
-// HTTP sends a request, follows redirects and gives an *HTTPResponse, whatever
-// its status. Its *Error is an HttpError with field url.
+// HTTP sends a request, follows redirects and returns an *HTTPResponse, whatever its status. Its
+// *Error is an HttpError with field url.
 type HTTP struct {
 	Method  string   `json:"method"`
 	URL     string   `json:"url"`

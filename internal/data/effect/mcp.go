@@ -2,16 +2,15 @@ package effect
 
 import "encoding/json"
 
-// The kinds of requests of an MCP call. Open begins the call, next gives its
-// events until the result, reply answers a question that the server asks
-// meanwhile.
+// The kinds of requests of an MCP call. Open begins the call, next returns its events until the
+// result, reply answers a question of the server.
 const (
 	KindMCPOpen  Kind = "mcp.open"
 	KindMCPNext  Kind = "mcp.next"
 	KindMCPReply Kind = "mcp.reply"
 )
 
-// What a call may be of: the protocol's methods, "" being MCPCallTool.
+// The methods of a call, as in the protocol; "" is MCPCallTool.
 const (
 	MCPCallTool      = "tools/call"
 	MCPListTools     = "tools/list"
@@ -25,11 +24,10 @@ const (
 // MCPMethods are the library's methods of every server.
 var MCPMethods = []string{"resources", "resource_templates", "read_resource", "prompts", "get_prompt"}
 
-// MCPOpen begins a call and gives *MCPOpened at once; errors are reported by
-// the first MCPNext. Tool is the tool, the resource's URI, the prompt's name,
-// or "" for a list; Args belong to a tool or a prompt. Declared are the tools
-// that the program declares of the server; when connecting, the server's own
-// tools are checked against them.
+// MCPOpen begins a call and returns *MCPOpened at once; errors are reported by the first MCPNext.
+// Tool is the tool, the resource's URI, the prompt's name, or "" for a list; Args belong to a tool
+// or a prompt. Declared are the tools that the program declares of the server; when connecting, the
+// server's own tools are checked against them.
 type MCPOpen struct {
 	Server   string          `json:"server"` // the declaration's name, a key of [mcp]
 	Method   string          `json:"method,omitempty"`
@@ -73,8 +71,8 @@ type MCPOpened struct {
 	ID int64 `json:"id"`
 }
 
-// MCPNext waits for the next event of a call. Its *Error is a ToolError and
-// ends the call. When the request is ended early, so is the call.
+// MCPNext waits for the next event of a call. Its *Error is a ToolError and ends the call.
+// Cancelling the request cancels the call.
 type MCPNext struct {
 	ID int64 `json:"id"`
 }
@@ -82,11 +80,10 @@ type MCPNext struct {
 // MCPResult is the kind of a call's last event.
 const MCPResult = "result"
 
-// MCPEvent is an event of a call: "progress" or "elicitation" with its data, or
-// "result", the last, with its text and, if there is one, its structured value.
-// The value of a list or a resource is an array of the library's McpResource,
-// McpTemplate, McpContent or McpPrompt. The value of a prompt holds its
-// messages, that of the list of tools their names, descriptions and parameters.
+// MCPEvent is an event of a call: "progress" or "elicitation" with its data, or "result", the last,
+// with its text and, if there is one, its structured value. The value of a list or a resource is an
+// array of the library's McpResource, McpTemplate, McpContent or McpPrompt. The value of a prompt
+// contains its messages, that of the list of tools their names, descriptions and parameters.
 type MCPEvent struct {
 	Kind string          `json:"kind"`
 	Data json.RawMessage `json:"data,omitempty"`

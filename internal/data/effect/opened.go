@@ -3,8 +3,8 @@ package effect
 import "strings"
 
 // Numbered is a request or a result with the number of something that an effect has opened: an
-// exchange, a stream, a call under way. A performer gives such numbers as it likes; in a
-// recorded run the effect's own stands for each.
+// exchange, a stream, a call. A performer chooses the numbers; a recorded run replaces them with
+// the effect's own.
 type Numbered interface{ Number() *int64 }
 
 // Family returns what the number of a request's kind is of: the kind without its last word. Numbers

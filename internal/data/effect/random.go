@@ -7,8 +7,8 @@ const (
 	KindSecret     Kind = "random.secret"
 )
 
-// Random draws from the run's random numbers and gives a *RandomBits. With a
-// seed, the numbers are the same in each run.
+// Random draws from the run's random numbers and returns *RandomBits. With a seed, the numbers are
+// the same in each run.
 type Random struct{}
 
 // RandomBits is 64 random bits.
@@ -22,8 +22,7 @@ type RandomSeed struct {
 	Seed int64 `json:"seed"`
 }
 
-// Secret asks for Bytes unpredictable bytes, which do not depend on any seed,
-// and gives a *SecretBytes.
+// Secret returns Bytes unpredictable bytes, independent of any seed, as *SecretBytes.
 type Secret struct {
 	Bytes int64 `json:"bytes"`
 }

@@ -5,7 +5,7 @@ import "encoding/json"
 // KindSession reads what the application that started the run has given it.
 const KindSession Kind = "app.session"
 
-// Session asks for what the application has given the run, and gives a *SessionInfo.
+// Session returns what the application has passed to the run as a *SessionInfo.
 type Session struct{}
 
 // SessionInfo is a run as its application sees it (std::app).

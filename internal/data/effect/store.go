@@ -2,8 +2,8 @@ package effect
 
 import "encoding/json"
 
-// The kinds of requests to stores in files. None of them makes a task give way,
-// so that a store in a file behaves like one in memory.
+// The kinds of requests to stores in files. No task yields for them, so that a store in a file
+// behaves like one in memory.
 const (
 	KindStoreRead    Kind = "store.read"
 	KindStoreWrite   Kind = "store.write"
@@ -20,9 +20,9 @@ const (
 	KindMemoryList   Kind = "memory.list"
 )
 
-// Store says which store in which file. It is comparable.
+// Store identifies a store in a file. It is comparable.
 type Store struct {
-	File string `json:"file"` // as the program gives it
+	File string `json:"file"` // as the program wrote it
 	Kind string `json:"kind"` // "hashmap", "ledger", "memory" or "cache"
 	Name string `json:"name"`
 	// Scope is the JSON text of the names that lead to a scope, "" outside of
@@ -48,53 +48,50 @@ type StoreEntries struct {
 	Entries []StoreEntry `json:"entries"`
 }
 
-// StoreRead reads the values of Keys and gives *StoreEntries without keys, one
-// for each.
+// StoreRead reads the values of Keys and returns *StoreEntries without keys, one for each.
 type StoreRead struct {
 	Store
 	Keys []json.RawMessage `json:"keys"`
 }
 
-// StoreWrite adds all Entries to the hashmap, or none when it fails. With
-// Before it gives *StoreEntries without keys: the values before, one for each
-// entry. Otherwise its result is nil.
+// StoreWrite adds all Entries to the hashmap, or none if it fails. With Before it returns
+// *StoreEntries without keys: the previous values, one for each entry. Otherwise its result is nil.
 type StoreWrite struct {
 	Store
 	Entries []StoreEntry `json:"entries"`
 	Before  bool         `json:"before,omitempty"`
 }
 
-// StoreAdd adds the number By to the value of Key; a missing value counts as 0.
-// It gives *StoreEntries without keys: the value before and the sum. The sum is
-// a Float when By is one, else an Int. A sum beyond the range of Int is a
-// RuntimeError.
+// StoreAdd adds the number By to the value of Key; a missing value counts as 0. It returns
+// *StoreEntries without keys: the previous value and the sum. The sum is a Float if By is one,
+// otherwise an Int. A sum beyond the range of Int is a RuntimeError.
 type StoreAdd struct {
 	Store
 	Key json.RawMessage `json:"key"`
 	By  json.RawMessage `json:"by"`
 }
 
-// StoreDelete removes the entry of Key and gives a *StoreFound.
+// StoreDelete removes the entry of Key and returns a *StoreFound.
 type StoreDelete struct {
 	Store
 	Key json.RawMessage `json:"key"`
 }
 
-// StoreFound says whether there was something under a key or an identifier.
+// StoreFound reports whether an entry existed.
 type StoreFound struct {
 	Found bool `json:"found"`
 }
 
-// StoreList gives all entries as *StoreEntries, in order; without Keys or
-// Values those are left out.
+// StoreList returns all entries as *StoreEntries, in order; without Keys or Values those are
+// omitted.
 type StoreList struct {
 	Store
 	Keys   bool `json:"keys,omitempty"`
 	Values bool `json:"values,omitempty"`
 }
 
-// StoreLen counts the entries of a store of any kind and gives a *StoreCount.
-// Window is a memory's, 0 for unbounded.
+// StoreLen returns the number of entries of a store of any kind as a *StoreCount. Window is a
+// memory's, 0 for unlimited.
 type StoreLen struct {
 	Store
 	Window int `json:"window,omitempty"`
@@ -105,8 +102,8 @@ type StoreCount struct {
 	Count int64 `json:"count"`
 }
 
-// StoreClear removes all entries of a store of any kind. With List, which only
-// a hashmap may have, it gives them as *StoreEntries; else its result is nil.
+// StoreClear removes all entries of a store of any kind. With List, which only a hashmap may have,
+// it returns them as *StoreEntries; otherwise its result is nil.
 type StoreClear struct {
 	Store
 	List bool `json:"list,omitempty"`
@@ -132,23 +129,23 @@ type LedgerEntries struct {
 	Entries []LedgerEntry `json:"entries"`
 }
 
-// LedgerPut stores Entry, which must be within the limits, as a new entry or in
-// place of the one with its identifier. With Update, "keys" or "value", it
-// replaces only that part of an existing entry. It gives a *StoreFound.
+// LedgerPut stores Entry, which must be within the limits, as a new entry or replaces the one with
+// its identifier. With Update, "keys" or "value", it replaces only that part of an existing entry.
+// It returns a *StoreFound.
 type LedgerPut struct {
 	Store
 	Entry  LedgerEntry `json:"entry"`
 	Update string      `json:"update,omitempty"`
 }
 
-// LedgerDelete removes the entry of an identifier and gives a *StoreFound.
+// LedgerDelete removes the entry of an identifier and returns a *StoreFound.
 type LedgerDelete struct {
 	Store
 	Identifier string `json:"identifier"`
 }
 
-// LedgerFind gives *LedgerEntries: the entries that match Texts in the way that
-// By says ("identifier", "any", "all" or "text"), or all entries when By is "".
+// LedgerFind returns *LedgerEntries: the entries that match Texts in the way of By ("identifier",
+// "any", "all" or "text"), or all entries if By is "".
 type LedgerFind struct {
 	Store
 	By    string   `json:"by,omitempty"`
@@ -174,8 +171,8 @@ type MemoryAppend struct {
 	Window   int             `json:"window,omitempty"`
 }
 
-// MemoryList gives the Last messages as *MemoryMessages; -1 stands for all. A
-// Window other than 0 bounds their number too.
+// MemoryList returns the Last messages as *MemoryMessages; -1 means all. A Window other than 0
+// limits their number too.
 type MemoryList struct {
 	Store
 	Last   int `json:"last"`

@@ -1,11 +1,11 @@
 package effect
 
-// Area is who performs a request: the runtime has one performer for each.
+// Area is the performer of a request: the runtime has one for each.
 type Area uint8
 
 // The areas.
 const (
-	Unheard      Area = iota // nothing is done: the request is there to be heard of
+	Unheard      Area = iota // nothing is done: the request only informs observers
 	Output                   // what the application gets, and answers
 	Logs                     // the run's log
 	Models                   // models, over HTTP
@@ -20,24 +20,24 @@ const (
 	Web                      // HTTP of the program's own
 	Commands                 // commands that run to their end
 	Applications             // the tools of the application
-	Tests                    // what only a test may ask for
+	Tests                    // only valid in a test
 	Areas                    // how many there are
 )
 
-// Class says what a resumed run does with an effect that is known to have
-// begun, but not to have ended.
+// Class determines what a resumed run does with an effect that is known to have started but not to
+// have finished.
 type Class uint8
 
 // The classes.
 const (
 	ClassDerived Class = iota // it follows from what the run is: it is done again like everything else
-	ClassTold                 // output: it goes out once, and gives nothing
-	ClassRead                 // it changes nothing: it is made again
-	ClassSettled              // what it was to change is looked at, which shows whether it was done
-	ClassRetry                // it is made again with the same key, and once more does no harm
-	ClassOnce                 // nobody knows: it is made again only where that is said
-	ClassKept                 // whoever performs it outlives the run and knows
-	ClassWaits                // it goes on waiting
+	ClassTold                 // output without a result, sent once
+	ClassRead                 // it changes nothing: it is repeated
+	ClassSettled              // the state shows whether it was done
+	ClassRetry                // it is repeated with the same key, which is harmless
+	ClassOnce                 // unknown: it is only repeated if configured
+	ClassKept                 // the performer outlives the run and knows
+	ClassWaits                // it continues to wait
 	ClassCut                  // it is part of something that has ended with the run
 )
 
@@ -47,8 +47,7 @@ var classNames = [...]string{ClassDerived: "derived", ClassTold: "told", ClassRe
 
 func (c Class) String() string { return classNames[c] }
 
-// Info is a row of the table of effects: what is known of a kind of request
-// without performing one.
+// Info is a row of the table of effects: the properties of a kind of request.
 type Info struct {
 	Kind Kind
 	// Request makes an empty request of the kind, Result an empty result of its
@@ -56,15 +55,15 @@ type Info struct {
 	// have no result.
 	Request func() Request
 	Result  func() Result
-	// By is who performs it.
+	// By is the performer.
 	By Area
-	// Inline says that requests of the kind return at once; see Inline.
+	// Inline reports that requests of the kind return at once; see Inline.
 	Inline bool
 	// Class is for a request; ClassOf knows better where that depends on it.
 	Class   Class
 	classOf func(Request) Class
-	// Keyed says that the receiver can be given the effect's key, by which it
-	// recognises a second attempt. An effect that only reads needs no key.
+	// Keyed reports that the receiver can be given the effect's key, by which it recognises a
+	// second attempt. An effect that only reads needs no key.
 	Keyed bool
 }
 
@@ -181,9 +180,9 @@ var byKind = func() map[Kind]*Info {
 func Of(k Kind) *Info { return byKind[k] }
 
 // Inline reports whether requests of kind k return at once, so that performing one needs no
-// goroutine and no task gives way. There are two exceptions: a reply into a full queue, and a
-// store's file that another process is writing. For these the performer waits, or gives ErrWaits to
-// a caller that asked AtOnce.
+// goroutine and no task yields. There are two exceptions: a reply into a full queue, and a store's
+// file that another process is writing. For these the performer waits, or returns ErrWaits to a
+// caller with AtOnce.
 func Inline(k Kind) bool {
 	row := byKind[k]
 	return row != nil && row.Inline

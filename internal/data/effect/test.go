@@ -2,8 +2,8 @@ package effect
 
 import "encoding/json"
 
-// The kinds of a test's requests: those that script mocks, and those that read
-// the record. Only a run under `concerto test` performs them.
+// The kinds of a test's requests: those that script mocks, and those that read the record. Only a
+// run of `concerto test` performs them.
 const (
 	KindMockScript Kind = "mock.script"
 	KindMockNext   Kind = "mock.next"
@@ -15,10 +15,10 @@ const (
 	KindRecord     Kind = "test.record"
 )
 
-// MockScript is a `mock` statement: from here on the agent or host named Name
-// is played from Script, a JSON object with one of `response`, `error`,
-// `responses` and, for a host, `messages`. By says that the answers come by
-// MockNext. An *Error of kind RuntimeError says what is wrong with the script.
+// MockScript is a `mock` statement: from here on the agent or host named Name is played from
+// Script, a JSON object with one of `response`, `error`, `responses` and, for a host, `messages`.
+// By means that MockNext provides the answers. An *Error of kind RuntimeError reports an invalid
+// script.
 type MockScript struct {
 	Name   string          `json:"name"`
 	Host   bool            `json:"host,omitempty"`
@@ -63,9 +63,9 @@ type MockTime struct {
 	Unix int64 `json:"unix_ms"`
 }
 
-// Record reads what a test has done so far, as *Recorded. What is "emits" (of
-// {channel, payload}), "output" (a string), "requests" (of HTTP), "prompts" of the agent or host
-// Party, or "replies" of the host Party.
+// Record reads what a test has done so far, as *Recorded. What is "emits" (of {channel, payload}),
+// "output" (a string), "requests" (of HTTP), "prompts" of the agent or host Party, or "replies" of
+// the host Party.
 type Record struct {
 	What  string `json:"what"`
 	Party string `json:"party,omitempty"`
@@ -115,16 +115,14 @@ type MockHTTP struct {
 	Answer json.RawMessage `json:"answer"`
 }
 
-// MockCommand gives the outcome of one run of a command, after the outcomes
-// given before: a JSON string for its output, or an object. Line is the command
-// and its arguments, separated by spaces.
+// MockCommand sets the outcome of one run of a command, after earlier outcomes: a JSON string for
+// its output, or an object. Line is the command and its arguments, separated by spaces.
 type MockCommand struct {
 	Line    string          `json:"line"`
 	Outcome json.RawMessage `json:"outcome"`
 }
 
-// MockFile makes Path a file for this test alone. It holds Text, or with
-// Missing does not exist.
+// MockFile makes Path a file for this test only. It contains Text, or with Missing does not exist.
 type MockFile struct {
 	Path    string `json:"path"`
 	Text    string `json:"text"`

@@ -1,10 +1,8 @@
-// Package hostmsg is the table of the messages between a program and its hosts
-// (spec/host-protocol.md): what types there are and what each means to an
-// exchange. The checker, the VM, the transports, the mocks, the tests' hosts and
-// the manual read it; nobody else lists types of messages.
+// Package hostmsg defines the table of the messages between a program and its hosts
+// (spec/host-protocol.md): the types and their meaning for an exchange. The checker, the VM, the
+// transports, the mocks, test hosts and the manual use it; there is no other list of message types.
 //
-// A type that is not in the table is no error: what it means is between the host
-// and the program.
+// A type that is not in the table is valid: its meaning is a matter of the host and the program.
 package hostmsg
 
 // The types that code names because it writes them itself.
@@ -20,7 +18,7 @@ const (
 	Error    = "error"
 )
 
-// Sender is who sends a type of message.
+// Sender is the sender of a message type.
 type Sender uint8
 
 // The senders.
@@ -35,10 +33,10 @@ type Role uint8
 // The roles.
 const (
 	Tells        Role = iota // one way; also every type that the table does not have
-	Asks                     // the host waits for a response, until it takes the message back
+	Asks                     // the host waits for a response, unless it withdraws the message
 	TakesBack                // withdraws what asks, by its id
-	Succeeds                 // ends the exchange, with its members as the value
-	Fails                    // ends the exchange, as a HostError
+	Succeeds                 // completes the exchange, with its members as the value
+	Fails                    // fails the exchange, as a HostError
 	Acknowledges             // answers init
 )
 
@@ -52,13 +50,13 @@ const (
 	ByTools                  // the host's tools answer it, when the host has any; else as Reported
 )
 
-// Form is the form of the answer that a person gives to a message. It also says which members
-// of the message a prompt reads, so that a new type of message needs a row and nothing else.
+// Form is the form of a person's answer to a message. It determines the members of the message that
+// a prompt reads, so that a new type needs only a row.
 type Form uint8
 
 // The forms.
 const (
-	// NoForm: no person is asked.
+	// NoForm: a person is never asked.
 	NoForm Form = iota
 	// Inquiry: a text. The member options makes it a choice, and questions a form with several
 	// answers. The message has the members of HostQuestion.
@@ -68,27 +66,25 @@ const (
 	YesNo
 )
 
-// Message is a row: a type and all that the protocol says of it.
+// Message is a row: a type with its properties.
 type Message struct {
 	Type   string
 	Sender Sender
 	Role   Role
 
-	// Schema is the library's schema of the message's members besides type
-	// (stdlib/messages.conc). When none fits it is "", and Members lists the
-	// members.
+	// Schema is the library's schema of the message's members besides type (stdlib/messages.conc),
+	// or "" if no schema fits; then Members lists the members.
 	Schema  string
 	Members []string
 
 	// Form is the form of the answer to a message that a person may answer.
 	Form Form
-	// Timed says that question_timeout bounds the answer.
+	// Timed reports that question_timeout limits the answer.
 	Timed bool
-	// Default is the key, in a host's declaration or in its section of the
-	// manifest, whose value is the answer when nobody gives one; "" when there
-	// is no such key.
+	// Default is the key, in a host's declaration or its section of the manifest, of the default
+	// answer; "" if there is none.
 	Default string
-	// Unhandled is what a listen without a handler does with it.
+	// Unhandled is what a listen without a handler does with the message.
 	Unhandled Fallback
 	// Channel is where execute, which has handlers of its own, emits the
 	// message; it awaits the answer to a message that asks. "" leaves the
@@ -135,23 +131,22 @@ func Types(which func(*Message) bool) []string {
 // Waits reports whether the host waits for a response.
 func (m *Message) Waits() bool { return m.Role == Asks }
 
-// ByPerson reports whether the person at the terminal is asked when no handler answers the message.
+// ByPerson reports whether a person at the terminal is asked if no handler answers the message.
 func (m *Message) ByPerson() bool { return m.Form != NoForm }
 
 // Terminal reports whether the message ends the exchange.
 func (m *Message) Terminal() bool { return m.Role == Succeeds || m.Role == Fails }
 
-// Handled reports whether a handler of a listen may take the message.
+// Handled reports whether a handler of a listen may handle the message.
 func (m *Message) Handled() bool { return m.Sender == Host && (m.Role == Tells || m.Role == Asks) }
 
 // Known reports whether the message is a row of the table.
 func (m *Message) Known() bool { return m.Type != "" }
 
-// other stands for all types that the table does not have.
+// other is the row of all unknown types.
 var other Message
 
-// byLength are the rows of hosts' messages by the length of their types, so
-// that finding a row compares few texts.
+// byLength groups the rows of hosts' messages by the length of their types, for fast lookup.
 var byLength = indexByLength()
 
 func indexByLength() (by [16][]*Message) {

@@ -9,8 +9,7 @@ import (
 // shell are the characters by which a shell makes more of a command than it seems.
 const shell = ";&|<>$`\\()"
 
-// plain says that a command has none of them, nor a character that ends a line or is
-// not seen.
+// plain reports whether a command contains none of them, and no line ends or invisible characters.
 func plain(command string) bool {
 	return !strings.ContainsAny(command, shell) && !strings.ContainsFunc(command, func(r rune) bool {
 		return r != '\t' && unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar
@@ -23,7 +22,7 @@ func allows(globs []string, command string) bool {
 	return command != "" && plain(command) && slices.ContainsFunc(globs, func(g string) bool { return matchText(g, command) })
 }
 
-// anyPart reports whether one of the globs matches a command, or a part of it.
+// anyPart reports whether one of the globs matches a command or a part of it.
 func anyPart(globs []string, command string) bool {
 	if len(globs) == 0 || command == "" {
 		return false
@@ -34,8 +33,8 @@ func anyPart(globs []string, command string) bool {
 }
 
 // parts returns a command and the commands that a shell would make of it, each also with single
-// blanks between its words. What stands in quotes is taken apart as well: a denial rather matches
-// too much.
+// blanks between words. Quoted text is split as well, because a denial should rather match too
+// much.
 func parts(command string) []string {
 	all := append([]string{command}, strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(";&|()`\n\r", r) })...)
 	var out []string
@@ -46,8 +45,7 @@ func parts(command string) []string {
 	return out
 }
 
-// matchText reports whether a glob matches all of a text: `*` stands for any text, `?` for one
-// character.
+// matchText reports whether a glob matches a whole text: `*` matches any text, `?` one character.
 func matchText(pattern, text string) bool {
 	p, t := []rune(pattern), []rune(text)
 	star, mark, i, j := -1, 0, 0, 0

@@ -14,10 +14,10 @@ import (
 type glob struct {
 	names    []string
 	absolute bool // it starts at the root of all files
-	anywhere bool // it is a name alone: that of a file or directory at any depth
+	anywhere bool // it is a single name, of a file or directory at any depth
 }
 
-// CheckGlob returns what is wrong with a glob of files, or nil if nothing is.
+// CheckGlob returns an error if a glob of files is invalid.
 func CheckGlob(pattern string) error {
 	if strings.Trim(pattern, "/ ") == "" {
 		return fmt.Errorf("it names nothing")
@@ -36,9 +36,8 @@ func CheckGlob(pattern string) error {
 	return nil
 }
 
-// globs reads a pattern. One with a slash starts at the place's directory, a name
-// alone is at any depth. One that starts at the root of all files also stands for
-// where the links in it lead, as far as it names directories.
+// globs parses a pattern. One with a slash starts at the place's directory, a single name is at any
+// depth. An absolute one also matches the targets of links in it, as far as it names directories.
 func (p *Place) globs(pattern string) []glob {
 	g := p.glob(pattern)
 	if !g.absolute {
@@ -127,14 +126,14 @@ func cutNames(all, front []string) ([]string, bool) {
 	return all[len(front):], true
 }
 
-// begins reports whether a glob's names match all of a path's, or those of a directory that it is
-// in. `**` stands for any number of names.
+// begins reports whether a glob's names match all of a path's, or those of a directory that
+// contains it. `**` matches any number of names.
 func begins(pattern, names []string) bool {
 	// open has the pattern's places that the names so far lead to.
 	open := make([]bool, len(pattern)+1)
 	open[0] = true
 	for i := 0; ; i++ {
-		for at := range pattern { // `**` may stand for none
+		for at := range pattern { // `**` may match nothing
 			if open[at] && pattern[at] == "**" {
 				open[at+1] = true
 			}
@@ -159,8 +158,8 @@ func begins(pattern, names []string) bool {
 	}
 }
 
-// matchName is for one name. A pattern that is none, which a manifest cannot hold,
-// matches everything: it is to deny.
+// matchName matches one name. An invalid pattern, which a manifest cannot contain, matches
+// everything, because it is for denying.
 func matchName(pattern, name string) bool {
 	if pattern == "**" {
 		return true
@@ -169,7 +168,7 @@ func matchName(pattern, name string) bool {
 	return ok || err != nil
 }
 
-// CheckRoot returns what is wrong with a root of files, or nil if nothing is.
+// CheckRoot returns an error if a root of files is invalid.
 func CheckRoot(root string) error {
 	switch name, _, _ := strings.Cut(root, "/"); {
 	case strings.TrimSpace(root) == "":
@@ -180,7 +179,7 @@ func CheckRoot(root string) error {
 	return nil
 }
 
-// CheckCommand returns what is wrong with a glob of commands, or nil if nothing is.
+// CheckCommand returns an error if a glob of commands is invalid.
 func CheckCommand(pattern string) error {
 	if strings.TrimSpace(pattern) == "" {
 		return fmt.Errorf("it names nothing")

@@ -1,11 +1,9 @@
-// Package hostpolicy decides what a host's agent may do by the rules of its
-// section [hosts.X.permissions] (spec/08-hosts.md): which files it may read and
-// write, and which commands it may run. It decides before any handler is asked,
-// and whatever no rule is clear about is left to the default.
+// Package hostpolicy decides what a host's agent may do by the rules of its section
+// [hosts.X.permissions] (spec/08-hosts.md): which files it may read and write, and which commands
+// it may run. It decides before any handler is called; where no rule is clear, the default applies.
 //
-// It is pure: links are read through a function of its caller's. What is denied
-// is taken widely and what is allowed narrowly, since an agent chooses the words
-// that are judged here.
+// It is pure: links are read through a function of the caller. Denials are interpreted broadly and
+// permissions narrowly, because an agent chooses the words.
 package hostpolicy
 
 import (
@@ -16,10 +14,10 @@ import (
 
 // Rules are the keys of [hosts.X.permissions].
 type Rules struct {
-	Read     []string `json:"read"`     // roots of files that may be read
-	Write    []string `json:"write"`    // roots of files that may be changed
-	Deny     []string `json:"deny"`     // globs of files that may be neither
-	Commands Commands `json:"commands"` // what may be run
+	Read     []string `json:"read"`     // roots of readable files
+	Write    []string `json:"write"`    // roots of writable files
+	Deny     []string `json:"deny"`     // globs of files that may be neither read nor written
+	Commands Commands `json:"commands"` // commands that may be run
 	Default  string   `json:"default"`  // a Verdict, for all that no rule names; "" means Ask
 }
 
@@ -35,16 +33,16 @@ type Verdict string
 
 // The verdicts. Deny wins over Ask, Ask over Allow, Allow over the default.
 const (
-	Allow Verdict = "allow" // it is done, and nobody asked
+	Allow Verdict = "allow" // done without asking
 	Ask   Verdict = "ask"   // the program's handler decides
-	Deny  Verdict = "deny"  // it is refused, and nobody asked
+	Deny  Verdict = "deny"  // refused without asking
 )
 
 // Place is where a host works, and how its paths are read.
 type Place struct {
 	Dir  string // absolute: relative paths start here
-	Home string // what ~ stands for; "" when unknown
-	// Link gives where a link leads; false for what is no link, or not there.
+	Home string // the meaning of ~; "" if unknown
+	// Link returns the target of a link; false if the path is not a link or does not exist.
 	Link func(path string) (target string, ok bool)
 }
 
@@ -92,19 +90,18 @@ func New(r Rules, p Place) *Policy {
 	return policy
 }
 
-// Request is what an agent wants to do.
+// Request describes what an agent wants to do.
 type Request struct {
-	Kind    string   // of an approval; "" when it says none
-	Command string   // that it wants to run; "" for none
-	Paths   []string // that it wants to touch, as it names them
+	Kind    string   // of the approval; may be ""
+	Command string   // the command to run; may be ""
+	Paths   []string // the paths to access, as the agent names them
 	Dir     string   // where its relative paths start; "" is the place's
-	// Opaque says that there is more to it than Command and Paths: it is not
-	// allowed by what they say.
+	// Opaque means that Command and Paths do not describe all of it, so they cannot allow it.
 	Opaque bool
 }
 
-// Decide judges a request. One that is too large to be judged is denied: what is denied
-// could be hidden in it.
+// Decide judges a request. One that is too large is denied, because a denied part could be hidden
+// in it.
 func (p *Policy) Decide(q Request) Verdict {
 	if q.tooLarge() {
 		return Deny
@@ -139,9 +136,9 @@ func (p *Policy) allowed(q *Request, leads []lead) bool {
 	return false
 }
 
-// area returns that of a request's kind. A command is judged as one whatever else its kind says,
-// unless its kind changes files: what a vendor takes for a command that only reads is its own
-// guess. A request without a kind that names files may change them.
+// area returns the area of a request's kind. A command is judged as one whatever its kind, unless
+// the kind changes files, because a vendor's classification as read-only is a guess. A request
+// without a kind that names files may change them.
 func (q *Request) area() area {
 	in := areaOf[q.Kind]
 	switch {

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// lead is all that a path may mean, since who opens it may read it otherwise than we
-// do.
+// lead holds all possible meanings of a path, because the program that opens it may interpret it
+// differently.
 type lead struct {
 	named []string // absolute, cleaned, no link followed
 	to    []string // where they lead, every link followed
 	clear bool     // that is all
 }
 
-// within says that whatever the path means is in one of the roots.
+// within reports whether all meanings of the path are in one of the roots.
 func (l *lead) within(roots []string) bool {
 	return l.clear && !slices.ContainsFunc(l.to, func(path string) bool {
 		return !slices.ContainsFunc(roots, func(root string) bool { return below(root, path) })
@@ -44,8 +44,8 @@ func (p *Place) lead(path, dir string) lead {
 	return l
 }
 
-// readings returns the texts that a path may be taken for: some cut blanks off, some take addresses
-// of files.
+// readings returns the possible interpretations of a path: some programs trim blanks, some accept
+// file URLs.
 func readings(path string) []string {
 	out := []string{path}
 	if trimmed := strings.TrimSpace(path); trimmed != path && trimmed != "" {
@@ -59,8 +59,8 @@ func readings(path string) []string {
 	return out
 }
 
-// absolute starts a path at base. What begins with ~ is also expanded, as its reader
-// may do; ok is false when it may mean a home that is not known.
+// absolute makes a path absolute, relative to base. A path that begins with ~ is also expanded; ok
+// is false if it may mean an unknown home.
 func (p *Place) absolute(path, base string) (abs, expanded string, ok bool) {
 	path = filepath.FromSlash(path)
 	name, rest, _ := strings.Cut(path, string(filepath.Separator))
@@ -81,8 +81,8 @@ func (p *Place) absolute(path, base string) (abs, expanded string, ok bool) {
 	return base + string(filepath.Separator) + path, expanded, ok
 }
 
-// add adds what an absolute path means: a `..` leads up from where a link leads, or
-// takes the link's name off, as its reader has it.
+// add adds the meanings of an absolute path: a `..` after a link leads up from the link's target,
+// or removes the link's name, depending on the program.
 func (p *Place) add(l *lead, abs string) {
 	clean := filepath.Clean(abs)
 	l.named = append(l.named, clean)
@@ -99,8 +99,8 @@ func (p *Place) add(l *lead, abs string) {
 // are taken for a circle, which cannot be opened.
 const maxLinks = 40
 
-// follow returns where an absolute path leads: every link on the way is followed, `..` goes up from
-// where they lead, and what does not exist stands as it is. It is false for a circle of links.
+// follow resolves all links of an absolute path, and `..` from their targets; what does not exist
+// is unchanged. It returns false for a cycle of links.
 func (p *Place) follow(path string) (string, bool) {
 	const sep = string(filepath.Separator)
 	volume := filepath.VolumeName(path)

@@ -12,10 +12,10 @@ import (
 var pathNames = strings.Fields(`path paths file_path filePath filepath file_paths files file notebook_path absolute_path dir_path directory
 	from to source destination old_path new_path grantRoot`)
 
-// patternNames are those that hold a pattern of files, or of text, to look for.
+// patternNames are the names of arguments that hold a pattern of files or text to search for.
 var patternNames = []string{"pattern", "glob", "query", "include"}
 
-// Of returns what an approval asks for, a host's message as JSON.
+// Of returns what an approval asks for, from a host's message as JSON.
 func Of(message []byte) Request {
 	var m struct {
 		Tool  string                     `json:"tool"`
@@ -50,15 +50,14 @@ func Of(message []byte) Request {
 	return q
 }
 
-// How much a request may ask for. An agent has no use for more, and judging it could take
-// longer than an exchange may.
+// Limits on a request. Larger ones are not plausible, and judging them could take too long.
 const (
 	mostPaths   = 10_000
 	mostText    = 256 << 10 // bytes of its paths together, and of its command
 	longestPath = 16 << 10
 )
 
-// tooLarge says that a request asks for more than is judged.
+// tooLarge reports whether a request exceeds the limits.
 func (q *Request) tooLarge() bool {
 	n := len(q.Dir)
 	for _, path := range q.Paths {
@@ -68,8 +67,8 @@ func (q *Request) tooLarge() bool {
 		slices.ContainsFunc(q.Paths, func(path string) bool { return len(path) > longestPath })
 }
 
-// command returns a command that is a text, or comes word by word. What a shell is given to run is
-// the command.
+// command returns a command that is a text or a list of words. Of a shell invocation it returns the
+// script.
 func command(v json.RawMessage) string {
 	words := textsOf(v)
 	if len(words) == 3 && strings.HasSuffix(words[0], "sh") && (words[1] == "-c" || words[1] == "-lc") {
@@ -97,7 +96,7 @@ func textsOf(v json.RawMessage) []string {
 	return many
 }
 
-// wanders reports whether a pattern may lead out of the directory that it is looked for in.
+// wanders reports whether a pattern may leave the directory that it is searched in.
 func wanders(pattern string) bool {
 	return filepath.IsAbs(pattern) || strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "~") ||
 		slices.Contains(strings.FieldsFunc(pattern, func(r rune) bool { return r == '/' || r == '\\' || r == '{' || r == ',' || r == '}' }), "..")
@@ -106,8 +105,8 @@ func wanders(pattern string) bool {
 // harmless are variables that do not change which command a command is.
 var harmless = strings.Fields("CI CLAUDECODE COLUMNS LINES FORCE_COLOR NO_COLOR TERM TZ LANG LANGUAGE LC_ALL GEMINI_CLI")
 
-// harmlessEnv reports whether the variables that a command is to have, a list of names with values,
-// are all harmless. A search path, or what a program loads, is not.
+// harmlessEnv reports whether the variables of a command, a list of names with values, are all
+// harmless. A search path, or what a program loads, is not.
 func harmlessEnv(v json.RawMessage) bool {
 	var all []struct {
 		Name string `json:"name"`

@@ -7,16 +7,16 @@ import (
 	"unicode"
 )
 
-// A deny list is compared with the commands that a shell would run. This file takes a
-// command apart the way a POSIX shell does, as far as that is possible without running it.
+// A deny list is compared with the commands that a shell would run. This file parses a command like
+// a POSIX shell, as far as that is possible without running it.
 
-// Bounds of what is taken apart. What is beyond them is unclear.
+// Limits on the parser. Commands beyond them are unclear.
 const (
 	mostNested   = 8  // scripts within scripts, as in sh -c "sh -c …"
 	mostPrefixes = 16 // words before the command that another one runs
 )
 
-// keywords may come before a command.
+// keywords may precede a command.
 var keywords = strings.Fields("! { } if then else elif fi while until do done")
 
 // wrappers run the command that their arguments name.
@@ -32,19 +32,19 @@ var obscure = strings.Fields("case select for function alias coproc source . tra
 // commandLine is what a command consists of.
 type commandLine struct {
 	simple [][]string // the words of each simple command, the first without its path
-	// unclear says that it may run something else than simple.
+	// unclear means that it may run more than simple.
 	unclear bool
 }
 
-// read takes a command apart.
+// read parses a command.
 func read(command string) *commandLine {
 	c := &commandLine{}
 	c.script(command, 0)
 	return c
 }
 
-// matches reports whether one of the globs matches a simple command. A glob such as `rm *`
-// matches `rm` alone, too: xargs adds the rest.
+// matches reports whether one of the globs matches a simple command. A glob such as `rm *` also
+// matches `rm` alone, because xargs adds arguments.
 func (c *commandLine) matches(globs []string) bool {
 	return slices.ContainsFunc(c.simple, func(words []string) bool {
 		text := strings.Join(words, " ")
@@ -62,7 +62,7 @@ func (c *commandLine) script(text string, depth int) {
 	}
 }
 
-// command adds a simple command, and those that it runs.
+// command adds a simple command and the commands that it runs.
 func (c *commandLine) command(words []word, depth int) {
 	if depth > mostNested {
 		c.unclear = true
@@ -133,7 +133,7 @@ func joined(words []word) string {
 // word is a word of a command, without its quotes.
 type word struct {
 	text string
-	// varies says that a shell may make another word of it, by the names of files.
+	// varies means that a shell may expand the word by file names.
 	varies bool
 }
 
@@ -144,7 +144,7 @@ func (w word) assigns() bool {
 	return ok && name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// lexer takes a script apart.
+// lexer splits a script into tokens.
 type lexer struct {
 	text     []rune
 	at       int
@@ -196,7 +196,7 @@ func (l *lexer) endCommand() {
 	l.words, l.target = nil, false
 }
 
-// next takes what begins at l.at.
+// next reads the token at l.at.
 func (l *lexer) next() {
 	switch r := l.text[l.at]; r {
 	case ' ', '\t':
@@ -251,7 +251,7 @@ func (l *lexer) next() {
 	l.at++
 }
 
-// redirect takes a redirection, whose file is no word of the command.
+// redirect reads a redirection, whose file is not a word of the command.
 func (l *lexer) redirect(r rune) {
 	if number := l.word.String(); strings.Trim(number, "0123456789") == "" {
 		l.word.Reset() // of the file, as in 2>&1
@@ -269,7 +269,7 @@ func (l *lexer) redirect(r rune) {
 	}
 }
 
-// quoted takes a text in single quotes.
+// quoted reads a text in single quotes.
 func (l *lexer) quoted() {
 	l.begun = true
 	for l.at++; l.at < len(l.text); l.at++ {
@@ -281,7 +281,7 @@ func (l *lexer) quoted() {
 	l.unclear = true
 }
 
-// doubleQuoted takes a text in double quotes.
+// doubleQuoted reads a text in double quotes.
 func (l *lexer) doubleQuoted() {
 	l.begun = true
 	for l.at++; l.at < len(l.text); l.at++ {

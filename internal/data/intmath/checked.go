@@ -1,7 +1,6 @@
-// Package intmath is arithmetic on Ints: 64 bits, with overflow detected, never
-// wrapped (spec/02-values.md). The compiler's constants, the optimiser, the
-// machine and the library compute with it; the machine's loop has code of its
-// own for the common cases. It imports no other package of the project.
+// Package intmath implements arithmetic on Ints: 64 bits, with overflow detected
+// (spec/02-values.md). The compiler's constants, the optimiser, the VM and the library use it; the
+// VM's loop has inlined code for the common cases. It imports no other package of the project.
 package intmath
 
 import (
@@ -9,19 +8,19 @@ import (
 	"math/bits"
 )
 
-// Add gives x + y; ok is false when that is no Int.
+// Add returns x + y; ok is false on overflow.
 func Add(x, y int64) (n int64, ok bool) {
 	n = x + y
 	return n, (n^x)&(n^y) >= 0
 }
 
-// Sub gives x - y; ok is false when that is no Int.
+// Sub returns x - y; ok is false on overflow.
 func Sub(x, y int64) (n int64, ok bool) {
 	n = x - y
 	return n, (x^y)&(n^x) >= 0
 }
 
-// Mul gives x * y; ok is false when that is no Int.
+// Mul returns x * y; ok is false on overflow.
 func Mul(x, y int64) (n int64, ok bool) {
 	hi, lo := bits.Mul64(uint64(x), uint64(y))
 	high := int64(hi) // of the signed product
@@ -34,7 +33,7 @@ func Mul(x, y int64) (n int64, ok bool) {
 	return int64(lo), high == int64(lo)>>63
 }
 
-// Div gives x / y, truncated; ok is false when y is 0 or the quotient is no Int.
+// Div returns x / y, truncated; ok is false if y is 0 or on overflow.
 func Div(x, y int64) (n int64, ok bool) {
 	if y == 0 || y == -1 && x == math.MinInt64 {
 		return 0, false
@@ -42,7 +41,7 @@ func Div(x, y int64) (n int64, ok bool) {
 	return x / y, true
 }
 
-// Rem gives x % y with the sign of x; ok is false when y is 0.
+// Rem returns x % y with the sign of x; ok is false if y is 0.
 func Rem(x, y int64) (n int64, ok bool) {
 	if y == 0 {
 		return 0, false
@@ -50,5 +49,5 @@ func Rem(x, y int64) (n int64, ok bool) {
 	return x % y, true
 }
 
-// Neg gives -x; ok is false for the least Int.
+// Neg returns -x; ok is false for the least Int.
 func Neg(x int64) (n int64, ok bool) { return -x, x != math.MinInt64 }

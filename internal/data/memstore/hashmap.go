@@ -3,11 +3,10 @@ package memstore
 import "github.com/concerto-lang/concerto/internal/data/value"
 
 // HashMap is a store of values by key, in the order in which keys were first set
-// (spec/12-stores.md). It is a reference: all its holders see the same entries.
-// It is not safe for concurrent use.
+// (spec/12-stores.md). It is a reference: all holders see the same entries. It is not safe for
+// concurrent use.
 //
-// A scope is a HashMap of its own behind the same declaration. Neither sees the
-// other's entries or watchers.
+// A scope is a separate HashMap of the same declaration, with its own entries and watchers.
 type HashMap struct {
 	scopes[*HashMap]
 	// Place is where the entries are, or nil if they are here.
@@ -33,8 +32,8 @@ func (h *HashMap) Get(key value.Slot) (v value.Slot, ok bool) {
 	return v, ok
 }
 
-// Set makes v the value of key and marks it as shared. It gives the value
-// before; had is false when there was none.
+// Set sets the value of key and marks it as shared. It returns the previous value; had is false if
+// there was none.
 func (h *HashMap) Set(key, v value.Slot) (before value.Slot, had bool) {
 	before, had = h.data.Get(key)
 	value.Share(v)
@@ -42,7 +41,7 @@ func (h *HashMap) Set(key, v value.Slot) (before value.Slot, had bool) {
 	return before, had
 }
 
-// Delete removes key and gives the value that it had.
+// Delete removes key and returns its value.
 func (h *HashMap) Delete(key value.Slot) (before value.Slot, had bool) { return h.data.Delete(key) }
 
 // Len counts entries.
@@ -54,8 +53,7 @@ func (h *HashMap) Clear() { h.data.Clear() }
 // Entries returns a map of the entries that later changes do not show in.
 func (h *HashMap) Entries() *value.Map { return value.Copy(h.data.Slot()).Map() }
 
-// Each calls f with every entry in order until f gives false. f must not
-// change the hashmap.
+// Each calls f with every entry in order until f returns false. f must not change the hashmap.
 func (h *HashMap) Each(f func(key, v value.Slot) bool) { h.data.Each(f) }
 
 // Watch adds f, a function, to the watchers of key. The library calls them when
@@ -69,7 +67,7 @@ func (h *HashMap) Watch(key, f value.Slot) {
 	h.watchers.Set(key, all.Slot())
 }
 
-// WatchAny keeps f among those that are to hear of changes to every key.
+// WatchAny adds a watcher of every key.
 func (h *HashMap) WatchAny(f value.Slot) {
 	all := value.NewArray()
 	all.Extend(h.any)
@@ -78,8 +76,7 @@ func (h *HashMap) WatchAny(f value.Slot) {
 }
 
 // Watchers returns the functions to call when key changes, in the order in which they were added:
-// those that watch the key, and those that watch every key. Both arrays are never changed
-// afterwards.
+// the watchers of the key and those of every key. The arrays are immutable.
 func (h *HashMap) Watchers(key value.Slot) (ofKey, ofAny value.Slot) {
 	ofKey, ok := h.watchers.Get(key)
 	if !ok {
@@ -91,10 +88,10 @@ func (h *HashMap) Watchers(key value.Slot) (ofKey, ofAny value.Slot) {
 	return ofKey, ofAny
 }
 
-// AnyWatched reports whether anybody is to hear of a change to some key.
+// AnyWatched reports whether any key has a watcher.
 func (h *HashMap) AnyWatched() bool { return h.any.Len > 0 || h.watchers.Len() > 0 }
 
-// Watched reports whether anybody is to hear of a change to key.
+// Watched reports whether key has a watcher.
 func (h *HashMap) Watched(key value.Slot) bool {
 	if h.any.Len > 0 {
 		return true
@@ -115,11 +112,11 @@ func (h *HashMap) Scope(name string) *HashMap {
 	return in
 }
 
-// Parts are what a hashmap in memory is made of: its entries, arrays of functions by the key that
-// they watch, and the array of those that watch every key.
+// Parts holds the parts of a hashmap in memory: its entries, arrays of watchers by key, and the
+// array of watchers of every key.
 type Parts struct{ Data, Watchers, Any value.Slot }
 
-// Parts gives them; they are the hashmap's own.
+// Parts returns the hashmap's own parts.
 func (h *HashMap) Parts() Parts {
 	return Parts{h.data.Slot(), h.watchers.Slot(), h.any.Slot()}
 }

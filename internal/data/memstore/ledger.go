@@ -11,9 +11,9 @@ type Entry struct {
 	number int // entries are in the order of their numbers
 }
 
-// Ledger is a store of texts. An entry has an identifier, whose words find it,
-// and keys. Entries keep the order in which they were first inserted. A Ledger
-// is a reference, and not safe for concurrent use.
+// Ledger is a store of texts. An entry has an identifier, which is searched by its words, and keys.
+// Entries keep the order of their first insertion. A Ledger is a reference and not safe for
+// concurrent use.
 type Ledger struct {
 	scopes[*Ledger]
 	// Place is where the entries are, or nil if they are here.
@@ -32,9 +32,8 @@ func NewLedger(name string) *Ledger {
 	return l
 }
 
-// Insert stores an entry; it replaces the entry of the same identifier if there
-// is one. The ledger keeps the slice keys. The error says which limit the entry
-// exceeds; then nothing has changed.
+// Insert stores an entry and replaces one with the same identifier. The ledger retains the slice
+// keys. The error names the exceeded limit; then nothing has changed.
 func (l *Ledger) Insert(identifier string, keys []string, val string) error {
 	if err := CheckEntry(identifier, keys, val); err != nil {
 		return err
@@ -51,8 +50,8 @@ func (l *Ledger) Insert(identifier string, keys []string, val string) error {
 	return nil
 }
 
-// Update returns the entry a new value; found is false when there is no such entry. The error says
-// that the value exceeds the limit.
+// Update sets an entry's value; found is false if there is no such entry. The error reports an
+// exceeded limit.
 func (l *Ledger) Update(identifier, val string) (found bool, err error) {
 	if err := CheckValue(val); err != nil {
 		return false, err
@@ -65,8 +64,8 @@ func (l *Ledger) Update(identifier, val string) (found bool, err error) {
 	return true, nil
 }
 
-// UpdateKeys returns the entry new keys; found is false when there is no such entry. The ledger
-// keeps the slice keys. The error says which limit they exceed.
+// UpdateKeys sets an entry's keys; found is false if there is no such entry. The ledger retains the
+// slice keys. The error names the exceeded limit.
 func (l *Ledger) UpdateKeys(identifier string, keys []string) (found bool, err error) {
 	if err := CheckKeys(keys); err != nil {
 		return false, err
@@ -88,7 +87,7 @@ func (l *Ledger) replace(old, e *Entry) {
 	l.enter(e)
 }
 
-// Delete removes the entry of an identifier and says whether there was one.
+// Delete removes the entry of an identifier and reports whether it existed.
 func (l *Ledger) Delete(identifier string) bool {
 	e := l.entries[identifier]
 	if e == nil {
@@ -116,7 +115,7 @@ func (l *Ledger) renumber() {
 	l.order = kept
 }
 
-// enter puts an entry into the indexes, leave takes it out again.
+// enter adds an entry to the indexes, leave removes it.
 func (l *Ledger) enter(e *Entry) {
 	for _, w := range Words(e.Identifier) {
 		l.words.add(w, e)

@@ -37,7 +37,7 @@ func CheckKeys(keys []string) error {
 	return nil
 }
 
-// CheckValue says that an entry's value exceeds the limit, or nil if it does not.
+// CheckValue returns an error if an entry's value exceeds the limit.
 func CheckValue(val string) error {
 	if len(val) <= MaxValue {
 		return nil

@@ -1,16 +1,16 @@
-// Package memstore holds the contents of the language's stores in memory. It is
-// pure and deterministic. A store in a file has a Place here instead of entries,
-// which package runtime/world/sqlitestore keeps.
+// Package memstore implements the language's stores in memory. It is pure and deterministic. A
+// store in a file has a Place here instead of entries; package runtime/world/sqlitestore stores its
+// entries.
 package memstore
 
-// Message is one message of a conversation. Role is "user", "assistant",
-// "system" or whatever a program says.
+// Message is a message of a conversation. Role is "user", "assistant", "system" or any text of the
+// program.
 type Message struct {
 	Role, Content string
 }
 
-// Memory is a conversation (spec/12-stores.md). With a window of n it keeps
-// the n latest messages. It is not safe for concurrent use.
+// Memory is a conversation (spec/12-stores.md). With a window of n it retains the n latest
+// messages. It is not safe for concurrent use.
 type Memory struct {
 	// Place is where the messages are, or nil if they are here.
 	Place *Place
@@ -44,7 +44,7 @@ func (m *Memory) Last(n int) []Message {
 // Len counts messages.
 func (m *Memory) Len() int { return len(m.messages) }
 
-// Window returns the most messages that are kept; 0 is unbounded.
+// Window returns the maximum number of messages; 0 means unlimited.
 func (m *Memory) Window() int { return m.window }
 
 // Clear drops all messages.

@@ -7,11 +7,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Place is where a store in a file is. A HashMap, Ledger or Memory with a Place
-// has no entries itself: they are in the file, and every operation on them is an
-// effect. The watchers of a hashmap are those of this run.
+// Place is the location of a store in a file. A HashMap, Ledger or Memory with a Place has no
+// entries itself: they are in the file, and every operation on them is an effect. The watchers of a
+// hashmap belong to this run.
 type Place struct {
-	File string // as the program gives it
+	File string // as the program wrote it
 	Kind string // "hashmap", "ledger" or "memory"
 	Name string // the declared store's
 	// Scope is the path of a scope as the JSON text of its names; "" outside of

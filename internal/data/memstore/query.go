@@ -25,8 +25,8 @@ func (x index) remove(word string, e *Entry) {
 	}
 }
 
-// all returns the entries that have each of the words, in order. It looks only at the entries that
-// have the rarest word.
+// all returns the entries that contain all words, in order. It checks only the entries with the
+// rarest word.
 func (x index) all(words []string) []*Entry {
 	rarest := x[words[0]]
 	for _, w := range words[1:] {
@@ -52,8 +52,8 @@ func inOrder(found []*Entry) []*Entry {
 	return found
 }
 
-// FromIdentifier returns the entries whose identifier contains every word of text, in any letter
-// case; all entries when text has no word.
+// FromIdentifier returns the entries whose identifier contains every word of text, ignoring case,
+// or all entries if text has no word.
 func (l *Ledger) FromIdentifier(text string) []*Entry {
 	all := Words(text)
 	if len(all) == 0 {

@@ -17,9 +17,9 @@ func WordsSaid(text string) Said {
 	return said
 }
 
-// Score returns how much of an entry the text mentions. It adds up the different words of the
-// identifier, if the text has all of them, and likewise of each key; 0 means that the text does not
-// mention the entry.
+// Score returns how much of an entry the text mentions: the number of different words of the
+// identifier if the text contains them all, and likewise of each key; 0 means that the text does
+// not mention the entry.
 func (s Said) Score(identifier string, keys []string) int {
 	n := s.all(identifier)
 	for _, k := range keys {
@@ -45,7 +45,7 @@ func (s Said) all(text string) int {
 func (s Said) Key(key string) bool { return s.all(key) > 0 }
 
 // FromText returns the entries that a text mentions: it contains every word of the identifier or of
-// a key, in any letter case. Entries with the most words in the text come first.
+// a key, ignoring case. Entries with the most words in the text come first.
 func (l *Ledger) FromText(text string) []*Entry {
 	said := WordsSaid(text)
 	score := map[*Entry]int{}

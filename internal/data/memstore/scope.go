@@ -7,11 +7,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// scopes is the name of a store and the scopes within it. T is the store's type.
-// A scope is made when it is first asked for, and is the same one afterwards.
+// scopes holds the name of a store and its scopes. T is the store's type. A scope is created on
+// first use and remains the same.
 type scopes[T any] struct {
 	name  string
-	self  value.Slot // the store as a value, one for its whole life, so that it equals itself
+	self  value.Slot // the store as a value, always the same, so that it equals itself
 	make  func(name string) T
 	inner map[string]T
 }

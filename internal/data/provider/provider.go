@@ -9,16 +9,16 @@ type Info struct {
 	// Base is the address of the provider's own servers, with the version; ""
 	// when it has none.
 	Base string
-	// Version is what is added to a base_url that ends in none.
+	// Version is appended to a base_url that does not end in a version.
 	Version string
-	// Addressed reports that every user has an address of its own, which the
-	// connection says; Base is "" then.
+	// Addressed reports that each user has an address of their own, in the connection; Base is ""
+	// then.
 	Addressed bool
-	// NeedsKey says that its own servers take nothing without a key.
+	// NeedsKey reports that its own servers require a key.
 	NeedsKey bool
 }
 
-// Scripted plays replies from the manifest and reaches nobody.
+// Scripted replays replies from the manifest without a network.
 const Scripted = "scripted"
 
 // All are the providers, in the order in which messages list them.

@@ -1,5 +1,6 @@
-// Package runconf reads what a compiled program carries of the manifest's [run]: how runs are
-// kept so that they can be gone on with, and what their records hold (spec/manifest-keys.md).
+// Package runconf reads the part of the manifest's [run] section that a compiled program carries:
+// how runs are stored so that they can be resumed, and what their records contain
+// (spec/manifest-keys.md).
 package runconf
 
 import (
@@ -11,7 +12,7 @@ import (
 	"strings"
 )
 
-// Config is [run], with the defaults of what is not given.
+// Config is [run] with defaults applied.
 type Config struct {
 	Journal       string            `json:"journal"` // directory of runs, relative to the program's root; "": none
 	Park          bool              `json:"park"`
@@ -37,10 +38,10 @@ func Read(config json.RawMessage) (Config, error) {
 	return c, nil
 }
 
-// Policy returns what becomes of an effect of which it is not known whether it was done: "retry",
-// "fail" or "ask", and "" where [run.unknown] does not say. kind is "http", "command", "mcp",
-// "file" or "tool"; address is an http request's URL, whose host, with or without its port, goes
-// before the kind.
+// Policy returns how to handle an effect of which it is unknown whether it happened: "retry",
+// "fail" or "ask", or "" if [run.unknown] does not say. kind is "http", "command", "mcp", "file" or
+// "tool"; address is the URL of an http request, whose host, with or without its port, takes
+// precedence over the kind.
 func (c *Config) Policy(kind, address string) string {
 	if u, err := url.Parse(address); err == nil && address != "" {
 		for _, host := range []string{u.Host, u.Hostname()} {
@@ -54,8 +55,8 @@ func (c *Config) Policy(kind, address string) string {
 	return c.Unknown[kind]
 }
 
-// JournalRoot returns the directory below which runs are kept, of a manifest whose relative paths
-// start at root; "" when they are not.
+// JournalRoot returns the directory in which runs are stored, for a manifest whose relative paths
+// start at root, or "" if they are not stored.
 func (c *Config) JournalRoot(root string) string {
 	if c.Journal == "" || filepath.IsAbs(c.Journal) {
 		return c.Journal

@@ -66,7 +66,7 @@ func oneOf(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// plainNames returns the variants of an enum none of which has values; nil for another.
+// plainNames returns the variants of an enum whose variants have no values, or nil for other types.
 func plainNames(t *value.Type) []string {
 	var names []string
 	for _, v := range t.Variants {
@@ -78,7 +78,7 @@ func plainNames(t *value.Type) []string {
 	return names
 }
 
-// deepSketch is how far a sketch looks into what a value holds.
+// deepSketch is the maximum depth of a sketch.
 const deepSketch = 3
 
 // sketch shows the form of the JSON of a t, with the names of types in the
@@ -115,7 +115,7 @@ func sketch(t *value.Type, depth int) string {
 	return t.String()
 }
 
-// members sketches an object; what may be left out has a `?`.
+// members sketches an object; optional members have a `?`.
 func members(fields []value.Field, depth int) string {
 	parts := make([]string, len(fields))
 	for i, f := range fields {

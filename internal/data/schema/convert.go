@@ -54,9 +54,9 @@ func DecodeIn(p *value.Pace, raw []byte, t *value.Type) (value.Slot, []FieldErro
 	return c.convert(s, t, nil), c.errs
 }
 
-// Convert is Decode for data that is decoded already, and for any value whose
-// type is known only at run time. A value that is of type t already is given
-// back. Containers that the result shares with s are marked shared.
+// Convert is like Decode for decoded data, and for any value whose type is only known at run time.
+// A value of type t is returned unchanged. Containers that the result shares with s are marked
+// shared.
 func Convert(s value.Slot, t *value.Type) (value.Slot, []FieldError) { return ConvertIn(nil, s, t) }
 
 // ConvertIn is Convert under a pace.
@@ -68,11 +68,11 @@ func ConvertIn(p *value.Pace, s value.Slot, t *value.Type) (value.Slot, []FieldE
 // converter walks a value along a type and notes each misfit.
 type converter struct {
 	pace    *value.Pace
-	fresh   bool // nobody else holds the data
+	fresh   bool // nothing else holds the data
 	kept    bool // the data is as Keep writes it
 	depth   int
 	errs    []FieldError
-	lenient *leniency // nil: as Decode says
+	lenient *leniency // nil means strict
 }
 
 // path leads from the whole to a part, innermost first.
@@ -153,7 +153,7 @@ func show(s value.Slot) string {
 	return "a value of type " + value.TypeName(s)
 }
 
-// keep gives s as part of the result.
+// keep returns s as part of the result.
 func (c *converter) keep(s value.Slot) value.Slot {
 	if !c.fresh {
 		value.Share(s)
@@ -161,12 +161,12 @@ func (c *converter) keep(s value.Slot) value.Slot {
 	return s
 }
 
-// kinds are the types that a value has by its kind alone.
+// kinds maps types to the kinds that identify them.
 var kinds = map[value.TypeKind]value.Kind{value.TypeInt: value.KindInt, value.TypeString: value.KindString, value.TypeBool: value.KindBool,
 	value.TypeNil: value.KindNil, value.TypeFunction: value.KindClosure, value.TypeRange: value.KindRange, value.TypeAgent: value.KindAgent,
 	value.TypeHost: value.KindHost, value.TypeTool: value.KindTool}
 
-// maxDepth bounds nesting as that of JSON text is.
+// maxDepth limits nesting, as for JSON text.
 const maxDepth = value.MaxDepth
 
 func (c *converter) convert(s value.Slot, t *value.Type, p *path) value.Slot {
@@ -259,7 +259,7 @@ func (c *converter) union(s value.Slot, t *value.Type, p *path) value.Slot {
 	return c.fail(p, "expected one of %s, got %s", t, show(s))
 }
 
-// array converts elements. An array whose elements all stay is kept as it is.
+// array converts elements. An array without changed elements is returned unchanged.
 func (c *converter) array(a *value.Array, t *value.Type, p *path) value.Slot {
 	if len(t.Args) == 0 || a.Len == 0 || fits(a.Sub, t.Args[0].Kind) {
 		return c.keep(a.Slot())
@@ -271,7 +271,7 @@ func (c *converter) array(a *value.Array, t *value.Type, p *path) value.Slot {
 	return out.Slot()
 }
 
-// fits reports whether a representation alone shows that elements are of a type.
+// fits reports whether a representation alone proves the type of elements.
 func fits(r value.Repr, k value.TypeKind) bool {
 	return r == value.ReprInts && k == value.TypeInt || r == value.ReprFloats && k == value.TypeFloat ||
 		r == value.ReprBools && k == value.TypeBool || k == value.TypeAny
@@ -290,7 +290,7 @@ func (c *converter) mapping(m *value.Map, t *value.Type, p *path) value.Slot {
 	return out.Slot()
 }
 
-// key converts a map's key; text stands for an Int or a Bool, as in JSON.
+// key converts a map's key; an Int or a Bool is a string, as in JSON.
 func (c *converter) key(k value.Slot, t *value.Type, p *path) value.Slot {
 	if k.Kind() == value.KindString {
 		switch t.Kind {
@@ -333,7 +333,7 @@ func (c *converter) tuple(s value.Slot, t *value.Type, p *path) value.Slot {
 	return value.Tuple(out...)
 }
 
-// optional reports whether a field may be absent without having a default.
+// optional reports whether a field without a default may be absent.
 func optional(f *value.Field) bool { return f.Optional || f.Type.Kind == value.TypeOption }
 
 func (c *converter) fields(m *value.Map, t *value.Type, p *path) value.Slot {

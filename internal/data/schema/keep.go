@@ -43,8 +43,7 @@ func KeptIn(pace *value.Pace, raw []byte, t *value.Type) (value.Slot, []FieldErr
 	return c.convert(s, t, nil), c.errs
 }
 
-// wrapped reports whether Some(x) with x of type t is written as {"some":…}. This is so when x may
-// be nil.
+// wrapped reports whether Some(x) with x of type t is encoded as {"some":…}: if x may be nil.
 func wrapped(t *value.Type) bool {
 	return t.Kind == value.TypeOption || t.Kind == value.TypeNil || t.Kind == value.TypeAny
 }
@@ -93,7 +92,7 @@ func (k *keeper) fail(p *path, format string, args ...any) {
 
 func (k *keeper) text(s string) { k.dst = append(k.dst, s...) }
 
-// within writes what is between two brackets.
+// within writes brackets around what write writes.
 func (k *keeper) within(brackets string, p *path, write func()) {
 	if k.depth++; k.depth > maxDepth {
 		k.fail(p, "nested too deeply")
@@ -207,7 +206,7 @@ func (k *keeper) option(s value.Slot, t *value.Type, p *path) {
 	}
 }
 
-// plain writes what is the same in JSON.
+// plain writes what has the same form in JSON.
 func (k *keeper) plain(s value.Slot) {
 	k.dst = value.AppendJSONWithin(k.dst, s, &value.Bound{Pace: k.pace})
 }

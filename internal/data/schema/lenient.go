@@ -12,9 +12,8 @@ import (
 // Reading is what a text written by a model is as a value of a type.
 type Reading struct {
 	Value value.Slot // good only without Errors
-	// Errors are what does not fit. Repairs are what was read in another way than
-	// it was written: a number in quotes, a choice in another letter case,
-	// members that the type does not have.
+	// Errors lists what does not fit. Repairs lists what was converted: a number in quotes, a
+	// choice in another letter case, unknown members.
 	Errors, Repairs []FieldError
 	Hits            int // members of the type that were there
 }
@@ -74,7 +73,7 @@ func (c *converter) mend(s value.Slot, t *value.Type, p *path) (value.Slot, bool
 	return out, ok
 }
 
-// fromText returns a scalar that stands in a string.
+// fromText returns the scalar in a string.
 func fromText(text string, t *value.Type) (value.Slot, bool) {
 	switch t.Kind {
 	case value.TypeInt:

@@ -6,16 +6,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Text returns the JSON Schema of t as compact JSON; the same type always gives the same text. Doc
-// comments become descriptions. Optional fields and those with a default are not required. String
-// unions, and enums whose variants have no payload, are `enum`. A type that contains itself is a
-// `$ref` to the root or into `$defs`.
+// Text returns the JSON Schema of t as compact JSON, always the same for a type. Doc comments
+// become descriptions. Optional fields and those with a default are not required. String unions,
+// and enums whose variants have no payload, become `enum`. A recursive type is a `$ref` to the root
+// or into `$defs`.
 func Text(t *value.Type) []byte {
 	return (&writer{root: t, names: map[*value.Type]string{}}).text()
 }
 
 // Output returns the JSON Schema of values of t as programs write them: a missing field of an
-// Option type is null, where Text wants it left out.
+// Option type is null, while Text requires it to be omitted.
 func Output(t *value.Type) []byte {
 	return (&writer{root: t, names: map[*value.Type]string{}, written: true}).text()
 }
@@ -50,7 +50,7 @@ type writer struct {
 	defs  []*value.Type // recursive types other than the root
 	names map[*value.Type]string
 
-	written bool // it is for what is written, not for what is to be read
+	written bool // the schema is for output rather than input
 }
 
 func (w *writer) raw(s string)    { w.out = append(w.out, s...) }
@@ -280,7 +280,7 @@ func recursive(t *value.Type) bool {
 	return reaches(t)
 }
 
-// parts lists the types that t is made of.
+// parts lists the types that t consists of.
 func parts(t *value.Type) []*value.Type {
 	out := append([]*value.Type(nil), t.Args...)
 	for i := range t.Fields {

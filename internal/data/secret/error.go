@@ -1,6 +1,6 @@
 package secret
 
-// Error gives err, whose text has marks in the place of secrets. It wraps err.
+// Error returns an error that wraps err with the secrets in its text replaced by marks.
 func (s *Set) Error(err error) error {
 	if err == nil || s.Empty() {
 		return err
@@ -12,7 +12,7 @@ func (s *Set) Error(err error) error {
 	return err
 }
 
-// cleaned is an error whose own text holds a secret.
+// cleaned is an error whose text contained a secret.
 type cleaned struct {
 	error
 	text string

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// finder finds the forms of secrets. It is not changed once it is made.
+// finder finds the forms of secrets. It is immutable.
 type finder struct {
 	forms []form
 	// at holds, by its first byte, which forms may begin at a place.
@@ -16,25 +16,25 @@ type finder struct {
 	pairs [1 << 16 / 64]uint64
 }
 
-// form is one way in which a secret is written: as it is, or as a part of
-// base64. Each unit of it may be escaped.
+// form is an encoding of a secret: unchanged or as a part of base64. Each unit of it may be
+// escaped.
 type form struct {
 	mark  string
 	units []unit
 	tail  tail
-	// backslash says that a unit is one.
+	// backslash reports that a unit is a backslash.
 	backslash bool
 }
 
 // unit is a character of a form, or a byte where the secret is not UTF-8.
 type unit struct {
 	raw string
-	alt byte // the byte that may stand for it in the other base64 alphabet; 0 for none
+	alt byte // the alternative byte in the other base64 alphabet; 0 for none
 	r   rune // -1 for a byte that is no character
 }
 
-// tail is the end of base64: after the characters that the secret alone decides,
-// there may be one whose upper bits are the secret's last bits, and padding.
+// tail is the end of base64: after the characters that depend only on the secret, there may be one
+// whose upper bits are the secret's last bits, and padding.
 type tail struct {
 	bits uint // how many; 0 for no tail
 	are  byte // what they are
@@ -91,7 +91,7 @@ func encoded(mark, value string, before int) form {
 	return f
 }
 
-// add takes in a form.
+// add adds a form.
 func (f *finder) add(x form) {
 	i := len(f.forms)
 	f.forms = append(f.forms, x)
@@ -132,11 +132,11 @@ func (u *unit) starts() []byte {
 	return out
 }
 
-// clean replaces the secrets in text by marks. Unless the text is final, an end
-// that may be the beginning of a secret is not cleaned and given as rest.
+// clean replaces the secrets in text with marks. Unless the text is final, an end that may be the
+// beginning of a secret is returned as rest.
 func (f *finder) clean(text string, final bool) (out, rest string) {
 	var b strings.Builder
-	from := 0 // what is before it is in b
+	from := 0 // the text before it is in b
 	for i := 0; i < len(text); {
 		if !f.possible(text, i) {
 			i++
@@ -174,8 +174,8 @@ func (f *finder) possible(text string, i int) bool {
 	return f.pairs[pair/64]&(1<<(pair%64)) != 0
 }
 
-// longest returns the end of the longest form that begins at i; -1 when there is none. more says
-// that this depends on what follows the text.
+// longest returns the end of the longest form that begins at i, or -1. more reports that this
+// depends on the following text.
 func (f *finder) longest(text string, i int) (end int, mark string, more bool) {
 	end = -1
 	for _, at := range f.at[text[i]] {

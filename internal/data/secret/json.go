@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// JSON replaces the secrets in a JSON text by marks. Each string is cleaned by
-// what it means, so that the text stays JSON. A number that contains a secret
-// becomes a string. A text that is not JSON is cleaned like any text.
+// JSON replaces the secrets in a JSON text with marks. Strings are cleaned by their decoded values,
+// so the result is JSON. A number that contains a secret becomes a string. A text that is not JSON
+// is cleaned like any text.
 func (s *Set) JSON(text []byte) []byte {
 	if s.Empty() || !s.Holds(string(text)) {
 		return text

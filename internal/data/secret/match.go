@@ -13,9 +13,8 @@ const (
 	maxPercents    = 4
 )
 
-// matching is the state of a search for a form. After each unit there are a few
-// places where it may end, since what looks like an escape may also be plain
-// text.
+// matching is the state of a search for a form. After each unit there are several possible ends,
+// because an apparent escape may be plain text.
 type matching struct {
 	text string
 	self int // how many backslashes a backslash is written as
@@ -23,8 +22,8 @@ type matching struct {
 	more bool // a way to write the unit reaches the end of the text
 }
 
-// match returns the furthest end of the form when it begins at i, and -1 when it does not. more
-// says that this depends on what follows the text.
+// match returns the furthest end of the form if it begins at i, otherwise -1. more reports that
+// this depends on the following text.
 func (x *form) match(text string, i int) (end int, more bool) {
 	end = -1
 	for self := 1; self <= maxBackslashes; self *= 2 {
@@ -138,7 +137,7 @@ func (m *matching) escaped(u *unit, p int) {
 	}
 }
 
-// hex finds u as the digits behind \u, a pair of them where it needs two.
+// hex matches u as the digits after \u, or a surrogate pair of them.
 func (m *matching) hex(u *unit, p int) {
 	if u.r < 0 {
 		return
@@ -200,7 +199,7 @@ func (m *matching) percents(raw string, p int) (end int, ok bool) {
 	return p, true
 }
 
-// percent finds the digits of a byte behind %, which may have been escaped again.
+// percent matches the digits of a byte after %, which may have been escaped again.
 func (m *matching) percent(b byte, p int) (end int, ok bool) {
 	for range maxPercents {
 		if end, ok := m.digits(uint32(b), 2, p); ok {
@@ -213,7 +212,7 @@ func (m *matching) percent(b byte, p int) (end int, ok bool) {
 	return 0, false
 }
 
-// tail takes in what follows base64 at p, as far as it is the secret's.
+// tail matches the secret's part of the text after base64 at p.
 func (m *matching) tail(t tail, p int) int {
 	if p == len(m.text) {
 		m.more = true

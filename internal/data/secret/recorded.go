@@ -10,33 +10,32 @@ import (
 	"sync"
 )
 
-// Redacted stands in what is recorded in the place of a secret that is known by its form alone.
+// Redacted replaces a secret in records that is known only by its form.
 const Redacted = "«redacted»"
 
-// A mark is «secret:NAME». What is there before it, and what would be one by accident, has each of
-// its « twice: an odd number of them belongs to a mark.
+// A mark is «secret:NAME». In existing text, including accidental marks, each « is doubled: an odd
+// number of them belongs to a mark.
 const (
 	quote     = "«"
 	markWord  = "secret:"
 	markQuote = "»"
 )
 
-// Within Text, what will be a mark stands between bytes that no text has.
+// Within Text, future marks are between bytes that no text contains.
 const (
 	opens  = "\xff"
 	closes = "\xfe"
 )
 
-// Record removes the secrets that a run knows from what is kept of it and read again, those that
-// become known later too. A mark stands in the place of each, such as «secret:NAME» or, where it
-// was written otherwise, «secret:NAME:url», from which Restore puts it back to the byte. A secret
-// is found where the whole of it stands in one of the ways of the table of writings; what is
-// derived otherwise is not. It is safe for concurrent use.
+// Record removes a run's known secrets, including later ones, from data that is stored and read
+// again. Each is replaced by a mark such as «secret:NAME» or, in another encoding,
+// «secret:NAME:url», from which Restore restores it exactly. A secret is found if it occurs
+// completely in one of the listed encodings. It is safe for concurrent use.
 type Record struct {
 	mu     sync.Mutex // held while one is added
 	marks  map[string]string
 	all    *strings.Replacer
-	forms  bool // what is a secret by its form is removed, too
+	forms  bool // secrets known by their form are removed, too
 	redact []*regexp.Regexp
 }
 
@@ -57,15 +56,15 @@ func (s *Set) Kept() *Record {
 	return r
 }
 
-// Recorded is Kept for tapes and ledgers: there, what is a secret by its form (see Tokens), the
-// values of headers that hold credentials, and what redact match are Redacted for good.
+// Recorded is like Kept for tapes and ledgers: there, secrets by form (see Tokens), the values of
+// headers with credentials, and matches of redact are replaced by Redacted for good.
 func (s *Set) Recorded(redact ...*regexp.Regexp) *Record {
 	r := s.Kept()
 	r.forms, r.redact = true, redact
 	return r
 }
 
-// add takes in a secret, in all the ways in which it may be written.
+// add adds a secret in all its encodings.
 func (r *Record) add(k known) {
 	name := k.name
 	if k.part != "" {
@@ -80,7 +79,7 @@ func (r *Record) add(k known) {
 	r.replace()
 }
 
-// Missing says that the value of a variable is not known: its mark stays a mark.
+// Missing records that the value of a variable is unknown: its mark remains.
 func (r *Record) Missing(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,7 +96,7 @@ func (r *Record) mark(text, name string) {
 	}
 }
 
-// replace makes the replacer anew: of what begins at one place, the longest counts.
+// replace rebuilds the replacer: of several matches at one place, the longest counts.
 func (r *Record) replace() {
 	var texts []string
 	for text := range r.marks {
@@ -152,8 +151,8 @@ func (r *Record) JSON(text []byte) []byte {
 	return out
 }
 
-// Restore puts secrets back into a text: value gives that of a variable. A mark whose secret is
-// not there stays.
+// Restore restores the secrets in a text: value returns that of a variable. A mark without its
+// secret remains.
 func Restore(text string, value func(name string) (string, bool)) string {
 	return restore(text, value, func(v string) string { return v })
 }
@@ -236,7 +235,7 @@ func indexOf(text string) int {
 	return a
 }
 
-// written returns what a mark stands for.
+// written returns the text that a mark replaces.
 func written(mark string, value func(name string) (string, bool)) (string, bool) {
 	name, ways, _ := strings.Cut(mark, ":")
 	v, known := value(name)
@@ -252,7 +251,7 @@ func written(mark string, value func(name string) (string, bool)) (string, bool)
 	return v, known
 }
 
-// What matches headers that hold credentials: a name beside its value, and members of `headers`.
+// Patterns for headers with credentials: a name next to its value, and members of `headers`.
 const (
 	aText      = `"(?:[^"\\]|\\.)*"`
 	headerName = `"(?i:authorization|cookie|x-api-key)"`

@@ -1,10 +1,8 @@
-// Package secret keeps the secrets that a run knows, mostly keys, and removes
-// them from whatever is shown, logged or stored: providers, proxies and
-// subprocesses quote them in their answers.
+// Package secret holds the secrets that a run knows, mostly keys, and removes them from whatever is
+// shown, logged or stored: providers, proxies and subprocesses may repeat them in their responses.
 //
-// A secret is found as it is, in the forms in which JSON, URLs and base64 write
-// it, and when it comes in several pieces. A mark with its name replaces it.
-// Anything else derived from it, such as a hash, is not found.
+// A secret is found unchanged, in the encodings of JSON, URLs and base64, and if it arrives in
+// several pieces. A mark with its name replaces it. Derived texts, such as a hash, are not found.
 package secret
 
 import (
@@ -27,14 +25,14 @@ type Set struct {
 	find    atomic.Pointer[finder] // nil while none is known
 }
 
-// known is a secret with the name of the variable that holds it; part says which of the table of
-// parts it is of that variable's value, "" for all of it.
+// known is a secret with the name of its variable; part names the part of the variable's value, ""
+// for the whole.
 type known struct{ name, value, part string }
 
-// Mark returns what stands in the place of the secret in the variable name.
+// Mark returns the text that replaces the secret in the variable name.
 func Mark(name string) string { return "***" + name + "***" }
 
-// marks matches what replaces a secret: in what is shown, in arguments that a schema marks as
+// marks matches the replacements of secrets: in displayed text, in arguments that a schema marks as
 // secret, and in tapes and ledgers.
 var marks = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\*\*\*[A-Za-z0-9_]+\*\*\*|\[redacted:|«(?:redacted|secret:)`)
@@ -43,7 +41,7 @@ var marks = sync.OnceValue(func() *regexp.Regexp {
 // Marked reports whether a mark replaces a secret somewhere in text.
 func Marked(text string) bool { return marks().MatchString(text) }
 
-// words are those by which the name of a variable says that its value is secret.
+// words are the parts of variable names that suggest a secret value.
 var words = []string{"KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH"}
 
 // Named reports whether the name of an environment variable suggests that its value is secret.
@@ -102,10 +100,10 @@ func (s *Set) AddHeader(name, value string) {
 	}
 }
 
-// Empty says that no secret is known.
+// Empty reports whether no secret is known.
 func (s *Set) Empty() bool { return s == nil || s.find.Load() == nil }
 
-// Text gives text with a mark in the place of each secret.
+// Text returns text with each secret replaced by a mark.
 func (s *Set) Text(text string) string {
 	if s.Empty() {
 		return text
@@ -114,5 +112,5 @@ func (s *Set) Text(text string) string {
 	return text
 }
 
-// Holds reports whether a secret stands in text.
+// Holds reports whether text contains a secret.
 func (s *Set) Holds(text string) bool { return s.Text(text) != text }

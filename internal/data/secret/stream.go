@@ -2,9 +2,8 @@ package secret
 
 import "io"
 
-// Stream cleans a text that comes in pieces. An end that may be the beginning of
-// a secret is held back until the next piece decides. Not safe for concurrent
-// use.
+// Stream cleans a text that arrives in pieces. An end that may be the beginning of a secret is held
+// back until the next piece. It is not safe for concurrent use.
 type Stream struct {
 	set  *Set
 	rest string
@@ -13,7 +12,7 @@ type Stream struct {
 // Stream begins a text.
 func (s *Set) Stream() *Stream { return &Stream{set: s} }
 
-// Next takes a piece and gives the text that is ready.
+// Next adds a piece and returns the text that is ready.
 func (t *Stream) Next(piece string) string {
 	if t.rest == "" && t.set.Empty() {
 		return piece
@@ -23,14 +22,14 @@ func (t *Stream) Next(piece string) string {
 	return out
 }
 
-// Rest ends the text and gives what was kept back of it.
+// Rest ends the text and returns the held-back part.
 func (t *Stream) Rest() string {
 	out := t.set.Text(t.rest)
 	t.rest = ""
 	return out
 }
 
-// Writer returns a writer that cleans what it writes to w. Close writes what was held back; it does
+// Writer returns a writer that cleans what it writes to w. Close writes the held-back part; it does
 // not close w.
 func (s *Set) Writer(w io.Writer) io.WriteCloser { return &writer{s.Stream(), w} }
 

@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// Form is one way in which issuers write secrets, so that a secret shows what it is.
+// Form is a format of secrets that identifies them.
 type Form struct {
-	Name   string   // as the manual says it
+	Name   string   // as in the manual
 	Begins []string // every token of the form contains one of these
 	expr   string
 	random bool // the part after the prefix has a digit or an upper-case letter: words have none
 }
 
-// Forms is the definition of what is a secret by its form.
+// Forms lists the formats by which secrets are recognised.
 var Forms = []Form{
 	{"`sk-…`", []string{"sk-"}, `sk-[A-Za-z0-9_-]{8,}`, true},
 	{"`sk_live_…`, `pk_test_…`", []string{"k_live_", "k_test_"}, `[sprk]k_(?:live|test)_[A-Za-z0-9]{8,}`, false},
@@ -32,7 +32,7 @@ var Forms = []Form{
 	{"private keys (PEM)", []string{"PRIVATE KEY"}, `-----BEGIN [A-Z ]*PRIVATE KEY-----` + pemBody + `(?:-----END [A-Z ]*PRIVATE KEY-----)?`, false},
 }
 
-// pemBody matches lines of base64 and a key's two headers, so that nothing else is taken for a
+// pemBody matches lines of base64 and a key's two headers, so that other text does not count as
 // part of a key whose end is missing.
 const pemBody = `(?:\\[nrt]|[\r\n][ \t]*|[A-Za-z0-9+/=]|Proc-Type: [0-9]+,[A-Z]+|DEK-Info: [A-Za-z0-9,-]+)*`
 

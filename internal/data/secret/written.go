@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// writing is a way in which a secret, or a part of it, is written. What a Record puts in its
-// place names the way, so that the very bytes can be put back.
+// writing is an encoding of a secret or of a part of it. A mark of a Record names it, so that the
+// exact bytes can be restored.
 type writing struct {
-	name  string // stands behind the secret's name and a colon
+	name  string // follows the secret's name and a colon
 	write func(value string) string
 }
 
-// writings are the ways. Where two give the same text the first counts.
+// writings lists the encodings. If two yield the same text, the first counts.
 var writings = []writing{
 	{"url", url.QueryEscape},
 	{"base64", inBase64(base64.StdEncoding)},
@@ -44,7 +44,7 @@ var parts = []writing{
 	{"password", passwordOf},
 }
 
-// credentialsOf returns what stands behind the name of a scheme; "" without one.
+// credentialsOf returns the text after the name of a scheme, or "".
 func credentialsOf(header string) string {
 	_, credentials, _ := strings.Cut(strings.TrimSpace(header), " ")
 	return strings.TrimSpace(credentials)
@@ -79,7 +79,7 @@ func inJSON(text string, html bool) string {
 	return b.String()[1 : b.Len()-2]
 }
 
-// ascii is inJSON where what is not ASCII is escaped.
+// ascii is like inJSON with other characters than ASCII escaped.
 func ascii(text string) string {
 	var b strings.Builder
 	for _, c := range inJSON(text, false) {

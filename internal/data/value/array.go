@@ -11,7 +11,7 @@ type Repr = uint16
 
 // The representations, in Head.Sub.
 const (
-	ReprEmpty  Repr = iota // no element yet, no memory
+	ReprEmpty  Repr = iota // no elements and no memory
 	ReprInts               // int64
 	ReprFloats             // float64
 	ReprBools              // bool, one byte
@@ -50,7 +50,7 @@ func MakeArray(repr Repr, n int) *Array {
 	return a
 }
 
-// IntArray makes an array of Ints that takes over v.
+// IntArray returns an array of Ints that takes ownership of v.
 func IntArray(v []int64) Slot {
 	a := NewArray()
 	if len(v) > 0 {
@@ -84,7 +84,7 @@ type filled[S, T any] struct {
 // chunk is room for the next of many Strings.
 type chunk []Str
 
-// of makes a String; left counts it and those that will be made after it.
+// of returns a String; left is the number of Strings still to come, including it.
 func (c *chunk) of(s string, left int) Slot {
 	if len(s) < 2 {
 		return String(s)
@@ -107,8 +107,8 @@ func takeSlots(v []Slot) *Array {
 	return a
 }
 
-// SlotArray makes an array of values that are no Int, Float or Bool, and takes
-// over the slice.
+// SlotArray returns an array of values other than Int, Float or Bool, and takes ownership of the
+// slice.
 func SlotArray(v []Slot) Slot { return takeSlots(v).Slot() }
 
 // Slot returns the array as a value.
@@ -194,7 +194,7 @@ func (a *Array) Bools() []bool { return unsafe.Slice((*bool)(a.Data), a.Len) }
 // Slots returns the elements of an array of slots.
 func (a *Array) Slots() []Slot { return unsafe.Slice((*Slot)(a.Data), a.Len) }
 
-// At gives element i, which must be in range.
+// At returns element i, which must be in range.
 func (a *Array) At(i int) Slot {
 	if uint(i) >= uint(a.Len) {
 		panic("value: array index out of range")
@@ -308,10 +308,10 @@ func (a *Array) Pop() (s Slot, ok bool) {
 	return s, true
 }
 
-// Truncate keeps the first n elements, 0 <= n <= Len; the caller owns the array.
+// Truncate removes all elements after the first n, 0 <= n <= Len; the caller owns the array.
 func (a *Array) Truncate(n int) {
 	if a.Sub == ReprSlots {
-		clear(a.Slots()[n:]) // what is cut off must not be kept alive
+		clear(a.Slots()[n:]) // release the removed elements
 	}
 	a.Len = n
 }
@@ -324,9 +324,8 @@ func (a *Array) Insert(i int, s Slot) {
 	a.put(i, last)
 }
 
-// Remove takes out element i, which must be in range. The caller owns the array.
-// Removing the first element moves no others, so that an array serves as a
-// queue.
+// Remove removes element i, which must be in range. The caller owns the array. Removing the first
+// element moves no others, so that an array can serve as a queue.
 func (a *Array) Remove(i int) Slot {
 	s := a.At(i)
 	if i == 0 && a.Len > 1 {
@@ -347,7 +346,7 @@ func (a *Array) dropFirst() {
 		size = unsafe.Sizeof(false)
 	case ReprSlots:
 		size = unsafe.Sizeof(Slot{})
-		a.Slots()[0] = Nil // what is cut off must not be kept alive
+		a.Slots()[0] = Nil // release the removed element
 	}
 	a.Data = unsafe.Add(a.Data, size)
 	a.Len--
@@ -373,9 +372,9 @@ func (a *Array) move(at, from, end int) {
 const leastPart = 32
 
 // Part returns the elements from lo to hi (exclusive), which must be in range. It shares a's memory
-// when the part is at least half of that memory, and marks both arrays shared; a smaller part is
-// copied. So a later write to one of the two copies at most twice what was saved here, and a part
-// keeps at most twice its own memory alive.
+// if the part is at least half of that memory, and marks both arrays shared; a smaller part is
+// copied. Therefore a later write to one of the two copies at most twice what was saved here, and a
+// part keeps at most twice its own memory alive.
 func (a *Array) Part(lo, hi int) *Array {
 	n := hi - lo
 	if n < leastPart || 2*n < a.Cap {
@@ -412,8 +411,8 @@ func (a *Array) Slice(lo, hi int) *Array {
 	return b
 }
 
-// Extend appends the elements of b and marks containers among them shared. The
-// caller owns a; b may be a itself.
+// Extend appends the elements of b and marks containers among them shared. The caller owns a; b may
+// be a itself.
 func (a *Array) Extend(b *Array) {
 	n := b.Len
 	if n == 0 {

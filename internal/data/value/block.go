@@ -2,21 +2,19 @@ package value
 
 import "unsafe"
 
-// block is the layout of everything that is made of slots: a head, a second
-// word, then Head.N slots in the same allocation. The second word is the type,
-// or a closure's function. The memory is allocated as slots: head and second
-// word take the first of them.
+// block is the layout of all objects that consist of slots: a head, a second word, then Head.N
+// slots in the same allocation. The second word is the type, or a closure's function. The memory is
+// allocated as slots: head and second word occupy the first one.
 type block struct {
 	Head
 	second unsafe.Pointer
 }
 
-// SlotSize is the size of a slot, in bytes: slot n of a block stands at byte
-// (1+n)*SlotSize.
+// SlotSize is the size of a slot in bytes: slot n of a block is at byte (1+n)*SlotSize.
 const SlotSize = unsafe.Sizeof(Slot{})
 
-// newBlock makes a block of n nil slots. The array types whose size the compiler
-// knows are allocated in two thirds of the time that make takes.
+// newBlock allocates a block of n nil slots. Array types of constant size are allocated in two
+// thirds of the time that make takes.
 func newBlock(k Kind, sub uint16, n int, second unsafe.Pointer) unsafe.Pointer {
 	var mem unsafe.Pointer
 	switch n {
@@ -52,8 +50,8 @@ func New(k Kind, sub uint16, t *Type, slots ...Slot) Slot {
 }
 
 // Fields returns the slots of a tuple, struct, enum value, Some box, range, closure, cell, agent,
-// host or tool. They are the block's own memory: who writes to them must own the block. There are
-// none for anything else.
+// host or tool, and nil for other values. They are the block's own memory: only its owner may write
+// to them.
 func (s Slot) Fields() []Slot {
 	if s.Ref == nil || (*Head)(s.Ref).N == 0 {
 		return nil
@@ -106,8 +104,8 @@ func (s Slot) IsResult() bool {
 	return t != nil && t.Kind == TypeResult
 }
 
-// Some makes Some(v): v itself, unless v is nil or a Some box, which is
-// wrapped so that it differs from None.
+// Some returns Some(v): v itself, unless v is nil or a Some box, which is boxed to distinguish it
+// from None.
 func Some(v Slot) Slot {
 	if k := v.Kind(); k == KindNil || k == KindSome {
 		return New(KindSome, 0, nil, v)
@@ -123,7 +121,7 @@ func Unwrap(s Slot) Slot {
 	return s
 }
 
-// Flat gives s as an Any shows it: Some(v) is v, however deep.
+// Flat returns s as an Any: Some(v) is v, at any depth.
 func Flat(s Slot) Slot {
 	for n := 0; s.Kind() == KindSome; n++ {
 		if n > maxNesting {
@@ -137,8 +135,8 @@ func Flat(s Slot) Slot {
 // NewCell makes a cell that holds v.
 func NewCell(v Slot) Slot { return New(KindCell, 0, nil, v) }
 
-// Function is what values know of a function. The VM's own function type begins
-// with one, so that a closure's second word points to both.
+// Function is the part of a function that values use. The VM's own function type begins with one,
+// so that a closure's second word points to both.
 type Function struct {
 	Name   string // "" for a closure expression
 	Params int
@@ -173,7 +171,7 @@ func NewHandle(typ, name string, object any) Slot {
 	return new(Handle).Init(typ, name, object)
 }
 
-// Init makes h a handle, which may stand in its object, and gives its value.
+// Init makes h a handle, which may be embedded in its object, and returns its value.
 func (h *Handle) Init(typ, name string, object any) Slot {
 	*h = Handle{Head: Head{Kind: KindHandle}, Type: typ, Name: name, Object: object}
 	return Slot{0, unsafe.Pointer(h)}
@@ -193,12 +191,12 @@ type typeDesc struct {
 	t *Type
 }
 
-// NewTypeDesc makes the value that stands for type t.
+// NewTypeDesc returns the value for type t.
 func NewTypeDesc(t *Type) Slot {
 	return Slot{0, unsafe.Pointer(&typeDesc{Head{Kind: KindTypeDesc}, t})}
 }
 
-// TypeDesc returns the type that s stands for, or nil when it stands for none.
+// TypeDesc returns the type of a type descriptor, or nil for other values.
 func (s Slot) TypeDesc() *Type {
 	if s.Kind() != KindTypeDesc {
 		return nil

@@ -6,29 +6,28 @@ import (
 	"unsafe"
 )
 
-// Strings that grow. `s += x` in a loop would copy s each time. So a String that
-// came from an append gets room behind its text (a tail) when it is appended to
-// again. The next append writes into that room and gives a further String over
-// the same memory.
+// Growing Strings. `s += x` in a loop would copy s each time. Therefore a String that came from an
+// append is given spare room after its text (a tail) when it is appended to again. The next append
+// writes into the room and returns another String over the same memory.
 //
-// A String's text never changes. An append in place needs a String whose text
-// ends where the tail ends: of two appends to one String, the second copies.
+// A String's text never changes. An append in place requires that the String's text ends where the
+// tail ends: of two appends to one String, the second copies.
 
-// The ways in which a String was made, in Head.Sub.
+// How a String was created, in Head.Sub.
 const (
 	textPlain  uint16 = iota
 	textJoined        // by an append, in memory of its exact size
 	textGrown         // by an append to a joined one: it is a grown
 )
 
-// grown is a String whose text is a beginning of its tail's.
+// grown is a String whose text is a prefix of its tail's.
 type grown struct {
 	Str
 	tail *strings.Builder
 }
 
 const (
-	// MaxText is how long a String may be, in bytes.
+	// MaxText is the maximum length of a String, in bytes.
 	MaxText = 1 << 30
 	// grownText is the length in bytes from which a String gets room to grow.
 	// Copying shorter ones hardly costs time, and memory of the exact size is
@@ -39,8 +38,8 @@ const (
 	joinedShort = longerText
 )
 
-// Concat returns a + b and the number of bytes copied for it. The two together must not be longer
-// than MaxText.
+// Concat returns a + b and the number of bytes copied for it. The result must not be longer than
+// MaxText.
 func Concat(a, b *Str) (s Slot, copied int) {
 	if a.S == "" {
 		return Slot{0, unsafe.Pointer(b)}, 0
@@ -48,8 +47,8 @@ func Concat(a, b *Str) (s Slot, copied int) {
 	return a.append(b.S, b.runes)
 }
 
-// Append returns a + text and the number of bytes copied for it. The two together must not be
-// longer than MaxText. The memory of text is not kept.
+// Append returns a + text and the number of bytes copied for it. The result must not be longer than
+// MaxText. The memory of text is not retained.
 func (a *Str) Append(text string) (s Slot, copied int) { return a.append(text, 0) }
 
 // append is Append; runes is the rune count of text plus one, or 0 for unknown.
@@ -96,8 +95,8 @@ func sumOfRunes(a string, ofA int32, b string, ofB int32) int32 {
 
 func (x *Str) tail() *strings.Builder { return (*grown)(unsafe.Pointer(x)).tail }
 
-// extend appends text to a tail and gives the String of all of it. When the room
-// is too small it doubles, in new memory; earlier Strings keep the old.
+// extend appends text to a tail and returns the String of the whole. If the room is too small it
+// doubles, in new memory; earlier Strings retain the old memory.
 func extend(tail *strings.Builder, text string) (x *Str, copied int) {
 	copied = len(text)
 	if tail.Cap()-tail.Len() < len(text) {

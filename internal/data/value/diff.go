@@ -189,7 +189,7 @@ func (d *differ) texts(path, a, b string) {
 	d.add(at, window(a, same), window(b, same))
 }
 
-// window returns a text around offset at, as JSON, with … where it goes on.
+// window returns a part of a text around offset at, as JSON, with … where it was cut.
 func window(s string, at int) string {
 	from, to := max(at-aroundText, 0), min(at+aroundText, len(s))
 	for from > 0 && !utf8.RuneStart(s[from]) {

@@ -1,8 +1,8 @@
 package value
 
-// Equal compares two values. Containers are compared by their contents, at any
-// depth; references by identity; an Int and a Float as numbers. Some(v) equals
-// v, so that an Option compares with its payload, but None equals only nil.
+// Equal reports whether two values are equal. Containers are compared by their contents, at any
+// depth; references by identity; an Int and a Float as numbers. Some(v) equals v, so that an Option
+// compares with its payload, but None equals only nil.
 func Equal(a, b Slot) bool { return EqualIn(nil, a, b) }
 
 // EqualIn is Equal under a pace.
@@ -16,7 +16,7 @@ type walk struct {
 
 func (w walk) in() walk { return walk{w.pace, w.depth + 1} }
 
-// enter says that one more value is looked at.
+// enter counts a visited value.
 func (w walk) enter() {
 	if w.depth > maxNesting {
 		tooDeep()
@@ -133,8 +133,8 @@ func (w walk) equalSlots(a, b []Slot) bool {
 	return true
 }
 
-// equalReferences compares two agents or hosts. They are the same reference
-// when they come from one declaration and builders added the same to both.
+// equalReferences compares two agents or hosts. They are equal if they come from one declaration
+// and builders added the same to both.
 func (w walk) equalReferences(a, b Slot) bool {
 	return a.Type() == b.Type() && w.in().equalSlots(a.Fields(), b.Fields())
 }

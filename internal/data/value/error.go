@@ -145,8 +145,8 @@ func Source(s Slot) Slot {
 	return Nil
 }
 
-// WithContext gives s with `text: ` before its message and s as its source. A
-// value that is no built-in error becomes a RuntimeError.
+// WithContext returns an error with `text: ` before the message of s and with s as its source.
+// Other values become a RuntimeError.
 func WithContext(s Slot, text string) Slot {
 	s = Flat(s)
 	Share(s)
@@ -178,8 +178,7 @@ func FieldByName(s Slot, name string) (v Slot, ok bool) {
 	return Nil, false
 }
 
-// Error is a program error as a Go error: what a native gives back to raise a
-// built-in error.
+// Error is a program error as a Go error: natives return it to raise a built-in error.
 type Error struct {
 	Kind    string // "ParseError"
 	Message string
@@ -191,7 +190,7 @@ func Errorf(kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// With sets an own field and gives the error back.
+// With sets an additional field and returns the error.
 func (e *Error) With(name string, v Slot) *Error {
 	e.Fields = append(e.Fields, ErrorField{name, v})
 	return e

@@ -6,15 +6,15 @@ import (
 	"math/bits"
 )
 
-// Hashes of texts. Their seed differs from process to process, so that nobody
-// can choose keys that collide.
+// Hashes of texts. The seed is random for each process, so that an attacker cannot choose colliding
+// keys.
 
 var seed = maphash.MakeSeed()
 
 // seeds are for short texts.
 var seeds = [...]uint64{maphash.String(seed, "0"), maphash.String(seed, "1"), maphash.String(seed, "2"), maphash.String(seed, "3")}
 
-// padded is a short text with zeros behind it.
+// padded is a short text followed by zeros.
 type padded = [ShortText]byte
 
 // hashText returns the hash of a text.
@@ -27,8 +27,8 @@ func hashText(s string) uint32 {
 	return hashShort(&p, len(s))
 }
 
-// hashShort returns the hash of the text of n bytes in p. It takes one or two multiplications,
-// where maphash takes calls.
+// hashShort returns the hash of the text of n bytes in p. It needs one or two multiplications,
+// where maphash needs calls.
 func hashShort(p *padded, n int) uint32 {
 	high, low := bits.Mul64(word(p, 0)^seeds[0], word(p, 1)^seeds[1]^uint64(n))
 	if n > 16 {
@@ -37,7 +37,7 @@ func hashShort(p *padded, n int) uint32 {
 	return folded(high ^ low)
 }
 
-// word gives 8 bytes of a text.
+// word returns 8 bytes of a text.
 func word(p *padded, i int) uint64 { return binary.LittleEndian.Uint64(p[8*i:]) }
 
 // folded makes a hash of 32 bits that is not 0.

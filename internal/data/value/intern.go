@@ -5,22 +5,19 @@ import (
 	"unsafe"
 )
 
-// InternCache keeps short Strings that were made recently. A text that is made
-// again and again, such as the key of a map, is then the same String: nothing is
-// allocated, and its hash is known. A cache belongs to one goroutine.
+// InternCache holds recently created short Strings. A repeated text, such as a map's key, then
+// needs no allocation, and its hash is known. A cache belongs to one goroutine.
 //
-// A lookup takes a third of the time of making a String. So after too many
-// misses the cache makes Strings without lookup for a while, and then tries
-// again.
+// A lookup takes a third of the time of creating a String. Therefore after too many misses the
+// cache creates Strings without lookup for a while, and then tries again.
 type InternCache struct {
 	at     [1 << 10]bucket
 	misses int // more than twice as many as there were hits
 	rest   int // for so many texts
 }
 
-// A bucket holds the most recent Strings whose hashes lead to it, the newest
-// first. It holds four: with two, eighty of a thousand words would displace each
-// other.
+// A bucket holds the most recent Strings with the same low hash bits, newest first. With four
+// entries instead of two, about a thousand words rarely displace each other.
 type bucket struct {
 	hashes [4]uint32 // 0 where there is no String
 	strs   [4]*shortStr
@@ -40,7 +37,7 @@ func (r *InternCache) StringOf(text []byte) Slot {
 	return r.Short(&p, copy(p[:], text))
 }
 
-// Short is StringOf for the text of n bytes in p, with zeros behind it.
+// Short is StringOf for the text of n bytes in p, followed by zeros.
 func (r *InternCache) Short(p *[ShortText]byte, n int) Slot {
 	if r.rest > 0 {
 		r.rest--
@@ -80,7 +77,7 @@ func holdsText(x *shortStr, p *padded, n int) bool {
 	return word(p, 1) == word(&x.text, 1) && word(p, 2) == word(&x.text, 2) && word(p, 3) == word(&x.text, 3)
 }
 
-// JoinedText is how long a text may be that ShortJoin writes, in bytes.
+// JoinedText is the maximum length of the text that ShortJoin writes, in bytes.
 const JoinedText = longerText
 
 // Joined makes a String of the text of n bytes that ShortJoin has written.
@@ -91,11 +88,10 @@ func (r *InternCache) Joined(text *[JoinedText]byte, n int) Slot {
 	return r.Short((*[ShortText]byte)(text[:ShortText]), n)
 }
 
-// ShortJoin writes the texts of Strings and Ints to dst, which must be all
-// zeros, and gives their length in bytes. ok is false when a part is anything
-// else, or when they do not fit. It is a fast path of AppendText for what most
-// keys and messages are made of: with hashShort, the workload words takes 0.88
-// of its time.
+// ShortJoin writes the texts of Strings and Ints to dst, which must be all zeros, and returns their
+// length in bytes. ok is false for other values, or if they do not fit. It is a fast path of
+// AppendText for typical keys and messages: with hashShort, the workload words takes 0.88 of its
+// time.
 func ShortJoin(dst *[JoinedText]byte, parts []Slot) (n int, ok bool) {
 	for i := range parts {
 		s := &parts[i]
@@ -128,9 +124,8 @@ func ShortJoin(dst *[JoinedText]byte, parts []Slot) (n int, ok bool) {
 // maxDigits is the length of the longest Int in decimal.
 const maxDigits = 20
 
-// putDigits writes an Int in decimal at n, where maxDigits bytes must be free,
-// and gives the end of what it wrote. For small numbers it is quicker than
-// strconv.AppendInt.
+// putDigits writes an Int in decimal at n, where maxDigits bytes must be free, and returns the end.
+// For small numbers it is faster than strconv.AppendInt.
 func putDigits(dst *[JoinedText]byte, n int, i int64) int {
 	if uint64(i) > 99_999 {
 		return len(strconv.AppendInt(dst[:n], i, 10))

@@ -13,7 +13,7 @@ import (
 // MaxDepth is how deep arrays and objects of JSON text may nest.
 const MaxDepth = 10_000
 
-// SyntaxError says what is wrong with a JSON text, and at which byte.
+// SyntaxError describes an error in a JSON text and its byte offset.
 type SyntaxError struct {
 	Offset  int
 	Message string
@@ -31,11 +31,10 @@ func (e *SyntaxError) Place(data []byte) (line, column int) {
 	return bytes.Count(before, []byte{'\n'}) + 1, utf8.RuneCount(before[start:]) + 1
 }
 
-// Parse reads one JSON text. Integers that fit into 64 bits become Ints,
-// exactly; all other numbers become Floats. Objects become maps in the text's
-// order; when a key repeats, the last value stands in the first one's place.
-// Invalid UTF-8, lone surrogates and nesting beyond MaxDepth are errors. Every
-// error is a *SyntaxError.
+// Parse parses a JSON text. Integers that fit into 64 bits become Ints; all other numbers become
+// Floats. Objects become maps in the text's order; of a repeated key, the last value is at the
+// position of the first. Invalid UTF-8, lone surrogates and nesting beyond MaxDepth are errors.
+// Every error is a *SyntaxError.
 func Parse(data []byte) (Slot, error) { return ParseIn(data, unbounded, nil) }
 
 // ParseIn is Parse at a pace. It calls room with a number of bytes before it
@@ -54,9 +53,9 @@ func ParseIn(data []byte, room func(n int), pace *Pace) (Slot, error) {
 	return s, nil
 }
 
-// decoder reads JSON text into slots. Elements and entries of containers that
-// are still open are on two stacks, so that each container is allocated once, in
-// its exact size. Keys are kept from one text to the next, as hosts repeat them.
+// decoder decodes JSON text into slots. Elements and entries of open containers are on two stacks,
+// so that each container is allocated once, in its exact size. Keys are cached from one text to the
+// next, because hosts repeat them.
 type decoder struct {
 	data    []byte
 	at      int
@@ -80,7 +79,7 @@ func (d *decoder) release() {
 	d.slots, d.entries, d.data, d.fault, d.room = d.slots[:0], d.entries[:0], nil, nil, unbounded
 	d.pace = nil
 	if cap(d.slots) > 1<<14 || cap(d.entries) > 1<<14 || cap(d.text) > 1<<20 {
-		return // a huge text must not keep its room for ever
+		return // release the memory of a huge text
 	}
 	decoders.Put(d)
 }
@@ -153,7 +152,7 @@ func (d *decoder) value(depth int) Slot {
 	return d.fail(d.noValue())
 }
 
-// noValue returns the message about what is in the place of a value.
+// noValue returns the message for a missing value.
 func (d *decoder) noValue() string {
 	for _, w := range []string{"NaN", "Infinity", "-Infinity"} {
 		if bytes.HasPrefix(d.data[d.at:], []byte(w)) {
@@ -180,8 +179,8 @@ func (d *decoder) str() Slot {
 	return StringOf(seg)
 }
 
-// key reads an object's key. The keys that a decoder keeps are complete, so that
-// runs on several goroutines may share them.
+// key reads an object's key. Cached keys are complete, so that runs on several goroutines may share
+// them.
 func (d *decoder) key() *Str {
 	seg, ok := d.scan()
 	if !ok {
@@ -400,8 +399,8 @@ var stops = func() (t [256]bool) {
 	return t
 }()
 
-// scan reads a string from its opening quote and gives its bytes, which are
-// valid until the next scan.
+// scan reads a string from its opening quote and returns its bytes, which are valid until the next
+// scan.
 func (d *decoder) scan() (seg []byte, ok bool) {
 	data := d.data
 	from := d.at + 1
@@ -475,8 +474,7 @@ func (d *decoder) scanSlow(from, i int) (seg []byte, ok bool) {
 	return nil, false
 }
 
-// escape decodes the escape at i into d.text and gives the escape's length; 0
-// means an error.
+// escape decodes the escape at i into d.text and returns the escape's length; 0 means an error.
 func (d *decoder) escape(i int) int {
 	if i+1 >= len(d.data) {
 		d.at = len(d.data)

@@ -7,13 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// AppendJSON appends s as compact JSON (spec/11-emit.md): integral Floats keep
-// `.0`, inf and NaN are null, keys keep their order, references are their text.
+// AppendJSON appends s as compact JSON (spec/11-emit.md): integral Floats keep `.0`, inf and NaN
+// are null, keys keep their order, references are their text.
 //
-// It panics with a *Fault, which the VM makes a fault of the program, when a
-// value is nested beyond maxNesting, like everything here that walks values, and
-// when the text gets longer than MaxText: a value that holds another one several
-// times can be much longer as text than in memory.
+// Like everything that walks values, it panics with a *Fault, which the VM converts to a fault of
+// the program, if a value is nested beyond maxNesting or the text is longer than MaxText: a value
+// that contains another several times can be much longer as text than in memory.
 func AppendJSON(dst []byte, s Slot) []byte { return appendJSON(dst, s, nest{bound: &unbound}) }
 
 // AppendJSONWithin is AppendJSON up to a length.
@@ -53,8 +52,8 @@ func (n nest) check(dst []byte) {
 	n.bound.Pace.Step(1)
 }
 
-// room returns how much memory to allocate for an estimate of bytes. It stays below the bound: the
-// text may turn out shorter than estimated.
+// room returns how much memory to allocate for an estimate of bytes. It stays below the limit,
+// because the text may be shorter than estimated.
 func (n nest) room(bytes int) int {
 	bytes += bytes / 32 // numbers get longer
 	if n.bound.Most > 0 {
@@ -236,8 +235,8 @@ func appendEnum(dst []byte, s Slot, at nest) []byte {
 	return append(dst, '}')
 }
 
-// AppendFloat appends the shortest text that reads back as f, with `.0` when
-// it would look like an Int; inf and NaN are `inf`, `-inf`, `NaN`.
+// AppendFloat appends the shortest text that parses as f, with `.0` if it would look like an Int;
+// inf and NaN are `inf`, `-inf`, `NaN`.
 func AppendFloat(dst []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):
@@ -287,8 +286,8 @@ func (n nest) appendString(dst []byte, text string) []byte {
 	return append(dst, '"')
 }
 
-// AppendEscaped appends what stands between the quotes of a text; of a longer one, each
-// part that ends between characters can be appended by itself.
+// AppendEscaped appends the escaped text without quotes. A longer text may be appended in parts
+// that end between characters.
 func AppendEscaped(dst []byte, text string) []byte {
 	from := 0
 	for i := 0; i < len(text); {

@@ -13,15 +13,14 @@ type Map struct {
 	index   []place // length a power of two
 	entries []entry
 	live    uint32
-	last    uint32 // the entry that was looked up or set last, or any
+	last    uint32 // the entry last looked up or set, or any
 }
 
-// A place is an element of the index; 0 is an empty one. For an index of 2^k
-// places, the lower k bits are an entry's number plus one, and the others are
-// those same bits of the entry's hash. With that part of the hash at hand,
-// probing rarely looks at an entry other than the wanted one. A place takes four
-// bytes, where the whole hash would make it eight: a large map's cost is the
-// memory that its index touches.
+// A place is an element of the index; 0 is empty. For an index of 2^k places, the lower k bits are
+// an entry's number plus one, and the others are the same bits of the entry's hash. With this part
+// of the hash, probing rarely reads an entry other than the wanted one. A place has four bytes,
+// with the whole hash it would need eight: the cost of a large map is the memory that its index
+// touches.
 type place uint32
 
 func placeOf(hash uint32, i, mask int) place { return place(hash)&^place(mask) | place(i+1) }
@@ -32,16 +31,15 @@ func (p place) entry(mask int) int { return int(p)&mask - 1 }
 // may reports whether the place's entry may have the hash.
 func (p place) may(hash uint32, mask int) bool { return (uint32(p)^hash)&^uint32(mask) == 0 }
 
-// An entry whose key is nil, which no key can be, has been deleted.
+// A deleted entry has a nil key, which is not a valid key.
 type entry struct{ key, value Slot }
 
 func (e *entry) dead() bool { return e.key.Ref == nil }
 
 const smallMap = 8
 
-// withEntries is a map with room for its first entries in the same allocation.
-// Most maps that serve as records never get more entries than they are made
-// with.
+// withEntries is a map with room for its first entries in the same allocation. Most maps that serve
+// as records have no more entries than at their creation.
 type withEntries[T any] struct {
 	Map
 	room T
@@ -158,9 +156,9 @@ func (m *Map) Get(key Slot) (v Slot, ok bool) {
 	return Nil, false
 }
 
-// Look returns a pointer to the value of key, which must be hashable, or nil if there is none. Only
-// the goroutine that may change the map may call it; the pointer is valid until the next change.
-// The map remembers the entry, so that another Look or Set of the same key need not search.
+// Look returns a pointer to the value of key, which must be hashable, or nil. Only the goroutine
+// that may change the map may call it; the pointer is valid until the next change. The map
+// remembers the entry, so that another Look or Set of the same key is fast.
 func (m *Map) Look(key Slot) *Slot {
 	if v := m.Last(key); v != nil {
 		return v
@@ -173,8 +171,8 @@ func (m *Map) Look(key Slot) *Slot {
 	return &m.entries[i].value
 }
 
-// Last returns a pointer to the value that was looked up or set last, when key is the same slot as
-// its key (an equal text in another String is not enough); else nil.
+// Last returns a pointer to the value last looked up or set if key is the same slot as its key (an
+// equal text in another String is not enough), or else nil.
 func (m *Map) Last(key Slot) *Slot {
 	if i := int(m.last); i < len(m.entries) && m.entries[i].key == key && key.Ref != nil {
 		return &m.entries[i].value
@@ -187,8 +185,8 @@ func (m *Map) GetString(key string) (v Slot, ok bool) {
 	return m.Get(Slot{0, unsafe.Pointer(&Str{Head: Head{Kind: KindString}, S: key})})
 }
 
-// Set puts value under key, which must be hashable. A new key comes last; one
-// that is there keeps its place in the order. The caller owns the map.
+// Set sets the value of key, which must be hashable. A new key comes last; an existing one keeps
+// its position. The caller owns the map.
 func (m *Map) Set(key, value Slot) {
 	if v := m.Last(key); v != nil {
 		*v = value
@@ -224,9 +222,8 @@ func (m *Map) Set(key, value Slot) {
 // SetString is Set with a String key.
 func (m *Map) SetString(key string, value Slot) { m.Set(String(key), value) }
 
-// add appends an entry whose key is not in the map. Capacity doubles: append
-// grows long slices by a quarter only, and would copy large maps four times as
-// often.
+// add appends an entry whose key is not in the map. The capacity doubles: append grows long slices
+// only by a quarter, and would copy large maps four times as often.
 func (m *Map) add(key, value Slot) {
 	if len(m.entries) == cap(m.entries) {
 		grown := make([]entry, len(m.entries), roomAfter(cap(m.entries)))
@@ -250,7 +247,7 @@ func (m *Map) link(hash uint32, i int) {
 	m.index[at] = placeOf(hash, i, mask)
 }
 
-// reindex drops tombstones and builds the index anew, with room to grow.
+// reindex removes tombstones and rebuilds the index with room to grow.
 func (m *Map) reindex() {
 	if m.Len() < len(m.entries) {
 		m.compact()
@@ -289,8 +286,8 @@ func newIndex(n int) []place {
 	return make([]place, size)
 }
 
-// Delete removes key and gives its value; ok is false when it was not there. The
-// caller owns the map.
+// Delete removes key and returns its value; ok is false if it did not exist. The caller owns the
+// map.
 func (m *Map) Delete(key Slot) (v Slot, ok bool) {
 	i := m.find(key)
 	if i < 0 {
@@ -308,8 +305,7 @@ func (m *Map) Delete(key Slot) (v Slot, ok bool) {
 // Clear removes every entry; the caller owns the map.
 func (m *Map) Clear() { m.index, m.entries, m.live = nil, nil, 0 }
 
-// Each calls f with every entry in order until f gives false. f must not
-// change the map.
+// Each calls f with every entry in order until f returns false. f must not change the map.
 func (m *Map) Each(f func(key, value Slot) bool) {
 	for i := range m.entries {
 		if e := &m.entries[i]; !e.dead() && !f(e.key, e.value) {
@@ -346,7 +342,7 @@ func (m *Map) Pairs() Slot {
 	return a.Slot()
 }
 
-// roomForPairs makes room for an array of n pairs, and for those of a small map.
+// roomForPairs allocates an array of n pairs, together with the pairs of a small map.
 func roomForPairs(n int) (*Array, []Slot, []pair) {
 	switch {
 	case n > smallMap:
@@ -373,7 +369,7 @@ type pair struct {
 	entry
 }
 
-// Update sets the value of key, which must be there, to f of it.
+// Update replaces the value of an existing key with the result of f.
 func (m *Map) Update(key Slot, f func(Slot) Slot) bool {
 	i := m.find(key)
 	if i < 0 {

@@ -2,7 +2,7 @@ package value
 
 import "errors"
 
-// ErrNoType says that a line is JSON, but no object with a string `type`.
+// ErrNoType reports that a line is JSON, but not an object with a string `type`.
 var ErrNoType = errors.New("not an object with a string `type`")
 
 // ParseMessage reads a host's line in one pass: the string member `type`, the

@@ -26,13 +26,13 @@ type Offsets struct {
 }
 
 const (
-	// chartEach is how many characters stand between two that are known.
+	// chartEach is the number of characters between two known offsets.
 	chartEach = 64
 	// charted is how long a text must be to have a chart, in bytes.
 	charted = 256
 )
 
-// chart is what is known of one text, and so of all that begin at the same memory.
+// chart holds the known offsets of one text, and so of all that begin at the same memory.
 type chart struct {
 	text  string   // as far as it is charted
 	at    []uint32 // offsets of the characters 0, chartEach, 2*chartEach, …
@@ -106,7 +106,7 @@ func (o *Offsets) offset(x *Str, i int, p *Pace) int {
 	return at
 }
 
-// walk returns the offset n characters behind one.
+// walk returns the offset n characters after another.
 func (o *Offsets) walk(s string, at, n int) int {
 	if o != nil {
 		o.walked += n
@@ -118,7 +118,7 @@ func (o *Offsets) walk(s string, at, n int) int {
 func skip(s string, n int) (length int) {
 	const tops = 0x8080808080808080
 	at := 0
-	for n > 8 && at+8 <= len(s) { // eight bytes at once, of which those that begin a character count
+	for n > 8 && at+8 <= len(s) { // eight bytes at a time; the bytes that begin a character count
 		w := binary.LittleEndian.Uint64(unsafe.Slice(unsafe.StringData(s[at:]), 8))
 		n -= 8 - bits.OnesCount64(w&^(w<<1)&tops)
 		at += 8
@@ -155,10 +155,10 @@ func (o *Offsets) chartOf(x *Str, p *Pace) *chart {
 	return c
 }
 
-// extend charts the rest of a text of which c knows the beginning.
+// extend computes the offsets of the rest of a text.
 func (o *Offsets) extend(c *chart, s string, p *Pace) {
 	at, n := len(c.text), c.runes
-	c.at = c.at[:(n+chartEach-1)/chartEach] // an extension that was interrupted has gone further
+	c.at = c.at[:(n+chartEach-1)/chartEach] // an interrupted extension may have gone further
 	for at < len(s) {
 		if step := chartEach - n%chartEach; n%chartEach == 0 {
 			c.at = append(c.at, uint32(at))

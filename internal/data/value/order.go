@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Compare orders two numbers, or two Strings by code point: c is negative, zero
-// or positive. ok is false for anything else. NaN is below every number, so that
-// sorting has a total order.
+// Compare orders two numbers, or two Strings by code point: c is negative, zero or positive. ok is
+// false for other values. NaN is less than every number, so that sorting has a total order.
 func Compare(a, b Slot) (c int, ok bool) {
 	ka, kb := a.Kind(), b.Kind()
 	switch {

@@ -10,11 +10,11 @@ import (
 // for each element it visits, or for each eight bytes. A nil Pace interrupts
 // nothing.
 type Pace struct {
-	Left int        // steps to the next look
-	Look func() int // gives how many come then; panics when the work is to end
+	Left int        // steps until the next check
+	Look func() int // returns the number of steps until the one after; panics to stop the work
 }
 
-// Step says that n steps come, or have been taken.
+// Step counts n steps, before or after they are taken.
 func (p *Pace) Step(n int) {
 	if p != nil {
 		if p.Left -= n; p.Left < 0 {
@@ -23,7 +23,7 @@ func (p *Pace) Step(n int) {
 	}
 }
 
-// look is apart from Step so that that is inlined.
+// look is separate so that Step is inlined.
 func (p *Pace) look() { p.Left = p.Look() }
 
 // Bytes is Step for n bytes.
@@ -47,7 +47,7 @@ func (p *Pace) Windows(s string) func(yield func(string) bool) {
 	}
 }
 
-// Parts calls f with the bounds of parts of n elements, and tells of each.
+// Parts calls f with the bounds of parts of n elements, and counts each.
 func (p *Pace) Parts(n int, f func(from, to int)) {
 	for from := 0; from < n; from += paceWindow {
 		to := min(from+paceWindow, n)

@@ -14,9 +14,10 @@ const (
 	PartyTools           // Array of added tools, or nil
 	PartyToolsOff        // Bool: declared tools are not offered
 	PartySchema          // of a host: JSON Schema text that goes with the prompt, or nil
-	PartySession         // of a host: the conversation to go on with, or nil
-	PartyUnready         // of a host: the HostError that its exchange ends with before it begins, or nil
-	PartyFiles           // of an agent: Array of the paths of the files in its prompts, or nil
+	PartySession         // of a host: the conversation to continue, or nil
+	// of a host: the HostError with which its exchange fails before it starts, or nil
+	PartyUnready
+	PartyFiles // of an agent: Array of the paths of the files in its prompts, or nil
 )
 
 // NewParty makes the value of declaration number index. k is KindAgent or KindHost.

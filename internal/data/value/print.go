@@ -4,9 +4,8 @@ import (
 	"strconv"
 )
 
-// Text gives s as `"${s}"` and to_string show it: strings raw, Floats in their
-// shortest form with `.0`, errors as their message, unit variants as their name,
-// everything else as compact JSON.
+// Text returns s as `"${s}"` and to_string show it: strings unquoted, Floats in their shortest form
+// with `.0`, errors as their message, unit variants as their name, everything else as compact JSON.
 func Text(s Slot) string {
 	if s.Kind() == KindString {
 		return s.AsString()

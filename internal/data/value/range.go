@@ -5,11 +5,10 @@ import (
 	"strconv"
 )
 
-// A range is a block of two Ints: its first, and the one after its last. No Int
-// comes after the greatest one: a range that ends with it has the last itself
-// there, and a third slot as its mark.
+// A range is a block of two Ints: the first, and the one after the last. The greatest Int has no
+// successor: a range that ends with it contains the last itself, and a third slot as its mark.
 
-// NewRange makes lo..hi; hi is exclusive.
+// NewRange returns lo..hi; hi is exclusive.
 func NewRange(lo, hi int64) Slot {
 	if lo == math.MinInt64 && hi == lo {
 		lo++ // still empty, and now there is an Int below its first one
@@ -36,15 +35,15 @@ func (s Slot) Range() (first, last int64) {
 	return first, last
 }
 
-// RangeBounds returns the bounds of a range that slices something: hi is exclusive. For a range
-// that ends with the greatest Int, hi is that Int: no array or text is as long.
+// RangeBounds returns the bounds of a range for slicing: hi is exclusive. For a range that ends
+// with the greatest Int, hi is that Int, because no array or text is that long.
 func (s Slot) RangeBounds() (lo, hi int64) {
 	f := fields(s.Ref)
 	return f[0].AsInt(), f[1].AsInt()
 }
 
-// RangeLen counts the Ints of a range; ok is false for the range of all 2^64
-// Ints, whose count does not fit.
+// RangeLen returns the number of Ints in a range; ok is false for all 2^64 Ints, whose number does
+// not fit.
 func (s Slot) RangeLen() (n uint64, ok bool) {
 	first, last := s.Range()
 	if last < first {

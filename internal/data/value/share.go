@@ -2,11 +2,11 @@ package value
 
 import "unsafe"
 
-// Copy-on-write. "Shared" means "perhaps held by two places": it is set when a
-// second place comes to hold a container, never cleared, and absent on a copy.
-// Strings, scalars and references need no mark.
+// Copy-on-write. The mark "shared" means that two places may hold the object: it is set when a
+// second place receives a container, never cleared, and absent on a copy. Strings, scalars and
+// references need no mark.
 
-// container returns which kinds are values with insides.
+// container reports whether values of a kind contain others.
 func container(k Kind) bool { return k >= KindArray && k <= KindSome }
 
 // Share marks the container in s as perhaps held twice.
@@ -14,7 +14,7 @@ func Share(s Slot) {
 	if s.Ref == nil {
 		return
 	}
-	// An object that is already marked is not written: it may be static.
+	// A marked object is not written again, because it may be static.
 	if h := (*Head)(s.Ref); container(h.Kind) && h.Flags&FlagShared == 0 {
 		h.Flags |= FlagShared
 	}

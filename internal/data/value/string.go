@@ -10,12 +10,12 @@ import (
 type Str struct {
 	Head
 	S     string
-	runes int32 // number of code points plus one; 0 when not yet counted
+	runes int32 // number of code points plus one; 0 if not counted
 	hash  uint32
 }
 
-// The empty string and the ASCII strings of one character. They are complete:
-// nothing writes to them, so that runs may share them.
+// The empty string and the ASCII strings of one character. They are complete and immutable, so runs
+// may share them.
 var (
 	emptyStr  = completeStr("")
 	asciiStrs [utf8.RuneSelf]Str
@@ -27,8 +27,8 @@ func init() {
 	}
 }
 
-// completeStr makes a Str with its hash and count of code points, so that
-// reading it writes nothing and several goroutines may do so.
+// completeStr returns a Str with its hash and count of code points, so that reading it writes
+// nothing and is safe from several goroutines.
 func completeStr(s string) *Str {
 	x := &Str{Head: Head{Kind: KindString}, S: s}
 	x.Len()
@@ -99,9 +99,8 @@ func (x *Str) holds(text []byte) Slot {
 	return Slot{0, unsafe.Pointer(x)}
 }
 
-// StringTaking makes a String of text, which must be valid UTF-8. It takes over
-// the memory, which the caller must not use any more, unless too much of that is
-// spare: then it copies.
+// StringTaking returns a String of text, which must be valid UTF-8. It takes ownership of the
+// memory, unless too much of that is unused: then it copies.
 func StringTaking(text []byte) Slot {
 	if spare := cap(text) - len(text); spare > len(text)/8 {
 		return StringOf(text)
@@ -152,7 +151,7 @@ func CountIn(p *Pace, s string) int {
 	return n
 }
 
-// Counted returns the number of code points plus one; 0 when not yet counted.
+// Counted returns the number of code points plus one, or 0 if not counted.
 func (x *Str) Counted() int32 { return x.runes }
 
 // ASCII reports whether every code point is one byte.
@@ -188,7 +187,7 @@ func (x *Str) offset(i int) int {
 	return at
 }
 
-// At gives code point i as a String; ok is false out of range.
+// At returns code point i as a String; ok is false if it is out of range.
 func (x *Str) At(i int64) (s Slot, ok bool) {
 	if i < 0 || i >= int64(x.Len()) {
 		return Nil, false

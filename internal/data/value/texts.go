@@ -12,7 +12,7 @@ import (
 // Only the VM's loop reads such an array as it is. All other code uses
 // Slot.Array, which converts the array to ReprSlots.
 
-// StrSize is how far the Strings of a ReprStrs array stand apart.
+// StrSize is the distance between the Strings of a ReprStrs array.
 const StrSize = unsafe.Sizeof(Str{})
 
 // withStrs is an array with its Strings in the same allocation.
@@ -87,8 +87,8 @@ func roomForStrs(n int) (*Array, []Str) {
 	return &x.Array, x.strs[:n]
 }
 
-// unpack converts an array of ReprStrs to ReprSlots. The array may be shared, as
-// its elements stay the same.
+// unpack converts an array of ReprStrs to ReprSlots. The array may be shared, because its elements
+// remain the same.
 func (a *Array) unpack() {
 	strs := unsafe.Slice((*Str)(a.Data), a.Len)
 	slots := make([]Slot, len(strs))

@@ -61,7 +61,8 @@ type Type struct {
 	Variants []Variant
 	Values   []string // of a union
 	Elements bool     // of a struct: as JSON it is the array of its first field's elements or values
-	Members  bool     // of a struct: its last field is a map, which it is as JSON, and whose entries count as fields
+	// of a struct: its last field is a map whose entries count as fields, as in JSON
+	Members bool
 }
 
 // Field is a field of a struct-like type or of a variant.

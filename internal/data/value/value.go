@@ -1,12 +1,10 @@
-// Package value holds the values that programs compute with: slots and the
-// objects that they refer to, with copy-on-write, equality, order, JSON and
-// text. It depends on no other package of Concerto, performs no effect, and
-// knows no static types.
+// Package value implements the values of programs: slots and the objects that they refer to, with
+// copy-on-write, equality, order, JSON and text. It depends on no other package of Concerto,
+// performs no effects, and knows no static types.
 //
-// Invariants. A slot on the heap tells its own kind. The slot of nil is {0,
-// nil}; a scalar's Ref points to a static head; any other Ref points to its
-// object's first word, which is a Head. Only VM registers may hold stale Refs.
-// Code that dereferences a Ref checks the head first.
+// Invariants: a slot on the heap determines its own kind. The slot of nil is {0, nil}; a scalar's
+// Ref points to a static head; any other Ref points to its object's first word, which is a Head.
+// Only VM registers may hold stale Refs. Code that dereferences a Ref checks the head first.
 package value
 
 import (
@@ -14,7 +12,7 @@ import (
 	"unsafe"
 )
 
-// Slot is one value. Bits holds a scalar, Ref says what the value is.
+// Slot is one value. Bits holds a scalar, Ref determines the kind.
 type Slot struct {
 	Bits uint64
 	Ref  unsafe.Pointer
@@ -33,9 +31,9 @@ const (
 	KindArray
 	KindMap
 	KindTuple
-	KindStruct   // structs, schema values and errors; the block's Type tells which
+	KindStruct   // structs, schema values and errors, distinguished by the block's Type
 	KindEnum     // variants of enums, Result among them; Head.Sub is the variant
-	KindSome     // the box of a Some whose payload is nil or a Some
+	KindSome     // a Some whose payload is nil or a Some
 	KindRange    // see range.go
 	KindClosure  // slots: captures; the second word is the function
 	KindCell     // one slot, shared by closures
@@ -46,7 +44,7 @@ const (
 	KindTypeDesc // a run-time type as a value, for library code
 )
 
-// kindNames are the names that typeof gives; blocks are named by their type.
+// kindNames lists the results of typeof; blocks are named by their type.
 var kindNames = [...]string{"Nil", "Int", "Float", "Bool", "String", "Array", "Map", "Tuple", "Struct", "Enum", "Option",
 	"Range", "Function", "Cell", "Agent", "Host", "Tool", "Handle", "Type"}
 
@@ -65,8 +63,8 @@ type Head struct {
 	N     uint32 // number of slots that field operations may reach; else 0
 }
 
-// FlagShared says that two places may hold the object. It is never cleared;
-// a copy does not have it.
+// FlagShared means that two places may hold the object. It is never cleared; a copy does not have
+// it.
 const FlagShared = 1
 
 // The heads of scalars. They are never written.
@@ -142,7 +140,7 @@ func TypeName(s Slot) string {
 	}
 }
 
-// kindStrs are the kinds' names, complete, so that runs may share them.
+// kindStrs holds the kinds' names as complete Strings, which runs may share.
 var kindStrs [len(kindNames)]*Str
 
 func init() {
@@ -151,9 +149,8 @@ func init() {
 	}
 }
 
-// TypeNameOf is TypeName as a String. The Strings of kinds are made once, so
-// that a match on typeof allocates nothing: the workload json takes 0.95 of its
-// time.
+// TypeNameOf returns TypeName as a String. The Strings of kinds are preallocated, so that a match
+// on typeof does not allocate: the workload json takes 0.95 of its time.
 func TypeNameOf(s Slot) Slot {
 	switch k := s.Kind(); k {
 	case KindStruct, KindEnum, KindHandle:
