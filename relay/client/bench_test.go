@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkEmitted is what it costs a run to tell of an emit, as long as what is told is kept.
+// BenchmarkEmitted measures the cost of reporting an emit while events are retained.
 func BenchmarkEmitted(b *testing.B) {
 	payload := json.RawMessage(`{"n":1,"of":20000,"what":"a step of what an agent does"}`)
 	const kept = 20_000

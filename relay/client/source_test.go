@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lines are what a queue would write, and how many events it says they are.
+// lines returns the lines of a queue and the number of their events.
 func lines(q *queue) (text string, events int64) {
 	var b strings.Builder
 	var w encoder
@@ -31,8 +31,8 @@ func lines(q *queue) (text string, events int64) {
 	return b.String(), events
 }
 
-// TestOutput: text of one stream is one event, in whole characters; what is none is shown
-// once; nothing of it is lost at the end.
+// TestOutput checks that text of one stream becomes one event with whole characters; an invalid
+// byte is shown once; nothing is lost at the end.
 func TestOutput(t *testing.T) {
 	var q queue
 	for _, p := range []struct{ stream, text string }{
@@ -56,8 +56,8 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestLag: what is kept for a hostd that is away is bounded; then it is said how much is lost,
-// and an end is always told.
+// TestLag checks that events for an absent hostd are limited, that the loss is reported, and that
+// the end is always sent.
 func TestLag(t *testing.T) {
 	var q queue
 	line := encodeEvent(protocol.RunEmit, protocol.Emit{Channel: "c", Payload: json.RawMessage(`"` + strings.Repeat("x", 60<<10) + `"`)})
@@ -106,8 +106,8 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestAbsent: without a hostd nobody is asked, where there is nobody else; with somebody, one
-// is waited for, until somebody has answered.
+// TestAbsent checks that without a hostd nobody is asked if there is no local handler; with one,
+// its answer is awaited.
 func TestAbsent(t *testing.T) {
 	s := New(Options{Socket: filepath.Join(t.TempDir(), "none")})
 	if s.Absent() == nil {
@@ -128,8 +128,8 @@ func TestAbsent(t *testing.T) {
 	none.End(0)
 }
 
-// TestAwait: a run waits for a hostd whose socket exists, also when it does not answer at first,
-// and not for ever.
+// TestAwait checks that a run waits for a hostd whose socket exists, also if it does not answer at
+// first, but not without limit.
 func TestAwait(t *testing.T) {
 	dir, err := os.MkdirTemp("", "await") // a socket's path must be short
 	if err != nil {
@@ -184,7 +184,7 @@ func TestAwait(t *testing.T) {
 	s.End(0)
 }
 
-// TestQuestions: a type's questions are of its kinds; what has no form is asked for as JSON.
+// TestQuestions checks the questions for types; other types are asked for as JSON.
 func TestQuestions(t *testing.T) {
 	for schema, want := range map[string]string{
 		``:                   `[{"id":"answer","question":"p","kind":"text","required":true}]`,

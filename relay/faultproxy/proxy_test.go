@@ -63,7 +63,7 @@ func start(t *testing.T, plan func(Frame) Fault) *Proxy {
 	return p
 }
 
-// on gives a fault to the text frame of a content in a direction.
+// on applies a fault to text frames with this content and direction.
 func on(d Direction, text string, fault Fault) func(Frame) Fault {
 	return func(f Frame) Fault {
 		if f.Direction == d && f.IsText() && string(f.Payload) == text {
@@ -73,7 +73,7 @@ func on(d Direction, text string, fault Fault) func(Frame) Fault {
 	}
 }
 
-// TestFaults: what comes back of "a", "b", "c" and a long message when a fault happens to "b".
+// TestFaults compares the echo of "a", "b", "c" and a long message when a fault is applied to "b".
 func TestFaults(t *testing.T) {
 	for _, c := range []struct {
 		fault Fault
@@ -85,7 +85,7 @@ func TestFaults(t *testing.T) {
 			t.Run(fmt.Sprint(c.want, " ", d), func(t *testing.T) {
 				p := start(t, on(d, "b", c.fault))
 				if c.fault == Swap {
-					p.Lag = patience // so that only the next frame lets it go
+					p.Lag = patience // so that only the next frame releases it
 				}
 				conn, ctx := dial(t, p)
 				long := strings.Repeat("long ", 100_000)
@@ -122,7 +122,7 @@ func TestSwappedLast(t *testing.T) {
 	}
 }
 
-// TestCut: the connection ends within a frame, both ways; the next one is made again.
+// TestCut checks that both connections close within a frame, and that the next connection works.
 func TestCut(t *testing.T) {
 	p := start(t, on(ToClient, "b", Cut))
 	conn, ctx := dial(t, p)
@@ -148,7 +148,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestHalfOpen: nothing comes any more, and the end of neither side is heard by the other.
+// TestHalfOpen checks that nothing arrives any more, and that neither side notices the end of the
+// other.
 func TestHalfOpen(t *testing.T) {
 	var asked atomic.Int32
 	open := make(chan bool, 1)
@@ -177,7 +178,7 @@ func TestHalfOpen(t *testing.T) {
 	}
 }
 
-// TestPlain: what is no WebSocket passes, connection by connection.
+// TestPlain checks that other HTTP requests pass, each on its own connection.
 func TestPlain(t *testing.T) {
 	p := start(t, func(Frame) Fault { return Drop })
 	for range 3 {
@@ -193,7 +194,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// TestRandom: a seed gives the same faults again, of all kinds in about their number.
+// TestRandom checks that a seed repeats the same faults, of all kinds in about the expected number.
 func TestRandom(t *testing.T) {
 	odds := Odds{Drop: 1000, Duplicate: 1000, Swap: 500, HalfOpen: 100}
 	a, b := Random(7, odds), Random(7, odds)
@@ -216,7 +217,7 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// TestFew: so many faults come, and no more.
+// TestFew checks the limit on the number of faults.
 func TestFew(t *testing.T) {
 	plan := Limit(3, Random(1, Odds{Drop: 5000}))
 	n := 0

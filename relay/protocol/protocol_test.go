@@ -68,7 +68,7 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// canonical is a frame in one form; nulls and an empty data say nothing.
+// canonical returns a frame in one form, without nulls and empty data.
 func canonical(t testing.TB, frame string) string {
 	t.Helper()
 	var all map[string]json.RawMessage
@@ -90,7 +90,7 @@ func canonical(t testing.TB, frame string) string {
 	return string(text)
 }
 
-// TestRefused: what is no message is refused, with the reason.
+// TestRefused checks that invalid messages are refused with the reason.
 func TestRefused(t *testing.T) {
 	for _, v := range vectors(t, "refused.json") {
 		_, refusal := read(v.Frame)
@@ -100,7 +100,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestCloses: some frames end the connection.
+// TestCloses checks the frames that close the connection.
 func TestCloses(t *testing.T) {
 	for frame, want := range map[string]int{
 		"{\"type\":\"x\xff\"}": protocol.CloseInvalidUTF8,
@@ -137,7 +137,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// FuzzParse: a frame is refused, or comes back as itself; a refusal says why.
+// FuzzParse checks that a frame is refused with a reason, or encoded as it was.
 func FuzzParse(f *testing.F) {
 	for _, file := range []string{"seed.json", "new.json", "refused.json"} {
 		for _, v := range vectors(f, file) {

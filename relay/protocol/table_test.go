@@ -30,8 +30,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestSchemas: the schemas of the manual are those of the table, and say of each vector
-// what Check says, as far as a schema can.
+// TestSchemas checks that the manual's schemas are those of the table, and agree with Check on each
+// vector, as far as a schema can.
 func TestSchemas(t *testing.T) {
 	for _, m := range protocol.Messages {
 		file := filepath.Join("..", "..", "spec", "relay", m.Type+".json")
@@ -64,8 +64,8 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// onlyOurs are vectors of which a schema says something else: Check takes null for what
-// is left out, and events that say more than Concerto's own host would, and knows the width of integers.
+// onlyOurs are vectors on which a schema differs: Check accepts null for omitted fields and events
+// beyond the limits of Concerto's own host, and knows the width of integers.
 var onlyOurs = map[string]bool{"start": true, "questions": true, "an event longer than ours": true, "exit code beyond": true}
 
 // TestCodes: each code has one row, and a status.
@@ -79,7 +79,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestReference: the manual's chapter is that of the tables.
+// TestReference checks that the manual's chapter is current.
 func TestReference(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "spec", "relay.md"))
 	if err != nil || string(text) != protocol.Reference() {
@@ -147,7 +147,7 @@ func TestDecode(t *testing.T) {
 	t.Error("no vector has questions")
 }
 
-// Names that a JSON object has are those of the struct: none is forgotten in the tags.
+// The members of a JSON object are those of the struct: no tag is missing.
 func TestEveryFieldIsNamed(t *testing.T) {
 	for _, m := range protocol.Messages {
 		var s struct {

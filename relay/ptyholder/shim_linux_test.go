@@ -136,7 +136,7 @@ func (r *run) input(id, text string) ptyholder.State {
 	r.t.Helper()
 	sum := sha256.Sum256([]byte(text))
 	state, _, err := r.Input(context.Background(), id, hex.EncodeToString(sum[:]), text)
-	if errors.Is(err, ptyholder.ErrLost) { // the run has ended by it
+	if errors.Is(err, ptyholder.ErrLost) { // the run has ended with it
 		state, _, err = r.InputState(context.Background(), id)
 	}
 	if err != nil {
@@ -145,8 +145,8 @@ func (r *run) input(id, text string) ptyholder.State {
 	return state
 }
 
-// TestInputOnce: an input is written once whoever sends it how often, also after hostd was
-// killed; its text is nowhere on the disk; the end is kept.
+// TestInputOnce checks that an input is written once however often it is sent, also after a kill of
+// hostd; that its text is not on the disk, and that its result is stored.
 func TestInputOnce(t *testing.T) {
 	r := start(t, `stty -echo; echo ready; read a; echo "one=$a"; read b; echo "two=$b"; exit 3`)
 	r.until("ready")
@@ -191,8 +191,8 @@ func TestInputOnce(t *testing.T) {
 	}
 }
 
-// TestLog: the log is cut in segments, a run waits for who reads it, and each byte is read
-// once over any number of restarts.
+// TestLog checks that the log has segments, that a run waits for its reader, and that each byte is
+// read once over any number of restarts.
 func TestLog(t *testing.T) {
 	r := start(t, `stty -opost; for ((i = 0; i < 3; i++)); do head -c 6000000 /dev/zero | tr '\0' "$i"; done`)
 	for i := 0; r.next(); i++ {
@@ -222,8 +222,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestShimKilled: when the shim is killed, its terminal hangs up and the run ends; what it had
-// written is read, and nobody knows how it ended.
+// TestShimKilled checks that after a kill of the holder the terminal hangs up and the run ends; its
+// output can be read, and its exit is unknown.
 func TestShimKilled(t *testing.T) {
 	r := start(t, `echo begun; echo $PPID; echo; read x; echo never`)
 	r.until("\n\r\n")
@@ -247,7 +247,7 @@ func TestShimKilled(t *testing.T) {
 	}
 }
 
-// gone waits until a process is no more, or a zombie whose parent does not look.
+// gone waits until a process has exited or is a zombie.
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	f, err := os.Open(fmt.Sprintf("/proc/%d/stat", pid))
@@ -264,7 +264,8 @@ func gone(t *testing.T, pid int) {
 	}
 }
 
-// TestStop: a stop asks the whole group, kills after its grace, and says so.
+// TestStop checks that a stop signals the whole group, kills it after the grace period, and is
+// reported.
 func TestStop(t *testing.T) {
 	for _, c := range []struct {
 		name, script string
@@ -296,8 +297,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestTerminal: the size is the terminal's, keys are typed, and what the run leaves running
-// holds up nobody.
+// TestTerminal checks the size of the terminal and typed keys, and that processes left by the run
+// delay nothing.
 func TestTerminal(t *testing.T) {
 	r := start(t, `stty size; echo ready; read x; echo "typed $x"; stty size; (trap '' HUP; exec sleep 1000) & echo "left=$!="`)
 	r.until("ready")
@@ -323,7 +324,7 @@ func TestTerminal(t *testing.T) {
 	_ = syscall.Kill(left, syscall.SIGKILL)
 }
 
-// TestOrphans: what a run leaves behind is the shim's child, and is taken notice of when it ends.
+// TestOrphans checks that orphaned processes of a run become children of the holder and are reaped.
 func TestOrphans(t *testing.T) {
 	r := start(t, `shim=$PPID; (setsid bash -c 'while [ $(cut -d" " -f4 /proc/$$/stat) != '$shim' ]; do :; done; echo adopted by '$shim &); read x
 		until [ "$(cat /proc/$shim/task/*/children | tr -d ' \n')" = $$ ]; do :; done; echo reaped; exit 3`)
@@ -337,7 +338,7 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// TestCannotStart: why a run cannot be started is said to who starts it.
+// TestCannotStart checks the error if a run cannot be started.
 func TestCannotStart(t *testing.T) {
 	spec := ptyholder.Spec{Dir: t.TempDir(), Path: "/no/such/program", Name: "program", Cwd: "/", Cols: 80, Rows: 24}
 	if _, err := ptyholder.Start(os.Args[0], []string{"shim"}, spec); err == nil || !strings.Contains(err.Error(), "/no/such/program") {
@@ -352,8 +353,8 @@ func TestCannotStart(t *testing.T) {
 	}
 }
 
-// TestKnock: a run's process does not speak with the run's shim, neither from a session of its own: it
-// would answer itself, and hostd would take the run for lost.
+// TestKnock checks that a run's process cannot use the socket of the run's holder, even from a
+// session of its own: it could answer itself, and hostd would consider the run lost.
 func TestKnock(t *testing.T) {
 	r := start(t, `read dir; cd "$dir"; setsid --wait `+os.Args[0]+` knock; `+os.Args[0]+` knock; echo all; read x; echo "x=$x"`)
 	r.input("dir", r.dir+"\n")

@@ -27,8 +27,9 @@ func span(from, to int64) (all []int64) {
 	return all
 }
 
-// TestFollow: a fresh connection follows all from the end as it was; one with a cursor gets what is
-// behind it, each event once and in order, then live; what cannot be is said, and the rest holds.
+// TestFollow checks that a new connection follows all runs from their ends; one with a cursor
+// receives the events after it once and in order, then live; invalid parts are reported, and the
+// others apply.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -84,8 +85,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestSeedForm: the form of subscriptions that the seed's servers know means what it says there, and who
-// has not said hello gets nothing newer.
+// TestSeedForm checks the subscription form of protocol 1, and that a client without a hello
+// receives no newer messages.
 func TestSeedForm(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -112,7 +113,7 @@ func TestSeedForm(t *testing.T) {
 	}
 }
 
-// TestProgress: who wants no output hears once a second how much there is.
+// TestProgress checks that a client without output is told once a second how much there is.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -137,7 +138,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestLive: an event without a seq is shown to who follows its run, and stored nowhere.
+// TestLive checks that an event without a number is shown to the run's followers and not stored.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -200,7 +201,7 @@ func TestNarrowed(t *testing.T) {
 	}
 }
 
-// TestEnded: a connection ends with its credentials.
+// TestEnded checks that a connection closes with its credentials.
 func TestEnded(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -212,8 +213,8 @@ func TestEnded(t *testing.T) {
 	b.Ping()
 }
 
-// TestSlow: an app that does not read is left, and harms nobody; when it comes back, it gets what
-// it missed.
+// TestSlow checks that an app that does not read is disconnected without affecting others, and that
+// it receives the missed events when it reconnects.
 func TestSlow(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -227,7 +228,7 @@ func TestSlow(t *testing.T) {
 		h.Say(protocol.RunOutput, "run_a", seq, servertest.Output(text))
 		a.Seqs("run_a", 1)
 	}
-	// what is written to it stays unread; on a busy machine it is long until that is so
+	// writes to it remain unread; on a busy machine that takes a long time
 	for range 1000 {
 		if r.Server.Figures()["relay_sockets_closing"] > 0 {
 			break

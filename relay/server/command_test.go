@@ -32,7 +32,8 @@ func isState(p *servertest.Peer, want protocol.State) {
 	}
 }
 
-// TestInputs: an input waits for its host, goes out in its turn, and its sender hears what becomes of it.
+// TestInputs checks that an input waits for its host, is sent in order, and that its sender
+// receives its states.
 func TestInputs(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -87,7 +88,7 @@ func TestInputs(t *testing.T) {
 			t.Errorf("%s, want %s", e.ID, id)
 		}
 	}
-	// what an older connection had is sent again to who knows it by its id
+	// commands of an older connection are sent again to a host that knows them by id
 	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
 	for _, id := range []string{"w0", "w2"} {
 		if e := h.Next(protocol.RunSendInput); e.ID != id {
@@ -102,7 +103,7 @@ func TestInputs(t *testing.T) {
 	h.Next(protocol.RunSendKeys)
 	a.Say(protocol.RunResize, "run_a", 0, `{"cols":80,"rows":24}`)
 	h.Next(protocol.RunResize)
-	// one of the seed's may have had it: nobody knows
+	// a host of protocol 1 may have received it: the state is unknown
 	a.Say(protocol.RunSendInput, "run_a", 0, `{"input_id":"w2","text":"x"}`)
 	isState(a, protocol.State{ID: "w2", Kind: "input", State: "sent", By: "eve"})
 	seed := r.Host("host_a")
@@ -245,7 +246,7 @@ func TestCommandHTTP(t *testing.T) {
 	}
 }
 
-// TestRate: a session that gives too many commands hears when it may go on.
+// TestRate checks that a session with too many commands is told when it may continue.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -325,8 +326,8 @@ func TestSeedHostKnowsNoKeys(t *testing.T) {
 	}
 }
 
-// TestPassedThrough: what nobody here knows or can read of a command, an RPC and its answer goes on
-// as it is.
+// TestPassedThrough checks that unknown and encrypted parts of a command, an RPC and its answer
+// pass unchanged.
 func TestPassedThrough(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -363,8 +364,8 @@ func TestPassedThrough(t *testing.T) {
 	}
 }
 
-// TestDecidedElsewhere: who decides too late hears who has decided, and what, also when that was at the
-// host, or nobody did.
+// TestDecidedElsewhere checks that a late decision reports who has decided and what, also at the
+// host or without a decision.
 func TestDecidedElsewhere(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)

@@ -7,13 +7,13 @@ func ForgetEnded(s *Server) {
 	s.others.forgets.most = 0
 }
 
-// Knows reports whether a server knows of what followers of a run were told.
+// Knows reports whether a server knows what followers of a run were notified of.
 func Knows(s *Server, run string) bool {
 	_, ok := s.hub.knows(run)
 	return ok
 }
 
-// HoldLooks has a server not look for what other servers have done with runs, until release.
+// HoldLooks stops a server from checking the runs of other servers until release.
 func HoldLooks(s *Server) (release func()) {
 	s.others.runsMu.Lock()
 	return s.others.runsMu.Unlock

@@ -22,8 +22,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestSlowMemory: apps that never read take at most 2 MiB each, however much there is for them, and
-// others hear all of it; then they are left.
+// TestSlowMemory checks that apps that never read use at most 2 MiB each, however many events there
+// are, that others receive everything, and that slow ones are disconnected.
 func TestSlowMemory(t *testing.T) {
 	randtest.Measures(t)
 	r := servertest.Start(t)
@@ -38,7 +38,7 @@ func TestSlowMemory(t *testing.T) {
 	write := func(from, to int64) {
 		for seq := from; seq <= to; seq++ {
 			h.Say(protocol.RunOutput, "run_a", seq, servertest.Output(text))
-			if (seq-from)%16 == 15 || seq == to { // so that many are one commit
+			if (seq-from)%16 == 15 || seq == to { // so that many are in one commit
 				a.Seqs("run_a", int((seq-from)%16)+1)
 			}
 		}
@@ -62,8 +62,8 @@ func TestSlowMemory(t *testing.T) {
 	write(421, 421)
 }
 
-// TestClocks: hosts and apps whose clocks are a day wrong: events come in the order of seq, and what ends
-// after a time ends by the server's.
+// TestClocks checks hosts and apps whose clocks are wrong by a day: events are in the order of
+// their numbers, and timeouts use the server's clock.
 func TestClocks(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -119,7 +119,8 @@ func TestClocks(t *testing.T) {
 			}
 		}
 		pass(50 * time.Second)
-		a.Say("rpc.runs.list", run, 0, `{"request_id":"r"}`) // nothing has ended: what comes next is this
+		// nothing has expired: the answer is the next message
+		a.Say("rpc.runs.list", run, 0, `{"request_id":"r"}`)
 		if e := a.Read(); e.Type == protocol.CommandState {
 			t.Errorf("%s: %s", name, e.Append(nil))
 		}
@@ -131,8 +132,8 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestHostileHost: what a host sends that it may not is refused and recorded, also when there is much of
-// it; texts that are no texts for people are data to everybody, and others are served meanwhile.
+// TestHostileHost checks that forbidden messages of a host are refused and recorded, also in a
+// flood; unusual texts are treated as data, and other clients are served meanwhile.
 func TestHostileHost(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -190,8 +191,8 @@ func TestHostileHost(t *testing.T) {
 	}
 }
 
-// TestManyRuns: a host has so many runs and no more, is told so, and that is recorded, a few times; its
-// own runs go on, and so do others'.
+// TestManyRuns checks the limit on a host's runs: it is reported and recorded a few times; existing
+// runs and other hosts continue.
 func TestManyRuns(t *testing.T) {
 	t.Parallel()
 	r := servertest.StartNow(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 )
 
-// A commit is in the store before those that follow are told of it. Who reads in between has
-// read what the word that comes afterwards is about, and tells none of it twice.
+// A commit is stored before its followers are notified. A follower that reads in between has
+// already read the announced events and must not send them twice.
 func TestWordOfACommitComesLate(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -32,7 +32,7 @@ func TestWordOfACommitComesLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// commit stores events and gives where the run ended before; nobody is told.
+	// commit stores events and returns the run's previous end, without a notification.
 	commit := func(from, to int64) (before int64) {
 		t.Helper()
 		var all []store.Incoming
@@ -83,7 +83,7 @@ func TestWordOfACommitComesLate(t *testing.T) {
 	third := commit(6, 6)
 	s.hub.publish("run_a", third, 6, nil)
 	reads(6)
-	// Who asks for more than it has read, again, is told it again.
+	// A follower that subscribes again from an earlier position receives the events again.
 	f.subscribe(ctx, wish{cursor: map[string]int64{"run_a": 4}}, func(run string, why *Failure) { t.Error(run, why) })
 	s.hub.publish("run_a", third, 6, nil)
 	reads(5, 6)

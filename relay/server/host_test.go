@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// TestSeedHost plays the seed's protocol alone: acks up to a hole, across it once it is filled, again for
-// what is sent again, and nothing that is newer goes out.
+// TestSeedHost plays protocol 1: acknowledgements up to a hole, across it once it is filled, again
+// for repeated events, and no newer messages.
 func TestSeedHost(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -23,7 +23,7 @@ func TestSeedHost(t *testing.T) {
 	h.Begin("run_a")
 	h.Say(protocol.RunOutput, "run_a", 3, servertest.Output("three"))
 	h.Say(protocol.RunOutput, "run_a", 4, servertest.Output("four"))
-	h.Acked("run_a", 1) // what is behind the hole is stored, and not acknowledged
+	h.Acked("run_a", 1) // the event after the hole is stored, but not acknowledged
 	h.Say(protocol.RunOutput, "run_a", 2, servertest.Output("two"))
 	h.Acked("run_a", 4)
 	if got := a.Seqs("run_a", 4); !slices.Equal(got, []int64{1, 2, 3, 4}) {
@@ -48,7 +48,8 @@ func TestSeedHost(t *testing.T) {
 	h.Acked("run_c", 41)
 }
 
-// TestFrames: what is no frame is refused, and what breaks the rules of sockets ends the connection.
+// TestFrames checks that invalid frames are refused, and that violations of WebSocket rules close
+// the connection.
 func TestFrames(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -62,7 +63,7 @@ func TestFrames(t *testing.T) {
 		"long":   {websocket.MessageText, []byte(`{"type":"run.output","x":"` + strings.Repeat("x", protocol.MaxFrame) + `"}`), protocol.CloseTooBig},
 	} {
 		for what, p := range map[string]*servertest.Peer{"host": r.Host("host_x"), "app": r.App(servertest.Viewer, "")} {
-			_ = p.Write(row.kind, row.frame) // it may be refused while it is written
+			_ = p.Write(row.kind, row.frame) // it may be refused during the write
 			if code := p.Closed(); code != row.code {
 				t.Errorf("%s, %s: %d, want %d", name, what, code, row.code)
 			}
@@ -73,7 +74,7 @@ func TestFrames(t *testing.T) {
 		strings.Repeat(`{"a":`, 65) + "1" + strings.Repeat("}", 65)}
 	for i := range protocol.MaxBadMessages {
 		if i == protocol.MaxBadMessages-1 {
-			for range 4 { // those of a minute ago count no more
+			for range 4 { // frames of a minute ago no longer count
 				r.Go(time.Minute / 4)
 				p.Ping()
 			}
@@ -106,7 +107,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// TestOwner: a run is its first host's, and a connection its host's alone.
+// TestOwner checks that a run belongs to its first host, and a connection to one host.
 func TestOwner(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -130,11 +131,11 @@ func TestOwner(t *testing.T) {
 	if d := b.Failed(); d.Code != protocol.UnknownType {
 		t.Errorf("%+v", d)
 	}
-	b.Begin("run_b") // it goes on
+	b.Begin("run_b") // it still works
 }
 
-// TestTakeOver: of two connections of a host the newer wins, and nothing that the older sends
-// counts any more; its end does not take the newer's place.
+// TestTakeOver checks that the newer of two connections of a host wins, that nothing sent by the
+// older one is stored, and that its end does not affect the newer one.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -149,7 +150,7 @@ func TestTakeOver(t *testing.T) {
 	if status, body := r.Do(servertest.Viewer, "GET", "/hosts", nil); status != 200 || !strings.Contains(string(body), `"online":true`) {
 		t.Errorf("%d %s", status, body)
 	}
-	// one that says nothing is taken after a second
+	// a connection without a hello is accepted after a second
 	third := r.Host("host_a")
 	third.Ping()
 	r.Go(protocol.HelloTimeout)
@@ -164,7 +165,7 @@ func hello(instance string, epoch int64, runs ...protocol.RunAt) protocol.HelloD
 	return protocol.HelloData{Instance: instance, Epoch: &epoch, Runs: runs}
 }
 
-// TestEpochs: a copy of a host's state is kept out while the host is there.
+// TestEpochs checks that a copy of a host's state is refused while the host is connected.
 func TestEpochs(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -189,7 +190,7 @@ func TestEpochs(t *testing.T) {
 	}
 	first.Say(protocol.RunOutput, "run_a", 2, servertest.Output("x"))
 	first.Acked("run_a", 2)
-	// the same process comes back, and then a later one
+	// the same process reconnects, followed by a later one
 	again, w := r.Hello("host_a", hello("one", 100, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
 	if code := first.Closed(); code != protocol.CloseSuperseded || w.Runs["run_a"] != 2 {
 		t.Errorf("%d, %+v", code, w)
@@ -198,7 +199,7 @@ func TestEpochs(t *testing.T) {
 	if code := again.Closed(); code != protocol.CloseSuperseded || len(w.Runs) != 0 {
 		t.Errorf("%d, %+v", code, w)
 	}
-	// a run that a host does not know any more is lost, until an event of it comes
+	// a run that its host does not know is lost until its next event
 	if _, body := r.Do(servertest.Viewer, "GET", "/runs/run_a", nil); !strings.Contains(string(body), `"status":"lost"`) {
 		t.Errorf("%s", body)
 	}
@@ -208,7 +209,7 @@ func TestEpochs(t *testing.T) {
 		t.Errorf("%s", body)
 	}
 	later.Close()
-	later.Closed() // its code is what this end heard first: the other's answer, or its own end
+	later.Closed() // the code is what this end received first: the other's answer, or its own close
 	stale = r.Host("host_a")
 	stale.Say(protocol.Hello, "", 0, h)
 	if code := stale.Closed(); code != protocol.CloseStaleEpoch {
@@ -216,8 +217,8 @@ func TestEpochs(t *testing.T) {
 	}
 }
 
-// TestHostSkipped: a hole that a host of the seed's leaves alone is told after a minute; what comes
-// later is stored.
+// TestHostSkipped checks that a gap is written after a minute for a hole of a host of protocol 1,
+// and that late events are stored.
 func TestHostSkipped(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -228,7 +229,7 @@ func TestHostSkipped(t *testing.T) {
 	h.Say(protocol.RunOutput, "run_a", 4, servertest.Output("four"))
 	h.Say(protocol.RunOutput, "run_b", 1, servertest.Output("b"))
 	h.Acked("run_b", 1)
-	for range 12 { // it says that it is there
+	for range 12 { // a sign of life
 		r.Go(protocol.HoleTimeout / 12)
 		h.Say(protocol.Heartbeat, "", 0, "{}")
 		h.Ping()
@@ -256,7 +257,7 @@ func TestHostSkipped(t *testing.T) {
 	}
 }
 
-// TestSilence: who says nothing is asked whether it is there, and left when it does not answer.
+// TestSilence checks that a silent peer receives a ping and is disconnected without a pong.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -277,7 +278,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestFlood: of a host that floods no more is read than it may send, and nothing is dropped.
+// TestFlood checks that a flooding host is read no faster than its limit, without loss.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -305,7 +306,8 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestBacklog: what a host said it has to send is read as fast as it is stored; what is new is not.
+// TestBacklog checks that an announced backlog is read as fast as it is stored, but new events are
+// not.
 func TestBacklog(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -326,8 +328,8 @@ func TestBacklog(t *testing.T) {
 	}
 }
 
-// TestStoreFails: what could not be committed is not acknowledged, and the host hears that it has to
-// send it again.
+// TestStoreFails checks that events that could not be committed are not acknowledged, and that the
+// host is told to send them again.
 func TestStoreFails(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -348,7 +350,8 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// TestShutdown: sockets hear that the server restarts, and what was sent before is there afterwards.
+// TestShutdown checks that sockets are closed with the restart code, and that earlier events are
+// stored.
 func TestShutdown(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -368,8 +371,8 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestHello: a host that says hello hears which of its runs are known, also when none is, and its runs
-// begin with 1; what it says that only a newer server knows is unknown, and no bad message.
+// TestHello checks that the welcome lists the host's known runs, also if there are none, that the
+// host's runs begin with 1, and that an unknown message type is no bad message.
 func TestHello(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)

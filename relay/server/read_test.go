@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// get reads what a path gives as a viewer.
+// get decodes the response to a viewer.
 func get[T any](r *servertest.Relay, path string) (v T) {
 	r.T.Helper()
 	status, body := r.Do(servertest.Viewer, "GET", path, nil)
@@ -22,7 +22,8 @@ func get[T any](r *servertest.Relay, path string) (v T) {
 	return v
 }
 
-// TestRoutes: every route has a right, and nobody without credentials comes in but where it is open.
+// TestRoutes checks that every route has a right, and that only open routes accept requests without
+// credentials.
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -172,7 +173,7 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
-// TestNoRoute: what there is nothing at, and what is asked in another way, is answered as any refusal is.
+// TestNoRoute checks that unknown paths and methods are answered like other refusals.
 func TestNoRoute(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)

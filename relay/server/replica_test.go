@@ -52,8 +52,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// events: apps of every server get each event of a host of any once and in order, also when the host
-// comes to another server and while nobody here has heard of the run.
+// events checks that apps of every server receive each event of any host once and in order, also
+// when the host moves to another server and while no follower here knows the run.
 func (w *trio) events() {
 	h := w.one.Host("host_a")
 	h.Begin("run_old")
@@ -99,7 +99,7 @@ func (w *trio) events() {
 	w.three.Offline("host_a")
 }
 
-// late: of a run that ended before a server began, what comes after all is shown there once.
+// late checks that an event of a run that ended before a server started is shown there once.
 func (w *trio) late() {
 	h := w.one.Host("host_a")
 	h.Begin("run_a")
@@ -114,9 +114,8 @@ func (w *trio) late() {
 	}
 }
 
-// comesOver: a host that comes to a server which has not looked yet at what another had of it loses nothing
-// of that for those who follow there: neither of a run of which the server has not heard, nor of one that had
-// ended before the server began.
+// comesOver checks that followers miss no events when a host moves to a server that has not yet
+// polled: neither of an unknown run nor of one that had ended before the server started.
 func (w *trio) comesOver() {
 	h := w.one.Host("host_a")
 	h.Begin("run_old")
@@ -154,8 +153,8 @@ func (w *trio) comesOver() {
 	}
 }
 
-// caughtUp: run.caught_up comes after all that was stored when a run was subscribed to, also where the last
-// events are in memory and those that another server has stored since have not been looked for.
+// caughtUp checks that run.caught_up follows all events stored before the subscription, even if the
+// last ones are in memory and events stored by another server since then were not polled.
 func (w *trio) caughtUp() {
 	h, live := w.one.Host("host_a"), w.one.HelloApp(servertest.Viewer, "")
 	h.Begin("run_a")
@@ -188,8 +187,8 @@ func (w *trio) caughtUp() {
 	}
 }
 
-// forgets: a server that knows too many ended runs forgets them. What comes of one after all is shown once,
-// to who has followed it before and to who has not, whether the host is here or elsewhere.
+// forgets checks that a server with too many ended runs forgets them. A later event is shown once,
+// to earlier and new followers, whether the host is here or elsewhere.
 func (w *trio) forgets() {
 	server.ForgetEnded(w.two.Server)
 	h := w.one.Host("host_a")
@@ -238,8 +237,8 @@ func (w *trio) forgets() {
 	}
 }
 
-// commands: inputs, keys and decisions reach a host that is elsewhere once, and who gave them hears of
-// each state; of decisions at several servers one counts.
+// commands checks that inputs, keys and decisions reach a host at another server once, that senders
+// receive each state, and that only one of several decisions counts.
 func (w *trio) commands() {
 	h, _ := w.one.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
@@ -314,7 +313,7 @@ func (w *trio) secrets() {
 	if err != nil || len(c.Payload) != 0 {
 		w.Errorf("%+v %v", c, err)
 	}
-	// the host comes to a third, before it has said what became of it
+	// the host moves to a third server before it has reported the result
 	h, _ = w.three.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
 	if e := h.Next(protocol.RunApprove); !strings.Contains(string(e.Data), secret) {
 		w.Errorf("%s", e.Data)
@@ -336,8 +335,8 @@ func (w *trio) secrets() {
 	}
 }
 
-// calls: an RPC is asked anywhere, done once, and answered wherever it is asked again, also when all
-// servers have been started anew.
+// calls checks that an RPC may be sent to any server, is performed once, and is answered at every
+// server, also after all servers have restarted.
 func (w *trio) calls() {
 	h, _ := w.one.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
@@ -378,8 +377,8 @@ func (w *trio) calls() {
 	}
 }
 
-// callsEnd: of what may be asked twice a host that comes to another server is asked again; of what may not
-// nobody knows then what became of it.
+// callsEnd checks that repeatable calls are sent again to a host that moves to another server;
+// others become indeterminate.
 func (w *trio) callsEnd() {
 	h, _ := w.one.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
@@ -412,7 +411,7 @@ func (w *trio) callsEnd() {
 	if _, d := answer(a); d.RequestID != "r1" || !d.OK {
 		w.Errorf("%+v", d)
 	}
-	// what waits for its approval goes on at the new server
+	// a call that waits for its approval continues at the new server
 	a.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"g2"}`)
 	h.Next(protocol.RunApprove)
 	h.Say(protocol.RunPermissionResolved, "run_a", 3, `{"request_id":"g2","decision":"approve"}`)
@@ -422,7 +421,8 @@ func (w *trio) callsEnd() {
 	}
 }
 
-// oneConnection: a host has one connection, wherever it is; who is removed loses it.
+// oneConnection checks that a host has one connection among all servers and loses it when it is
+// removed.
 func (w *trio) oneConnection() {
 	older, _ := w.one.Hello("host_a", hello("one", 100))
 	older.Begin("run_a")
@@ -450,7 +450,7 @@ func (w *trio) oneConnection() {
 	}
 }
 
-// copies: a copy of a host's state is kept out while the host is there, at whichever server.
+// copies checks that a copy of a host's state is refused while the host is connected to any server.
 func (w *trio) copies() {
 	first, _ := w.one.Hello("host_a", hello("one", 100))
 	first.Begin("run_a")
@@ -469,7 +469,7 @@ func (w *trio) copies() {
 	w.two.Hello("host_a", hello("two", 100))
 }
 
-// live: what is not stored is shown at every server.
+// live checks that events that are not stored are shown at every server.
 func (w *trio) live() {
 	h := w.one.Host("host_a")
 	h.Begin("run_a")

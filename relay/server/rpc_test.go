@@ -24,8 +24,8 @@ func answer(p *servertest.Peer) (protocol.Envelope, protocol.Response) {
 
 func read(id string) string { return fmt.Sprintf(`{"request_id":%q,"path":"README.md"}`, id) }
 
-// TestRPCBeforeHello: a host that is connected and says no hello is online, and gets what it is asked once it is
-// known that it says none.
+// TestRPCBeforeHello checks that a connected host without a hello is online, and receives RPCs once
+// the time for the hello has passed.
 func TestRPCBeforeHello(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -55,8 +55,8 @@ func TestRPCBeforeHello(t *testing.T) {
 	}
 }
 
-// TestKeysBeforeHello: keys for a host that is connected and has said no hello wait for it, in their order;
-// they are refused when it says none, as it does not know them then, and when it goes.
+// TestKeysBeforeHello checks that keys for a connected host wait for its hello in order; they are
+// refused without one, because protocol 1 has no keys, and when the host disconnects.
 func TestKeysBeforeHello(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -103,7 +103,8 @@ func TestKeysBeforeHello(t *testing.T) {
 	refused(protocol.HostOffline)
 }
 
-// TestRPC: an answer goes to who asked and to nobody else; asked again nothing is done again.
+// TestRPC checks that an answer goes only to the caller, and that a repeated call is not performed
+// again.
 func TestRPC(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -145,7 +146,7 @@ func TestRPC(t *testing.T) {
 	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.UnknownHost) {
 		t.Errorf("%+v", d)
 	}
-	// another host's answer is nobody's; a seed host's error gets a code
+	// another host's answer is ignored; an error of protocol 1 gets a code
 	b := r.Host("host_b")
 	b.Begin("run_b")
 	a.Say("rpc.fs.read", "run_a", 0, read("r4"))
@@ -179,7 +180,7 @@ func TestRPC(t *testing.T) {
 	if d := a.Failed(); d.Code != protocol.RateLimited || d.RequestID != "many16" {
 		t.Errorf("%+v", d)
 	}
-	// the host is gone: what can be asked again is, of who comes back
+	// the host is lost: calls that may be repeated are sent to its next connection
 	h.Close()
 	h.Closed()
 	r.Offline("host_a")
@@ -205,8 +206,8 @@ func requestOf(e protocol.Envelope) string {
 	return d.RequestID
 }
 
-// TestGated: an RPC that waits for its approval waits as long as it takes, and one of which nobody
-// knows whether it was done is not done again.
+// TestGated checks that an RPC waits for its approval without limit, and that one with an unknown
+// result is not performed again.
 func TestGated(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -263,7 +264,8 @@ func TestPostRPC(t *testing.T) {
 	go ask()
 	h.Next("rpc.fs.read")
 	h.Ping()
-	for waits := r.Clock.Timers(); waits < 3; waits = r.Clock.Timers() { // of the sweep, the call and who asks
+	// of the sweep, the call and the caller
+	for waits := r.Clock.Timers(); waits < 3; waits = r.Clock.Timers() {
 		time.Sleep(time.Millisecond)
 	}
 	r.Go(25 * time.Second)

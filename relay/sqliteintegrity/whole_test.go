@@ -30,7 +30,7 @@ type opened struct {
 	db *sql.DB
 }
 
-// open opens a file, and looks at it.
+// open opens and checks a file.
 func open(t *testing.T, name string) (*opened, error) {
 	t.Helper()
 	connect := func() (*sql.DB, error) {
@@ -87,7 +87,7 @@ func filled(t *testing.T, kilobytes int) string {
 	return name
 }
 
-// damage breaks a page in the middle of a file; unseen, nobody sees it by the file's time.
+// damage corrupts a page in the middle of a file; unseen keeps the file's time.
 func damage(t *testing.T, name string, unseen bool) {
 	t.Helper()
 	info, err := os.Stat(name)
@@ -142,8 +142,8 @@ func refused(t *testing.T, name string) {
 	}
 }
 
-// killed is a file whose program was killed while it had it open: a copy of what there was then. It
-// had been closed before, too.
+// killed returns a file as left by a killed program: a copy made while it was open. It had been
+// closed before, too.
 func killed(t *testing.T, name string) string {
 	t.Helper()
 	o := mustOpen(t, name)
@@ -160,7 +160,7 @@ func killed(t *testing.T, name string) string {
 	return filepath.Join(dir, filepath.Base(name))
 }
 
-// TestSmall: a small file is looked through whoever wrote it last, and nothing is noted of it.
+// TestSmall checks that a small file is always checked and its state is not recorded.
 func TestSmall(t *testing.T) {
 	name := filled(t, 1000)
 	if all := files(t, filepath.Dir(name)); len(all) != 1 {
@@ -171,8 +171,8 @@ func TestSmall(t *testing.T) {
 	refused(t, name)
 }
 
-// TestLeft: a large file that is as it was left is not looked through again; what somebody changed
-// since is refused.
+// TestLeft checks that a large unchanged file is not checked again, and a damaged changed one is
+// refused.
 func TestLeft(t *testing.T) {
 	name := filled(t, 8000)
 	mustOpen(t, name).close()
@@ -183,7 +183,7 @@ func TestLeft(t *testing.T) {
 	refused(t, name)
 }
 
-// TestNoted: without a note of how it was left, a large file is looked through.
+// TestNoted checks that a large file without a recorded state is checked.
 func TestNoted(t *testing.T) {
 	for _, note := range []string{"", "{", `{"size":1,"modified":1,"whole":true}`} {
 		name := filled(t, 8000)
@@ -199,8 +199,8 @@ func TestNoted(t *testing.T) {
 	}
 }
 
-// TestKilled: a large file whose program was killed is used at once; damage is found meanwhile, and
-// keeps it from being opened again.
+// TestKilled checks that a large file of a killed program can be used at once; damage is found
+// meanwhile and prevents the next opening.
 func TestKilled(t *testing.T) {
 	name := killed(t, filled(t, 8000))
 	o := mustOpen(t, name)
@@ -224,8 +224,7 @@ func TestKilled(t *testing.T) {
 	refused(t, name)
 }
 
-// TestStopped: a file that was left before it was looked through is so the next time, while it is
-// used.
+// TestStopped checks that a file closed before its check finished is checked in use the next time.
 func TestStopped(t *testing.T) {
 	name := killed(t, filled(t, 8000))
 	damage(t, name, false)

@@ -85,7 +85,7 @@ func (w *world) ask(t *testing.T, r approvals.Request) <-chan approvals.Decision
 	return wait
 }
 
-// code is the code of what was refused; "" when it was not.
+// code returns the code of an error, or "".
 func code(err error) protocol.Code {
 	var e *approvals.Error
 	if errors.As(err, &e) {
@@ -107,8 +107,8 @@ func outcome(t *testing.T, wait <-chan approvals.Decision) string {
 	}
 }
 
-// TestDecide: one decision takes effect, the same again is answered alike, and any other is
-// too late. What is told stands in the spool before who asked goes on.
+// TestDecide checks that one decision takes effect, that its repetition has the same result, and
+// that any other is too late. The outcome is in the spool before the requester continues.
 func TestDecide(t *testing.T) {
 	w := newWorld(&spool{rows: map[string]approvals.Row{}})
 	ctx := context.Background()
@@ -150,8 +150,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestEnds: a request is over by its time, by being withdrawn and by its run's end; decisions
-// come too late then, and say why.
+// TestEnds checks that a request is closed by its expiry, by being withdrawn, and by its run's end;
+// later decisions return the reason.
 func TestEnds(t *testing.T) {
 	w := newWorld(&spool{rows: map[string]approvals.Row{}})
 	ctx := context.Background()
@@ -219,8 +219,8 @@ func TestQuota(t *testing.T) {
 	w.ask(t, request("more"))
 }
 
-// TestAnswers: what does not answer the questions is refused, names the field, and leaves the
-// request open; answers are told as a hash only.
+// TestAnswers checks that an invalid answer is refused with the name of the field and leaves the
+// request open; events contain only a hash of secret answers.
 func TestAnswers(t *testing.T) {
 	w := newWorld(&spool{rows: map[string]approvals.Row{}})
 	ctx := context.Background()
@@ -301,8 +301,8 @@ func TestAnswerIsRecorded(t *testing.T) {
 	}
 }
 
-// TestApply: what a decision does happens once and before it is told; a failure, or a full
-// disk, leaves the request open. The run's end waits for what is being applied.
+// TestApply checks that a decision is applied once and before its outcome is committed; a failure,
+// or a full disk, leaves the request open. The run's end waits for a decision being applied.
 func TestApply(t *testing.T) {
 	w := newWorld(&spool{rows: map[string]approvals.Row{}})
 	ctx := context.Background()
@@ -353,8 +353,8 @@ func TestApply(t *testing.T) {
 	w.spool.said(t, `r run.input {"actor":"web","input_id":"q","text_redacted":"","text_sha256":""}`, `r run.permission_resolved {"request_id":"q","decision":"approve","actor":"web"}`)
 }
 
-// TestRestore: after a restart, what was to be kept is open and can be taken up, the rest is
-// withdrawn, and what was decided is known.
+// TestRestore checks that after a restart persistent requests are open and can be attached to, the
+// others are withdrawn, and outcomes are known.
 func TestRestore(t *testing.T) {
 	s := &spool{rows: map[string]approvals.Row{}}
 	ctx := context.Background()
@@ -400,7 +400,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// again is a desk that is opened anew.
+// again returns a registry that is opened again.
 func (s *spool) again(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(s)
@@ -415,8 +415,8 @@ func (s *spool) again(t *testing.T) *world {
 	return w
 }
 
-// TestSettle: of a decision that was being applied when hostd was killed it is known what it was; when
-// nobody asks any more it has taken effect, and when the run has ended nobody can know.
+// TestSettle checks a decision that was being applied when hostd was killed: if there is no
+// requester any more it has taken effect, and if the run has ended the result is unknown.
 func TestSettle(t *testing.T) {
 	for _, c := range []struct {
 		id   string

@@ -28,7 +28,7 @@ func lines(t *testing.T, o doctor.Options) (text string, failed bool) {
 	return b.String(), failed
 }
 
-// has says which lines are missing: what a line is to begin with, and what is to be in it.
+// has reports missing lines, given by their beginnings and contents.
 func has(t *testing.T, text string, want map[string]string) {
 	t.Helper()
 	for begin, part := range want {

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/hostd/hostlog"
 )
 
-// TestLog: lines are added at the end, over starts, by nobody to be read but the owner, and
-// without secrets.
+// TestLog checks that lines are appended over restarts, readable by the owner only, and without
+// secrets.
 func TestLog(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "new", "hostd.log")
 	redact := func(text string) string { return strings.ReplaceAll(text, "hunter2", "***REDACTED***") }

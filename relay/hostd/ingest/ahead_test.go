@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestEndsAtOnce: a source that has said all and is gone before hostd has committed it, and
-// without reading how much is: all of it is told, with its end.
+// TestEndsAtOnce checks that all events of a program, with its end, are recorded even if it exits
+// before hostd has committed them and without reading acknowledgements.
 func TestEndsAtOnce(t *testing.T) {
 	h := start(t, t.TempDir())
 	defer h.close()

@@ -31,12 +31,12 @@ type hostd struct {
 	desk    *approvals.Registry
 	sources *ingest.Sources
 	http    *http.Server
-	late    func() // the time for coming back is over
+	late    func() // the time to reconnect has passed
 	old     chan func()
-	cut     bool // what became of requests is told no more
+	cut     bool // outcomes of requests are no longer committed
 }
 
-// killed is a hostd that is killed before it tells what became of a request.
+// killed is a hostd that is killed before it commits the outcome of a request.
 type killed struct {
 	*runs.Events
 	cut *bool
@@ -73,7 +73,7 @@ func start(t *testing.T, dir string) *hostd {
 	h.sources = ingest.New(ingest.Options{Spool: h.spool, Approvals: h.desk, Redact: r, Log: slog.New(slog.DiscardHandler),
 		PID: func(*http.Request) int { return 0 }, MaxEnded: 3,
 		After: func(d time.Duration, f func()) func() bool {
-			if d > time.Hour { // for which a run that has ended is kept
+			if d > time.Hour { // the retention of an ended run
 				h.old <- f
 			} else {
 				h.late = f
@@ -100,7 +100,7 @@ func (h *hostd) close() {
 	h.spool.Close()
 }
 
-// told waits until the only run has told something that holds text, and gives all that it told.
+// told waits until the only run has an event that contains text, and returns all its events.
 func (h *hostd) told(t *testing.T, text string) (run, all string) {
 	t.Helper()
 	for late := time.After(2 * time.Minute); ; {
@@ -144,8 +144,9 @@ func asking(s *client.Source, q *effect.AwaitEmit) <-chan string {
 	return got
 }
 
-// TestRun: a run's events are committed in their order with an id of the relay's, its requests
-// lie on the desk, an answer that is none is refused and names the field, and the end is told.
+// TestRun checks that a run's events are committed in order with an id of the relay's, that its
+// requests are open, that an invalid answer is refused with the name of the field, and that the end
+// is committed.
 func TestRun(t *testing.T) {
 	h := start(t, t.TempDir())
 	defer h.close()
@@ -211,11 +212,11 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// hash is that of {"a":1}.
+// hash is the hash of {"a":1}.
 const hash = "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862"
 
-// TestBack: a run comes back to a new hostd as the same run, each event of it once, and what it
-// asks is open all along.
+// TestBack checks that a run reconnects to a new hostd as the same run, with each event once, and
+// that its requests remain open.
 func TestBack(t *testing.T) {
 	dir := t.TempDir()
 	h := start(t, dir)
@@ -256,8 +257,8 @@ func TestBack(t *testing.T) {
 	}
 }
 
-// TestLost: a process that ends without a word is lost, and so is one that does not come back;
-// who does not speak the protocol is told so, or cut off.
+// TestLost checks that a process that exits without an end event is lost, and so is one that does
+// not reconnect; a client with another protocol is refused or disconnected.
 func TestLost(t *testing.T) {
 	dir := t.TempDir()
 	h := start(t, dir)
@@ -355,8 +356,8 @@ func TestEnded(t *testing.T) {
 	follows(second, false)
 }
 
-// TestDecidedAway: what was decided when hostd was killed, and what was answered elsewhere while it was
-// away, is over when the run comes back; what it asks still is open.
+// TestDecidedAway checks that requests decided when hostd was killed, or answered elsewhere
+// meanwhile, are closed when the run reconnects; the others are open.
 func TestDecidedAway(t *testing.T) {
 	dir := t.TempDir()
 	h := start(t, dir)

@@ -46,8 +46,8 @@ func read(t *testing.T, file string) string {
 	return string(b)
 }
 
-// TestSystemd: the unit starts hostd again and leaves its runs alone; systemd is told, and when it
-// cannot be, what is to be done by hand is said; it is removed again.
+// TestSystemd checks that the unit restarts hostd but not its runs; that systemd is notified, and
+// otherwise the commands to run are listed; and that it can be removed.
 func TestSystemd(t *testing.T) {
 	s := &system{}
 	o := options(t, s, "linux")
@@ -66,7 +66,8 @@ func TestSystemd(t *testing.T) {
 		t.Error("a user's unit names one")
 	}
 	if path, err := exec.LookPath("systemd-analyze"); err == nil {
-		unit := strings.ReplaceAll(text, `"/opt/my tools/concerto-relay"`, "/bin/true") // what is started must be there
+		// the program must exist
+		unit := strings.ReplaceAll(text, `"/opt/my tools/concerto-relay"`, "/bin/true")
 		if err := os.WriteFile(r.File, []byte(unit), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +98,7 @@ func TestSystemd(t *testing.T) {
 	}
 }
 
-// TestLaunchd: the agent is XML that says the same.
+// TestLaunchd checks that the agent is XML with the same content.
 func TestLaunchd(t *testing.T) {
 	s := &system{}
 	o := options(t, s, "darwin")

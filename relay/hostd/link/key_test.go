@@ -25,7 +25,7 @@ func public(k ed25519.PrivateKey) ed25519.PublicKey { return k.Public().(ed25519
 
 const serverNonce = "c2VydmVyLW5vbmNlLW9mLTMyLWJ5dGVzLW9mLWEtdGVzdA"
 
-// challenge asks a host to prove its key, and gives its nonce when it has.
+// challenge sends a challenge to a host and returns its nonce after a correct answer.
 func (p *peer) challenge(server, host ed25519.PrivateKey, origin string) (nonce string) {
 	p.t.Helper()
 	p.send(protocol.Challenge, "", fmt.Sprintf(`{"nonce":%q,"server_key":%q}`, serverNonce, protocol.KeyText(public(server))))
@@ -77,7 +77,7 @@ func (k *keyring) pin(key ed25519.PublicKey) error {
 	return nil
 }
 
-// errors waits until a link says why there is no connection, in words.
+// errs waits until a link reports this error.
 func (h *host) errs(want string) {
 	h.t.Helper()
 	for end := time.Now().Add(2 * time.Minute); ; {
@@ -91,8 +91,8 @@ func (h *host) errs(want string) {
 	}
 }
 
-// TestKey: a host proves its key, sends nothing before the server has proven its own, and no token; when it is
-// paired while it is connected by its token, it goes on by its key.
+// TestKey checks that a host proves its key, sends nothing before the server has proven its own,
+// and no token; when it is paired while connected with its token, it continues with its key.
 func TestKey(t *testing.T) {
 	byEither := func(r *http.Request) bool {
 		return byHeader(r) || r.URL.Query().Get("auth") == "key" && r.Header.Get("Authorization") == "" && !strings.Contains(r.URL.RawQuery, "s3cret")
@@ -100,7 +100,7 @@ func TestKey(t *testing.T) {
 	s := serve(t, byEither)
 	mine, server := seeded(1), seeded(2)
 	ring := &keyring{}
-	// Time passes when there is a key to look for: not while the greeting of the first server is waited for.
+	// Time only passes when there is a key to check, not during the wait for the first welcome.
 	whenPaired := newClock(func(d time.Duration) bool { key, _ := ring.get(); return key != nil && d <= time.Second && d > 0 })
 	h := connectBy(t, s.web.URL+"/base", whenPaired, ring.get, func(sp *spool.Spool) { outputs(t, sp, "run_a", "1") })
 	p := s.accept()
@@ -120,8 +120,8 @@ func TestKey(t *testing.T) {
 	p.drop()
 }
 
-// TestServerKey: a server that has another key than the pinned one gets no signature; one that does not
-// prove its key, or sends commands before it has, is left, and nothing is done.
+// TestServerKey checks that a server with another key than the pinned one receives no signature;
+// one that does not prove its key, or sends commands before that, is disconnected without effect.
 func TestServerKey(t *testing.T) {
 	mine, server, other := seeded(1), seeded(2), seeded(3)
 	for name, c := range map[string]struct {
@@ -180,7 +180,7 @@ func TestServerKey(t *testing.T) {
 	}
 }
 
-// TestPin: a pairing that did not tell the server's key takes the first that is proven.
+// TestPin checks that without a server key in the pairing the first proven key is pinned.
 func TestPin(t *testing.T) {
 	s := serve(t, func(r *http.Request) bool { return r.URL.Query().Get("auth") == "key" })
 	mine, server := seeded(1), seeded(2)

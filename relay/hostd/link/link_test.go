@@ -21,7 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// clock is one in which those times pass at once that fire says, and no other ever.
+// clock is a clock on which only the durations selected by fire pass, at once.
 type clock struct {
 	mu    sync.Mutex
 	now   time.Time
@@ -43,7 +43,7 @@ func (c *clock) After(d time.Duration) <-chan time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked <- d
-	if d > 0 && !c.fire(d) { // what is over already is so by any clock
+	if d > 0 && !c.fire(d) { // a time in the past has passed on any clock
 		return nil
 	}
 	c.now = c.now.Add(max(d, 0))
@@ -105,7 +105,7 @@ func (s *server) accept() *peer {
 	}
 }
 
-// drop ends a connection without a word.
+// drop closes a connection without a close frame.
 func (p *peer) drop() { close(p.end) }
 
 func (p *peer) close(code int) {
@@ -131,7 +131,7 @@ func (p *peer) read() protocol.Envelope {
 	return e
 }
 
-// hear reads so many messages, and says each in short.
+// hear reads n messages and returns each in short form.
 func (p *peer) hear(n int) (all []string) {
 	p.t.Helper()
 	for range n {
@@ -286,9 +286,9 @@ func expect(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// TestResume: what the server has is deleted and not sent; of the rest each run's events come in their
-// order, no more at once than the window, the backlog before what happens meanwhile; an ack
-// opens the window; on the next connection it goes on where the server says.
+// TestResume checks that events known to the server are deleted and not sent; of the others each
+// run's are sent in order, no more than the window, the backlog before new ones; an ack opens the
+// window; the next connection continues where the server says.
 func TestResume(t *testing.T) {
 	s := serve(t, byHeader)
 	h := connect(t, s.web.URL+"/base/", newClock(never), func(sp *spool.Spool) {
@@ -310,7 +310,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("%+v", state)
 	}
 	p.drop()
-	p = s.accept() // at once: the clock stands still
+	p = s.accept() // at once: the clock is stopped
 	if got := p.hello(); fmt.Sprint(got.Runs) != "[{run_a 5} {run_b 2}]" {
 		t.Errorf("%+v", got)
 	}
@@ -322,7 +322,7 @@ func TestResume(t *testing.T) {
 	p.send(protocol.RunAck, "", `{"run_id":"run_b","last_seq":2}`)
 	h.output("run_c", "live")
 	expect(t, p.hear(1), "run_c 1 live")
-	p.send("host.unheard_of", "", `{}`) // its answer comes when the acks have been taken
+	p.send("host.unheard_of", "", `{}`) // answered after the acks were processed
 	p.hear(1)
 	if all := h.spool.Runs(); all[0].Acked != 5 || all[1].Acked != 2 {
 		t.Errorf("%+v", all)
@@ -330,8 +330,8 @@ func TestResume(t *testing.T) {
 	p.drop()
 }
 
-// TestSeedServer: to a server that does not greet, everything behind its last ack is sent, again
-// after each connection; results are not told to it.
+// TestSeedServer checks that a server without a welcome receives everything after its last ack
+// again on each connection, and no results.
 func TestSeedServer(t *testing.T) {
 	s := serve(t, byHeader)
 	h := connect(t, s.web.URL+"/base", newClock(func(d time.Duration) bool { return d == protocol.HelloTimeout }), func(sp *spool.Spool) { outputs(t, sp, "run_a", "1", "2", "3") })
@@ -355,8 +355,9 @@ func TestSeedServer(t *testing.T) {
 	p.drop()
 }
 
-// TestCommands: commands of a run are done in their order, a user's name comes along, what became of
-// each is told until the server has it; what is none is refused, and the connection stays.
+// TestCommands checks that a run's commands are performed in order with the user's name, that
+// results are repeated until acknowledged, and that an invalid command is refused without closing
+// the connection.
 func TestCommands(t *testing.T) {
 	s := serve(t, byHeader)
 	h := connect(t, s.web.URL+"/base", newClock(never), nil)
@@ -373,7 +374,7 @@ func TestCommands(t *testing.T) {
 		`run_a command.result 0 {"id":"r2","kind":"decision","state":"applied"}`, `run_a command.result 0 {"id":"c1","kind":"stop","state":"applied"}`}
 	expect(t, p.hear(4), told...)
 	expect(t, h.tools.lines, "input run_a i1 x", "keys run_a k", "resize run_a 80 24", "decide run_a i1 true by ada", "decide run_a r2 false by ada", "stop run_a kill")
-	p.send(protocol.CommandAck, "", `{"id":"i1"}`) // that of the input, which came first
+	p.send(protocol.CommandAck, "", `{"id":"i1"}`) // of the input, which was first
 	p.send(protocol.CommandAck, "", `{"id":"r2"}`)
 	p.send(protocol.CommandAck, "", `{"id":"never"}`)
 	p.send(protocol.RunSendInput, "run_x", `{"input_id":"i3","text":"x"}`)
@@ -408,7 +409,8 @@ func testRefused(t *testing.T, p *peer) {
 	} {
 		p.send(row.typ, row.run, row.data)
 		got := p.hear(1)[0]
-		want := strings.TrimPrefix(row.want, "run_a") // an error is not of a run: its data says of which
+		// an error does not belong to a run: its data names the run
+		want := strings.TrimPrefix(row.want, "run_a")
 		if strings.TrimPrefix(got, "run_a") != want {
 			t.Errorf("got %s, want %s", got, row.want)
 		}
@@ -427,7 +429,8 @@ func (b broken) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("no network, and s3cret")
 }
 
-// TestAnswers: an answer comes after what was told of it, and whoever asks what cannot be done is told so.
+// TestAnswers checks that an answer follows the events about it, and that an unknown request is
+// refused.
 func TestAnswers(t *testing.T) {
 	s := serve(t, byHeader)
 	h := connect(t, s.web.URL+"/base", newClock(never), nil)
@@ -490,8 +493,8 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// TestSuperseded: a host that another one has replaced, or whose state is old, waits for half a minute
-// and says why.
+// TestSuperseded checks that a host that another one has replaced, or whose state is old, waits for
+// half a minute and reports the reason.
 func TestSuperseded(t *testing.T) {
 	for code, why := range map[int]string{protocol.CloseSuperseded: "another hostd", protocol.CloseStaleEpoch: "an old copy", protocol.CloseUnauthorized: "token no more"} {
 		s := serve(t, byHeader)
@@ -511,7 +514,7 @@ func TestSuperseded(t *testing.T) {
 	}
 }
 
-// TestSilence: a server that is silent is asked, and left when it does not answer.
+// TestSilence checks that a silent server receives a ping and is disconnected without a pong.
 func TestSilence(t *testing.T) {
 	s := serve(t, byHeader)
 	pings := 0
@@ -531,8 +534,8 @@ func TestSilence(t *testing.T) {
 	again.drop()
 }
 
-// TestToken: a server that wants the token as a parameter gets it there, and one that takes it
-// in neither place is told of without it.
+// TestToken checks that the token is sent as a parameter if the server requires it, and that an
+// error about a refused token does not contain it.
 func TestToken(t *testing.T) {
 	s := serve(t, func(r *http.Request) bool { return r.URL.Query().Get("host_token") == "s3cret" })
 	connect(t, s.web.URL+"/base", newClock(never), nil)
@@ -541,7 +544,7 @@ func TestToken(t *testing.T) {
 	refused := make(chan struct{}, 100)
 	s = serve(t, func(r *http.Request) bool { refused <- struct{}{}; return false })
 	h := connect(t, s.web.URL+"/base", newClock(never), nil)
-	for range 4 { // two tries, each of both ways; the second says
+	for range 4 { // two attempts, each with both forms; the second reports the error
 		<-refused
 	}
 	<-h.clock.asked

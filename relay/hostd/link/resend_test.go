@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestLostFrames: what was sent and is not acknowledged is sent again, though the connection
-// lives; a server that has greeted once and does not now is connected to anew.
+// TestLostFrames checks that unacknowledged events are sent again on a live connection, and that
+// the link reconnects to a server that stops sending welcomes.
 func TestLostFrames(t *testing.T) {
 	s := serve(t, byHeader)
 	var stall, impatient atomic.Bool

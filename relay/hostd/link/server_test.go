@@ -12,8 +12,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// TestServer: with the relay's own server, over a network that doubles frames and cuts connections,
-// each event of a run is stored once, in order, and nothing is left in the spool.
+// TestServer checks with the relay's own server, over a network that duplicates frames and cuts
+// connections, that each event of a run is stored once, in order, and that the spool is empty in
+// the end.
 func TestServer(t *testing.T) {
 	const events = 400
 	r := servertest.StartNow(t)
@@ -39,7 +40,7 @@ func TestServer(t *testing.T) {
 		case <-deadline:
 			run, _ := h.spool.Run("run_a")
 			t.Fatalf("%+v %+v", run, h.link.State())
-		case <-time.After(10 * time.Millisecond): // looks again
+		case <-time.After(10 * time.Millisecond): // polls
 		}
 	}
 	all, err := r.Store.Events(context.Background(), "run_a", 0, 2*events)

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/hostd/prompt"
 )
 
-// TestRender: a terminal's output becomes what is read.
+// TestRender checks the text of a terminal's output.
 func TestRender(t *testing.T) {
 	for in, want := range map[string]string{
 		"a\r\nb": "a\nb",
@@ -52,7 +52,7 @@ func TestMenu(t *testing.T) {
 	}
 }
 
-// TestRules: questions are found, and what is none is not; a user's rules come first.
+// TestRules checks that questions are detected, and other text is not; a user's rules come first.
 func TestRules(t *testing.T) {
 	own, err := prompt.Load("")
 	if err != nil {

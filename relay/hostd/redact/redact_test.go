@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestText: what is secret by its form is taken out, and nothing else.
+// TestText checks that text is removed if and only if its form is that of a secret.
 func TestText(t *testing.T) {
 	r, err := redact.New(`ticket-\d+`, nil)
 	if err != nil {
@@ -58,8 +58,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestAskedIsShown: nothing that a person approves is hidden because it looks random or follows a
-// telling name, or because it is dressed up as a part of a secret.
+// TestAskedIsShown checks that nothing in a request is hidden because it looks random, follows a
+// suspicious name, or is disguised as part of a secret.
 func TestAskedIsShown(t *testing.T) {
 	r, err := redact.New("", []string{"SSH_AUTH_SOCK=/tmp/ssh-XXXX/agent.1", "HOME=/home/ada"})
 	if err != nil {
@@ -91,8 +91,8 @@ func TestAskedIsShown(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNeverShown: known secrets and token forms are removed everywhere, also from
-// what is asked.
+// TestSecretsAreNeverShown checks that known secrets and token forms are removed everywhere, also
+// from requests.
 func TestSecretsAreNeverShown(t *testing.T) {
 	r, err := redact.New(`ticket-\d+`, []string{"DEPLOY_KEY=correct-horse-battery", "EDITOR=vi-with-many-letters"})
 	if err != nil {
@@ -115,7 +115,8 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	}
 }
 
-// TestLooksRandom: elsewhere a word that looks random is removed, but no path, branch, hash or file.
+// TestLooksRandom checks that outside of requests a word that looks random is removed, but not a
+// path, branch, hash or file.
 func TestLooksRandom(t *testing.T) {
 	const word = "q7Zp2LkX9vB4nM1cR8tY5uW3eD6fG0hJ"
 	dir := t.TempDir()
@@ -143,7 +144,7 @@ func TestLooksRandom(t *testing.T) {
 	}
 }
 
-// TestRequest: a request says that something in it is redacted, also when its source has done it.
+// TestRequest checks that a request is marked as redacted, also if its source has redacted it.
 func TestRequest(t *testing.T) {
 	r, err := redact.New("hunter2", nil)
 	if err != nil {

@@ -42,7 +42,7 @@ func TestDiff(t *testing.T) {
 			t.Errorf("%q to %q: %q", old, changed, d)
 		}
 		if d == "" || old == "" || changed == "" {
-			continue // git says of those that they are made or deleted
+			continue // git adds lines for creation and deletion
 		}
 		if err := os.WriteFile(filepath.Join(dir, "f"), []byte(old), 0o600); err != nil {
 			t.Fatal(err)

@@ -8,5 +8,5 @@ var Diff = diff
 // CutDiff is cutDiff, for tests.
 var CutDiff = cutDiff
 
-// HasHandler says whether a message is done.
+// HasHandler reports whether a message has a handler.
 func HasHandler(m *protocol.Message) bool { return handlers[m.Type] != nil }

@@ -66,7 +66,7 @@ func (w *world) Stop(_ context.Context, run string, q protocol.StopRun) error {
 
 func (w *world) List() []protocol.RunSummary { return nil }
 
-// Commit has what the desk tells go into the spool.
+// Commit commits the registry's events to the spool.
 func (w *world) Commit(ctx context.Context, run string, events []approvals.Event, _ []approvals.Row) error {
 	var all []spool.Event
 	for _, e := range events {
@@ -76,7 +76,7 @@ func (w *world) Commit(ctx context.Context, run string, events []approvals.Event
 	return err
 }
 
-// Tell commits what the dispatcher tells.
+// CommitChange commits the dispatcher's changes.
 func (w *world) CommitChange(ctx context.Context, c spool.Change) error {
 	_, err := w.spool.Commit(ctx, c)
 	return err
@@ -153,7 +153,7 @@ func withID(id, data string) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"request_id":%q,%s`, id, strings.TrimPrefix(strings.Replace(data, "{}", `{"x":1}`, 1), "{")))
 }
 
-// open waits for the request that is open, and gives it.
+// open waits for the open request and returns it.
 func (w *world) open(run string) protocol.PermissionRequested {
 	w.t.Helper()
 	for after := int64(0); ; {
@@ -178,7 +178,7 @@ func (w *world) events(run string) []protocol.Envelope {
 	return all
 }
 
-// told are the events of the last request, by type and what counts of their data.
+// told returns the events of the last request, by type and the relevant data.
 func (w *world) told(id string) (out []string) {
 	for _, e := range w.events("run_a") {
 		var d struct {
@@ -222,8 +222,8 @@ func TestEveryRPC(t *testing.T) {
 	}
 }
 
-// TestReading: what changes nothing is answered at once, and told without what files contain;
-// also of a run that has ended, of which nothing is told any more.
+// TestReading checks that read-only requests are answered at once and recorded without the content
+// of files; also for an ended run, of which nothing more is recorded.
 func TestReading(t *testing.T) {
 	w := newWorld(t, nil)
 	w.write("a.txt", "one\ntwo hunter2\n")
@@ -269,8 +269,8 @@ func TestReading(t *testing.T) {
 	expect(t, w.told("l1"), `tool.call "fs.read" "local" {"path":"hunter2"}`, `tool.result "fs.read" "local" "***REDACTED*** is not there"`)
 }
 
-// TestRefused: whatever is asked, nothing outside of the directory is touched, nothing waits,
-// and the code says why. None of it is asked at the desk.
+// TestRefused checks that no request reaches outside of the directory or waits, and that the code
+// is right. None opens a request for approval.
 func TestRefused(t *testing.T) {
 	w := newWorld(t, nil)
 	w.write("a.txt", "text")
@@ -330,8 +330,8 @@ func (w *world) decide(id, decision string) {
 	}
 }
 
-// TestWrite: a file is written when that was approved, and what was approved is bound to what is
-// written, where: the hash is that of the definition, the diff is shown, what is told is in order.
+// TestWrite checks that a file is written after approval, and that the approval is bound to the
+// content and path: the hash is as defined, the diff is shown, and the events are in order.
 func TestWrite(t *testing.T) {
 	w := newWorld(t, nil)
 	w.write("a.txt", "one\ntwo\n")
@@ -377,8 +377,8 @@ func mustJSON(v any) json.RawMessage {
 	return b
 }
 
-// TestNotDone: what is denied, expires, is withdrawn, or is not what was approved any more, is not
-// done, and the answer says which.
+// TestNotDone checks that a denied, expired, withdrawn or changed operation is not performed, and
+// that the response says which.
 func TestNotDone(t *testing.T) {
 	for _, row := range []struct {
 		name, code string
@@ -436,8 +436,8 @@ func TestNotDone(t *testing.T) {
 	}
 }
 
-// TestOnce: a request that comes again, while it waits or later, is done once and has one answer;
-// its id for anything else is refused; after ten minutes it is forgotten.
+// TestOnce checks that a repeated request, waiting or finished, is performed once with one
+// response; that its id is refused for another request; and that it is forgotten after ten minutes.
 func TestOnce(t *testing.T) {
 	now := time.Unix(1000, 0)
 	w := newWorld(t, func(o *rpc.Options) { o.Now = func() time.Time { return now } })
@@ -473,8 +473,8 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestBash: a command has no input, no secrets in its environment, an end with all that it
-// has started, and bounds of time and of what it says.
+// TestBash checks that a command has no input, no secrets in its environment, that all its
+// processes end, and that time and output are limited.
 func TestBash(t *testing.T) {
 	w := newWorld(t, func(o *rpc.Options) { o.Environ = append(os.Environ(), "HOME="+t.TempDir(), "HOST_TOKEN=s3cret") })
 	for i, row := range []struct{ cmd, want string }{
@@ -497,15 +497,15 @@ func TestBash(t *testing.T) {
 			t.Errorf("%s: %.300s", row.cmd, text)
 		}
 	}
-	// One that nobody has waited for yet is over, too.
+	// A child process that was never waited for has ended, too.
 	pid := strings.TrimSpace(w.text("pid"))
 	if out, err := exec.Command("ps", "-o", "stat=", "-p", pid).Output(); err == nil && !strings.HasPrefix(strings.TrimSpace(string(out)), "Z") {
 		t.Errorf("%s lives: %s", pid, out)
 	}
 }
 
-// TestRemoteOff: a host that allows nothing from afar says so, also in what it can do; the
-// local user is asked as ever.
+// TestRemoteOff checks that a host that refuses remote execution says so, also in its capabilities;
+// local requests still work.
 func TestRemoteOff(t *testing.T) {
 	w := newWorld(t, func(o *rpc.Options) { o.RemoteExec = false })
 	for typ, data := range map[string]string{"rpc.bash": `{"cmd":"x"}`, "rpc.fs.write": `{"path":"a","content":""}`, "rpc.run.start": `{"host_id":"host_a","tool":"t","cmd":""}`} {
@@ -530,7 +530,7 @@ func TestRemoteOff(t *testing.T) {
 	}
 }
 
-// TestHost: what is asked of the host itself.
+// TestHost checks the requests to the host itself.
 func TestHost(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "hostd.log")
 	text := strings.Repeat("a line of the log\n", 300) + "the secret is hunter2\nlast"

@@ -43,11 +43,11 @@ type host struct {
 	desk  *approvals.Registry
 	seen  map[string]int64
 	all   map[string][]protocol.Envelope
-	due   chan func() // what is to be done after runs.KeptFor
-	cut   bool        // what became of requests is told no more
+	due   chan func() // functions to call after runs.EndedRetention
+	cut   bool        // outcomes of requests are no longer committed
 }
 
-// killed is a hostd that is killed before it tells what became of a request.
+// killed is a hostd that is killed before it commits the outcome of a request.
 type killed struct {
 	*runs.Events
 	cut *bool
@@ -131,7 +131,7 @@ func (h *host) start(cmd string) string {
 	return id
 }
 
-// until reads a run's events on until one is what is wanted, and gives it.
+// until reads a run's further events until one matches, and returns it.
 func (h *host) until(id, typ, text string) protocol.Envelope {
 	h.t.Helper()
 	output := ""
@@ -151,8 +151,8 @@ func (h *host) until(id, typ, text string) protocol.Envelope {
 	}
 }
 
-// told waits until one of a run's events is what is wanted, and gives the first that is: for what comes before or after
-// something else, as the machine has it.
+// told waits until any of a run's events matches, and returns the first one: for events whose order
+// depends on the machine.
 func (h *host) told(id, typ, text string) protocol.Envelope {
 	h.t.Helper()
 	for i := 0; ; i++ {
@@ -232,7 +232,7 @@ func code(err error) protocol.Code {
 	return ""
 }
 
-// TestRun: a run's environment, output, inputs and end are told in order, each once.
+// TestRun checks that a run's environment, output, inputs and end are reported in order, each once.
 func TestRun(t *testing.T) {
 	h := newHost(t)
 	ctx := context.Background()
@@ -285,8 +285,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestPrompts: what the terminal asks is a request, whose decision is written once; output or an
-// input withdraws it; and it is open over restarts.
+// TestPrompts checks that a terminal's question becomes a request whose decision is written once;
+// output or an input withdraws it; and it remains open over restarts.
 func TestPrompts(t *testing.T) {
 	h := newHost(t)
 	ctx := context.Background()
@@ -324,7 +324,7 @@ func TestPrompts(t *testing.T) {
 		t.Errorf("too late: %v", err)
 	}
 	third := field(t, h.told(id, protocol.RunPermissionRequested, "Three?"), "request_id")
-	// What was written before is not the answer to it, though who sent that asks again what became of it.
+	// An earlier input is not the answer to it, even if its sender asks for its state again.
 	if state, err := h.Input(ctx, id, runs.Input{ID: "by-hand", Text: "n\n", Actor: "cli"}); state != "applied" || err != nil {
 		t.Fatal(state, err)
 	}
@@ -374,8 +374,8 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// TestRestarts: over restarts at any moment each byte is told once; a run that ends meanwhile
-// is told of, and one whose shim was killed is lost.
+// TestRestarts checks that over restarts at any moment each byte is reported once; that the end of
+// a run meanwhile is reported, and that a run whose holder was killed is lost.
 func TestRestarts(t *testing.T) {
 	h := newHost(t)
 	ctx := context.Background()
@@ -398,7 +398,7 @@ func TestRestarts(t *testing.T) {
 	}
 	lost := h.start(`echo $PPID; read x`)
 	var pid int
-	h.wrote(lost, "\n") // the line's end may come by itself
+	h.wrote(lost, "\n") // the line end may arrive separately
 	if _, err := fmt.Sscan(h.output(lost), &pid); err != nil {
 		t.Fatal(err)
 	}
@@ -428,7 +428,7 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// TestSpec: where and what a run may be is said to who starts it.
+// TestSpec checks the errors for invalid specs.
 func TestSpec(t *testing.T) {
 	h := newHost(t)
 	outside := t.TempDir()
@@ -475,8 +475,8 @@ func TestSpec(t *testing.T) {
 	}
 }
 
-// TestEnded: a run that has ended is listed and followed, until the server has all of it and it is
-// old, or there are too many of them; nothing of it is left then, and who follows it is not cut off.
+// TestEnded checks that an ended run is listed and followed until the server has all of it and it
+// is old, or there are too many; then nothing of it is left, and followers are not disconnected.
 func TestEnded(t *testing.T) {
 	h := newHost(t)
 	ctx := context.Background()
@@ -511,7 +511,7 @@ func TestEnded(t *testing.T) {
 	}()
 	<-begun
 	h.spool.Ack(first, h.seen[first])
-	old() // somebody follows it
+	old() // it has a follower
 	old = <-h.due
 	goOn <- true
 	if err := <-done; err != nil {
@@ -547,8 +547,8 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// TestMenus: the choices of a terminal's menu are those of the question; the one that is chosen is typed,
-// with what follows it, and is recorded as the answer.
+// TestMenus checks that the choices of a terminal's menu become those of the question; the chosen
+// one is typed with its suffix and recorded as the answer.
 func TestMenus(t *testing.T) {
 	ctx := context.Background()
 	h := newHost(t)

@@ -10,15 +10,16 @@ import (
 	"github.com/concerto-lang/concerto/relay/ancestry"
 )
 
-// TestLine: who asks is known by all its parents, also when they end meanwhile; of who cannot be
-// seen, as it has ended or hides, nothing is allowed.
+// TestLine checks that a caller is identified by all its parents, even if they exit meanwhile; a
+// caller that cannot be identified, because it has exited or hides, has no rights.
 func TestLine(t *testing.T) {
 	of := func(parent, session int) *proc.Stat {
 		return &proc.Stat{State: 'S', Parent: parent, Session: session, StartTime: 7}
 	}
 	me := peer{pid: 30, began: 7, known: true}
 	looks := 0
-	left := func(pid int) *proc.Stat { // 20 ends as it is looked for, and 30 becomes 10's
+	// 20 exits while it is searched, and 30 becomes a child of 10
+	left := func(pid int) *proc.Stat {
 		switch {
 		case pid == 30 && looks == 0:
 			looks++
@@ -74,7 +75,7 @@ func TestMark(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A program's environment is there a moment after its start has been told.
+		// A program's environment is visible shortly after its start is reported.
 		for end := time.Now().Add(2 * time.Minute); len(proc.Environ(c.Process.Pid)) == 0 && time.Now().Before(end); {
 		}
 		if got := runInEnviron(c.Process.Pid); got != want {

@@ -11,7 +11,7 @@ func (s *Spool) LimitPages(n int) error {
 	return err
 }
 
-// On has a spool lie on a file system that SQLite knows by its name.
+// On places a spool on the SQLite VFS named disk.
 func (o Options) On(disk string) Options {
 	o.disk = disk
 	return o

@@ -26,8 +26,8 @@ func init() {
 	}
 }
 
-// spoolOn goes on behind the last event, says each seq once it is committed, and does not
-// end. The offset is ten times the seq, and a note says the same.
+// spoolOn continues after the last event, prints each number after its commit, and does not end.
+// The offset is ten times the number, and a note contains the same.
 func spoolOn(file string) {
 	ctx := context.Background()
 	s, err := spool.Open(ctx, file, spool.Options{})
@@ -49,8 +49,8 @@ func spoolOn(file string) {
 	}
 }
 
-// TestKill: what was committed is there when hostd has been killed at any moment, each event
-// once, with its offset and its notes; and the epoch has grown.
+// TestKill checks that after a kill at any moment, each committed event is there once, with its
+// offset and notes, and that the epoch has grown.
 func TestKill(t *testing.T) {
 	n := 4
 	if text := os.Getenv(rounds); text != "" {

@@ -16,8 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// model is a spool, the connection that sends what is in it, and the server, with all that
-// was ever committed to the spool.
+// model is a spool, its connection and the server, with everything that was committed to the spool.
 type model struct {
 	t    *rapid.T
 	dir  string
@@ -25,7 +24,7 @@ type model struct {
 	s    *spool.Spool
 	n    int                 // of the token that was last committed
 	told map[string][]string // what was committed, by run
-	at   map[string]int64    // what was sent, by run; nil when there is no connection
+	at   map[string]int64    // what was sent, by run; nil without a connection
 	has  map[string]*server
 }
 
@@ -37,9 +36,9 @@ type server struct {
 
 const modelMax = 6000
 
-// TestModel: whatever is spooled, sent, acknowledged, cut off, killed and lost in whatever
-// order, the server gets each event once and in order, or a gap that says why not, and gaps only for
-// what has happened.
+// TestModel checks that with any order of commits, sends, acks, disconnections, kills and losses,
+// the server receives each event once and in order, or a gap with the reason, and gaps only after a
+// loss.
 func TestModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// Hidden in a struct, t has no deadline, which a bubble does not allow.
@@ -164,7 +163,7 @@ func tokensOf(text string) (all []string) {
 	return all
 }
 
-// fault is what happens to a connection, hostd, and what either side keeps.
+// fault injects a fault into a connection, hostd, or the state of either side.
 func (m *model) fault(t *rapid.T) {
 	faults := map[string]func(*rapid.T){"cut": m.cut, "kill": m.kill, "the store": m.loseStore, "the spool": m.loseSpool}
 	faults[rapid.SampledFrom([]string{"cut", "cut", "kill", "the store", "the spool"}).Draw(t, "what")](t)
@@ -259,9 +258,9 @@ func (m *model) loseSpool(*rapid.T) {
 	}
 }
 
-// check holds what the server has of each run against what was committed: the same tokens in
-// the same order; where some are missing there is a gap, and what is never given up is missing
-// only where something was lost.
+// check compares the server's events of each run with the committed ones: the same tokens in the
+// same order; where some are missing there is a gap, and events that are never dropped are missing
+// only after a loss.
 func (m *model) check(t *rapid.T) {
 	for run, s := range m.has {
 		rest, gap := m.told[run], ""
@@ -284,8 +283,8 @@ func (m *model) check(t *rapid.T) {
 	}
 }
 
-// drain sends and acknowledges all that there is: then nothing is left in the spool, and the
-// end of each run is there.
+// drain sends and acknowledges everything: then the spool is empty and the end of each run is
+// stored.
 func (m *model) drain() {
 	for _, run := range runs {
 		for m.sendSome(run, 7) > 0 {
@@ -300,7 +299,7 @@ func (m *model) drain() {
 }
 
 // The model's schedules are the same each time, unless flags say otherwise: -rapid.checks and
-// -rapid.seed for more of them.
+// -rapid.seed select more.
 func init() {
 	for name, value := range map[string]string{"rapid.checks": "12", "rapid.steps": "120", "rapid.seed": "20", "rapid.nofailfile": "true"} {
 		if err := flag.Set(name, value); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// power is a spool whose power is cut again and again, and what it has said is committed.
+// power is a spool whose power is cut repeatedly, and what it reported as committed.
 type power struct {
 	*testing.T
 	last  atomic.Int64 // seq that is committed
@@ -20,8 +20,8 @@ type power struct {
 	epoch int64
 }
 
-// after sees that after a cut all is there that is committed: events that nobody has, the offset and
-// the note that go with the last, and results.
+// after checks that everything committed survives a cut: unacknowledged events, the offset and note
+// of the last one, and results.
 func (p *power) after(dir string) error {
 	last := p.last.Load()
 	s, err := spool.Open(ctx, filepath.Join(dir, "spool.db"), spool.Options{})
@@ -48,8 +48,8 @@ func (p *power) after(dir string) error {
 	return nil
 }
 
-// TestPowerCut: whatever of what was not synced is lost, at a sync or behind a commit, all that was
-// committed is there, together, and the file is whole.
+// TestPowerCut checks that after a power cut, at a sync or after a commit, with any loss of
+// unsynced data, all commits are there completely and the file is valid.
 func TestPowerCut(t *testing.T) {
 	p := &power{T: t}
 	cuts := powercut.Test(t, "cut-spool", 7, p.after)

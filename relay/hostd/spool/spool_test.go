@@ -61,8 +61,8 @@ func expect(t testing.TB, got []string, want ...string) {
 	}
 }
 
-// TestSpool: events are numbered by run, kept over a restart with what was committed with
-// them, deleted when they are acknowledged and never before; nothing follows an exit.
+// TestSpool checks that events are numbered by run, stored with what was committed with them,
+// deleted only after they are acknowledged, and that nothing follows an exit.
 func TestSpool(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a b?%41.db")
 	s := open(t, file, spool.Options{})
@@ -131,7 +131,8 @@ func TestSpool(t *testing.T) {
 	testResults(t, s)
 }
 
-// testResults: results are kept until they are acknowledged; a newer one is told anew.
+// testResults checks that results are stored until they are acknowledged; a newer one is sent
+// again.
 func testResults(t *testing.T, s *spool.Spool) {
 	all, err := s.Results(ctx, 0)
 	if err != nil || len(all) != 1 || all[0].Run != "run_a" || all[0].ID != "i1" || all[0].State != "applied" {
@@ -154,9 +155,9 @@ func testResults(t *testing.T, s *spool.Spool) {
 	}
 }
 
-// TestFull: from 80 % on output is added to what nobody has been given; at 100 % it waits for
-// a minute, then the oldest output makes room and a gap says so; requests and exits always find
-// room; an ack makes all go on.
+// TestFull checks that from 80 % on output is merged with events that were not read; at 100 % it
+// waits for a minute, then the oldest output is replaced by a gap; requests and exits always find
+// room; an ack lets everything continue.
 func TestFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, filepath.Join(t.TempDir(), "spool.db"), spool.Options{Max: 16000})
@@ -233,8 +234,8 @@ func testRoomAgain(t *testing.T, s *spool.Spool, kilo string) {
 	}
 }
 
-// TestDiskFull: what is written waits while there is no room on the disk, health says so, and
-// it goes on by itself.
+// TestDiskFull checks that writes wait while the disk is full, that Health reports it, and that
+// they continue by themselves.
 func TestDiskFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, filepath.Join(t.TempDir(), "spool.db"), spool.Options{})
@@ -274,8 +275,8 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
-// TestLost: a spool that was lost, on either side, leaves a gap that says so, and numbers
-// that nobody has used.
+// TestLost checks that the loss of a spool, on either side, leaves a gap, and that no number is
+// used twice.
 func TestLost(t *testing.T) {
 	resume := func(s *spool.Spool, run string, has int64) (after int64, first string) {
 		after, gap, err := s.Resume(ctx, run, has)
@@ -370,7 +371,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestTooLong: what fits no frame is refused, since the server would never take it, nor what is behind it.
+// TestTooLong checks that data that do not fit a frame are refused, because the server would never
+// accept them or later events.
 func TestTooLong(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "x.db"), spool.Options{})
 	meta := func(n int) spool.Event {

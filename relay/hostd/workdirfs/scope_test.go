@@ -19,8 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// place is a run's directory with what an attacker has put there, beside what is none of
-// the run's business.
+// place returns a run's directory with an attacker's files, next to files outside of it.
 func place(t *testing.T) (*workdirfs.Scope, string) {
 	t.Helper()
 	top := t.TempDir()
@@ -109,7 +108,7 @@ var paths = []struct {
 	{"nowhere", "not_found", "not_found", "not_regular"},
 }
 
-// TestPaths: whatever path is asked for, nothing outside is read or written.
+// TestPaths checks that no path leads to reading or writing outside of the directory.
 func TestPaths(t *testing.T) {
 	for _, c := range paths {
 		s, dir := place(t)
@@ -254,8 +253,8 @@ func TestWrite(t *testing.T) {
 	is("long", long, 0)
 }
 
-// TestRaced: a link that is put in the place of a directory, and taken away, over and over, leads nobody
-// out, nor into .git.
+// TestRaced checks that a link that repeatedly replaces a directory never leads outside, nor into
+// .git.
 func TestRaced(t *testing.T) {
 	s, dir := place(t)
 	spot := filepath.Join(dir, "spot")
@@ -327,7 +326,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestNoDependency: what is not installed is named.
+// TestNoDependency checks that a missing program is named.
 func TestNoDependency(t *testing.T) {
 	s, _ := place(t)
 	t.Setenv("PATH", t.TempDir())
@@ -390,7 +389,7 @@ func repository(t *testing.T) (s *workdirfs.Scope, dir, pwned string) {
 	return s, dir, pwned
 }
 
-// TestGit: git says what has changed, and a repository's settings have nothing run.
+// TestGit checks git's output, and that a repository's settings cause no program to run.
 func TestGit(t *testing.T) {
 	s, dir, pwned := repository(t)
 	ctx := context.Background()
@@ -432,7 +431,7 @@ func TestGit(t *testing.T) {
 	}
 }
 
-// TestNoRepository: what git says when there is none is the error.
+// TestNoRepository checks that the error without a repository is git's message.
 func TestNoRepository(t *testing.T) {
 	s, err := workdirfs.Open(t.TempDir())
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestLink: a link to one run lets a browser in by a session of its own, which may do what the link's token may,
-// ends with it, and is none of others'.
+// TestLink checks that a link to one run logs a browser in with a session of its own, which has the
+// rights of the link's token, ends with it, and is separate from others.
 func TestLink(t *testing.T) {
 	f := begin(t)
 	var made struct{ ID, Token, Link string }
@@ -51,7 +51,7 @@ func TestLink(t *testing.T) {
 	for _, body := range []string{`{"token":"` + first + `"}`, `{"token":"ct_none"}`, `{}`, `{"token":"` + f.url + `"}`} {
 		f.ask("POST", "/auth/exchange", "", body).refused(f, 401, "unauthorized", "")
 	}
-	// who leaves ends the own session alone; the token's end ends all
+	// a logout ends only its own session; the end of the token ends all
 	second, _ := enter()
 	f.ask("POST", "/auth/logout", first, "").is(f, 204, nil)
 	f.ask("GET", "/auth/me", first, "").is(f, 401, nil)

@@ -63,7 +63,7 @@ func begin(t *testing.T) *fixture {
 	return f
 }
 
-// answer is what a request gives.
+// answer is a response.
 type answer struct {
 	*http.Response
 	text string
@@ -118,7 +118,7 @@ func (a answer) refused(f *fixture, status int, code, says string) {
 	}
 }
 
-// TestSessions: a login gives a token and a cookie, both of which end by a logout.
+// TestSessions checks that a login creates a token and a cookie, both of which a logout ends.
 func TestSessions(t *testing.T) {
 	f := begin(t)
 	got := f.ask("POST", "/auth/login", "", `{"username":"ann","password":"`+password+`"}`, "Origin", f.url)
@@ -164,8 +164,8 @@ func TestSessions(t *testing.T) {
 	f.ask("POST", "/auth/login", "", `{"username":"`+strings.Repeat("x", 70_000)+`"}`).refused(f, 413, "too_large", "")
 }
 
-// TestManages: an owner makes and ends tokens and users, and all of it is in the audit log, which is
-// whole, and has no secret.
+// TestManages checks that an owner creates and removes tokens and users, and that the audit log
+// contains all of it, is valid, and has no secrets.
 func TestManages(t *testing.T) {
 	f := begin(t)
 	var made struct{ ID, Token string }
@@ -249,8 +249,8 @@ func TestManages(t *testing.T) {
 	}
 }
 
-// TestTable walks all routes by everybody that there is: who may not is refused before anything is
-// looked at, and a try to manage is recorded.
+// TestTable sends every route as every kind of user: a request without the right is refused before
+// anything else, and attempts to manage are recorded.
 func TestTable(t *testing.T) {
 	f := begin(t)
 	tokens := map[string]string{"none": "", "wrong": "ct_wrong"}
@@ -268,7 +268,7 @@ func TestTable(t *testing.T) {
 		path := strings.NewReplacer("{id}", "x", "{name}", "x").Replace(row.Path)
 		for who, token := range tokens {
 			if row.Path == "/auth/logout" {
-				continue // it ends who walks; TestSessions has it
+				continue // it would log out the test's user; covered by TestSessions
 			}
 			got := f.ask(row.Method, path, token, "{}")
 			switch {
@@ -301,7 +301,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestForget: events of runs that ended too long ago go, and the audit log says so.
+// TestForget checks that events of runs that ended too long ago are removed and that the audit log
+// records it.
 func TestForget(t *testing.T) {
 	f := begin(t)
 	if _, err := f.store.AddHost(ctx, store.Host{ID: "host_a", TokenHash: "t"}); err != nil {
@@ -340,7 +341,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestSetup: the first owner is made by the code of the link.
+// TestSetup checks that the first owner is created with the code of the link.
 func TestSetup(t *testing.T) {
 	s, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "relay.db"))
 	if err != nil {

@@ -120,7 +120,8 @@ func (f *fixture) kinds() (out []string) {
 	return out
 }
 
-// TestCredentials: a session, a token and a ticket say who asks, as long as they hold and no longer.
+// TestCredentials checks that a session, a token and a ticket identify their user until they
+// expire.
 func TestCredentials(t *testing.T) {
 	f := begin(t, auth.TOFUOff, httpguard.Config{Loopback: true})
 	f.user("ann", auth.Owner)
@@ -255,7 +256,7 @@ func TestLogins(t *testing.T) {
 	}
 }
 
-// TestPasswords: what a hash costs, and what is none.
+// TestPasswords checks the parameters of hashes and invalid hashes.
 func TestPasswords(t *testing.T) {
 	if h := hashOf(t); !strings.HasPrefix(h, "$argon2id$v=19$m=65536,t=3,p=1$") || auth.CheckHash(h) != nil {
 		t.Error(h)
@@ -274,8 +275,8 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// TestEnds: whoever holds a connection is told when its credentials end: revoked here or by another
-// server, expired, with another role or another password, or with the user.
+// TestEnds checks that watchers are notified when credentials end: revoked here or by another
+// server, expired, by a change of role or password, or with the user.
 func TestEnds(t *testing.T) {
 	f := begin(t, auth.TOFUOff, httpguard.Config{Loopback: true})
 	f.user("ann", auth.Owner)
@@ -318,7 +319,7 @@ func TestEnds(t *testing.T) {
 		}
 		_ = id
 	}
-	// Ended between the question who it is and the watch.
+	// Ended between the authentication and the watch.
 	id, secret := f.token("ann", auth.NewToken{Name: "t", Role: auth.Viewer})
 	was := identity(secret)
 	if err := f.Revoke(ctx, us, id); err != nil {
@@ -327,7 +328,7 @@ func TestEnds(t *testing.T) {
 	<-watch(was)
 }
 
-// TestHosts: the token that a host first came with is the host's, for ever.
+// TestHosts checks that the first token of a host remains its token.
 func TestHosts(t *testing.T) {
 	public, _ := url.Parse("https://relay.example")
 	for _, c := range []struct {
@@ -384,7 +385,8 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestSetup: the first owner is made by a code, once, and only while there is no user.
+// TestSetup checks that the first owner is created with the code once, and only while there is no
+// user.
 func TestSetup(t *testing.T) {
 	f := begin(t, auth.TOFUOff, httpguard.Config{Loopback: true})
 	code, err := f.Setup(ctx)

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
-// TestRequests: which Host and Origin may come, to servers that are meant to be here or there.
+// TestRequests checks which Host and Origin are accepted, for several configurations.
 func TestRequests(t *testing.T) {
 	public, _ := url.Parse("https://Relay.example")
 	local := httpguard.Config{Loopback: true, Allow: []string{"https://app.example"}}
@@ -55,7 +55,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestAddress: whom X-Forwarded-For is believed.
+// TestAddress checks for which proxies X-Forwarded-For is trusted.
 func TestAddress(t *testing.T) {
 	g := httpguard.New(httpguard.Config{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
 	for _, c := range []struct{ peer, forwarded, want string }{
@@ -73,7 +73,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestClean: what is a secret in a URL is not logged.
+// TestClean checks that secrets in URLs are not logged.
 func TestClean(t *testing.T) {
 	got := httpguard.Clean(`GET "/ws/host?host_id=h&host_token=s3cret&x=1" /ws/app?token=abc#x ?ticket=q&a=token`)
 	want := `GET "/ws/host?host_id=h&host_token=***REDACTED***&x=1" /ws/app?token=***REDACTED***#x ?ticket=***REDACTED***&a=token`

@@ -33,7 +33,7 @@ import (
 
 var ctx = context.Background()
 
-// fixture is a server with its owners ann and bob, whose tokens are theirs.
+// fixture is a server with the owners ann and bob and their tokens.
 type fixture struct {
 	*testing.T
 	store    *store.Store
@@ -114,7 +114,7 @@ func (f *fixture) do(method, path, token string, body map[string]string) (out an
 	return out
 }
 
-// get reads what an owner is told.
+// get returns a response to an owner.
 func (f *fixture) get(path string) []byte {
 	r, err := http.NewRequest("GET", f.url+path, nil)
 	if err != nil {
@@ -133,7 +133,7 @@ func (f *fixture) get(path string) []byte {
 	return text
 }
 
-// kinds are those of the audit log.
+// kinds returns the kinds in the audit log.
 func (f *fixture) kinds() string {
 	var out []string
 	for line, err := range audit.Lines(bytes.NewReader(f.get("/audit")), "audit") {
@@ -175,7 +175,7 @@ func (f *fixture) paired(n byte) keyed {
 	return k
 }
 
-// knock connects as a host by its key, and gives the challenge.
+// knock connects as a host by its key and returns the challenge.
 func (f *fixture) knock(host string) (*servertest.Peer, protocol.ChallengeData) {
 	f.Helper()
 	p := servertest.Dial(f.T, f.url+"/ws/host?host_id="+host+"&auth=key")
@@ -193,8 +193,8 @@ func (k keyed) sign(origin, host, server, own string) protocol.ChallengeAnswer {
 	return protocol.ChallengeAnswer{Nonce: own, Signature: protocol.KeyText(ed25519.Sign(k.PrivateKey, []byte("concerto-relay-host-v1\n"+origin+"\n"+host+"\n"+server+"\n"+own)))}
 }
 
-// TestPairing: from the start to events that come by the key; the token is refused from then on, and so is the
-// key once the host is removed.
+// TestPairing checks a pairing from the start to events from the host; the token is refused from
+// then on, and so is the key after the host is removed.
 func TestPairing(t *testing.T) {
 	f := begin(t)
 	old := servertest.Dial(t, f.url+"/ws/host?host_id=host_a&host_token=t0ken")
@@ -263,7 +263,7 @@ func TestPairing(t *testing.T) {
 	}
 }
 
-// TestRefused: what is no pairing, and whom a code is not for.
+// TestRefused checks invalid pairings, and users who may not confirm a code.
 func TestRefused(t *testing.T) {
 	f := begin(t)
 	k := newKey(1)
@@ -358,7 +358,7 @@ func TestProof(t *testing.T) {
 	if _, err := f.store.Run(ctx, "run_x"); err == nil {
 		t.Error("an event of a host that has proven nothing is stored")
 	}
-	p, _ = f.knock(k.host) // and one that says nothing
+	p, _ = f.knock(k.host) // and one that sends no frame
 	f.clock.Go(protocol.ProofTimeout)
 	if code := p.Closed(); code != protocol.CloseUnauthorized {
 		t.Errorf("%d", code)
@@ -374,13 +374,14 @@ func TestProof(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Say(protocol.ChallengeResponse, "", 0, k.sign(fmt.Sprintf("ws://127.0.0.1:%d", at.Port), k.host, c.Nonce, nonce)) // as a WebSocket's URL has it
+	// in the form of a WebSocket's URL
+	p.Say(protocol.ChallengeResponse, "", 0, k.sign(fmt.Sprintf("ws://127.0.0.1:%d", at.Port), k.host, c.Nonce, nonce))
 	p.Say(protocol.RunStarted, "run_a", 1, servertest.Started)
 	p.Acked("run_a", 1)
 }
 
-// TestRaces: of two owners one confirms; two machines never have one code; a flood of starts is bounded, and
-// does not keep a machine of elsewhere out.
+// TestRaces checks that only one of two owners confirms, that two machines never share a code, and
+// that a flood of starts is limited but does not exclude other addresses.
 func TestRaces(t *testing.T) {
 	f := begin(t)
 	began := f.start(newKey(1), nil)

@@ -31,13 +31,13 @@ import (
 
 var ctx = context.Background()
 
-// fixture is a server, and a push service that is as strict as those of browsers.
+// fixture is a server with a push service that is as strict as real ones.
 type fixture struct {
 	*testing.T
 	service *pushtest.Service
 	store   *store.Store
 	auth    *auth.Auth
-	clock   *servertest.Clock // of what is sent again
+	clock   *servertest.Clock // the clock for retries
 	url     string
 	dir     string
 	key     string
@@ -156,7 +156,7 @@ func asks(p *servertest.Peer, run string, seq int64, id string) {
 	p.Say(protocol.RunPermissionRequested, run, seq, fmt.Sprintf(`{"request_id":%q,"reason":"permission","prompt":"cat s3cret?","op_tool":"bash","op_args":{"cmd":"cat s3cret"},"op_args_summary":"cat s3cret"}`, id))
 }
 
-// until waits for what has no event of its own.
+// until polls for a condition.
 func (f *fixture) until(what string, so func() bool) {
 	f.Helper()
 	for end := time.Now().Add(2 * time.Minute); !so(); runtime.Gosched() {
@@ -166,8 +166,9 @@ func (f *fixture) until(what string, so func() bool) {
 	}
 }
 
-// TestPush: a new request is told to those who may decide it, without its arguments, withdrawn when it is
-// over, and told of once, also after a restart; a run's end is told to who has started it.
+// TestPush checks that a new request is sent to those who may decide it, without its arguments,
+// that it is withdrawn when closed, that it is sent only once, also after a restart, and that a
+// run's end is sent to the user who started it.
 func TestPush(t *testing.T) {
 	f := begin(t)
 	h := f.host("run_a")
@@ -202,7 +203,7 @@ func TestPush(t *testing.T) {
 		t.Errorf("%+v %+v", n, m2)
 	}
 	oli.Next()
-	// what somebody starts by the relay
+	// a run started through the relay
 	done := make(chan string, 1)
 	go func() {
 		_, text := f.do("POST", "/rpc", "oli", `{"type":"rpc.run.start","data":{"request_id":"s1","host_id":"host_a","tool":"codex","cmd":"codex"}}`)
@@ -215,7 +216,7 @@ func TestPush(t *testing.T) {
 	}
 	h.Say(protocol.RunStarted, "run_b", 1, servertest.Started)
 	h.Say(protocol.RunExited, "run_b", 2, `{"exit_code":3}`)
-	h.Say(protocol.RunExited, "run_a", 6, `{"exit_code":0}`) // which nobody has started here
+	h.Say(protocol.RunExited, "run_a", 6, `{"exit_code":0}`) // not started by a user
 	var seen []pushtest.Note
 	for range 3 {
 		n, _ := oli.Next()
@@ -233,7 +234,7 @@ func TestPush(t *testing.T) {
 	if !vic.Empty() || !ann.Empty() || !oli.Empty() || vic.Seen() != 0 {
 		t.Error("somebody was told what is not for them")
 	}
-	// what ends with its credentials
+	// subscriptions that end with their credentials
 	if code, _ := f.do("POST", "/auth/logout", "ann", ""); code != 204 {
 		t.Errorf("%d", code)
 	}
@@ -246,7 +247,7 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// TestNarrow: a token for some runs is told of those.
+// TestNarrow checks that a token for some runs only receives messages about those.
 func TestNarrow(t *testing.T) {
 	f := begin(t)
 	_, text := f.do("POST", "/tokens", "ann", `{"name":"one","role":"operator","runs":["run_b"]}`)
@@ -268,7 +269,7 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-// TestSubscriptions: what is no subscription, and how many there may be.
+// TestSubscriptions checks invalid subscriptions and their maximum number.
 func TestSubscriptions(t *testing.T) {
 	f := begin(t)
 	good := f.subscribe("ann", "0")
@@ -313,15 +314,16 @@ func TestSubscriptions(t *testing.T) {
 	}
 }
 
-// waits waits until something is to be sent again, and lets so much time pass.
+// waits waits until a retry is scheduled, and advances the clock.
 func (f *fixture) waits(d time.Duration) {
 	f.Helper()
 	f.until("something waits", func() bool { return f.clock.Timers() > 0 })
 	f.clock.Go(d)
 }
 
-// TestRetries: a push service that cannot take a message gets it again, when it says and not for ever; one that does
-// not know the browser any more is left; another message of the request overtakes it.
+// TestRetries checks that a failing push service receives the message again at the requested time
+// and not forever, that an unknown browser is removed, and that a later message of the request
+// replaces a queued one.
 func TestRetries(t *testing.T) {
 	f := begin(t)
 	var status atomic.Int64
@@ -375,8 +377,8 @@ func TestRetries(t *testing.T) {
 	f.until("the browser is forgotten", func() bool { return f.subscriptions() == 0 })
 }
 
-// TestHostile: what a push service does that is none: it sends elsewhere, answers without end, or never. Nobody
-// else waits for it, nor does the server's end.
+// TestHostile checks hostile push services: redirects, endless responses, no response. They delay
+// neither other messages nor the end of the server.
 func TestHostile(t *testing.T) {
 	f := begin(t)
 	var inside atomic.Int64

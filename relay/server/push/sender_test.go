@@ -16,8 +16,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 )
 
-// TestOvertaken: messages to a browser come in their order; one that waits to be sent again is dropped for a later
-// one of its topic, and each is over once; of too many some are dropped, and nobody waits.
+// TestOvertaken checks that messages to a browser are in order, that one waiting for a retry is
+// dropped for a later one of its topic, that each is finished once, and that excess messages are
+// dropped without blocking.
 func TestOvertaken(t *testing.T) {
 	db, err := sqlite.Open(context.Background(), filepath.Join(t.TempDir(), "relay.db"))
 	if err != nil {
@@ -62,7 +63,7 @@ func TestOvertaken(t *testing.T) {
 	put := func(topic, text string) {
 		s.put(&message{to: &sub, topic: topic, text: []byte(fmt.Sprintf(`{"summary":%q}`, text)), urgency: "high", ends: time.Now().Add(time.Hour), done: func() { over.Add(1) }})
 	}
-	put("a", "first") // and no other is sent before what becomes of it is known
+	put("a", "first") // and no other message is sent before its result is known
 	<-came
 	put("b", "second")
 	put("a", "third")

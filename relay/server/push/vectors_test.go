@@ -47,8 +47,8 @@ func TestRFC8291(t *testing.T) {
 	}
 }
 
-// TestRFC8292: the push service of the tests takes the example of RFC 8292, section 2.4, and nothing that is
-// changed in it.
+// TestRFC8292 checks that the test push service accepts the example of RFC 8292, section 2.4, and
+// no modification of it.
 func TestRFC8292(t *testing.T) {
 	const key = "BA1Hxzyi1RUM1b5wjxsn7nGxAszw2u61m164i3MrAIxHF6YK5h4SDYic-dRuU_RCPCfA5aq9ojSwk5Y2EmClBPs"
 	const header = "vapid t=eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJhdWQiOiJodHRwczovL3B1c2guZXhhbXBsZS5uZXQiLCJleHAiOjE0NTM1MjM3NjgsInN1YiI6Im1haWx0bzpwdXNoQGV4YW1wbGUuY29tIn0." +
@@ -71,7 +71,7 @@ func TestRFC8292(t *testing.T) {
 	}
 }
 
-// TestAddresses: what is no address of a push service, and what cannot be an endpoint.
+// TestAddresses checks private addresses and invalid endpoints.
 func TestAddresses(t *testing.T) {
 	for _, text := range strings.Fields(`127.0.0.1 127.9.9.9 10.0.0.1 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 0.0.0.0 0.1.2.3 192.0.0.1 192.0.2.1 198.18.0.1 198.51.100.1 203.0.113.1 224.0.0.1 240.0.0.1
 		255.255.255.255 ::1 :: fe80::1 fc00::1 fd12::1 ff02::1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 64:ff9b::a00:1 64:ff9b:1::1 2001::1 2001:db8::1 2002:a00:1:: 3fff::1 fec0::1 2606:4700::1%eth0`) {
@@ -97,13 +97,13 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	// a name is looked at when it was resolved
+	// a name is checked after its resolution
 	if _, err := newClient(false).Get("http://localhost:1/"); !errors.Is(err, errAddress) {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestSummary: what is shown of a request has nothing of its arguments.
+// TestSummary checks that the summary of a request contains none of its arguments.
 func TestSummary(t *testing.T) {
 	for data, want := range map[string]string{
 		`{"reason":"permission","prompt":"rm -rf s3cret","op_tool":"rpc.bash","op_args":{"cmd":"s3cret"},"op_args_summary":"s3cret"}`: "it asks for a permission: rpc.bash",

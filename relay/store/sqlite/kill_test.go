@@ -33,8 +33,8 @@ func event(gen, seq int64) store.Incoming {
 		Data: json.RawMessage(fmt.Sprintf(`{"stream":"stdout","text":"%d"}`, seq))}}
 }
 
-// writeOn goes on from the last event that is stored, says each number once it is
-// committed, and does not end.
+// writeOn continues after the last stored event, prints each number after its commit, and does not
+// end.
 func writeOn(file string) {
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, file)
@@ -63,8 +63,8 @@ func writeOn(file string) {
 	}
 }
 
-// TestKill: what a writer has acknowledged is there when it has been killed at any moment,
-// each event once, and it goes on from there.
+// TestKill checks that after a kill at any moment, all acknowledged events are there once, and that
+// writing can continue.
 func TestKill(t *testing.T) {
 	n := 5
 	if text := os.Getenv(rounds); text != "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 )
 
-// power is a store whose power is cut again and again, and what it has said is stored.
+// power is a store whose power is cut repeatedly, and the events that it reported as stored.
 type power struct {
 	*testing.T
 	acked  int64 // run_a up to here
@@ -49,8 +49,8 @@ func (p *power) after(dir string) error {
 	return nil
 }
 
-// TestPowerCut: whatever of what was not synced is lost, at a sync or behind an ack, all that was
-// acknowledged is there, and the file is whole.
+// TestPowerCut checks that after a power cut, at a sync or after an ack, with any loss of unsynced
+// data, all acknowledged events are there and the file is valid.
 func TestPowerCut(t *testing.T) {
 	p := &power{T: t}
 	cuts := powercut.Test(t, "cut-store", 5, p.after)
@@ -68,7 +68,7 @@ func TestPowerCut(t *testing.T) {
 	}
 	w := s.NewWriter(nil)
 	cuts.On = true
-	text := strings.Repeat("x", 24<<10) // so that the log is carried over to the file, more than once
+	text := strings.Repeat("x", 24<<10) // so that the log is checkpointed more than once
 	const last = 200
 	for seq := int64(1); seq <= last; seq++ {
 		e := event(gen, seq)
