@@ -43,7 +43,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// A scope is what was said or narrower, whatever is offered.
+// A scope is the requested or a narrower one, whatever is offered.
 func TestWithin(t *testing.T) {
 	for bits := range 8 {
 		var offered []string

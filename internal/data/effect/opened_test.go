@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Whoever has a number of a performer's says so; and of what a request opens the result has the
-// number, in the same family as those that follow.
+// Requests with a performer's number implement Numbered, and so does the result of a request that
+// opens something.
 func TestNumbered(t *testing.T) {
 	opened, used := map[string]bool{}, map[string]bool{}
 	numbered := func(x any) bool {

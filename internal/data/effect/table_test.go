@@ -16,8 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// TestTable: each kind that the package declares has a row, whose request is of
-// that kind, and whose columns go together.
+// TestTable checks that each declared kind has a row with a request of that kind and consistent
+// columns.
 func TestTable(t *testing.T) {
 	declared := declaredKinds(t)
 	for _, k := range declared {
@@ -129,7 +129,7 @@ func roundTrip(t *testing.T, x, back any) {
 	same := cmp.Comparer(func(a, b value.Slot) bool {
 		return string(value.AppendJSON(nil, a)) == string(value.AppendJSON(nil, b))
 	})
-	// A zero value says null where no JSON is: that is nothing, too.
+	// A zero value contains null where there is no JSON; both count as empty.
 	null := cmp.FilterValues(func(a, b json.RawMessage) bool { return isNull(a) && isNull(b) }, cmp.Ignore())
 	if diff := cmp.Diff(x, back, same, null); diff != "" {
 		t.Errorf("%s:\n%s", text, diff)
@@ -138,7 +138,7 @@ func roundTrip(t *testing.T, x, back any) {
 
 func isNull(j json.RawMessage) bool { return len(j) == 0 || string(j) == "null" }
 
-// fill gives every field a value that is not its zero value.
+// fill sets every field to a non-zero value.
 func fill(t *testing.T, v reflect.Value, at string) {
 	t.Helper()
 	switch v.Interface().(type) {
@@ -182,7 +182,8 @@ func fill(t *testing.T, v reflect.Value, at string) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.Tag.Get("json") != "-" { // what is no data follows from the program
+			// fields without data follow from the program
+			if f := v.Type().Field(i); f.Tag.Get("json") != "-" {
 				fill(t, v.Field(i), at+"."+strings.ToLower(f.Name))
 			}
 		}

@@ -62,7 +62,7 @@ func compile(t *testing.T) *engine.Program {
 	return p
 }
 
-// terminal types the lines that it is given and keeps what it was asked.
+// terminal types the given lines and records the prompts.
 type terminal struct{ types, asked []string }
 
 func (x *terminal) Join(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
@@ -232,8 +232,8 @@ func (h *hostd) source() *client.Source {
 	return client.New(client.Options{Socket: h.socket, Started: protocol.Started{Tool: "concerto", Cwd: "/", Command: "concerto", Source: "concerto"}})
 }
 
-// TestNewTypesAtTheRelay: people at a relay are asked for a yes or a no, or for a value, by the
-// form of the answer.
+// TestNewTypesAtTheRelay checks that people at a relay are asked for yes or no, or for a value,
+// depending on the form of the answer.
 func TestNewTypesAtTheRelay(t *testing.T) {
 	h := startHostd(t)
 	source := h.source()
@@ -278,7 +278,7 @@ func TestNewTypesOfARun(t *testing.T) {
 	}
 }
 
-// TestNewTypesAreChecked: `concerto host test` gives a host that it does not know a harmless
+// TestNewTypesAreChecked checks that `concerto host test` answers an unknown host with a harmless
 // answer of the form: nothing is allowed, and the last option is chosen.
 func TestNewTypesAreChecked(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "answers")

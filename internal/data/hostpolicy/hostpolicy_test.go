@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// tree is a file system of links alone.
+// tree is a file system that consists of links.
 type tree map[string]string
 
 func (t tree) link(path string) (string, bool) {
@@ -148,8 +148,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestLarge: what is too large to be judged is denied at once, and what is not yet is
-// judged as anything is.
+// TestLarge checks that a request above the limits is denied at once, and that one at the limits is
+// judged.
 func TestLarge(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	p := policy(Rules{Read: []string{"src"}, Write: []string{"src"}, Deny: []string{"secret"}, Commands: Commands{Allow: []string{"ls *"}, Deny: []string{"rm *"}}, Default: "allow"})

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDenyList: with default = "allow" a deny list holds for every way of writing a command
-// that can be read, and what cannot be read is asked about.
+// TestDenyList checks with default = "allow" that a deny list applies to all ways of writing a
+// command that can be parsed, and that other commands are asked about.
 func TestDenyList(t *testing.T) {
 	p := policy(Rules{Default: "allow", Commands: Commands{Deny: []string{"rm *", "git push*"}, Ask: []string{"make deploy*"}}})
 	for verdict, commands := range map[Verdict][]string{
@@ -47,9 +47,12 @@ func TestDenyList(t *testing.T) {
 		q    Request
 		want Verdict
 	}{
-		{Rules{Default: "allow"}, Request{Kind: "execute", Command: "echo $HOME"}, Allow},                                        // nothing is denied
-		{Rules{Default: "deny", Commands: Commands{Deny: []string{"rm *"}}}, Request{Kind: "execute", Command: "echo $X"}, Deny}, // nothing is allowed
-		{Rules{Default: "allow", Commands: Commands{Deny: []string{"rm *"}}}, Request{Kind: "execute"}, Ask},                     // it does not say which
+		// nothing is denied
+		{Rules{Default: "allow"}, Request{Kind: "execute", Command: "echo $HOME"}, Allow},
+		// nothing is allowed
+		{Rules{Default: "deny", Commands: Commands{Deny: []string{"rm *"}}}, Request{Kind: "execute", Command: "echo $X"}, Deny},
+		// no command is named
+		{Rules{Default: "allow", Commands: Commands{Deny: []string{"rm *"}}}, Request{Kind: "execute"}, Ask},
 		{Rules{Default: "allow", Commands: Commands{Deny: []string{"rm *"}}}, Request{Kind: "execute", Command: "ls", Opaque: true}, Ask},
 		{Rules{Default: "allow", Commands: Commands{Deny: []string{"rm *"}}}, Request{Kind: "edit", Paths: []string{"a"}}, Allow},
 	} {
@@ -59,7 +62,7 @@ func TestDenyList(t *testing.T) {
 	}
 }
 
-// FuzzDenyList: whatever comes before or around a denied command, it is not allowed.
+// FuzzDenyList checks that no text before or around a denied command allows it.
 func FuzzDenyList(f *testing.F) {
 	for _, s := range []string{"", "ls", "echo 'a", `echo "a`, "cat <<E", "{", "(", "if", "X=1", "# a", "a=$(", "`", ">", "2>&1", "sudo -u", "sh -c", "\x00", "é\u2028", "case x in", "eval", "\"'", `'"`, "$'"} {
 		f.Add(s)

@@ -38,7 +38,7 @@ func TestHashMap(t *testing.T) {
 	}
 }
 
-// TestHashMapValues: nobody sees another's later mutation.
+// TestHashMapValues checks that later mutations are not visible through other references.
 func TestHashMapValues(t *testing.T) {
 	h := NewHashMap("h")
 	a := value.IntArray([]int64{1})

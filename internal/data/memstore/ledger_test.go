@@ -158,7 +158,7 @@ func TestLedgerScopes(t *testing.T) {
 	}
 }
 
-// TestLedgerDeletes: deleting most entries keeps order and indexes right.
+// TestLedgerDeletes checks order and indexes after most entries are deleted.
 func TestLedgerDeletes(t *testing.T) {
 	l := NewLedger("l")
 	var want []string

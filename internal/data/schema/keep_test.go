@@ -26,7 +26,7 @@ func pair(k string, v value.Slot) value.Slot {
 	return m.Slot()
 }
 
-// TestKeep: what was written is read back as it was, to the bit.
+// TestKeep checks that a written value is read back exactly.
 func TestKeep(t *testing.T) {
 	ints := value.NewMap(2)
 	ints.Set(value.Int(-1), value.Float(0.1))
@@ -69,7 +69,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestKeepRefuses: nothing is written that would be read back as something else.
+// TestKeepRefuses checks that a value that would be read differently is refused.
 func TestKeepRefuses(t *testing.T) {
 	keyed := value.NewMap(1)
 	keyed.Set(value.Int(1), value.Nil)
@@ -137,8 +137,8 @@ func TestKeptChanged(t *testing.T) {
 	}
 }
 
-// FuzzKept: whatever a file holds, reading it gives errors, or a value that
-// stays the same when it is written and read again.
+// FuzzKept checks that reading any file returns errors, or a value that is unchanged by writing and
+// reading it again.
 func FuzzKept(f *testing.F) {
 	all := []*value.Type{intT, floatT, levelT, itemT, orderT, shapeT, treeT, kept, option(option(floatT)), mapOf(intT, array(option(value.AnyType))),
 		tuple(intT, boolT), resultOf(kept, shapeT), value.AnyType}

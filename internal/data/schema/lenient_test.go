@@ -6,14 +6,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// TestRead: what a model wrote is read as what it can only mean, and everything
-// that was done to it is told.
+// TestRead checks that a model's text is read by its only meaning, and that all repairs are
+// reported.
 func TestRead(t *testing.T) {
 	twins := &value.Type{Kind: value.TypeUnion, Values: []string{"on", "ON"}}
 	for _, c := range []struct {
 		t             *value.Type
 		in            string
-		want, repairs string // JSON of the value or the errors; what was done
+		want, repairs string // JSON of the value or the errors; the repairs
 		hits          int
 	}{
 		{intT, `"42"`, `42`, `read "42" as 42`, 0}, {intT, `" 7 "`, `7`, `read " 7 " as 7`, 0}, {intT, `"+7"`, `expected Int, got "+7"`, ``, 0},

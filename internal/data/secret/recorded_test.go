@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// values gives secrets by their names.
+// values returns a function that returns secrets by name.
 func values(all map[string]string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
 		v, ok := all[name]
@@ -85,8 +85,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestKeptIsPutBack: whatever stands around secrets and however they are written, what was kept
-// comes back to the byte, and no secret is in it.
+// TestKeptIsPutBack checks that stored text is restored exactly, with any text around secrets and
+// all encodings, and that it contains no secret.
 func TestKeptIsPutBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		secrets := map[string]string{"A": rapid.StringMatching(`[ -~é]{6,9}`).Draw(t, "A"), "B": rapid.StringMatching(`[a-c"]{6,7}`).Draw(t, "B")}

@@ -126,7 +126,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestStreamKeepsBackOnlyWhatMayBeASecret: what cannot be one goes on at once.
+// TestStreamKeepsBackOnlyWhatMayBeASecret checks that other text is passed on at once.
 func TestStreamKeepsBackOnlyWhatMayBeASecret(t *testing.T) {
 	s := one("sk-123456")
 	x := s.Stream()
@@ -194,8 +194,8 @@ func disguise(text string, r *rand.Rand) string {
 	return b.String()
 }
 
-// FuzzSecret: a secret never comes through, whatever it is, however it is
-// written, and wherever the text is cut. A text without the secret is unchanged.
+// FuzzSecret checks that no secret passes, in any encoding and with any cut of the text. A text
+// without the secret is unchanged.
 func FuzzSecret(f *testing.F) {
 	f.Add("sk-proj/a+b=c", "the key ", " is wrong", uint64(1))
 	f.Add(`\\\\"\n\u0073`, `\`, `\`, uint64(2))
@@ -207,7 +207,7 @@ func FuzzSecret(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key, before, after string, seed uint64) {
 		key = strings.TrimSpace(key)
 		if len(key) < MinLength || len(key) > 200 || strings.Contains(key, "*") {
-			return // the mark itself would be a part of it
+			return // the mark itself would contain it
 		}
 		r := rand.New(rand.NewPCG(seed, 1))
 		s := one(key)
@@ -246,8 +246,8 @@ func cut(s *Set, text string, r *rand.Rand) string {
 	return b.String() + x.Rest()
 }
 
-// without is text without the characters that key, its base64 and its escapes
-// may have, so that it cannot contain them.
+// without removes the characters that key, its base64 and its escapes may contain from text, so
+// that text cannot contain them.
 func without(key, text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || r < 0x80 && r != '\n' && r != '.' || strings.ContainsRune(key, r) {
@@ -257,8 +257,8 @@ func without(key, text string) string {
 	}, text)
 }
 
-// TestManyBackslashes: a text that consists of beginnings of secrets takes no
-// longer than any other.
+// TestManyBackslashes checks that a text that consists of beginnings of secrets takes no longer
+// than others.
 func TestManyBackslashes(t *testing.T) {
 	s := one(strings.Repeat(`\`, 100) + "x")
 	s.Add("PERCENT", strings.Repeat("%25", 30)+"x")

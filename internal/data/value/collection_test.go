@@ -218,8 +218,8 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// TestParts: a part keeps the elements that it was made of, whatever changes
-// later, and keeps at most twice its own memory alive.
+// TestParts checks that a part keeps its elements after later changes, and keeps at most twice its
+// own memory alive.
 func TestParts(t *testing.T) {
 	whole := func() []Slot {
 		ints, floats, bools, strs, nested := NewArray(), NewArray(), NewArray(), NewArray(), NewArray()

@@ -15,8 +15,7 @@ func joined(t *testing.T, a Slot, text string) Slot {
 	return s
 }
 
-// TestAppendShares: appends to one String do not see each other, whatever it
-// came of, and what was there before stays.
+// TestAppendShares checks that appends to one String do not affect each other or the String.
 func TestAppendShares(t *testing.T) {
 	base := strings.Repeat("é", 200)
 	a := joined(t, String(base), "1")

@@ -36,7 +36,7 @@ func TestHashOfTexts(t *testing.T) {
 	}
 }
 
-// TestShortJoin: it is AppendText, or says that it cannot.
+// TestShortJoin compares ShortJoin with AppendText.
 func TestShortJoin(t *testing.T) {
 	texts := []string{"", "w", "four", "fives", "é", strings.Repeat("x", 11), strings.Repeat("y", JoinedText-1), strings.Repeat("z", JoinedText), strings.Repeat("!", JoinedText+1)}
 	ints := []int64{0, 9, 10, 99, 100, 999, 1000, 9999, 10_000, 99_999, 100_000, -1, -10, 1<<63 - 1, -1 << 63}

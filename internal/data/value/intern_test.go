@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// TestInternCache: a text that is made again is the same String, whatever was
-// made in between. While texts do not repeat, Strings are made without lookup,
-// and have the right text.
+// TestInternCache checks that a repeated text is the same String. While texts do not repeat,
+// Strings are created without lookup, with the right text.
 func TestInternCache(t *testing.T) {
 	r := new(InternCache)
 	a := r.StringOf([]byte("alpha"))

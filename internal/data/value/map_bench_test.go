@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkMap: a map of a million entries, built, looked up in another order,
-// and half emptied.
+// BenchmarkMap builds a map of a million entries, looks them up in another order, and removes half
+// of them.
 func BenchmarkMap(b *testing.B) {
 	const n = 1_000_000
 	ints, strings := make([]Slot, n), make([]Slot, n)

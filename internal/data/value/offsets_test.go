@@ -21,7 +21,7 @@ func long(script string, n int) string {
 	return string([]rune(s)[:n])
 }
 
-// Characters and slices are those that are found by walking.
+// Characters and slices are the same as when counted from the start.
 func TestOffsets(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for script := range scripts {
@@ -54,16 +54,15 @@ func TestOffsets(t *testing.T) {
 	}
 }
 
-// walks counts the characters that are gone over by f.
+// walks counts the characters that f passes over.
 func walks(o *Offsets, f func()) int {
 	before := o.walked
 	f()
 	return o.walked - before
 }
 
-// TestOffsetsAreQuick: the work to find a character does not grow with its text.
-// This holds for any order of characters, for several texts in turn, and for
-// texts that grow.
+// TestOffsetsAreQuick checks that the work to find a character does not grow with its text, for any
+// order of characters, for several texts in turn, and for growing texts.
 func TestOffsetsAreQuick(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for script := range scripts {
@@ -104,7 +103,7 @@ func TestOffsetsAreQuick(t *testing.T) {
 	}
 }
 
-// A text that is not used any more is not kept for long.
+// An unused text is released.
 func TestOffsetsLetGo(t *testing.T) {
 	var o Offsets
 	gone := make(chan bool, 1)
@@ -116,7 +115,7 @@ func TestOffsetsLetGo(t *testing.T) {
 	}()
 	other := String(long("chinese", 500)).Str()
 	for {
-		runtime.GC() // the cleanup comes some time behind it
+		runtime.GC() // the cleanup runs some time later
 		o.At(other, 1, nil)
 		select {
 		case <-gone:

@@ -27,8 +27,8 @@ func TestStringsOfEveryLength(t *testing.T) {
 	}
 }
 
-// TestSplitOfEveryLength: the parts are those of strings.Split. Their array is
-// like any other: it grows, and shrinks at both ends.
+// TestSplitOfEveryLength compares parts with those of strings.Split. Their array grows and shrinks
+// at both ends like any other.
 func TestSplitOfEveryLength(t *testing.T) {
 	for n := 1; n < 70; n++ {
 		parts := make([]string, n)

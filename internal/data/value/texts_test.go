@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestSplit: the parts of a text are those of strings.Split, however many, and
-// everything finds them.
+// TestSplit compares the parts of a text with those of strings.Split, for all numbers of parts.
 func TestSplit(t *testing.T) {
 	for _, sep := range []string{",", ", ", "é"} {
 		for n := 1; n < 2*mostPacked+3; n++ {

@@ -173,8 +173,8 @@ func TestTypeNames(t *testing.T) {
 	}
 }
 
-// TestDeepValues: a value too deep to walk is a fault of the program, and does
-// not end the process.
+// TestDeepValues checks that a value that is too deep is a fault of the program and does not crash
+// the process.
 func TestDeepValues(t *testing.T) {
 	deep, other := ArrayOf(), ArrayOf()
 	for range maxNesting + 10 {

@@ -21,7 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// The marks around the stretch for which actions are asked.
+// The marks around the range for which actions are requested.
 const open, shut = "⟨", "⟩"
 
 // unmarked returns a text without its marks, and the stretch between the first two.
@@ -33,8 +33,8 @@ func unmarked(text string) (plain string, at source.Span) {
 	return strings.NewReplacer(open, "", shut, "").Replace(text), source.Span{Start: source.Pos(start), End: source.Pos(end)}
 }
 
-// TestRefactorings plays the archive of each action: what is before becomes what is after, which is in the one style,
-// and what is refused is not offered. The first before and after of each are shown in the manual.
+// TestRefactorings runs the archive of each action: "before" becomes "after", which is formatted,
+// and refused cases are not offered. The manual shows the first example of each.
 func TestRefactorings(t *testing.T) {
 	for _, r := range refactor.Table {
 		t.Run(r.Name, func(t *testing.T) {
@@ -114,8 +114,8 @@ func edited(t *testing.T, s *Snapshot, a Action, path string) string {
 	return string(is.Text)
 }
 
-// What is offered anywhere in a program keeps the style, and makes no mistake that was not there; in half-written ones
-// it is asked for, too.
+// Actions anywhere in a program keep the formatting and cause no new errors; in incomplete programs
+// they must not crash.
 func TestActionsAnywhere(t *testing.T) {
 	paths, texts := corpus(t)
 	made := func(seed uint64) (path, text string, at source.Span) {
@@ -173,7 +173,7 @@ func parsed(text string) *ast.File {
 	return tree
 }
 
-// TestQuickFixes finds the title of each section at its mistake, and makes what it says.
+// TestQuickFixes finds the title of each section at its error and applies the action.
 func TestQuickFixes(t *testing.T) {
 	a := golden.Open(t, "testdata/actions/quick_fixes.txtar")
 	defer a.Close()

@@ -32,8 +32,8 @@ func save(t *testing.T, path, text string) {
 	}
 }
 
-// TestAgainChecksWhatChanged: of a program of 31 modules the edit of a body has one module parsed and its bodies
-// checked; that of a signature has one parsed, too.
+// TestAgainChecksWhatChanged checks that in a program of 31 modules the edit of a body parses one
+// module and checks its bodies; that of a signature parses one, too.
 func TestAgainChecksWhatChanged(t *testing.T) {
 	dir := modules(t, 30)
 	path := filepath.Join(dir, "m7.conc")
@@ -84,7 +84,7 @@ func othersTrees(p, of *sema.Program) (n int) {
 	return n
 }
 
-// checkedIn counts the modules whose bodies were not taken over.
+// checkedIn counts the modules whose bodies were checked.
 func checkedIn(p *sema.Program) (n int) {
 	for _, i := range p.Files {
 		if !i.Library && !p.TookOver(i) {
@@ -94,8 +94,8 @@ func checkedIn(p *sema.Program) (n int) {
 	return n
 }
 
-// TestAgainTellsWhatCheckTells: whatever was saved, what is told is what a first check tells, and so is what keeps a
-// program from being built.
+// TestAgainTellsWhatCheckTells checks that after any edit the diagnostics are those of a first
+// check, including errors that prevent a build.
 func TestAgainTellsWhatCheckTells(t *testing.T) {
 	dir := tree(t, mixed)
 	e := newEditor(dir, 3)

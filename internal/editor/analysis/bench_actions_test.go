@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// BenchmarkActions is the work of Ctrl+. on an expression with a mistake beside it: all of it, and what of it finds the
-// edits without checking what comes of them.
+// BenchmarkActions measures the code actions on an expression next to an error: all of the work,
+// and the part that finds edits without checking their results.
 func BenchmarkActions(b *testing.B) {
 	all := func(string) bool { return true }
 	for _, c := range []struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// lines returns a program of some lines without mistakes, whose names begin with a prefix.
+// lines returns a correct program of n lines, whose names begin with a prefix.
 func lines(prefix string, n int) string {
 	var b strings.Builder
 	for i := 0; strings.Count(b.String(), "\n") < n; i++ {
@@ -31,7 +31,7 @@ pub fn f%[2]d(k: Int) -> Int {
 	return b.String()
 }
 
-// modules writes a project of many modules, each of about 100 lines, and gives its folder.
+// modules writes a project of n modules, each of about 100 lines, and returns its folder.
 func modules(tb testing.TB, n int) string {
 	tb.Helper()
 	dir := tb.TempDir()

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// askAll asks every query at a place, and says what cannot be.
+// askAll runs every query at a place and returns invalid results.
 func askAll(s *Snapshot, path string, pos source.Pos) (wrong string) {
 	ctx := context.Background()
 	fits := func(f *source.File, sp source.Span) {
@@ -152,7 +152,7 @@ func TestEveryPlace(t *testing.T) {
 	randtest.Run(t, "internal/editor/analysis", 60, show, func(t *testing.T, seed uint64) { ask(t, ws, seed) })
 }
 
-// A place that lies nowhere, and a document that nobody has, have answers, too.
+// Queries at an invalid place, and of a missing document, return results.
 func TestNowhere(t *testing.T) {
 	dir := tree(t, project)
 	s := New(Options{Folders: []string{dir}}).Snapshot()

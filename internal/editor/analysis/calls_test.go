@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Who calls a function, and what it calls.
+// The callers and callees of functions.
 func TestCalls(t *testing.T) {
 	m := place(t, `
 -- main.conc --

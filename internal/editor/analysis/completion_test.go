@@ -34,8 +34,8 @@ command = "./w"
 message_types = ["question", "ping"]
 `
 
-// completions are places, marked by a `‸`, with what is offered there and what is not. A `^` before a label says
-// that it is the first.
+// completions lists places, marked by `‸`, with items that are offered and items that are not. A
+// `^` before a label means that it is the first.
 var completions = []struct{ name, text, with, without string }{
 	{"members", "fn f(p: Point) { p.‸ }", "^x y len", "zero area let"},
 	{"members of half a name", "fn f(p: Point) { p.le‸; }", "len x", ""},
@@ -171,7 +171,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// What is written of an item.
+// The inserted texts of items.
 func TestCompletionItems(t *testing.T) {
 	dir := tree(t, "-- Concerto.toml --\n"+completedManifest)
 	ws := New(Options{Folders: []string{dir}})
@@ -242,7 +242,7 @@ func TestCompletionInTheManifest(t *testing.T) {
 	}
 }
 
-// What the call at a place takes.
+// The signature of the call at a place.
 func TestSignature(t *testing.T) {
 	dir := tree(t, "-- Concerto.toml --\n"+completedManifest)
 	ws := New(Options{Folders: []string{dir}})

@@ -32,7 +32,7 @@ fn main() {
 
 const lensedManifest = "-- Concerto.toml --\n[connections.rules]\nprovider = \"scripted\"\ndefault_model = \"m\"\nreplies = [{ text = \"x\" }]\n\n[hosts.worker]\ncommand = \"./w\"\n"
 
-// What stands over the lines of a program.
+// The code lenses of a program.
 func TestLenses(t *testing.T) {
 	dir := tree(t, lensedManifest+"-- main.conc --\n"+lensed)
 	path := filepath.Join(dir, "main.conc")

@@ -9,7 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// TestLongProgramAskedByMany: several may ask at a time of a program whose tables are made when they are asked for.
+// TestLongProgramAskedByMany checks concurrent queries of a program whose tables are computed on
+// demand.
 func TestLongProgramAskedByMany(t *testing.T) {
 	dir := modules(t, 30)
 	ws := New(Options{Folders: []string{dir}})

@@ -44,7 +44,7 @@ use super::top;
 pub fn limit() -> Int { top() + super::top() }
 `
 
-// A program means the same once its files are moved: nothing is wrong in it.
+// A program has the same meaning and no errors after its files are moved.
 func TestMoved(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -16,7 +16,7 @@ import (
 
 var mark = regexp.MustCompile(`/\*([a-z]+[0-9]+)\*/`)
 
-// marked is a workspace of an archive in whose texts places are marked.
+// marked is a workspace of an archive whose texts contain marked places.
 type marked struct {
 	t     *testing.T
 	dir   string
@@ -26,7 +26,7 @@ type marked struct {
 	pos   map[string]source.Pos
 }
 
-// place takes the marks out of an archive's texts.
+// place removes the marks from an archive's texts.
 func place(t *testing.T, archive string) *marked {
 	t.Helper()
 	m := &marked{t: t, path: map[string]string{}, pos: map[string]source.Pos{}}
@@ -54,7 +54,7 @@ func place(t *testing.T, archive string) *marked {
 	return m
 }
 
-// show returns a place as a golden has it.
+// show returns a place in the form of the golden files.
 func (m *marked) show(l Location) string {
 	name, err := filepath.Rel(m.dir, filepath.FromSlash(l.File.Name))
 	if err != nil || strings.HasPrefix(l.File.Name, stdPrefix) {
@@ -71,7 +71,7 @@ func (m *marked) list(ls []Location) string {
 	return strings.Join(parts, ", ")
 }
 
-// What is said of each marked place.
+// The results of queries at each marked place.
 func TestQueries(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, a *golden.Archive) {
 		m := placeArchive(t, a)

@@ -23,7 +23,7 @@ import (
 var edits = flag.Int("edits", 20, "how many random edits TestRandomEdits makes of each program")
 var seed = flag.Uint64("editseed", 1, "of the random edits")
 
-// mixed is a program whose modules hand on, hide, allow and use each other's declarations in all ways.
+// mixed is a program whose modules re-export, shadow and use each other's declarations in all ways.
 const mixed = `
 -- Concerto.toml --
 [project]
@@ -125,8 +125,8 @@ pub fn listens() -> Result<String, Error> {
 fn deeper() -> Int { missing(1) + Db.more(2) }
 `
 
-// linked is a program without mistakes whose modules' bodies use what others declare, in ways that name it and in ways
-// that do not.
+// linked is a correct program whose modules' bodies use declarations of others, with and without
+// naming them.
 const linked = `
 -- main.conc --
 mod units;
@@ -270,7 +270,7 @@ var words = []string{"", "", ".", "(", ")", "{", "}", ";", " = ", " let y = 1; "
 	"fn f(a: Int) -> Int { a }\n", "impl Int { fn odd(self) -> Bool { true } }\n", "struct S { a: Int }\n", "// note\n", "pub ", "@allow(W0220) ",
 	" -> Int", "let s: String = 1;", "emit(\"a\", 1);", "return 1;", "for i in 0..3 { }", "missing(2)", "mod gone;\n", "const C: Int = 4;\n", "::", ", "}
 
-// edit changes a file, and gives its path.
+// edit changes a file and returns its path.
 func (e *editor) edit() string {
 	path := e.paths[e.IntN(len(e.paths))]
 	text := e.texts[path]
@@ -297,13 +297,13 @@ func (e *editor) edit() string {
 	return path
 }
 
-// declare changes what a file declares, so that it can mostly be read afterwards, and gives its path.
+// declare changes a file's declarations, so that it mostly still parses, and returns its path.
 func (e *editor) declare() string {
 	path := e.paths[e.IntN(len(e.paths))]
 	text := e.texts[path]
 	file := source.NewFile("", []byte(text))
 	tree, _ := parser.Parse(file)
-	var places []source.Span // of what is named or said outside of bodies
+	var places []source.Span // of names and texts outside of bodies
 	var decls []ast.Decl
 	ast.InspectFile(tree, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -346,7 +346,7 @@ func (e *editor) declare() string {
 	return path
 }
 
-// After any edits what is told and answered is what a new workspace tells and answers.
+// After any edits diagnostics and queries are the same as in a new workspace.
 func TestRandomEdits(t *testing.T) {
 	for name, archive := range map[string]string{"mixed": mixed, "linked": linked, "examples": examplesAsModules(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -388,8 +388,8 @@ func TestRandomEdits(t *testing.T) {
 	}
 }
 
-// An edit in a body checks the bodies of its file alone, one in a surface those of its users too, and what breaks the
-// grammar all; also when what was missing is back.
+// An edit in a body checks only the bodies of its file, one in a signature also those of its users,
+// and a syntax error all; also when a missing declaration is back.
 func TestOnlyBodies(t *testing.T) {
 	dir := tree(t, mixed)
 	main, loose := filepath.Join(dir, "main.conc"), filepath.Join(dir, "loose.conc")
@@ -424,7 +424,7 @@ func TestOnlyBodies(t *testing.T) {
 	}
 }
 
-// An edit of a surface checks its users, also those that do not name what was changed.
+// An edit of a signature checks its users, also those that do not name what was changed.
 func TestUsersOfSurface(t *testing.T) {
 	for _, c := range []struct{ file, old, new, tells string }{
 		{"shop", "pub fn item(name: String) -> Item", "pub fn item(name: String, many: Int) -> Item", "report"},
@@ -514,7 +514,7 @@ func places(ls []Location) []string {
 	return out
 }
 
-// told returns all that is told, by file.
+// told returns all diagnostics by file.
 func (e *editor) told(t *testing.T, s *Snapshot) map[string][]string {
 	t.Helper()
 	all, err := s.Diagnostics(context.Background())

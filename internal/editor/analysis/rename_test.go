@@ -63,7 +63,7 @@ pub fn /*p2*/area(p: Point) -> Int { p.x * p.y }
 pub fn sum(/*p3*/a: Int, b: Int) -> Int { a + b }
 `
 
-// renames are what is made of a marked name: lines of the edits, or why there are none.
+// renames lists the results of renaming a marked name: edited lines, or the error.
 var renames = []struct{ mark, name, want string }{
 	{"v1", "first", "main.conc 11:9 first; main.conc 13:13 first; main.conc 14:21 x: first"},
 	{"v1", "other", "! `other` stands for something else in a place where `x` is used"},
@@ -146,7 +146,8 @@ func TestRenameInBrokenCode(t *testing.T) {
 	}
 }
 
-// The names of the program that the other queries are asked about, what is told of places and what folds.
+// The names of the program of the other queries, the information about places, and the folding
+// ranges.
 func TestPictures(t *testing.T) {
 	text, err := os.ReadFile("testdata/picture.conc")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 )
 
-// programs writes programs, each with a mistake, and gives their paths.
+// programs writes programs with one error each and returns their paths.
 func programs(t *testing.T, n, lines int) (dir string, paths []string) {
 	t.Helper()
 	var archive strings.Builder
@@ -29,8 +29,8 @@ func programs(t *testing.T, n, lines int) (dir string, paths []string) {
 	return dir, paths
 }
 
-// Of programs of which nothing is open the results that were not wanted for longest are dropped; what was found of them
-// is told without another check, and a question brings the result back.
+// The least recently used results of programs without open files are dropped; their diagnostics are
+// returned without another check, and a query checks again.
 func TestResultsAreBounded(t *testing.T) {
 	dir, paths := programs(t, 40, 1000)
 	ws := New(Options{Folders: []string{dir}})
@@ -79,7 +79,7 @@ func TestResultsAreBounded(t *testing.T) {
 	}
 }
 
-// counts returns how much is told of each file.
+// counts returns the number of diagnostics of each file.
 func counts(all map[string][]*diag.Diagnostic) map[string]int {
 	out := map[string]int{}
 	for p, list := range all {
@@ -112,7 +112,7 @@ func TestResultsHoldNoSnapshot(t *testing.T) {
 	runtime.KeepAlive(ws)
 }
 
-// Programs are asked and looked at by many at once, while they are opened and closed.
+// Programs are queried and checked concurrently while they are opened and closed.
 func TestResultsByMany(t *testing.T) {
 	dir, paths := programs(t, 12, 400)
 	ws := New(Options{Folders: []string{dir}})

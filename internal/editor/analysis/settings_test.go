@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// TestEffectiveSettings: the hover of an agent or a host says which model and which timeout are used, and where each
-// comes from.
+// TestEffectiveSettings checks that the hover of an agent or a host shows the model and the
+// timeout, with their origins.
 func TestEffectiveSettings(t *testing.T) {
 	const manifest = `[connections.rules]
 provider = "scripted"

@@ -50,7 +50,7 @@ pub fn far() -> Int { extent(2) + super::top() }
 	}
 }
 
-// A name that stands nowhere needs no second check, which would find nothing.
+// A new name that occurs nowhere needs no second check.
 func TestFreshNames(t *testing.T) {
 	dir := tree(t, mixed)
 	s := New(Options{Folders: []string{dir}}).Snapshot()
@@ -90,8 +90,8 @@ func TestFreshNames(t *testing.T) {
 	}
 }
 
-// To look through declarations that spell a name alone finds what looking through all finds, also where bodies were
-// taken over.
+// Searching only declarations that spell a name finds the same as searching all, also with reused
+// bodies.
 func TestSpelledReferences(t *testing.T) {
 	for name, archive := range map[string]string{"mixed": mixed, "examples": examplesAsModules(t)} {
 		t.Run(name, func(t *testing.T) {

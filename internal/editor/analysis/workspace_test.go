@@ -74,7 +74,7 @@ func codes(t *testing.T, s *Snapshot, dir string) map[string]string {
 	return out
 }
 
-// The rows of a root are those of `concerto check`.
+// The diagnostics of a root are those of `concerto check`.
 func TestRowsAreThoseOfCheck(t *testing.T) {
 	dirs, err := filepath.Glob("../../../examples/*/main.conc")
 	if err != nil || len(dirs) < 8 {
@@ -171,7 +171,7 @@ fn main() { }
 mod round;
 `
 
-// Every program is told of once, in the files where it is wrong.
+// The diagnostics of every program are reported once, in the right files.
 func TestRoots(t *testing.T) {
 	dir := tree(t, project)
 	ws := New(Options{Folders: []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}})
@@ -186,7 +186,7 @@ func TestRoots(t *testing.T) {
 	}
 }
 
-// What was mended, reverted, renamed or deleted is told no more.
+// Diagnostics disappear after a fix, revert, rename or removal.
 func TestEdits(t *testing.T) {
 	dir := tree(t, project)
 	ws := New(Options{Folders: []string{dir}})
@@ -240,7 +240,8 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// A document that is no file is checked alone; one that does not exist yet with what is there.
+// A document without a file is checked alone; a file that does not exist yet together with the
+// others.
 func TestUnsaved(t *testing.T) {
 	dir := tree(t, project)
 	ws := New(Options{})
@@ -258,7 +259,7 @@ func TestUnsaved(t *testing.T) {
 	}
 }
 
-// A module is its real path; what is told of it bears the path by which it was opened.
+// A module is identified by its real path; its diagnostics have the path by which it was opened.
 func TestLinks(t *testing.T) {
 	dir := tree(t, project)
 	link := filepath.Join(dir, "link")
@@ -279,7 +280,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// A check is left when nobody wants it any more, and made again when somebody does.
+// A check is cancelled when its result is not needed, and repeated when it is.
 func TestCancel(t *testing.T) {
 	dir := tree(t, project)
 	s := New(Options{Folders: []string{dir}}).Snapshot()
@@ -310,7 +311,8 @@ func (c *countedContext) Err() error {
 	return nil
 }
 
-// What an edit cannot affect is not checked again, and what was not changed is not parsed again.
+// Programs that an edit does not affect are not checked again, and unchanged files are not parsed
+// again.
 func TestOnlyWhatIsAffectedIsDoneAgain(t *testing.T) {
 	dir := tree(t, project)
 	ws := New(Options{Folders: []string{dir}})

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-dap"
 )
 
-// TestLost: when a launched run cannot be ended, the editor hears of its end before the process is left, and is answered
-// when it leaves.
+// TestLost checks that the editor is notified before a launched run that does not end is abandoned,
+// and that its request is answered.
 func TestLost(t *testing.T) {
 	in, typed := io.Pipe()
 	told, out := io.Pipe()
@@ -54,7 +54,8 @@ func TestLost(t *testing.T) {
 		for m := next(); m.Command != command; m = next() {
 		}
 	}
-	for rest := []string{"", "exited", "terminated"}; len(rest) > 0; { // the answer to terminate comes before or between
+	// the response to terminate comes before or between
+	for rest := []string{"", "exited", "terminated"}; len(rest) > 0; {
 		m := next()
 		at := slices.Index(rest, m.Event)
 		if at < 0 || m.Event == "terminated" && rest[max(at-1, 0)] == "exited" || m.Event == "exited" && m.Body.ExitCode != 130 {

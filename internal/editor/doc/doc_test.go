@@ -66,8 +66,8 @@ func TestAllTypes(t *testing.T) {
 	}
 }
 
-// TestNoNameTwice: a name occurs once in its group. When it means several
-// things, one topic tells all of them.
+// TestNoNameTwice checks that a name occurs once in its group. One topic describes all meanings of
+// a name.
 func TestNoNameTwice(t *testing.T) {
 	for _, g := range doc.Groups() {
 		seen := map[string]bool{}
@@ -98,9 +98,8 @@ func TestAllKeys(t *testing.T) {
 	}
 }
 
-// TestExamplesOfWords: each example of the words compiles and its tests pass.
-// Examples of words reserved for later versions are refused for that reason
-// alone.
+// TestExamplesOfWords checks that the examples of the words compile and their tests pass. Examples
+// of words reserved for later versions are refused for that reason only.
 func TestExamplesOfWords(t *testing.T) {
 	done := map[string]bool{}
 	for _, group := range []string{"keywords", "decorators", "types"} {
@@ -194,7 +193,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// The manual's page is what the tables say.
+// The manual's page is current.
 func TestPageIsCurrent(t *testing.T) {
 	text, err := os.ReadFile("../../../spec/words.md")
 	if err != nil || string(text) != doc.Words() {

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// A first check that takes long is told of, a short one and later ones are not.
+// The progress of a long first check is shown, that of a short one and later ones is not.
 func TestProgress(t *testing.T) {
 	for _, c := range []struct {
 		takes time.Duration
@@ -38,7 +38,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// While somebody types, checks that take longer than the keystrokes still tell, one in a while.
+// While the user types, checks that take longer than the pauses still publish results from time to
+// time.
 func TestSlowChecks(t *testing.T) {
 	bubble(t, Options{diagnose: func(ctx context.Context, s *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) {
 		select {
@@ -70,7 +71,7 @@ func TestSlowChecks(t *testing.T) {
 	})
 }
 
-// A check that crashes says so in what is open, and the next one tells what it finds.
+// A crash of a check is reported in the open documents, and the next check publishes its results.
 func TestCheckCrash(t *testing.T) {
 	crash := true
 	bubble(t, Options{diagnose: func(ctx context.Context, s *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) {

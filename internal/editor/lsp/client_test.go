@@ -11,7 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// editor plays a client in the same bubble as the server: its clock stands while anybody works.
+// editor plays a client in the same bubble as the server: its clock only advances when all
+// goroutines wait.
 type editor struct {
 	t           *testing.T
 	in          *io.PipeWriter
@@ -21,7 +22,7 @@ type editor struct {
 	stderr, log strings.Builder
 }
 
-// bubble plays with a server whose time is the test's.
+// bubble runs a test with a server on the test's clock.
 func bubble(t *testing.T, o Options, play func(e *editor)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,7 +56,7 @@ func (e *editor) tell(method string, params any) {
 	}
 }
 
-// begin sends a request and gives its id.
+// begin sends a request and returns its id.
 func (e *editor) begin(method string, params any) json.RawMessage {
 	id, err := e.client.Begin(method, params)
 	if err != nil {
@@ -74,7 +75,7 @@ func (e *editor) await(id json.RawMessage) *lsptest.Message {
 	return m
 }
 
-// settle takes all that the server says until nothing more comes.
+// settle handles the server's messages until no more arrive.
 func (e *editor) settle() {
 	for before := -1; before != len(e.told); {
 		before = len(e.told)
@@ -100,7 +101,7 @@ func (e *editor) ask(method string, params, into any) *lsptest.Message {
 	return m
 }
 
-// refused wants an error of a code.
+// refused checks for an error with this code.
 func (e *editor) refused(m *lsptest.Message, code int) {
 	e.t.Helper()
 	if m.Error == nil || m.Error.Code != code {

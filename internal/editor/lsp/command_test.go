@@ -25,7 +25,7 @@ fn used() { }
 fn main() { used(); }
 `
 
-// commanded plays with a server whose commands are run by run.
+// commanded plays with a server whose commands run performs.
 func commanded(t *testing.T, run func(ctx context.Context, child *Child) (int, error), play func(e *editor, uri protocol.DocumentURI, dir string)) {
 	t.Helper()
 	dir := t.TempDir()
@@ -83,7 +83,7 @@ func testChild(_ context.Context, child *Child) (int, error) {
 	return 1, nil
 }
 
-// Tests are told of when they begin and end, and stand over their functions.
+// The start and end of tests is reported, and tests have code lenses.
 func TestTestCommand(t *testing.T) {
 	commanded(t, testChild, func(e *editor, uri protocol.DocumentURI, dir string) {
 		if got, want := e.lensTitles(uri), "1 Run test, 1 Debug test, 4 Run test, 4 Debug test, 6 1 reference, 8 Run, 8 Debug"; got != want {
@@ -119,7 +119,7 @@ func TestTestCommand(t *testing.T) {
 	})
 }
 
-// Tests that are cancelled end, and those that have not ended are told to be skipped.
+// Cancelled tests end, and unfinished ones are reported as skipped.
 func TestTestCancelled(t *testing.T) {
 	for _, by := range []string{protocol.MethodCancelRequest, methodProgressCancel} {
 		commanded(t, func(ctx context.Context, child *Child) (int, error) {
@@ -141,7 +141,7 @@ func TestTestCancelled(t *testing.T) {
 	}
 }
 
-// A program is run as it is in the editor, and what it writes is told line by line.
+// A program runs with unsaved texts, and its output is reported line by line.
 func TestRunCommand(t *testing.T) {
 	var children []*Child
 	commanded(t, func(_ context.Context, child *Child) (int, error) {

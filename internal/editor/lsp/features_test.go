@@ -58,7 +58,7 @@ func TestFormatting(t *testing.T) {
 		if got := applied(t, ugly, edits); !strings.Contains(got, "fn   f( ) {\n    let xs = [1, 2, 3]; // é\n    println( xs)") {
 			t.Errorf("with one line it is %q", got)
 		}
-		// With a mistake there are no edits but of what has none.
+		// With an error only the correct parts are edited.
 		broken := ugly + "\n\nfn h( {\n"
 		e.edit("untitled:a", 2, broken)
 		if m := e.ask(protocol.MethodTextDocumentFormatting, map[string]any{"textDocument": at, "options": styles}, nil); string(m.Result) != "[]" {
@@ -135,8 +135,8 @@ func TestActions(t *testing.T) {
 	})
 }
 
-// TestActionsBesideSecrets: what fixes do to a manifest leaves the secrets in it, and what is next to
-// them on a line, as they are.
+// TestActionsBesideSecrets checks that fixes of a manifest do not change its secrets or the text
+// next to them.
 func TestActionsBesideSecrets(t *testing.T) {
 	const key = "pässwörd-😀-of-mine"
 	text := "[connections.main]\nprovider = \"open-ai\"\napi_key = \"" + key + "\"\n\n[connections]\nother = { api_key = \"" + key + "\", provider = \"anthropc\" }\n"
@@ -169,7 +169,7 @@ func TestActionsBesideSecrets(t *testing.T) {
 	})
 }
 
-// Refactorings go by the kinds that a client asks for, each of which stands for those below it.
+// Refactorings are selected by the requested kinds, each of which includes its subkinds.
 func TestRefactorings(t *testing.T) {
 	const text = "fn main() {\n    let n = \"1\".len() + 2;\n    println(n);\n}\n"
 	bubble(t, Options{}, func(e *editor) {
@@ -223,7 +223,7 @@ func TestRefactorings(t *testing.T) {
 	})
 }
 
-// A missing module's file is made by clients that can make files.
+// Clients that can create files create the file of a missing module.
 func TestCreateFile(t *testing.T) {
 	for name, can := range map[string]map[string]any{
 		"all":     {"documentChanges": true, "resourceOperations": []string{"create", "rename"}},
@@ -331,7 +331,7 @@ fn main() {
 }
 `
 
-// Names lead where they are declared, and say what they are.
+// Names lead to their declarations and have descriptions.
 func TestNavigation(t *testing.T) {
 	dir := t.TempDir()
 	bubble(t, Options{Cache: t.TempDir()}, func(e *editor) {
@@ -376,7 +376,7 @@ func TestNavigation(t *testing.T) {
 		if len(found) != 1 || found[0].ContainerName != "test" {
 			t.Errorf("the workspace has %+v", found)
 		}
-		for method := range requests { // nowhere, and in what is not there
+		for method := range requests { // at an invalid place, and in a missing document
 			for _, odd := range []protocol.DocumentURI{uri, "file:///nowhere.conc", "untitled:x"} {
 				p := at(99, 99)
 				p["textDocument"] = map[string]any{"uri": odd}

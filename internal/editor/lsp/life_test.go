@@ -39,8 +39,7 @@ func TestLife(t *testing.T) {
 	})
 }
 
-// However a client goes without saying goodbye, the server ends with 1; where what comes is no frame,
-// it says so.
+// If a client disconnects without exit, the server exits with 1; it reports an invalid frame.
 func TestEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		play func(e *editor)
@@ -67,7 +66,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// The server looks every second whether its client's process is there.
+// The server checks every second whether its client's process exists.
 func TestClientGone(t *testing.T) {
 	gone := make(chan struct{})
 	bubble(t, Options{Alive: func(pid int) bool {
@@ -88,7 +87,7 @@ func TestClientGone(t *testing.T) {
 	})
 }
 
-// Answers to what was not asked, and of odd ids, harm nobody.
+// Unexpected responses and unusual ids are harmless.
 func TestOddAnswers(t *testing.T) {
 	bubble(t, Options{}, func(e *editor) {
 		e.start(t.TempDir(), struct{}{})

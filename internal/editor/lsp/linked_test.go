@@ -8,7 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// What is in a folder that the client names through a link bears the name that the client gives it, opened or not.
+// Files in a folder that the client names through a link have the client's names, whether open or
+// not.
 func TestLinkedFolder(t *testing.T) {
 	dir := project(t, map[string]string{"real/main.conc": "mod part;\nfn main() { part::f(); }\n", "real/part.conc": "pub fn f() { let n: Int = \"x\"; println(n); }\n"})
 	given := filepath.Join(dir, "given")

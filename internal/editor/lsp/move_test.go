@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// What a moved file changes is told before it is moved; and that the server wants to be asked.
+// The edits for a moved file are returned before the move, and the server registers for that.
 func TestWillRenameFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"main.conc": "mod a;\nfn main() { a::f(); }\n", "a.conc": "pub fn f() { }\n", "Concerto.toml": "[project]\nname = \"x\"\n"} {

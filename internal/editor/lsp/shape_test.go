@@ -72,7 +72,7 @@ func TestShape(t *testing.T) {
 	})
 }
 
-// painting returns what data say, a word each.
+// painting describes token data with one word for each token.
 func painting(text string, data []uint32) (out []string) {
 	l := newLines([]byte(text), protocol.PositionEncodingKindUTF16)
 	var p protocol.Position

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// Whatever stands in a text and wherever one asks, each request is answered, none crashes, and the texts stay equal.
+// For any text and place, each request is answered without a crash, and the texts remain the same.
 func TestStorm(t *testing.T) {
 	programs, err := filepath.Glob("../../../examples/*/main.conc")
 	if err != nil || len(programs) < 5 {

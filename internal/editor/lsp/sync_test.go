@@ -39,7 +39,7 @@ func TestOffsets(t *testing.T) {
 	for _, c := range []struct {
 		enc             encoding
 		line, character uint32
-		want            string // what stands before
+		want            string // the text before
 	}{
 		{"utf-16", 0, 0, ""}, {"utf-16", 0, 2, "aé"}, {"utf-16", 0, 3, "aé"}, {"utf-16", 0, 1 << 31, "aé"},
 		{"utf-16", 1, 1, "aé\r\n漢"}, {"utf-16", 1, 2, "aé\r\n漢"}, {"utf-16", 1, 3, "aé\r\n漢😀"}, {"utf-16", 1, 9, "aé\r\n漢😀b"},
@@ -136,7 +136,7 @@ func TestRandomEditor(t *testing.T) {
 	}
 }
 
-// Edits of what is not open are passed over, and noted in the log.
+// Edits of documents that are not open are ignored and logged.
 func TestNotOpen(t *testing.T) {
 	bubble(t, Options{}, func(e *editor) {
 		e.start(t.TempDir(), struct{}{})
@@ -173,7 +173,7 @@ func FuzzPositions(f *testing.F) {
 	})
 }
 
-// Whatever comes is a message or an error, and what is sent is read again.
+// Any input is a message or an error, and output can be read again.
 func FuzzFrames(f *testing.F) {
 	for _, s := range []string{"Content-Length: 2\r\n\r\n{}", "Content-Length: 2\n\n{}", "\r\n", "a: b\r\nContent-Length:1\r\n\r\n1", "Content-Length: 99999999999999999999\r\n\r\n"} {
 		f.Add([]byte(s))

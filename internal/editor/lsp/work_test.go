@@ -19,7 +19,7 @@ func with(t *testing.T, name string, m method) {
 	t.Cleanup(func() { delete(requests, name) })
 }
 
-// project writes files and gives their directory.
+// project writes files and returns their directory.
 func project(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, text := range files {
@@ -43,7 +43,7 @@ const (
 	bad  = "fn main() {\n    println(x);\n}\n"
 )
 
-// Diagnostics come when no keystroke follows, and in the midst of typing after 200 ms.
+// Diagnostics are published when the user pauses, and during typing after 200 ms.
 func TestWaiting(t *testing.T) {
 	dir := t.TempDir()
 	bubble(t, Options{}, func(e *editor) {
@@ -73,7 +73,8 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
-// An edit is told with its version, also when nothing else is new; what was mended is cleared.
+// An edit is published with its version, even if nothing else is new; fixed diagnostics are
+// cleared.
 func TestPublished(t *testing.T) {
 	dir := project(t, map[string]string{"b.conc": bad})
 	bubble(t, Options{}, func(e *editor) {
@@ -95,7 +96,7 @@ func TestPublished(t *testing.T) {
 		if !slices.Equal(counts, []int{1, 1, 2, 1, 3, 0}) {
 			t.Errorf("versions and numbers are %v", counts)
 		}
-		// Only open, it is gone when it is closed.
+		// It was only open, so it disappears when it is closed.
 		e.edit(a, 4, bad)
 		time.Sleep(time.Second)
 		e.tell(protocol.MethodTextDocumentDidClose, map[string]any{"textDocument": map[string]any{"uri": a}})
@@ -109,7 +110,8 @@ func TestPublished(t *testing.T) {
 	})
 }
 
-// Without a client that watches, the server looks at the disk once a second. What is gone is cleared.
+// For a client that does not watch files, the server checks the disk once a second. Diagnostics of
+// removed files are cleared.
 func TestPolling(t *testing.T) {
 	dir := project(t, map[string]string{"a.conc": bad})
 	bubble(t, Options{}, func(e *editor) {
@@ -129,7 +131,7 @@ func TestPolling(t *testing.T) {
 	})
 }
 
-// A client that watches is asked to, and not looked after.
+// A client that can watch files is asked to, and files are not polled.
 func TestWatching(t *testing.T) {
 	dir := project(t, map[string]string{"a.conc": bad})
 	bubble(t, Options{}, func(e *editor) {
@@ -247,7 +249,7 @@ func TestOvertaken(t *testing.T) {
 	})
 }
 
-// A crash is the error of its request, reported once, and the server goes on.
+// A crash is the error of its request, reported once, and the server continues.
 func TestCrash(t *testing.T) {
 	with(t, "test/crash", method{run: func(*call, json.RawMessage) (any, error) { panic("oh") }})
 	state := t.TempDir()
@@ -280,7 +282,7 @@ func TestCrash(t *testing.T) {
 	})
 }
 
-// Settings come with initialize, then from the client.
+// Settings arrive with initialize, and later from the client.
 func TestSettings(t *testing.T) {
 	var s settings
 	for _, given := range []string{`{"inlayHints": {"parameters": true}}`, `{"concerto": {"inlayHints": {"parameters": true}}}`} {

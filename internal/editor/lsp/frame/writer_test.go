@@ -28,8 +28,8 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// TestWaitRoom: WaitRoom blocks while a client does not read, and until it reads, stop is closed
-// or the client is gone.
+// TestWaitRoom checks that WaitRoom blocks while a client does not read, until it reads, stop is
+// closed or the client disconnects.
 func TestWaitRoom(t *testing.T) {
 	fill := func() (w *Writer, in *io.PipeReader, waited chan struct{}, stop chan struct{}) {
 		in, out := io.Pipe()

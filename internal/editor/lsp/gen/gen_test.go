@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The types are those of the model, and the model is what is in use of the protocol.
+// The types are generated from the model, and the model is the used part of the protocol.
 func TestGenerated(t *testing.T) {
 	files, model, err := generate(useFile, modelFile)
 	if err != nil {
