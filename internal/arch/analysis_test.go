@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Editors ask one analysis: it knows none of their protocols, and their server neither parses nor checks by itself.
+// TestOneAnalysis checks that editors share one analysis, which knows no editor protocol, and that
+// the language server does not parse or check by itself.
 func TestOneAnalysis(t *testing.T) {
 	for _, r := range Policy {
 		imports := strings.Fields(r.Imports)

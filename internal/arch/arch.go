@@ -1,5 +1,5 @@
-// Package arch holds the project's structure as data: which package may import
-// which. Its tests compare the code with it, and the picture in docs.
+// Package arch describes the project's structure as data: which package may import which. Its tests
+// compare the description with the code and with the picture in docs.
 package arch
 
 import (
@@ -8,29 +8,29 @@ import (
 	"strings"
 )
 
-// Module is the path of ours.
+// Module is the module path.
 const Module = "github.com/concerto-lang/concerto"
 
-// Rule is a package and the packages of ours that it may import, by their
-// paths below the module, separated by white space. The module's root is ".".
+// Rule lists the packages of the module that a package may import, by their paths below the module,
+// separated by white space. The module's root is ".".
 type Rule struct {
 	Package, Imports string
 	Tests            bool // only tests import it
 }
 
-// Allows says whether the rule's package may import one of ours.
+// Allows reports whether the rule's package may import pkg.
 func (r Rule) Allows(pkg string) bool { return slices.Contains(strings.Fields(r.Imports), pkg) }
 
-// Layer is a row of the house: its packages import each other and those of the layers below, and
-// never one of a layer above.
+// Layer is a group of packages that may import each other and packages of lower layers, but never
+// of a higher layer.
 type Layer struct {
 	Name    string
-	Holds   string // what its packages have in common
-	Folders string // the folders that it consists of, separated by spaces, with all below them
+	Holds   string // description of its packages
+	Folders string // its folders with all subfolders, separated by spaces
 }
 
-// Layers are all layers, the lowest first. Packages that belong to none are programs and tests, which
-// may import any layer.
+// Layers lists all layers, the lowest first. Packages outside of all layers are programs and tests,
+// which may import any layer.
 var Layers = []Layer{
 	{"text", "formats of text, and positions in it", "internal/text"},
 	{"data", "values, and what passes between the other layers", "internal/data"},
@@ -61,10 +61,9 @@ func LayerOf(pkg string) int {
 	}
 }
 
-// Policy says, lowest first, what of ours each package may import
-// (ARCHITECTURE.md). A package imports only what stands above it here. DO NOT
-// CHANGE IT TO MAKE A BUILD PASS: an import that is missing here is one to do
-// without, or a decision to write down.
+// Policy lists, lowest first, which packages of the module each package may import
+// (ARCHITECTURE.md). A package may only import packages listed before it. DO NOT CHANGE IT TO MAKE
+// A BUILD PASS: avoid an import that is missing here, or record the decision to add it.
 var Policy = []Rule{
 	{Package: "internal/text/hexsum"},
 	{Package: "internal/text/jsonwrite"},
@@ -264,7 +263,7 @@ var Policy = []Rule{
 	{Package: "internal/cli/tests", Imports: "internal/cli/cmdline internal/cli/console internal/cli/interrupt internal/cli/program internal/cli/rerun internal/editor/analysis internal/engine internal/engine/driver runtime/world/permit vm"},
 	{Package: "internal/cli/tools", Imports: "internal/cli/cmdline internal/cli/console internal/cli/interrupt internal/cli/program internal/compile/diag internal/compile/format internal/compile/manifest internal/data/secret internal/engine internal/text/source runtime/mcp runtime/tool internal/engine/driver runtime/world/emit"},
 	{Package: "internal/cli", Imports: "internal/cli/cmdline internal/cli/console internal/cli/editors internal/cli/heap internal/cli/help internal/cli/hosts internal/cli/project internal/cli/runner internal/cli/runs internal/cli/serve internal/cli/tests internal/cli/tools internal/process/guard internal/process/procgroup internal/process/sandbox/inside runtime/world/logs"},
-	// Programs: they may use what they need of the above.
+	// Programs may import any of the packages above.
 	{Package: "ir/gen", Imports: "ir"},
 	{Package: "internal/compile/manifest/gen", Imports: "internal/compile/manifest"},
 	{Package: "internal/compile/diag/gen", Imports: "internal/compile/diag"},

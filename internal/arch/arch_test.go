@@ -17,7 +17,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// libraries says who alone may import which module of others: a package, or with /... a package and all below it.
+// libraries lists the only packages that may import each third-party module: a package, or with
+// /... a package and all below it.
 var libraries = []struct{ path, by string }{
 	{"github.com/alecthomas/participle/v2", "parser"},
 	{"github.com/BurntSushi/toml", "internal/compile/manifest"},
@@ -43,7 +44,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/rogpeppe/go-internal/txtar", "internal/editor/refactor/gen"},
 	{"github.com/rogpeppe/go-internal/diff", "relay/hostd/rpc"},
 	{"github.com/ncruces/go-sqlite3", "runtime/world/sqlitestore"},
-	{"github.com/ncruces/go-sqlite3", "bench/sqlite"}, // beside it
+	{"github.com/ncruces/go-sqlite3", "bench/sqlite"}, // for comparison
 	{"github.com/ncruces/go-sqlite3", "relay/store/sqlite"},
 	{"github.com/ncruces/go-sqlite3", "relay/hostd/spool"},
 	{"github.com/ncruces/go-sqlite3", "relay/sqliteintegrity"},
@@ -74,30 +75,28 @@ var libraries = []struct{ path, by string }{
 	{"golang.org/x/text", "internal/term/terminal"},
 }
 
-// pure are the packages without contact to the outside: all below the runtime.
+// pure lists the packages without access to the outside: all below the runtime.
 var pure = strings.Fields(`internal/text/source internal/data/value internal/data/hostmsg internal/compile/types internal/compile/diag lexer ast parser internal/compile/manifest sema ir codegen internal/compile/optimize internal/data/schema internal/data/effect internal/data/memstore vm stdlib internal/compile/format internal/text/suggest internal/text/foreign internal/text/ndjson internal/record/hosttrace internal/text/jsonrepair internal/text/jsonschema`)
 
-// worldly are the packages of Go's library by which a program touches the
-// world.
+// worldly lists the packages of the standard library that access the outside.
 var worldly = strings.Fields(`os os/exec os/signal os/user net net/http net/rpc syscall math/rand math/rand/v2 crypto/rand
 	time plugin log log/slog database/sql testing`)
 
-// exceptions say which pure package imports which worldly one, and why this is
-// no contact to the outside.
+// exceptions lists pure packages that import a worldly one, with the reason why this is no access
+// to the outside.
 var exceptions = []struct{ pkg, imports, reason string }{
 	{"internal/compile/manifest", "time", "TOML's dates are time.Time values"},
 	{"internal/text/jsonschema", "time", "what a date is"},
 	{"vm", "time", "how long a cancelled exchange may take to close, as the deadline of a context"},
 }
 
-// ambient are functions of otherwise harmless packages that read the clock or
-// the file system.
+// ambient lists functions of otherwise pure packages that read the clock or the file system.
 var ambient = map[string][]string{
 	"time":          {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
 	"path/filepath": {"Abs", "EvalSymlinks", "Glob", "Walk", "WalkDir"},
 }
 
-// packageFiles parses the files of every package of the module and of tools, tests left out.
+// packageFiles parses the files of every package of the module and of tools, without tests.
 func packageFiles(t *testing.T) map[string][]*ast.File {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
@@ -133,7 +132,7 @@ func packageFiles(t *testing.T) map[string][]*ast.File {
 	return out
 }
 
-// isModule says whether a directory is a module of its own.
+// isModule reports whether a directory is a separate module.
 func isModule(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "go.mod"))
 	return err == nil
@@ -151,9 +150,8 @@ func imported(f *ast.File) []string {
 	return out
 }
 
-// TestImports compares every import of ours with the policy, and the policy with
-// the code: each package has one row, and uses every import that the row
-// permits.
+// TestImports compares every import within the module with the policy, and the policy with the
+// code: each package has one row, and uses every import that the row permits.
 func TestImports(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	imports := importsOfOurs(t)
@@ -198,7 +196,7 @@ func layerName(i int) string {
 	return Layers[i].Name
 }
 
-// importsOfOurs gives the packages of ours that each imports.
+// importsOfOurs returns the packages of the module that each package imports.
 func importsOfOurs(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	out := map[string]map[string]bool{}
@@ -216,7 +214,7 @@ func importsOfOurs(t *testing.T) map[string]map[string]bool {
 	return out
 }
 
-// TestLibraries holds each module of others to the package that hides it.
+// TestLibraries checks that only the listed packages import each third-party module.
 func TestLibraries(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	for pkg, files := range packageFiles(t) {
@@ -236,7 +234,7 @@ func TestLibraries(t *testing.T) {
 	}
 }
 
-// TestPure keeps the world out of everything that precedes the runtime.
+// TestPure checks that no package below the runtime accesses the outside.
 func TestPure(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	used := map[int]bool{}
@@ -267,7 +265,7 @@ func TestPure(t *testing.T) {
 	}
 }
 
-// ambientUses lists the ambient functions that a file names.
+// ambientUses returns the ambient functions that a file uses.
 func ambientUses(f *ast.File) []string {
 	names := map[string]string{} // as imported: path
 	for _, i := range f.Imports {
@@ -293,7 +291,7 @@ func ambientUses(f *ast.File) []string {
 	return out
 }
 
-// TestPackageComments demands that every package says what it is for.
+// TestPackageComments checks that every package has a package comment.
 func TestPackageComments(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	for pkg, files := range packageFiles(t) {
@@ -303,8 +301,9 @@ func TestPackageComments(t *testing.T) {
 	}
 }
 
-// promise is the sentence in the comment of each package that programs can import but should not.
-// Only the names of package concerto are covered. formerPromise is an earlier wording.
+// promise is the sentence in the comment of each package that is importable but not meant to be
+// imported. The compatibility promise covers only package concerto. formerPromise is an earlier
+// wording.
 const (
 	promise       = "compatibility promise does not cover"
 	formerPromise = "its API promises nothing"
@@ -327,12 +326,11 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// mostBytes bounds the size of a file that is neither a test's data nor another's
-// publication, kept as it is, nor a list that npm writes. Nobody reads a larger one, and every clone has it for
-// ever.
+// mostBytes limits the size of a file, except test data, unmodified third-party files and lists
+// that npm writes. Every clone contains a committed file forever.
 const mostBytes = 100 << 10
 
-// TestFileSizes finds files that are larger.
+// TestFileSizes checks that no file is larger than mostBytes.
 func TestFileSizes(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	root := filepath.Join("..", "..")
@@ -350,7 +348,7 @@ func TestFileSizes(t *testing.T) {
 		}
 		info, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
 		if err != nil {
-			continue // removed, and not yet committed
+			continue // deleted, but not yet committed
 		}
 		if info.Size() > mostBytes {
 			t.Errorf("%s has %d bytes; %d are the most outside of testdata", name, info.Size(), mostBytes)

@@ -11,16 +11,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// The sizes of folders, packages and types that a reader can look over.
+// Limits for folders, packages and types.
 const (
 	mostPackages = 14 // in a folder
-	mostFiles    = 45 // of a package, tests left out
+	mostFiles    = 45 // of a package, without tests
 	leastLines   = 60 // of a package
 	mostMethods  = 60 // of a type
 )
 
-// crowded are the folders ("name/"), packages and types ("name()") that are larger, and how large they may be. The list
-// only shrinks.
+// crowded lists the folders ("name/"), packages and types ("name()") that exceed a limit, with
+// their sizes. The list may only shrink.
 var crowded = map[string]int{
 	"cmd/concerto-relay.app()":             102,
 	"internal/editor/analysis.Snapshot()":  73,
@@ -37,7 +37,7 @@ var crowded = map[string]int{
 	"vm.task()":                            159,
 }
 
-// small are the packages under leastLines, and why they are packages.
+// small lists the packages below leastLines, with the reason for each.
 var small = map[string]string{
 	"web/lexemes":               "a program: it writes the lexemes that the page's highlighter uses",
 	"cmd/concerto":              "a program: it calls internal/cli",
@@ -53,7 +53,7 @@ var small = map[string]string{
 	"relay/hostd/hostlog":       "used by the daemon and by its installer",
 }
 
-// TestFolders holds folders, packages and types to those sizes.
+// TestFolders checks the sizes of folders, packages and types.
 func TestFolders(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	used := map[string]bool{}
@@ -71,7 +71,7 @@ func TestFolders(t *testing.T) {
 	all := packageFiles(t)
 	for _, pkg := range slices.Sorted(maps.Keys(all)) {
 		files := all[pkg]
-		if above := path.Dir(pkg); above != "." && LayerOf(pkg) < len(Layers) { // the root has the layers themselves
+		if above := path.Dir(pkg); above != "." && LayerOf(pkg) < len(Layers) { // the root contains the layers
 			folders[above+"/"]++
 		}
 		check(pkg, len(files), mostFiles, "files")
@@ -85,7 +85,7 @@ func TestFolders(t *testing.T) {
 		}
 		for name, n := range methods {
 			if visitors := LayerOf(pkg); visitors < len(Layers) && Layers[visitors].Name == "language" {
-				continue // one method for each kind of node
+				continue // it has one method for each kind of node
 			}
 			check(pkg+"."+name+"()", n, mostMethods, "methods")
 		}
@@ -100,7 +100,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// typeName is the name of a type of the package, or of what a pointer to it points to.
+// typeName returns the name of a type of the package, or of the type that a pointer points to.
 func typeName(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.StarExpr:
@@ -115,7 +115,7 @@ func typeName(e ast.Expr) string {
 	return ""
 }
 
-// TestSmallPackages demands a reason for each package that is hardly one.
+// TestSmallPackages requires a reason for each very small package.
 func TestSmallPackages(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	lines := map[string]int{}

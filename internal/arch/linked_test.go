@@ -19,13 +19,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// namedImporters is how many importers of a package a list names.
+// namedImporters is the number of importers that a list names for a package.
 const namedImporters = 3
 
-// TestLinked compares the packages that each program links on Linux with testdata/linked/PROGRAM.txt: what a change
-// adds to a program is seen in its diff. A line is a package and who imports it; packages of Go's library come last,
-// without importers, and only those that ours import, since the others differ between versions of Go.
-// `go test ./internal/arch -run TestLinked -update` renews the lists.
+// TestLinked compares the packages that each program links on Linux with
+// testdata/linked/PROGRAM.txt, so that the diff of a change shows the packages it adds to a
+// program. A line is a package and its importers; packages of the standard library come last,
+// without importers, and only those imported by the module, because the others differ between
+// versions of Go. `go test ./internal/arch -run TestLinked -update` rewrites the lists.
 func TestLinked(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	for _, program := range []string{"concerto", "concerto-relay"} {
@@ -45,12 +46,12 @@ func TestLinked(t *testing.T) {
 	}
 }
 
-// linked lists the packages of a program.
+// linked returns the list for a program.
 func linked(t *testing.T, program string) string {
 	t.Helper()
 	list := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports,Standard", "./cmd/"+program)
 	list.Dir = "../.."
-	list.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0", "GOWORK=off") // the versions of go.mod alone
+	list.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0", "GOWORK=off") // use only the versions of go.mod
 	out, err := list.StdoutPipe()
 	if err == nil {
 		err = list.Start()
@@ -98,7 +99,7 @@ func linked(t *testing.T, program string) string {
 	return b.String()
 }
 
-// whose names the importers of a package, the first in order.
+// whose returns the first importers of a package, in order.
 func whose(importers []string) string {
 	if len(importers) == 0 {
 		return ""
@@ -114,7 +115,8 @@ func whose(importers []string) string {
 	return names
 }
 
-// short is a package of ours by its path below the module; those of others stay whole.
+// short returns the path below the module for a package of the module, and the full path for any
+// other.
 func short(pkg string) string {
 	if pkg == Module {
 		return "."

@@ -13,13 +13,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// toolsFolder holds the module of the generators and tests that need more modules than the product.
+// toolsFolder is the module of the generators and tests that need more modules than the product.
 const toolsFolder = "tools"
 
-// mostRequirements bounds the modules of others that the product and its tests import.
+// mostRequirements limits the third-party modules that the product and its tests import.
 const mostRequirements = 21
 
-// requirements returns the versions of the modules that a go.mod lists, and how many of them packages of ours import.
+// requirements returns the versions of the modules in a go.mod, and the number of them that our
+// packages import directly.
 func requirements(t *testing.T, dir string) (versions map[string]string, direct int) {
 	t.Helper()
 	edit := exec.Command("go", "mod", "edit", "-json")
@@ -48,9 +49,9 @@ func requirements(t *testing.T, dir string) (versions map[string]string, direct 
 	return versions, direct
 }
 
-// TestRequirements bounds the number of modules that go.mod requires directly, and compares the versions with those
-// of tools: in the workspace the higher version counts for both, and the product would be tested with other modules
-// than its users build it with.
+// TestRequirements limits the number of modules that go.mod requires directly, and compares the
+// versions with those of tools: a workspace uses the higher version for both, so that the tests
+// would use other versions than a user's build.
 func TestRequirements(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	product, direct := requirements(t, ".")
@@ -65,8 +66,8 @@ func TestRequirements(t *testing.T) {
 	}
 }
 
-// TestNothingNeedsTools checks that no package outside of tools imports one of tools, tests included: the product
-// is built and tested without the workspace, too.
+// TestNothingNeedsTools checks that no package outside of tools imports one of tools, tests
+// included, because the product must build and pass its tests without the workspace.
 func TestNothingNeedsTools(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	within := 0

@@ -9,31 +9,31 @@ import (
 
 //go:generate go run ./gen ../../docs/packages.svg
 
-// The sizes of the picture, in its units.
+// Sizes in the units of the picture.
 const (
 	boxHeight = 24
 	rowHeight = 74
-	letter    = 7.2 // the width of a character
+	letter    = 7.2 // width of a character
 	gap       = 14  // between two boxes
 	margin    = 24
-	label     = 86 // the width of the layers' names
+	label     = 86 // width of the layers' names
 )
 
 // box is a package in the picture.
 type box struct {
 	pkg         string
-	imports     []*box // what it imports directly and by no detour
-	level       int    // its row, 0 is the lowest
+	imports     []*box // direct imports that no other import implies
+	level       int    // its row; 0 is the lowest
 	x, width, y float64
 }
 
-// middle is where arrows meet a box.
+// middle returns the x coordinate at which arrows meet the box.
 func (b *box) middle() float64 { return b.x + b.width/2 }
 
 // Picture draws the packages of the policy as an SVG: a band for each layer, and in it each package
-// in a row above all that it imports, with an arrow to what it imports directly. What it reaches over
-// another package as well gets no arrow; its tooltip names all. All arrows point down. Packages of tests
-// and benchmarks and the programs that write files are left out.
+// in a row above all its imports, with an arrow to each direct import. An import that another
+// import implies has no arrow; the tooltip lists all imports. All arrows point down. The picture
+// omits packages for tests and benchmarks, and generators.
 func Picture() string {
 	levels := levelled(boxes())
 	for range 40 {
@@ -90,20 +90,20 @@ func bands(s *strings.Builder, levels [][]*box, width float64) {
 	}
 }
 
-// drawn says whether a package belongs into the picture.
+// drawn reports whether the picture contains a package.
 func drawn(r Rule) bool {
 	return !r.Tests && r.Package != "bench" && !strings.HasPrefix(r.Package, "bench/") &&
 		!strings.HasSuffix(r.Package, "/gen") && LayerOf(r.Package) < len(Layers)
 }
 
-// boxes makes a box of each drawn package, layer by layer, in the order of the policy.
+// boxes returns a box for each drawn package, layer by layer, in the order of the policy.
 func boxes() []*box {
 	var all []*box
 	byName := map[string]*box{}
-	reach := map[*box]map[*box]bool{} // what it imports, also by detours
+	reach := map[*box]map[*box]bool{} // direct and indirect imports
 	rules := slices.DeleteFunc(slices.Clone(Policy), func(r Rule) bool { return !drawn(r) })
 	slices.SortStableFunc(rules, func(a, b Rule) int { return LayerOf(a.Package) - LayerOf(b.Package) })
-	layer, lowest, highest := 0, 0, 0 // the layer's lowest row, and the highest in use
+	layer, lowest, highest := 0, 0, 0 // the layer's lowest row, and the highest row in use
 	for _, r := range rules {
 		if l := LayerOf(r.Package); l != layer {
 			layer, lowest = l, highest+1
@@ -138,7 +138,7 @@ func boxes() []*box {
 	return all
 }
 
-// name is what stands in the box of a package.
+// name returns the label of a package.
 func name(pkg string) string {
 	if pkg == "." {
 		return "concerto"
@@ -146,13 +146,13 @@ func name(pkg string) string {
 	if below, ok := strings.CutPrefix(pkg, "internal/"); ok {
 		pkg = below
 		if _, inLayer, ok := strings.Cut(below, "/"); ok {
-			pkg = inLayer // the band says the layer
+			pkg = inLayer // the band shows the layer
 		}
 	}
 	return pkg
 }
 
-// levelled sorts boxes by level, the highest first.
+// levelled groups boxes by level, the highest first.
 func levelled(all []*box) [][]*box {
 	top := 0
 	for _, b := range all {
@@ -165,9 +165,9 @@ func levelled(all []*box) [][]*box {
 	return levels
 }
 
-// settle orders the boxes of each level by the positions of their neighbours,
-// once downwards and once upwards. This removes most crossings (the barycenter
-// method of Sugiyama, Tagawa and Toda, 1981).
+// settle orders the boxes of each level by the positions of their neighbours, once downwards and
+// once upwards. This removes most crossings (the barycenter method of Sugiyama, Tagawa and Toda,
+// 1981).
 func settle(levels [][]*box) {
 	importers := map[*box][]*box{}
 	for _, level := range levels {
@@ -187,7 +187,7 @@ func settle(levels [][]*box) {
 	}
 }
 
-// sortBy orders a level by the middles of each box's neighbours.
+// sortBy orders a level by the average position of each box's neighbours.
 func sortBy(level []*box, neighbours func(*box) []*box) {
 	at := map[*box]float64{}
 	for _, b := range level {
@@ -211,8 +211,8 @@ func sortBy(level []*box, neighbours func(*box) []*box) {
 	})
 }
 
-// place gives every box its coordinates. Each level is spread over the width of
-// the widest one. It returns the picture's width.
+// place sets the coordinates of every box. It spreads each level over the width of the widest one,
+// and returns the picture's width.
 func place(levels [][]*box) float64 {
 	widest := 0.0
 	total := func(level []*box) float64 {
@@ -239,7 +239,7 @@ func place(levels [][]*box) float64 {
 	return widest + 2*margin + label
 }
 
-// draw writes a box and its arrows, which a pointer over them lights up.
+// draw writes a box and its arrows, which are highlighted while the pointer is over them.
 func (b *box) draw(s *strings.Builder) {
 	i := slices.IndexFunc(Policy, func(r Rule) bool { return r.Package == b.pkg })
 	class := ""

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// TestPicture: the picture is the one that the policy gives now, it is
-// well-formed, and every package that belongs there has a box.
+// TestPicture checks that the picture matches the policy, is well-formed, and has a box for every
+// drawn package.
 func TestPicture(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	const file = "../../docs/packages.svg"

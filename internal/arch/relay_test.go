@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// TestCommandHasNoRelay: what only the relay's own program needs is not in the command, whose
-// start would pay for it.
+// TestCommandHasNoRelay checks that the concerto command does not link packages that only the
+// relay's server needs, because they would slow down its start.
 func TestCommandHasNoRelay(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	for _, dep := range depsOf(t, "concerto") {
@@ -28,7 +28,7 @@ func TestCommandHasNoRelay(t *testing.T) {
 	}
 }
 
-// depsOf are the packages that a command consists of.
+// depsOf returns the packages that a command links.
 func depsOf(t *testing.T, command string) []string {
 	t.Helper()
 	list := exec.Command("go", "list", "-deps", "./cmd/"+command)
@@ -40,12 +40,12 @@ func depsOf(t *testing.T, command string) []string {
 	return strings.Fields(string(out))
 }
 
-// mostRelayBytes is what the relay's program may have, stripped.
+// mostRelayBytes limits the size of the stripped relay server.
 const mostRelayBytes = 25_000_000
 
-// TestRelayIsSmall: the relay's program keeps to its size. It has no machine that runs programs, and
-// nothing of text/template, whose calls of methods by name keep the linker from leaving out any
-// exported method: a seventh of the program.
+// TestRelayIsSmall checks the size of the relay server. It links neither the VM nor text/template,
+// whose method calls by name would prevent the linker from removing exported methods and so add a
+// seventh to the size.
 func TestRelayIsSmall(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	for _, dep := range depsOf(t, "concerto-relay") {

@@ -12,13 +12,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// The sizes that the code keeps to. A line is one of the file, comments included.
+// Limits in lines of the file, including comments.
 const (
 	mostFileLines     = 800
 	mostFunctionLines = 80
 )
 
-// larger are those that may be larger, up to so many lines, and why.
+// larger lists the exceptions, with their limit and the reason.
 var larger = map[string]struct {
 	lines  int
 	reason string
@@ -28,9 +28,8 @@ var larger = map[string]struct {
 	"internal/testkit/program/kind.go:init": {140, "a table of kinds that refer to one another, which literals cannot"},
 }
 
-// TestSizes holds files and functions to sizes that can be read at once.
-// Tables that a function fills, and literals, are not shorter for being split:
-// they are declared as values.
+// TestSizes checks that files and functions are short enough to read at once. A table or literal
+// that fills a function should become a declared value, not several functions.
 func TestSizes(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	used := map[string]bool{}
@@ -63,7 +62,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// goFiles reads every Go file of the module, tests and benchmarks included.
+// goFiles reads every Go file of the module, including tests and benchmarks.
 func goFiles(t *testing.T) map[string][]byte {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))

@@ -10,11 +10,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// mostFields is how many fields a struct may have. An embedded struct counts with all of its fields, and so does one
-// that a pointer embeds, one of another package and one that an alias names: embedding is no way around the limit.
+// mostFields limits the fields of a struct. The fields of embedded structs count as well, also of
+// those embedded through a pointer, an alias or from another package.
 const mostFields = 30
 
-// largeStructs are the structs that have more fields, how many, and why. The numbers only shrink.
+// largeStructs lists the structs with more fields, with their number and the reason. The numbers
+// may only shrink.
 var largeStructs = map[string]struct {
 	fields int
 	reason string
@@ -22,7 +23,7 @@ var largeStructs = map[string]struct {
 	"internal/record/journal.Record": {56, "a line of a journal is one flat JSON object, whose members encoding/json reads in one pass; what it embeds are groups of members that kinds of record share"},
 }
 
-// TestStructs holds structs to that size.
+// TestStructs checks the number of fields of every struct.
 func TestStructs(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	types := declaredTypes(packageFiles(t))
@@ -47,15 +48,15 @@ func TestStructs(t *testing.T) {
 	}
 }
 
-// declared names a type of a package of the module.
+// declared identifies a type of a package of the module.
 type declared struct{ pkg, name string }
 
 func (d declared) String() string { return d.pkg + "." + d.name }
 
-// typeTable has what the types of the module are declared as.
+// typeTable maps the types of the module to their declarations.
 type typeTable map[declared]typeExpr
 
-// typeExpr is a type as it is written in a package, whose file imports others of the module by these names.
+// typeExpr is a type expression of a package; imports maps names to packages of the module.
 type typeExpr struct {
 	expr    ast.Expr
 	alias   bool
@@ -63,7 +64,7 @@ type typeExpr struct {
 	imports map[string]string
 }
 
-// with is another type that is written in the same file.
+// with returns another type expression of the same file.
 func (e typeExpr) with(x ast.Expr) typeExpr { return typeExpr{x, false, e.pkg, e.imports} }
 
 func declaredTypes(packages map[string][]*ast.File) typeTable {
@@ -95,7 +96,7 @@ func declaredTypes(packages map[string][]*ast.File) typeTable {
 	return table
 }
 
-// fields counts the fields of a type of the table, 0 for one that is no struct.
+// fields returns the number of fields of a type of the table, 0 if it is not a struct.
 func (t typeTable) fields(name declared) int { return t.fieldsOf(t[name]) }
 
 func (t typeTable) fieldsOf(e typeExpr) int {

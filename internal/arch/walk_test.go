@@ -18,15 +18,14 @@ import (
 )
 
 var (
-	// reference is the form in which the guides name a file, or a declaration in a file:
-	// `sema/stmt.go:let`.
+	// reference matches a reference to a file, or to a declaration in a file: `sema/stmt.go:let`.
 	reference = regexp.MustCompile("`([a-zA-Z0-9_./-]+\\.(?:go|conc|js))(?::([A-Za-z0-9_]+))?`")
-	// folder is the form in which the guides name a package or another folder: `internal/text/source`.
+	// folder matches a reference to a package or another folder: `internal/text/source`.
 	folder = regexp.MustCompile("`((?:cmd|docs|examples|internal|parser|relay|runtime|sdk|sema|spec|stdlib|tools|vm|web)/[a-zA-Z0-9_/-]+)`")
-	// testName is the form in which the guides name a test by its package, such as
-	// `runtime/tool:TestGrants`, or a script of the commands.
+	// testName matches a reference to a test with its package, such as `runtime/tool:TestGrants`,
+	// or to a test script of the commands.
 	testName = regexp.MustCompile("`(?:([a-z][a-z0-9/-]*:Test[A-Z]\\w*)|(\\w+\\.txtar))`")
-	// bareTest is a test's name without a package, which is in any.
+	// bareTest matches the name of a test without its package.
 	bareTest = regexp.MustCompile("`(Test[A-Z]\\w*)`")
 )
 
@@ -55,7 +54,7 @@ func guides(t *testing.T) map[string]string {
 }
 
 // TestGuides checks the references in the guides for newcomers: each file and folder exists, and
-// each file declares the names that a guide finds in it.
+// each file declares the names that a guide refers to.
 func TestGuides(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	root := filepath.Join("..", "..")
@@ -63,7 +62,7 @@ func TestGuides(t *testing.T) {
 	for guide, text := range guides(t) {
 		for _, m := range folder.FindAllStringSubmatch(text, -1) {
 			if strings.Contains(m[1], "NAME") {
-				continue // a folder that the reader will create
+				continue // a folder that the reader creates
 			}
 			if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(m[1]))); err != nil {
 				t.Errorf("%s names %s, which does not exist", guide, m[1])
@@ -72,7 +71,7 @@ func TestGuides(t *testing.T) {
 		for _, m := range reference.FindAllStringSubmatch(text, -1) {
 			file, name := m[1], m[2]
 			if strings.Contains(file, "NAME") || !strings.Contains(file, "/") && name == "" {
-				continue // a file that the reader will create, or whose folder is clear from the sentence
+				continue // a file that the reader creates, or whose folder is clear from the sentence
 			}
 			source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
 			if err != nil {
@@ -93,7 +92,7 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// TestGuidesNameTests checks that each test and script which a guide names exists.
+// TestGuidesNameTests checks that the tests and scripts that guides refer to exist.
 func TestGuidesNameTests(t *testing.T) {
 	exists := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
@@ -158,7 +157,7 @@ func TestDecisionsAreListed(t *testing.T) {
 	}
 }
 
-// TestArchitectureIsShort bounds the length of ARCHITECTURE.md.
+// TestArchitectureIsShort limits the length of ARCHITECTURE.md.
 func TestArchitectureIsShort(t *testing.T) {
 	if n := len(strings.Fields(guides(t)["ARCHITECTURE.md"])); n > 2500 {
 		t.Errorf("ARCHITECTURE.md has %d words; 2,500 are the most: reasons belong into docs/decisions", n)

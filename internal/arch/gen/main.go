@@ -1,5 +1,4 @@
-// Command gen draws the packages and what they import, from the policy of
-// package arch, into the file that it is given.
+// Command gen draws the packages and their imports, from the policy of package arch, into a file.
 package main
 
 import (

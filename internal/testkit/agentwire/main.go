@@ -3,7 +3,7 @@
 // interface, and writes the messages to the testdata of package host, whose tests replay them
 // without the agents. It requires npm and Node, and no network after the installation.
 //
-// agentwire [-bin DIR] [-out DIR] [-v] [AGENT…]
+//	agentwire [-bin DIR] [-out DIR] [-v] [AGENT…]
 package main
 
 import (

@@ -11,7 +11,7 @@ import * as clock from "page/data/clock.js";
 
 Object.assign(globalThis, { data, History, folds, View, Screen, rights, batch, computed, effect, signal, cache, clock, views: {} });
 
-// watch opens a run for as long as the page is there.
+// watch opens a run and keeps it open.
 globalThis.watch = (id) => (views[id] ??= data.openRun(id));
 globalThis.items = (id) => watch(id).items.value;
 globalThis.output = (id) => items(id).filter((x) => x.kind === "output").map((x) => x.text).join("");
