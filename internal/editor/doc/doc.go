@@ -48,9 +48,9 @@ func Groups() []Group { return all() }
 
 var all = sync.OnceValue(func() []Group {
 	groups := []Group{
-		{Name: "keywords", Title: "Keywords", Intro: "The reserved words, and those that are reserved only in their place.", Topics: wordTopics(keywords)},
-		{Name: "decorators", Title: "Decorators", Intro: "What may stand after an `@`.", Topics: wordTopics(decorators)},
-		{Name: "types", Title: "Types without a form of their own", Intro: "What every type is a part of, and what is less than a value. The other built-in types have their methods below.", Topics: wordTopics(plainTypes)},
+		{Name: "keywords", Title: "Keywords", Intro: "The reserved words, and the contextual words, which are keywords in certain places only.", Topics: wordTopics(keywords)},
+		{Name: "decorators", Title: "Decorators", Intro: "The names that may follow an `@`.", Topics: wordTopics(decorators)},
+		{Name: "types", Title: "Special types", Intro: "The types without methods of their own. The methods of the other built-in types are below.", Topics: wordTopics(plainTypes)},
 	}
 	for _, p := range stdlib.Pages() {
 		for _, s := range p.Sections {

@@ -12,8 +12,8 @@ type explained struct{ name, doc string }
 // keywords lists the reserved and contextual keywords.
 var keywords = []word{
 	{[]explained{
-		{"let", "Gives a name to a value. The name cannot be assigned to, nor what it names changed; a pattern takes a value apart. With `else` the pattern may fail, and the block then leaves."},
-		{"mut", "Before a name in `let`, a parameter or `self`: it may be assigned to, and what it names changed in place."},
+		{"let", "Declares a variable and binds it to a value. Without `mut`, neither the variable nor its value can change. A pattern destructures the value. With `else` the pattern may fail, and then the block must leave."},
+		{"mut", "Makes a variable of a `let`, a parameter or `self` mutable: you can assign to it and change its value in place."},
 	}, `@test
 fn names() {
     let (a, b) = (1, 2);
@@ -23,14 +23,14 @@ fn names() {
     assert_eq((xs, first), ([1, 2], 1));
 }
 `},
-	{[]explained{{"const", "Names a value that is known when the program is compiled. It stands beside functions or in one."}},
+	{[]explained{{"const", "Declares a constant, whose value is known at compile time. It may be at the top level or in a function."}},
 		`const LIMIT: Int = 3 * 60;
 
 @test
 fn constants() { assert_eq(LIMIT, 180); }
 `},
 	{[]explained{
-		{"fn", "Declares a function, or with no name makes one. Parameters have types and may have defaults; the last expression is the result."},
+		{"fn", "Declares a function or, without a name, a closure. Parameters have types and may have defaults; the last expression is the result."},
 		{"return", "Leaves the function, closure or handler with a value."},
 	}, `fn area(width: Int, height: Int = 1) -> Int {
     if width < 0 || height < 0 { return 0; }
@@ -41,9 +41,9 @@ fn constants() { assert_eq(LIMIT, 180); }
 fn functions() { assert_eq([area(3, 2), area(3), area(-1, 5)], [6, 3, 0]); }
 `},
 	{[]explained{
-		{"agent", "Declares a model behind a connection, with its settings. Its methods are execute, execute_with_schema, chat, stream, stream_with_schema and the builders."},
-		{"uses", "Names an agent's connection: `uses main` is the field `provider: main`. Elsewhere it is an ordinary name."},
-		{"mock", "In a test: says what an agent or host answers from here on. Elsewhere it is an ordinary name."},
+		{"agent", "Declares a language model with its connection and settings. Its methods are execute, execute_with_schema, chat, stream, stream_with_schema and the builders."},
+		{"uses", "Names the connection of an agent: `uses main` is the field `provider: main`. Elsewhere it is an ordinary name."},
+		{"mock", "In a test: sets the answers of an agent or host from here on. Elsewhere it is an ordinary name."},
 	}, `agent Judge uses scripted { system_prompt: "Answer yes or no." }
 
 @test
@@ -53,10 +53,10 @@ fn asking() {
 }
 `},
 	{[]explained{
-		{"host", "Declares an agent program of its own, a process that the manifest says how to start."},
-		{"listen", "Gives a host work and answers what it asks meanwhile, by a handler for each type of message. Its value is the host's result, or the error."},
-		{"ask", "As the whole handler of a question or an approval in `listen`: the person at the terminal or on the relay answers. Elsewhere it is an ordinary name, and a value named `ask` in scope is meant instead."},
-		{"on", "May stand before the type in a handler of `listen`. Elsewhere it is an ordinary name."},
+		{"host", "Declares a program, such as a coding agent, that runs as a process of its own. The manifest defines how to start it."},
+		{"listen", "Sends a prompt to a host and answers its messages with a handler for each type of message. Its value is the host's result, or the error."},
+		{"ask", "As the whole handler of a question or an approval in `listen`: the person at the terminal or on the relay answers. Elsewhere it is an ordinary name. If a value named `ask` is in scope, the handler is that value."},
+		{"on", "Optional before the message type of a handler in `listen`. Elsewhere it is an ordinary name."},
 	}, `host Worker { connector: worker, output_format: "json" }
 
 fn supervise(task: String) -> Result<Any, Error> {
@@ -77,7 +77,7 @@ fn a_question() {
     assert_eq(mock_replies(Worker), ["the first"]);
 }
 `},
-	{[]explained{{"tool", "Declares functions that models and hosts may call. Its fields keep their values for the run."}},
+	{[]explained{{"tool", "Declares functions that models and hosts may call. Its fields keep their values during the run."}},
 		`tool Counter {
     description: "Counts.",
     total: Int = 0,
@@ -93,13 +93,13 @@ fn a_question() {
 @test
 fn tools() { assert_eq([Counter.add(), Counter.add(by: 2)], [1, 3]); }
 `},
-	{[]explained{{"mcp", "Declares functions of a server that speaks the Model Context Protocol; the manifest says how it is reached."}},
+	{[]explained{{"mcp", "Declares functions of a server that speaks the Model Context Protocol. The manifest defines how to reach it."}},
 		`mcp Files {
     @describe("Reads a file.")
     fn read(path: String) -> String;
 }
 `},
-	{[]explained{{"schema", "Declares the shape of data from outside. A `?` marks a field that may be absent."}},
+	{[]explained{{"schema", "Declares the type of data from outside. `?` marks a field that may be absent."}},
 		`schema Ticket {
     title: String,
     level: "low" | "high" = "low",
@@ -113,11 +113,11 @@ fn schemas() {
 }
 `},
 	{[]explained{
-		{"struct", "Declares a type with named fields. Its values are values: nobody sees another's change."},
-		{"impl", "Gives a type methods, or implements a trait for it."},
-		{"trait", "Declares methods that types may implement; a bound of type parameters."},
-		{"self", "The value that a method is called on."},
-		{"Self", "The type that an `impl` or `trait` is about."},
+		{"struct", "Declares a type with named fields. Values of it are independent: a change of one does not affect another."},
+		{"impl", "Adds methods to a type, or implements a trait for it."},
+		{"trait", "Declares methods that types may implement. A trait is a bound of type parameters."},
+		{"self", "The value on which a method is called."},
+		{"Self", "The type of the enclosing `impl` or `trait`."},
 	}, `struct Point { x: Int, y: Int = 0 }
 
 trait Shown {
@@ -142,8 +142,8 @@ fn points() {
 }
 `},
 	{[]explained{
-		{"enum", "Declares a type that is one of several variants, with values of their own."},
-		{"match", "Takes a value apart by patterns, the first that fits; all cases must be covered."},
+		{"enum", "Declares a type whose values are one of several variants. Variants may have values of their own."},
+		{"match", "Compares a value with patterns and evaluates the first arm that matches. It must be exhaustive."},
 	}, `enum Shape {
     Circle(Int),
     Box { width: Int, height: Int },
@@ -161,7 +161,7 @@ fn area(s: Shape) -> Int {
 @test
 fn shapes() { assert_eq([area(Shape::Circle(2)), area(Shape::Empty)], [12, 0]); }
 `},
-	{[]explained{{"type", "Gives a type another name."}},
+	{[]explained{{"type", "Declares another name for a type."}},
 		`type Scores<T> = Map<String, Array<T>>;
 
 @test
@@ -173,7 +173,7 @@ fn aliases() {
 	{[]explained{
 		{"mod", "Declares a module: in braces, or in the file of its name."},
 		{"pub", "Makes a declaration, a field or a method visible outside its module."},
-		{"use", "Brings names of other modules in: one, a list, or with `*` all."},
+		{"use", "Imports names of other modules: one, a list, or all with `*`."},
 	}, `mod geometry {
     pub fn area(w: Int, h: Int) -> Int { w * h }
 }
@@ -185,8 +185,8 @@ use std::math::{self, PI};
 fn modules() { assert_eq((area(2, 3), math::round(PI)), (6, 3)); }
 `},
 	{[]explained{
-		{"if", "Chooses by a condition, or with `let` by a pattern. It is an expression."},
-		{"else", "What an `if` gives otherwise; after `let`, where the pattern does not fit."},
+		{"if", "Branches on a condition, or on a pattern with `let`. It is an expression."},
+		{"else", "The other branch of an `if`. After `let`, the block that runs if the pattern does not match."},
 	}, `fn size(n: Int?) -> String {
     if let Some(x) = n {
         if x > 9 { "big" } else { "small" }
@@ -199,12 +199,12 @@ fn modules() { assert_eq((area(2, 3), math::round(PI)), (6, 3)); }
 fn choices() { assert_eq([size(10), size(1), size(nil)], ["big", "small", "none"]); }
 `},
 	{[]explained{
-		{"for", "Runs a body for each element of a collection, as it was at the start."},
-		{"in", "Stands between the pattern and the collection of a `for`."},
-		{"while", "Repeats as long as a condition holds, or with `let` as long as a pattern fits."},
-		{"loop", "Repeats until `break`, whose value is the loop's, or until the function is left."},
-		{"break", "Leaves the innermost loop, or the one of a label. With a value it leaves a `loop`, and the value is the loop's."},
-		{"continue", "Goes on with the next turn of the innermost loop, or of the one of a label."},
+		{"for", "Runs a body for each element of a collection. It iterates over a snapshot."},
+		{"in", "Separates the pattern and the collection of a `for`."},
+		{"while", "Repeats as long as a condition is true, or as long as a pattern matches with `let`."},
+		{"loop", "Repeats until a `break`, whose value is the value of the loop, or until the function returns."},
+		{"break", "Leaves the innermost loop, or the one with the label. A value is only allowed for `loop`, and is the value of the loop."},
+		{"continue", "Continues with the next iteration of the innermost loop, or of the one with the label."},
 	}, `@test
 fn loops() {
     let mut sum = 0;
@@ -224,9 +224,9 @@ fn loops() {
 }
 `},
 	{[]explained{
-		{"try", "Runs a block whose errors are caught by `catch`; without one it gives a Result, faults included."},
-		{"catch", "Takes the errors of a `try`: those of a type, or all others."},
-		{"throw", "Raises an error: it goes to the nearest `catch` that takes it, or leaves the function."},
+		{"try", "Runs a block; its `catch` clauses handle errors. Without a `catch`, its value is a Result, which also contains faults."},
+		{"catch", "Handles the errors of a `try`: those of a type, or all others."},
+		{"throw", "Raises an error, which the nearest `catch` for it handles, or which leaves the function."},
 	}, `fn port(text: String) -> Int {
     try {
         let n = text.parse_int()?;
@@ -243,10 +243,10 @@ fn loops() {
 fn errors() { assert_eq([port("8080"), port("web"), port("-3")], [8080, 80, 1]); }
 `},
 	{[]explained{
-		{"async", "Before `fn`: a call gives a Task, which runs on while the caller does."},
-		{"await", "Waits for a task's value; of a tuple, for all its elements, which run at once; before `emit`, for the application's answer."},
-		{"race", "Runs its elements at once, gives the first value and cancels the others. Elsewhere it is an ordinary name."},
-		{"parallel", "Before `for`: runs the body for all elements at once and gives an array in their order. Elsewhere it is an ordinary name."},
+		{"async", "Before `fn`: a call returns a Task, which runs concurrently with the caller."},
+		{"await", "Waits for the value of a task. For a tuple: runs all elements concurrently and waits for them. Before `emit`: waits for the application's answer."},
+		{"race", "Runs its elements concurrently, returns the first value and cancels the others. Elsewhere it is an ordinary name."},
+		{"parallel", "Before `for`: runs the body for all elements concurrently and returns an array in their order. Elsewhere it is an ordinary name."},
 	}, `use std::time;
 
 async fn slow(n: Int) -> Int {
@@ -262,7 +262,7 @@ fn tasks() {
     assert_eq(parallel for n in [3, 1, 2] { slow(n).await }, [3, 1, 2]);
 }
 `},
-	{[]explained{{"emit", "Hands a value to the application on a channel. With `await` before it, it waits for an answer."}},
+	{[]explained{{"emit", "Sends a value to the application on a channel. With `await` before it, it waits for an answer."}},
 		`fn deploy() -> Bool {
     emit("progress", { "done": 1, "of": 2 });
     (await emit("approve", "deploy")).unwrap_or(false)
@@ -276,8 +276,8 @@ fn emits() {
 }
 `},
 	{[]explained{
-		{"pipeline", "Declares stages that hand values on. `P.run(…)` gives the last one's, or the first error."},
-		{"stage", "A step of a pipeline: a function of the stage before, or with `=` a value that later stages see."},
+		{"pipeline", "Declares a sequence of stages. `P.run(…)` returns the value of the last stage, or the first error."},
+		{"stage", "A step of a pipeline: a function of the previous stage's value or, with `=`, a value that later stages can use."},
 	}, `pipeline Shout(text: String) -> String {
     stage trimmed = text.trim();
     stage loud(s: String) -> String { s.to_upper() }
@@ -288,8 +288,8 @@ fn emits() {
 fn stages() { assert_eq(Shout.run(" hi ")?, "HI!"); }
 `},
 	{[]explained{
-		{"hashmap", "Declares a store of values by key, which every function sees."},
-		{"with_persistence", "After what makes a hashmap, ledger or memory: keeps it in a file, so that the next run finds what this one stored. A test has its own, in memory. Elsewhere it is an ordinary name."},
+		{"hashmap", "Declares a store of values by key, which all functions share."},
+		{"with_persistence", "After the constructor of a hashmap, ledger or memory: stores it in a file, so the next run can read it. Each test has its own store, in memory. Elsewhere it is an ordinary name."},
 	}, `hashmap visits: HashMap<String, Int> = HashMap::new().with_persistence("visits.db");
 
 @test
@@ -298,7 +298,7 @@ fn counting() {
     assert_eq(visits.increment("home"), 2);
 }
 `},
-	{[]explained{{"ledger", "Declares a store of texts that are found by words and keys."}},
+	{[]explained{{"ledger", "Declares a store of texts that can be searched by words and keys."}},
 		`ledger facts: Ledger = Ledger::new();
 
 @test
@@ -307,7 +307,7 @@ fn finding() {
     assert_eq(facts.query().from_identifier("France")[0].value, "Paris");
 }
 `},
-	{[]explained{{"memory", "Declares a conversation that agents remember, the last messages if a number says so."}},
+	{[]explained{{"memory", "Declares a conversation for agents: all messages, or the last ones if a number is given."}},
 		`agent Writer uses scripted {}
 
 memory talk: Memory = Memory::new(20);
@@ -319,7 +319,7 @@ fn remembering() {
     assert_eq(talk.len(), 2);
 }
 `},
-	{[]explained{{"as", "Converts between Int and Float, checks an Any to be of a type, and gives an import another name."}},
+	{[]explained{{"as", "Converts between Int and Float, checks an Any against a type, and renames an import."}},
 		`use std::math as m;
 
 @test
@@ -329,9 +329,9 @@ fn conversions() {
 }
 `},
 	{[]explained{
-		{"true", "The Bool that holds."},
-		{"false", "The Bool that does not hold."},
-		{"nil", "The value of type Nil, and the Option that holds nothing."},
+		{"true", "The Bool that is true."},
+		{"false", "The Bool that is false."},
+		{"nil", "The value of type Nil, and the Option without a value."},
 	}, `@test
 fn values() {
     let none: String? = nil;
@@ -343,8 +343,8 @@ fn values() {
 // decorators lists the decorators.
 var decorators = []word{
 	{[]explained{
-		{"@test", "Makes a function a test; a text names it, groups before `::`."},
-		{"@expect_fail", "A test that must fail, and with a text, with an error that has it."},
+		{"@test", "Declares a function as a test. An optional text names it, with groups before `::`."},
+		{"@expect_fail", "The test must fail. With a text, the error must contain the text."},
 	}, `@test("numbers :: sum")
 fn adds() { assert_eq([1, 2].sum(), 3); }
 
@@ -356,8 +356,8 @@ fn divides() {
 }
 `},
 	{[]explained{
-		{"@describe", "Says what a tool's function does. Models and hosts are offered what has one."},
-		{"@param", "Says what a parameter of a tool's function means, before the function or on the parameter itself."},
+		{"@describe", "Describes a function of a tool and offers it to models and hosts."},
+		{"@param", "Describes a parameter of a tool's function, before the function or on the parameter itself."},
 	}, `tool Weather {
     description: "Knows the weather.",
 
@@ -371,7 +371,7 @@ fn divides() {
 @test
 fn offers() { assert_eq(dispatch_tool("Weather::temperature", { "city": "Oslo" }), 4); }
 `},
-	{[]explained{{"@limit", "Before `parallel for`: how many bodies run at once."}},
+	{[]explained{{"@limit", "Before `parallel for`: the maximum number of bodies that run at the same time."}},
 		`use std::time;
 
 @test
@@ -381,7 +381,7 @@ fn two_at_a_time() {
     assert_eq(time::monotonic_ms() - before, 20);
 }
 `},
-	{[]explained{{"@retry", "Calls again what failed, `max` times in all, with a growing delay between."}},
+	{[]explained{{"@retry", "Repeats a failed call, up to `max` calls in total, with a growing delay between them."}},
 		`agent Judge uses scripted {}
 
 @retry(max: 3, backoff: "none", delay_ms: 0)
@@ -393,7 +393,7 @@ fn the_second_time() {
     assert_eq(ask()?, "yes");
 }
 `},
-	{[]explained{{"@timeout", "How many seconds a call may take."}},
+	{[]explained{{"@timeout", "The maximum number of seconds of a call."}},
 		`use std::time;
 
 @timeout(2)
@@ -403,7 +403,7 @@ fn slow() { time::sleep(5000); }
 @expect_fail
 fn too_slow() { slow(); }
 `},
-	{[]explained{{"@allow", "Before a declaration, a module's included: warnings of these codes are not shown for what stands in it. `[lints] allow` of the manifest does it for the project."}},
+	{[]explained{{"@allow", "Before a declaration, including that of a module: hides warnings with these codes inside it. `[lints] allow` of the manifest does the same for the project."}},
 		`@allow(W0409)
 fn main() {
     let mut xs = [2, 1];
@@ -411,7 +411,7 @@ fn main() {
     println(xs.len());
 }
 `},
-	{[]explained{{"@log", "Emits each call's beginning and end on a channel."}},
+	{[]explained{{"@log", "Emits each call on a channel when it ends."}},
 		`@log("calls")
 fn add(a: Int, b: Int) -> Int { a + b }
 
@@ -421,7 +421,7 @@ fn logged() {
     assert_eq(test_emits()[0]["channel"], "calls");
 }
 `},
-	{[]explained{{"@cache", "Keeps what a call gave, for `ttl_seconds`; the same arguments give it again. With `persist: \"answers.db\"` it is kept in that file, beyond the run."}},
+	{[]explained{{"@cache", "Stores the result of a call for `ttl_seconds`; a call with the same arguments returns it. With `persist: \"answers.db\"` results are stored in that file and outlast the run."}},
 		`@cache(ttl_seconds: 60)
 fn slow(n: Int) -> Int {
     emit("computed", n);
@@ -434,7 +434,7 @@ fn once() {
     assert_eq(test_emits().len(), 1);
 }
 `},
-	{[]explained{{"@sequential", "On a tool's function: a model's calls of it run one after the other, not at once."}},
+	{[]explained{{"@sequential", "On a function of a tool: a model's calls of it run one after the other, not concurrently."}},
 		`tool Counter {
     description: "Counts.",
     total: Int = 0,
@@ -447,7 +447,7 @@ fn once() {
     }
 }
 `},
-	{[]explained{{"@approve", "On a tool's function: each call is first put to the application, by `await emit(\\\"tool:approval\\\", …)`."}},
+	{[]explained{{"@approve", "On a function of a tool: asks the application before each call, with `await emit(\"tool:approval\", …)`."}},
 		`tool Files {
     description: "Deletes.",
 
@@ -458,8 +458,8 @@ fn once() {
 }
 `},
 	{[]explained{
-		{"@on_unknown", "Says what becomes of effects within of which it is not known whether they were done, since the run was interrupted while they were under way: `\"retry\"`, `\"fail\"` or `\"ask\"`. On functions, functions of tools and of MCP servers, agents and hosts; the innermost says it, and before all `[run.unknown]`."},
-		{"@idempotent", "Says that what is done within may be done twice: `@on_unknown(\"retry\")`."},
+		{"@on_unknown", "Determines what happens to effects whose outcome is unknown because the run was interrupted during them: `\"retry\"`, `\"fail\"` or `\"ask\"`. Allowed on functions, functions of tools and of MCP servers, agents and hosts. The innermost one applies, and takes precedence over `[run.unknown]`."},
+		{"@idempotent", "Declares that the effects inside may be repeated: `@on_unknown(\"retry\")`."},
 	}, `use std::{http, run};
 
 @on_unknown("fail")
@@ -484,7 +484,7 @@ fn both() {
 // plainTypes are the built-in types that have no file in the library, and Any.
 var plainTypes = []word{
 	{[]explained{
-		{"Any", "Anything, checked when it is used: members, calls, operators, loops and patterns work on what is there. `x as T` checks it against a type. nil in it is None, and every other value its own Some, so `is_some`, `unwrap_or`, `Some(v)` and `None` work on it; an `Option<Any>` holds the same."},
+		{"Any", "Any value, checked at run time: members, calls, operators, loops and patterns apply to the actual value. `x as T` checks it against a type. nil in it is None, and every other value is its own Some, so `is_some`, `unwrap_or`, `Some(v)` and `None` work on it; an `Option<Any>` contains the same values."},
 	}, `use std::json;
 
 @test
@@ -497,8 +497,8 @@ fn anything() {
 }
 `},
 	{[]explained{
-		{"Nil", "The type of `nil` alone: what a function without `->` gives, an `if` without `else`, a loop. Where it is wanted any value is taken and dropped. nil is also the None of every Option."},
-		{"Never", "The type of what does not come back: `return`, `break`, `continue`, `throw`, `panic(…)` and a `loop` without `break`. It fits wherever a value is wanted."},
+		{"Nil", "The type of `nil` alone: the result of a function without `->`, of an `if` without `else`, and of a loop. Where it is expected, any value is accepted and discarded. nil is also the None of every Option."},
+		{"Never", "The type of expressions that do not return: `return`, `break`, `continue`, `throw`, `panic(…)` and a `loop` without `break`. It is accepted wherever a value is expected."},
 	}, `fn say(text: String) { println(text); }
 
 fn port(text: String?) -> Int {
