@@ -1,8 +1,10 @@
 package stdlib
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/ast"
 )
@@ -39,11 +41,11 @@ var groups = []struct {
 	name, title string
 	files       []string
 }{
-	{"prelude", "What every program sees", []string{"prelude.conc", "records.conc", "messages.conc", "errors.conc"}},
+	{"prelude", "Prelude", []string{"prelude.conc", "records.conc", "messages.conc", "errors.conc"}},
 	{"types", "Methods of the built-in types", nil},
 	{"stores", "Methods of stores", []string{"hashmap.conc", "ledger.conc", "ledger_query.conc", "memory.conc"}},
 	{"agents", "Methods of agents, hosts and MCP servers", []string{"agent.conc", "stream.conc", "typed_stream.conc", "host.conc", "host_stream.conc", "mcp_records.conc", "tool.conc"}},
-	{"testing", "What tests see", []string{"testing.conc"}},
+	{"testing", "Functions for tests", []string{"testing.conc"}},
 }
 
 // Pages gives the reference of the library.
@@ -237,15 +239,40 @@ func fieldsOf(tree *ast.File, fields []*ast.FieldDecl, all bool) string {
 		if !all && !f.Pub {
 			continue
 		}
-		out.WriteString("\n- `" + fieldText(tree, f) + "`")
+		item := "- `" + fieldText(tree, f) + "`"
 		if f.Doc != "" {
-			out.WriteString(": " + strings.ReplaceAll(f.Doc, "\n", " "))
+			item += ": " + f.Doc
 		}
+		out.WriteString("\n" + strings.TrimSuffix(WrapItem(item), "\n"))
 	}
 	if out.Len() == 0 {
 		return ""
 	}
 	return "\n" + out.String()
+}
+
+// unbreakable matches text that WrapItem keeps on one line: a word, with the code spans in it.
+var unbreakable = regexp.MustCompile("(?:`[^`]*`|[^\\s`])+")
+
+// WrapItem returns a Markdown list item as lines of at most 100 characters.
+func WrapItem(item string) string {
+	var b strings.Builder
+	width := 0
+	for _, p := range unbreakable.FindAllString(item, -1) {
+		n := utf8.RuneCountInString(p)
+		switch {
+		case width == 0:
+		case width+1+n > 100:
+			b.WriteString("\n  ")
+			width = 2
+		default:
+			b.WriteString(" ")
+			width++
+		}
+		b.WriteString(p)
+		width += n
+	}
+	return b.String() + "\n"
 }
 
 // fieldText is a field as it is declared: "percent?: Int".

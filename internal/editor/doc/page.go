@@ -1,9 +1,9 @@
 package doc
 
 import (
-	"regexp"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/stdlib"
 )
 
 // Words returns the text of spec/words.md: the keywords, the decorators, and the types that the
@@ -21,34 +21,10 @@ func Words() string {
 		for _, r := range part.rows {
 			b.WriteString("\n")
 			for _, w := range r.words {
-				b.WriteString(wrapItem("- `" + w.name + "`: " + w.doc))
+				b.WriteString(stdlib.WrapItem("- `" + w.name + "`: " + w.doc))
 			}
 			b.WriteString("\n```\n" + r.example + "```\n")
 		}
 	}
 	return b.String()
-}
-
-// piece matches what a line break may not split: a word, together with the code spans in it.
-var piece = regexp.MustCompile("(?:`[^`]*`|[^\\s`])+")
-
-// wrapItem returns a list item as lines of at most 100 characters.
-func wrapItem(item string) string {
-	var b strings.Builder
-	width := 0
-	for _, p := range piece.FindAllString(item, -1) {
-		n := utf8.RuneCountInString(p)
-		switch {
-		case width == 0:
-		case width+1+n > 100:
-			b.WriteString("\n  ")
-			width = 2
-		default:
-			b.WriteString(" ")
-			width++
-		}
-		b.WriteString(p)
-		width += n
-	}
-	return b.String() + "\n"
 }
