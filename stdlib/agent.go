@@ -17,7 +17,7 @@ var agentNatives = native.Table{
 	{"host.tool_call", toolCall},
 }
 
-// toolArgs reads the arguments of a tool call as a model wrote them.
+// toolArgs parses the arguments of a tool call of a model.
 func toolArgs(a *vm.Args) (value.Slot, error) {
 	text := native.Trim(a, a.String(0))
 	if text == "" {
@@ -44,8 +44,7 @@ func toolText(a *vm.Args) (value.Slot, error) {
 	return value.StringTaking(value.AppendJSONWithin(nil, s, a.TextBound())), nil
 }
 
-// toolCall takes a host's tool_call message apart into (tool, args). When args
-// are missing they are empty.
+// toolCall splits a host's tool_call message into (tool, args). Missing args are empty.
 func toolCall(a *vm.Args) (value.Slot, error) {
 	m := value.Flat(a.Slot(0))
 	name, _ := value.FieldByName(m, "tool")
@@ -63,7 +62,7 @@ func toolCall(a *vm.Args) (value.Slot, error) {
 		With("tool", name)
 }
 
-// An agent's requests, and what happens between them.
+// An agent's requests, and the steps between them.
 var agentCallNatives = native.Table{
 	{"agent.call", func(a *vm.Args) (value.Slot, error) {
 		t := a.Type(5)
@@ -80,7 +79,7 @@ var agentCallNatives = native.Table{
 	{"agent.knowledge", agentKnowledge},
 }
 
-// agentStep is agent.step(what, by, tool, id, text, failed, attempt, of).
+// agentStep implements agent.step(what, by, tool, id, text, failed, attempt, of).
 func agentStep(a *vm.Args) (value.Slot, error) {
 	return a.Ask(&effect.Step{What: a.String(0), By: a.String(1), Tool: a.String(2), ID: a.String(3), Text: a.String(4),
 		Failed: a.Bool(5), Attempt: a.Int(6), Of: a.Int(7)}, vm.Nothing)
@@ -96,8 +95,8 @@ func streamOpen(a *vm.Args) (value.Slot, error) {
 		})
 }
 
-// streamNext takes (id, type of the reply) and gives (text, reply), where the
-// reply is nil until the end.
+// streamNext takes (id, type of the reply) and returns (text, reply), where the reply is nil until
+// the end.
 func streamNext(a *vm.Args) (value.Slot, error) {
 	t := a.Type(1)
 	return a.Ask(&effect.StreamNext{ID: a.Int(0)}, func(r effect.Result) (value.Slot, error) {
@@ -109,9 +108,8 @@ func streamNext(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// modelCall makes the request of (agent, messages, schema, schema_name, offer). Each
-// message is a __Said; schema is that of the reply, if any; offer has what the
-// application's tools are.
+// modelCall returns the request for (agent, messages, schema, schema_name, offer). Each message is
+// a __Said; schema is that of the reply, if any; offer contains the application's tools.
 func modelCall(a *vm.Args) *effect.AgentCall {
 	r := requestOf(a, a.Agent(0))
 	r.Tools = append(r.Tools, offered(a, 4)...)
@@ -124,7 +122,7 @@ func modelCall(a *vm.Args) *effect.AgentCall {
 		m := messages.At(i)
 		c := effect.ChatMessage{Role: native.Member(m, "role").AsString(), Content: native.Member(m, "content").AsString(),
 			ToolCallID: native.Member(m, "answers").AsString(), IsError: native.Member(m, "failed").AsBool()}
-		if m.Type().FieldIndex("files") >= 0 { // programs that were compiled before there were files have none
+		if m.Type().FieldIndex("files") >= 0 { // programs that were compiled before files existed have none
 			c.Files = filesOf(native.Member(m, "files").Array())
 		}
 		calls := native.Member(m, "calls").Array()
@@ -138,7 +136,7 @@ func modelCall(a *vm.Args) *effect.AgentCall {
 	return r
 }
 
-// filesOf are the files of a message, each a __File.
+// filesOf returns the files of a message, each a __File.
 func filesOf(files *value.Array) []effect.AttachedFile {
 	var out []effect.AttachedFile
 	for i := range files.Len {
@@ -149,8 +147,8 @@ func filesOf(files *value.Array) []effect.AttachedFile {
 	return out
 }
 
-// agentRequest gives, as a text, all that an agent's requests have besides
-// their messages: its connection's settings, its fields, its tools.
+// agentRequest returns, as a text, the common parts of an agent's requests: its connection's
+// settings, its fields, its tools.
 func agentRequest(a *vm.Args) (value.Slot, error) {
 	d := a.Agent(0)
 	r := requestOf(a, d)
@@ -166,7 +164,7 @@ func agentRequest(a *vm.Args) (value.Slot, error) {
 	return value.String(string(text)), nil
 }
 
-// requestOf makes the request of the agent in argument 0, without messages.
+// requestOf returns the request of the agent in argument 0, without messages.
 func requestOf(a *vm.Args, d *ir.Agent) *effect.AgentCall {
 	r := &effect.AgentCall{Agent: d.Name, Connection: d.Connection, Model: d.Model, System: d.System, Temperature: d.Temperature,
 		TopP: d.TopP, MaxTokens: d.MaxTokens, Stop: d.Stop, Seed: d.Seed, Effort: d.Effort, Timeout: d.Timeout}
@@ -178,7 +176,7 @@ func requestOf(a *vm.Args, d *ir.Agent) *effect.AgentCall {
 	return r
 }
 
-// agentReply gives a reply as a __Reply.
+// agentReply converts a reply to a __Reply.
 func agentReply(r *effect.AgentReply, t *value.Type) value.Slot {
 	calls, call := value.NewArray(), native.ElementOf(t, "calls")
 	for _, c := range r.ToolCalls {

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// std::app: what the application has given the run.
+// std::app: the data that the application has passed to the run.
 var appNatives = native.Table{
 	{"app.inputs", func(a *vm.Args) (value.Slot, error) {
 		return a.Ask(&effect.Session{}, func(r effect.Result) (value.Slot, error) {
@@ -34,7 +34,7 @@ var appNatives = native.Table{
 	}},
 }
 
-// givenObject reads a JSON object that the application has given; none is an empty one.
+// givenObject parses a JSON object from the application; no text is an empty object.
 func givenObject(what string, text []byte) (value.Slot, error) {
 	if len(text) == 0 {
 		return value.NewMap(0).Slot(), nil
@@ -49,7 +49,8 @@ func givenObject(what string, text []byte) (value.Slot, error) {
 	return v, nil
 }
 
-// The calls of the application's tools, and what is the same for the program's own.
+// The calls of the application's tools, and the parts that they share with calls of the program's
+// own tools.
 var appCallNatives = native.Table{
 	{"app.there", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Application().Tools), nil }},
 	{"app.audited", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Application().Audited), nil }},
@@ -79,8 +80,8 @@ var appCallNatives = native.Table{
 	{"audit.done", auditDone},
 }
 
-// appList asks which tools of the application a party, argument 0, may call; argument
-// 1 are its own.
+// appList requests the application's tools that a party, argument 0, may call; argument 1 are its
+// own tools.
 func appList(a *vm.Args) (value.Slot, error) {
 	r := &effect.AppList{Only: a.AppTools(0)}
 	for _, s := range vm.Specs(a.Tools(a.Slot(1))) {
@@ -104,7 +105,7 @@ func appList(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// offered are the tools of an offer, argument i, as models are told of them.
+// offered returns the tools of an offer, argument i, in the form for models.
 func offered(a *vm.Args, i int) (out []effect.ToolSpec) {
 	offer := a.Array(i)
 	for j := range offer.Len {
@@ -115,7 +116,7 @@ func offered(a *vm.Args, i int) (out []effect.ToolSpec) {
 	return out
 }
 
-// appAsk is the call in argument 0, an __AppAsk.
+// appAsk returns the call in argument 0, an __AppAsk.
 func appAsk(a *vm.Args) effect.AppAsk {
 	x := a.Slot(0)
 	text := func(name string) string { return native.Member(x, name).AsString() }
@@ -128,7 +129,7 @@ func appAsk(a *vm.Args) effect.AppAsk {
 	return q
 }
 
-// appPrepare gives (question, seconds, number) of a call; a nil question is none.
+// appPrepare returns (question, seconds, number) for a call; nil means that there is no question.
 func appPrepare(a *vm.Args) (value.Slot, error) {
 	return a.AskToHold(&effect.AppPrepare{AppAsk: appAsk(a)}, func(result effect.Result) (value.Slot, error) {
 		q := result.(*effect.AppQuestion)
@@ -140,8 +141,8 @@ func appPrepare(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// appAsked puts a question to the application, and gives (answer, whether a person wrote
-// it, who, by which name).
+// appAsked sends a question to the application, and returns (answer, whether a person wrote it,
+// who, under which name).
 func appAsked(a *vm.Args) (value.Slot, error) {
 	ask := &effect.AwaitEmit{Channel: a.String(0), Payload: value.AppendJSONWithin(nil, a.Slot(1), a.TextBound())}
 	return a.Ask(ask, func(result effect.Result) (value.Slot, error) {
@@ -151,8 +152,8 @@ func appAsked(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// appDecide tells what was answered about the call of argument 0, and gives the verdict, of the
-// type in argument 8.
+// appDecide reports the answer about the call of argument 0, and returns the verdict, of the type
+// in argument 8.
 func appDecide(a *vm.Args) (value.Slot, error) {
 	r := &effect.AppDecide{CallID: a.String(0), Typed: a.Bool(2), By: a.String(3), Name: a.String(4), Nobody: a.String(6), Late: a.Bool(7)}
 	if r.Nobody == "" && !r.Late {
@@ -180,7 +181,7 @@ func appDecide(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// auditCall gives (number, why it could not be recorded) of a call.
+// auditCall returns (number, why it could not be recorded) for a call.
 func auditCall(a *vm.Args) (value.Slot, error) {
 	give := func(result effect.Result) (value.Slot, error) {
 		x := result.(*effect.AuditCalled)
@@ -208,8 +209,8 @@ func auditDone(a *vm.Args) (value.Slot, error) {
 // routeDispatch is the route of calls that the program makes by name.
 const routeDispatch = "dispatch"
 
-// appCall makes a call, the number of which is argument 1 when it was prepared, and gives
-// its __AppResult.
+// appCall performs a call and returns its __AppResult. Argument 1 is the call's number if it was
+// prepared.
 func appCall(a *vm.Args) (value.Slot, error) {
 	ask, t := appAsk(a), a.Type(2)
 	if id := a.Int(1); id != 0 {
@@ -221,7 +222,7 @@ func appCall(a *vm.Args) (value.Slot, error) {
 		if err != nil {
 			return value.Nil, err
 		}
-		if x.Changed != nil && x.Outcome == "ok" && !x.Mocked && ask.Route != routeDispatch { // a program gets the result, not the text for a model
+		if x.Changed != nil && x.Outcome == "ok" && !x.Mocked && ask.Route != routeDispatch { // the program receives the result, a model its text
 			output = value.String(value.Text(output) + "\n(called with changed arguments: " + string(x.Changed) + ")")
 		}
 		return native.Record(t,
@@ -233,7 +234,7 @@ func appCall(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// mockedApp are the closures by which a test answers for the application's tools, by "x" or
+// mockedApp contains the closures by which a test answers for the application's tools, by "x" or
 // "x@2".
 type mockedApp map[string]value.Slot
 
@@ -247,7 +248,7 @@ func appMock(a *vm.Args) (value.Slot, error) {
 	return a.Ask(&effect.AppMock{Name: a.String(0)}, vm.Nothing)
 }
 
-// appMockOf gives the closure for (tool, version); nil when there is none.
+// appMockOf returns the closure for (tool, version), or nil if there is none.
 func appMockOf(a *vm.Args) (value.Slot, error) {
 	all := *vm.Own[mockedApp](a)
 	if f, ok := all[fmt.Sprintf("%s@%d", a.String(0), a.Int(1))]; ok {
@@ -259,7 +260,7 @@ func appMockOf(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// given reads a JSON text that the application has given; none at all is nil.
+// given parses a JSON text from the application; no text is nil.
 func given(what string, text json.RawMessage) (value.Slot, error) {
 	if text == nil {
 		return value.Nil, nil
@@ -273,7 +274,7 @@ func given(what string, text json.RawMessage) (value.Slot, error) {
 
 func (*mockedApp) KeptAs() string { return "mocked app" }
 
-// Keep keeps the closures that answer for the application's tools.
+// Keep stores the closures that answer for the application's tools.
 func (m *mockedApp) Keep(k *vm.Keeper) {
 	native.KeepMap(k, (*map[string]value.Slot)(m), func(name *string, f *value.Slot) {
 		k.Text(name)

@@ -74,7 +74,7 @@ func arrayGet(a *vm.Args) (value.Slot, error) {
 	return value.Some(native.Lend(x.At(int(i)))), nil
 }
 
-// find gives the place of the first element of x that equals s, or -1.
+// find returns the index of the first element of x that equals s, or -1.
 func find(a *vm.Args, x *value.Array, s value.Slot) int {
 	if x.Sub == value.ReprInts && s.Kind() == value.KindInt {
 		v := x.Ints()
@@ -115,8 +115,8 @@ func arrayPop(a *vm.Args) (value.Slot, error) {
 	return value.Some(s), nil
 }
 
-// index gives argument i as an index into something of length n. n itself is
-// allowed only with end.
+// index returns argument i as an index into something of length n. n itself is allowed only with
+// end.
 func index(a *vm.Args, i, n int, end bool) (int, error) {
 	at := a.Int(i)
 	if at < 0 || at > int64(n) || at == int64(n) && !end {
@@ -135,7 +135,7 @@ func arrayInsert(a *vm.Args) (value.Slot, error) {
 	return value.Nil, err
 }
 
-// moved tells the pace of n elements that are moved or copied as they are.
+// moved reports the moving or copying of n elements to the pace.
 func moved(a *vm.Args, n int) { a.Step(n >> 4) }
 
 func arrayRemove(a *vm.Args) (value.Slot, error) {
@@ -172,8 +172,8 @@ func arrayTruncate(a *vm.Args) (value.Slot, error) {
 	return value.Nil, err
 }
 
-// count gives argument 1, a number of elements, which must not be negative. It
-// is capped at a number that no array reaches.
+// count returns argument 1, a number of elements, which must not be negative. It is capped at a
+// number that no array reaches.
 func count(a *vm.Args, name string) (int, error) {
 	n := a.Int(1)
 	if n < 0 {
@@ -198,7 +198,7 @@ func arraySwap(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// pairSize is what a pair in an array takes, in bytes.
+// pairSize is the size of a pair in an array, in bytes.
 const pairSize = 4 * int(value.SlotSize)
 
 func arrayZip(a *vm.Args) (value.Slot, error) {
@@ -240,8 +240,8 @@ func arrayReverse(a *vm.Args) (value.Slot, error) {
 	return y.Slot(), nil
 }
 
-// arrayUnique finds repeated elements by hash where all are Ints, all Floats or
-// all Strings, else by comparing each with each.
+// arrayUnique finds duplicates by hash if all elements are Ints, all Floats or all Strings, and
+// otherwise by comparing all pairs.
 func arrayUnique(a *vm.Args) (value.Slot, error) {
 	x := a.Array(0)
 	out := value.NewArray()
@@ -274,7 +274,7 @@ func arrayUnique(a *vm.Args) (value.Slot, error) {
 	return out.Slot(), nil
 }
 
-// uniqueFloats keeps every NaN: none equals another.
+// uniqueFloats keeps every NaN, because none equals another.
 func uniqueFloats(a *vm.Args, x *value.Array) value.Slot {
 	out, seen := value.NewArray(), map[float64]bool{}
 	for _, f := range x.Floats() {
@@ -299,7 +299,7 @@ func arrayJoin(a *vm.Args) (value.Slot, error) {
 		if i > 0 {
 			out = append(out, sep...)
 		}
-		if i == joinSample { // room for all, if the rest is like the first
+		if i == joinSample { // reserve room for all elements, estimated from the first ones
 			most := native.MaxText
 			if b := a.TextBound().Most; b > 0 {
 				most = b / 4 // the rest may be shorter
@@ -319,8 +319,8 @@ func arrayJoin(a *vm.Args) (value.Slot, error) {
 	return value.String(unsafe.String(unsafe.SliceData(out), len(out))), nil
 }
 
-// stringsJoined gives the length of the joined text of an array of Strings, -1
-// for another array.
+// stringsJoined returns the length of the joined text of an array of Strings, -1 for any other
+// array.
 func stringsJoined(a *vm.Args, x *value.Array, sep int) int {
 	if x.Len == 0 || x.Sub != value.ReprSlots {
 		return -1
@@ -339,7 +339,7 @@ func stringsJoined(a *vm.Args, x *value.Array, sep int) int {
 // joinStrings joins Strings to a text of n bytes.
 func joinStrings(a *vm.Args, slots []value.Slot, sep string, n int) value.Slot {
 	var out strings.Builder
-	out.Grow(n) // which does not write zeros first
+	out.Grow(n) // Grow does not write zeros first
 	for i, s := range slots {
 		if i > 0 {
 			out.WriteString(sep)
@@ -350,7 +350,7 @@ func joinStrings(a *vm.Args, slots []value.Slot, sep string, n int) value.Slot {
 	return value.String(out.String())
 }
 
-// joinSample is how many elements tell join how long its result will be.
+// joinSample is the number of elements from which join estimates the length of its result.
 const joinSample = 64
 
 func arraySlice(a *vm.Args) (value.Slot, error) {
@@ -383,7 +383,7 @@ func arraySkip(a *vm.Args) (value.Slot, error) {
 	return x.Part(min(n, x.Len), x.Len).Slot(), nil
 }
 
-// size gives argument 1, a length that must be positive.
+// size returns argument 1, a length that must be positive.
 func size(a *vm.Args, name string) (int, error) {
 	n := a.Int(1)
 	if n <= 0 {

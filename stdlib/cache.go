@@ -15,13 +15,12 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// The answers that `@cache` keeps during the run. Expired answers are looked
-// for whenever the cache has doubled, so that its size stays in proportion to
-// the live ones.
+// The results that `@cache` stores during the run. Expired results are removed whenever the cache
+// has doubled, so its size is proportional to the number of live results.
 
 type cache struct {
 	kept  map[string]cached
-	sweep int // entries at which expired ones are looked for
+	sweep int // the number of entries at which expired ones are removed
 }
 
 type cached struct {
@@ -53,13 +52,13 @@ func (c *cache) put(key string, v value.Slot, now, ttl int64) {
 		c.sweep = max(2*len(c.kept), firstSweep)
 	}
 	until := now + ttl
-	if until < now { // for ever
+	if until < now { // forever
 		until = 1<<63 - 1
 	}
 	c.kept[key] = cached{v, until}
 }
 
-// The arguments of cache.get are (key, now), of cache.put (key, value, now, ttl_ms).
+// The arguments of cache.get are (key, now), those of cache.put (key, value, now, ttl_ms).
 var cacheNatives = native.Table{
 	{"cache.key", cacheKey},
 	{"cache.get", func(a *vm.Args) (value.Slot, error) {
@@ -83,16 +82,15 @@ func cacheKey(a *vm.Args) (value.Slot, error) {
 	return value.String(string(k.append(append(value.AppendString(nil, k.of), ' '), a.Slot(1)))), nil
 }
 
-// keyer writes the text of a key, which differs where the values differ. An
-// agent or a host is written as its declaration with the values that builders
-// have set.
+// keyer writes the text of a key. Different values have different texts. An agent or a host is
+// written as its declaration with the values from its builders.
 type keyer struct {
 	of    string
 	pace  *value.Pace
 	depth int
 }
 
-// deepestKey is how deep the arguments of a cached call may nest.
+// deepestKey is the maximum nesting of the arguments of a cached call.
 const deepestKey = 10_000
 
 func (k *keyer) append(dst []byte, s value.Slot) []byte {
@@ -114,7 +112,7 @@ func (k *keyer) append(dst []byte, s value.Slot) []byte {
 	case value.KindAgent, value.KindHost:
 		return k.fields(append(value.AppendJSON(dst, s), '('), s.Fields()[1:])
 	case value.KindFloat:
-		return fmt.Append(dst, s.AsFloat()) // inf and NaN are no JSON
+		return fmt.Append(dst, s.AsFloat()) // JSON has no infinity and NaN
 	case value.KindClosure, value.KindCell, value.KindHandle, value.KindTypeDesc:
 		panic(value.Faultf("@cache of %s: its arguments hold %s, which cannot be part of a key", k.of, value.TypeName(s)))
 	}
@@ -139,7 +137,7 @@ func (k *keyer) list(dst []byte, n int, at func(int) value.Slot) []byte {
 
 func (*cache) KeptAs() string { return "cache" }
 
-// Keep keeps the answers of `@cache`.
+// Keep stores the results of `@cache`.
 func (c *cache) Keep(k *vm.Keeper) {
 	sweep := int64(c.sweep)
 	k.Int(&sweep)
@@ -151,28 +149,27 @@ func (c *cache) Keep(k *vm.Keeper) {
 	})
 }
 
-// What `@cache` keeps in a file. An entry's key is a hash, so that the key
-// reveals nothing of the call. An entry's value is `[until, value]`, where
-// until is the date at which it expires, always with the same number of digits.
+// The results that `@cache` stores in a file. The key of an entry is a hash, so it does not reveal
+// the call. The value of an entry is `[until, value]`, where until is the expiry date with a fixed
+// number of digits.
 
-// lastDate is the latest date that an entry holds until, in milliseconds.
+// lastDate is the latest possible expiry date, in milliseconds.
 const lastDate = 9_999_999_999_999
 
-// keptCache is the cache of what is decorated in a file.
+// keptCache identifies the results of a decorated function in a file.
 type keptCache struct{ file, name string }
 
 func (c keptCache) store() effect.Store {
 	return effect.Store{File: c.file, Kind: "cache", Name: c.name}
 }
 
-// keptKey gives the key of a call: a hash of the call's text and of the type of
-// the kept value.
+// keptKey returns the key of a call: a hash of the call's text and of the type of the stored value.
 func keptKey(text string, t *value.Type) json.RawMessage {
 	return json.RawMessage(`"` + hexsum.SHA256(append([]byte(text+"\x00"), schema.Text(t)...)) + `"`)
 }
 
-// okOf gives the type of the values that are kept for results of type t: of a
-// Result only the Ok is kept.
+// okOf returns the type of the stored values for results of type t: for a Result, only the Ok value
+// is stored.
 func okOf(t *value.Type) (ok *value.Type, isResult bool) {
 	if t.Kind == value.TypeResult && len(t.Args) > 0 {
 		return t.Args[0], true
@@ -180,10 +177,9 @@ func okOf(t *value.Type) (ok *value.Type, isResult bool) {
 	return t, false
 }
 
-// The natives of `@cache(…, persist: …)` have file, name and key as their first
-// arguments.
+// The first arguments of the natives of `@cache(…, persist: …)` are file, name and key.
 
-// cacheRead is (…, date, type) and gives (value, nil), or nil.
+// cacheRead takes (…, date, type) and returns (value, nil), or nil.
 func cacheRead(a *vm.Args) (value.Slot, error) {
 	c, date, pace := keptCache{a.String(0), a.String(1)}, a.Int(3), a.Pace()
 	t, isResult := okOf(a.Type(4))
@@ -200,7 +196,7 @@ func cacheRead(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// cacheWrite is (…, value, until, type).
+// cacheWrite takes (…, value, until, type).
 func cacheWrite(a *vm.Args) (value.Slot, error) {
 	c, v, until := keptCache{a.String(0), a.String(1)}, value.Flat(a.Slot(3)), min(a.Int(4), lastDate)
 	t, isResult := okOf(a.Type(5))
@@ -208,7 +204,7 @@ func cacheWrite(a *vm.Args) (value.Slot, error) {
 		v = value.Flat(v.Fields()[0])
 	}
 	if whole, ok := value.FieldByName(v, "response"); ok && t.Name == "Response" && value.TypeName(v) != t.Name {
-		v = whole // of a typed call, whose value is read from it again
+		v = whole // of a typed call; its value is read from the response again
 	}
 	text, err := schema.KeepIn(a.Pace(), v, t)
 	if err != nil {
@@ -218,10 +214,10 @@ func cacheWrite(a *vm.Args) (value.Slot, error) {
 	return a.Ask(&effect.StoreWrite{Store: c.store(), Entries: []effect.StoreEntry{entry}}, vm.Nothing)
 }
 
-// swept are the caches in files whose expired entries the run has removed.
+// swept contains the caches in files whose expired entries the run has removed.
 type swept map[keptCache]bool
 
-// cacheSweep is (file, name, date): once a run.
+// cacheSweep takes (file, name, date) and removes expired entries once in a run.
 func cacheSweep(a *vm.Args) (value.Slot, error) {
 	c, done := keptCache{a.String(0), a.String(1)}, vm.Own[swept](a)
 	if (*done)[c] {
@@ -234,8 +230,8 @@ func cacheSweep(a *vm.Args) (value.Slot, error) {
 	return a.Ask(&effect.StoreExpire{Store: c.store(), Date: a.Int(2)}, vm.Nothing)
 }
 
-// unexpired reads an entry. An entry that does not fit the type counts as
-// missing, since the program has changed since then.
+// unexpired reads an entry. An entry that does not fit the type counts as missing, because the
+// program has changed since it was stored.
 func unexpired(pace *value.Pace, entry json.RawMessage, date int64, t *value.Type) (value.Slot, bool) {
 	var parts []json.RawMessage
 	var until int64
@@ -251,7 +247,7 @@ func unexpired(pace *value.Pace, entry json.RawMessage, date int64, t *value.Typ
 
 func (*swept) KeptAs() string { return "swept" }
 
-// Keep keeps which caches in files have been swept.
+// Keep stores which caches in files have been swept.
 func (s *swept) Keep(k *vm.Keeper) {
 	all := slices.SortedFunc(maps.Keys(*s), func(a, b keptCache) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.name, b.name))

@@ -15,10 +15,9 @@ var collectionsNatives = native.Table{
 	{"collections.__key", func(a *vm.Args) (value.Slot, error) { return keyOf(a, a.Slot(0)), nil }},
 }
 
-// keyOf gives the map key for a value, the same key for equal values. Strings,
-// Ints and Bools are their own keys, and a Float that is an integer has the key
-// of that Int; any other value has a String that begins with NUL. Strings that
-// begin with NUL themselves get a mark of the same kind.
+// keyOf returns the map key for a value, the same key for equal values. Strings, Ints and Bools are
+// their own keys, and a Float that is an integer has the key of that Int; any other value has a
+// String that begins with NUL. Strings that begin with NUL themselves get a mark of the same kind.
 func keyOf(a *vm.Args, s value.Slot) value.Slot {
 	s = value.Flat(s)
 	switch s.Kind() {
@@ -36,7 +35,7 @@ func keyOf(a *vm.Args, s value.Slot) value.Slot {
 	return value.String("\x00" + string(keyWriter{a}.append(nil, s, 0)))
 }
 
-// integral gives the Int that equals f, if there is one.
+// integral returns the Int that equals f, if there is one.
 func integral(f float64) (int64, bool) {
 	if f != math.Trunc(f) || f < -1<<63 || f >= 1<<63 {
 		return 0, false
@@ -47,9 +46,8 @@ func integral(f float64) (int64, bool) {
 // keyWriter writes keys.
 type keyWriter struct{ a *vm.Args }
 
-// append writes a value so that two texts are the same exactly when the values
-// are equal. The text is ASCII except for the Strings in it, which are written
-// with their length.
+// append writes a value. Two texts are the same exactly if the values are equal. The text is ASCII
+// except for the Strings in it, which are written with their length.
 func (w keyWriter) append(dst []byte, s value.Slot, depth int) []byte {
 	if depth > 10_000 {
 		panic(value.Faultf("the value is nested too deeply"))
@@ -95,7 +93,7 @@ func (w keyWriter) append(dst []byte, s value.Slot, depth int) []byte {
 		return fmt.Appendf(dst, "r%s", value.Text(s))
 	case value.KindStruct:
 		dst = fmt.Appendf(dst, "{%p", s.Type())
-		return list(':', s.Fields()[:len(s.Type().Fields)]) // an error's source does not count
+		return list(':', s.Fields()[:len(s.Type().Fields)]) // an error's source does not affect equality
 	case value.KindEnum:
 		if !s.IsResult() {
 			dst = fmt.Appendf(dst, "e%p", s.Type())
@@ -110,8 +108,8 @@ func (w keyWriter) append(dst []byte, s value.Slot, depth int) []byte {
 	}
 }
 
-// appendMap writes entries in the order of their keys, since the order of a
-// map's entries does not count for equality.
+// appendMap writes entries in the order of their keys, because the order of a map's entries does
+// not affect equality.
 func (w keyWriter) appendMap(dst []byte, m *value.Map, depth int) []byte {
 	var entries []string
 	m.Each(func(k, v value.Slot) bool {

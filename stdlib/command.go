@@ -11,7 +11,7 @@ var commandNatives = native.Table{
 	{"command", command},
 }
 
-// command is (command, args, timeout_ms) and gives (exit_code, stdout, stderr).
+// command takes (command, args, timeout_ms) and returns (exit_code, stdout, stderr).
 func command(a *vm.Args) (value.Slot, error) {
 	r := &effect.Command{Command: a.String(0), Timeout: a.Int(2)}
 	a.Step(a.Array(1).Len)

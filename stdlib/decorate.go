@@ -25,9 +25,9 @@ var decorateNatives = native.Table{
 	}},
 }
 
-// isFinal says that a request is wrong or not allowed, so that repeating it
-// gives the same error: by its reason, by an HTTP status of 400 to 499 other
-// than those that mean "not now", or because a host says so.
+// isFinal reports whether a request is wrong or not allowed, so that repeating it fails in the same
+// way: by its reason, by an HTTP status of 400 to 499 other than those that mean "not now", or
+// because a host says so.
 func isFinal(e value.Slot) bool {
 	if reason, ok := value.FieldByName(e, "reason"); ok && reason.Kind() == value.KindString {
 		switch reason.AsString() {

@@ -17,10 +17,9 @@ var errorNatives = native.Table{
 
 func errorContext(a *vm.Args) (value.Slot, error) { return withContext(a.Slot(0), a.String(1)), nil }
 
-// withContext puts `text: ` before an error's message. It keeps the error's
-// type, which the program may know: a built-in error wraps the old one, a
-// String and a struct with a String field `message` get the prefix, and any
-// other value stays as it is.
+// withContext adds `text: ` before an error's message. It preserves the error's type: a built-in
+// error wraps the original error, a String and a struct with a String field `message` get the
+// prefix, and any other value is unchanged.
 func withContext(e value.Slot, text string) value.Slot {
 	e = value.Flat(e)
 	switch {
@@ -39,14 +38,15 @@ func withContext(e value.Slot, text string) value.Slot {
 	return native.Lend(e)
 }
 
-// The words of a failed assertion: before all, and between the values of an assert_eq.
+// The fixed texts of a failed assertion: before the message, and between the values of an
+// assert_eq.
 const (
 	assertionFailed = "assertion failed"
 	differs         = " does not equal "
 )
 
-// AssertionDiff is what is different, read from the message of a failed assert_eq: the first value behind `-`, the
-// second behind `+`, then the places within them. It is "" for any other message.
+// AssertionDiff returns the difference in the message of a failed assert_eq: the first value after
+// `-`, the second after `+`, then the places within them. It returns "" for any other message.
 func AssertionDiff(message string) string {
 	found, ok := strings.CutPrefix(message, assertionFailed+": ")
 	if !ok {
@@ -57,7 +57,7 @@ func AssertionDiff(message string) string {
 	if !ok {
 		return ""
 	}
-	for rest := a; !json.Valid([]byte(a)); { // the program's own words stand before the value
+	for rest := a; !json.Valid([]byte(a)); { // the program's message precedes the value
 		_, after, more := strings.Cut(rest, ": ")
 		if !more {
 			break

@@ -11,21 +11,20 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// The examples that the reference shows for entries whose own doc comment shows
-// no call. The functions of examples/NAME.conc, which are tests as well, show
-// what NAME.conc declares.
+// The examples that the reference shows for entries whose doc comment shows no call. The functions
+// of examples/NAME.conc, which are also tests, are the examples for the declarations of NAME.conc.
 //
 //go:embed examples/*.conc
 var exampleFiles embed.FS
 
-// sample is the body of a function that shows something.
+// sample is the body of an example function.
 type sample string
 
-// samplesOf gives the examples of a library file, in the file's order.
+// samplesOf returns the examples for a library file, in the file's order.
 func samplesOf(f *file) []sample {
 	text, err := exampleFiles.ReadFile("examples/" + f.name)
 	if err != nil {
-		return nil // its doc comments say all
+		return nil // its doc comments show all calls
 	}
 	tree, diags := parser.Parse(source.NewFile("examples/"+f.name, text))
 	if diags.HasErrors() {
@@ -41,7 +40,7 @@ func samplesOf(f *file) []sample {
 	return out
 }
 
-// shows says how a text must name an entry to be an example of it.
+// shows returns an expression that matches a use of an entry in an example.
 func shows(name string) *regexp.Regexp {
 	if module, last, ok := strings.Cut(name, "::"); ok {
 		return regexp.MustCompile(`\b(` + module + `::)?` + last + `\b`)
@@ -52,8 +51,8 @@ func shows(name string) *regexp.Regexp {
 	return regexp.MustCompile(`\b` + name + `\b`)
 }
 
-// exampleOf gives the first of the examples that uses the entry, "" when none
-// does. For a method, an example that also names the type is preferred.
+// exampleOf returns the first of the examples that uses the entry, or "" if none does. For a
+// method, it prefers an example that also names the type.
 func exampleOf(samples []sample, name string) string {
 	re, first := shows(name), ""
 	typ, _, method := strings.Cut(name, ".")
@@ -71,8 +70,8 @@ func exampleOf(samples []sample, name string) string {
 	return first
 }
 
-// callLine is a line of a doc comment that shows a call: `f(x)`, or `f(x)` is y.
+// callLine matches a line of a doc comment that shows a call: `f(x)`, or `f(x)` is y.
 var callLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?m)^ *`[^`]*[(\\[][^`]*`( is |$)") })
 
-// showsItself says whether a doc comment shows a call.
+// showsItself reports whether a doc comment shows a call.
 func showsItself(doc string) bool { return callLine().MatchString(doc) }

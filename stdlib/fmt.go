@@ -36,8 +36,9 @@ func fmtFormat(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// fillHoles returns the native's first argument with its holes filled, each of which begins with one of the bytes in
-// marks. hole returns what replaces the first width bytes of s; a mark whose width is 0 stands for itself.
+// fillHoles returns the native's first argument with its placeholders replaced. A placeholder
+// begins with one of the bytes in marks. hole returns the value that replaces the first width bytes
+// of s; a mark with width 0 is literal text.
 func fillHoles(a *vm.Args, name, marks string, hole func(s string) (v value.Slot, width int, err error)) (value.Slot, error) {
 	s := a.String(0)
 	var out []byte
@@ -70,9 +71,8 @@ func fillHoles(a *vm.Args, name, marks string, hole func(s string) (v value.Slot
 	return value.String(string(append(out, s...))), nil
 }
 
-// placeholder reads `{}` or `{0}` at the start of s. which is the argument's
-// number, -1 for the next argument; width is the placeholder's length in bytes,
-// 0 when there is none.
+// placeholder reads `{}` or `{0}` at the start of s. which is the argument's number, -1 for the
+// next argument; width is the placeholder's length in bytes, or 0 if there is none.
 func placeholder(s string) (which, width int) {
 	end := strings.IndexByte(s[:min(len(s), len("{999999}"))], '}')
 	if s[0] != '{' || end < 0 || end > len("{999999") {
@@ -128,11 +128,11 @@ func fmtIndent(a *vm.Args) (value.Slot, error) {
 	return value.String(out.String()), nil
 }
 
-// column is what a table knows of one of its columns.
+// column contains the properties of a column of a table.
 type column struct {
 	width   int
-	numbers bool // it has cells, and all of them are numbers
-	text    bool // it has a cell that is none
+	numbers bool // whether it has cells, and all of them are numbers
+	text    bool // whether it has a cell that is not a number
 }
 
 func fmtTable(a *vm.Args) (value.Slot, error) {
@@ -171,12 +171,12 @@ func fmtTable(a *vm.Args) (value.Slot, error) {
 	return drawTable(a, lines, columns)
 }
 
-// oneLine shows line breaks as spaces.
+// oneLine replaces line breaks by spaces.
 func oneLine(s string) string {
 	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(s)
 }
 
-// drawTable writes the lines of a table; a nil one is the rule.
+// drawTable writes the lines of a table; a nil line is the rule.
 func drawTable(a *vm.Args, lines [][]string, columns []column) (value.Slot, error) {
 	total := 2
 	for _, c := range columns {

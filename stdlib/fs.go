@@ -44,7 +44,7 @@ func fileText(r effect.Result) (value.Slot, error) {
 	return value.String(r.(*effect.FileText).Text), nil
 }
 
-// fileStatus is (exists, is_dir, size).
+// fileStatus converts a status to (exists, is_dir, size).
 func fileStatus(r effect.Result) (value.Slot, error) {
 	s := r.(*effect.FileStatus)
 	return value.Tuple(value.Bool(s.Exists), value.Bool(s.IsDir), value.Int(s.Size)), nil

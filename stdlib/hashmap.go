@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Each native of a hashmap has two forms: one for a hashmap in memory, and one
-// for a hashmap in a file, which asks for the effect (keptmap.go).
+// Each native of a hashmap has two forms: one for a hashmap in memory, and one for a hashmap in a
+// file, which requests the effect.
 var hashMapNatives = native.Table{
 	{"HashMap.get", either(hashMapGet, keptGet)},
 	{"HashMap.get_or", either(hashMapGetOr, keptGetOr)},
@@ -38,7 +38,7 @@ var hashMapNatives = native.Table{
 	{"HashMap.__clear", either(hashMapClear, keptClear)},
 }
 
-// object gives the Go object of argument 0, a store of type T.
+// object returns the Go object of argument 0, a store of type T.
 func object[T any](a *vm.Args, want string) T {
 	if h := a.Slot(0).Handle(); h != nil {
 		if x, ok := h.Object.(T); ok {
@@ -112,7 +112,7 @@ func hashMapPut(a *vm.Args) (value.Slot, error) {
 	return change(h, k, before, had, v, true), nil
 }
 
-// hashMapPutMany gives (key, change) for each change that is to be told.
+// hashMapPutMany returns (key, change) for each change to report.
 func hashMapPutMany(a *vm.Args) (value.Slot, error) {
 	h, told := hashMap(a), value.NewArray()
 	a.Step(8 * a.Map(1).Len())
@@ -124,14 +124,14 @@ func hashMapPutMany(a *vm.Args) (value.Slot, error) {
 	return told.Slot(), nil
 }
 
-// tell adds a change that is to be told.
+// tell adds a change to report.
 func tell(told *value.Array, k, change value.Slot) {
 	if !change.IsNil() {
 		told.Push(value.Tuple(k, value.Unwrap(change)))
 	}
 }
 
-// hashMapAdd gives (sum, change).
+// hashMapAdd returns (sum, change).
 func hashMapAdd(a *vm.Args) (value.Slot, error) {
 	k, err := mapKey(a)
 	if err != nil {
@@ -161,7 +161,7 @@ func plus(x, y value.Slot) (value.Slot, error) {
 	return value.Int(n), nil
 }
 
-// hashMapClear gives what was there when somebody is to hear of it.
+// hashMapClear returns the removed entries if there are watchers.
 func hashMapClear(a *vm.Args) (value.Slot, error) {
 	h, removed := hashMap(a), value.NewMap(0)
 	if h.AnyWatched() {
@@ -203,8 +203,8 @@ func hashMapOnChange(a *vm.Args) (value.Slot, error) {
 	return value.Nil, err
 }
 
-// change gives the notice of a change to a key for __tell of hashmap.conc: nil
-// when nobody watches the key or nothing has changed.
+// change returns the notice of a change to a key for __tell of hashmap.conc, or nil if the key has
+// no watchers or nothing has changed.
 func change(h *memstore.HashMap, k, before value.Slot, had bool, after value.Slot, has bool) value.Slot {
 	if !h.Watched(k) || had == has && (!had || value.Equal(before, after)) {
 		return value.Nil
@@ -219,8 +219,8 @@ func change(h *memstore.HashMap, k, before value.Slot, had bool, after value.Slo
 	return value.Some(value.Tuple(option(before, had), option(after, has), ofKey, ofAny))
 }
 
-// A hashmap in a file is known here only by its path: its natives ask for the
-// effects and convert their results.
+// For a hashmap in a file only the path is stored here: its natives request the effects and convert
+// their results.
 
 // keptMap is a hashmap in a file with the arguments of one call.
 type keptMap struct {
@@ -229,7 +229,7 @@ type keptMap struct {
 	h *memstore.HashMap
 }
 
-// either is the native memory, or kept where argument 0 is a hashmap in a file.
+// either returns a native that runs memory, or kept if argument 0 is a hashmap in a file.
 func either(memory vm.Native, kept func(m keptMap) (value.Slot, error)) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		h := hashMap(a)
@@ -242,7 +242,7 @@ func either(memory vm.Native, kept func(m keptMap) (value.Slot, error)) vm.Nativ
 
 func found(r effect.Result) (value.Slot, error) { return value.Bool(r.(*effect.StoreFound).Found), nil }
 
-// key gives argument 1, a key, and as it is stored.
+// key returns argument 1, a key, and its stored form.
 func (m keptMap) key() (k value.Slot, raw []byte, err error) {
 	if k, err = mapKey(m.Args); err == nil {
 		raw, err = m.Key(k)
@@ -250,7 +250,7 @@ func (m keptMap) key() (k value.Slot, raw []byte, err error) {
 	return k, raw, err
 }
 
-// one asks for the value of argument 1; ok is false when there is none.
+// one requests the value of argument 1; ok is false if there is none.
 func (m keptMap) one(give func(k, v value.Slot, ok bool) (value.Slot, error)) (value.Slot, error) {
 	k, raw, err := m.key()
 	if err != nil {
@@ -285,7 +285,7 @@ func keptGetOr(m keptMap) (value.Slot, error) {
 	})
 }
 
-// keptHas does not read the value, which need not fit the type.
+// keptHas does not read the value, so the value need not fit the type.
 func keptHas(m keptMap) (value.Slot, error) {
 	_, raw, err := m.key()
 	if err != nil {
@@ -345,7 +345,7 @@ func keptKeys(m keptMap) (value.Slot, error) {
 
 func keptValues(m keptMap) (value.Slot, error) { return keptEntries(valuesOf)(m) }
 
-// keptEntries gives what f makes of the entries.
+// keptEntries returns a function that applies f to the entries.
 func keptEntries(f func(*value.Pace, entries) (value.Slot, error)) func(m keptMap) (value.Slot, error) {
 	return func(m keptMap) (value.Slot, error) {
 		kept, pace := m.Kept, m.Pace()
@@ -446,7 +446,7 @@ func keptAdd(m keptMap) (value.Slot, error) {
 	})
 }
 
-// keptRemoval reads only what somebody is to hear of.
+// keptRemoval reads only the entries that have watchers.
 func keptRemoval(m keptMap) (value.Slot, error) {
 	h := m.h
 	k, err := mapKey(m.Args)

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// A host's exchange in the program's own hands. The first argument is what
-// host.stream.open gave, a message's ask what host.stream.next gave with it.
+// The natives of a host's stream. The first argument is the result of host.stream.open; a message's
+// ask is from host.stream.next.
 var hostStreamNatives = native.Table{
 	{"host.stream.open", func(a *vm.Args) (value.Slot, error) { return a.Follow(a.String(1)) }},
 	{"host.stream.next", func(a *vm.Args) (value.Slot, error) {
@@ -43,7 +43,7 @@ var hostStreamNatives = native.Table{
 	{"tool.there", toolThere},
 }
 
-// hostMessage gives a message as a HostMessage, the type t.
+// hostMessage returns a message as a HostMessage, the type t.
 func hostMessage(t *value.Type, m *effect.HostMessage, ask value.Slot) value.Slot {
 	payload := m.Payload.Map()
 	all := value.NewMap(payload.Len() + 1)
@@ -63,8 +63,8 @@ func hostMessage(t *value.Type, m *effect.HostMessage, ask value.Slot) value.Slo
 		native.Field{"__members", all.Slot()})
 }
 
-// hostStreamReply takes (stream, ask, value, problem, whether a tool answers). As a handler's value is, an Ok
-// is what it holds; an Err is a problem.
+// hostStreamReply takes (stream, ask, value, problem, whether a tool answers). As for a handler's
+// value, an Ok stands for its content, and an Err is a problem.
 func hostStreamReply(a *vm.Args) (value.Slot, error) {
 	problem, v := a.String(3), value.Flat(a.Slot(2))
 	if v.IsResult() {
@@ -95,8 +95,7 @@ func hostMessageRead(a *vm.Args) (value.Slot, error) {
 	return v, nil
 }
 
-// toolThere says whether one of the tools in argument 0 has the function that argument
-// 1 names.
+// toolThere reports whether one of the tools in argument 0 has the function that argument 1 names.
 func toolThere(a *vm.Args) (value.Slot, error) {
 	tools, name := a.Tools(a.Slot(0)), value.Flat(a.Slot(1))
 	if name.Kind() != value.KindString {

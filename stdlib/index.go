@@ -2,15 +2,14 @@ package stdlib
 
 import "sync"
 
-// file is one row of the index: a .conc file and the names that it declares, so
-// that finding a name needs no parsing. A test compares the index with the
-// files.
+// file is one row of the index: a .conc file and the names that it declares, so that finding a name
+// requires no parsing. A test compares the index with the files.
 type file struct {
 	name    string
-	methods string   // the built-in type whose impl blocks it holds, or ""
-	module  string   // the module of std that it is, or ""
-	globals []string // what it declares at top level, unless it is a module
-	whole   bool     // whether a global comes with all of the file: a struct with its impls
+	methods string   // the built-in type of its impl blocks, or ""
+	module  string   // its module of std, or ""
+	globals []string // its top-level declarations, unless it is a module
+	whole   bool     // whether each global requires the whole file: a struct with its impls
 }
 
 var files = [...]file{
@@ -89,7 +88,7 @@ var files = [...]file{
 	{name: "mod_yaml.conc", module: "yaml"},
 }
 
-// preludeFile finds the file that declares a global name, or nil.
+// preludeFile returns the file that declares a global name, or nil.
 func preludeFile(name string) *file { return preludeFiles()[name] }
 
 var preludeFiles = sync.OnceValue(func() map[string]*file {

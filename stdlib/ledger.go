@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Each native of a ledger has two forms: one for a ledger in memory, and one
-// for a ledger in a file, which asks for the effect (keptledger.go).
+// Each native of a ledger has two forms: one for a ledger in memory, and one for a ledger in a
+// file, which requests the effect.
 var ledgerNatives = native.Table{
 	{"Ledger.insert", ledgerInsert},
 	{"Ledger.delete", ledgerDelete},
@@ -24,7 +24,7 @@ var ledgerNatives = native.Table{
 
 func ledger(a *vm.Args) *memstore.Ledger { return object[*memstore.Ledger](a, "a Ledger") }
 
-// stringsOf gives the elements of an array of Strings.
+// stringsOf returns the elements of an array of Strings.
 func stringsOf(x *value.Array) []string {
 	out := make([]string, x.Len)
 	for i := range out {
@@ -89,7 +89,7 @@ func ledgerClear(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// updated gives what an update of an entry says.
+// updated returns the result of an update of an entry.
 func updated(found bool, err error) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, value.Faultf("%s", err)
@@ -110,8 +110,8 @@ func ledgerIdentifiers(a *vm.Args) (value.Slot, error) {
 	return value.StringArray(out), nil
 }
 
-// ledgerFind searches in the way that argument 1 names, for the texts of
-// argument 2. It gives values of the type in argument 3, LedgerEntry.
+// ledgerFind searches in the way that argument 1 names, for the texts of argument 2. It returns
+// values of the type in argument 3, LedgerEntry.
 func ledgerFind(a *vm.Args) (value.Slot, error) {
 	l, words, entry := ledger(a), stringsOf(a.Array(2)), a.Type(3)
 	if l.Place != nil {
@@ -140,8 +140,8 @@ func ledgerFind(a *vm.Args) (value.Slot, error) {
 	return out.Slot(), nil
 }
 
-// A ledger in a file is known here only by its path; its limits are checked
-// before the effect is asked for.
+// For a ledger in a file only the path is stored here; its limits are checked before the effect is
+// requested.
 
 func keptInsert(a *vm.Args, p *memstore.Place, e effect.LedgerEntry) (value.Slot, error) {
 	if err := memstore.CheckEntry(e.Identifier, e.Keys, e.Value); err != nil {
@@ -150,8 +150,7 @@ func keptInsert(a *vm.Args, p *memstore.Place, e effect.LedgerEntry) (value.Slot
 	return a.Ask(&effect.LedgerPut{Store: p.Request(), Entry: e}, vm.Nothing)
 }
 
-// keptUpdate replaces one part of an entry; problem says which limit the new
-// part exceeds.
+// keptUpdate replaces one part of an entry; problem is the limit that the new part exceeds, if any.
 func keptUpdate(a *vm.Args, p *memstore.Place, e effect.LedgerEntry, part string, problem error) (value.Slot, error) {
 	if problem != nil {
 		return value.Nil, value.Faultf("%s", problem)
@@ -169,7 +168,7 @@ func keptIdentifiers(a *vm.Args, p *memstore.Place) (value.Slot, error) {
 	})
 }
 
-// keptFind searches as ledgerFind does and gives values of the type entry.
+// keptFind searches like ledgerFind and returns values of the type entry.
 func keptFind(a *vm.Args, p *memstore.Place, how string, texts []string, entry *value.Type) (value.Slot, error) {
 	if how == "entries" {
 		how, texts = "", nil

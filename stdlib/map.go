@@ -25,7 +25,7 @@ var mapNatives = native.Table{
 	{"Map.to_string", textOfValue},
 }
 
-// mapKey gives argument 1 as a key.
+// mapKey returns argument 1 as a key.
 func mapKey(a *vm.Args) (value.Slot, error) {
 	k := a.Slot(1)
 	return k, hashable(k)
@@ -116,7 +116,7 @@ func mapMerge(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// entries is what keys, values and pairs are gathered from.
+// entries is a source of keys, values and pairs.
 type entries interface {
 	Each(func(k, v value.Slot) bool)
 }
@@ -139,7 +139,7 @@ func pairsOf(p *value.Pace, m entries) (value.Slot, error) {
 	return gather(p, m, func(k, v value.Slot) value.Slot { return value.Tuple(k, native.Lend(v)) })
 }
 
-// gather makes an array of what f gives for each entry.
+// gather returns an array of the results of f for each entry.
 func gather(p *value.Pace, m entries, f func(k, v value.Slot) value.Slot) (value.Slot, error) {
 	out := value.NewArray()
 	m.Each(func(k, v value.Slot) bool {

@@ -36,8 +36,7 @@ var mathNatives = native.Table{
 	{"math.gcd", gcd},
 }
 
-// ofNumber makes a native that takes Ints or Floats, and applies ofInts when
-// all arguments are Ints.
+// ofNumber returns a native for Ints or Floats, which applies ofInts if all arguments are Ints.
 func ofNumber(ofInts, ofFloats vm.Native) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		for i := range a.Len() {
@@ -81,7 +80,7 @@ var intNatives = native.Table{
 	{"Int.shr", shift(func(x int64, n uint) int64 { return x >> n })},
 }
 
-// orNone makes a native that gives None where f overflows.
+// orNone returns a native that returns None if f overflows.
 func orNone(f func(x, y int64) (int64, bool)) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		n, ok := f(a.Int(0), a.Int(1))
@@ -92,7 +91,7 @@ func orNone(f func(x, y int64) (int64, bool)) vm.Native {
 	}
 }
 
-// wrapping makes a native of a function that cannot fail.
+// wrapping returns a native for a function that cannot fail.
 func wrapping(f func(x, y int64) int64) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) { return value.Int(f(a.Int(0), a.Int(1))), nil }
 }
@@ -107,7 +106,7 @@ func shift(f func(x int64, n uint) int64) vm.Native {
 	}
 }
 
-// magnitude gives |x|, also of the least Int.
+// magnitude returns |x|, also for the least Int.
 func magnitude(x int64) uint64 {
 	if x < 0 {
 		return -uint64(x)
@@ -126,7 +125,7 @@ func intAbs(a *vm.Args) (value.Slot, error) {
 
 func intClamp(a *vm.Args) (value.Slot, error) { return clamp(a.Int(0), a.Int(1), a.Int(2), value.Int) }
 
-// clamp brings n within lo and hi, which must be in order.
+// clamp limits n to the range from lo to hi, which must be in order.
 func clamp[T cmp.Ordered](n, lo, hi T, slot func(T) value.Slot) (value.Slot, error) {
 	if !(lo <= hi) {
 		return value.Nil, value.Faultf("clamp: the lower bound %s is above the upper bound %s",
@@ -190,8 +189,8 @@ func float2(f func(x, y float64) float64) vm.Native {
 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
-// toInt makes a native that rounds by round and gives an Int; name is the
-// native's name in the fault.
+// toInt returns a native that rounds with round and returns an Int; name is the native's name in
+// the fault.
 func toInt(name string, round func(float64) float64) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		f := round(a.Float(0))

@@ -24,7 +24,7 @@ var mcpNatives = native.Table{
 	{"mcp.read", mcpRead},
 }
 
-// mcpOpen is (server, method, about, args).
+// mcpOpen implements mcp.open(server, method, about, args).
 func mcpOpen(a *vm.Args) (value.Slot, error) {
 	r := &effect.MCPOpen{Server: a.String(0), Tool: a.String(2), Declared: declaredBy(a, a.String(0))}
 	if method := a.String(1); method != effect.MCPCallTool {
@@ -36,7 +36,7 @@ func mcpOpen(a *vm.Args) (value.Slot, error) {
 	return a.Ask(r, func(r effect.Result) (value.Slot, error) { return value.Int(r.(*effect.MCPOpened).ID), nil })
 }
 
-// declaredBy lists what the program declares of an MCP server.
+// declaredBy returns the program's declarations for an MCP server.
 func declaredBy(a *vm.Args, server string) []effect.MCPTool {
 	var out []effect.MCPTool
 	for _, x := range a.Tools(value.Nil) {
@@ -52,7 +52,7 @@ func declaredBy(a *vm.Args, server string) []effect.MCPTool {
 	return out
 }
 
-// mcpEvent gives (kind, data, text).
+// mcpEvent converts an event to (kind, data, text).
 func mcpEvent(r effect.Result) (value.Slot, error) {
 	e := r.(*effect.MCPEvent)
 	data := value.Nil
@@ -66,10 +66,9 @@ func mcpEvent(r effect.Result) (value.Slot, error) {
 	return value.Tuple(value.String(e.Kind), data, value.String(e.Text)), nil
 }
 
-// mcpRead reads a tool's result as a value of the wanted type. A String is the
-// text itself. Otherwise the structured value is read, or its member `result`,
-// in which servers wrap a value that is no object; without a structured value
-// the JSON in the text is.
+// mcpRead reads a tool's result as a value of the expected type. A String is the text itself.
+// Otherwise it reads the structured value, or its member `result`, in which servers wrap a value
+// that is not an object; without a structured value, it reads the JSON in the text.
 func mcpRead(a *vm.Args) (value.Slot, error) {
 	text, t := a.String(2), a.Type(4)
 	data := asWritten(a, text, value.Flat(a.Slot(3)))
@@ -109,8 +108,8 @@ func mcpRead(a *vm.Args) (value.Slot, error) {
 		With("tool", value.String(a.String(0)+"."+a.String(1)))
 }
 
-// asWritten gives data with its members in the order of the text, when both
-// hold the same value: data has lost the order on its way here.
+// asWritten returns data with its members in the order of the text if both contain the same value.
+// The decoded data has lost the order.
 func asWritten(a *vm.Args, text string, data value.Slot) value.Slot {
 	if !data.IsNil() {
 		if v, err := value.ParseIn([]byte(text), a.Room, a.Pace()); err == nil && value.EqualIn(a.Pace(), v, data) {
@@ -120,9 +119,8 @@ func asWritten(a *vm.Args, text string, data value.Slot) value.Slot {
 	return data
 }
 
-// anyResult reads a result without a declared type. A lone member `result` that
-// says the same as the text is unwrapped: servers wrap a value that is no
-// object in it.
+// anyResult reads a result without a declared type. It unwraps a single member `result` with the
+// same value as the text, because servers wrap a value that is not an object in this way.
 func anyResult(a *vm.Args, text string, data value.Slot) value.Slot {
 	v, err := value.ParseIn([]byte(text), a.Room, a.Pace())
 	if err != nil {
@@ -143,7 +141,7 @@ func anyResult(a *vm.Args, text string, data value.Slot) value.Slot {
 	return native.Lend(data)
 }
 
-// excerpt is the beginning of a text, quoted.
+// excerpt returns the beginning of a text, quoted.
 func excerpt(text string) string {
 	const most = 80
 	head := text[:utf8cut.Before(text, 4*most)]
@@ -153,29 +151,28 @@ func excerpt(text string) string {
 	return string(value.AppendString(nil, text))
 }
 
-// The functions of an MCP server that its block leaves to `..`. They are known
-// once the server has been asked for them; the library asks before a model or a
-// host is told of them.
+// The functions of an MCP server that its block leaves to `..`. They are known after the server has
+// listed them; the library lists them before it offers them to a model or a host.
 
-// remote is such a function.
+// remote is a function that the block leaves to `..`.
 type remote struct {
-	own         string // the server's name for it
-	name        string // as Concerto writes it
+	own         string // the server's name for the function
+	name        string // the Concerto name
 	description string
 	parameters  []byte // JSON Schema
 }
 
-// remotesOf are those of a tool.
+// remotesOf contains the remote functions of one tool.
 type remotesOf struct {
 	functions []remote
-	asked     bool // the server
-	any       bool // in a test, without a mock: whatever is called is its function
+	asked     bool // whether the server has listed its functions
+	any       bool // whether any name is a function of the server: in a test, without a mock
 }
 
-// remotes are those of a run.
+// remotes contains the remote functions of a run.
 type remotes map[*vm.Tool]*remotesOf
 
-// of gives those of a tool.
+// of returns the remote functions of a tool.
 func (m *remotes) of(x *vm.Tool) *remotesOf {
 	r := (*m)[x]
 	if r == nil {
@@ -188,14 +185,13 @@ func (m *remotes) of(x *vm.Tool) *remotesOf {
 	return r
 }
 
-// begin forgets what was known of a tool: it is being asked.
+// begin clears the functions before the server lists them.
 func (r *remotesOf) begin(x *vm.Tool) {
 	*r = remotesOf{asked: true}
 	x.Besides = nil
 }
 
-// add adds a function of tool x, unless the block declares it or [permissions]
-// forbid it.
+// add adds a function of tool x, unless the block declares it or [permissions] forbid it.
 func (r *remotesOf) add(a *vm.Args, x *vm.Tool, f remote) {
 	for i := range x.Functions() {
 		if info := x.Functions()[i].Info(); info.Described && info.Name == f.name {
@@ -212,12 +208,11 @@ func (r *remotesOf) add(a *vm.Args, x *vm.Tool, f remote) {
 	}
 }
 
-// anyObject is the schema of arguments of which nothing is known.
+// anyObject is the schema of unknown arguments.
 const anyObject = `{"type":"object"}`
 
-// toolUnlisted gives, for an Array of Tool, the servers that must still be
-// asked for their functions, each with the function that asks. A mocked server
-// has the functions that its mock names.
+// toolUnlisted returns, for an Array of Tool, the servers that have not listed their functions,
+// each with the function that lists them. A mocked server has the functions that its mock names.
 func toolUnlisted(a *vm.Args) (value.Slot, error) {
 	all, known := value.NewArray(), vm.Own[remotes](a)
 	for _, x := range a.Tools(a.Slot(0)) {
@@ -240,7 +235,7 @@ func toolUnlisted(a *vm.Args) (value.Slot, error) {
 	return all.Slot(), nil
 }
 
-// toolListed takes what a server, argument 0, says that it has: an Array of maps.
+// toolListed stores the functions that a server, argument 0, has listed: an Array of maps.
 func toolListed(a *vm.Args) (value.Slot, error) {
 	x, found := tool(a), a.Array(1)
 	r := vm.Own[remotes](a).of(x)
@@ -270,13 +265,13 @@ func toolListed(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// remoteName is a server's name for a tool as Concerto writes it.
+// remoteName converts a server's name for a tool to a Concerto name.
 func remoteName(own string) string {
 	return strings.NewReplacer("-", "_", ".", "_", "/", "_").Replace(own)
 }
 
-// find finds a function of a server by a name in the form that vm.FindFunction
-// takes, when no declared function has the name.
+// find returns a function of a server by a name in the form of vm.FindFunction, if no declared
+// function has the name.
 func (m *remotes) find(tools []*vm.Tool, name string) (*vm.Tool, *remote) {
 	if x, _ := vm.FindFunction(tools, name); x != nil {
 		return nil, nil
@@ -308,7 +303,7 @@ func (m *remotes) find(tools []*vm.Tool, name string) (*vm.Tool, *remote) {
 
 func (*remotes) KeptAs() string { return "remotes" }
 
-// Keep keeps what servers have said that they have.
+// Keep stores the listed functions.
 func (m *remotes) Keep(k *vm.Keeper) {
 	all := slices.SortedFunc(maps.Keys(*m), func(a, b *vm.Tool) int { return cmp.Compare(a.Info().Name, b.Info().Name) })
 	for i := range k.Count(len(all)) {

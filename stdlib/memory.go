@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Each native of a memory has two forms: one for a memory that is not kept, and
-// one for a memory in a file, which asks for the effect.
+// Each native of a memory has two forms: one for a memory that is not stored, and one for a memory
+// in a file, which requests the effect.
 var memoryNatives = native.Table{
 	{"memory.append", memoryAppend},
 	{"memory.list", memoryList},
@@ -43,7 +43,7 @@ func memoryAppend(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// memoryList gives the last n messages, -1 for all.
+// memoryList returns the last n messages, or all if n is -1.
 func memoryList(a *vm.Args) (value.Slot, error) {
 	m := memory(a)
 	n := int(min(a.Int(1), math.MaxInt32))
@@ -78,7 +78,7 @@ func memoryClear(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// messages gives messages as tuples of role and content.
+// messages returns messages as tuples of role and content.
 func messages(r effect.Result) (value.Slot, error) {
 	all := value.NewArray()
 	for _, x := range r.(*effect.MemoryMessages).Messages {
@@ -87,12 +87,11 @@ func messages(r effect.Result) (value.Slot, error) {
 	return all.Slot(), nil
 }
 
-// mostKnown is how many entries of one ledger go along with a prompt.
+// mostKnown is the maximum number of entries of one ledger in a request.
 const mostKnown = 20
 
-// agentKnowledge searches the ledger that argument 1 numbers among an agent's
-// ledgers for the prompt in argument 2. It gives a text with one paragraph per
-// entry found, "" when there is none.
+// agentKnowledge searches the ledger with number argument 1 of an agent's ledgers for the prompt in
+// argument 2. It returns a text with one paragraph per entry found, or "" if there are none.
 func agentKnowledge(a *vm.Args) (value.Slot, error) {
 	of := a.Agent(0).Knowledge
 	i := a.Int(1)
@@ -122,7 +121,7 @@ func knownEntries(r effect.Result) (value.Slot, error) {
 	return value.String(text.String()), nil
 }
 
-// addKnown adds entry i, unless there are enough.
+// addKnown adds entry i, unless the maximum is reached.
 func addKnown(text *strings.Builder, i int, identifier, val string) {
 	if i >= mostKnown {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
-// messageSchemas are the names of the schemas of hosts' messages.
+// messageSchemas returns the names of the schemas of hosts' messages.
 func messageSchemas() []string {
 	var names []string
 	for _, m := range hostmsg.Messages() {
@@ -19,32 +19,31 @@ func messageSchemas() []string {
 	return append(names, messageParts...)
 }
 
-// messageParts are the schemas of what stands within messages.
+// messageParts are the schemas of parts of messages.
 var messageParts = []string{"HostAsk", "HostOption", "HostDecision", "HostUsage"}
 
-// Part is a table in a chapter of the manual, between the lines that Begin
-// gives and PartEnd.
+// Part is a table in a chapter of the manual, between the lines Begin and PartEnd.
 type Part struct {
-	Chapter string // its file
+	Chapter string // the name of its file
 	Name    string
-	Text    string // lines, each with its end
+	Text    string // lines, each with its line break
 }
 
-// PartEnd is the line behind a part.
+// PartEnd is the line after a part.
 const PartEnd = "<!-- end -->\n"
 
-// Begin is the line before the part.
+// Begin returns the line before the part.
 func (p Part) Begin() string { return "<!-- made by make gen: " + p.Name + " -->\n" }
 
-// In gives a chapter's text with the current table in the part's place. ok is
-// false when the chapter has no such place.
+// In returns a chapter's text with the current table in the part's place. ok is false if the
+// chapter has no such place.
 func (p Part) In(chapter string) (text string, ok bool) {
 	before, rest, begun := strings.Cut(chapter, p.Begin())
 	_, after, ended := strings.Cut(rest, PartEnd)
 	return before + p.Begin() + p.Text + PartEnd + after, begun && ended
 }
 
-// Parts are the manual's tables of hosts' messages.
+// Parts returns the manual's tables of hosts' messages.
 func Parts() []Part {
 	var from, to, schemas strings.Builder
 	from.WriteString("| type | fields | answered | no handler | `execute` | means |\n| --- | --- | --- | --- | --- | --- |\n")
@@ -74,7 +73,7 @@ func Parts() []Part {
 	}
 }
 
-// schemaFields are the fields of one of the library's schemas: "percent?: Int".
+// schemaFields returns the fields of one of the library's schemas: "percent?: Int".
 func schemaFields(name string) []string {
 	var out []string
 	if name == "" {
@@ -104,7 +103,7 @@ func answered(m *hostmsg.Message) string {
 	return "no"
 }
 
-// unhandled is what becomes of a message without a handler.
+// unhandled describes the handling of a message without a handler.
 func unhandled(m *hostmsg.Message) string {
 	switch {
 	case !m.Handled():
@@ -131,6 +130,6 @@ func executed(m *hostmsg.Message) string {
 	return "emits `" + m.Channel + "`"
 }
 
-// MessageFields gives the fields of a message type's schema as the library
-// writes them: "percent?: Int". The schema "" has none.
+// MessageFields returns the fields of a message type's schema as the library writes them:
+// "percent?: Int". The schema "" has none.
 func MessageFields(schema string) []string { return schemaFields(schema) }

@@ -9,10 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Mocks of a test, and what the test reads of the record (spec/16-tests.md). A
-// mock's closure stays with the run, since only the run can call one: the
-// library calls it before the request and passes on its result. All else leaves
-// the run as effects.
+// Mocks of a test, and the functions that read the test's record (spec/16-tests.md). A mock's
+// closure is stored in the run, because only the run can call it: the library calls it before the
+// request and passes on its result. Everything else is an effect.
 var mockNatives = native.Table{
 	{"mock.by", mockBy},
 	{"mock.closure", func(a *vm.Args) (value.Slot, error) { return vm.Own[mocks](a).closures[mockKey(a)], nil }},
@@ -44,10 +43,10 @@ var mockNatives = native.Table{
 	{"test.requests", func(a *vm.Args) (value.Slot, error) { return askRecord(a, "requests") }},
 }
 
-// mocks are the closures that answer for agents and hosts in a run.
+// mocks contains the closures that answer for agents and hosts in a run.
 type mocks struct{ closures map[int]value.Slot }
 
-// mockKey is the agent in argument 0 by its index, or the host by that below -1.
+// mockKey returns the index of the agent in argument 0, or of the host, counted down from -1.
 func mockKey(a *vm.Args) int {
 	index := a.Party(0).Index()
 	if a.Slot(0).Kind() == value.KindHost {
@@ -56,7 +55,8 @@ func mockKey(a *vm.Args) int {
 	return index
 }
 
-// mockBy makes argument 1 what answers, if it is a closure; else nothing does.
+// mockBy stores argument 1 as the closure that answers, or removes it if argument 1 is not a
+// closure.
 func mockBy(a *vm.Args) (value.Slot, error) {
 	key, m := mockKey(a), vm.Own[mocks](a)
 	delete(m.closures, key)
@@ -69,11 +69,10 @@ func mockBy(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// jsonOf writes argument i for the world.
+// jsonOf returns argument i as JSON.
 func jsonOf(a *vm.Args, i int) []byte { return value.AppendJSONWithin(nil, a.Slot(i), a.TextBound()) }
 
-// partyName gives the name of the agent or host in argument 0, and whether it is a
-// host.
+// partyName returns the name of the agent or host in argument 0, and whether it is a host.
 func partyName(a *vm.Args) (name string, isHost bool) {
 	if a.Slot(0).Kind() == value.KindHost {
 		return a.Host(0).Name, true
@@ -81,8 +80,8 @@ func partyName(a *vm.Args) (name string, isHost bool) {
 	return a.Agent(0).Name, false
 }
 
-// mockScript takes (party, fields). A closure among the fields is left out of
-// the script: it answers through mock.next.
+// mockScript takes (party, fields). A closure among the fields is not part of the script: it
+// answers through mock.next.
 func mockScript(a *vm.Args) (value.Slot, error) {
 	fields := value.Flat(a.Slot(1)).Map()
 	if fields == nil {
@@ -126,8 +125,7 @@ func mockFile(a *vm.Args) (value.Slot, error) {
 	return a.Ask(r, vm.Nothing)
 }
 
-// askRecord asks for a part of the test's record, of the party in argument 0 if
-// there is one.
+// askRecord requests a part of the test's record, for the party in argument 0 if there is one.
 func askRecord(a *vm.Args, what string) (value.Slot, error) {
 	r := &effect.Record{What: what}
 	if a.Len() > 0 {
@@ -144,7 +142,7 @@ func askRecord(a *vm.Args, what string) (value.Slot, error) {
 
 func (*mocks) KeptAs() string { return "mocks" }
 
-// Keep keeps the closures that answer for agents and hosts.
+// Keep stores the closures that answer for agents and hosts.
 func (m *mocks) Keep(k *vm.Keeper) {
 	native.KeepMap(k, &m.closures, func(key *int, f *value.Slot) {
 		n := int64(*key)
@@ -154,8 +152,8 @@ func (m *mocks) Keep(k *vm.Keeper) {
 	})
 }
 
-// Mocked MCP servers. The content of a `mock` stays with the run, so that a
-// call of a mocked function never reaches a server.
+// Mocked MCP servers. The content of a `mock` is stored in the run, so a call of a mocked function
+// never reaches a server.
 var mockMCPNatives = native.Table{
 	{"mock.tools", mockTools},
 	{"mock.tool", mockTool},
@@ -163,7 +161,7 @@ var mockMCPNatives = native.Table{
 	{"mock.given", mockGiven},
 }
 
-// mockedServers are the answers for the functions of servers, by the server's name.
+// mockedServers contains the answers for the functions of servers, by the server's name.
 type mockedServers map[string]*value.Map
 
 func mockTools(a *vm.Args) (value.Slot, error) {
@@ -175,8 +173,8 @@ func mockTools(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// mockTool takes (server, function). It gives whether the function is mocked,
-// and the mock's answer unless a closure makes it.
+// mockTool takes (server, function). It returns whether the function is mocked, and the mock's
+// answer unless it is a closure.
 func mockTool(a *vm.Args) (value.Slot, error) {
 	v, ok := mockedAnswer(a)
 	if value.Flat(v).Kind() == value.KindClosure {
@@ -185,7 +183,7 @@ func mockTool(a *vm.Args) (value.Slot, error) {
 	return value.Tuple(value.Bool(ok), v), nil
 }
 
-// mockFunction gives the closure that makes the answer, nil when none does.
+// mockFunction returns the closure that computes the answer, or nil if there is none.
 func mockFunction(a *vm.Args) (value.Slot, error) {
 	v, _ := mockedAnswer(a)
 	if f := value.Flat(v); f.Kind() == value.KindClosure {
@@ -194,7 +192,7 @@ func mockFunction(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// mockedAnswer is the answer for the function that the first two arguments name.
+// mockedAnswer returns the answer for the function that the first two arguments name.
 func mockedAnswer(a *vm.Args) (value.Slot, bool) {
 	answers := (*vm.Own[mockedServers](a))[a.String(0)]
 	if answers == nil {
@@ -204,7 +202,7 @@ func mockedAnswer(a *vm.Args) (value.Slot, bool) {
 	return native.Lend(v), ok
 }
 
-// mockGiven is an answer as a call's result: an Err is the call's failure.
+// mockGiven returns an answer as the result of a call: an Err is the call's failure.
 func mockGiven(a *vm.Args) (value.Slot, error) {
 	v := a.Slot(2)
 	if r := value.Flat(v); r.IsResult() {
@@ -222,7 +220,7 @@ func mockGiven(a *vm.Args) (value.Slot, error) {
 
 func (*mockedServers) KeptAs() string { return "mocked servers" }
 
-// Keep keeps the answers for the functions of servers.
+// Keep stores the answers for the functions of servers.
 func (m *mockedServers) Keep(k *vm.Keeper) {
 	native.KeepMap(k, (*map[string]*value.Map)(m), func(name *string, answers **value.Map) {
 		k.Text(name)

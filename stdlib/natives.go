@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// registry is all natives, one table per family. It is a literal, so that it
-// costs nothing at the start.
+// registry contains all natives, one table per family. It is a literal, so it needs no
+// initialization at the start.
 var registry = [...]native.Table{
 	preludeNatives, printNatives, intNatives, floatNatives, stringNatives, arrayNatives, mapNatives, optionNatives, resultNatives,
 	rangeNatives, errorNatives, taskNatives, shapeNatives, partialNatives,
@@ -19,9 +19,8 @@ var registry = [...]native.Table{
 	mockNatives, mockMCPNatives,
 }
 
-// Native finds a Go function of the library by its registered name; nil when
-// there is none. It searches the tables: a program needs few natives, so an
-// index would not pay.
+// Native returns a Go function of the library by its registered name, or nil if there is none. It
+// searches the tables: a program needs few natives, so an index would cost more than it saves.
 func Native(name string) vm.Native {
 	for _, family := range registry {
 		for i := range family {
@@ -33,11 +32,11 @@ func Native(name string) vm.Native {
 	return nil
 }
 
-// What natives keep of a run, in a snapshot of it. Each says once what it is made of, for writing
-// and for reading.
+// The state of natives that a snapshot of a run contains. Each type defines its content once, for
+// writing and for reading.
 
-// Kept makes an empty one of what the library keeps of a run, by its name in snapshots; nil when
-// there is none of that name. It is for vm.Config.
+// Kept returns an empty value of a type of stored state, by its name in snapshots, or nil if there
+// is none of that name. It is for vm.Config.
 func Kept(name string) vm.Kept {
 	for _, make := range keptKinds {
 		if x := make(); x.KeptAs() == name {

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Ordering and folding arrays. Numbers are ordered among each other, with NaN
-// below every number, and Strings by code point.
+// Ordering and folding of arrays. Numbers are ordered by value, with NaN below every number, and
+// Strings by code point.
 
 func arraySort(a *vm.Args) (value.Slot, error) {
 	x := a.Array(0)
@@ -56,8 +56,8 @@ func order(a, b value.Slot) int {
 	return c
 }
 
-// extreme gives the index of the first smallest element, or of the first
-// largest when sign is negative; -1 for an empty array.
+// extreme returns the index of the first smallest element, or of the first largest if sign is
+// negative; -1 for an empty array.
 func extreme(a *vm.Args, x *value.Array, sign int) (int, error) {
 	if x.Len == 0 {
 		return -1, nil
@@ -112,14 +112,13 @@ func arrayOrder(a *vm.Args) (value.Slot, error) {
 	return value.IntArray(places), nil
 }
 
-// arraySum makes a native that adds up the elements, starting with zero, which
-// is also the sum of an empty array. The array may hold Ints, Floats or, seen
-// through Any, both.
+// arraySum returns a native that adds the elements to zero, which is also the sum of an empty
+// array. The array may contain Ints, Floats or, as an array of Any, both.
 func arraySum(zero value.Slot) vm.Native {
 	return fold("sum", zero, intmath.Add, func(x, y float64) float64 { return x + y })
 }
 
-// arrayProduct makes a native that multiplies from one.
+// arrayProduct returns a native that multiplies the elements, starting from one.
 func arrayProduct(one value.Slot) vm.Native {
 	return fold("product", one, intmath.Mul, func(x, y float64) float64 { return x * y })
 }
@@ -149,11 +148,11 @@ func fold(name string, start value.Slot, ints func(x, y int64) (int64, bool), fl
 	}
 }
 
-// sortBlock is how many elements are sorted at once.
+// sortBlock is the number of elements that are sorted at once.
 const sortBlock = 1 << 13
 
-// sorted sorts in place under a pace: it sorts blocks with sort, then merges
-// them two by two. It is stable when sort is.
+// sorted sorts in place under a pace: it sorts blocks with sort, then merges them in pairs. It is
+// stable if sort is.
 func sorted[T any](p *value.Pace, v []T, sort func([]T), compare func(x, y T) int) {
 	for from := 0; from < len(v); from += sortBlock {
 		block := v[from:min(from+sortBlock, len(v))]
@@ -176,8 +175,8 @@ func sorted[T any](p *value.Pace, v []T, sort func([]T), compare func(x, y T) in
 	}
 }
 
-// merge merges two sorted slices into one, which has room for both. Of equal
-// elements x's come first.
+// merge merges two sorted slices into one, which has room for both. Of equal elements, those of x
+// come first.
 func merge[T any](p *value.Pace, x, y, into []T, compare func(x, y T) int) {
 	if len(x) == 0 || len(y) == 0 || compare(x[len(x)-1], y[0]) <= 0 {
 		p.Step(len(into) >> 3)
@@ -213,7 +212,7 @@ func sortInts(p *value.Pace, v []int64) {
 	})
 }
 
-// sortStable sorts anything, and keeps the order of equal elements.
+// sortStable sorts values of any type and preserves the order of equal elements.
 func sortStable[T any](p *value.Pace, v []T, compare func(x, y T) int) {
 	sorted(p, v, func(block []T) { slices.SortStableFunc(block, compare) }, compare)
 }

@@ -8,42 +8,39 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// The part of a value that a model has written so far (spec/07-agents.md). It
-// is shown as far as it fits its type: Strings grow, any other value appears
-// when it is complete, objects are maps, and members that the type does not
-// have are left out.
+// This file computes the part of a value that a model has written so far (spec/07-agents.md). The
+// part contains what fits the type: Strings grow, any other value appears when it is complete,
+// objects are maps, and members that the type does not have are omitted.
 
-// partial is a value of which only a part has come. Containers that were shown
-// are marked as shared, and copied before they change.
+// partial is a value that has arrived in part. Containers that were returned are marked as shared,
+// and copied before they change.
 type partial struct {
 	reader *jsonrepair.Partial
 	typ    *value.Type
-	// wrapped says that providers wrap the value in an object, as its member
-	// `value`.
+	// wrapped is whether the provider may wrap the value in an object, as its member `value`.
 	wrapped bool
 
 	root value.Slot
 	open []holder
-	news bool // something has come since it was last shown
-	size int  // bytes since then
+	news bool // whether something has arrived since the last part
+	size int  // bytes since the last part
 
-	fed []string // all that has come, for a snapshot
+	fed []string // the received texts, for a snapshot
 }
 
-// holder is an object or array that is not closed. With skip it is left out and
-// has no value.
+// holder is an open object or array. With skip it is omitted and has no value.
 type holder struct {
-	typ   *value.Type // nil when unknown
+	typ   *value.Type // nil if unknown
 	v     value.Slot  // a map or an array
-	key   value.Slot  // of the member that is read
-	n     int         // elements that have begun
-	text  value.Slot  // the String that is read, nil for none
+	key   value.Slot  // the key of the current member
+	n     int         // the number of elements that have begun
+	text  value.Slot  // the String that is being read; nil if none
 	skip  bool
-	shell bool // the object that providers put around a value
+	shell bool // whether this is the provider's wrapper
 }
 
-// perPart is how many elements of open containers may be copied for each byte
-// that has come. It bounds the total time of showing all parts.
+// perPart is the number of elements of open containers that may be copied for each received byte.
+// It bounds the total time of computing all parts.
 const perPart = 4
 
 func newPartial(t *value.Type) *partial {
@@ -56,8 +53,7 @@ func newPartial(t *value.Type) *partial {
 	return p
 }
 
-// feed takes more text. It gives the value so far when there is something new
-// to show.
+// feed adds text. It returns the value so far if there is something new to show.
 func (p *partial) feed(text string) (value.Slot, bool) {
 	p.fed = append(p.fed, text)
 	p.reader.Write(text)
@@ -83,7 +79,7 @@ func (p *partial) feed(text string) (value.Slot, bool) {
 	return p.root, true
 }
 
-// empty says that there is nothing yet to show.
+// empty reports whether there is nothing to show.
 func empty(s value.Slot) bool {
 	switch s.Kind() {
 	case value.KindNil:
@@ -98,7 +94,7 @@ func empty(s value.Slot) bool {
 	return false
 }
 
-// form is what a type is without Option.
+// form returns the type without Option.
 func form(t *value.Type) *value.Type {
 	for t != nil && t.Kind == value.TypeOption && len(t.Args) == 1 {
 		t = t.Args[0]
@@ -106,8 +102,7 @@ func form(t *value.Type) *value.Type {
 	return t
 }
 
-// next gives the type of the value that is read next; ok is false when that
-// value is left out.
+// next returns the type of the next value; ok is false if that value is omitted.
 func (p *partial) next() (t *value.Type, ok bool) {
 	if len(p.open) == 0 {
 		return form(p.typ), true
@@ -141,7 +136,7 @@ func (p *partial) next() (t *value.Type, ok bool) {
 	return nil, true
 }
 
-// Open begins an object or array. At the top it must be what the type wants.
+// Open begins an object or array. At the top level it must match the expected type.
 func (p *partial) Open(array bool) bool {
 	t, ok := p.next()
 	h := holder{typ: t, text: value.Nil, skip: !ok || !mayBe(t, array)}
@@ -160,13 +155,13 @@ func (p *partial) Open(array bool) bool {
 		p.put(h.v)
 	}
 	if t != nil && !h.skip && !h.shell && !container(t) {
-		h.typ = nil // an enum's or other type's own form
+		h.typ = nil // the form of the value itself, for an enum or another type
 	}
 	p.open = append(p.open, h)
 	return true
 }
 
-// container says whether the elements of a type's values have known types.
+// container reports whether the elements of a type's values have known types.
 func container(t *value.Type) bool {
 	switch t.Kind {
 	case value.TypeStruct, value.TypeSchema, value.TypeError, value.TypeMap, value.TypeArray, value.TypeTuple:
@@ -175,7 +170,7 @@ func container(t *value.Type) bool {
 	return false
 }
 
-// mayBe says whether a value of a type can be written as an object or array.
+// mayBe reports whether a value of a type can be written as an object or array.
 func mayBe(t *value.Type, array bool) bool {
 	if t == nil {
 		return true
@@ -199,8 +194,8 @@ func (p *partial) Close() {
 	p.count()
 }
 
-// Key names the member that follows. When the object that may be the providers'
-// wrapper begins with a member other than `value`, it is the value itself.
+// Key sets the name of the next member. If the object that may be the provider's wrapper begins
+// with a member other than `value`, it is the value itself.
 func (p *partial) Key(name string) {
 	h := &p.open[len(p.open)-1]
 	if h.key = value.String(name); h.shell && name != "value" && p.root.IsNil() {
@@ -250,7 +245,7 @@ func (p *partial) Text(more string, done bool) {
 	}
 }
 
-// Scalar is a number, true, false or null.
+// Scalar handles a number, true, false or null.
 func (p *partial) Scalar(raw string) {
 	t, ok := p.next()
 	if !ok {
@@ -263,7 +258,7 @@ func (p *partial) Scalar(raw string) {
 	p.scalar([]byte(raw), t)
 }
 
-// scalar puts what fits its type, read as the whole will be.
+// scalar adds a scalar if it fits its type, and reads it in the same way as in the complete value.
 func (p *partial) scalar(raw []byte, t *value.Type) {
 	if r := schema.Read(raw, t); len(r.Errors) == 0 && (t.Kind == value.TypeAny || !r.Value.IsNil()) {
 		p.put(r.Value)
@@ -271,20 +266,20 @@ func (p *partial) scalar(raw []byte, t *value.Type) {
 	p.count()
 }
 
-// count says that an element is complete.
+// count increments the number of complete elements.
 func (p *partial) count() {
 	if n := len(p.open); n > 0 {
 		p.open[n-1].n++
 	}
 }
 
-// put is the next value of the innermost container.
+// put adds the next value to the innermost container.
 func (p *partial) put(v value.Slot) { p.place(v, func(a *value.Array) { a.Push(v) }) }
 
-// change replaces the value that was put last.
+// change replaces the value that was added last.
 func (p *partial) change(v value.Slot) { p.place(v, func(a *value.Array) { a.Set(a.Len-1, v) }) }
 
-// place puts v into the innermost open container; in does so for an array.
+// place puts v into the innermost open container; for an array it calls in.
 func (p *partial) place(v value.Slot, in func(*value.Array)) {
 	p.news = true
 	h := p.hold()
@@ -299,8 +294,8 @@ func (p *partial) place(v value.Slot, in func(*value.Array)) {
 	h.v.Map().Set(h.key, v)
 }
 
-// hold gives the innermost open container, ready to be changed: open containers
-// that were shown are copied. It is nil at the top.
+// hold returns the innermost open container, ready for a change: open containers that were shown
+// are copied. It returns nil at the top level.
 func (p *partial) hold() *holder {
 	var in *holder
 	for i := range p.open {
@@ -340,7 +335,7 @@ var partialNatives = native.Table{
 
 func (*partial) KeptAs() string { return "partial" }
 
-// Keep keeps a part of a value as the texts that it was read from.
+// Keep stores the texts from which the value was read.
 func (p *partial) Keep(k *vm.Keeper) {
 	k.Type(&p.typ)
 	n := k.Count(len(p.fed))

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// The builders of agents and hosts, and what their loops need to know of them.
+// The builders of agents and hosts, and the properties that their loops use.
 var partyNatives = native.Table{
 	{"Agent.with_context", partyWithContext},
 	{"Agent.with_memory", withMemory},
@@ -42,7 +42,7 @@ var partyNatives = native.Table{
 	}},
 }
 
-// with copies the party in argument 0 and lets set change the copy.
+// with copies the party in argument 0 and calls set to change the copy.
 func with(a *vm.Args, set func(p value.Party)) (value.Slot, error) {
 	fields := a.Party(0)
 	s := a.Slot(0)
@@ -59,7 +59,7 @@ func partyWithContext(a *vm.Args) (value.Slot, error) {
 	return with(a, func(p value.Party) { p[value.PartyContext] = value.Flat(a.Slot(1)) })
 }
 
-// hostResume makes the conversation in argument 1 the one to go on with.
+// hostResume sets the conversation to resume to argument 1.
 func hostResume(a *vm.Args) (value.Slot, error) {
 	if name := a.Host(0).Name; a.String(1) == "" {
 		return value.Nil, value.Errorf("HostError", "host '%s' cannot resume a session: its name is empty", name).
@@ -99,7 +99,7 @@ func withoutTools(a *vm.Args) (value.Slot, error) {
 	return with(a, func(p value.Party) { p[value.PartyTools], p[value.PartyToolsOff] = value.Nil, value.Bool(true) })
 }
 
-// What an agent has when it says nothing.
+// The defaults of an agent.
 const (
 	maxToolRounds  = 10
 	maxToolCalls   = 64
@@ -113,7 +113,7 @@ func orElse(n, other int64) value.Slot {
 	return value.Int(other)
 }
 
-// agentTraits gives an agent's __Traits, the type in argument 1.
+// agentTraits returns an agent's __Traits, the type in argument 1.
 func agentTraits(a *vm.Args) (value.Slot, error) {
 	d, p := a.Agent(0), a.Party(0)
 	context := value.Nil
@@ -138,7 +138,7 @@ func agentTraits(a *vm.Args) (value.Slot, error) {
 		native.Field{"on_tool_error", a.Function(d.OnToolError)}), nil
 }
 
-// hostTraits gives a host's __HostTraits, the type in argument 1.
+// hostTraits returns a host's __HostTraits, the type in argument 1.
 func hostTraits(a *vm.Args) (value.Slot, error) {
 	d := a.Host(0)
 	question, approval := value.Nil, value.Nil

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// The functions of paths: of texts alone.
+// The functions of std::path, which process texts only.
 var pathNatives = native.Table{
 	{"path.join", pathJoin},
 	{"path.normalize", ofPath(func(p string) value.Slot { return value.String(path.Clean(p)) })},
@@ -41,7 +41,7 @@ func ofPath(f func(p string) value.Slot) vm.Native {
 	}
 }
 
-// trimSlashes removes slashes at the end, but for a root's.
+// trimSlashes removes slashes at the end, except that of a root.
 func trimSlashes(p string) string {
 	if t := strings.TrimRight(p, "/"); t != "" || p == "" {
 		return t
@@ -49,7 +49,7 @@ func trimSlashes(p string) string {
 	return "/"
 }
 
-// fileName is the last name of a path, "" when it has none.
+// fileName returns the last name of a path, or "" if it has none.
 func fileName(p string) string {
 	if name := path.Base(p); name != "/" && name != "." && name != ".." {
 		return name
@@ -57,8 +57,8 @@ func fileName(p string) string {
 	return ""
 }
 
-// extension is that of a name, with its point. A point at the beginning is part
-// of the name.
+// extension returns the extension of a name, with its point. A point at the beginning is part of
+// the name.
 func extension(name string) string {
 	if i := strings.LastIndexByte(name, '.'); i > 0 {
 		return name[i:]
@@ -87,8 +87,7 @@ func pathJoin(a *vm.Args) (value.Slot, error) {
 	return value.String(path.Join(joined...)), nil
 }
 
-// pathRelative takes (path, base) and returns None when the texts do not say how
-// to get from one to the other.
+// pathRelative takes (path, base) and returns None if the texts do not determine the relative path.
 func pathRelative(a *vm.Args) (value.Slot, error) {
 	to, from := path.Clean(a.String(0)), path.Clean(a.String(1))
 	a.Pace().Bytes(len(to) + len(from))
@@ -106,7 +105,7 @@ func pathRelative(a *vm.Args) (value.Slot, error) {
 	return value.Some(value.String(path.Clean(strings.Join(all, "/")))), nil
 }
 
-// names are the names of a clean path.
+// names returns the names of a clean path.
 func names(p string) []string {
 	if p = strings.TrimPrefix(p, "/"); p == "" || p == "." {
 		return nil

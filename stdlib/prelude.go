@@ -20,7 +20,7 @@ var preludeNatives = native.Table{
 	{"assert_ne", assertNe},
 }
 
-// textOfValue gives its argument's text.
+// textOfValue returns its argument's text.
 func textOfValue(a *vm.Args) (value.Slot, error) {
 	if s := a.Slot(0); s.Kind() == value.KindString {
 		return s, nil
@@ -77,11 +77,11 @@ func assertEq(a *vm.Args) (value.Slot, error) {
 	return value.Nil, failed(a.String(2), shown(a, x)+differs+shown(a, y)+where(a, x, y))
 }
 
-// maxDifferences bounds the places that a failed assertion lists.
+// maxDifferences is the maximum number of differences that a failed assertion lists.
 const maxDifferences = 12
 
-// where lists the places within two values at which they differ, one per line;
-// it is empty when they differ as a whole.
+// where lists the places within two values at which they differ, one per line; it is empty if they
+// differ as a whole.
 func where(a *vm.Args, x, y value.Slot) string {
 	all := value.DiffIn(a.Pace(), x, y, maxDifferences+1)
 	if len(all) == 0 || len(all) == 1 && all[0].Path == "" {
@@ -112,11 +112,11 @@ func assertNe(a *vm.Args) (value.Slot, error) {
 	return value.Nil, failed(a.String(2), "both are "+shown(a, x))
 }
 
-// maxShown bounds how much of a value an assertion shows, in bytes.
+// maxShown is the maximum size of a value in the message of an assertion, in bytes.
 const maxShown = 2000
 
-// shown gives a value as JSON, so that "1" and 1 look different. References and
-// errors are shown as their text.
+// shown returns a value as JSON, so that "1" and 1 look different. References and errors are shown
+// as their text.
 func shown(a *vm.Args, s value.Slot) string {
 	if value.IsError(s) {
 		return value.TypeName(s) + " " + string(value.AppendString(nil, value.Message(s)))
@@ -128,8 +128,8 @@ func shown(a *vm.Args, s value.Slot) string {
 	return fmt.Sprintf("%s… (%d bytes)", text[:utf8cut.Before(text, maxShown)], len(text))
 }
 
-// failed makes the fault of an assertion from the program's message and the
-// finding, each of which may be empty.
+// failed returns the fault of an assertion from the program's message and the finding, each of
+// which may be empty.
 func failed(msg, found string) error {
 	switch {
 	case msg == "" && found == "":

@@ -12,7 +12,7 @@ var printNatives = native.Table{
 	{"log", logMessage},
 }
 
-// printText is (value, newline).
+// printText takes (value, newline).
 func printText(a *vm.Args) (value.Slot, error) {
 	text := a.Slot(0)
 	if text.Kind() != value.KindString {
@@ -21,7 +21,7 @@ func printText(a *vm.Args) (value.Slot, error) {
 	return a.Ask(&effect.Print{Text: text.AsString(), Newline: a.Bool(1)}, vm.Nothing)
 }
 
-// logMessage is (level, message, fields).
+// logMessage takes (level, message, fields).
 func logMessage(a *vm.Args) (value.Slot, error) {
 	l := &effect.Log{Level: a.String(0), Message: value.Text(a.Slot(1))}
 	if a.Len() > 2 {

@@ -26,8 +26,8 @@ func promptTemplate(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// hole reads ${name} or {{name}} at the start of s. width is its length in
-// bytes, 0 when there is none.
+// hole reads ${name} or {{name}} at the start of s. width is its length in bytes, or 0 if there is
+// none.
 func hole(s string) (name string, width int) {
 	for _, b := range [][2]string{{"${", "}"}, {"{{", "}}"}} {
 		rest, ok := strings.CutPrefix(s, b[0])
@@ -64,7 +64,7 @@ func known(vars *value.Map) string {
 	return "the names are " + strings.Join(names, ", ")
 }
 
-// tokens estimates how many tokens a text is, run by run of like characters.
+// tokens estimates the number of tokens of a text from its runs of similar characters.
 func tokens(a *vm.Args, s string) int64 {
 	var n, run int64
 	last := signs
@@ -87,7 +87,7 @@ func tokens(a *vm.Args, s string) int64 {
 				last = c
 			}
 			if run++; r == '\n' || r == '\t' {
-				run++ // counts however short the run is
+				run++ // a short run counts too
 			}
 		}
 	}
@@ -95,8 +95,8 @@ func tokens(a *vm.Args, s string) int64 {
 	return n
 }
 
-// runClass is a class of characters, for counting tokens. per is how many of
-// them make a token; a run of white space counts as one token at most.
+// runClass is a class of characters for counting tokens. per is the number of characters of a
+// token; a run of white space counts as at most one token.
 type runClass struct {
 	per   int64
 	white bool

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// What is made of random bits, which the program asks of the runtime.
+// Functions of random bits, which the program requests from the runtime.
 var randomNatives = native.Table{
 	{"random", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.Random{}, randomBits) }},
 	{"random.seed", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.RandomSeed{Seed: a.Int(0)}, vm.Nothing) }},
@@ -33,7 +33,7 @@ func randomBits(r effect.Result) (value.Slot, error) {
 	return value.Int(int64(r.(*effect.RandomBits).Bits)), nil
 }
 
-// secretBytes gives the bytes as an array of Ints.
+// secretBytes returns the bytes as an array of Ints.
 func secretBytes(r effect.Result) (value.Slot, error) {
 	var ints []int64
 	for _, b := range r.(*effect.SecretBytes).Bytes {
@@ -60,9 +60,9 @@ func randomWithin(a *vm.Args) (value.Slot, error) {
 	return value.Int(lo + int64(n)), nil
 }
 
-// within maps 64 random bits x to a number below n, each equally likely; an n
-// of 0 stands for 2^64. The number is the high half of x times n. ok is false
-// for the few x that would favour some numbers, which the low half tells.
+// within maps 64 random bits x to a number below n with equal probability; an n of 0 means 2^64.
+// The number is the high half of x times n. ok is false for the few x that would favour some
+// numbers, which the low half shows.
 func within(x, n uint64) (v uint64, ok bool) {
 	if n == 0 {
 		return x, true
@@ -71,7 +71,7 @@ func within(x, n uint64) (v uint64, ok bool) {
 	return high, low >= n || low >= -n%n
 }
 
-// randomShuffle orders the elements by a stream of numbers that the bits begin.
+// randomShuffle orders the elements with a stream of random numbers that the bits seed.
 func randomShuffle(a *vm.Args) (value.Slot, error) {
 	x := a.Array(0)
 	y := x.Slice(0, x.Len)
@@ -89,7 +89,7 @@ func randomShuffle(a *vm.Args) (value.Slot, error) {
 	return y.Slot(), nil
 }
 
-// mix steps a stream of 64-bit numbers (SplitMix64).
+// mix advances a stream of 64-bit numbers (SplitMix64).
 func mix(state *uint64) uint64 {
 	*state += 0x9e3779b97f4a7c15
 	z := *state

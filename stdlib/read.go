@@ -17,12 +17,11 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Reading as a value of a type what a model or a host wrote
-// (spec/07-agents.md). Of the values in a text, the one that fits the type best
-// is taken. When that one does not fit, the error names every misfit; no other
-// value is tried in its place.
+// This file reads a text that a model or a host wrote as a value of a type (spec/07-agents.md). Of
+// the values in a text, it uses the one that fits the type best. If that one does not fit, the
+// error names every misfit; no other value is tried.
 
-// The bounds of what is told: a model is not helped by more, a program neither.
+// The bounds of error messages for a model or a program.
 const (
 	maxErrors  = 20
 	maxRepairs = 50
@@ -34,9 +33,9 @@ type typedRead struct {
 	mended []string
 }
 
-// better says whether f fits better than g: it has fewer misfits, else more of
-// the type's members, else fewer repairs. When all are equal the later value
-// wins, since the last value that a model writes is its answer.
+// better reports whether f fits better than g: it has fewer misfits, or else more of the type's
+// members, or else fewer repairs. If all are equal, the later value is better, because a model's
+// last value is its answer.
 func (f *typedRead) better(g *typedRead) bool {
 	switch {
 	case len(f.Errors) != len(g.Errors):
@@ -47,7 +46,7 @@ func (f *typedRead) better(g *typedRead) bool {
 	return len(f.mended)+len(f.Repairs) <= len(g.mended)+len(g.Repairs)
 }
 
-// repairs lists all that was done to the text.
+// repairs returns all changes of the text.
 func (f *typedRead) repairs() []string {
 	out := f.mended
 	for _, r := range f.Repairs {
@@ -59,8 +58,7 @@ func (f *typedRead) repairs() []string {
 	return out
 }
 
-// readText reads a text as a t. It gives the value with the list of repairs, or
-// the problem.
+// readText reads a text as a t. It returns the value with the list of repairs, or the problem.
 func readText(a *vm.Args, text string, t *value.Type) (v value.Slot, repairs []string, wrong string) {
 	candidates := jsonrepair.FindIn(text, a.Step)
 	best, fitting, cut := (*typedRead)(nil), 0, false
@@ -105,7 +103,7 @@ func readText(a *vm.Args, text string, t *value.Type) (v value.Slot, repairs []s
 	return best.Value, best.repairs(), ""
 }
 
-// bare reads a text that is a scalar without quotes; nil when it is not.
+// bare reads a text that is a scalar without quotes. It returns nil if it is not.
 func bare(text string, t *value.Type) *typedRead {
 	if f := (&typedRead{Reading: schema.ReadText(strings.TrimSpace(text), t)}); len(f.Errors) == 0 {
 		return f
@@ -113,8 +111,8 @@ func bare(text string, t *value.Type) *typedRead {
 	return nil
 }
 
-// inARow reads values that stand one after the other, as in NDJSON, as the
-// elements of an array; nil when the text has no such form.
+// inARow reads consecutive values, as in NDJSON, as the elements of an array. It returns nil if the
+// text does not have this form.
 func inARow(a *vm.Args, text string, t *value.Type, candidates []jsonrepair.Candidate, cut bool) *typedRead {
 	if t.Kind != value.TypeArray || len(candidates) < 2 || cut || !jsonrepair.InRow(text, candidates) {
 		return nil
@@ -134,7 +132,7 @@ func inARow(a *vm.Args, text string, t *value.Type, candidates []jsonrepair.Cand
 	return f
 }
 
-// misfits gives the errors in one line, the first of many.
+// misfits returns the errors in one line, limited to the first ones.
 func misfits(errs []schema.FieldError) string {
 	if n := len(errs) - maxErrors; n > 0 {
 		return fmt.Sprintf("%s; and %d more", schema.Join(errs[:maxErrors]), n)
@@ -142,7 +140,7 @@ func misfits(errs []schema.FieldError) string {
 	return schema.Join(errs)
 }
 
-// shapeRead gives (value, repairs).
+// shapeRead returns (value, repairs).
 func shapeRead(a *vm.Args) (value.Slot, error) {
 	text, t := a.String(0), a.Type(1)
 	v, repairs, wrong := readText(a, text, t)
@@ -152,15 +150,15 @@ func shapeRead(a *vm.Args) (value.Slot, error) {
 	return value.Tuple(v, value.StringArray(repairs)), nil
 }
 
-// Reading a choice, a number or a Bool that a model wrote in a sentence, in Markdown, or as the
-// only member of an object: "**Easy.**", "The answer is: easy", {"answer": "easy"}.
+// This part reads a choice, a number or a Bool that a model wrote in a sentence, in Markdown, or as
+// the only member of an object: "**Easy.**", "The answer is: easy", {"answer": "easy"}.
 
-// numbers matches numbers as people write them in prose.
+// numbers matches numbers in prose.
 var numbers = regexp.MustCompile(`-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?`)
 
-// inProse returns the one value of type t that a text names. It returns nil when the text names
-// none or several, when it denies the one, or when it holds an object or an array: what is
-// one of many in there is not the answer.
+// inProse returns the single value of type t that a text names. It returns nil if the text names
+// none or several, if it negates the value, or if it contains an object or an array, because one of
+// many values in there is not the answer.
 func inProse(text string, t *value.Type, candidates []jsonrepair.Candidate) *typedRead {
 	if slices.ContainsFunc(candidates, isContainer) {
 		return nil
@@ -184,7 +182,7 @@ func isContainer(c jsonrepair.Candidate) bool {
 	return c.Cut || len(c.JSON) > 0 && (c.JSON[0] == '{' || c.JSON[0] == '[')
 }
 
-// mentions returns the places of a text at which a value of type t may be named, longest first
+// mentions returns the positions of a text at which a value of type t may be named, longest first
 // where they overlap.
 func mentions(text string, t *value.Type) [][]int {
 	var words []string
@@ -211,13 +209,13 @@ func mentions(text string, t *value.Type) [][]int {
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(at []int) bool { // "easy" of "very easy", where both are choices
+	return slices.DeleteFunc(slices.Clone(all), func(at []int) bool { // for example "easy" in "very easy", if both are choices
 		return slices.ContainsFunc(all, func(o []int) bool { return o[0] <= at[0] && at[1] <= o[1] && o[1]-o[0] > at[1]-at[0] })
 	})
 }
 
-// standsAlone reports whether what is at a place of a text is a word or a number of its own: not
-// a part of another word, of a date, of a decimal or of a percentage.
+// standsAlone reports whether the text at a position is a separate word or number: not a part of
+// another word, of a date, of a decimal or of a percentage.
 func standsAlone(text string, at []int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:at[0]])
 	after, size := utf8.DecodeRuneInString(text[at[1]:])
@@ -241,7 +239,7 @@ func isDenied(before string) bool {
 	return last == "not" || last == "never" || strings.HasSuffix(last, "n't") || strings.HasSuffix(last, "n’t")
 }
 
-// onlyMember returns the value of an object's only member if it fits the scalar type t; else nil.
+// onlyMember returns the value of an object's only member if it fits the scalar type t, or nil.
 func onlyMember(object []byte, t *value.Type) *typedRead {
 	if !isScalar(t) || t.Kind == value.TypeString || len(object) == 0 || object[0] != '{' {
 		return nil

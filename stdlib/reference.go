@@ -14,29 +14,28 @@ import (
 // Page is the reference of a part of the library: of a module, or of some
 // built-in types.
 type Page struct {
-	Name     string // of its file, without extension
+	Name     string // the name of its file, without extension
 	Title    string
 	Sections []Section
 }
 
-// Section is the reference of one file of the library: its introduction, and
-// its declarations.
+// Section is the reference of one file of the library: its introduction and its declarations.
 type Section struct {
-	Title   string // of several sections on a page; else ""
+	Title   string // "" if the page has only one section
 	Intro   string
 	Entries []Entry
 }
 
 // Entry is a function, method, constant or type. Doc is Markdown.
 type Entry struct {
-	Name      string // as it is called: "json::parse", "Array.push"
+	Name      string // the name for callers: "json::parse", "Array.push"
 	Signature string
 	Doc       string
-	Example   string // statements; "" where Doc shows a call
+	Example   string // statements; "" if Doc shows a call
 }
 
-// groups are the pages that are not modules, with their files. The page types
-// has the files of methods that are on no other page.
+// groups are the pages that are not modules, with their files. The page types contains the files of
+// methods that are on no other page.
 var groups = []struct {
 	name, title string
 	files       []string
@@ -48,7 +47,7 @@ var groups = []struct {
 	{"testing", "Functions for tests", []string{"testing.conc"}},
 }
 
-// Pages gives the reference of the library.
+// Pages returns the reference of the library.
 func Pages() []Page {
 	var pages []Page
 	for _, g := range groups {
@@ -70,7 +69,7 @@ func Pages() []Page {
 	return pages
 }
 
-// grouped says whether a file belongs to a page that lists its files.
+// grouped reports whether a file belongs to a page that lists its files.
 func grouped(name string) bool {
 	for _, g := range groups {
 		if slices.Contains(g.files, name) {
@@ -80,7 +79,7 @@ func grouped(name string) bool {
 	return false
 }
 
-// titles are those of sections that hold no type's methods.
+// titles are the titles of sections that do not describe a type's methods.
 var titles = map[string]string{"prelude.conc": "Functions", "records.conc": "Structs", "messages.conc": "Messages of hosts",
 	"errors.conc": "Errors", "ledger_query.conc": "LedgerQuery", "stream.conc": "Stream", "typed_stream.conc": "TypedStream", "host_stream.conc": "HostStream", "mcp_records.conc": "Resources and prompts of MCP servers"}
 
@@ -152,7 +151,7 @@ func sectionOf(f *file) Section {
 	return s
 }
 
-// targetOf names the type whose methods an impl holds.
+// targetOf returns the name of the type whose methods an impl contains.
 func targetOf(d *ast.ImplDecl) string {
 	named, ok := d.Target.(*ast.NamedType)
 	if !ok {
@@ -161,8 +160,8 @@ func targetOf(d *ast.ImplDecl) string {
 	return named.Segments[len(named.Segments)-1].Name
 }
 
-// specialTarget gives the type whose methods an impl holds when that is a
-// special case, such as "Array<Int>". It is "" for `impl<T> Array<T>`.
+// specialTarget returns the type whose methods an impl contains if it is a special case, such as
+// "Array<Int>". It returns "" for `impl<T> Array<T>`.
 func specialTarget(tree *ast.File, d *ast.ImplDecl) string {
 	named, ok := d.Target.(*ast.NamedType)
 	if !ok || len(named.Args) == 0 {
@@ -180,8 +179,7 @@ func specialTarget(tree *ast.File, d *ast.ImplDecl) string {
 	return ""
 }
 
-// introOf gives the comment at the beginning of a file, without the name of its
-// module.
+// introOf returns the comment at the beginning of a file, without the name of its module.
 func introOf(f *file) string {
 	var lines []string
 	for line := range strings.Lines(string(textOf(f.name).all)) {
@@ -194,7 +192,7 @@ func introOf(f *file) string {
 	return capitalize(strings.TrimPrefix(strings.Join(lines, "\n"), "std::"+f.module+": "))
 }
 
-// signatureOf is a function as its callers see it.
+// signatureOf returns a function's signature for its callers.
 func signatureOf(tree *ast.File, d *ast.FnDecl) string {
 	s := tree.Source.Slice(d.Signature)
 	if i := strings.Index(s, "fn "); i >= 0 {
@@ -212,7 +210,7 @@ func signatureOf(tree *ast.File, d *ast.FnDecl) string {
 	return s
 }
 
-// joined puts on one line a signature that the style has broken over lines.
+// joined returns a signature on one line if the formatter has broken it over several lines.
 func joined(s string) string {
 	if !strings.Contains(s, "\n") {
 		return s
@@ -232,7 +230,7 @@ func generics(tree *ast.File, params []*ast.TypeParam) string {
 	return "<" + strings.Join(names, ", ") + ">"
 }
 
-// fieldsOf lists the fields of a schema, or those of a struct that are public.
+// fieldsOf lists the fields of a schema, or the public fields of a struct.
 func fieldsOf(tree *ast.File, fields []*ast.FieldDecl, all bool) string {
 	var out strings.Builder
 	for _, f := range fields {
@@ -275,7 +273,7 @@ func WrapItem(item string) string {
 	return b.String() + "\n"
 }
 
-// fieldText is a field as it is declared: "percent?: Int".
+// fieldText returns a field as it is declared: "percent?: Int".
 func fieldText(tree *ast.File, f *ast.FieldDecl) string {
 	mark := ""
 	if f.Optional {
@@ -284,7 +282,7 @@ func fieldText(tree *ast.File, f *ast.FieldDecl) string {
 	return f.Name.Name + mark + ": " + tree.Source.Slice(f.Type.Span())
 }
 
-// Markdown writes the page.
+// Markdown returns the page.
 func (p Page) Markdown() string {
 	var out strings.Builder
 	shown := map[string]bool{}
@@ -300,7 +298,7 @@ func (p Page) Markdown() string {
 				out.WriteString("\n" + strings.TrimSpace(e.Doc) + "\n")
 			}
 			if e.Example != "" && !shown[e.Example] {
-				shown[e.Example] = true // once a page: it serves several entries
+				shown[e.Example] = true // once a page, because it is an example of several entries
 				out.WriteString("\n```\n" + e.Example + "\n```\n")
 			}
 		}

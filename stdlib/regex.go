@@ -21,22 +21,22 @@ var regexNatives = native.Table{
 	{"regex.__find", regexFind},
 }
 
-// regexFind gives at most n matches, all when n is negative, as values of
-// Match, the type in argument 3.
+// regexFind returns at most n matches, all if n is negative, as values of Match, the type in
+// argument 3.
 func regexFind(a *vm.Args) (value.Slot, error) {
 	re, err := expression(a.String(0))
 	if err != nil {
 		return value.Nil, err
 	}
 	s, match := a.Str(1), a.Type(3)
-	var texts []string // of each match and its groups: values are made of many at a time
-	var at []int64     // where each match starts and ends
+	var texts []string // the texts of each match and its groups, so that many values are created at once
+	var at []int64     // the start and end of each match
 	place := places(s)
 	re.each(s.S, int(a.Int(2)), a.Pace(), func(m []int) {
 		for i := range len(m) / 2 {
 			texts = append(texts, group(s.S, m, i))
 		}
-		if len(at) == 2*matchSample { // room for all, if the rest is like the first
+		if len(at) == 2*matchSample { // reserve room for all matches, estimated from the first ones
 			most := min(matchSample*(len(s.S)/max(m[1], 1)+1), len(s.S)/matchSample)
 			texts, at = slices.Grow(texts, most*len(m)/2), slices.Grow(at, most*2)
 		}
@@ -45,7 +45,7 @@ func regexFind(a *vm.Args) (value.Slot, error) {
 			a.Room(len(at) / 2 * matchSize)
 		}
 	})
-	none := value.NewArray().Slot() // what all matches share when there are no groups
+	none := value.NewArray().Slot() // shared by all matches if there are no groups
 	value.Share(none)
 	each := re.NumSubexp() + 1
 	values := value.StringArray(texts).Array()
@@ -61,17 +61,17 @@ func regexFind(a *vm.Args) (value.Slot, error) {
 	return value.SlotArray(out), nil
 }
 
-// matchSample is how many matches tell find_all how many there will be.
+// matchSample is the number of matches from which find_all estimates the total number.
 const matchSample = 64
 
-// roomEvery is how often find_all asks whether there is room, in offsets.
+// roomEvery is the number of offsets after which find_all checks the memory limit again.
 const roomEvery = 4096
 
-// matchSize is what a match takes, in bytes: its place in the array, its fields.
+// matchSize is the size of a match in bytes: its place in the array and its fields.
 const matchSize = 6 * int(value.SlotSize)
 
-// places makes a function that converts byte offsets to character indices. Its
-// calls must not go backwards in the text.
+// places returns a function that converts byte offsets to character indices. The offsets of
+// successive calls must not decrease.
 func places(s *value.Str) func(offset int) int64 {
 	if s.ASCII() {
 		return func(offset int) int64 { return int64(offset) }
@@ -84,7 +84,7 @@ func places(s *value.Str) func(offset int) int64 {
 	}
 }
 
-// group gives what group i of a match matches, "" when it takes no part.
+// group returns the text of group i of a match, or "" if the group did not participate.
 func group(s string, m []int, i int) string {
 	if m[2*i] < 0 {
 		return ""
@@ -115,8 +115,7 @@ func regexCaptures(a *vm.Args) (value.Slot, error) {
 	return result, nil
 }
 
-// insert is a part of a replacement: a text, or the match of a group when group
-// is not negative.
+// insert is a part of a replacement: a text, or the match of a group if group is not negative.
 type insert struct {
 	text  string
 	group int
@@ -155,7 +154,7 @@ func regexReplace(a *vm.Args) (value.Slot, error) {
 	return value.String(string(append(out, s[at:]...))), nil
 }
 
-// replacement parses the text that replaces matches. A `$` that begins no reference is a
+// replacement parses the text that replaces matches. A `$` that does not begin a reference is a
 // dollar sign.
 func replacement(re *regexp.Regexp, with string) (parts []insert, err error) {
 	text := func(s string) { parts = append(parts, insert{text: s, group: -1}) }
@@ -213,22 +212,22 @@ func regexSplit(a *vm.Args) (value.Slot, error) {
 	return value.StringArray(parts), nil
 }
 
-// expr is a compiled regular expression. Package regexp searches a string without a pause,
-// so a long text is passed to it character by character, which a run can interrupt.
+// expr is a compiled regular expression. Package regexp cannot be interrupted while it searches a
+// string, so a long text is passed to it character by character.
 type expr struct {
 	*regexp.Regexp
-	prefix string // of every match
+	prefix string // the prefix of every match
 
-	// later is the expression as a group after one character and any text: a search that
-	// starts there still sees the character before it. It is nil when that is too large.
+	// later is the expression as a group after one character and any text: a search that starts
+	// there can still check the character before it. It is nil if that expression is too large.
 	later func() *regexp.Regexp
 }
 
-// readEach is the number of characters between two steps of a search, and the length in
-// bytes up to which a text is searched at once.
+// readEach is the number of characters between two steps of a search, and the length in bytes up to
+// which a text is searched in one call.
 const readEach = 1 << 12
 
-// expressions holds the regular expressions that were used last.
+// expressions caches the regular expressions that were used last.
 var expressions struct {
 	sync.Mutex
 	byText map[string]*expr
@@ -267,8 +266,8 @@ func (x *expr) matches(text string, p *value.Pace) bool {
 	return x.MatchReader(&characterReader{text: text, pace: p})
 }
 
-// each calls found with what FindAllStringSubmatchIndex returns, one match at a time.
-// The pace is as for matches.
+// each calls found with the result of FindAllStringSubmatchIndex, one match at a time. The pace is
+// as for matches.
 func (x *expr) each(text string, n int, p *value.Pace, found func(match []int)) {
 	if len(text) <= readEach || x.later() == nil {
 		for _, m := range x.FindAllStringSubmatchIndex(text, n) {
@@ -276,14 +275,14 @@ func (x *expr) each(text string, n int, p *value.Pace, found func(match []int)) 
 		}
 		return
 	}
-	last := -1 // the end of the match before
+	last := -1 // the end of the previous match
 	for pos := 0; n != 0 && pos <= len(text); {
 		m := x.next(text, pos, p)
 		if m == nil {
 			return
 		}
 		accept := true
-		if m[1] == pos { // an empty match does not follow another immediately
+		if m[1] == pos { // an empty match directly after another match does not count
 			accept = m[0] != last
 			_, width := utf8.DecodeRuneInString(text[pos:])
 			pos += max(width, 1)
@@ -297,7 +296,7 @@ func (x *expr) each(text string, n int, p *value.Pace, found func(match []int)) 
 	}
 }
 
-// next returns the leftmost match from pos on.
+// next returns the leftmost match at or after pos.
 func (x *expr) next(text string, pos int, p *value.Pace) []int {
 	at := value.IndexIn(p, text[pos:], x.prefix)
 	if at < 0 {
@@ -326,14 +325,14 @@ func (x *expr) next(text string, pos int, p *value.Pace) []int {
 type characterReader struct {
 	text string
 	at   int
-	next int // where the next step is reported
+	next int // the offset of the next step
 	pace *value.Pace
 }
 
 // ReadRune implements io.RuneReader.
 func (r *characterReader) ReadRune() (c rune, size int, err error) {
 	if r.at >= r.next {
-		r.pace.Step(16 * readEach) // a character takes package regexp as long as 16 steps
+		r.pace.Step(16 * readEach) // package regexp takes about 16 steps for a character
 		r.next = r.at + readEach
 	}
 	if r.at == len(r.text) {

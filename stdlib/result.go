@@ -23,8 +23,7 @@ var resultNatives = native.Table{
 	{"Result.err", resultErr},
 }
 
-// result takes the receiver apart into its payload, which the Result still
-// holds, and whether it is Ok.
+// result returns the receiver's payload, which the Result still holds, and whether it is Ok.
 func result(a *vm.Args) (payload value.Slot, ok bool, err error) {
 	s := a.Slot(0)
 	if !s.IsResult() {
@@ -57,7 +56,7 @@ func resultUnwrapErr(a *vm.Args) (value.Slot, error) {
 	return taken(v, err)
 }
 
-// taken gives v, lent, unless there is an error.
+// taken returns v as a borrowed value, unless there is an error.
 func taken(v value.Slot, err error) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err

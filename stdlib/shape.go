@@ -17,7 +17,7 @@ var shapeNatives = native.Table{
 	{"shape.convert", shapeConvert},
 }
 
-// shapeParse checks a value, or a String as the JSON in it.
+// shapeParse checks a value, or the JSON in a String.
 func shapeParse(a *vm.Args) (value.Slot, error) {
 	x, t := value.Flat(a.Slot(0)), a.Type(1)
 	if x.Kind() != value.KindString {

@@ -6,20 +6,19 @@ import (
 	"strings"
 )
 
-// Only those declarations of the library that a program uses are parsed. For
-// that a file is cut to a slice: its text with all lines emptied except those
-// of some declarations, so that lines and columns stay the same. The layout
-// alone tells where declarations begin and end. A declaration begins in column
-// 1, a method after four spaces; comments and decorators above belong to it. It
-// ends with the first line of the same indentation that ends in `}` or `;`. A
-// test compares this with the parser's result for every file.
+// Only those declarations of the library that a program uses are parsed. For that, a file is cut to
+// a slice: its text with all lines emptied except those of some declarations, so lines and columns
+// stay the same. The layout alone determines where declarations begin and end. A declaration begins
+// in column 1, a method after four spaces; comments and decorators above belong to it. It ends with
+// the first line of the same indentation that ends in `}` or `;`. A test compares this with the
+// parser's result for every file.
 
-// part is a declaration or a method: its name and the lines that it takes.
+// part is a declaration or a method: its name and its lines.
 type part struct {
 	name     string
 	from, to int
-	head     span // of a method: its impl's first line
-	foot     span // and its last
+	head     span // for a method: the first line of its impl
+	foot     span // for a method: the last line of its impl
 }
 
 type span struct{ from, to int }
@@ -37,8 +36,8 @@ func layout(all []byte) *text {
 	return t
 }
 
-// scan finds the parts between two offsets that have the given indentation. For
-// an impl it finds the members instead.
+// scan finds the parts between two offsets with the given indentation. For an impl it finds the
+// members instead.
 func (t *text) scan(from, end int, indent string) {
 	begin, name := -1, ""
 	for at := from; at < end; {
@@ -51,7 +50,7 @@ func (t *text) scan(from, end int, indent string) {
 		blank := strings.TrimSpace(line) == ""
 		switch {
 		case blank && name == "":
-			begin = -1 // a comment that stands alone belongs to nothing
+			begin = -1 // a separate comment belongs to no declaration
 		case blank || !ours || line[0] == ' ':
 		case strings.HasPrefix(line, "//"):
 			if begin < 0 {
@@ -78,8 +77,8 @@ func (t *text) scan(from, end int, indent string) {
 	}
 }
 
-// members finds the methods of the impl at [from, end), whose first and last
-// lines are its head and foot.
+// members finds the methods of the impl at [from, end), whose first and last lines are its head and
+// foot.
 func (t *text) members(from, end int) {
 	head := span{from, from + bytes.IndexByte(t.all[from:end], '\n') + 1}
 	for !bytes.HasPrefix(t.all[head.from:head.to], []byte("impl")) { // comments above it
@@ -93,8 +92,8 @@ func (t *text) members(from, end int) {
 	}
 }
 
-// declared gives the name that a line declares, "impl" for an impl, "" for a
-// decorator alone.
+// declared returns the name that a line declares, "impl" for an impl, "" for a line with only a
+// decorator.
 func declared(line string) string {
 	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '(' || r == '<' || r == ':' })
 	for i, w := range words {
@@ -108,8 +107,8 @@ func declared(line string) string {
 	return ""
 }
 
-// slice gives the file's text reduced to the declarations or methods with this
-// name, up to the last of them; nil when there is none.
+// slice returns the file's text reduced to the declarations or methods with this name, up to the
+// last of them; nil if there are none.
 func (t *text) slice(name string) []byte {
 	var kept []span
 	for _, p := range t.parts {
@@ -123,7 +122,7 @@ func (t *text) slice(name string) []byte {
 	at := 0
 	for _, s := range slices.Compact(kept) {
 		if s.to == 0 {
-			continue // what is no method has no head
+			continue // a declaration that is not a method has no head
 		}
 		for range bytes.Count(t.all[at:s.from], newline) {
 			out = append(out, '\n')

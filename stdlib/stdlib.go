@@ -1,14 +1,12 @@
-// Package stdlib is the library of Concerto (spec/std); its API promises
-// nothing. Its .conc files hold the declarations and the functions written in
-// Concerto; the Go files hold natives. The checker gets the declarations
-// through Library, which parses each when a program first uses it; the VM finds
-// the natives through Native.
+// Package stdlib is the library of Concerto (spec/std). The compatibility promise does not cover
+// it. Its .conc files contain the declarations and the functions written in Concerto; the Go files
+// contain natives. The checker gets the declarations through Library, which parses each when a
+// program first uses it; the VM finds the natives through Native.
 //
-// Invariants: a Go function runs no code of the program, and touches nothing
-// but its arguments and what it may know of its run; for effects on the world
-// it asks (vm.Args.Ask). A function that takes a closure, or runs between
-// effects, is written in Concerto. Declarations marked @native or @effect and
-// registered functions match one to one.
+// Invariants: a Go function runs no code of the program, and accesses only its arguments and the
+// state that it has stored for its run; for effects it returns a request (vm.Args.Ask). A function
+// that takes a closure, or runs between effects, is written in Concerto. Declarations marked
+// @native or @effect and registered functions match one to one.
 package stdlib
 
 import (
@@ -25,13 +23,13 @@ import (
 //go:embed *.conc
 var sources embed.FS
 
-// Library gives the library in the form that the checker takes. All callers
-// share the parsed files, which are immutable; it is safe for concurrent use.
+// Library returns the library for the checker. All callers share the parsed files, which are
+// immutable; it is safe for concurrent use.
 func Library() sema.Library { return library{} }
 
 type library struct{}
 
-// Prelude is a file that declares the global name, or nil.
+// Prelude returns the file that declares the global name, or nil.
 func (library) Prelude(name string) *ast.File {
 	if f := preludeFile(name); f != nil {
 		if f.whole {
@@ -42,8 +40,8 @@ func (library) Prelude(name string) *ast.File {
 	return nil
 }
 
-// Methods gives a file with the methods of that name of a built-in type, with
-// all its methods when the name is "", or nil.
+// Methods returns a file with the methods of that name of a built-in type, with all its methods if
+// the name is "", or nil.
 func (library) Methods(typ, name string) *ast.File {
 	for i := range files {
 		if files[i].methods == typ {
@@ -53,7 +51,7 @@ func (library) Methods(typ, name string) *ast.File {
 	return nil
 }
 
-// Module is the file of std::name, or nil.
+// Module returns the file of std::name, or nil.
 func (library) Module(name string) *ast.File {
 	for i := range files {
 		if files[i].module == name {
@@ -63,7 +61,7 @@ func (library) Module(name string) *ast.File {
 	return nil
 }
 
-// Names lists the global names that programs may use.
+// Names returns the global names that programs may use.
 func (library) Names() []string {
 	var names []string
 	for i := range files {
@@ -76,7 +74,7 @@ func (library) Names() []string {
 	return names
 }
 
-// Modules lists the modules of std.
+// Modules returns the names of the modules of std.
 func (library) Modules() []string {
 	var names []string
 	for i := range files {
@@ -87,17 +85,16 @@ func (library) Modules() []string {
 	return names
 }
 
-// internal says whether a name is the library's own.
+// internal reports whether a name is internal to the library.
 func internal(name string) bool { return len(name) > 2 && name[:2] == "__" }
 
-// What has been loaded: the texts of files (func() *text by file name), and
-// trees (func() *ast.File by key).
+// The loaded files: texts (func() *text by file name) and trees (func() *ast.File by key).
 var texts, trees sync.Map
 
-// key names a slice of a file: what declares name, or with "" all of it.
+// key identifies a slice of a file: the declarations of name, or the whole file if name is "".
 type key struct{ file, name string }
 
-// once gives what build gives at the first call for k, built by that call alone.
+// once returns the result of build for k. Only the first call for k runs build.
 func once[K comparable, V any](all *sync.Map, k K, build func() V) V {
 	f, ok := all.Load(k)
 	if !ok {
@@ -106,8 +103,8 @@ func once[K comparable, V any](all *sync.Map, k K, build func() V) V {
 	return f.(func() V)()
 }
 
-// load gives the tree of a file, or of the part of the file that declares name;
-// nil when nothing does.
+// load returns the tree of a file, or of the part of the file that declares name; nil if nothing
+// declares it.
 func load(file, name string) *ast.File {
 	return once(&trees, key{file, name}, func() *ast.File {
 		all := textOf(file)
@@ -137,8 +134,8 @@ func textOf(file string) *text {
 	})
 }
 
-// Text is the whole text of a file of the library, by the name that its places bear: a
-// tree that a program uses may be of a part of it. Ok says whether there is such a file.
+// Text returns the whole text of a file of the library, by the name in source positions: a tree
+// that a program uses may contain only a part of it. ok reports whether the file exists.
 func Text(name string) (text *source.File, ok bool) {
 	file, ok := strings.CutPrefix(name, "std/")
 	if !ok {

@@ -50,8 +50,8 @@ var stringNatives = native.Table{
 	{"String.compare", stringCompare},
 }
 
-// stringTest makes a native that tests one end of a text. It takes no longer
-// than reading the part does.
+// stringTest returns a native that tests one end of a text. Its time is proportional to the length
+// of the part.
 func stringTest(f func(s, part string) bool) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		a.Pace().Bytes(len(a.String(1)) >> 2)
@@ -79,7 +79,7 @@ func stringTrim(start, end bool) vm.Native {
 	}
 }
 
-// stringMap2 makes a native of what takes off a part at one end.
+// stringMap2 returns a native that removes a part at one end.
 func stringMap2(f func(s, t string) string) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		a.Pace().Bytes(len(a.String(1)) >> 2)
@@ -87,8 +87,8 @@ func stringMap2(f func(s, t string) string) vm.Native {
 	}
 }
 
-// changed gives s as a String. It is the receiver itself when the text is the
-// same, so that what the receiver has cached is kept.
+// changed returns s as a String. If the text is unchanged, it returns the receiver itself, which
+// preserves the receiver's cached data.
 func changed(a *vm.Args, s string) value.Slot {
 	if len(s) == len(a.String(0)) && s == a.String(0) {
 		return a.Slot(0)
@@ -96,7 +96,7 @@ func changed(a *vm.Args, s string) value.Slot {
 	return value.String(s)
 }
 
-// stringIndex makes a native of a search that gives a byte offset or -1.
+// stringIndex returns a native for a search that returns a byte offset or -1.
 func stringIndex(search func(p *value.Pace, s, part string) int) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		x := a.Str(0)
@@ -133,8 +133,8 @@ func stringSlice(a *vm.Args) (value.Slot, error) {
 	return s, nil
 }
 
-// bounds gives arguments 1 and 2 as the start and end of a slice of something
-// of length n; an end that is nil or missing is n.
+// bounds returns arguments 1 and 2 as the start and end of a slice of something of length n; an end
+// that is nil or missing is n.
 func bounds(a *vm.Args, n int) (lo, hi int, err error) {
 	from, to := a.Int(1), int64(n)
 	if a.Len() > 2 && !a.Slot(2).IsNil() {
@@ -181,7 +181,7 @@ func stringLines(a *vm.Args) (value.Slot, error) {
 	return value.StringArray(lines), nil
 }
 
-// characters gives the code points of s, each as a String.
+// characters returns the code points of s, each as a String.
 func characters(a *vm.Args, s string) value.Slot {
 	a.Room(value.CountIn(a.Pace(), s) * int(value.SlotSize))
 	out := value.NewArray()
@@ -239,13 +239,12 @@ func stringReplace(n int) vm.Native {
 	}
 }
 
-// shortText is the length in bytes up to which a text is changed on the stack,
-// so that only the resulting String is allocated. With this and stringCase the
-// benchmark strings takes 4 % less time.
+// shortText is the length in bytes up to which a text is changed on the stack, so that only the
+// resulting String is allocated. With this and stringCase, the benchmark strings takes 4 % less
+// time.
 const shortText = 64
 
-// replaceShort replaces the first n occurrences of from in a short String, all
-// when n is negative.
+// replaceShort replaces the first n occurrences of from in a short String, or all if n is negative.
 func replaceShort(x value.Slot, from, to string, n int) value.Slot {
 	s := x.AsString()
 	at := strings.Index(s, from)
@@ -262,8 +261,8 @@ func replaceShort(x value.Slot, from, to string, n int) value.Slot {
 	return value.StringOf(append(out, s...))
 }
 
-// stringCase makes a native that changes the case of letters. In a short ASCII
-// text it changes the 26 letters from first on; any other text is given to f.
+// stringCase returns a native that changes the case of letters. In a short ASCII text it changes
+// the 26 letters from first on; any other text is passed to f.
 func stringCase(first byte, f func(string) string) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		s := a.String(0)
@@ -381,7 +380,7 @@ func stringParseInt(a *vm.Args) (value.Slot, error) {
 func stringParseFloat(a *vm.Args) (value.Slot, error) {
 	s := a.String(0)
 	switch s {
-	case "inf", "-inf", "NaN": // what to_string writes
+	case "inf", "-inf", "NaN": // the output of to_string
 	default:
 		a.Pace().Bytes(len(s))
 		if strings.Trim(s, "0123456789.eE+-") != "" {

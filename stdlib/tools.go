@@ -20,9 +20,8 @@ var toolsNatives = native.Table{
 	}},
 }
 
-// toolFunction finds a function by its name among tools and gives its
-// __Function, the type in argument 2. When there is none, only the name is
-// filled in.
+// toolFunction finds a function by its name among tools and returns its __Function, the type in
+// argument 2. If there is none, only the name is filled in.
 func toolFunction(a *vm.Args) (value.Slot, error) {
 	tools, name := a.Tools(a.Slot(0)), a.String(1)
 	var info ir.ToolMethod
@@ -50,7 +49,7 @@ func toolFunction(a *vm.Args) (value.Slot, error) {
 		native.Field{"own", value.String(own)}), nil
 }
 
-// tool gives the tool in argument 0.
+// tool returns the tool in argument 0.
 func tool(a *vm.Args) *vm.Tool {
 	for _, x := range a.Tools(value.Nil) {
 		if x.Value() == a.Slot(0) {
@@ -61,8 +60,8 @@ func tool(a *vm.Args) *vm.Tool {
 	return nil
 }
 
-// toolServer gives the MCP server that a tool is declared as, nil for another
-// tool, and the tool's name.
+// toolServer returns the MCP server that a tool declares, or nil for another tool, and the tool's
+// name.
 func toolServer(a *vm.Args) (value.Slot, error) {
 	info := tool(a).Info()
 	if info.Server == "" {

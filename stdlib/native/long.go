@@ -10,13 +10,13 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Operations on long texts. They give what package strings gives, but work in
-// parts of some KiB and tell the pace of the call.
+// Operations on long texts. They have the results of package strings, but process parts of some KiB
+// and report steps to the pace of the call.
 
 const PartSize = 1 << 15
 
-// Map applies f to a text, possibly part by part: f must treat each
-// character independently of the others.
+// Map applies f to a text, possibly in parts: f must treat each character independently of the
+// others.
 func Map(a *vm.Args, s string, f func(string) string) string {
 	if len(s) <= PartSize {
 		a.Pace().Bytes(len(s))
@@ -30,7 +30,7 @@ func Map(a *vm.Args, s string, f func(string) string) string {
 	return out.String()
 }
 
-// Trim takes white space off both ends.
+// Trim removes white space at both ends.
 func Trim(a *vm.Args, s string) string {
 	if len(s) <= PartSize {
 		a.Pace().Bytes(len(s))
@@ -39,8 +39,8 @@ func Trim(a *vm.Args, s string) string {
 	return TrimEnd(a, TrimStart(a, s, TrimLeft), TrimRight)
 }
 
-// TrimStart removes from the beginning of s what f removes; f must decide
-// character by character.
+// TrimStart removes the characters from the beginning of s that f removes; f must decide character
+// by character.
 func TrimStart(a *vm.Args, s string, f func(string) string) string {
 	for {
 		n := utf8cut.Before(s, PartSize)
@@ -53,7 +53,7 @@ func TrimStart(a *vm.Args, s string, f func(string) string) string {
 	}
 }
 
-// TrimEnd is trimmedStart of the end.
+// TrimEnd is like TrimStart, for the end.
 func TrimEnd(a *vm.Args, s string, f func(string) string) string {
 	for {
 		from := utf8cut.Before(s, len(s)-PartSize)
@@ -66,7 +66,7 @@ func TrimEnd(a *vm.Args, s string, f func(string) string) string {
 	}
 }
 
-// Repeat writes a text n times.
+// Repeat returns n copies of a text.
 func Repeat(a *vm.Args, s string, n int) string {
 	if len(s)*n <= PartSize {
 		return strings.Repeat(s, n)
@@ -81,7 +81,7 @@ func Repeat(a *vm.Args, s string, n int) string {
 	return out.String()
 }
 
-// Occurrences counts those of a part in a text, side by side.
+// Occurrences counts the non-overlapping occurrences of a part in a text.
 func Occurrences(a *vm.Args, s, part string) int {
 	n := 0
 	switch len(part) {
@@ -103,7 +103,7 @@ func Occurrences(a *vm.Args, s, part string) int {
 	}
 }
 
-// Replace replaces the first so many occurrences of a part, which there must be.
+// Replace replaces the first times occurrences of from, which must exist.
 func Replace(a *vm.Args, s, from, to string, times int) string {
 	if times == 0 || from == to {
 		return s

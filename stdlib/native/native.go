@@ -1,5 +1,6 @@
-// Package native has what the natives of the standard library are made of: their tables, long texts in parts, growing
-// texts, structs by their fields, and errors; its API promises nothing.
+// Package native contains the building blocks of the standard library's natives: their tables, long
+// texts in parts, growing texts, structs by their fields, and errors. The compatibility promise
+// does not cover it.
 package native
 
 import (
@@ -22,7 +23,7 @@ type Table []struct {
 	Func vm.Native
 }
 
-// MaxText bounds what one call may build, in bytes.
+// MaxText is the maximum size in bytes of a text that one call builds.
 const MaxText = 1 << 30
 
 // Growing bounds a growing text: by maxString, and by the memory that the run
