@@ -93,8 +93,8 @@ func TestArray(t *testing.T) {
 	})
 }
 
-// TestLent: a value that stays in its container is marked, so that changing the
-// copy leaves the container unchanged.
+// TestLent: a value that stays in its container is marked, so changing the copy leaves the
+// container unchanged.
 func TestLent(t *testing.T) {
 	for _, name := range []string{"Array.first", "Array.last", "Array.reverse", "Array.enumerate", "Array.unique"} {
 		inner := value.ArrayOf(value.Int(1))

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// odd are, by type, values that functions are likely to mishandle: empty,
-// negative and huge ones, NaN, unusual texts.
+// odd contains, by type, values that functions are likely to mishandle: empty, negative and huge
+// ones, NaN, unusual texts.
 var odd = map[string][]string{
 	"Int":                 {"0", "-1", "1", "64", "9223372036854775807", "-9223372036854775808"},
 	"Float":               {"0.0", "-0.0", "1.0 / 0.0", "-1.0 / 0.0", "0.0 / 0.0", "1e308", "5e-324"},
@@ -36,9 +36,8 @@ var (
 	argument  = regexp.MustCompile(`^(\w+): ([^=]+?)(?: = .*)?$`)
 )
 
-// TestOddValues calls all functions of the library that take plain values with
-// every odd value. Each call must give a value or an error that the program can
-// catch.
+// TestOddValues calls all functions of the library that accept plain values with every odd value.
+// Each call must return a value or an error that the program can catch.
 func TestOddValues(t *testing.T) {
 	var text strings.Builder
 	calls, functions := 0, 0
@@ -74,11 +73,11 @@ func TestOddValues(t *testing.T) {
 	runProgram(t, compiletest.Compile(t, oddModules+text.String()), false)
 }
 
-// oddModules are those of the library that touch nothing.
+// oddModules imports the modules of the library without side effects.
 const oddModules = "use std::crypto;\nuse std::fmt;\nuse std::json;\nuse std::math;\nuse std::prompt;\nuse std::random;\nuse std::regex;\nuse std::string;\nuse std::time;\n"
 
-// oddCalls gives calls of an entry. Each argument takes each odd value in turn,
-// while the others have their second one.
+// oddCalls returns calls of an entry. Each argument is each odd value in turn, while the others are
+// their second one.
 func oddCalls(p stdlib.Page, e stdlib.Entry) []string {
 	m := signature.FindStringSubmatch(e.Signature)
 	if m == nil || strings.Contains(e.Signature, "…") || strings.Contains(m[2], "fn(") || oddTyped[e.Name] {
@@ -96,7 +95,7 @@ func oddCalls(p stdlib.Page, e stdlib.Entry) []string {
 		}
 		x := argument.FindStringSubmatch(a)
 		if x == nil || odd[x[2]] == nil {
-			return nil // takes a function
+			return nil // it has a function as parameter
 		}
 		types = append(types, x[2])
 	}
@@ -141,12 +140,11 @@ func oddCalls(p stdlib.Page, e stdlib.Entry) []string {
 	return out
 }
 
-// oddTyped are functions that need a type as argument; they have tests of their
-// own.
+// oddTyped contains functions that require a type as argument; they have separate tests.
 var oddTyped = map[string]bool{"Array.flatten": true, "json::parse_as": true, "random::choice": true, "random::shuffle": true}
 
-// written gives a value as the program writes it. A String is wrapped in a
-// call, so that the compiler does not know its text and cannot refuse it.
+// written returns a value as program text. A String is wrapped in a call, so that the compiler does
+// not know its text and cannot reject it.
 func written(v string) string {
 	if strings.HasPrefix(v, `"`) {
 		return "text(" + v + ")"
@@ -154,7 +152,7 @@ func written(v string) string {
 	return v
 }
 
-// split cuts a list at the commas that stand in no brackets.
+// split splits a list at the commas outside of brackets.
 func split(list string) []string {
 	var out []string
 	depth, start := 0, 0

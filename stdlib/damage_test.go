@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestDamage: a value is written as JSON and the text damaged as models damage
-// it. Reading gives that value or none.
+// TestDamage writes a value as JSON and damages the text in the way of models. Reading must return
+// that value or none.
 func TestDamage(t *testing.T) {
 	read := 0
 	const rounds = 20_000
@@ -35,10 +35,10 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// damager makes random types, values of them, and damaged texts of these.
+// damager generates random types, values of them, and damaged texts of these values.
 type damager struct {
 	rand *rand.Rand
-	// What is done to this text.
+	// The kinds of damage in this text.
 	commas, comments, bareKeys, numbers, letters, booleans, twice bool
 	open, close                                                   string // quotes
 }
@@ -85,7 +85,7 @@ func (d *damager) typ(depth int) *value.Type {
 	}
 }
 
-// words that hold what damaged texts are made of.
+// damageWords are words with the characters that occur in damaged texts.
 var damageWords = []string{"", "a", "it's", `say "hi"`, "a, b", "{x}", "[1]", "// no", "# no", "/* no */", "line\nline", "tab\t", `back\slash`, "true", "nil",
 	"12", "0x1", "“curly”", "‘single’", "```", "```json\n{}\n```", "key: value", "ends with,", "…", "...", "}", "]", "yes", "é", "\u2028", `\d+`, `\u12`, "$x", "`tick`"}
 
@@ -134,7 +134,7 @@ func (d *damager) value(t *value.Type, depth int) value.Slot {
 	return t.Struct(slots...)
 }
 
-// text writes v as a model would that makes mistakes.
+// text writes v like a model that makes errors.
 func (d *damager) text(v value.Slot, t *value.Type) string {
 	d.commas, d.comments, d.bareKeys = d.one(3), d.one(4), d.one(3)
 	d.numbers, d.letters, d.booleans, d.twice = d.one(4), d.one(4), d.one(4), false

@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// Parsers gives a function for each library file that parses it anew.
+// Parsers returns a function for each library file that parses it again.
 func Parsers() []func() {
 	var all []func()
 	for i := range files {

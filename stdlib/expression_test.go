@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// searched are expressions whose matches depend on what is around a search's start.
+// searched contains expressions whose matches depend on the text around the start of a search.
 var searched = []string{
 	``, `a`, `ab`, `a*`, `a+?`, `a??`, `a|ab`, `ab|a`, `(a|ab)(c|bcd)(d*)`, `(a*)*`, `(a*)+`, `(?:a|b)*?c`, `x*`, `[^a]`, `.`, `(?s).`,
 	`a.c`, `(?s)a.c`, `^a`, `a$`, `^`, `$`, `(?m)^`, `(?m)$`, `(?m)^a+$`, `\A`, `\z`, `\ba`, `a\b`, `\b`, `\B`, `\b\w+\b`, `\Ba\B`,
@@ -26,7 +26,7 @@ var searchedTexts = []string{
 	"abcabcabd", "\x00a", "\U0001F600a\U0001F600", "aé\nbé", "_a_ a", "xyx", "aaaaab", "\ufffd",
 }
 
-// TestLongSearch: a search that can be interrupted finds what package regexp finds in one go.
+// TestLongSearch: an interruptible search finds the same matches as package regexp.
 func TestLongSearch(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	for _, e := range searched {
@@ -68,7 +68,7 @@ func TestSearchEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole := 0 // looks
+		whole := 0 // the number of checks
 		search := func(most int) (ended bool) {
 			defer func() { ended = recover() != nil }()
 			n := 0

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
-// TestTablesOfMessages: the manual's tables of messages are those of the table.
+// TestTablesOfMessages compares the manual's tables of messages with the code.
 func TestTablesOfMessages(t *testing.T) {
 	for _, p := range Parts() {
 		chapter, err := os.ReadFile(filepath.Join("../spec", p.Chapter))
@@ -28,8 +28,8 @@ func TestTablesOfMessages(t *testing.T) {
 	}
 }
 
-// TestExecuteHandles: the loop of execute has a handler for each message that
-// the table says it emits, and for no other.
+// TestExecuteHandles: the loop of execute has a handler for exactly those messages that the table
+// says it emits.
 func TestExecuteHandles(t *testing.T) {
 	want := map[string]string{}
 	for _, m := range hostmsg.Messages() {

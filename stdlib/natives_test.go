@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// A call is one row of a table: a native, its arguments as JSON (see args), and
-// what it gives: JSON of the result, or "fault: …" or "ParseError: …". after is
-// the receiver afterwards, "" when it must be unchanged.
+// A call is one row of a table: a native, its arguments as JSON (see args), and its result: JSON,
+// or "fault: …" or "ParseError: …". after is the receiver after the call, "" if it must be
+// unchanged.
 type call struct {
 	native string
 	args   string
@@ -20,7 +20,7 @@ type call struct {
 	after  string
 }
 
-// natives are all of the library by name.
+// natives contains all natives of the library by name.
 var natives = func() map[string]vm.Native {
 	all := map[string]vm.Native{}
 	for _, family := range registry {
@@ -31,9 +31,9 @@ var natives = func() map[string]vm.Native {
 	return all
 }()
 
-// args reads arguments: a JSON array. Within it {"range": [lo, hi]},
-// {"ok": v}, {"err": v}, {"some": v}, {"tuple": […]}, {"float": "NaN"} and
-// {"error": msg} (a ToolError) stand for values that JSON does not have.
+// args parses arguments: a JSON array. Within it {"range": [lo, hi]}, {"ok": v}, {"err": v},
+// {"some": v}, {"tuple": […]}, {"float": "NaN"} and {"error": msg} (a ToolError) represent values
+// that JSON does not have.
 func args(t testing.TB, text string) []value.Slot {
 	t.Helper()
 	v, err := value.Parse([]byte(text))
@@ -84,8 +84,8 @@ func special(s value.Slot) value.Slot {
 	return s
 }
 
-// written gives a result as the tables write it: as JSON, extended by forms for
-// NaN, inf and Results.
+// written returns a result in the form of the tables: as JSON, extended by forms for NaN, inf and
+// Results.
 func written(s value.Slot) string {
 	if f := s; f.Kind() == value.KindFloat {
 		return value.Text(s)

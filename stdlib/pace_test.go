@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// short are the natives whose work does not grow with their arguments, except
-// for the look-up of a key or a copy of an argument.
+// short contains the natives whose work does not grow with their arguments, except for the look-up
+// of a key or a copy of an argument.
 var short = strings.Fields(`
 	Array.clear Array.first Array.get Array.is_empty Array.last Array.len Array.pop Array.push Array.swap Array.truncate
 	Bool.to_string Error.context Error.to_string __with_context
@@ -44,10 +44,10 @@ const (
 type longCall struct {
 	native string
 	window func() []value.Slot
-	run    *vm.VM // in which it is called; nil for none
+	run    *vm.VM // the run of the call; nil for none
 }
 
-// longCalls are calls of all natives that go over their arguments.
+// longCalls returns calls of all natives that iterate over their arguments.
 func longCalls() []longCall {
 	ints := make([]int64, longInts)
 	floats := value.NewArray()
@@ -85,7 +85,7 @@ func longCalls() []longCall {
 		calls = append(calls, longCall{native: name, window: func() []value.Slot {
 			fresh := append([]value.Slot(nil), window...)
 			for i, x := range fresh {
-				if x.Kind() == value.KindString { // a Str that has not been counted yet
+				if x.Kind() == value.KindString { // a new Str, whose characters are not counted
 					fresh[i] = value.String(x.AsString())
 				}
 			}
@@ -93,7 +93,7 @@ func longCalls() []longCall {
 		}})
 	}
 	n, s := value.Int, value.String
-	own := func(name string, window ...value.Slot) { // those that change their receiver
+	own := func(name string, window ...value.Slot) { // natives that change their receiver
 		calls = append(calls, longCall{native: name, window: func() []value.Slot {
 			return append([]value.Slot{value.Copy(window[0])}, window[1:]...)
 		}})
@@ -150,7 +150,7 @@ func longCalls() []longCall {
 			"String.to_lower", "String.to_upper", "String.lines", "prompt.count_tokens", "crypto.sha256", "crypto.sha512", "crypto.sha1",
 			"crypto.md5", "crypto.hex_encode", "crypto.base64_encode", "json.stringify", "to_string"} {
 			if name == "to_string" || name == "String.capitalize" && t[0] == ' ' {
-				continue // gives what it is given
+				continue // returns its argument
 			}
 			add(name, s(t))
 		}
@@ -233,11 +233,11 @@ func longCalls() []longCall {
 	return calls
 }
 
-// interrupted is what the pace of these tests panics with.
+// interrupted is the panic value of the pace in these tests.
 type interrupted struct{}
 
-// looks calls a native and counts how often its pace checks for the end of the
-// run; check number last interrupts it.
+// looks calls a native and counts how often its pace checks for the end of the run; check number
+// last interrupts it.
 func (c longCall) looks(last int) (n int, ended bool) {
 	const between = 1000
 	p := &value.Pace{Left: between, Look: func() int {
@@ -253,7 +253,7 @@ func (c longCall) looks(last int) (n int, ended bool) {
 			}
 		}
 	}()
-	if f := natives[c.native]; c.run != nil { // what it gives others test
+	if f := natives[c.native]; c.run != nil { // other tests check its result
 		c.run.Invoke(f, p, c.native, c.window())
 	} else {
 		f.InvokeIn(p, c.native, c.window())
@@ -261,9 +261,8 @@ func (c longCall) looks(last int) (n int, ended bool) {
 	return n, false
 }
 
-// TestLongNatives: every native of the library that goes over its arguments can
-// be interrupted meanwhile. For a native that checks often enough on a large
-// argument, each check can end it.
+// TestLongNatives: every native of the library that iterates over its arguments can be interrupted.
+// If a native checks often enough on a large argument, each check can end it.
 func TestLongNatives(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	tested := map[string]bool{}

@@ -14,8 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestParts: what is shown while the damaged text of a value comes in pieces is
-// always a beginning of that value, and in the end most often all of it.
+// TestParts: the parts of a value whose damaged text arrives in pieces are always a beginning of
+// that value, and the last part is usually the whole value.
 func TestParts(t *testing.T) {
 	whole := 0
 	const rounds = 10_000
@@ -47,9 +47,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// inRows says whether a value of the type may be written with its elements one
-// after the other, as in NDJSON. Each element then looks at first like the
-// array itself.
+// inRows reports whether a value of the type may be written as consecutive elements, as in NDJSON.
+// Each element then looks at first like the array itself.
 func inRows(t *value.Type) bool {
 	if t.Kind != value.TypeArray {
 		return false
@@ -58,7 +57,7 @@ func inRows(t *value.Type) bool {
 	return k == value.TypeArray || k == value.TypeTuple
 }
 
-// begins says whether a part is a beginning of a value of type t.
+// begins reports whether a part is a beginning of a value of type t.
 func begins(part, v value.Slot, t *value.Type) bool {
 	switch t = form(t); t.Kind {
 	case value.TypeString:
@@ -92,7 +91,7 @@ func begins(part, v value.Slot, t *value.Type) bool {
 		})
 		return ok
 	case value.TypeEnum:
-		return true // its own form, as it comes
+		return true // the form of the value itself
 	}
 	return written(part) == written(v)
 }
@@ -106,8 +105,8 @@ func all(n, most int, f func(i int) bool) bool {
 	return true
 }
 
-// TestPartsLinear: the work for long lists and long texts in small pieces grows
-// in proportion to their length.
+// TestPartsLinear: the work for long lists and long texts in small pieces is proportional to their
+// length.
 func TestPartsLinear(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	list := &value.Type{Kind: value.TypeSchema, Name: "L", Fields: []value.Field{

@@ -63,7 +63,7 @@ func TestProgramsFromSnapshots(t *testing.T) {
 	}
 }
 
-// compile makes the IR of a program; it must give no diagnostic at all.
+// compile returns the IR of a program, which must have no diagnostics.
 func compile(t *testing.T, path string) *ir.Program {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -73,7 +73,7 @@ func compile(t *testing.T, path string) *ir.Program {
 	return compiletest.CompileClean(t, string(text))
 }
 
-// runProgram runs p and gives the world it ran in.
+// runProgram runs p and returns its world.
 func runProgram(t *testing.T, p *ir.Program, copies bool) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -89,9 +89,9 @@ func runProgram(t *testing.T, p *ir.Program, copies bool) *world {
 	return w
 }
 
-// world performs the requests of the programs of testdata in a fixed way:
-// models echo, hosts play a script for each prompt, clocks stand still, files
-// are in a new directory, random numbers have a seed.
+// world performs the requests of the programs of testdata in a fixed way: models echo, hosts play a
+// script for each prompt, clocks do not advance, files are in a new directory, random numbers have
+// a seed.
 type world struct {
 	files   *files.Files
 	chance  *random.Source
@@ -100,7 +100,7 @@ type world struct {
 	replies []string // to hosts
 	asked   []*effect.AgentCall
 	opened  []*effect.ExchangeOpen
-	play    [][]string // by exchange: the messages to come
+	play    [][]string // the messages to come, by exchange
 }
 
 func newWorld(t *testing.T) *world {
@@ -168,8 +168,7 @@ func (w *world) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	return nil, nil
 }
 
-// served answers an HTTP request with the request itself, except for some paths
-// that have answers of their own.
+// served answers an HTTP request with the request itself, except for some paths with fixed answers.
 func served(r *effect.HTTP) (*effect.HTTPResponse, error) {
 	path, status := strings.TrimPrefix(r.URL, "http://test"), int64(200)
 	if path == "/down" {
@@ -186,7 +185,7 @@ func served(r *effect.HTTP) (*effect.HTTPResponse, error) {
 	return &effect.HTTPResponse{Status: status, Headers: []effect.Header{{Name: "content-type", Value: "application/json"}}, Body: string(text)}, err
 }
 
-// next gives one message of an exchange.
+// next returns one message of an exchange.
 func (w *world) next(id int64) (effect.Result, error) {
 	line := w.play[id][0]
 	w.play[id] = w.play[id][1:]
@@ -197,7 +196,7 @@ func (w *world) next(id int64) (effect.Result, error) {
 	return &effect.ExchangeMessages{Messages: []effect.HostMessage{{Type: typ, ID: string(tag), Payload: payload, Text: []byte(line)}}}, nil
 }
 
-// scripts are what hosts send, by prompt.
+// scripts contains the messages of hosts, by prompt.
 var scripts = map[string][]string{
 	"text":     {`{"type":"progress","message":"p"}`, `{"type":"log","message":"l"}`, `{"type":"result","text":"done"}`},
 	"partials": {`{"type":"partial","text":"one "}`, `{"type":"partial","text":"two"}`, `{"type":"result"}`},
@@ -213,8 +212,7 @@ var scripts = map[string][]string{
 	"wrong json": {`{"type":"result","text":"{\"passed\":1}"}`},
 }
 
-// answer echoes the prompt, except for conversations whose first prompt has
-// answers of its own.
+// answer echoes the prompt, except for conversations whose first prompt has fixed answers.
 func answer(r *effect.AgentCall) (*effect.AgentReply, error) {
 	reply := &effect.AgentReply{Text: "scripted reply to: " + r.Messages[len(r.Messages)-1].Content, TokensIn: 10, TokensOut: 1,
 		Model: "m", Provider: r.Connection, LatencyMS: 2, StopReason: "end"}
@@ -253,8 +251,8 @@ func answer(r *effect.AgentCall) (*effect.AgentReply, error) {
 	return reply, nil
 }
 
-// TestAgentConversation checks the messages that models get in the loops over
-// tools and schemas.
+// TestAgentConversation checks the messages that models receive in the loops over tools and
+// schemas.
 func TestAgentConversation(t *testing.T) {
 	w := runProgram(t, compile(t, "testdata/loop.conc"), false)
 	if len(w.asked) < 7 {
@@ -300,7 +298,7 @@ func TestAgentConversation(t *testing.T) {
 	}
 }
 
-// TestHostConversation: what the default handlers of execute say and answer.
+// TestHostConversation checks the emits and answers of the default handlers of execute.
 func TestHostConversation(t *testing.T) {
 	w := runProgram(t, compile(t, "testdata/host.conc"), false)
 	replies := []string{

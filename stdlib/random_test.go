@@ -28,8 +28,8 @@ func TestRandom(t *testing.T) {
 	})
 }
 
-// TestWithinIsFair: every number is as likely as any other, also when the size
-// of the range does not divide 2^64.
+// TestWithinIsFair: all numbers have the same probability, even if the size of the range does not
+// divide 2^64.
 func TestWithinIsFair(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -47,7 +47,7 @@ func TestWithinIsFair(t *testing.T) {
 			}
 		}
 	}
-	// Of three quarters of all, a quarter of the draws is refused.
+	// In a range of three quarters of all numbers, a quarter of the draws is rejected.
 	refused := 0
 	for range 100_000 {
 		if _, ok := within(r.Uint64(), 3<<62); !ok {
@@ -59,8 +59,8 @@ func TestWithinIsFair(t *testing.T) {
 	}
 }
 
-// TestShuffleIsFair: every order of three elements is as likely as any other,
-// and shuffling keeps the elements.
+// TestShuffleIsFair: all orders of three elements have the same probability, and shuffling
+// preserves the elements.
 func TestShuffleIsFair(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	counts := map[string]int{}

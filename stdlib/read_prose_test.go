@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestReadProse: a choice, a number or a Bool is read out of a sentence, Markdown or an object
-// with one member, when exactly one fits.
+// TestReadProse: a choice, a number or a Bool is read from a sentence, Markdown or an object with
+// one member, if exactly one fits.
 func TestReadProse(t *testing.T) {
 	level := &value.Type{Kind: value.TypeUnion, Values: []string{"easy", "hard", "very easy", "needs-work"}}
 	verdict := &value.Type{Kind: value.TypeEnum, Name: "Verdict", Variants: []value.Variant{{Name: "Keep"}, {Name: "Drop"}}}

@@ -10,9 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/stdlib/native"
 )
 
-// declaredStruct makes the type of a struct of a library file. It has the names
-// of the fields, and the type of a field that is an Array of another such
-// struct.
+// declaredStruct returns the type of a struct of a library file. It has the names of the fields,
+// and the type of a field that is an Array of another such struct.
 func declaredStruct(t *testing.T, file, name string) *value.Type {
 	t.Helper()
 	f := tree(t, file)
@@ -37,8 +36,8 @@ func declaredStruct(t *testing.T, file, name string) *value.Type {
 	return nil
 }
 
-// TestRecords: the structs that natives make and read are those of the library's
-// files, field by field.
+// TestRecords compares the structs that natives create and read with those of the library's files,
+// field by field.
 func TestRecords(t *testing.T) {
 	m := declaring(t)
 	made := func(name, file, typ string, window ...value.Slot) value.Slot {
@@ -79,7 +78,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestRecordFaults: a struct with other fields is no such record.
+// TestRecordFaults: creating or reading a struct with other fields faults.
 func TestRecordFaults(t *testing.T) {
 	typ := &value.Type{Kind: value.TypeStruct, Name: "R", Fields: []value.Field{{Name: "a"}, {Name: "b"}}}
 	typ.Seal()

@@ -11,11 +11,10 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// example is a call in a doc comment that says what it gives: `f(x)` is y.
+// example matches a call in a doc comment with its result: `f(x)` is y.
 var example = regexp.MustCompile("`([^`]+\\))` is ([^`]+)")
 
-// examples lists the examples of a doc comment as pairs of a call and its
-// result.
+// examples returns the examples of a doc comment as pairs of a call and its result.
 func examples(doc string) [][2]string {
 	var out [][2]string
 	for line := range strings.Lines(doc) {
@@ -63,8 +62,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestAllIsShown: each entry is shown by a call in its doc comment, or by an
-// example. Package concerto runs the examples as tests.
+// TestAllIsShown: each entry has a call in its doc comment, or an example. Package concerto runs
+// the examples as tests.
 func TestAllIsShown(t *testing.T) {
 	call := regexp.MustCompile("(?m)^ *`[^`]*[(\\[][^`]*`( is |$)")
 	for _, p := range stdlib.Pages() {
@@ -78,7 +77,7 @@ func TestAllIsShown(t *testing.T) {
 	}
 }
 
-// TestReferenceIsCurrent holds spec/std against the library.
+// TestReferenceIsCurrent compares spec/std with the library.
 func TestReferenceIsCurrent(t *testing.T) {
 	written, err := filepath.Glob("../spec/std/*.md")
 	if err != nil {

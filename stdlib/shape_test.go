@@ -44,7 +44,7 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// TestShapeError: the error tells the schema and what was read.
+// TestShapeError: the error contains the schema and the text.
 func TestShapeError(t *testing.T) {
 	_, err := natives["shape.read"].Invoke("shape.read", []value.Slot{value.String("{}"), value.NewTypeDesc(pointType)})
 	var e *value.Error
@@ -59,7 +59,7 @@ func TestShapeError(t *testing.T) {
 	}
 }
 
-// TestParseAs tells a text that is not JSON from JSON that does not fit.
+// TestParseAs: text that is not JSON and JSON that does not fit have different errors.
 func TestParseAs(t *testing.T) {
 	for text, line := range map[string]int64{"{\n": 2, "{}": 0} {
 		_, err := natives["json.parse_as"].Invoke("json.parse_as", []value.Slot{value.String(text), value.NewTypeDesc(pointType)})

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 )
 
-// heldProgram holds, while it waits, one of everything that a run can hold.
+// heldProgram holds, while it waits, a value of every kind that a run can hold.
 const heldProgram = `
 struct City { name: String, sights: Array<String> }
 enum Mood { Calm, Loud(Int), Odd { why: String } }
@@ -97,7 +97,7 @@ fn main() {
 }
 `
 
-// holder performs what the program asks for; a model's stream comes in three pieces.
+// holder performs the program's requests; a model's stream has three pieces.
 type holder struct {
 	*world
 	pieces map[int64][]string
@@ -121,7 +121,8 @@ func (h *holder) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 	return h.world.Perform(ctx, r)
 }
 
-// TestSnapshotsOfAll: a program that holds one of everything prints the same from snapshots.
+// TestSnapshotsOfAll: a program that holds a value of every kind prints the same when it continues
+// from snapshots.
 func TestSnapshotsOfAll(t *testing.T) {
 	play := func(renew bool) ([]string, string) {
 		h := &holder{newWorld(t), map[int64][]string{}}

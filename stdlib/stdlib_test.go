@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// tree parses a library file and reports what the parser found.
+// tree parses a library file and reports diagnostics as test errors.
 func tree(t *testing.T, name string) *ast.File {
 	t.Helper()
 	f, diags := parser.Parse(source.NewFile("std/"+name, textOf(name).all))
@@ -25,7 +25,7 @@ func tree(t *testing.T, name string) *ast.File {
 	return f
 }
 
-// TestIndex holds the index against what the files declare.
+// TestIndex compares the index with the declarations of the files.
 func TestIndex(t *testing.T) {
 	embedded, err := fs.Glob(sources, "*.conc")
 	if err != nil {
@@ -72,7 +72,7 @@ func targetName(d *ast.ImplDecl) string {
 	return named.Segments[len(named.Segments)-1].Name
 }
 
-// TestGlobalsAreUnique: a name leads to one file.
+// TestGlobalsAreUnique: each name is declared in one file.
 func TestGlobalsAreUnique(t *testing.T) {
 	seen := map[string]string{}
 	for _, f := range files {
@@ -117,7 +117,7 @@ func decorator(fn *ast.FnDecl, name string) *ast.Decorator {
 	return nil
 }
 
-// registered lists the natives and effects that declarations ask for.
+// registered returns the natives and effects that declarations name.
 func registered(t *testing.T) []string {
 	var names []string
 	for i := range files {
@@ -139,7 +139,7 @@ func registered(t *testing.T) []string {
 	return slices.Compact(names)
 }
 
-// ofCompiler are names that the compiler turns into instructions.
+// ofCompiler contains names that the compiler translates to instructions.
 var ofCompiler = []string{"dispatch_tool", "dispatch_tool_among", "panic", "rethrow"}
 
 // TestNatives: declarations and Go functions match one to one.
@@ -180,7 +180,7 @@ func TestDeclarations(t *testing.T) {
 	}
 }
 
-// TestErrorTypes holds errors.conc against the run-time table.
+// TestErrorTypes compares errors.conc with the run-time table.
 func TestErrorTypes(t *testing.T) {
 	type field struct {
 		Name, Type string
@@ -224,7 +224,7 @@ func TestErrorTypes(t *testing.T) {
 	}
 }
 
-// TestLibrary asks as the checker does.
+// TestLibrary uses the library in the same way as the checker.
 func TestLibrary(t *testing.T) {
 	lib := Library()
 	if first := lib.Prelude("println"); first == nil || lib.Prelude("println") != first {
@@ -245,8 +245,7 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// TestSlices: slice finds by layout the same declarations, in the same places,
-// as the parser does.
+// TestSlices: slice and the parser find the same declarations in the same places.
 func TestSlices(t *testing.T) {
 	for _, f := range files {
 		whole := tree(t, f.name)
@@ -279,8 +278,7 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// placed gives the places and doc comments of a declaration or its methods, by
-// name.
+// placed returns the places and doc comments of a declaration or its methods, by name.
 func placed(f *ast.File, d ast.Decl) map[string][]string {
 	place := func(h *ast.DeclHead) string {
 		return f.Source.Position(h.Sp.Start).String() + " " + h.Doc
@@ -295,8 +293,7 @@ func placed(f *ast.File, d ast.Decl) map[string][]string {
 	return map[string][]string{d.Head().Name.Name: {place(d.Head())}}
 }
 
-// TestAllIsOnAPage: everything that a file of globals offers to programs is in
-// the reference.
+// TestAllIsOnAPage: the reference contains everything that a file of globals offers to programs.
 func TestAllIsOnAPage(t *testing.T) {
 	shown := map[string]bool{}
 	for _, g := range groups {

@@ -106,8 +106,8 @@ func TestParseErrorKeepsTheInput(t *testing.T) {
 	}
 }
 
-// TestShortTextsChangeAsLongOnes: replacing and changing case give what package
-// strings gives, also for lengths around the one at which the method changes.
+// TestShortTextsChangeAsLongOnes: replacing and changing case have the results of package strings,
+// also for lengths around the one at which the method changes.
 func TestShortTextsChangeAsLongOnes(t *testing.T) {
 	var texts []string
 	for _, part := range []string{"a", "aB", "Zz{@[`", "xé", "ß I", "aaa"} {

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// receivers are values that methods are called on, by the name of their type.
+// receivers contains receivers of methods, by the name of their type.
 var receivers = map[string]string{
 	"Int": "1", "Float": "1.5", "Bool": "true", "String": `"s"`, "Array": "[1, 2]", "Map": `{ a: 1 }`, "Option": "Some(1)",
 	"Result": `"1".parse_int()`, "Range": "(0..3)", "Tuple": "(1, 2)", "Error": `RuntimeError::new("m")`, "Agent": "A", "Host": "H",
@@ -20,14 +20,14 @@ var receivers = map[string]string{
 	"Match": `(regex::find("a", "a") ?? panic("none"))`, "HttpResponse": `(http::get("x")?)`,
 }
 
-// arguments are lists that fit few functions, if any.
+// arguments contains lists that fit few functions, if any.
 var arguments = []string{
 	"", "nil", "1", `"("`, `"(", "["`, "[1], 2", "|x| x", "|a, b| nope", "absent: 1", `1, absent: "x"`, "1, 2, 3, 4, 5, 6, 7, 8, 9",
 	"nope", "main", "Int", "A, H", "return", "soon()", "h, l, m", "panic", "Some(nil)", "{}", "[]",
 }
 
-// TestWrongCallsAreCompiled: for any call of the library, the compiler reports
-// what is wrong or makes code that the verifier passes.
+// TestWrongCallsAreCompiled: for any call of the library, the compiler reports an error or
+// generates code that the verifier accepts.
 func TestWrongCallsAreCompiled(t *testing.T) {
 	calls := 0
 	for _, p := range stdlib.Pages() {
@@ -52,7 +52,7 @@ func TestWrongCallsAreCompiled(t *testing.T) {
 	}
 }
 
-// called is how the entry of this name is called.
+// called returns the text of a call of the entry with this name.
 func called(name string) (string, bool) {
 	typ, method, isMethod := strings.Cut(name, ".")
 	if !isMethod {

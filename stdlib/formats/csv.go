@@ -18,7 +18,7 @@ var CSV = native.Table{
 	{"csv.stringify", csvStringify},
 }
 
-// separator is argument 1, one character.
+// separator returns argument 1, one character.
 func separator(a *vm.Args) (rune, error) {
 	s := a.String(1)
 	c, size := utf8.DecodeRuneInString(s)
@@ -28,7 +28,7 @@ func separator(a *vm.Args) (rune, error) {
 	return c, nil
 }
 
-// csvRead takes (text, separator). With records the first row names the columns.
+// csvRead takes (text, separator). With records, the first row contains the names of the columns.
 func csvRead(a *vm.Args, records bool) (value.Slot, error) {
 	comma, err := separator(a)
 	if err != nil {
@@ -49,7 +49,7 @@ func csvRead(a *vm.Args, records bool) (value.Slot, error) {
 		}
 		size := 0
 		for i := range row {
-			row[i] = strings.Clone(row[i]) // each holds all of its row
+			row[i] = strings.Clone(row[i]) // each field would otherwise keep its whole row in memory
 			size += len(row[i]) + 64
 		}
 		a.Pace().Bytes(size)
@@ -121,7 +121,7 @@ func csvStringify(a *vm.Args) (value.Slot, error) {
 		}
 		if len(fields) == 1 && fields[0] == "" {
 			w.Flush()
-			b.WriteString("\"\"\n") // an empty line would be no row
+			b.WriteString("\"\"\n") // an empty line would not be a row
 			continue
 		}
 		if err := w.Write(fields); err != nil {

@@ -1,4 +1,5 @@
-// Package formats has the natives that read and write JSON, YAML, TOML and CSV; its API promises nothing.
+// Package formats contains the natives that parse and write JSON, YAML, TOML and CSV. The
+// compatibility promise does not cover it.
 package formats
 
 import (
@@ -32,7 +33,7 @@ func jsonParse(a *vm.Args) (value.Slot, error) {
 	return v, nil
 }
 
-// jsonError makes the JsonError of a text that is not JSON.
+// jsonError returns the JsonError for a text that is not JSON.
 func jsonError(err error, data []byte) error {
 	var bad *value.SyntaxError
 	if !errors.As(err, &bad) {
@@ -45,8 +46,8 @@ func jsonError(err error, data []byte) error {
 		With("column", value.Int(int64(column)))
 }
 
-// jsonParseAs has two errors: for text that is not JSON it gives the place, for
-// JSON that does not fit the type it names the fields.
+// jsonParseAs has two kinds of errors: for text that is not JSON, the position; for JSON that does
+// not fit the type, the fields.
 func jsonParseAs(a *vm.Args) (value.Slot, error) {
 	data := []byte(a.String(0))
 	v, err := value.ParseIn(data, a.Room, a.Pace())
@@ -73,7 +74,7 @@ func jsonPretty(a *vm.Args) (value.Slot, error) {
 	return value.StringTaking(out), nil
 }
 
-// indented lays compact JSON out over lines, as json.Indent does.
+// indented formats compact JSON over several lines, like json.Indent.
 func indented(a *vm.Args, compact []byte, indent string) []byte {
 	out := make([]byte, 0, len(compact)+len(compact)/4)
 	text := native.Growing{Args: a}

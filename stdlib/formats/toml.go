@@ -47,15 +47,15 @@ func tomlParse(a *vm.Args) (value.Slot, error) {
 	return t.table(data, ""), nil
 }
 
-// placeIn is the line and column, in characters, of an offset.
+// placeIn returns the line and column, in characters, of an offset.
 func placeIn(text string, offset int) (line, column int) {
 	before := text[:max(0, min(offset, len(text)))]
 	start := strings.LastIndexByte(before, '\n') + 1
 	return strings.Count(before, "\n") + 1, len([]rune(before[start:])) + 1
 }
 
-// tomlReader makes values of TOML. first has the place of each key among all, by
-// its path: the decoder's maps have no order.
+// tomlReader converts TOML to values. first is the position of each key among all, by its path,
+// because the decoder's maps have no order.
 type tomlReader struct {
 	a     *vm.Args
 	first map[string]int
@@ -102,8 +102,8 @@ func (t *tomlReader) value(x any, path string) value.Slot {
 	panic("toml: a value of an unknown type")
 }
 
-// tomlTime is a date or time as TOML writes it. The decoder names the zone of a
-// local one by what it is.
+// tomlTime returns a date or time as TOML writes it. The decoder marks local ones by the name of
+// the zone.
 func tomlTime(t interface{ Format(layout string) string }) string {
 	switch t.Format("MST") {
 	case "datetime-local":
@@ -134,8 +134,7 @@ func tomlStringify(a *vm.Args) (value.Slot, error) {
 	return value.StringTaking(b.Bytes()), nil
 }
 
-// tomlData is what the encoder takes. TOML has no nil: a member that is nil is
-// left out.
+// tomlData converts a value for the encoder. TOML has no nil: a member that is nil is omitted.
 func tomlData(a *vm.Args, v value.Slot, path string) (any, error) {
 	a.Step(1)
 	switch v = value.Flat(v); v.Kind() {

@@ -28,7 +28,7 @@ var YAML = native.Table{
 	{"yaml.stringify", yamlStringify},
 }
 
-// typedData converts what was read to the type in argument 1.
+// typedData converts the parsed value to the type in argument 1.
 func typedData(a *vm.Args, v value.Slot, err error) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
@@ -40,8 +40,8 @@ func typedData(a *vm.Args, v value.Slot, err error) (value.Slot, error) {
 	return v, nil
 }
 
-// formatError is the FormatError at a place. A line of 0 means that the place is
-// not known.
+// formatError returns the FormatError at a position. A line of 0 means that the position is
+// unknown.
 func formatError(line, column int, format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	switch {
@@ -54,7 +54,7 @@ func formatError(line, column int, format string, args ...any) error {
 		With("line", value.Int(int64(line))).With("column", value.Int(int64(column)))
 }
 
-// yamlOne reads the one document of a text. A text without any is nil.
+// yamlOne parses the single document of a text. A text without a document is nil.
 func yamlOne(a *vm.Args) (value.Slot, error) {
 	d := newYAMLReader(a)
 	v, err := d.document()
@@ -89,15 +89,15 @@ func yamlAll(a *vm.Args) (value.Slot, error) {
 	}
 }
 
-// maxAliased bounds how many values the aliases of a text stand for.
+// maxAliased bounds the number of values that the aliases of a text represent.
 const maxAliased = 1_000_000
 
-// yamlReader makes values of YAML documents.
+// yamlReader converts YAML documents to values.
 type yamlReader struct {
 	a       *vm.Args
 	decoder *yaml.Decoder
-	values  int                 // that may still be read
-	open    map[*yaml.Node]bool // what is being read of anchors
+	values  int                 // the number of values that may still be read
+	open    map[*yaml.Node]bool // the anchors that are being read
 }
 
 func newYAMLReader(a *vm.Args) *yamlReader {
@@ -122,7 +122,7 @@ func (d *yamlReader) document() (value.Slot, error) {
 	return d.value(doc.Content[0], 0)
 }
 
-// yamlError is what the library says of a text that is not YAML.
+// yamlError converts the YAML library's error for a text that is not YAML.
 func yamlError(err error) error {
 	var e *yaml.LoadError
 	if !errors.As(err, &e) {
@@ -167,8 +167,8 @@ func (d *yamlReader) value(n *yaml.Node, depth int) (value.Slot, error) {
 	return list.Slot(), nil
 }
 
-// mapping reads a mapping. What `<<` merges comes after the mapping's own keys,
-// and replaces none of them.
+// mapping reads a mapping. Entries that `<<` merges follow the mapping's own keys, and replace none
+// of them.
 func (d *yamlReader) mapping(n *yaml.Node, depth int) (value.Slot, error) {
 	m := value.NewMap(len(n.Content) / 2)
 	var merged []*yaml.Node
@@ -276,7 +276,7 @@ func yamlStringify(a *vm.Args) (value.Slot, error) {
 	return value.StringTaking(b.Bytes()), nil
 }
 
-// plainData is argument 0 as JSON has it: of maps, arrays and scalars.
+// plainData returns argument 0 in its JSON form: maps, arrays and scalars.
 func plainData(a *vm.Args) (value.Slot, error) {
 	return value.ParseIn(value.AppendJSONWithin(nil, a.Slot(0), a.TextBound()), a.Room, a.Pace())
 }
@@ -316,7 +316,7 @@ func yamlNode(a *vm.Args, v value.Slot) *yaml.Node {
 	return scalar("!!null", "null")
 }
 
-// yamlText is a text, quoted where it would be read as something else.
+// yamlText returns a text, quoted if it would otherwise be read as another value.
 func yamlText(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	if _, text := yamlcore.Scalar(n).(string); !text || s == "<<" {

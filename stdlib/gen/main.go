@@ -1,6 +1,6 @@
-// Command gen writes the reference of the library into the directory named by
-// its argument, a page each, and removes pages that are no more. The tables of
-// messages go into the chapters beside that directory.
+// Command gen writes the reference of the library into the directory in its argument, one page for
+// each part, and removes other pages. It writes the tables of messages into the chapters next to
+// that directory.
 package main
 
 import (
@@ -50,7 +50,7 @@ func write(dir string) error {
 	return nil
 }
 
-// insert brings a part of a chapter along.
+// insert updates a part of a chapter.
 func insert(p stdlib.Part, chapter string) error {
 	old, err := os.ReadFile(chapter)
 	if err != nil {

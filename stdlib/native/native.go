@@ -15,9 +15,9 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Table is a family of Go functions, each with the name under which it is registered:
-// `Type.method` for methods, `module.f` for a module's functions, else the name
-// in @native or @effect. A native named in @effect asks for that effect.
+// Table is a family of Go functions, each with its registered name: `Type.method` for methods,
+// `module.f` for a module's functions, or else the name in @native or @effect. A native named in
+// @effect requests that effect.
 type Table []struct {
 	Name string
 	Func vm.Native
@@ -26,14 +26,13 @@ type Table []struct {
 // MaxText is the maximum size in bytes of a text that one call builds.
 const MaxText = 1 << 30
 
-// Growing bounds a growing text: by maxString, and by the memory that the run
-// may take.
+// Growing limits a growing text: to MaxText, and to the memory that the run may use.
 type Growing struct {
 	Args  *vm.Args
-	asked int // for room, so far
+	asked int // the number of bytes for which room was requested
 }
 
-// Reaches faults when the text cannot have n bytes.
+// Reaches faults if the text cannot grow to n bytes.
 func (b *Growing) Reaches(n int, name string) error {
 	if n > MaxText {
 		return value.Faultf("%s: the result would be longer than 1 GiB", name)
@@ -45,12 +44,12 @@ func (b *Growing) Reaches(n int, name string) error {
 	return nil
 }
 
-// ParseError quotes the text, or its beginning when it is long.
+// ParseError returns a ParseError that quotes the text, or the beginning of a long text.
 func ParseError(s, what string) error {
 	const shown = 60
 	quoted := s
 	if n := utf8.UTFMax * shown; len(s) > n {
-		quoted = s[:n] // more than is shown
+		quoted = s[:n] // longer than the limit
 	}
 	if r := []rune(quoted); len(r) > shown {
 		quoted = string(r[:shown]) + "…"
@@ -65,13 +64,13 @@ func Count(n int, what string) string {
 	return string(value.AppendText(nil, value.Int(int64(n)))) + " " + what + "s"
 }
 
-// Lend gives a value that stays where it is as well: its container is marked.
+// Lend returns a value that also stays where it is: its container is marked as shared.
 func Lend(s value.Slot) value.Slot {
 	value.Share(s)
 	return s
 }
 
-// Decode reads JSON as a t. The error has one line that names every field.
+// Decode parses JSON as a t. The error has one line that names every field that does not fit.
 func Decode(a *vm.Args, data []byte, t *value.Type) (value.Slot, error) {
 	v, errs := schema.DecodeIn(a.Pace(), data, t)
 	if len(errs) > 0 {
@@ -80,7 +79,7 @@ func Decode(a *vm.Args, data []byte, t *value.Type) (value.Slot, error) {
 	return v, nil
 }
 
-// Convert is decode of what has been parsed already.
+// Convert is like Decode, for data that is already parsed.
 func Convert(a *vm.Args, data value.Slot, t *value.Type) (value.Slot, error) {
 	v, errs := schema.ConvertIn(a.Pace(), data, t)
 	if len(errs) > 0 {
@@ -89,8 +88,8 @@ func Convert(a *vm.Args, data value.Slot, t *value.Type) (value.Slot, error) {
 	return v, nil
 }
 
-// SchemaError makes the SchemaError for data that does not fit t; text is what
-// the data was read from, "" when it was not a text.
+// SchemaError returns the SchemaError for data that does not fit t. text is the source of the data,
+// or "" if there was none.
 func SchemaError(t *value.Type, message, text string) error {
 	e := value.Errorf("SchemaError", "%s", message).With("schema", value.String(t.Name))
 	if text != "" {
@@ -99,7 +98,7 @@ func SchemaError(t *value.Type, message, text string) error {
 	return e
 }
 
-// KeepMap keeps a map in the order of its keys; each keeps one entry.
+// KeepMap stores a map in the order of its keys; each stores one entry.
 func KeepMap[K cmp.Ordered, V any](k *vm.Keeper, m *map[K]V, each func(*K, *V)) {
 	keys := slices.Sorted(maps.Keys(*m))
 	n := k.Count(len(keys))

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestCalendar compares conversions in both directions with Go's own calendar:
-// around leap days, around the ends of centuries, and before 1970.
+// TestCalendar compares conversions in both directions with Go's calendar: around leap days, around
+// the ends of centuries, and before 1970.
 func TestCalendar(t *testing.T) {
 	for year := 0; year < 3000; year++ {
 		for _, day := range []int{0, 58, 59, 60, 364, 365} {

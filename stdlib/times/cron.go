@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// cronField is a field of a cron expression. Names are those of its values, from
-// least on.
+// cronField is a field of a cron expression. names are the names of its values, in order from
+// least.
 type cronField struct {
 	name        string
 	least, most int
@@ -34,12 +34,12 @@ var cronMacros = map[string]string{
 // cron is a parsed expression: a set of values for each field.
 type cron struct {
 	minutes, hours, days, months, weekdays uint64
-	// anyDay and anyWeekday report that the field begins with `*`. When neither
-	// does, a day needs to be in one of the sets only.
+	// anyDay and anyWeekday report whether the field begins with `*`. If neither does, a day needs
+	// to be in only one of the sets.
 	anyDay, anyWeekday bool
 }
 
-// parseCron reads an expression. what is wrong with it is a text, "" when nothing is.
+// parseCron parses an expression. wrong is the error, or "" if there is none.
 func parseCron(s string) (c cron, wrong string) {
 	if whole, ok := cronMacros[s]; ok {
 		s = whole
@@ -58,11 +58,11 @@ func parseCron(s string) (c cron, wrong string) {
 			sets[i] |= set
 		}
 	}
-	sets[4] |= sets[4] >> 7 // 7 is Sunday, too
+	sets[4] |= sets[4] >> 7 // 7 is also Sunday
 	return cron{sets[0], sets[1], sets[2], sets[3], sets[4] & 0x7f, fields[2][0] == '*', fields[4][0] == '*'}, ""
 }
 
-// item reads `*`, `5`, `1-5`, `*/10` or `1-5/2` as a set of values.
+// item parses `*`, `5`, `1-5`, `*/10` or `1-5/2` as a set of values.
 func (f *cronField) item(s string) (set uint64, wrong string) {
 	span, step, stepped := strings.Cut(s, "/")
 	every := 1
@@ -122,12 +122,12 @@ func (c *cron) day(month, day, weekday int64) bool {
 	return c.months>>month&1 == 1 && in && also
 }
 
-// cronDays is how far ahead a day is looked for: 29 February comes again within
+// cronDays is the number of days in which a match is searched: 29 February occurs again within
 // eight years.
 const cronDays = 8*366 + 1
 
-// next is the first minute after local, both in milliseconds of a zone's own
-// clock; ok is false when there is none.
+// next returns the first minute after local, both in milliseconds of the zone's local time; ok is
+// false if there is none.
 func (c *cron) next(local int64) (at int64, ok bool) {
 	const msPerMinute = 60_000
 	from := (floorDiv(local, msPerMinute) + 1) * msPerMinute

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// layouts are the patterns that have a name.
+// layouts contains the patterns with a name.
 var layouts = map[string]string{
 	"rfc3339":  rfc3339,
 	"date":     "%Y-%m-%d",
@@ -18,8 +18,7 @@ var layouts = map[string]string{
 	"unix":     "%s",
 }
 
-// rfc3339 is a pattern of its own, since its fraction may be left out and its
-// offset is Z for UTC.
+// rfc3339 is a separate pattern, because its fraction is optional and its offset is Z for UTC.
 const rfc3339 = "\x00rfc3339"
 
 var (
@@ -27,10 +26,10 @@ var (
 	weekdays = []string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"}
 )
 
-// directives are what may stand behind a `%`.
+// directives contains the letters that may follow a `%`.
 const directives = "YmdHMSLzZyeIpaAbBjs%"
 
-// layoutOf gives the pattern of a layout, or faults when it is none.
+// layoutOf returns the pattern of a layout, or faults if the layout is invalid.
 func layoutOf(layout string) (string, error) {
 	if p, ok := layouts[layout]; ok {
 		return p, nil
@@ -51,9 +50,8 @@ func layoutOf(layout string) (string, error) {
 	}
 }
 
-// directive reads the `%` directive at the start of a pattern. c is the letter
-// behind the `%`, ':' for `%:z`, or 0 when the directive is unknown; width is
-// its length in bytes.
+// directive reads the `%` directive at the start of a pattern. c is the letter after the `%`, ':'
+// for `%:z`, or 0 if the directive is unknown; width is its length in bytes.
 func directive(p string) (c byte, width int) {
 	switch {
 	case strings.HasPrefix(p, "%:z"):
@@ -64,7 +62,7 @@ func directive(p string) (c byte, width int) {
 	return 0, 0
 }
 
-// append writes the moment by a pattern.
+// append writes the moment in a pattern.
 func (m *moment) append(dst []byte, pattern string) []byte {
 	if pattern == rfc3339 {
 		dst = fmt.Appendf(dst, "%04d-%02d-%02dT%02d:%02d:%02d.%03d", m.year, m.month, m.day, m.hour, m.minute, m.second, m.millisecond)
@@ -134,7 +132,7 @@ func (m *moment) appendField(dst []byte, c byte) []byte {
 	return append(dst, '%')
 }
 
-// appendOffset writes an offset, minutes behind sep.
+// appendOffset writes an offset, with sep before the minutes.
 func appendOffset(dst []byte, seconds int64, sep string) []byte {
 	sign := byte('+')
 	if seconds < 0 {

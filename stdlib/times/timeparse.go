@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// reading is a text of which a moment is read, and what of it is known.
+// reading is a text that is parsed as a moment, and the parts that have been read.
 type reading struct {
-	s       string // what is left
+	s       string // the remaining text
 	m       moment
-	twelve  bool // the hour is one of twelve
+	twelve  bool // whether the hour is from 1 to 12
 	pm      bool
 	weekday string
-	instant bool // the text gave seconds since 1970, which settle all but milliseconds
+	instant bool // whether the text contained seconds since 1970, which determine everything but milliseconds
 	yearday int64
 }
 
-// moment reads the whole text by a pattern and gives milliseconds since 1970,
-// or the reason why it cannot.
+// moment parses the whole text by a pattern and returns milliseconds since 1970, or the reason for
+// a failure.
 func (r *reading) moment(pattern string) (ms int64, reason string) {
 	r.m = moment{year: 1970, month: 1, day: 1}
 	if pattern == rfc3339 {
@@ -52,13 +52,13 @@ func (r *reading) pattern(pattern string) string {
 	return ""
 }
 
-// leading is a pattern as far as it is plain text.
+// leading returns the plain text at the start of a pattern.
 func leading(pattern string) string {
 	text, _, _ := strings.Cut(pattern, "%")
 	return text
 }
 
-// where shows what stands where something else is wanted.
+// where returns the text at the place of an error.
 func (r *reading) where() string {
 	if r.s == "" {
 		return " at the end"
@@ -66,7 +66,7 @@ func (r *reading) where() string {
 	return fmt.Sprintf(" at %q", r.s)
 }
 
-// field reads one directive. It gives what was wanted when it is not there.
+// field reads one directive. It returns the expected text if it is missing.
 func (r *reading) field(c byte) string {
 	ok := true
 	number := func(to *int64, least, most int) {
@@ -114,7 +114,7 @@ func (r *reading) field(c byte) string {
 	return r.wordField(c)
 }
 
-// wordField reads the directives that are no plain number.
+// wordField reads the directives that are not plain numbers.
 func (r *reading) wordField(c byte) string {
 	m := &r.m
 	switch c {
@@ -163,7 +163,7 @@ func wanted(ok bool, what string) string {
 	return what
 }
 
-// number reads digits, as many as there are up to most.
+// number reads at least least and at most most digits.
 func (r *reading) number(least, most int) (n int64, ok bool) {
 	i := 0
 	for i < len(r.s) && i < most && r.s[i] >= '0' && r.s[i] <= '9' {
@@ -177,8 +177,8 @@ func (r *reading) number(least, most int) (n int64, ok bool) {
 	return n, true
 }
 
-// word reads one of the words in any case; with short it reads only the word's
-// first three letters.
+// word reads one of the words, ignoring case; with short it reads only the word's first three
+// letters.
 func (r *reading) word(words []string, short bool) (int, bool) {
 	for i, w := range words {
 		if short {
@@ -220,8 +220,8 @@ func (r *reading) offset() (seconds int64, ok bool) {
 	return sign * (hours*3600 + minutes*60), true
 }
 
-// rfc3339 reads RFC 3339. The fraction may have any number of digits, T and Z
-// may be lower case, and T may be a space.
+// rfc3339 reads RFC 3339. The fraction may have any number of digits, T and Z may be lower case,
+// and T may be a space.
 func (r *reading) rfc3339() string {
 	if reason := r.pattern("%Y-%m-%d"); reason != "" {
 		return reason
@@ -246,7 +246,7 @@ func (r *reading) rfc3339() string {
 	return r.pattern("%z")
 }
 
-// settle makes milliseconds since 1970 of what has been read.
+// settle computes milliseconds since 1970 from the parts.
 func (r *reading) settle() (ms int64, reason string) {
 	m := &r.m
 	if r.instant {
