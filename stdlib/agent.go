@@ -54,7 +54,7 @@ func toolCall(a *vm.Args) (value.Slot, error) {
 	args, _ := value.FieldByName(m, "args")
 	switch args.Kind() {
 	case value.KindMap:
-		return value.Tuple(name, native.Lend(args)), nil
+		return value.Tuple(name, native.MarkShared(args)), nil
 	case value.KindNil:
 		return value.Tuple(name, value.NewMap(0).Slot()), nil
 	}
@@ -112,7 +112,7 @@ func streamNext(a *vm.Args) (value.Slot, error) {
 // a __Said; schema is that of the reply, if any; offer contains the application's tools.
 func modelCall(a *vm.Args) *effect.AgentCall {
 	r := requestOf(a, a.Agent(0))
-	r.Tools = append(r.Tools, offered(a, 4)...)
+	r.Tools = append(r.Tools, offeredTools(a, 4)...)
 	if !a.Slot(2).IsNil() {
 		r.Schema, r.SchemaName = json.RawMessage(a.String(2)), a.String(3)
 	}

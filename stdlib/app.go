@@ -14,14 +14,14 @@ import (
 var appNatives = native.Table{
 	{"app.inputs", func(a *vm.Args) (value.Slot, error) {
 		return a.Ask(&effect.Session{}, func(r effect.Result) (value.Slot, error) {
-			return givenObject("inputs", r.(*effect.SessionInfo).Inputs)
+			return parseAppObject("inputs", r.(*effect.SessionInfo).Inputs)
 		})
 	}},
 	{"app.session", func(a *vm.Args) (value.Slot, error) {
 		t := a.Type(0)
 		return a.Ask(&effect.Session{}, func(r effect.Result) (value.Slot, error) {
 			info := r.(*effect.SessionInfo)
-			metadata, err := givenObject("metadata", info.Metadata)
+			metadata, err := parseAppObject("metadata", info.Metadata)
 			if err != nil {
 				return value.Nil, err
 			}
@@ -34,8 +34,8 @@ var appNatives = native.Table{
 	}},
 }
 
-// givenObject parses a JSON object from the application; no text is an empty object.
-func givenObject(what string, text []byte) (value.Slot, error) {
+// parseAppObject parses a JSON object from the application; no text is an empty object.
+func parseAppObject(what string, text []byte) (value.Slot, error) {
 	if len(text) == 0 {
 		return value.NewMap(0).Slot(), nil
 	}
@@ -105,8 +105,8 @@ func appList(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// offered returns the tools of an offer, argument i, in the form for models.
-func offered(a *vm.Args, i int) (out []effect.ToolSpec) {
+// offeredTools returns the tools of an offer, argument i, in the form for models.
+func offeredTools(a *vm.Args, i int) (out []effect.ToolSpec) {
 	offer := a.Array(i)
 	for j := range offer.Len {
 		x := offer.At(j)
@@ -133,7 +133,7 @@ func appAsk(a *vm.Args) effect.AppAsk {
 func appPrepare(a *vm.Args) (value.Slot, error) {
 	return a.AskToHold(&effect.AppPrepare{AppAsk: appAsk(a)}, func(result effect.Result) (value.Slot, error) {
 		q := result.(*effect.AppQuestion)
-		payload, err := given("an approval's question", q.Payload)
+		payload, err := parseAppJSON("an approval's question", q.Payload)
 		return value.Tuple(payload, value.Float(q.Within), value.Int(q.ID)), err
 	}, func(result effect.Result) (int64, effect.Request) {
 		id := result.(*effect.AppQuestion).ID
@@ -147,7 +147,7 @@ func appAsked(a *vm.Args) (value.Slot, error) {
 	ask := &effect.AwaitEmit{Channel: a.String(0), Payload: value.AppendJSONWithin(nil, a.Slot(1), a.TextBound())}
 	return a.Ask(ask, func(result effect.Result) (value.Slot, error) {
 		x := result.(*effect.Answer)
-		v, err := given("the answer to an approval", x.Value)
+		v, err := parseAppJSON("the answer to an approval", x.Value)
 		return value.Tuple(v, value.Bool(x.Typed), value.String(x.By), value.String(x.Name)), err
 	})
 }
@@ -165,11 +165,11 @@ func appDecide(a *vm.Args) (value.Slot, error) {
 		if err := decided(r.Answer, x.Decided); err != nil {
 			return value.Nil, err
 		}
-		args, err := given("changed arguments", x.Args)
+		args, err := parseAppJSON("changed arguments", x.Args)
 		if err != nil {
 			return value.Nil, err
 		}
-		output, err := given("the output given in a tool's place", x.Output)
+		output, err := parseAppJSON("the output given in a tool's place", x.Output)
 		return native.Record(t,
 			native.Field{"outcome", value.String(x.Outcome)},
 			native.Field{"error", value.String(x.Error)},
@@ -218,7 +218,7 @@ func appCall(a *vm.Args) (value.Slot, error) {
 	}
 	return a.Ask(&effect.AppCall{AppAsk: ask}, func(result effect.Result) (value.Slot, error) {
 		x := result.(*effect.AppResult)
-		output, err := given("the result of tool "+ask.Tool, x.Output)
+		output, err := parseAppJSON("the result of tool "+ask.Tool, x.Output)
 		if err != nil {
 			return value.Nil, err
 		}
@@ -244,7 +244,7 @@ func appMock(a *vm.Args) (value.Slot, error) {
 	if *all == nil {
 		*all = mockedApp{}
 	}
-	(*all)[a.String(0)] = value.Flat(native.Lend(a.Slot(1)))
+	(*all)[a.String(0)] = value.Flat(native.MarkShared(a.Slot(1)))
 	return a.Ask(&effect.AppMock{Name: a.String(0)}, vm.Nothing)
 }
 
@@ -252,16 +252,16 @@ func appMock(a *vm.Args) (value.Slot, error) {
 func appMockOf(a *vm.Args) (value.Slot, error) {
 	all := *vm.Own[mockedApp](a)
 	if f, ok := all[fmt.Sprintf("%s@%d", a.String(0), a.Int(1))]; ok {
-		return native.Lend(f), nil
+		return native.MarkShared(f), nil
 	}
 	if f, ok := all[a.String(0)]; ok {
-		return native.Lend(f), nil
+		return native.MarkShared(f), nil
 	}
 	return value.Nil, nil
 }
 
-// given parses a JSON text from the application; no text is nil.
-func given(what string, text json.RawMessage) (value.Slot, error) {
+// parseAppJSON parses a JSON text from the application; no text is nil.
+func parseAppJSON(what string, text json.RawMessage) (value.Slot, error) {
 	if text == nil {
 		return value.Nil, nil
 	}

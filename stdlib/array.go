@@ -51,14 +51,14 @@ var arrayNatives = native.Table{
 
 func arrayFirst(a *vm.Args) (value.Slot, error) {
 	if x := a.Array(0); x.Len > 0 {
-		return value.Some(native.Lend(x.At(0))), nil
+		return value.Some(native.MarkShared(x.At(0))), nil
 	}
 	return value.Nil, nil
 }
 
 func arrayLast(a *vm.Args) (value.Slot, error) {
 	if x := a.Array(0); x.Len > 0 {
-		return value.Some(native.Lend(x.At(x.Len - 1))), nil
+		return value.Some(native.MarkShared(x.At(x.Len - 1))), nil
 	}
 	return value.Nil, nil
 }
@@ -71,7 +71,7 @@ func arrayGet(a *vm.Args) (value.Slot, error) {
 	if i >= int64(x.Len) {
 		return value.Nil, nil
 	}
-	return value.Some(native.Lend(x.At(int(i)))), nil
+	return value.Some(native.MarkShared(x.At(int(i)))), nil
 }
 
 // find returns the index of the first element of x that equals s, or -1.
@@ -103,7 +103,7 @@ func arrayIndexOf(a *vm.Args) (value.Slot, error) {
 }
 
 func arrayPush(a *vm.Args) (value.Slot, error) {
-	a.Array(0).Push(native.Lend(a.Slot(1)))
+	a.Array(0).Push(native.MarkShared(a.Slot(1)))
 	return value.Nil, nil
 }
 
@@ -129,14 +129,14 @@ func arrayInsert(a *vm.Args) (value.Slot, error) {
 	x := a.Array(0)
 	i, err := index(a, 1, x.Len, true)
 	if err == nil {
-		moved(a, x.Len-i)
-		x.Insert(i, native.Lend(a.Slot(2)))
+		chargeMove(a, x.Len-i)
+		x.Insert(i, native.MarkShared(a.Slot(2)))
 	}
 	return value.Nil, err
 }
 
-// moved reports the moving or copying of n elements to the pace.
-func moved(a *vm.Args, n int) { a.Step(n >> 4) }
+// chargeMove reports the moving or copying of n elements to the pace.
+func chargeMove(a *vm.Args, n int) { a.Step(n >> 4) }
 
 func arrayRemove(a *vm.Args) (value.Slot, error) {
 	x := a.Array(0)
@@ -145,7 +145,7 @@ func arrayRemove(a *vm.Args) (value.Slot, error) {
 		return value.Nil, err
 	}
 	if i > 0 {
-		moved(a, x.Len-i)
+		chargeMove(a, x.Len-i)
 	}
 	return x.Remove(i), nil
 }
@@ -158,7 +158,7 @@ func arrayClear(a *vm.Args) (value.Slot, error) {
 func arrayExtend(a *vm.Args) (value.Slot, error) {
 	x, y := a.Array(0), a.Array(1)
 	a.Room(x.ReserveSize(y.Len))
-	moved(a, y.Len)
+	chargeMove(a, y.Len)
 	x.Extend(y)
 	return value.Nil, nil
 }
@@ -207,7 +207,7 @@ func arrayZip(a *vm.Args) (value.Slot, error) {
 	out := value.NewArray()
 	for i := range min(x.Len, y.Len) {
 		a.Step(2)
-		out.Push(value.Tuple(native.Lend(x.At(i)), native.Lend(y.At(i))))
+		out.Push(value.Tuple(native.MarkShared(x.At(i)), native.MarkShared(y.At(i))))
 	}
 	return out.Slot(), nil
 }
@@ -218,7 +218,7 @@ func arrayEnumerate(a *vm.Args) (value.Slot, error) {
 	out := value.NewArray()
 	for i := range x.Len {
 		a.Step(2)
-		out.Push(value.Tuple(value.Int(int64(i)), native.Lend(x.At(i))))
+		out.Push(value.Tuple(value.Int(int64(i)), native.MarkShared(x.At(i))))
 	}
 	return out.Slot(), nil
 }
@@ -269,7 +269,7 @@ func arrayUnique(a *vm.Args) (value.Slot, error) {
 		} else if find(a, out, s) >= 0 {
 			continue
 		}
-		out.Push(native.Lend(s))
+		out.Push(native.MarkShared(s))
 	}
 	return out.Slot(), nil
 }
@@ -312,7 +312,7 @@ func arrayJoin(a *vm.Args) (value.Slot, error) {
 		} else {
 			out = value.AppendTextWithin(out, s, a.TextBound())
 		}
-		if err := text.Reaches(len(out), "join"); err != nil {
+		if err := text.Reserve(len(out), "join"); err != nil {
 			return value.Nil, err
 		}
 	}
@@ -359,7 +359,7 @@ func arraySlice(a *vm.Args) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	moved(a, hi-lo)
+	chargeMove(a, hi-lo)
 	return x.Part(lo, hi).Slot(), nil
 }
 
@@ -369,7 +369,7 @@ func arrayTake(a *vm.Args) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	moved(a, min(n, x.Len))
+	chargeMove(a, min(n, x.Len))
 	return x.Part(0, min(n, x.Len)).Slot(), nil
 }
 
@@ -379,7 +379,7 @@ func arraySkip(a *vm.Args) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	moved(a, x.Len-min(n, x.Len))
+	chargeMove(a, x.Len-min(n, x.Len))
 	return x.Part(min(n, x.Len), x.Len).Slot(), nil
 }
 

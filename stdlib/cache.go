@@ -66,10 +66,10 @@ var cacheNatives = native.Table{
 		if !ok {
 			return value.Nil, nil
 		}
-		return value.Tuple(native.Lend(v), value.Nil), nil
+		return value.Tuple(native.MarkShared(v), value.Nil), nil
 	}},
 	{"cache.put", func(a *vm.Args) (value.Slot, error) {
-		vm.Own[cache](a).put(a.String(0), native.Lend(a.Slot(1)), a.Int(2), a.Int(3))
+		vm.Own[cache](a).put(a.String(0), native.MarkShared(a.Slot(1)), a.Int(2), a.Int(3))
 		return value.Nil, nil
 	}},
 	{"cache.read", cacheRead},
@@ -156,15 +156,15 @@ func (c *cache) Keep(k *vm.Keeper) {
 // lastDate is the latest possible expiry date, in milliseconds.
 const lastDate = 9_999_999_999_999
 
-// keptCache identifies the results of a decorated function in a file.
-type keptCache struct{ file, name string }
+// fileCache identifies the results of a decorated function in a file.
+type fileCache struct{ file, name string }
 
-func (c keptCache) store() effect.Store {
+func (c fileCache) store() effect.Store {
 	return effect.Store{File: c.file, Kind: "cache", Name: c.name}
 }
 
-// keptKey returns the key of a call: a hash of the call's text and of the type of the stored value.
-func keptKey(text string, t *value.Type) json.RawMessage {
+// fileCacheKey returns the key of a call: a hash of the call's text and of the type of the stored value.
+func fileCacheKey(text string, t *value.Type) json.RawMessage {
 	return json.RawMessage(`"` + hexsum.SHA256(append([]byte(text+"\x00"), schema.Text(t)...)) + `"`)
 }
 
@@ -181,9 +181,9 @@ func okOf(t *value.Type) (ok *value.Type, isResult bool) {
 
 // cacheRead takes (…, date, type) and returns (value, nil), or nil.
 func cacheRead(a *vm.Args) (value.Slot, error) {
-	c, date, pace := keptCache{a.String(0), a.String(1)}, a.Int(3), a.Pace()
+	c, date, pace := fileCache{a.String(0), a.String(1)}, a.Int(3), a.Pace()
 	t, isResult := okOf(a.Type(4))
-	q := &effect.StoreRead{Store: c.store(), Keys: []json.RawMessage{keptKey(a.String(2), t)}}
+	q := &effect.StoreRead{Store: c.store(), Keys: []json.RawMessage{fileCacheKey(a.String(2), t)}}
 	return a.Ask(q, func(r effect.Result) (value.Slot, error) {
 		v, ok := unexpired(pace, r.(*effect.StoreEntries).Entries[0].Value, date, t)
 		if !ok {
@@ -198,7 +198,7 @@ func cacheRead(a *vm.Args) (value.Slot, error) {
 
 // cacheWrite takes (…, value, until, type).
 func cacheWrite(a *vm.Args) (value.Slot, error) {
-	c, v, until := keptCache{a.String(0), a.String(1)}, value.Flat(a.Slot(3)), min(a.Int(4), lastDate)
+	c, v, until := fileCache{a.String(0), a.String(1)}, value.Flat(a.Slot(3)), min(a.Int(4), lastDate)
 	t, isResult := okOf(a.Type(5))
 	if isResult {
 		v = value.Flat(v.Fields()[0])
@@ -210,21 +210,21 @@ func cacheWrite(a *vm.Args) (value.Slot, error) {
 	if err != nil {
 		panic(value.Faultf("@cache of %s: its result cannot be kept in %s: %s", c.name, c.file, err))
 	}
-	entry := effect.StoreEntry{Key: keptKey(a.String(2), t), Value: fmt.Appendf(nil, "[%013d,%s]", until, text)}
+	entry := effect.StoreEntry{Key: fileCacheKey(a.String(2), t), Value: fmt.Appendf(nil, "[%013d,%s]", until, text)}
 	return a.Ask(&effect.StoreWrite{Store: c.store(), Entries: []effect.StoreEntry{entry}}, vm.Nothing)
 }
 
-// swept contains the caches in files whose expired entries the run has removed.
-type swept map[keptCache]bool
+// sweptCaches contains the caches in files whose expired entries the run has removed.
+type sweptCaches map[fileCache]bool
 
 // cacheSweep takes (file, name, date) and removes expired entries once in a run.
 func cacheSweep(a *vm.Args) (value.Slot, error) {
-	c, done := keptCache{a.String(0), a.String(1)}, vm.Own[swept](a)
+	c, done := fileCache{a.String(0), a.String(1)}, vm.Own[sweptCaches](a)
 	if (*done)[c] {
 		return value.Nil, nil
 	}
 	if *done == nil {
-		*done = swept{}
+		*done = sweptCaches{}
 	}
 	(*done)[c] = true
 	return a.Ask(&effect.StoreExpire{Store: c.store(), Date: a.Int(2)}, vm.Nothing)
@@ -245,22 +245,22 @@ func unexpired(pace *value.Pace, entry json.RawMessage, date int64, t *value.Typ
 	return v, len(errs) == 0
 }
 
-func (*swept) KeptAs() string { return "swept" }
+func (*sweptCaches) KeptAs() string { return "swept" }
 
 // Keep stores which caches in files have been swept.
-func (s *swept) Keep(k *vm.Keeper) {
-	all := slices.SortedFunc(maps.Keys(*s), func(a, b keptCache) int {
+func (s *sweptCaches) Keep(k *vm.Keeper) {
+	all := slices.SortedFunc(maps.Keys(*s), func(a, b fileCache) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.name, b.name))
 	})
 	for i := range k.Count(len(all)) {
-		var c keptCache
+		var c fileCache
 		if !k.Reading() {
 			c = all[i]
 		}
 		k.Text(&c.file)
 		if k.Text(&c.name); k.Reading() {
 			if *s == nil {
-				*s = swept{}
+				*s = sweptCaches{}
 			}
 			(*s)[c] = true
 		}

@@ -7,11 +7,11 @@ import (
 )
 
 var decorateNatives = native.Table{
-	{"same", func(a *vm.Args) (value.Slot, error) { return native.Lend(a.Slot(0)), nil }},
+	{"same", func(a *vm.Args) (value.Slot, error) { return native.MarkShared(a.Slot(0)), nil }},
 	{"decorate.bound", func(a *vm.Args) (value.Slot, error) { return vm.NewBound(a.Int(0)), nil }},
 	{"decorate.failure", func(a *vm.Args) (value.Slot, error) {
 		if s := a.Slot(0); s.IsResult() && s.Variant() == value.VariantErr {
-			return native.Lend(s.Fields()[0]), nil
+			return native.MarkShared(s.Fields()[0]), nil
 		}
 		return value.Nil, nil
 	}},
@@ -21,7 +21,7 @@ var decorateNatives = native.Table{
 		if s.IsResult() {
 			s = value.Flat(s.Fields()[0])
 		}
-		return native.Lend(s), nil
+		return native.MarkShared(s), nil
 	}},
 }
 

@@ -35,7 +35,7 @@ func withContext(e value.Slot, text string) value.Slot {
 			return c
 		}
 	}
-	return native.Lend(e)
+	return native.MarkShared(e)
 }
 
 // The fixed texts of a failed assertion: before the message, and between the values of an

@@ -40,8 +40,8 @@ func samplesOf(f *file) []sample {
 	return out
 }
 
-// shows returns an expression that matches a use of an entry in an example.
-func shows(name string) *regexp.Regexp {
+// usePattern returns an expression that matches a use of an entry in an example.
+func usePattern(name string) *regexp.Regexp {
 	if module, last, ok := strings.Cut(name, "::"); ok {
 		return regexp.MustCompile(`\b(` + module + `::)?` + last + `\b`)
 	}
@@ -54,7 +54,7 @@ func shows(name string) *regexp.Regexp {
 // exampleOf returns the first of the examples that uses the entry, or "" if none does. For a
 // method, it prefers an example that also names the type.
 func exampleOf(samples []sample, name string) string {
-	re, first := shows(name), ""
+	re, first := usePattern(name), ""
 	typ, _, method := strings.Cut(name, ".")
 	for _, s := range samples {
 		if !re.MatchString(string(s)) {

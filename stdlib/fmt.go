@@ -64,7 +64,7 @@ func fillHoles(a *vm.Args, name, marks string, hole func(s string) (v value.Slot
 			continue
 		}
 		out, s = value.AppendTextWithin(out, v, a.TextBound()), s[width:]
-		if err := text.Reaches(len(out), name); err != nil {
+		if err := text.Reserve(len(out), name); err != nil {
 			return value.Nil, err
 		}
 	}
@@ -116,7 +116,7 @@ func fmtIndent(a *vm.Args) (value.Slot, error) {
 	var out strings.Builder
 	text := native.Growing{Args: a}
 	for line := range strings.Lines(s) {
-		if err := text.Reaches(out.Len(), "indent"); err != nil {
+		if err := text.Reserve(out.Len(), "indent"); err != nil {
 			return value.Nil, err
 		}
 		a.Step(1 + (len(line)+n)>>6)

@@ -14,28 +14,28 @@ import (
 // Each native of a hashmap has two forms: one for a hashmap in memory, and one for a hashmap in a
 // file, which requests the effect.
 var hashMapNatives = native.Table{
-	{"HashMap.get", either(hashMapGet, keptGet)},
-	{"HashMap.get_or", either(hashMapGetOr, keptGetOr)},
-	{"HashMap.get_many", either(hashMapGetMany, keptGetMany)},
-	{"HashMap.has", either(hashMapHas, keptHas)},
-	{"HashMap.keys", either(ofEntries(keysOf), keptKeys)},
-	{"HashMap.values", either(ofEntries(valuesOf), keptValues)},
-	{"HashMap.entries", either(ofEntries(pairsOf), keptEntries(pairsOf))},
-	{"HashMap.to_map", either(func(a *vm.Args) (value.Slot, error) {
+	{"HashMap.get", memoryOrFile(hashMapGet, fileGet)},
+	{"HashMap.get_or", memoryOrFile(hashMapGetOr, fileGetOr)},
+	{"HashMap.get_many", memoryOrFile(hashMapGetMany, fileGetMany)},
+	{"HashMap.has", memoryOrFile(hashMapHas, fileHas)},
+	{"HashMap.keys", memoryOrFile(ofEntries(keysOf), fileKeys)},
+	{"HashMap.values", memoryOrFile(ofEntries(valuesOf), fileValues)},
+	{"HashMap.entries", memoryOrFile(ofEntries(pairsOf), fileEntries(pairsOf))},
+	{"HashMap.to_map", memoryOrFile(func(a *vm.Args) (value.Slot, error) {
 		a.Step(hashMap(a).Len())
 		return hashMap(a).Entries().Slot(), nil
-	}, keptEntries(itself))},
-	{"HashMap.len", either(func(a *vm.Args) (value.Slot, error) { return value.Int(int64(hashMap(a).Len())), nil }, keptLen)},
+	}, fileEntries(itself))},
+	{"HashMap.len", memoryOrFile(func(a *vm.Args) (value.Slot, error) { return value.Int(int64(hashMap(a).Len())), nil }, fileLen)},
 	{"HashMap.scope", func(a *vm.Args) (value.Slot, error) { return hashMap(a).Scope(a.String(1)).Value(), nil }},
 	{"HashMap.on_change", hashMapOnChange},
 	{"HashMap.on_any_change", func(a *vm.Args) (value.Slot, error) { hashMap(a).WatchAny(a.Slot(1)); return value.Nil, nil }},
-	{"HashMap.__put", either(hashMapPut, keptPut)},
-	{"HashMap.__put_many", either(hashMapPutMany, keptPutMany)},
-	{"HashMap.__add", either(hashMapAdd, keptAdd)},
-	{"HashMap.__removal", either(hashMapRemoval, keptRemoval)},
+	{"HashMap.__put", memoryOrFile(hashMapPut, filePut)},
+	{"HashMap.__put_many", memoryOrFile(hashMapPutMany, filePutMany)},
+	{"HashMap.__add", memoryOrFile(hashMapAdd, fileAdd)},
+	{"HashMap.__removal", memoryOrFile(hashMapRemoval, fileRemoval)},
 	{"HashMap.__removed", hashMapRemoved},
-	{"HashMap.__delete", either(hashMapDelete, keptDelete)},
-	{"HashMap.__clear", either(hashMapClear, keptClear)},
+	{"HashMap.__delete", memoryOrFile(hashMapDelete, fileDelete)},
+	{"HashMap.__clear", memoryOrFile(hashMapClear, fileClear)},
 }
 
 // object returns the Go object of argument 0, a store of type T.
@@ -69,7 +69,7 @@ func hashMapGetOr(a *vm.Args) (value.Slot, error) {
 	if v, ok := hashMap(a).Get(k); ok {
 		return v, nil
 	}
-	return native.Lend(a.Slot(2)), nil
+	return native.MarkShared(a.Slot(2)), nil
 }
 
 func hashMapGetMany(a *vm.Args) (value.Slot, error) {
@@ -118,14 +118,14 @@ func hashMapPutMany(a *vm.Args) (value.Slot, error) {
 	a.Step(8 * a.Map(1).Len())
 	a.Map(1).Each(func(k, v value.Slot) bool {
 		before, had := h.Set(k, v)
-		tell(told, k, change(h, k, before, had, v, true))
+		addChange(told, k, change(h, k, before, had, v, true))
 		return true
 	})
 	return told.Slot(), nil
 }
 
-// tell adds a change to report.
-func tell(told *value.Array, k, change value.Slot) {
+// addChange adds a change to report.
+func addChange(told *value.Array, k, change value.Slot) {
 	if !change.IsNil() {
 		told.Push(value.Tuple(k, value.Unwrap(change)))
 	}
@@ -141,7 +141,7 @@ func hashMapAdd(a *vm.Args) (value.Slot, error) {
 	before, had := h.Get(k)
 	sum := by
 	if had {
-		if sum, err = plus(before, by); err != nil {
+		if sum, err = addNumbers(before, by); err != nil {
 			return value.Nil, err
 		}
 	}
@@ -149,8 +149,8 @@ func hashMapAdd(a *vm.Args) (value.Slot, error) {
 	return value.Tuple(sum, change(h, k, before, had, sum, true)), nil
 }
 
-// plus adds two Ints or two Floats.
-func plus(x, y value.Slot) (value.Slot, error) {
+// addNumbers adds two Ints or two Floats.
+func addNumbers(x, y value.Slot) (value.Slot, error) {
 	if x.Kind() == value.KindFloat {
 		return value.Float(x.AsFloat() + y.AsFloat()), nil
 	}
@@ -183,7 +183,7 @@ func hashMapRemoval(a *vm.Args) (value.Slot, error) {
 }
 
 func hashMapRemoved(a *vm.Args) (value.Slot, error) {
-	return change(hashMap(a), a.Slot(1), native.Lend(a.Slot(2)), true, value.Nil, false), nil
+	return change(hashMap(a), a.Slot(1), native.MarkShared(a.Slot(2)), true, value.Nil, false), nil
 }
 
 func hashMapDelete(a *vm.Args) (value.Slot, error) {
@@ -213,7 +213,7 @@ func change(h *memstore.HashMap, k, before value.Slot, had bool, after value.Slo
 		if !ok {
 			return value.Nil
 		}
-		return value.Some(native.Lend(v))
+		return value.Some(native.MarkShared(v))
 	}
 	ofKey, ofAny := h.Watchers(k)
 	return value.Some(value.Tuple(option(before, had), option(after, has), ofKey, ofAny))
@@ -222,36 +222,36 @@ func change(h *memstore.HashMap, k, before value.Slot, had bool, after value.Slo
 // For a hashmap in a file only the path is stored here: its natives request the effects and convert
 // their results.
 
-// keptMap is a hashmap in a file with the arguments of one call.
-type keptMap struct {
+// fileMap is a hashmap in a file with the arguments of one call.
+type fileMap struct {
 	*vm.Args
 	memstore.Kept
 	h *memstore.HashMap
 }
 
-// either returns a native that runs memory, or kept if argument 0 is a hashmap in a file.
-func either(memory vm.Native, kept func(m keptMap) (value.Slot, error)) vm.Native {
+// memoryOrFile returns a native that runs memory, or kept if argument 0 is a hashmap in a file.
+func memoryOrFile(memory vm.Native, kept func(m fileMap) (value.Slot, error)) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		h := hashMap(a)
 		if h.Place == nil {
 			return memory(a)
 		}
-		return kept(keptMap{a, h.Kept(a.Pace()), h})
+		return kept(fileMap{a, h.Kept(a.Pace()), h})
 	}
 }
 
 func found(r effect.Result) (value.Slot, error) { return value.Bool(r.(*effect.StoreFound).Found), nil }
 
 // key returns argument 1, a key, and its stored form.
-func (m keptMap) key() (k value.Slot, raw []byte, err error) {
+func (m fileMap) key() (k value.Slot, raw []byte, err error) {
 	if k, err = mapKey(m.Args); err == nil {
 		raw, err = m.Key(k)
 	}
 	return k, raw, err
 }
 
-// one requests the value of argument 1; ok is false if there is none.
-func (m keptMap) one(give func(k, v value.Slot, ok bool) (value.Slot, error)) (value.Slot, error) {
+// lookUp requests the value of argument 1; ok is false if there is none.
+func (m fileMap) lookUp(give func(k, v value.Slot, ok bool) (value.Slot, error)) (value.Slot, error) {
 	k, raw, err := m.key()
 	if err != nil {
 		return value.Nil, err
@@ -266,8 +266,8 @@ func (m keptMap) one(give func(k, v value.Slot, ok bool) (value.Slot, error)) (v
 	})
 }
 
-func keptGet(m keptMap) (value.Slot, error) {
-	return m.one(func(_, v value.Slot, ok bool) (value.Slot, error) {
+func fileGet(m fileMap) (value.Slot, error) {
+	return m.lookUp(func(_, v value.Slot, ok bool) (value.Slot, error) {
 		if !ok {
 			return value.Nil, nil
 		}
@@ -275,9 +275,9 @@ func keptGet(m keptMap) (value.Slot, error) {
 	})
 }
 
-func keptGetOr(m keptMap) (value.Slot, error) {
-	other := native.Lend(m.Slot(2))
-	return m.one(func(_, v value.Slot, ok bool) (value.Slot, error) {
+func fileGetOr(m fileMap) (value.Slot, error) {
+	other := native.MarkShared(m.Slot(2))
+	return m.lookUp(func(_, v value.Slot, ok bool) (value.Slot, error) {
 		if !ok {
 			return other, nil
 		}
@@ -285,8 +285,8 @@ func keptGetOr(m keptMap) (value.Slot, error) {
 	})
 }
 
-// keptHas does not read the value, so the value need not fit the type.
-func keptHas(m keptMap) (value.Slot, error) {
+// fileHas does not read the value, so the value need not fit the type.
+func fileHas(m fileMap) (value.Slot, error) {
 	_, raw, err := m.key()
 	if err != nil {
 		return value.Nil, err
@@ -296,7 +296,7 @@ func keptHas(m keptMap) (value.Slot, error) {
 	})
 }
 
-func keptGetMany(m keptMap) (value.Slot, error) {
+func fileGetMany(m fileMap) (value.Slot, error) {
 	keys, kept := m.Array(1), m.Kept
 	q := &effect.StoreRead{Store: m.Request()}
 	var all []value.Slot
@@ -328,7 +328,7 @@ func keptGetMany(m keptMap) (value.Slot, error) {
 	})
 }
 
-func keptKeys(m keptMap) (value.Slot, error) {
+func fileKeys(m fileMap) (value.Slot, error) {
 	kept := m.Kept
 	return m.Ask(&effect.StoreList{Store: m.Request(), Keys: true}, func(r effect.Result) (value.Slot, error) {
 		out := value.NewArray()
@@ -343,11 +343,11 @@ func keptKeys(m keptMap) (value.Slot, error) {
 	})
 }
 
-func keptValues(m keptMap) (value.Slot, error) { return keptEntries(valuesOf)(m) }
+func fileValues(m fileMap) (value.Slot, error) { return fileEntries(valuesOf)(m) }
 
-// keptEntries returns a function that applies f to the entries.
-func keptEntries(f func(*value.Pace, entries) (value.Slot, error)) func(m keptMap) (value.Slot, error) {
-	return func(m keptMap) (value.Slot, error) {
+// fileEntries returns a function that applies f to the entries.
+func fileEntries(f func(*value.Pace, entries) (value.Slot, error)) func(m fileMap) (value.Slot, error) {
+	return func(m fileMap) (value.Slot, error) {
 		kept, pace := m.Kept, m.Pace()
 		return m.Ask(&effect.StoreList{Store: m.Request(), Keys: true, Values: true}, func(r effect.Result) (value.Slot, error) {
 			all, err := kept.ReadMap(r)
@@ -361,16 +361,16 @@ func keptEntries(f func(*value.Pace, entries) (value.Slot, error)) func(m keptMa
 
 func itself(_ *value.Pace, all entries) (value.Slot, error) { return all.(*value.Map).Slot(), nil }
 
-func keptLen(m keptMap) (value.Slot, error) {
+func fileLen(m fileMap) (value.Slot, error) {
 	return m.Ask(&effect.StoreLen{Store: m.Request()}, memstore.Count)
 }
 
-func keptPut(m keptMap) (value.Slot, error) {
+func filePut(m fileMap) (value.Slot, error) {
 	k, raw, err := m.key()
 	if err != nil {
 		return value.Nil, err
 	}
-	v := native.Lend(m.Slot(2))
+	v := native.MarkShared(m.Slot(2))
 	text, err := m.Value(k, v)
 	if err != nil {
 		return value.Nil, err
@@ -389,7 +389,7 @@ func keptPut(m keptMap) (value.Slot, error) {
 	})
 }
 
-func keptPutMany(m keptMap) (value.Slot, error) {
+func filePutMany(m fileMap) (value.Slot, error) {
 	h, kept := m.h, m.Kept
 	q := &effect.StoreWrite{Store: m.Request(), Before: h.AnyWatched()}
 	var keys, values []value.Slot
@@ -400,7 +400,7 @@ func keptPutMany(m keptMap) (value.Slot, error) {
 		if e.Key, err = m.Key(k); err == nil {
 			e.Value, err = m.Value(k, v)
 		}
-		q.Entries, keys, values = append(q.Entries, e), append(keys, k), append(values, native.Lend(v))
+		q.Entries, keys, values = append(q.Entries, e), append(keys, k), append(values, native.MarkShared(v))
 		return err == nil
 	})
 	if err != nil {
@@ -416,13 +416,13 @@ func keptPutMany(m keptMap) (value.Slot, error) {
 			if err != nil {
 				return value.Nil, err
 			}
-			tell(told, keys[i], change(h, keys[i], before, had, values[i], true))
+			addChange(told, keys[i], change(h, keys[i], before, had, values[i], true))
 		}
 		return told.Slot(), nil
 	})
 }
 
-func keptAdd(m keptMap) (value.Slot, error) {
+func fileAdd(m fileMap) (value.Slot, error) {
 	k, raw, err := m.key()
 	if err != nil {
 		return value.Nil, err
@@ -446,17 +446,17 @@ func keptAdd(m keptMap) (value.Slot, error) {
 	})
 }
 
-// keptRemoval reads only the entries that have watchers.
-func keptRemoval(m keptMap) (value.Slot, error) {
+// fileRemoval reads only the entries that have watchers.
+func fileRemoval(m fileMap) (value.Slot, error) {
 	h := m.h
 	k, err := mapKey(m.Args)
 	if err != nil || !h.Watched(k) {
 		return value.Nil, err
 	}
-	return m.one(func(k, v value.Slot, ok bool) (value.Slot, error) { return change(h, k, v, ok, value.Nil, false), nil })
+	return m.lookUp(func(k, v value.Slot, ok bool) (value.Slot, error) { return change(h, k, v, ok, value.Nil, false), nil })
 }
 
-func keptDelete(m keptMap) (value.Slot, error) {
+func fileDelete(m fileMap) (value.Slot, error) {
 	_, raw, err := m.key()
 	if err != nil {
 		return value.Nil, err
@@ -464,7 +464,7 @@ func keptDelete(m keptMap) (value.Slot, error) {
 	return m.Ask(&effect.StoreDelete{Store: m.Request(), Key: raw}, found)
 }
 
-func keptClear(m keptMap) (value.Slot, error) {
+func fileClear(m fileMap) (value.Slot, error) {
 	kept := m.Kept
 	return m.Ask(&effect.StoreClear{Store: m.Request(), List: m.h.AnyWatched()}, func(r effect.Result) (value.Slot, error) {
 		if r == nil {

@@ -88,7 +88,7 @@ func hostStreamReply(a *vm.Args) (value.Slot, error) {
 // hostMessageRead converts (members) to the type in argument 1.
 func hostMessageRead(a *vm.Args) (value.Slot, error) {
 	t := a.Type(1)
-	v, errs := vm.ConvertMessage(a.Pace(), native.Lend(a.Slot(0)), t)
+	v, errs := vm.ConvertMessage(a.Pace(), native.MarkShared(a.Slot(0)), t)
 	if len(errs) > 0 {
 		return value.Nil, native.SchemaError(t, schema.Join(errs), "")
 	}

@@ -44,7 +44,7 @@ func httpBody(a *vm.Args) (value.Slot, error) {
 		return value.Nil, value.Faultf("request: timeout_ms is %d, it must be positive", timeout)
 	}
 	if body.IsNil() {
-		return value.Tuple(value.Nil, native.Lend(headers)), nil
+		return value.Tuple(value.Nil, native.MarkShared(headers)), nil
 	}
 	kind, text := "text/plain; charset=utf-8", body
 	if body.Kind() != value.KindString {
@@ -56,7 +56,7 @@ func httpBody(a *vm.Args) (value.Slot, error) {
 		return true
 	})
 	if given {
-		return value.Tuple(text, native.Lend(headers)), nil
+		return value.Tuple(text, native.MarkShared(headers)), nil
 	}
 	all := value.Copy(headers)
 	all.Map().SetString("Content-Type", value.String(kind))

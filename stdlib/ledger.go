@@ -40,7 +40,7 @@ func stringsOf(x *value.Array) []string {
 func ledgerInsert(a *vm.Args) (value.Slot, error) {
 	l, e := ledger(a), effect.LedgerEntry{Identifier: a.String(1), Keys: stringsOf(a.Array(2)), Value: a.String(3)}
 	if l.Place != nil {
-		return keptInsert(a, l.Place, e)
+		return fileInsert(a, l.Place, e)
 	}
 	if err := l.Insert(e.Identifier, e.Keys, e.Value); err != nil {
 		return value.Nil, value.Faultf("%s", err)
@@ -59,17 +59,17 @@ func ledgerDelete(a *vm.Args) (value.Slot, error) {
 func ledgerUpdate(a *vm.Args) (value.Slot, error) {
 	l := ledger(a)
 	if l.Place != nil {
-		return keptUpdate(a, l.Place, effect.LedgerEntry{Identifier: a.String(1), Value: a.String(2)}, "value", memstore.CheckValue(a.String(2)))
+		return fileUpdate(a, l.Place, effect.LedgerEntry{Identifier: a.String(1), Value: a.String(2)}, "value", memstore.CheckValue(a.String(2)))
 	}
-	return updated(l.Update(a.String(1), a.String(2)))
+	return updateResult(l.Update(a.String(1), a.String(2)))
 }
 
 func ledgerUpdateKeys(a *vm.Args) (value.Slot, error) {
 	l, keys := ledger(a), stringsOf(a.Array(2))
 	if l.Place != nil {
-		return keptUpdate(a, l.Place, effect.LedgerEntry{Identifier: a.String(1), Keys: keys}, "keys", memstore.CheckKeys(keys))
+		return fileUpdate(a, l.Place, effect.LedgerEntry{Identifier: a.String(1), Keys: keys}, "keys", memstore.CheckKeys(keys))
 	}
-	return updated(l.UpdateKeys(a.String(1), keys))
+	return updateResult(l.UpdateKeys(a.String(1), keys))
 }
 
 func ledgerLen(a *vm.Args) (value.Slot, error) {
@@ -89,8 +89,8 @@ func ledgerClear(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// updated returns the result of an update of an entry.
-func updated(found bool, err error) (value.Slot, error) {
+// updateResult returns the result of an update of an entry.
+func updateResult(found bool, err error) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, value.Faultf("%s", err)
 	}
@@ -100,7 +100,7 @@ func updated(found bool, err error) (value.Slot, error) {
 func ledgerIdentifiers(a *vm.Args) (value.Slot, error) {
 	l := ledger(a)
 	if l.Place != nil {
-		return keptIdentifiers(a, l.Place)
+		return fileIdentifiers(a, l.Place)
 	}
 	var out []string
 	a.Step(l.Len())
@@ -115,7 +115,7 @@ func ledgerIdentifiers(a *vm.Args) (value.Slot, error) {
 func ledgerFind(a *vm.Args) (value.Slot, error) {
 	l, words, entry := ledger(a), stringsOf(a.Array(2)), a.Type(3)
 	if l.Place != nil {
-		return keptFind(a, l.Place, a.String(1), words, entry)
+		return fileFind(a, l.Place, a.String(1), words, entry)
 	}
 	var found []*memstore.Entry
 	a.Step(l.Len() >> 3)
@@ -143,22 +143,22 @@ func ledgerFind(a *vm.Args) (value.Slot, error) {
 // For a ledger in a file only the path is stored here; its limits are checked before the effect is
 // requested.
 
-func keptInsert(a *vm.Args, p *memstore.Place, e effect.LedgerEntry) (value.Slot, error) {
+func fileInsert(a *vm.Args, p *memstore.Place, e effect.LedgerEntry) (value.Slot, error) {
 	if err := memstore.CheckEntry(e.Identifier, e.Keys, e.Value); err != nil {
 		return value.Nil, value.Faultf("%s", err)
 	}
 	return a.Ask(&effect.LedgerPut{Store: p.Request(), Entry: e}, vm.Nothing)
 }
 
-// keptUpdate replaces one part of an entry; problem is the limit that the new part exceeds, if any.
-func keptUpdate(a *vm.Args, p *memstore.Place, e effect.LedgerEntry, part string, problem error) (value.Slot, error) {
+// fileUpdate replaces one part of an entry; problem is the limit that the new part exceeds, if any.
+func fileUpdate(a *vm.Args, p *memstore.Place, e effect.LedgerEntry, part string, problem error) (value.Slot, error) {
 	if problem != nil {
 		return value.Nil, value.Faultf("%s", problem)
 	}
 	return a.Ask(&effect.LedgerPut{Store: p.Request(), Entry: e, Update: part}, found)
 }
 
-func keptIdentifiers(a *vm.Args, p *memstore.Place) (value.Slot, error) {
+func fileIdentifiers(a *vm.Args, p *memstore.Place) (value.Slot, error) {
 	return a.Ask(&effect.LedgerFind{Store: p.Request()}, func(r effect.Result) (value.Slot, error) {
 		var out []string
 		for _, e := range r.(*effect.LedgerEntries).Entries {
@@ -168,8 +168,8 @@ func keptIdentifiers(a *vm.Args, p *memstore.Place) (value.Slot, error) {
 	})
 }
 
-// keptFind searches like ledgerFind and returns values of the type entry.
-func keptFind(a *vm.Args, p *memstore.Place, how string, texts []string, entry *value.Type) (value.Slot, error) {
+// fileFind searches like ledgerFind and returns values of the type entry.
+func fileFind(a *vm.Args, p *memstore.Place, how string, texts []string, entry *value.Type) (value.Slot, error) {
 	if how == "entries" {
 		how, texts = "", nil
 	}

@@ -45,7 +45,7 @@ func mapGet(a *vm.Args) (value.Slot, error) {
 		return value.Nil, err
 	}
 	if v, ok := a.Map(0).Get(k); ok {
-		return value.Some(native.Lend(v)), nil
+		return value.Some(native.MarkShared(v)), nil
 	}
 	return value.Nil, nil
 }
@@ -56,9 +56,9 @@ func mapGetOr(a *vm.Args) (value.Slot, error) {
 		return value.Nil, err
 	}
 	if v, ok := a.Map(0).Get(k); ok {
-		return native.Lend(v), nil
+		return native.MarkShared(v), nil
 	}
-	return native.Lend(a.Slot(2)), nil
+	return native.MarkShared(a.Slot(2)), nil
 }
 
 func mapHas(a *vm.Args) (value.Slot, error) {
@@ -73,7 +73,7 @@ func mapHas(a *vm.Args) (value.Slot, error) {
 func mapSet(a *vm.Args) (value.Slot, error) {
 	k, err := mapKey(a)
 	if err == nil {
-		a.Map(0).Set(k, native.Lend(a.Slot(2)))
+		a.Map(0).Set(k, native.MarkShared(a.Slot(2)))
 	}
 	return value.Nil, err
 }
@@ -110,7 +110,7 @@ func mapMerge(a *vm.Args) (value.Slot, error) {
 	}
 	a.Step(4 * other.Len())
 	other.Each(func(k, v value.Slot) bool {
-		m.Set(k, native.Lend(v))
+		m.Set(k, native.MarkShared(v))
 		return true
 	})
 	return value.Nil, nil
@@ -132,11 +132,11 @@ func keysOf(p *value.Pace, m entries) (value.Slot, error) {
 }
 
 func valuesOf(p *value.Pace, m entries) (value.Slot, error) {
-	return gather(p, m, func(_, v value.Slot) value.Slot { return native.Lend(v) })
+	return gather(p, m, func(_, v value.Slot) value.Slot { return native.MarkShared(v) })
 }
 
 func pairsOf(p *value.Pace, m entries) (value.Slot, error) {
-	return gather(p, m, func(k, v value.Slot) value.Slot { return value.Tuple(k, native.Lend(v)) })
+	return gather(p, m, func(k, v value.Slot) value.Slot { return value.Tuple(k, native.MarkShared(v)) })
 }
 
 // gather returns an array of the results of f for each entry.

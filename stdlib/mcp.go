@@ -71,7 +71,7 @@ func mcpEvent(r effect.Result) (value.Slot, error) {
 // that is not an object; without a structured value, it reads the JSON in the text.
 func mcpRead(a *vm.Args) (value.Slot, error) {
 	text, t := a.String(2), a.Type(4)
-	data := asWritten(a, text, value.Flat(a.Slot(3)))
+	data := inTextOrder(a, text, value.Flat(a.Slot(3)))
 	switch t.Kind {
 	case value.TypeNil:
 		return value.Nil, nil
@@ -108,9 +108,9 @@ func mcpRead(a *vm.Args) (value.Slot, error) {
 		With("tool", value.String(a.String(0)+"."+a.String(1)))
 }
 
-// asWritten returns data with its members in the order of the text if both contain the same value.
+// inTextOrder returns data with its members in the order of the text if both contain the same value.
 // The decoded data has lost the order.
-func asWritten(a *vm.Args, text string, data value.Slot) value.Slot {
+func inTextOrder(a *vm.Args, text string, data value.Slot) value.Slot {
 	if !data.IsNil() {
 		if v, err := value.ParseIn([]byte(text), a.Room, a.Pace()); err == nil && value.EqualIn(a.Pace(), v, data) {
 			return v
@@ -138,7 +138,7 @@ func anyResult(a *vm.Args, text string, data value.Slot) value.Slot {
 			return value.String(text)
 		}
 	}
-	return native.Lend(data)
+	return native.MarkShared(data)
 }
 
 // excerpt returns the beginning of a text, quoted.
@@ -162,37 +162,37 @@ type remote struct {
 	parameters  []byte // JSON Schema
 }
 
-// remotesOf contains the remote functions of one tool.
-type remotesOf struct {
+// toolRemotes contains the remote functions of one tool.
+type toolRemotes struct {
 	functions []remote
-	asked     bool // whether the server has listed its functions
+	listed     bool // whether the server has listed its functions
 	any       bool // whether any name is a function of the server: in a test, without a mock
 }
 
 // remotes contains the remote functions of a run.
-type remotes map[*vm.Tool]*remotesOf
+type remotes map[*vm.Tool]*toolRemotes
 
-// of returns the remote functions of a tool.
-func (m *remotes) of(x *vm.Tool) *remotesOf {
+// forTool returns the remote functions of a tool.
+func (m *remotes) forTool(x *vm.Tool) *toolRemotes {
 	r := (*m)[x]
 	if r == nil {
 		if *m == nil {
 			*m = remotes{}
 		}
-		r = &remotesOf{}
+		r = &toolRemotes{}
 		(*m)[x] = r
 	}
 	return r
 }
 
-// begin clears the functions before the server lists them.
-func (r *remotesOf) begin(x *vm.Tool) {
-	*r = remotesOf{asked: true}
+// reset clears the functions before the server lists them.
+func (r *toolRemotes) reset(x *vm.Tool) {
+	*r = toolRemotes{listed: true}
 	x.Besides = nil
 }
 
 // add adds a function of tool x, unless the block declares it or [permissions] forbid it.
-func (r *remotesOf) add(a *vm.Args, x *vm.Tool, f remote) {
+func (r *toolRemotes) add(a *vm.Args, x *vm.Tool, f remote) {
 	for i := range x.Functions() {
 		if info := x.Functions()[i].Info(); info.Described && info.Name == f.name {
 			return
@@ -219,16 +219,16 @@ func toolUnlisted(a *vm.Args) (value.Slot, error) {
 		if x.Info().List == nil {
 			continue
 		}
-		r := known.of(x)
+		r := known.forTool(x)
 		if mock := (*vm.Own[mockedServers](a))[x.Info().Server]; mock != nil {
-			r.begin(x)
+			r.reset(x)
 			mock.Each(func(key, _ value.Slot) bool {
 				if name := value.Text(key); !slices.Contains(effect.MCPMethods, name) {
 					r.add(a, x, remote{own: name, name: name, parameters: []byte(anyObject)})
 				}
 				return true
 			})
-		} else if !r.asked {
+		} else if !r.listed {
 			all.Push(value.Tuple(x.Value(), a.Function(x.Info().List)))
 		}
 	}
@@ -238,8 +238,8 @@ func toolUnlisted(a *vm.Args) (value.Slot, error) {
 // toolListed stores the functions that a server, argument 0, has listed: an Array of maps.
 func toolListed(a *vm.Args) (value.Slot, error) {
 	x, found := tool(a), a.Array(1)
-	r := vm.Own[remotes](a).of(x)
-	r.begin(x)
+	r := vm.Own[remotes](a).forTool(x)
+	r.reset(x)
 	for i := range found.Len {
 		a.Step(8)
 		said := value.Flat(found.At(i)).Map()
@@ -279,7 +279,7 @@ func (m *remotes) find(tools []*vm.Tool, name string) (*vm.Tool, *remote) {
 	var of *vm.Tool
 	var found *remote
 	for _, x := range tools {
-		all := m.of(x).functions
+		all := m.forTool(x).functions
 		for i := range all {
 			r, tool := &all[i], x.Info().Name
 			switch name {
@@ -294,7 +294,7 @@ func (m *remotes) find(tools []*vm.Tool, name string) (*vm.Tool, *remote) {
 		}
 	}
 	for _, x := range tools {
-		if rest, ok := strings.CutPrefix(name, x.Info().Name+"_"); ok && m.of(x).any {
+		if rest, ok := strings.CutPrefix(name, x.Info().Name+"_"); ok && m.forTool(x).any {
 			return x, &remote{own: rest, name: rest}
 		}
 	}
@@ -312,13 +312,13 @@ func (m *remotes) Keep(k *vm.Keeper) {
 			x = all[i]
 		}
 		if k.Tool(&x); x != nil {
-			m.of(x).keep(k, x)
+			m.forTool(x).keep(k, x)
 		}
 	}
 }
 
-func (r *remotesOf) keep(k *vm.Keeper, x *vm.Tool) {
-	k.Bool(&r.asked)
+func (r *toolRemotes) keep(k *vm.Keeper, x *vm.Tool) {
+	k.Bool(&r.listed)
 	k.Bool(&r.any)
 	n := k.Count(len(r.functions))
 	for i := range n {

@@ -95,7 +95,7 @@ func mockScript(a *vm.Args) (value.Slot, error) {
 		if value.Flat(v).Kind() == value.KindClosure {
 			r.By = true
 		} else {
-			plain.Set(k, native.Lend(v))
+			plain.Set(k, native.MarkShared(v))
 		}
 		return true
 	})
@@ -169,7 +169,7 @@ func mockTools(a *vm.Args) (value.Slot, error) {
 	if *all == nil {
 		*all = mockedServers{}
 	}
-	(*all)[a.String(0)] = value.Flat(native.Lend(a.Slot(1))).Map()
+	(*all)[a.String(0)] = value.Flat(native.MarkShared(a.Slot(1))).Map()
 	return value.Nil, nil
 }
 
@@ -199,7 +199,7 @@ func mockedAnswer(a *vm.Args) (value.Slot, bool) {
 		return value.Nil, false
 	}
 	v, ok := answers.GetString(a.String(1))
-	return native.Lend(v), ok
+	return native.MarkShared(v), ok
 }
 
 // mockGiven returns an answer as the result of a call: an Err is the call's failure.
@@ -215,7 +215,7 @@ func mockGiven(a *vm.Args) (value.Slot, error) {
 			return value.Nil, value.Errorf("ToolError", "%s", value.Message(v)).With("tool", tool)
 		}
 	}
-	return native.Lend(v), nil
+	return native.MarkShared(v), nil
 }
 
 func (*mockedServers) KeptAs() string { return "mocked servers" }

@@ -48,7 +48,7 @@ func Kept(name string) vm.Kept {
 
 var keptKinds = []func() vm.Kept{
 	func() vm.Kept { return new(cache) },
-	func() vm.Kept { return new(swept) },
+	func() vm.Kept { return new(sweptCaches) },
 	func() vm.Kept { return new(remotes) },
 	func() vm.Kept { return new(mocks) },
 	func() vm.Kept { return new(mockedApp) },

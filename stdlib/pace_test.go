@@ -236,9 +236,9 @@ func longCalls() []longCall {
 // interrupted is the panic value of the pace in these tests.
 type interrupted struct{}
 
-// looks calls a native and counts how often its pace checks for the end of the run; check number
+// countChecks calls a native and counts how often its pace checks for the end of the run; check number
 // last interrupts it.
-func (c longCall) looks(last int) (n int, ended bool) {
+func (c longCall) countChecks(last int) (n int, ended bool) {
 	const between = 1000
 	p := &value.Pace{Left: between, Look: func() int {
 		if n++; n == last {
@@ -278,13 +278,13 @@ func TestLongNatives(t *testing.T) {
 			t.Fatalf("there is no native %s", c.native)
 		}
 		tested[c.native] = true
-		n, _ := c.looks(-1)
+		n, _ := c.countChecks(-1)
 		if n == 0 {
 			t.Errorf("call %d: %s on %s does not look whether it is to end", i, c.native, value.TypeName(c.window()[0]))
 			continue
 		}
 		for _, last := range []int{1, (n + 1) / 2, n} {
-			if got, ended := c.looks(last); !ended || got != last {
+			if got, ended := c.countChecks(last); !ended || got != last {
 				t.Errorf("call %d: %s is not ended by look %d of %d", i, c.native, last, n)
 			}
 		}

@@ -94,8 +94,8 @@ func empty(s value.Slot) bool {
 	return false
 }
 
-// form returns the type without Option.
-func form(t *value.Type) *value.Type {
+// withoutOption returns the type without Option.
+func withoutOption(t *value.Type) *value.Type {
 	for t != nil && t.Kind == value.TypeOption && len(t.Args) == 1 {
 		t = t.Args[0]
 	}
@@ -105,14 +105,14 @@ func form(t *value.Type) *value.Type {
 // next returns the type of the next value; ok is false if that value is omitted.
 func (p *partial) next() (t *value.Type, ok bool) {
 	if len(p.open) == 0 {
-		return form(p.typ), true
+		return withoutOption(p.typ), true
 	}
 	h := &p.open[len(p.open)-1]
 	switch {
 	case h.skip:
 		return nil, false
 	case h.shell:
-		return form(p.typ), h.key.AsString() == "value"
+		return withoutOption(p.typ), h.key.AsString() == "value"
 	case h.typ == nil:
 		return nil, true
 	}
@@ -122,14 +122,14 @@ func (p *partial) next() (t *value.Type, ok bool) {
 		if i < 0 {
 			return nil, false
 		}
-		return form(h.typ.Fields[i].Type), true
+		return withoutOption(h.typ.Fields[i].Type), true
 	case value.TypeMap:
-		return form(h.typ.Args[1]), true
+		return withoutOption(h.typ.Args[1]), true
 	case value.TypeArray:
-		return form(h.typ.Args[0]), true
+		return withoutOption(h.typ.Args[0]), true
 	case value.TypeTuple:
 		if h.n < len(h.typ.Args) {
-			return form(h.typ.Args[h.n]), true
+			return withoutOption(h.typ.Args[h.n]), true
 		}
 		return nil, false
 	}
@@ -149,10 +149,10 @@ func (p *partial) Open(array bool) bool {
 		h.v = value.Nil
 	case array:
 		h.v = value.NewArray().Slot()
-		p.put(h.v)
+		p.add(h.v)
 	default:
 		h.v = value.NewMap(0).Slot()
-		p.put(h.v)
+		p.add(h.v)
 	}
 	if t != nil && !h.skip && !h.shell && !container(t) {
 		h.typ = nil // the form of the value itself, for an enum or another type
@@ -199,7 +199,7 @@ func (p *partial) Close() {
 func (p *partial) Key(name string) {
 	h := &p.open[len(p.open)-1]
 	if h.key = value.String(name); h.shell && name != "value" && p.root.IsNil() {
-		t := form(p.typ)
+		t := withoutOption(p.typ)
 		*h = holder{typ: t, key: h.key, text: value.Nil, v: value.Nil, skip: !mayBe(t, false)}
 		if !h.skip {
 			h.v = value.NewMap(0).Slot()
@@ -228,9 +228,9 @@ func (p *partial) Text(more string, done bool) {
 	case !ok:
 	case t == nil || t.Kind == value.TypeString || t.Kind == value.TypeAny:
 		if begun {
-			p.change(text)
+			p.replaceLast(text)
 		} else {
-			p.put(text)
+			p.add(text)
 		}
 		if done {
 			p.count()
@@ -261,7 +261,7 @@ func (p *partial) Scalar(raw string) {
 // scalar adds a scalar if it fits its type, and reads it in the same way as in the complete value.
 func (p *partial) scalar(raw []byte, t *value.Type) {
 	if r := schema.Read(raw, t); len(r.Errors) == 0 && (t.Kind == value.TypeAny || !r.Value.IsNil()) {
-		p.put(r.Value)
+		p.add(r.Value)
 	}
 	p.count()
 }
@@ -273,16 +273,16 @@ func (p *partial) count() {
 	}
 }
 
-// put adds the next value to the innermost container.
-func (p *partial) put(v value.Slot) { p.place(v, func(a *value.Array) { a.Push(v) }) }
+// add adds the next value to the innermost container.
+func (p *partial) add(v value.Slot) { p.update(v, func(a *value.Array) { a.Push(v) }) }
 
-// change replaces the value that was added last.
-func (p *partial) change(v value.Slot) { p.place(v, func(a *value.Array) { a.Set(a.Len-1, v) }) }
+// replaceLast replaces the value that was added last.
+func (p *partial) replaceLast(v value.Slot) { p.update(v, func(a *value.Array) { a.Set(a.Len-1, v) }) }
 
-// place puts v into the innermost open container; for an array it calls in.
-func (p *partial) place(v value.Slot, in func(*value.Array)) {
+// update puts v into the innermost open container; for an array it calls in.
+func (p *partial) update(v value.Slot, in func(*value.Array)) {
 	p.news = true
-	h := p.hold()
+	h := p.writableContainer()
 	if h == nil {
 		p.root = v
 		return
@@ -294,9 +294,9 @@ func (p *partial) place(v value.Slot, in func(*value.Array)) {
 	h.v.Map().Set(h.key, v)
 }
 
-// hold returns the innermost open container, ready for a change: open containers that were shown
+// writableContainer returns the innermost open container, ready for a change: open containers that were shown
 // are copied. It returns nil at the top level.
-func (p *partial) hold() *holder {
+func (p *partial) writableContainer() *holder {
 	var in *holder
 	for i := range p.open {
 		h := &p.open[i]

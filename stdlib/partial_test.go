@@ -24,7 +24,7 @@ func TestParts(t *testing.T) {
 		typ := d.typ(3)
 		want := d.value(typ, 3)
 		text := d.text(want, typ)
-		if _, _, wrong := readText(new(vm.Args), text, typ); wrong != "" || d.twice || inRows(typ) {
+		if _, _, wrong := readText(new(vm.Args), text, typ); wrong != "" || d.twice || mayBeRows(typ) {
 			continue
 		}
 		p, last := newPartial(typ), value.Nil
@@ -34,7 +34,7 @@ func TestParts(t *testing.T) {
 			if rest = rest[n:]; !ok {
 				continue
 			}
-			if last = part; !begins(part, want, typ) {
+			if last = part; !isBeginningOf(part, want, typ) {
 				t.Fatalf("seed %d, %s:\n%s\nis shown as %s\nthe value  %s", seed, schema.Text(typ), text[:len(text)-len(rest)], written(part), written(want))
 			}
 		}
@@ -47,27 +47,27 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// inRows reports whether a value of the type may be written as consecutive elements, as in NDJSON.
+// mayBeRows reports whether a value of the type may be written as consecutive elements, as in NDJSON.
 // Each element then looks at first like the array itself.
-func inRows(t *value.Type) bool {
+func mayBeRows(t *value.Type) bool {
 	if t.Kind != value.TypeArray {
 		return false
 	}
-	k := form(t.Args[0]).Kind
+	k := withoutOption(t.Args[0]).Kind
 	return k == value.TypeArray || k == value.TypeTuple
 }
 
-// begins reports whether a part is a beginning of a value of type t.
-func begins(part, v value.Slot, t *value.Type) bool {
-	switch t = form(t); t.Kind {
+// isBeginningOf reports whether a part is a beginning of a value of type t.
+func isBeginningOf(part, v value.Slot, t *value.Type) bool {
+	switch t = withoutOption(t); t.Kind {
 	case value.TypeString:
 		return part.Str() != nil && v.Str() != nil && strings.HasPrefix(v.AsString(), part.AsString())
 	case value.TypeArray:
 		a, b := part.Array(), v.Array()
-		return a != nil && all(a.Len, b.Len, func(i int) bool { return begins(a.At(i), b.At(i), t.Args[0]) })
+		return a != nil && all(a.Len, b.Len, func(i int) bool { return isBeginningOf(a.At(i), b.At(i), t.Args[0]) })
 	case value.TypeTuple:
 		a, b := part.Array(), v.Fields()
-		return a != nil && all(a.Len, len(b), func(i int) bool { return begins(a.At(i), b[i], t.Args[i]) })
+		return a != nil && all(a.Len, len(b), func(i int) bool { return isBeginningOf(a.At(i), b[i], t.Args[i]) })
 	case value.TypeMap:
 		m, ok := part.Map(), true
 		if m == nil {
@@ -75,7 +75,7 @@ func begins(part, v value.Slot, t *value.Type) bool {
 		}
 		m.Each(func(k, x value.Slot) bool {
 			whole, known := v.Map().Get(k)
-			ok = ok && known && begins(x, whole, t.Args[1])
+			ok = ok && known && isBeginningOf(x, whole, t.Args[1])
 			return ok
 		})
 		return ok
@@ -86,7 +86,7 @@ func begins(part, v value.Slot, t *value.Type) bool {
 		}
 		m.Each(func(k, x value.Slot) bool {
 			i := t.FieldIndex(k.AsString())
-			ok = ok && i >= 0 && begins(x, v.Fields()[i], t.Fields[i].Type)
+			ok = ok && i >= 0 && isBeginningOf(x, v.Fields()[i], t.Fields[i].Type)
 			return ok
 		})
 		return ok

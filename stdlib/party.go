@@ -21,12 +21,12 @@ var partyNatives = native.Table{
 	{"Host.without_tools", withoutTools},
 	{"Host.resume", hostResume},
 	{"Host.__with_schema", func(a *vm.Args) (value.Slot, error) {
-		return with(a, func(p value.Party) { p[value.PartySchema] = value.String(a.String(1)) })
+		return copyParty(a, func(p value.Party) { p[value.PartySchema] = value.String(a.String(1)) })
 	}},
 	{"agent.traits", agentTraits},
 	{"agent.files", func(a *vm.Args) (value.Slot, error) {
 		if files := a.Party(0)[value.PartyFiles]; !files.IsNil() {
-			return native.Lend(files), nil
+			return native.MarkShared(files), nil
 		}
 		return value.NewArray().Slot(), nil
 	}},
@@ -38,12 +38,12 @@ var partyNatives = native.Table{
 		return value.NewArray().Slot(), nil
 	}},
 	{"host.unready", func(a *vm.Args) (value.Slot, error) {
-		return with(a, func(p value.Party) { p[value.PartyUnready] = native.Lend(a.Slot(1)) })
+		return copyParty(a, func(p value.Party) { p[value.PartyUnready] = native.MarkShared(a.Slot(1)) })
 	}},
 }
 
-// with copies the party in argument 0 and calls set to change the copy.
-func with(a *vm.Args, set func(p value.Party)) (value.Slot, error) {
+// copyParty copies the party in argument 0 and calls set to change the copy.
+func copyParty(a *vm.Args, set func(p value.Party)) (value.Slot, error) {
 	fields := a.Party(0)
 	s := a.Slot(0)
 	c := value.New(s.Kind(), 0, s.Type(), fields...)
@@ -56,7 +56,7 @@ func with(a *vm.Args, set func(p value.Party)) (value.Slot, error) {
 
 func partyWithContext(a *vm.Args) (value.Slot, error) {
 	value.Share(a.Slot(1))
-	return with(a, func(p value.Party) { p[value.PartyContext] = value.Flat(a.Slot(1)) })
+	return copyParty(a, func(p value.Party) { p[value.PartyContext] = value.Flat(a.Slot(1)) })
 }
 
 // hostResume sets the conversation to resume to argument 1.
@@ -65,11 +65,11 @@ func hostResume(a *vm.Args) (value.Slot, error) {
 		return value.Nil, value.Errorf("HostError", "host '%s' cannot resume a session: its name is empty", name).
 			With("host", value.String(name)).With("code", value.String("resume"))
 	}
-	return with(a, func(p value.Party) { p[value.PartySession] = native.Lend(a.Slot(1)) })
+	return copyParty(a, func(p value.Party) { p[value.PartySession] = native.MarkShared(a.Slot(1)) })
 }
 
 func withMemory(a *vm.Args) (value.Slot, error) {
-	return with(a, func(p value.Party) {
+	return copyParty(a, func(p value.Party) {
 		p[value.PartyMemory], p[value.PartyAuto] = a.Slot(1), value.Bool(a.Len() < 3 || a.Bool(2))
 	})
 }
@@ -83,7 +83,7 @@ func withFiles(a *vm.Args) (value.Slot, error) { return withMore(a, value.PartyF
 // withMore adds argument 1, an Array, to that in a slot of the party.
 func withMore(a *vm.Args, slot int) (value.Slot, error) {
 	added := a.Array(1)
-	return with(a, func(p value.Party) {
+	return copyParty(a, func(p value.Party) {
 		all := value.NewArray()
 		if old := p[slot].Array(); old != nil {
 			a.Step(old.Len >> 3)
@@ -96,7 +96,7 @@ func withMore(a *vm.Args, slot int) (value.Slot, error) {
 }
 
 func withoutTools(a *vm.Args) (value.Slot, error) {
-	return with(a, func(p value.Party) { p[value.PartyTools], p[value.PartyToolsOff] = value.Nil, value.Bool(true) })
+	return copyParty(a, func(p value.Party) { p[value.PartyTools], p[value.PartyToolsOff] = value.Nil, value.Bool(true) })
 }
 
 // The defaults of an agent.

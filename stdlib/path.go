@@ -94,7 +94,7 @@ func pathRelative(a *vm.Args) (value.Slot, error) {
 	if path.IsAbs(to) != path.IsAbs(from) {
 		return value.Nil, nil
 	}
-	t, f := names(to), names(from)
+	t, f := pathNames(to), pathNames(from)
 	for len(t) > 0 && len(f) > 0 && t[0] == f[0] {
 		t, f = t[1:], f[1:]
 	}
@@ -105,8 +105,8 @@ func pathRelative(a *vm.Args) (value.Slot, error) {
 	return value.Some(value.String(path.Clean(strings.Join(all, "/")))), nil
 }
 
-// names returns the names of a clean path.
-func names(p string) []string {
+// pathNames returns the names of a clean path.
+func pathNames(p string) []string {
 	if p = strings.TrimPrefix(p, "/"); p == "" || p == "." {
 		return nil
 	}

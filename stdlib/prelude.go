@@ -66,7 +66,7 @@ func assert(a *vm.Args) (value.Slot, error) {
 	if a.Bool(0) {
 		return value.Nil, nil
 	}
-	return value.Nil, failed(a.String(1), "")
+	return value.Nil, assertionFault(a.String(1), "")
 }
 
 func assertEq(a *vm.Args) (value.Slot, error) {
@@ -74,15 +74,15 @@ func assertEq(a *vm.Args) (value.Slot, error) {
 	if value.EqualIn(a.Pace(), x, y) {
 		return value.Nil, nil
 	}
-	return value.Nil, failed(a.String(2), shown(a, x)+differs+shown(a, y)+where(a, x, y))
+	return value.Nil, assertionFault(a.String(2), showValue(a, x)+differs+showValue(a, y)+listDifferences(a, x, y))
 }
 
 // maxDifferences is the maximum number of differences that a failed assertion lists.
 const maxDifferences = 12
 
-// where lists the places within two values at which they differ, one per line; it is empty if they
+// listDifferences lists the places within two values at which they differ, one per line; it is empty if they
 // differ as a whole.
-func where(a *vm.Args, x, y value.Slot) string {
+func listDifferences(a *vm.Args, x, y value.Slot) string {
 	all := value.DiffIn(a.Pace(), x, y, maxDifferences+1)
 	if len(all) == 0 || len(all) == 1 && all[0].Path == "" {
 		return ""
@@ -109,15 +109,15 @@ func assertNe(a *vm.Args) (value.Slot, error) {
 	if !value.EqualIn(a.Pace(), x, y) {
 		return value.Nil, nil
 	}
-	return value.Nil, failed(a.String(2), "both are "+shown(a, x))
+	return value.Nil, assertionFault(a.String(2), "both are "+showValue(a, x))
 }
 
 // maxShown is the maximum size of a value in the message of an assertion, in bytes.
 const maxShown = 2000
 
-// shown returns a value as JSON, so that "1" and 1 look different. References and errors are shown
+// showValue returns a value as JSON, so that "1" and 1 look different. References and errors are shown
 // as their text.
-func shown(a *vm.Args, s value.Slot) string {
+func showValue(a *vm.Args, s value.Slot) string {
 	if value.IsError(s) {
 		return value.TypeName(s) + " " + string(value.AppendString(nil, value.Message(s)))
 	}
@@ -128,9 +128,9 @@ func shown(a *vm.Args, s value.Slot) string {
 	return fmt.Sprintf("%s… (%d bytes)", text[:utf8cut.Before(text, maxShown)], len(text))
 }
 
-// failed returns the fault of an assertion from the program's message and the finding, each of
+// assertionFault returns the fault of an assertion from the program's message and the finding, each of
 // which may be empty.
-func failed(msg, found string) error {
+func assertionFault(msg, found string) error {
 	switch {
 	case msg == "" && found == "":
 		return value.Faultf(assertionFailed)

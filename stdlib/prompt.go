@@ -20,7 +20,7 @@ func promptTemplate(a *vm.Args) (value.Slot, error) {
 		name, width := hole(s)
 		v, ok := vars.GetString(name)
 		if width > 0 && !ok {
-			return value.Nil, 0, value.Faultf("template: there is no %q; %s", name, known(vars))
+			return value.Nil, 0, value.Faultf("template: there is no %q; %s", name, listNames(vars))
 		}
 		return v, width, nil
 	})
@@ -51,8 +51,8 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// known lists the names of a template's variables.
-func known(vars *value.Map) string {
+// listNames lists the names of a template's variables.
+func listNames(vars *value.Map) string {
 	var names []string
 	vars.Each(func(k, _ value.Slot) bool {
 		names = append(names, value.Text(k))

@@ -33,10 +33,10 @@ type typedRead struct {
 	mended []string
 }
 
-// better reports whether f fits better than g: it has fewer misfits, or else more of the type's
+// isBetterThan reports whether f fits better than g: it has fewer misfits, or else more of the type's
 // members, or else fewer repairs. If all are equal, the later value is better, because a model's
 // last value is its answer.
-func (f *typedRead) better(g *typedRead) bool {
+func (f *typedRead) isBetterThan(g *typedRead) bool {
 	switch {
 	case len(f.Errors) != len(g.Errors):
 		return len(f.Errors) < len(g.Errors)
@@ -73,18 +73,18 @@ func readText(a *vm.Args, text string, t *value.Type) (v value.Slot, repairs []s
 		if len(f.Errors) == 0 {
 			fitting++
 		}
-		if best == nil || f.better(best) {
+		if best == nil || f.isBetterThan(best) {
 			best = f
 		}
 	}
-	if f := inARow(a, text, t, candidates, cut); f != nil {
+	if f := readSequence(a, text, t, candidates, cut); f != nil {
 		if fitting > 0 {
 			return value.Nil, nil, "the text holds several values, and does not say whether one of them is meant or all"
 		}
 		best, fitting = f, 1
 	}
 	if fitting == 0 && isScalar(t) {
-		if f := cmp.Or(bare(text, t), inProse(text, t, candidates)); f != nil {
+		if f := cmp.Or(readBareScalar(text, t), inProse(text, t, candidates)); f != nil {
 			best, fitting = f, 1
 		}
 	}
@@ -94,26 +94,26 @@ func readText(a *vm.Args, text string, t *value.Type) (v value.Slot, repairs []s
 	case best == nil && cut:
 		return value.Nil, nil, "the JSON in the text is cut off, or cannot be read"
 	case best == nil && isScalar(t):
-		return value.Nil, nil, misfits(schema.ReadText(strings.TrimSpace(text), t).Errors)
+		return value.Nil, nil, describeMisfits(schema.ReadText(strings.TrimSpace(text), t).Errors)
 	case best == nil:
 		return value.Nil, nil, "no JSON in the text"
 	case fitting == 0:
-		return value.Nil, nil, misfits(best.Errors)
+		return value.Nil, nil, describeMisfits(best.Errors)
 	}
 	return best.Value, best.repairs(), ""
 }
 
-// bare reads a text that is a scalar without quotes. It returns nil if it is not.
-func bare(text string, t *value.Type) *typedRead {
+// readBareScalar reads a text that is a scalar without quotes. It returns nil if it is not.
+func readBareScalar(text string, t *value.Type) *typedRead {
 	if f := (&typedRead{Reading: schema.ReadText(strings.TrimSpace(text), t)}); len(f.Errors) == 0 {
 		return f
 	}
 	return nil
 }
 
-// inARow reads consecutive values, as in NDJSON, as the elements of an array. It returns nil if the
+// readSequence reads consecutive values, as in NDJSON, as the elements of an array. It returns nil if the
 // text does not have this form.
-func inARow(a *vm.Args, text string, t *value.Type, candidates []jsonrepair.Candidate, cut bool) *typedRead {
+func readSequence(a *vm.Args, text string, t *value.Type, candidates []jsonrepair.Candidate, cut bool) *typedRead {
 	if t.Kind != value.TypeArray || len(candidates) < 2 || cut || !jsonrepair.InRow(text, candidates) {
 		return nil
 	}
@@ -132,8 +132,8 @@ func inARow(a *vm.Args, text string, t *value.Type, candidates []jsonrepair.Cand
 	return f
 }
 
-// misfits returns the errors in one line, limited to the first ones.
-func misfits(errs []schema.FieldError) string {
+// describeMisfits returns the errors in one line, limited to the first ones.
+func describeMisfits(errs []schema.FieldError) string {
 	if n := len(errs) - maxErrors; n > 0 {
 		return fmt.Sprintf("%s; and %d more", schema.Join(errs[:maxErrors]), n)
 	}
@@ -188,7 +188,7 @@ func mentions(text string, t *value.Type) [][]int {
 	var words []string
 	switch t.Kind {
 	case value.TypeInt, value.TypeFloat:
-		return slices.DeleteFunc(numbers.FindAllStringIndex(text, -1), func(at []int) bool { return !standsAlone(text, at) })
+		return slices.DeleteFunc(numbers.FindAllStringIndex(text, -1), func(at []int) bool { return !isWholeWord(text, at) })
 	case value.TypeBool:
 		words = []string{"true", "false", "yes", "no"}
 	case value.TypeUnion:
@@ -204,7 +204,7 @@ func mentions(text string, t *value.Type) [][]int {
 			continue
 		}
 		for _, at := range regexp.MustCompile("(?i)"+regexp.QuoteMeta(w)).FindAllStringIndex(text, -1) {
-			if standsAlone(text, at) {
+			if isWholeWord(text, at) {
 				all = append(all, at)
 			}
 		}
@@ -214,9 +214,9 @@ func mentions(text string, t *value.Type) [][]int {
 	})
 }
 
-// standsAlone reports whether the text at a position is a separate word or number: not a part of
+// isWholeWord reports whether the text at a position is a separate word or number: not a part of
 // another word, of a date, of a decimal or of a percentage.
-func standsAlone(text string, at []int) bool {
+func isWholeWord(text string, at []int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:at[0]])
 	after, size := utf8.DecodeRuneInString(text[at[1]:])
 	next, _ := utf8.DecodeRuneInString(text[at[1]+size:])

@@ -53,7 +53,7 @@ func Pages() []Page {
 	for _, g := range groups {
 		p := Page{Name: g.name, Title: g.title}
 		for i := range files {
-			if f := &files[i]; slices.Contains(g.files, f.name) || g.files == nil && f.methods != "" && !grouped(f.name) {
+			if f := &files[i]; slices.Contains(g.files, f.name) || g.files == nil && f.methods != "" && !isOnListedPage(f.name) {
 				p.Sections = append(p.Sections, sectionOf(f))
 			}
 		}
@@ -69,8 +69,8 @@ func Pages() []Page {
 	return pages
 }
 
-// grouped reports whether a file belongs to a page that lists its files.
-func grouped(name string) bool {
+// isOnListedPage reports whether a file belongs to a page that lists its files.
+func isOnListedPage(name string) bool {
 	for _, g := range groups {
 		if slices.Contains(g.files, name) {
 			return true
@@ -198,7 +198,7 @@ func signatureOf(tree *ast.File, d *ast.FnDecl) string {
 	if i := strings.Index(s, "fn "); i >= 0 {
 		s = s[i:]
 	}
-	s = strings.ReplaceAll(joined(s), "@regex ", "")
+	s = strings.ReplaceAll(joinLines(s), "@regex ", "")
 	for _, m := range d.Decorators {
 		switch m.Name.Name {
 		case "shape":
@@ -210,8 +210,8 @@ func signatureOf(tree *ast.File, d *ast.FnDecl) string {
 	return s
 }
 
-// joined returns a signature on one line if the formatter has broken it over several lines.
-func joined(s string) string {
+// joinLines returns a signature on one line if the formatter has broken it over several lines.
+func joinLines(s string) string {
 	if !strings.Contains(s, "\n") {
 		return s
 	}

@@ -146,7 +146,7 @@ func regexReplace(a *vm.Args) (value.Slot, error) {
 			out = append(out, p.text...)
 		}
 		at = m[1]
-		err = result.Reaches(len(out), "replace")
+		err = result.Reserve(len(out), "replace")
 	})
 	if err != nil {
 		return value.Nil, err

@@ -37,7 +37,7 @@ func resultUnwrap(a *vm.Args) (value.Slot, error) {
 	if err == nil && !ok {
 		err = value.Faultf("unwrap of Err: %s", value.Message(v))
 	}
-	return taken(v, err)
+	return shareResult(v, err)
 }
 
 func resultExpect(a *vm.Args) (value.Slot, error) {
@@ -45,7 +45,7 @@ func resultExpect(a *vm.Args) (value.Slot, error) {
 	if err == nil && !ok {
 		err = value.Faultf("%s: %s", a.String(1), value.Message(v))
 	}
-	return taken(v, err)
+	return shareResult(v, err)
 }
 
 func resultUnwrapErr(a *vm.Args) (value.Slot, error) {
@@ -53,15 +53,15 @@ func resultUnwrapErr(a *vm.Args) (value.Slot, error) {
 	if err == nil && ok {
 		err = value.Faultf("unwrap_err of Ok: %s", value.Text(v))
 	}
-	return taken(v, err)
+	return shareResult(v, err)
 }
 
-// taken returns v as a borrowed value, unless there is an error.
-func taken(v value.Slot, err error) (value.Slot, error) {
+// shareResult returns v as a borrowed value, unless there is an error.
+func shareResult(v value.Slot, err error) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	return native.Lend(v), nil
+	return native.MarkShared(v), nil
 }
 
 func resultUnwrapOr(a *vm.Args) (value.Slot, error) {
@@ -69,7 +69,7 @@ func resultUnwrapOr(a *vm.Args) (value.Slot, error) {
 	if !ok {
 		v = a.Slot(1)
 	}
-	return taken(v, err)
+	return shareResult(v, err)
 }
 
 func resultOk(a *vm.Args) (value.Slot, error) {
@@ -77,7 +77,7 @@ func resultOk(a *vm.Args) (value.Slot, error) {
 	if err != nil || !ok {
 		return value.Nil, err
 	}
-	return value.Some(native.Lend(v)), nil
+	return value.Some(native.MarkShared(v)), nil
 }
 
 func resultErr(a *vm.Args) (value.Slot, error) {
@@ -85,7 +85,7 @@ func resultErr(a *vm.Args) (value.Slot, error) {
 	if err != nil || ok {
 		return value.Nil, err
 	}
-	return value.Some(native.Lend(v)), nil
+	return value.Some(native.MarkShared(v)), nil
 }
 
 var optionNatives = native.Table{
@@ -102,7 +102,7 @@ func optionUnwrap(a *vm.Args) (value.Slot, error) {
 	if s.IsNil() {
 		return value.Nil, value.Faultf("unwrap of None")
 	}
-	return native.Lend(value.Unwrap(s)), nil
+	return native.MarkShared(value.Unwrap(s)), nil
 }
 
 func optionExpect(a *vm.Args) (value.Slot, error) {
@@ -110,19 +110,19 @@ func optionExpect(a *vm.Args) (value.Slot, error) {
 	if s.IsNil() {
 		return value.Nil, value.Faultf("%s", a.String(1))
 	}
-	return native.Lend(value.Unwrap(s)), nil
+	return native.MarkShared(value.Unwrap(s)), nil
 }
 
 func optionUnwrapOr(a *vm.Args) (value.Slot, error) {
 	if s := a.Slot(0); !s.IsNil() {
-		return native.Lend(value.Unwrap(s)), nil
+		return native.MarkShared(value.Unwrap(s)), nil
 	}
-	return native.Lend(a.Slot(1)), nil
+	return native.MarkShared(a.Slot(1)), nil
 }
 
 func optionOr(a *vm.Args) (value.Slot, error) {
 	if s := a.Slot(0); !s.IsNil() {
-		return native.Lend(s), nil
+		return native.MarkShared(s), nil
 	}
-	return native.Lend(a.Slot(1)), nil
+	return native.MarkShared(a.Slot(1)), nil
 }

@@ -61,7 +61,7 @@ func (t *text) scan(from, end int, indent string) {
 				begin = at
 			}
 			if name == "" {
-				name = declared(line)
+				name = declaredName(line)
 			}
 			if c := line[len(line)-1]; c != '}' && c != ';' {
 				break
@@ -92,9 +92,9 @@ func (t *text) members(from, end int) {
 	}
 }
 
-// declared returns the name that a line declares, "impl" for an impl, "" for a line with only a
+// declaredName returns the name that a line declares, "impl" for an impl, "" for a line with only a
 // decorator.
-func declared(line string) string {
+func declaredName(line string) string {
 	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '(' || r == '<' || r == ':' })
 	for i, w := range words {
 		switch w {

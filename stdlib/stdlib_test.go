@@ -251,7 +251,7 @@ func TestSlices(t *testing.T) {
 		whole := tree(t, f.name)
 		names, want := map[string]bool{}, map[string][]string{}
 		for _, d := range whole.Decls {
-			for name, places := range placed(whole, d) {
+			for name, places := range placesOf(whole, d) {
 				names[name] = true
 				want[name] = append(want[name], places...)
 			}
@@ -267,7 +267,7 @@ func TestSlices(t *testing.T) {
 			part := load(f.name, name)
 			got := map[string][]string{}
 			for _, d := range part.Decls {
-				for n, places := range placed(part, d) {
+				for n, places := range placesOf(part, d) {
 					got[n] = append(got[n], places...)
 				}
 			}
@@ -278,8 +278,8 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// placed returns the places and doc comments of a declaration or its methods, by name.
-func placed(f *ast.File, d ast.Decl) map[string][]string {
+// placesOf returns the places and doc comments of a declaration or its methods, by name.
+func placesOf(f *ast.File, d ast.Decl) map[string][]string {
 	place := func(h *ast.DeclHead) string {
 		return f.Source.Position(h.Sp.Start).String() + " " + h.Doc
 	}

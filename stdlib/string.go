@@ -67,7 +67,7 @@ func stringTrim(start, end bool) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		s := a.String(0)
 		if start && end {
-			return changed(a, native.Trim(a, s)), nil
+			return changedString(a, native.Trim(a, s)), nil
 		}
 		if start {
 			s = native.TrimStart(a, s, native.TrimLeft)
@@ -75,7 +75,7 @@ func stringTrim(start, end bool) vm.Native {
 		if end {
 			s = native.TrimEnd(a, s, native.TrimRight)
 		}
-		return changed(a, s), nil
+		return changedString(a, s), nil
 	}
 }
 
@@ -83,13 +83,13 @@ func stringTrim(start, end bool) vm.Native {
 func stringMap2(f func(s, t string) string) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		a.Pace().Bytes(len(a.String(1)) >> 2)
-		return changed(a, f(a.String(0), a.String(1))), nil
+		return changedString(a, f(a.String(0), a.String(1))), nil
 	}
 }
 
-// changed returns s as a String. If the text is unchanged, it returns the receiver itself, which
+// changedString returns s as a String. If the text is unchanged, it returns the receiver itself, which
 // preserves the receiver's cached data.
-func changed(a *vm.Args, s string) value.Slot {
+func changedString(a *vm.Args, s string) value.Slot {
 	if len(s) == len(a.String(0)) && s == a.String(0) {
 		return a.Slot(0)
 	}
@@ -235,7 +235,7 @@ func stringReplace(n int) vm.Native {
 			}
 			a.Room(len(s) + times*grow)
 		}
-		return changed(a, native.Replace(a, s, from, to, times)), nil
+		return changedString(a, native.Replace(a, s, from, to, times)), nil
 	}
 }
 
@@ -267,14 +267,14 @@ func stringCase(first byte, f func(string) string) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		s := a.String(0)
 		if len(s) > shortText {
-			return changed(a, native.Map(a, s, f)), nil
+			return changedString(a, native.Map(a, s, f)), nil
 		}
 		var room [shortText]byte
 		same := true
 		for i := range len(s) {
 			c := s[i]
 			if c >= utf8.RuneSelf {
-				return changed(a, f(s)), nil
+				return changedString(a, f(s)), nil
 			}
 			if c-first < 26 {
 				c ^= 'a' - 'A'
@@ -291,7 +291,7 @@ func stringCase(first byte, f func(string) string) vm.Native {
 
 func stringCapitalize(a *vm.Args) (value.Slot, error) {
 	a.Pace().Bytes(len(a.String(0)) >> 2)
-	return changed(a, capitalize(a.String(0))), nil
+	return changedString(a, capitalize(a.String(0))), nil
 }
 
 func capitalize(s string) string {
@@ -313,7 +313,7 @@ func stringReverse(a *vm.Args) (value.Slot, error) {
 			copy(out[at:], part[i:i+w])
 		}
 	}
-	return changed(a, string(out)), nil
+	return changedString(a, string(out)), nil
 }
 
 func stringRepeat(a *vm.Args) (value.Slot, error) {

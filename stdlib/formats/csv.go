@@ -128,7 +128,7 @@ func csvStringify(a *vm.Args) (value.Slot, error) {
 			return value.Nil, value.Faultf("stringify: %s", err)
 		}
 		w.Flush()
-		if err := text.Reaches(b.Len(), "stringify"); err != nil {
+		if err := text.Reserve(b.Len(), "stringify"); err != nil {
 			return value.Nil, err
 		}
 	}

@@ -88,7 +88,7 @@ func indented(a *vm.Args, compact []byte, indent string) []byte {
 	for i := 0; i < len(compact); i++ {
 		if i%native.PartSize == 0 {
 			a.Pace().Bytes(native.PartSize)
-			if err := text.Reaches(len(out), "stringify_pretty"); err != nil {
+			if err := text.Reserve(len(out), "stringify_pretty"); err != nil {
 				panic(err)
 			}
 		}

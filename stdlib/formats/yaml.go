@@ -217,7 +217,7 @@ func (d *yamlReader) merge(m *value.Map, n *yaml.Node, depth int) error {
 		}
 		from.Map().Each(func(k, v value.Slot) bool {
 			if _, own := m.Get(k); !own {
-				m.Set(k, native.Lend(v))
+				m.Set(k, native.MarkShared(v))
 			}
 			return true
 		})

@@ -32,8 +32,8 @@ type Growing struct {
 	asked int // the number of bytes for which room was requested
 }
 
-// Reaches faults if the text cannot grow to n bytes.
-func (b *Growing) Reaches(n int, name string) error {
+// Reserve faults if the text cannot grow to n bytes.
+func (b *Growing) Reserve(n int, name string) error {
 	if n > MaxText {
 		return value.Faultf("%s: the result would be longer than 1 GiB", name)
 	}
@@ -64,8 +64,8 @@ func Count(n int, what string) string {
 	return string(value.AppendText(nil, value.Int(int64(n)))) + " " + what + "s"
 }
 
-// Lend returns a value that also stays where it is: its container is marked as shared.
-func Lend(s value.Slot) value.Slot {
+// MarkShared returns a value that also stays where it is: its container is marked as shared.
+func MarkShared(s value.Slot) value.Slot {
 	value.Share(s)
 	return s
 }

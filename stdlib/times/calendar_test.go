@@ -16,7 +16,7 @@ func TestCalendar(t *testing.T) {
 			if got := string(m.append(nil, rfc3339)) + string(m.append(nil, " %a %j")); got != want {
 				t.Fatalf("%d: got %s, want %s", when.UnixMilli(), got, want)
 			}
-			if back, reason := (&reading{s: want[:24]}).moment(rfc3339); back != when.UnixMilli() || reason != "" {
+			if back, reason := (&timeReader{s: want[:24]}).moment(rfc3339); back != when.UnixMilli() || reason != "" {
 				t.Fatalf("%s is read as %d: %s", want, back, reason)
 			}
 		}

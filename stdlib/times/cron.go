@@ -175,7 +175,7 @@ func timeInstant(a *vm.Args) (value.Slot, error) {
 	if v.Kind() != value.KindString {
 		return v, nil
 	}
-	ms, reason := (&reading{s: v.AsString()}).moment(rfc3339)
+	ms, reason := (&timeReader{s: v.AsString()}).moment(rfc3339)
 	if reason != "" {
 		return value.Nil, value.Faultf("format: %s is no time of the layout \"rfc3339\": %s", value.AppendString(nil, v.AsString()), reason)
 	}

@@ -113,7 +113,7 @@ func timeFixedZone(a *vm.Args) (value.Slot, error) {
 	if strings.EqualFold(name, "UTC") || name == "Z" {
 		return value.Some(value.Tuple(value.Int(0), value.String("UTC"))), nil
 	}
-	r := &reading{s: name}
+	r := &timeReader{s: name}
 	if offset, ok := r.offset(); ok && r.s == "" {
 		return value.Some(value.Tuple(value.Int(offset), value.String(name))), nil
 	}
@@ -126,7 +126,7 @@ func timeParse(a *vm.Args) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	ms, reason := (&reading{s: s}).moment(pattern)
+	ms, reason := (&timeReader{s: s}).moment(pattern)
 	if reason != "" {
 		return value.Nil, native.ParseError(s, "is no time of the layout "+string(value.AppendString(nil, a.String(1)))+": "+reason)
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// reading is a text that is parsed as a moment, and the parts that have been read.
-type reading struct {
+// timeReader is a text that is parsed as a moment, and the parts that have been read.
+type timeReader struct {
 	s       string // the remaining text
 	m       moment
 	twelve  bool // whether the hour is from 1 to 12
@@ -18,7 +18,7 @@ type reading struct {
 
 // moment parses the whole text by a pattern and returns milliseconds since 1970, or the reason for
 // a failure.
-func (r *reading) moment(pattern string) (ms int64, reason string) {
+func (r *timeReader) moment(pattern string) (ms int64, reason string) {
 	r.m = moment{year: 1970, month: 1, day: 1}
 	if pattern == rfc3339 {
 		reason = r.rfc3339()
@@ -31,35 +31,35 @@ func (r *reading) moment(pattern string) (ms int64, reason string) {
 	if reason != "" {
 		return 0, reason
 	}
-	return r.settle()
+	return r.milliseconds()
 }
 
-func (r *reading) pattern(pattern string) string {
+func (r *timeReader) pattern(pattern string) string {
 	for pattern != "" {
 		if pattern[0] != '%' {
 			if r.s == "" || r.s[0] != pattern[0] {
-				return fmt.Sprintf("%q is wanted", leading(pattern)) + r.where()
+				return fmt.Sprintf("%q is wanted", literalPrefix(pattern)) + r.textAtError()
 			}
 			r.s, pattern = r.s[1:], pattern[1:]
 			continue
 		}
 		c, width := directive(pattern)
 		if what := r.field(c); what != "" {
-			return what + " is wanted" + r.where()
+			return what + " is wanted" + r.textAtError()
 		}
 		pattern = pattern[width:]
 	}
 	return ""
 }
 
-// leading returns the plain text at the start of a pattern.
-func leading(pattern string) string {
+// literalPrefix returns the plain text at the start of a pattern.
+func literalPrefix(pattern string) string {
 	text, _, _ := strings.Cut(pattern, "%")
 	return text
 }
 
-// where returns the text at the place of an error.
-func (r *reading) where() string {
+// textAtError returns the text at the place of an error.
+func (r *timeReader) textAtError() string {
 	if r.s == "" {
 		return " at the end"
 	}
@@ -67,7 +67,7 @@ func (r *reading) where() string {
 }
 
 // field reads one directive. It returns the expected text if it is missing.
-func (r *reading) field(c byte) string {
+func (r *timeReader) field(c byte) string {
 	ok := true
 	number := func(to *int64, least, most int) {
 		*to, ok = r.number(least, most)
@@ -115,7 +115,7 @@ func (r *reading) field(c byte) string {
 }
 
 // wordField reads the directives that are not plain numbers.
-func (r *reading) wordField(c byte) string {
+func (r *timeReader) wordField(c byte) string {
 	m := &r.m
 	switch c {
 	case 'a', 'A':
@@ -164,7 +164,7 @@ func wanted(ok bool, what string) string {
 }
 
 // number reads at least least and at most most digits.
-func (r *reading) number(least, most int) (n int64, ok bool) {
+func (r *timeReader) number(least, most int) (n int64, ok bool) {
 	i := 0
 	for i < len(r.s) && i < most && r.s[i] >= '0' && r.s[i] <= '9' {
 		n = n*10 + int64(r.s[i]-'0')
@@ -179,7 +179,7 @@ func (r *reading) number(least, most int) (n int64, ok bool) {
 
 // word reads one of the words, ignoring case; with short it reads only the word's first three
 // letters.
-func (r *reading) word(words []string, short bool) (int, bool) {
+func (r *timeReader) word(words []string, short bool) (int, bool) {
 	for i, w := range words {
 		if short {
 			w = w[:3]
@@ -193,7 +193,7 @@ func (r *reading) word(words []string, short bool) (int, bool) {
 }
 
 // offset reads Z, +0200 or +02:00 as seconds east of UTC.
-func (r *reading) offset() (seconds int64, ok bool) {
+func (r *timeReader) offset() (seconds int64, ok bool) {
 	rest := r.s
 	if rest == "" {
 		return 0, false
@@ -222,12 +222,12 @@ func (r *reading) offset() (seconds int64, ok bool) {
 
 // rfc3339 reads RFC 3339. The fraction may have any number of digits, T and Z may be lower case,
 // and T may be a space.
-func (r *reading) rfc3339() string {
+func (r *timeReader) rfc3339() string {
 	if reason := r.pattern("%Y-%m-%d"); reason != "" {
 		return reason
 	}
 	if r.s == "" || !strings.ContainsAny(r.s[:1], "Tt ") {
-		return "a `T` is wanted" + r.where()
+		return "a `T` is wanted" + r.textAtError()
 	}
 	r.s = r.s[1:]
 	if reason := r.pattern("%H:%M:%S"); reason != "" {
@@ -237,17 +237,17 @@ func (r *reading) rfc3339() string {
 		digits := r.s[1:]
 		n := len(digits) - len(strings.TrimLeft(digits, "0123456789"))
 		if n == 0 {
-			return "a fraction of a second is wanted" + r.where()
+			return "a fraction of a second is wanted" + r.textAtError()
 		}
-		milli := &reading{s: (digits[:n] + "00")[:3]}
+		milli := &timeReader{s: (digits[:n] + "00")[:3]}
 		r.m.millisecond, _ = milli.number(3, 3)
 		r.s = digits[n:]
 	}
 	return r.pattern("%z")
 }
 
-// settle computes milliseconds since 1970 from the parts.
-func (r *reading) settle() (ms int64, reason string) {
+// milliseconds computes milliseconds since 1970 from the parts.
+func (r *timeReader) milliseconds() (ms int64, reason string) {
 	m := &r.m
 	if r.instant {
 		return m.unix*1000 + m.millisecond, ""

@@ -80,7 +80,7 @@ func TestNoNameTwice(t *testing.T) {
 	}
 	topics, _ := doc.Find("Array.sort")
 	if len(topics) != 1 || !strings.Contains(topics[0].Signature, "Array<Float>: fn sort(self) -> Array<Float>\nArray<String>: ") ||
-		!strings.Contains(topics[0].Doc, "Of `Array<Float>`: In ascending order, NaN first.") || topics[0].Summary() != "In ascending order." {
+		!strings.Contains(topics[0].Doc, "Of `Array<Float>`: Returns the elements in ascending order, NaN first.") || topics[0].Summary() != "Returns the elements in ascending order." {
 		t.Errorf("Array.sort: %+v", topics)
 	}
 }
