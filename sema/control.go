@@ -297,7 +297,7 @@ func (b *body) iterable(t types.Type) bool {
 }
 
 // source returns the element type of a library value that returns elements one by one with the
-// methods `next` and `close`, and optionally `__leave`, which is called if an error leaves the
+// methods `next` and `close`, and optionally `__close_on_error`, which is called if an error leaves the
 // loop. It returns nil for other values.
 func (b *body) source(x ast.Expr, t types.Type) types.Type {
 	if n, ok := t.(*types.Named); !ok || !n.Decl.Library {
@@ -315,7 +315,7 @@ func (b *body) source(x ast.Expr, t types.Type) types.Type {
 	b.c.lib.use(end)
 	in := newInstance(next.Generics)
 	in.solve(next.Recv, t)
-	leave := b.c.method(t, "__leave")
+	leave := b.c.method(t, "__close_on_error")
 	if leave != nil {
 		b.c.lib.use(leave)
 	}

@@ -253,7 +253,7 @@ func (c *checker) defineMcp(m *module, t *Tool) {
 	t.Call, t.Try = b.libraryHelper("__mcp_call"), b.libraryHelper("__mcp_try")
 	if t.Rest {
 		t.List, t.CallRest = b.libraryHelper("__mcp_list"), b.libraryHelper("__mcp_call_rest")
-		c.prog.Knowing = b.libraryHelper("__knowing")
+		c.prog.Knowing = b.libraryHelper("__with_listed_tools")
 	}
 	ts := &typeScope{m: m, self: t.Type}
 	for _, decl := range t.Decl.Methods {

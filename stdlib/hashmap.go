@@ -203,8 +203,8 @@ func hashMapOnChange(a *vm.Args) (value.Slot, error) {
 	return value.Nil, err
 }
 
-// change returns the notice of a change to a key for __tell of hashmap.conc, or nil if the key has
-// no watchers or nothing has changed.
+// change returns the notice of a change to a key for __call_watchers of hashmap.conc, or nil if the
+// key has no watchers or nothing has changed.
 func change(h *memstore.HashMap, k, before value.Slot, had bool, after value.Slot, has bool) value.Slot {
 	if !h.Watched(k) || had == has && (!had || value.Equal(before, after)) {
 		return value.Nil
