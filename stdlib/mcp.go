@@ -165,7 +165,7 @@ type remote struct {
 // toolRemotes contains the remote functions of one tool.
 type toolRemotes struct {
 	functions []remote
-	listed     bool // whether the server has listed its functions
+	listed    bool // whether the server has listed its functions
 	any       bool // whether any name is a function of the server: in a test, without a mock
 }
 
