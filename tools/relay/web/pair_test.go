@@ -55,14 +55,14 @@ func TestPair(t *testing.T) {
 	b.See("No machine waits with this code: it was mistyped, was used, or has expired.")
 	b.Axe()
 
-	r.Pass(protocol.PairingFor / 2)
+	r.Pass(protocol.PairingTTL / 2)
 	code(b, strings.ToLower(strings.ReplaceAll(late.Code, "-", " ")))
 	b.Wait("__see.text('@pair-fingerprint') === '" + late.Fingerprint + "'")
 	if text := b.Text("main"); !strings.Contains(text, "the old laptop") || !strings.Contains(text, "127.0.0.1") || !strings.Contains(text, "5 min") {
 		t.Errorf("the machine is shown as %s", text)
 	}
 	b.Axe()
-	r.Pass(protocol.PairingFor/2 + time.Second) // the pairing expires, and so does that of build box
+	r.Pass(protocol.PairingTTL/2 + time.Second) // the pairing expires, and so does that of build box
 	b.Click("@pair-confirm")
 	b.See("has expired")
 	b.Click("=Cancel")
