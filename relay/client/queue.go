@@ -11,7 +11,7 @@ import (
 
 const maxText = 32 << 10 // bytes of one run.output
 
-// queue holds the events that hostd has not acknowledged. Events beyond protocol.SourceKept are
+// queue holds the events that hostd has not acknowledged. Events beyond protocol.SourceRetained are
 // dropped and replaced by a gap.
 type queue struct {
 	waiting []*chunk // to write

@@ -1,6 +1,6 @@
 // Package ingest receives the events that programs report of their own runs (spec/relay.md): POST
-// /source on the Unix socket, upgraded to lines in both directions, as protocol.SourceSays and
-// SourceHears define them. A run begins with its connection and ends as it reports or with its
+// /source on the Unix socket, upgraded to lines in both directions, as protocol.SourceMessage and
+// HostdMessage define them. A run begins with its connection and ends as it reports or with its
 // process. When it reconnects to a new hostd, it is the same run. The compatibility promise does
 // not cover this API.
 package ingest
