@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
-// suspended says why a run was left where it is, and how to go on.
+// suspended reports why a run was suspended and how to resume it, and returns the exit code.
 func (a *Console) suspended(e *engine.Suspended) int {
 	name := a.RunName
 	if name == "" {
@@ -35,11 +35,11 @@ func (a *Console) suspended(e *engine.Suspended) int {
 			a.Notef("%s: concerto runs answer %s %s VALUE\n", Printable(text, a.TTY.Err), name, q.ID)
 		}
 		if len(e.Waiting) == 0 {
-			a.Notef("waiting: for a time that has not come: concerto runs resume %s\n", name)
+			a.Notef("waiting: for a time: concerto runs resume %s\n", name)
 		}
 		return ExitWaiting
 	case errors.As(e.Why, &unwritable):
-		a.Complain(fmt.Sprintf("suspended: %s cannot be written: %v; make room and concerto runs resume %s", name, unwritable.Err, name), "")
+		a.Complain(fmt.Sprintf("suspended: %s cannot be written: %v", name, unwritable.Err), fmt.Sprintf("free some space, then resume the run: concerto runs resume %s", name))
 		return exitUnwritable
 	case errors.As(e.Why, &damaged):
 		a.Complain(e.Why.Error(), damaged.Next)
@@ -50,14 +50,14 @@ func (a *Console) suspended(e *engine.Suspended) int {
 	case errors.Is(e.Why, emit.ErrNoReader):
 		return ExitFailed
 	case errors.Is(e.Why, ErrInterrupted), errors.Is(e.Why, context.Canceled):
-		a.Complain("suspended", fmt.Sprintf("concerto runs resume %s goes on with it; concerto runs stop %s ends it", name, name))
+		a.Complain("suspended", fmt.Sprintf("resume the run: concerto runs resume %s, or stop it: concerto runs stop %s", name, name))
 		return ExitInterrupted
 	}
-	a.Complain("suspended: "+e.Why.Error(), fmt.Sprintf("concerto runs resume %s goes on with it", name))
+	a.Complain("suspended: "+e.Why.Error(), fmt.Sprintf("resume the run: concerto runs resume %s", name))
 	return ExitFailed
 }
 
-// noRun says why a run's directory cannot be used.
+// noRun reports why a run's directory cannot be used, and returns the exit code.
 func (a *Console) noRun(err error) int {
 	name := a.RunName
 	var damaged *journal.Damaged
@@ -66,40 +66,40 @@ func (a *Console) noRun(err error) int {
 	var unusable *journal.Unusable
 	switch {
 	case errors.As(err, &damaged):
-		a.Complain(err.Error(), cmp.Or(damaged.Next, fmt.Sprintf("nothing was changed; concerto runs fork %s --at N saves what stands before", name)))
+		a.Complain(err.Error(), cmp.Or(damaged.Next, fmt.Sprintf("the run is unchanged; recover its valid part: concerto runs fork %s --at N", name)))
 		return ExitBroken
 	case errors.As(err, new(*tape.DivergedError)):
 		a.Complain(err.Error(), "")
 		return ExitBroken
 	case errors.As(err, new(*durable.Gone)):
-		a.Complain(fmt.Sprintf("%s: %v", name, err), fmt.Sprintf("concerto runs show %s tells what it has done and waits for; history = \"all\" keeps all of a run", name))
+		a.Complain(fmt.Sprintf("%s: %v", name, err), fmt.Sprintf("concerto runs show %s still shows the run; set history = \"all\" to keep the whole history of later runs", name))
 	case errors.As(err, new(*durable.OtherEngine)):
-		a.Complain(fmt.Sprintf("%s: %v", name, err), "go on with it by the concerto that has run it")
+		a.Complain(fmt.Sprintf("%s: %v", name, err), "resume it with the version of concerto that started it")
 	case errors.As(err, new(*journal.HoldsRun)):
-		a.Complain(fmt.Sprintf("%s holds a run: go on with it by concerto runs resume %s", name, name), "")
+		a.Complain(fmt.Sprintf("%s already contains a run", name), fmt.Sprintf("resume it: concerto runs resume %s", name))
 	case errors.As(err, &unusable) && unusable.Runs && unusable.Full():
-		a.Complain(fmt.Sprintf("%s cannot be written: %v", name, err), "make room and try again; the run is as it was")
+		a.Complain(fmt.Sprintf("%s cannot be written: %v", name, err), "free some space and try again; the run is unchanged")
 		return exitUnwritable
 	case errors.As(err, &unusable) && unusable.Runs:
-		a.Complain(fmt.Sprintf("%s cannot be written to: %v", name, err), "see to the permissions of the directory and its files; the run is as it was")
+		a.Complain(fmt.Sprintf("%s cannot be written to: %v", name, err), "check the permissions of the directory and its files; the run is unchanged")
 	case unusable != nil:
-		a.Complain(fmt.Sprintf("%s cannot keep a run: %v", name, err), "name another directory, or see to its permissions")
+		a.Complain(fmt.Sprintf("%s cannot store a run: %v", name, err), "name another directory, or check its permissions")
 	case errors.As(err, &held):
 		if held.Run != "" {
 			name = held.Run
 		}
 		a.Complain(fmt.Sprintf("run %s %s", name, held), "concerto runs answer, runs show and runs inspect work while it runs")
 	case errors.As(err, new(*journal.Newer)):
-		a.Complain(fmt.Sprintf("%s: %v", name, err), "use the concerto that made it, or a newer one")
+		a.Complain(fmt.Sprintf("%s: %v", name, err), "use the version of concerto that created it, or a newer one")
 	case errors.As(err, &secret):
-		a.Complain(err.Error(), "set "+secret.Name+" as it was when the run began")
+		a.Complain(err.Error(), "set "+secret.Name+" to its value at the start of the run")
 	default:
-		a.Complain(fmt.Sprintf("%s: %v", name, err), "concerto run --journal DIR begins one")
+		a.Complain(fmt.Sprintf("%s: %v", name, err), "concerto run --journal DIR stores a run")
 	}
 	return ExitRefused
 }
 
-// noEffect says that a run has no such effect.
+// noEffect reports that a run has no such effect.
 func (a *Console) noEffect(err error) int {
 	a.Complain(fmt.Sprintf("%s: %v", a.RunName, err), "")
 	return ExitRefused
