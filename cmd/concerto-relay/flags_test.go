@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/internal/cli/cmdline/cmdlinetest"
+	"github.com/concerto-lang/concerto/internal/term/cmdline/cmdlinetest"
 )
 
 func TestFlagsOfOneMeaningHaveOneName(t *testing.T) { cmdlinetest.Flags(t, (&app{}).root()) }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/internal/cli/cmdline"
+	"github.com/concerto-lang/concerto/internal/term/cmdline"
 	"github.com/concerto-lang/concerto/relay/hostd/socket"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/internal/cli/cmdline/cmdlinetest"
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/help"
+	"github.com/concerto-lang/concerto/internal/term/cmdline/cmdlinetest"
 )
 
 func TestFlagsOfOneMeaningHaveOneName(t *testing.T) { cmdlinetest.Flags(t, root(&console.Console{})) }

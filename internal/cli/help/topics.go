@@ -3,7 +3,7 @@ package help
 import (
 	"embed"
 
-	"github.com/concerto-lang/concerto/internal/cli/cmdline"
+	"github.com/concerto-lang/concerto/internal/term/cmdline"
 )
 
 //go:embed topics/*.txt
