@@ -24,18 +24,18 @@ func (a *Console) PipedInput() io.Reader {
 	return a.Stdin
 }
 
-// person are the parts of a command that somebody at a terminal sees and types
-// into. They are made when they are first needed, once: one reads what is typed.
+// person holds the prompts and the drawing at the terminal. They are created on first use, and only
+// once, because only one reader may read the keys.
 type person struct {
-	NoInput bool // nobody is asked
+	NoInput bool // prompts are disabled
 	Asked   emit.Prompter
 	drawn   *screen.Screen
-	// Interrupt is what Ctrl-C does while a prompt takes each key.
+	// Interrupt handles Ctrl-C while a prompt reads single keys.
 	Interrupt func()
 }
 
-// Prompter asks on the terminal, when there is one. Hosts' questions are put
-// there when it can also be seen what is asked.
+// Prompter returns the prompter of the terminal, or nil without a terminal. It asks questions of
+// hosts only if stderr is a terminal, too.
 func (a *Console) Prompter() emit.Prompter {
 	switch {
 	case a.Debugging.Debugger != nil && a.Debugging.Debugger.Launched():
@@ -53,23 +53,22 @@ func (a *Console) Prompter() emit.Prompter {
 	return a.Asked
 }
 
-// MarkEditable says of which hosts what they ask to do can be edited: who speaks
-// another protocol does what it asked for, or nothing.
+// MarkEditable tells the prompter which hosts accept edited arguments of an approval. Hosts with the
+// codex and acp protocols do not.
 func (a *Console) MarkEditable(p *engine.Program) {
 	asked, ok := a.Asked.(*prompt.Person)
 	if !ok {
 		return
 	}
 	fixed := map[string]bool{}
-	configs, _ := p.HostConfigs() // the run says what is wrong with them
+	configs, _ := p.HostConfigs() // the run reports errors in them
 	for _, c := range configs {
 		fixed[c.Name] = c.Transport == "codex" || c.Transport == "acp"
 	}
 	asked.Edits = func(host string) bool { return !fixed[host] }
 }
 
-// Bottom is the bottom of the terminal, where prompts and what a run does are
-// drawn.
+// Bottom returns the screen at the bottom of the terminal, which shows prompts and progress.
 func (a *Console) Bottom() *screen.Screen {
 	if a.drawn == nil {
 		a.drawn = screen.New(screen.Options{
@@ -84,11 +83,11 @@ func (a *Console) Bottom() *screen.Screen {
 	return a.drawn
 }
 
-// redrawEvery is how often what has changed is drawn.
+// redrawEvery is the interval between redraws.
 const redrawEvery = time.Second / 8
 
-// BeginDrawing has what is written from now on stand above what is drawn at the bottom
-// of the terminal, if there is one, until end is called.
+// BeginDrawing prints all output above the bottom of the terminal, if there is one, until end is
+// called.
 func (a *Console) BeginDrawing() (end func()) {
 	if !a.TTY.ErrScreen {
 		return func() {}

@@ -15,8 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// UnknownCommand refuses an argument of a command group that is none of its
-// commands.
+// UnknownCommand rejects an argument of a command group that is not one of its commands.
 func UnknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -35,7 +34,7 @@ func UnknownCommand(c *cobra.Command, args []string) error {
 	return Usage(hint, "unknown command %q", name)
 }
 
-// FlagError turns the flag parser's errors into ours, with the nearest flag.
+// FlagError returns a usage error for an error of the flag parser, with the nearest flag as a hint.
 func FlagError(c *cobra.Command, err error) error {
 	if choice, ok := errors.AsType[*cmdline.ChoiceError](err); ok {
 		return Usage(choice.Hint(), "%v", choice)
@@ -61,8 +60,8 @@ func FlagError(c *cobra.Command, err error) error {
 	return Usage(hint, "%v", err)
 }
 
-// OnePath accepts at most one argument before `--`. Arguments after it are the
-// program's; they are accepted when rest is true.
+// OnePath accepts at most one argument before `--`. If rest is true, it also accepts arguments after
+// `--`, which are the program's.
 func OnePath(rest bool) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		before := args
@@ -88,7 +87,7 @@ func OnePath(rest bool) cobra.PositionalArgs {
 	}
 }
 
-// Path is the PATH argument, "" without one, and rest what follows `--`.
+// Path returns the PATH argument, or "", and the arguments after `--`.
 func Path(c *cobra.Command, args []string) (path string, rest []string) {
 	if n := c.ArgsLenAtDash(); n >= 0 {
 		args, rest = args[:n], args[n:]
@@ -99,7 +98,7 @@ func Path(c *cobra.Command, args []string) (path string, rest []string) {
 	return path, rest
 }
 
-// OneOf refuses a flag's value that is not in its list.
+// OneOf rejects a flag's value that is not in its list.
 func OneOf(flag, v string, list []string) error {
 	if slices.Contains(list, v) {
 		return nil
@@ -129,7 +128,7 @@ func Arguments(least, most int) cobra.PositionalArgs {
 // comment is the remark after a command in an example.
 var comment = regexp.MustCompile(` {2,}.*$`)
 
-// NoArguments refuses arguments.
+// NoArguments rejects all arguments.
 func NoArguments(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return Usage("`"+c.CommandPath()+" --help` lists the flags", "%s takes no arguments", c.CommandPath())
@@ -137,5 +136,5 @@ func NoArguments(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// Everything is the value of a flag that is given without one.
+// Everything is the value of a list flag that is given without a value.
 const Everything = "*"

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// NewStderr is the process's standard error. When it is a pipe that nobody reads,
-// it fills up and blocks. So a pipe is written by a goroutine of its own, and no
-// program is blocked by it.
+// NewStderr returns a writer for the process's standard error. A pipe without a reader fills up and
+// blocks, so a separate goroutine writes to pipes, and a full pipe does not block the program. flush
+// waits for the remaining output.
 func NewStderr(f *os.File) (w io.Writer, flush func()) {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) == 0 {
@@ -23,9 +23,9 @@ func NewStderr(f *os.File) (w io.Writer, flush func()) {
 }
 
 const (
-	patience   = 200 * time.Millisecond // how long a write waits before its pipe counts as stuck
-	farewell   = time.Second            // how long the end waits for one that is
-	asideLimit = 4 << 20                // bytes that wait for a stuck pipe
+	patience   = 200 * time.Millisecond // how long a write waits before the pipe counts as stuck
+	farewell   = time.Second            // how long flush waits for a stuck pipe
+	asideLimit = 4 << 20                // maximum bytes queued for a stuck pipe
 )
 
 // aside writes to w on a goroutine of its own. Write waits until its bytes are
@@ -39,14 +39,14 @@ type aside struct {
 	mu      sync.Mutex
 	waiting bytes.Buffer
 	dropped int           // writes
-	stuck   bool          // nobody waits for what is written
-	through chan struct{} // closed when nothing waits any more; nil when nothing does
+	stuck   bool          // writes return without waiting
+	through chan struct{} // closed when the queue is empty; nil if it is empty
 	err     error
 }
 
 func newAside(w io.Writer, limit int) *aside { return &aside{w: w, limit: limit} }
 
-// Write writes b, now or later.
+// Write queues b and waits for it to be written, unless the pipe is stuck.
 func (a *aside) Write(b []byte) (int, error) {
 	through, stuck, err := a.put(b)
 	if err != nil || stuck {
@@ -64,7 +64,7 @@ func (a *aside) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// put stores b to be written.
+// put queues b.
 func (a *aside) put(b []byte) (through chan struct{}, stuck bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -83,7 +83,7 @@ func (a *aside) put(b []byte) (through chan struct{}, stuck bool, err error) {
 	return a.through, a.stuck, nil
 }
 
-// run writes until nothing waits.
+// run writes until the queue is empty.
 func (a *aside) run() {
 	for {
 		a.mu.Lock()
@@ -107,7 +107,7 @@ func (a *aside) run() {
 	}
 }
 
-// flush waits until everything is written, for d at most.
+// flush waits until the queue is empty, at most d.
 func (a *aside) flush(d time.Duration) {
 	a.mu.Lock()
 	through := a.through

@@ -1,5 +1,5 @@
-// Package console holds what all commands share: the standard streams, the terminal, the environment, the
-// working directory, the global flags, and how errors are reported and become exit codes.
+// Package console holds the state that all commands share: the standard streams, the terminal, the
+// environment, the working directory and the global flags. It reports errors and returns exit codes.
 package console
 
 import (
@@ -23,13 +23,12 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/logs"
 )
 
-// Version is the release with what it runs and was built with.
+// Version returns the release, the IR version, and the Go version and platform of the build.
 func (b Binary) Version() string {
 	return fmt.Sprintf("%s (IR %s, %s %s/%s)", b.Release, ir.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// Console is what all commands share: the standard streams, the environment, the
-// working directory and the global flags.
+// Console is the state that all commands share.
 type Console struct {
 	Stdin   io.Reader
 	Stdout  io.Writer
@@ -39,15 +38,14 @@ type Console struct {
 	Dir     string // working directory; -C changes it
 	TTY     TTY
 	person
-	// Pause waits between two looks of --watch at the files; nil: package rerun's
-	// own interval.
+	// Pause waits between two checks of the files for --watch; nil uses package rerun's interval.
 	Pause func(context.Context) error
 
 	Began    time.Time // of a run with --emit-detail; else zero
 	Quiet    bool
-	Verbose  int // how often it is given
+	Verbose  int // how often --verbose is given
 	LogLevel string
-	ExitCode int            // exit code of what went well so far
+	ExitCode int            // exit code of a command that returns no error
 	Relay    *client.Source // sends the run to the relay; nil without one
 	subject
 	Debugging Debugging
@@ -64,22 +62,22 @@ type Binary struct {
 	Execute func(args []string, c *Console) int
 }
 
-// Debugging is what an editor has launched.
+// Debugging is the state of a program that an editor debugs.
 type Debugging struct {
 	Debugger *dap.Run     // nil without one
-	Answers  []emit.Fixed // to its awaited emits
+	Answers  []emit.Fixed // answers to awaited emits
 }
 
-// subject are the program and the run that a command is about.
+// subject names the program and the run of a command.
 type subject struct {
-	Overlay map[string][]byte // texts that count instead of the disk's, by path (--overlay)
+	Overlay map[string][]byte // texts that replace files on disk, by path (--overlay)
 	Loaded  string            // the compiled program that runs, "" for one from sources
 	RunName string            // a run's directory, as its name was given
 }
 
-// TTY says which of the standard streams are terminals, and what they can do.
+// TTY reports which standard streams are terminals, and their capabilities.
 type TTY struct {
-	In bool // stdin is one: awaited emits may be asked for
+	In bool // stdin is a terminal: awaited emits may be prompted for
 	// Out and Err report that stdout and stderr are terminals.
 	// There, text from models and hosts must not contain control sequences.
 	Out, Err bool
@@ -107,7 +105,7 @@ func (a *Console) bugAt(p any, text string) {
 		p, a.Binary.Version(), strings.Join(stack, ""))
 }
 
-// Abs returns a path as an absolute one, seen from the working directory.
+// Abs returns an absolute path; a relative path is relative to the working directory.
 func (a *Console) Abs(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -115,7 +113,7 @@ func (a *Console) Abs(path string) string {
 	return filepath.Join(a.Dir, path)
 }
 
-// Verbosef writes what is done, for --verbose.
+// Verbosef logs a step with --verbose.
 func (a *Console) Verbosef(format string, args ...any) {
 	switch {
 	case a.Verbose == 0:
@@ -150,7 +148,7 @@ func (a *Console) ApplyFlags(chdir, overlay string) error {
 	return nil
 }
 
-// overlayOf reads the texts that --overlay gives.
+// overlayOf reads the texts of --overlay.
 func (a *Console) overlayOf(file string) error {
 	if file == "" {
 		return nil
@@ -170,7 +168,7 @@ func (a *Console) overlayOf(file string) error {
 	return nil
 }
 
-// Relative returns a path as seen from the working directory, if it is below that.
+// Relative returns a path relative to the working directory if it is below it.
 func (a *Console) Relative(path string) string {
 	if rel, err := filepath.Rel(a.Dir, path); err == nil && filepath.IsLocal(rel) {
 		path = rel
@@ -185,7 +183,7 @@ func (a *Console) WriteJSON(v any) error {
 	return e.Encode(v)
 }
 
-// Processes is whose the processes are that a command starts outside a run.
+// Processes returns the owner of the processes that a command starts outside a run.
 func (a *Console) Processes() *procgroup.Run {
 	return &procgroup.Run{ID: procgroup.NewID(), Executable: a.Binary.Executable}
 }
