@@ -48,7 +48,7 @@ func TestCutOff(t *testing.T) {
 		`run.permission_resolved {"request_id":"undecided","decision":"withdrawn","reason":"hostd was started anew"}`,
 		`tool.result {"request_id":"undecided","tool":"bash","actor":"local","ok":false,"duration_ms":N,"error":"withdrawn"}`,
 		`run.permission_resolved {"request_id":"approved","decision":"approve","actor":"cli"}`,
-		`tool.result {"request_id":"approved","tool":"bash","actor":"local","ok":false,"duration_ms":N,"error":"hostd was started anew: nobody can know whether it took effect"}`,
+		`tool.result {"request_id":"approved","tool":"bash","actor":"local","ok":false,"duration_ms":N,"error":"hostd was started anew: it is unknown whether it took effect"}`,
 	} {
 		if n := len(slices.DeleteFunc(slices.Clone(all), func(e string) bool { return e != want })); n != 1 {
 			t.Errorf("%d times %s in\n%s", n, want, strings.Join(all, "\n"))

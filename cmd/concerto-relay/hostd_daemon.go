@@ -104,7 +104,7 @@ func (a *app) hostFiles(h *hostdSettings, o *hostd.Options) error {
 			return a.wrong("root", "give --root DIR", "there is no home directory")
 		}
 		if info, err := os.Stat(a.abs(root)); err != nil || !info.IsDir() {
-			return a.wrong("root", "name a directory that is there", "%s is no directory", root)
+			return a.wrong("root", "name a directory that is there", "%s is not a directory", root)
 		}
 		o.Roots = append(o.Roots, a.abs(root))
 	}

@@ -247,7 +247,7 @@ func TestHostd(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--server", "ftp://x"}, "--server: it is no http"}, {[]string{"--root", "/no/such"}, "--root: /no/such is no directory"}, {[]string{"--spool-max", "much"}, "--spool-max"},
+		{[]string{"--server", "ftp://x"}, "--server: it is no http"}, {[]string{"--root", "/no/such"}, "--root: /no/such is not a directory"}, {[]string{"--spool-max", "much"}, "--spool-max"},
 		{[]string{"--remote-exec", "maybe"}, "on or off"}, {[]string{"--host-id", "a b"}, "--host-id"}, {[]string{"--token-file", "none"}, "--token-file"}, {[]string{"--approval-timeout", "0"}, "at least 1"},
 		{[]string{"--socket", "/tmp/" + strings.Repeat("x", 120)}, "107 bytes"},
 	} {

@@ -181,7 +181,7 @@ func TestEndedCredentials(t *testing.T) {
 	again.Say(protocol.RunOutput, "run_a", 3, `{"stream":"stdout","text":"x"}`)
 	again.Acked("run_a", 3)
 	all := s.records()
-	for kind, text := range map[string]string{"login_failed": "ticket used before", "host_refused": "not the one", "token_revoked": s.ids["viewer"], "host_removed": "host_a"} {
+	for kind, text := range map[string]string{"login_failed": "ticket used before", "host_refused": "token differs", "token_revoked": s.ids["viewer"], "host_removed": "host_a"} {
 		if !has(all, kind, text) {
 			t.Errorf("no %s of %q is recorded", kind, text)
 		}

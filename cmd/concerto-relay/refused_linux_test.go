@@ -27,7 +27,7 @@ func TestHostdRefused(t *testing.T) {
 	put("broken/spool.db", broken)
 	put("file", "a file\n")
 	for _, c := range []struct{ flags, want string }{
-		{"--state other", "another hostd serves " + filepath.Join(h.dir, "s") + ": end it, or name another --socket"},
+		{"--state other", "another hostd serves " + filepath.Join(h.dir, "s") + ": stop it, or use another --socket"},
 		{"--socket s2", "another hostd uses the spool"},
 		{"--state broken --socket s2", "the spool is damaged"},
 		{"--state file --socket s2", "file"},

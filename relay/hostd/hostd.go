@@ -228,7 +228,7 @@ func (d *Daemon) Close() {
 	}
 	if d.spool != nil {
 		if err := d.spool.Close(); err != nil {
-			d.o.Log.Error("the spool cannot be closed", "error", err)
+			d.o.Log.Error("could not close the spool", "error", err)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (a *app) take(e *protocol.Envelope) {
 		return
 	}
 	if wait := a.budget.take(a.srv.clock.Now()); wait > 0 {
-		a.refuse(e, &Failure{Code: protocol.RateLimited, Why: "too many commands in too short a time", After: wait})
+		a.refuse(e, &Failure{Code: protocol.RateLimited, Why: "too many commands: try again later", After: wait})
 		return
 	}
 	if f := a.perform(e); f != nil {

@@ -46,5 +46,5 @@ func (s *Server) failed(err error, unknown protocol.Code) *Failure {
 		return refuse(protocol.Internal, "the request was left")
 	}
 	s.log.Error("the store failed", slog.Any("error", err))
-	return refuse(protocol.Internal, "the store cannot do this now")
+	return refuse(protocol.Internal, "the database cannot do this now")
 }

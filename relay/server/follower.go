@@ -123,7 +123,7 @@ func (f *follower) live(run, typ string, frame []byte) {
 
 // errBehind reports that events without a sequence number arrived faster than they were sent. They
 // cannot be read again.
-var errBehind = errors.New("events without a seq came faster than they were read")
+var errBehind = errors.New("events without a seq arrived faster than they were read")
 
 // next returns the next events to send, if any.
 func (f *follower) next(ctx context.Context, limit int) ([]entry, error) {

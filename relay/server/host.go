@@ -185,7 +185,7 @@ func (h *host) greet(hello *protocol.HelloData) bool {
 	}
 	if err != nil {
 		h.srv.failed(err, protocol.Internal)
-		h.socket.close(protocol.CloseInternal, "the store cannot do this now")
+		h.socket.close(protocol.CloseInternal, "the database cannot do this now")
 		return false
 	}
 	if auth.IsHostName(hello.Name) {
@@ -317,7 +317,7 @@ func (h *host) written(e *protocol.Envelope, w store.Written) {
 	case w.Err != nil && h.srv.ctx.Err() != nil:
 		h.socket.close(protocol.CloseRestart, "the server restarts")
 	case w.Err != nil:
-		h.srv.log.Error("events could not be stored", slog.String("host", h.id), slog.Any("error", w.Err))
+		h.srv.log.Error("could not store events", slog.String("host", h.id), slog.Any("error", w.Err))
 		h.socket.close(protocol.CloseInternal, "what was sent is not stored: send it again")
 	case w.Stale: // another connection has taken over, or the host has another key
 		h.socket.close(protocol.CloseSuperseded, "another connection of this host has taken over, or it was paired anew")
@@ -345,7 +345,7 @@ func (h *host) violates(e *protocol.Envelope, f *Failure) {
 			h.srv.failed(err, protocol.Internal)
 		}
 	}
-	h.srv.log.Warn("a host sent what it may not", slog.String("host", h.id), slog.String("code", string(f.Code)), slog.String("run", e.RunID))
+	h.srv.log.Warn("a host sent a message that is not allowed", slog.String("host", h.id), slog.String("code", string(f.Code)), slog.String("run", e.RunID))
 	h.socket.refuse(e, f)
 }
 

@@ -57,7 +57,7 @@ func (h *host) prove(e *protocol.Envelope) {
 		h.socket.close(protocol.CloseUnauthorized, told.Why)
 	case err != nil:
 		h.srv.failed(err, protocol.Internal)
-		h.socket.close(protocol.CloseInternal, "the store cannot do this now")
+		h.socket.close(protocol.CloseInternal, "the database cannot do this now")
 	default:
 		h.proof.waits = nil
 		h.letIn()

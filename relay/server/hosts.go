@@ -172,8 +172,8 @@ func (h *host) takeOver(t store.Taking) {
 		h.socket.close(protocol.CloseUnauthorized, "the host was removed")
 		return
 	case err != nil:
-		h.srv.log.Error("a host could not be taken", slog.String("host", h.id), slog.Any("error", err))
-		h.socket.close(protocol.CloseInternal, "the store cannot do this now")
+		h.srv.log.Error("could not register a host", slog.String("host", h.id), slog.Any("error", err))
+		h.socket.close(protocol.CloseInternal, "the database cannot do this now")
 		return
 	}
 	h.life.begin(gen, t.Epoch, t.Instance)
@@ -184,7 +184,7 @@ func (h *host) takeOver(t store.Taking) {
 }
 
 func (h *host) stale(epoch, theirs int64) {
-	h.srv.log.Warn("a host came back with an older state", slog.String("host", h.id), slog.Int64("epoch", epoch), slog.Int64("has", theirs))
+	h.srv.log.Warn("a host reconnected with an older state", slog.String("host", h.id), slog.Int64("epoch", epoch), slog.Int64("has", theirs))
 	h.socket.close(protocol.CloseStaleEpoch, "a newer state of this host was here: its epoch is higher")
 }
 

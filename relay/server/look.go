@@ -45,7 +45,7 @@ func (o *others) lookAt(what look) {
 			continue
 		}
 		if err := one.do(ctx); err != nil && ctx.Err() == nil {
-			o.srv.log.Error("what other servers have done could not be looked at", slog.Any("error", err))
+			o.srv.log.Error("could not read the changes of other servers", slog.Any("error", err))
 			return
 		}
 	}

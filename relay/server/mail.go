@@ -46,7 +46,7 @@ func (o *others) write(ctx context.Context, to string, l letter) bool {
 	l.From = o.id
 	sealed, err := hpke.Seal(key, kdf(), aead(), []byte(mailInfo), mustJSON(l))
 	if err != nil {
-		o.srv.log.Error("a letter to another server could not be sealed", slog.Any("error", err))
+		o.srv.log.Error("could not encrypt a message to another server", slog.Any("error", err))
 		return false
 	}
 	body := base64.RawURLEncoding.EncodeToString(sealed)
@@ -93,7 +93,7 @@ func (o *others) open(body string) {
 		err = json.Unmarshal(text, &l)
 	}
 	if err != nil {
-		o.srv.log.Warn("a letter came that is none", slog.Any("error", err))
+		o.srv.log.Warn("received an invalid message from another server", slog.Any("error", err))
 		return
 	}
 	o.handle(&l)

@@ -76,7 +76,7 @@ func writeState(w http.ResponseWriter, c *store.Command) {
 	case "accepted":
 		httpguard.Answer(w, http.StatusAccepted, map[string]string{"state": c.State, "id": c.ID})
 	case "expired":
-		httpguard.Fail(w, refuse(protocol.Expired, "the host was away for longer than it was to wait"))
+		httpguard.Fail(w, refuse(protocol.Expired, "the host was disconnected for longer than the command may wait"))
 	default:
 		httpguard.Answer(w, http.StatusOK, map[string]string{"state": c.State, "id": c.ID})
 	}

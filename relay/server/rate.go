@@ -83,7 +83,7 @@ func (r *rates) allow(session string) *Failure {
 		r.of[session] = b
 	}
 	if wait := b.take(r.clock.Now()); wait > 0 {
-		return &Failure{Code: protocol.RateLimited, Why: "too many commands in too short a time", After: wait}
+		return &Failure{Code: protocol.RateLimited, Why: "too many commands: try again later", After: wait}
 	}
 	return nil
 }

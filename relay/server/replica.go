@@ -111,7 +111,7 @@ func (o *others) start() {
 func (o *others) subscribe() {
 	hear := func(subject string, do func(subject string, body []byte)) {
 		if err := o.bus.Subscribe(subject, do); err != nil {
-			o.srv.log.Error("what other servers tell cannot be heard, and is looked for", slog.String("subject", subject), slog.Any("error", err))
+			o.srv.log.Error("notifications from other servers are not available; polling the database instead", slog.String("subject", subject), slog.Any("error", err))
 		}
 	}
 	hear("run.>", func(subject string, _ []byte) {
@@ -181,7 +181,7 @@ func (o *others) beat(now time.Time) {
 		err = o.refreshPeers(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
-		o.srv.log.Error("other servers may not know that this one lives", slog.Any("error", err))
+		o.srv.log.Error("could not tell other servers that this one is running", slog.Any("error", err))
 	}
 }
 
@@ -225,7 +225,7 @@ func (o *others) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
 	if err := o.srv.store.Leave(ctx, o.id); err != nil {
-		o.srv.log.Warn("other servers do not know yet that this one has ended", slog.Any("error", err))
+		o.srv.log.Warn("could not tell other servers that this one has stopped", slog.Any("error", err))
 	}
 }
 

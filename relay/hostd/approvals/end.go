@@ -104,7 +104,7 @@ func (d *Registry) Restore(ctx context.Context, rows []Row) error {
 	for _, row := range rows {
 		var k storedRequest
 		if err := json.Unmarshal(row.Data, &k); err != nil {
-			return fmt.Errorf("request %s of run %s as it was kept: %w", row.ID, row.Run, err)
+			return fmt.Errorf("stored request %s of run %s: %w", row.ID, row.Run, err)
 		}
 		if err := d.restoreRow(ctx, row.Run, k); err != nil {
 			return err

@@ -98,7 +98,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // ErrIndeterminate is returned by Apply if it is unknown whether the decision took effect. The
 // request is then closed.
-var ErrIndeterminate = errors.New("nobody can know whether it took effect")
+var ErrIndeterminate = errors.New("it is unknown whether it took effect")
 
 var indeterminateReason = "it was decided, and " + ErrIndeterminate.Error()
 

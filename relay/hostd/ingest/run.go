@@ -53,7 +53,7 @@ func (l *sourceConn) serve() {
 		l.end(*l.exit)
 	default:
 		if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
-			l.s.o.Log.Warn("a source is cut off", "run", l.id, "error", err)
+			l.s.o.Log.Warn("closing the connection of a source", "run", l.id, "error", err)
 		}
 		l.end(protocol.Exited{ExitCode: -1, Reason: "lost"})
 	}
@@ -74,7 +74,7 @@ func (r *run) end(e protocol.Exited) {
 				r.log.append(r.id, events)
 			}
 			if err != nil {
-				r.s.o.Log.Error("tell of a run's end", "run", r.id, "error", err)
+				r.s.o.Log.Error("report the end of a run", "run", r.id, "error", err)
 			}
 		}
 		r.s.mu.Lock()
@@ -127,7 +127,7 @@ func (l *sourceConn) handleLine(text []byte) error {
 	case m.Event != "":
 		return l.addEvent(&m)
 	case !l.started && len(l.batch) == 0:
-		return errors.New("the first line must tell of run.started")
+		return errors.New("the first line must be run.started")
 	case m.Ask != "":
 		if err := l.commit(); err != nil {
 			return err
@@ -139,7 +139,7 @@ func (l *sourceConn) handleLine(text []byte) error {
 		}
 		return l.s.o.Approvals.Withdraw(l.s.ctx, l.id, m.Withdraw, "answered elsewhere, or not needed any more")
 	}
-	return errors.New("a line is none of event, ask and withdraw")
+	return errors.New("a line must be event, ask or withdraw")
 }
 
 // addEvent adds an event to the batch.
@@ -152,12 +152,12 @@ func (l *sourceConn) addEvent(m *protocol.SourceMessage) error {
 	}
 	// redaction may have made it longer
 	if text, err := json.Marshal(m.Data); err != nil || len(text) > spool.MaxData {
-		l.s.o.Log.Warn("a source's event is left out, as it is too long", "run", l.id, "type", m.Event, "error", err)
+		l.s.o.Log.Warn("an event of a source is too long and was dropped", "run", l.id, "type", m.Event, "error", err)
 		l.events++
 		return l.s.ctx.Err()
 	}
 	if why := protocol.Check(&env); why != nil || !slices.Contains(sourceEvents, m.Event) {
-		l.s.o.Log.Warn("a source's event is left out", "run", l.id, "type", m.Event, "error", why)
+		l.s.o.Log.Warn("an event of a source was dropped", "run", l.id, "type", m.Event, "error", why)
 		l.events++
 		return l.s.ctx.Err()
 	}
@@ -173,7 +173,7 @@ func (l *sourceConn) addEvent(m *protocol.SourceMessage) error {
 		return nil
 	}
 	if !l.started {
-		return errors.New("the first line must tell of run.started")
+		return errors.New("the first line must be run.started")
 	}
 	l.batch = append(l.batch, spool.Event{Type: m.Event, Data: m.Data})
 	l.events++
@@ -218,7 +218,7 @@ func (l *sourceConn) commit() error {
 	}
 	taken := l.committed + l.events
 	if _, err := l.s.o.Spool.Commit(l.s.ctx, spool.Change{Run: l.id, Events: l.batch, Offset: &taken}); err != nil {
-		return fmt.Errorf("keep events of run %s: %w", l.id, err)
+		return fmt.Errorf("store events of run %s: %w", l.id, err)
 	}
 	l.log.append(l.id, l.batch)
 	l.committed, l.batch, l.events = taken, nil, 0

@@ -97,16 +97,16 @@ func (s *Sources) Restore(ctx context.Context) error {
 		text, err := s.o.Spool.Note(ctx, known.ID, noteKind, noteKey)
 		switch {
 		case err != nil:
-			return fmt.Errorf("take up run %s: %w", known.ID, err)
+			return fmt.Errorf("resume run %s: %w", known.ID, err)
 		case text == nil || known.Ended:
 			continue
 		}
 		r := &run{s: s, id: known.ID, committed: known.Offset, started: true, log: newEventLog()}
 		if err := json.Unmarshal(text, &r.note); err != nil {
-			return fmt.Errorf("take up run %s: %w", known.ID, err)
+			return fmt.Errorf("resume run %s: %w", known.ID, err)
 		}
 		if err := s.restoreLog(ctx, r); err != nil {
-			return fmt.Errorf("take up run %s: %w", known.ID, err)
+			return fmt.Errorf("resume run %s: %w", known.ID, err)
 		}
 		s.mu.Lock()
 		s.runs[r.id], s.logs[r.id] = r, r.log
@@ -197,7 +197,7 @@ func (s *Sources) Stop(_ context.Context, id string, kill bool) error {
 	case !s.Has(id):
 		return approvals.Errorf(protocol.UnknownRun, "there is no run %s on this host", id)
 	case pid <= 0:
-		return approvals.Errorf(protocol.Forbidden, "nobody knows which process run %s is", id)
+		return approvals.Errorf(protocol.Forbidden, "the process of run %s is unknown", id)
 	}
 	signal := syscall.SIGTERM
 	if kill {
@@ -222,7 +222,7 @@ func (s *Sources) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	conn, in, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		s.o.Log.Error("take a source's connection", "error", err)
+		s.o.Log.Error("accept a source's connection", "error", err)
 		return
 	}
 	_ = conn.SetDeadline(time.Time{}) // remove the server's deadline; some connections support none
@@ -254,7 +254,7 @@ func (s *Sources) resolveMissing(run string, asks []string) {
 			continue
 		}
 		if err := s.o.Approvals.ResolveRestored(s.ctx, run, q.RequestID, nil, "answered elsewhere, or not needed any more"); err != nil {
-			s.o.Log.Error("what became of a request cannot be told", "run", run, "request", q.RequestID, "error", err)
+			s.o.Log.Error("could not send the outcome of a request", "run", run, "request", q.RequestID, "error", err)
 		}
 	}
 }

@@ -46,7 +46,7 @@ type Result struct {
 }
 
 // ErrUnknown reports an unsupported operating system.
-var ErrUnknown = errors.New("hostd is installed by systemd or launchd, and there is neither on")
+var ErrUnknown = errors.New("hostd needs systemd or launchd to be installed; neither exists on")
 
 // runTimeout limits a system command.
 const runTimeout = 20 * time.Second

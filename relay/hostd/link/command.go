@@ -59,7 +59,7 @@ func (l *Link) enqueue(s *session, e *protocol.Envelope) {
 	}
 	waiting, busy := l.queues.byRun[e.RunID]
 	if len(waiting) >= maxQueuedCommands {
-		s.refuse(e, &protocol.Refusal{Code: protocol.RateLimited, Why: "too many commands of the run wait for their turn"})
+		s.refuse(e, &protocol.Refusal{Code: protocol.RateLimited, Why: "too many commands of the run are queued"})
 		return
 	}
 	l.queues.byRun[e.RunID] = append(waiting, func() { l.runCommand(l.ctx, e) })
@@ -89,7 +89,7 @@ func (l *Link) drain(run string) {
 func (l *Link) runCommand(ctx context.Context, e *protocol.Envelope) {
 	id, kind, out, err := commandFuncs[e.Type](l, ctx, e)
 	if err != nil {
-		l.o.Log.Error("a command cannot be read", "type", e.Type, "error", err)
+		l.o.Log.Error("could not decode a command", "type", e.Type, "error", err)
 		return
 	}
 	if out.Error != "" {
@@ -100,7 +100,7 @@ func (l *Link) runCommand(ctx context.Context, e *protocol.Envelope) {
 	}
 	result := spool.Result{Run: e.RunID, CommandDone: protocol.CommandDone{ID: id, Kind: kind, State: out.State, Error: out.Error}}
 	if err := l.o.Spool.Report(context.WithoutCancel(ctx), result); err != nil {
-		l.o.Log.Error("what became of a command cannot be kept", "run", e.RunID, "id", id, "error", err)
+		l.o.Log.Error("could not store the outcome of a command", "run", e.RunID, "id", id, "error", err)
 	}
 }
 

@@ -38,7 +38,7 @@ func (l *Link) loadKey() (*Key, error) {
 		return nil, err
 	}
 	if k.HostID != l.o.HostID {
-		return nil, fmt.Errorf("this machine was paired as %s, and hostd is %s: start hostd anew", k.HostID, l.o.HostID)
+		return nil, fmt.Errorf("this machine was paired as %s, but hostd runs as %s: restart hostd", k.HostID, l.o.HostID)
 	}
 	return k, nil
 }
@@ -127,7 +127,7 @@ func (p *proof) verify(signature string) error {
 	}
 	if p.key.Server == nil && p.key.Pin != nil {
 		if err := p.key.Pin(p.serverKey); err != nil {
-			return fmt.Errorf("keep the server's key: %w", err)
+			return fmt.Errorf("store the server's key: %w", err)
 		}
 	}
 	return nil

@@ -202,11 +202,11 @@ func (l *Link) retryDelay(tries int, err error) time.Duration {
 func explainClose(err error) error {
 	switch websocket.CloseStatus(err) {
 	case protocol.CloseSuperseded:
-		return fmt.Errorf("another hostd with this host's id has taken over: end one of them, or give it an id and a state of its own: %w", err)
+		return fmt.Errorf("another hostd with this host's id has taken over: stop one of them, or give it another id and state: %w", err)
 	case protocol.CloseStaleEpoch:
-		return fmt.Errorf("the server knows a newer state of this host: this one is an old copy, end it or give it an id of its own: %w", err)
+		return fmt.Errorf("the server has a newer state of this host: this one is an old copy; stop it or give it another id: %w", err)
 	case protocol.CloseUnauthorized:
-		return fmt.Errorf("the server takes this host's key or token no more: %w", err)
+		return fmt.Errorf("the server no longer accepts this host's key or token: %w", err)
 	case protocol.CloseForbidden:
 		return fmt.Errorf("the server refuses this host: %w", err)
 	}

@@ -496,7 +496,7 @@ func TestPauses(t *testing.T) {
 // TestSuperseded checks that a host that another one has replaced, or whose state is old, waits for
 // half a minute and reports the reason.
 func TestSuperseded(t *testing.T) {
-	for code, why := range map[int]string{protocol.CloseSuperseded: "another hostd", protocol.CloseStaleEpoch: "an old copy", protocol.CloseUnauthorized: "token no more"} {
+	for code, why := range map[int]string{protocol.CloseSuperseded: "another hostd", protocol.CloseStaleEpoch: "an old copy", protocol.CloseUnauthorized: "no longer accepts"} {
 		s := serve(t, byHeader)
 		h := connect(t, s.web.URL+"/base", newClock(func(d time.Duration) bool { return d == 30*time.Second }), nil)
 		p := s.accept()

@@ -96,7 +96,7 @@ func (x *sender) hasUnackedResults() bool {
 func (x *sender) resendStalled() {
 	now := x.l.o.Clock.Now()
 	if x.inFlight > 0 && now.Sub(x.progressAt) >= resendAfter {
-		x.l.o.Log.Warn("the server does not acknowledge events: they are sent again", "events", x.inFlight)
+		x.l.o.Log.Warn("the server does not acknowledge events: sending them again", "events", x.inFlight)
 		for id, s := range x.runs {
 			if len(s.unacked) > 0 {
 				r, _ := x.l.o.Spool.Run(id)
@@ -152,7 +152,7 @@ func (x *sender) handshake(known []spool.Run) error {
 		return context.Cause(x.ctx)
 	}
 	if x.l.welcomed.Load() || x.proof != nil {
-		return errors.New("the server greets no more: its greeting may be lost")
+		return errors.New("the server does not send its greeting; it may be lost")
 	}
 	x.l.setState(State{Connected: true, Protocol: 1, Since: x.l.o.Clock.Now()})
 	x.l.o.Log.Info("connected", "protocol", 1)

@@ -156,7 +156,7 @@ func idIn(e *protocol.Envelope, name string) (id string) {
 }
 
 func (s *session) refuse(e *protocol.Envelope, why *protocol.Refusal) {
-	s.l.o.Log.Warn("a message of the server is refused", "type", e.Type, "why", why)
+	s.l.o.Log.Warn("rejected a message of the server", "type", e.Type, "why", why)
 	if e.Type == protocol.Failure {
 		return // an error is not answered with an error
 	}
@@ -188,7 +188,7 @@ func (s *session) handle(e *protocol.Envelope) error {
 		if err != nil {
 			return err
 		}
-		s.l.o.Log.Warn("the server says what is wrong", "code", said.Code, "message", said.Message, "run", said.RunID, "seq", said.Seq)
+		s.l.o.Log.Warn("the server reported an error", "code", said.Code, "message", said.Message, "run", said.RunID, "seq", said.Seq)
 	default:
 		s.l.handleCommand(s, e)
 	}

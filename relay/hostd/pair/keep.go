@@ -47,7 +47,7 @@ func Load(dir string) (*Pairing, error) {
 	}
 	k := &Pairing{dir: dir}
 	if err := json.Unmarshal(text, k); err != nil || !protocol.IsID(k.HostID) || k.Server == "" {
-		return nil, fmt.Errorf("%s is no pairing: remove it and pair again", file)
+		return nil, fmt.Errorf("%s is not a pairing file: remove it and pair again", file)
 	}
 	if _, err := k.Pinned(); err != nil {
 		return nil, fmt.Errorf("%s: server_key: %w", file, err)
@@ -110,7 +110,7 @@ func LoadOrCreateKey(dir string) (ed25519.PrivateKey, error) {
 		return nil, err
 	}
 	if err := userfile.Replace(file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
-		return nil, fmt.Errorf("keep the host's key: %w", err)
+		return nil, fmt.Errorf("store the host's key: %w", err)
 	}
 	return key, nil
 }
@@ -134,5 +134,5 @@ func readKey(file string) (ed25519.PrivateKey, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("%s is no key of a host: remove it and pair again", file)
+	return nil, fmt.Errorf("%s is not a host key: remove it and pair again", file)
 }

@@ -77,7 +77,7 @@ func Begin(ctx context.Context, o Options) (*Request, error) {
 		return nil, err
 	}
 	if said.PairID == "" || said.Code == "" || said.ExpiresIn < 1 {
-		return nil, fmt.Errorf("%s begins no pairing: it says no code", o.Server)
+		return nil, fmt.Errorf("%s does not start a pairing: its response has no code", o.Server)
 	}
 	b.id, b.Code, b.ExpiresIn, b.serverKey = said.PairID, said.Code, time.Duration(said.ExpiresIn)*time.Second, said.ServerKey
 	b.Link = o.Server + "/#/hosts/pair?code=" + url.QueryEscape(b.Code)
@@ -149,7 +149,7 @@ func (b *Request) do(ctx context.Context, method, path string, body, into any) e
 // unreachable, and returns an error when the request expires.
 func (b *Request) Wait(ctx context.Context) (*Pairing, error) {
 	// normally the server reports it earlier
-	ctx, cancel := context.WithTimeoutCause(ctx, b.ExpiresIn+time.Minute, errors.New("nobody has confirmed the pairing in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, b.ExpiresIn+time.Minute, errors.New("the pairing was not confirmed in time"))
 	defer cancel()
 	poll := b.o.Poll
 	if poll == nil {
@@ -194,7 +194,7 @@ func waitSecond(ctx context.Context) error {
 // store stores a confirmed pairing.
 func (b *Request) store(host, serverKey string) (*Pairing, error) {
 	if !protocol.IsID(host) {
-		return nil, fmt.Errorf("%s gives no id to this host", b.o.Server)
+		return nil, fmt.Errorf("%s assigns no id to this host", b.o.Server)
 	}
 	if b.serverKey != "" && serverKey != b.serverKey {
 		return nil, errors.New("the server's key has changed while the pairing waited: pair again, and compare the fingerprint")
@@ -204,7 +204,7 @@ func (b *Request) store(host, serverKey string) (*Pairing, error) {
 		return nil, fmt.Errorf("the server's key: %w", err)
 	}
 	if err := k.save(); err != nil {
-		return nil, fmt.Errorf("keep the pairing: %w", err)
+		return nil, fmt.Errorf("store the pairing: %w", err)
 	}
 	return k, nil
 }

@@ -72,7 +72,7 @@ func (d *Dispatcher) Restore(ctx context.Context, s *spool.Spool) error {
 		for id, text := range notes {
 			var was callNote
 			if err := json.Unmarshal(text, &was); err != nil {
-				return fmt.Errorf("request %s of run %s as it was kept: %w", id, run.ID, err)
+				return fmt.Errorf("stored request %s of run %s: %w", id, run.ID, err)
 			}
 			out := protocol.Returned{RequestID: id, Tool: was.Tool, Actor: was.Actor, DurationMS: max(d.o.Now().Sub(was.At), 0).Milliseconds(), Error: d.interruption(run.ID, id, was)}
 			if err := d.commitReturned(ctx, run.ID, out); err != nil && !errors.Is(err, spool.ErrEnded) {

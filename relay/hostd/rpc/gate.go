@@ -63,7 +63,7 @@ func (d *Dispatcher) awaitDecision(ctx context.Context, c *call, run *Run, w *wo
 	case got = <-answer:
 	case <-ctx.Done():
 		if err := d.o.Approvals.Withdraw(context.WithoutCancel(ctx), c.Run, c.id, "hostd ends"); err != nil {
-			d.o.Log.Warn("a request cannot be withdrawn", "run", c.Run, "request", c.id, "error", err)
+			d.o.Log.Warn("could not withdraw a request", "run", c.Run, "request", c.id, "error", err)
 		}
 		return nil, context.Cause(ctx)
 	}

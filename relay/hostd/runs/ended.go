@@ -65,7 +65,7 @@ func (m *Manager) removeExpired() {
 		g.stop()
 		m.o.Approvals.Forget(g.id)
 		if err := os.RemoveAll(g.dir); err != nil {
-			m.o.Log.Error("what a run has left cannot be removed", "run", g.id, "error", err)
+			m.o.Log.Error("could not remove the files of a run", "run", g.id, "error", err)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func (r *run) scanPrompt() {
 	case errors.As(err, &why) && why.Code == protocol.InputConflict:
 		return // it was submitted before a restart
 	case err != nil:
-		r.m.o.Log.Warn("a prompt cannot be asked about", "run", r.id, "error", err)
+		r.m.o.Log.Warn("could not open a request for a prompt", "run", r.id, "error", err)
 		return
 	}
 	r.mu.Lock()

@@ -176,13 +176,13 @@ func (r *run) followOutput() {
 			r.logError(err)
 			return
 		case err != nil:
-			r.m.o.Log.Error("a run's log cannot be read", "run", r.id, "error", err)
+			r.m.o.Log.Error("could not read the log of a run", "run", r.id, "error", err)
 			if !sleep(r.m.ctx, time.Second) {
 				return
 			}
 			continue
 		case at > want:
-			r.m.o.Log.Warn("output was not kept long enough to be told", "run", r.id, "from", want, "to", at)
+			r.m.o.Log.Warn("output was dropped before it could be sent", "run", r.id, "from", want, "to", at)
 			r.skipTo(at)
 		}
 		if err := r.emitOutput(b[:n], false); err != nil {
@@ -194,7 +194,7 @@ func (r *run) followOutput() {
 
 func (r *run) logError(err error) {
 	if err != nil && r.m.ctx.Err() == nil && !errors.Is(err, spool.ErrClosed) {
-		r.m.o.Log.Error("a run cannot be told of any more", "run", r.id, "error", err)
+		r.m.o.Log.Error("can no longer report events of a run", "run", r.id, "error", err)
 	}
 }
 
@@ -273,7 +273,7 @@ func (r *run) finish() error {
 	r.busy.Wait()
 	exit, err := r.client.End()
 	if err != nil {
-		r.m.o.Log.Warn("a run is lost: its shim was killed", "run", r.id)
+		r.m.o.Log.Warn("a run is lost: its shim process was killed", "run", r.id)
 	}
 	ctx := context.WithoutCancel(r.m.ctx)
 	if err := r.m.o.Approvals.CloseRun(ctx, r.id); err != nil {

@@ -209,7 +209,7 @@ func (m *Manager) Restore(ctx context.Context) error {
 			continue
 		}
 		if err := m.restore(ctx, e.Name()); err != nil {
-			return fmt.Errorf("take up run %s: %w", e.Name(), err)
+			return fmt.Errorf("resume run %s: %w", e.Name(), err)
 		}
 	}
 	return nil
@@ -270,7 +270,7 @@ func (m *Manager) discard(dir string) error {
 // adopt registers a live run in a new spool. The earlier spool may have sent its output so far, so
 // the spool reports a gap for it.
 func (m *Manager) adopt(ctx context.Context, id, dir string) error {
-	m.o.Log.Warn("the spool does not know a run that lives: what it told is lost", "run", id)
+	m.o.Log.Warn("the spool does not contain a run that is still running: its earlier events are lost", "run", id)
 	if err := m.o.Spool.Adopt(ctx, id); err != nil {
 		return err
 	}

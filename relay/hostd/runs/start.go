@@ -83,13 +83,13 @@ func (m *Manager) track(ctx context.Context, id, dir string, of meta) error {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(dir, metaFile), text, 0o600); err != nil {
-		return fmt.Errorf("keep what the run is: %w", err)
+		return fmt.Errorf("store the run: %w", err)
 	}
 	if _, err := m.o.Spool.Append(ctx, id, spool.Event{Type: protocol.RunStarted, Data: of.Started}); err != nil {
-		return fmt.Errorf("tell of the run: %w", err)
+		return fmt.Errorf("report the run: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, startedFile), nil, 0o600); err != nil {
-		m.o.Log.Error("a run's mark cannot be written", "run", id, "error", err)
+		m.o.Log.Error("could not write the marker of a run", "run", id, "error", err)
 	}
 	r, err := m.attach(id, dir, of, 0)
 	if err != nil {
@@ -124,7 +124,7 @@ func resolveDir(dir string) (string, error) {
 	}
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is no directory", dir)
+		err = fmt.Errorf("%s is not a directory", dir)
 	}
 	return dir, err
 }

@@ -126,7 +126,7 @@ func CheckFree(path string) error {
 		return nil
 	}
 	c.Close()
-	return fmt.Errorf("another hostd serves %s: end it, or name another --socket", path)
+	return fmt.Errorf("another hostd serves %s: stop it, or use another --socket", path)
 }
 
 // Listen creates the socket, accessible to this user only. It returns an error if another hostd

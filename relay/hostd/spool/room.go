@@ -39,7 +39,7 @@ func (s *Spool) setTrouble(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fill.writeErr != nil && err == nil {
-		s.log.Info("the spool can be written again")
+		s.log.Info("the spool is writable again")
 	}
 	s.fill.writeErr = err
 }
@@ -90,12 +90,12 @@ func (s *Spool) roomFor(size int64) (room <-chan struct{}, most time.Duration) {
 	}
 	if s.fill.waitingSince.IsZero() {
 		s.fill.waitingSince = time.Now()
-		s.log.Warn("the spool is full, and output waits", "bytes", s.fill.used)
+		s.log.Warn("the spool is full: output waits", "bytes", s.fill.used)
 	}
 	most = time.Until(s.fill.waitingSince.Add(fullTimeout))
 	if most <= 0 {
 		s.fill.dropping = true
-		s.log.Warn("the spool is full, and the oldest output is given up")
+		s.log.Warn("the spool is full: the oldest output is dropped")
 		return nil, 0
 	}
 	return s.room, most

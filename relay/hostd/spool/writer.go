@@ -171,7 +171,7 @@ func (s *Spool) commit(jobs []*job) {
 	err := s.tryCommit(jobs)
 	for full := false; err != nil && isFull(err); err = s.tryCommit(jobs) {
 		if !full {
-			s.log.Error("the spool cannot be written, and waits for room on the disk", "error", err)
+			s.log.Error("could not write the spool: the disk is full; waiting for space", "error", err)
 		}
 		full = true
 		s.setTrouble(err)
@@ -187,7 +187,7 @@ func (s *Spool) commit(jobs []*job) {
 		close(j.done)
 	}
 	if err != nil {
-		s.log.Error("the spool cannot be written", "error", err)
+		s.log.Error("could not write the spool", "error", err)
 	}
 }
 

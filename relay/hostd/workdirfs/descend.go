@@ -99,7 +99,7 @@ func (d *descent) step(part string) error {
 	case info.Mode()&fs.ModeSymlink != 0:
 		return d.follow(part)
 	case !info.IsDir():
-		return errorf(protocol.NotFound, "%s is no directory", part)
+		return errorf(protocol.NotFound, "%s is not a directory", part)
 	}
 	next, err := d.here().OpenRoot(part)
 	if err != nil {

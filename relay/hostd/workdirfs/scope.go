@@ -108,7 +108,7 @@ func (s *Scope) open(path string, dir bool) (*os.File, fs.FileInfo, error) {
 func checkKind(path string, info fs.FileInfo, dir bool) error {
 	switch {
 	case dir && !info.IsDir():
-		return errorf(protocol.NotFound, "%s is no directory", path)
+		return errorf(protocol.NotFound, "%s is not a directory", path)
 	case !dir && !info.Mode().IsRegular():
 		return errorf(protocol.NotRegular, "%s is no regular file", path)
 	}

@@ -191,7 +191,7 @@ func (p *API) audit(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 			p.c.Auth.Fail(w, err)
 			return
 		case err != nil:
-			p.c.Log.Error("the audit log could not be read", "error", err)
+			p.c.Log.Error("could not read the audit log", "error", err)
 			panic(http.ErrAbortHandler) // the response must not look complete
 		case first:
 			w.Header().Set("Content-Type", "application/x-ndjson")

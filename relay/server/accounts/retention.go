@@ -43,9 +43,9 @@ func (p *API) Retain(ctx context.Context, retain time.Duration) {
 	for {
 		switch runs, err := p.Forget(ctx, retain); {
 		case err != nil && ctx.Err() == nil:
-			p.c.Log.Error("old runs could not be forgotten", "error", err)
+			p.c.Log.Error("could not delete old runs", "error", err)
 		case runs > 0:
-			p.c.Log.Info("events of old runs are forgotten", "runs", runs)
+			p.c.Log.Info("events of old runs were deleted", "runs", runs)
 		}
 		select {
 		case <-ctx.Done():

@@ -106,7 +106,7 @@ func (a *Auth) Authenticate(r *http.Request) (*Identity, error) {
 		return a.byTicket(r.Context(), query.Get("ticket"), r)
 	case httpguard.IsUpgrade(r) && query.Has("token"):
 		if !a.c.URLToken {
-			return nil, httpguard.Refused(protocol.Unauthorized, "this server takes no token in the URL: use a ticket, or Authorization")
+			return nil, httpguard.Refused(protocol.Unauthorized, "this server accepts no token in the URL: use a ticket or the Authorization header")
 		}
 		return a.bySecret(r.Context(), query.Get("token"))
 	case cookie != "":
@@ -147,7 +147,7 @@ func (a *Auth) bySecret(ctx context.Context, secret string) (*Identity, error) {
 	case t.Slides > 0 && t.Expires < now+t.Slides-slideInterval.Milliseconds():
 		t.Expires = now + t.Slides
 		if err := a.c.Store.Slide(ctx, t.ID, t.Expires); err != nil {
-			a.c.Log.Warn("the end of a session could not be put off", "error", err)
+			a.c.Log.Warn("could not extend a session", "error", err)
 		}
 	}
 	return identityOf(t), nil
@@ -202,7 +202,7 @@ func (a *Auth) recordFailure(ctx context.Context, name, why string, r *http.Requ
 // record writes audit records that belong to no change in the store.
 func (a *Auth) record(ctx context.Context, all ...audit.Record) {
 	if err := a.c.Store.Record(context.WithoutCancel(ctx), a.now(), all...); err != nil {
-		a.c.Log.Error("the audit log could not be written", "error", err)
+		a.c.Log.Error("could not write the audit log", "error", err)
 	}
 }
 

@@ -371,7 +371,7 @@ func TestHosts(t *testing.T) {
 			if err := f.Host(ctx, "host_a", "secret", r); err != nil {
 				t.Error(err)
 			}
-			refused(t, f.Host(ctx, "host_a", "other", r), protocol.Unauthorized, "not the one that this host first came with")
+			refused(t, f.Host(ctx, "host_a", "other", r), protocol.Unauthorized, "token differs from the one this host first used")
 			refused(t, f.Host(ctx, "host_a", "", r), protocol.Unauthorized, "needs its token")
 			refused(t, f.Host(ctx, "../x", "t", r), protocol.BadMessage, "host_id")
 		}

@@ -60,9 +60,9 @@ func (a *Auth) Host(ctx context.Context, id, token string, r *http.Request) erro
 	case err != nil:
 		return err
 	case known.TokenHash == "":
-		return a.refuseHost(ctx, id, "the host is paired, and known by its key alone", id, r)
+		return a.refuseHost(ctx, id, "the host is paired and must authenticate with its key", id, r)
 	case subtle.ConstantTimeCompare([]byte(known.TokenHash), []byte(hexsum.SHA256(token))) != 1:
-		return a.refuseHost(ctx, id, "the token is not the one that this host first came with; an owner may remove the host, and it is taken anew", id, r)
+		return a.refuseHost(ctx, id, "the token differs from the one this host first used; an owner can remove the host, which lets it register again", id, r)
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func (a *Auth) refuseHost(ctx context.Context, id, why, known string, r *http.Re
 	place := a.c.Guard.Address(r).String()
 	if a.told.may("host "+known+" "+place, a.c.Now()) {
 		a.record(ctx, hostRecord("host_refused", id, place, why))
-		a.c.Log.Warn("a host was refused", "host", id, "from", place, "why", why)
+		a.c.Log.Warn("rejected a host", "host", id, "from", place, "why", why)
 	}
 	return httpguard.Refused(protocol.Unauthorized, "%s", why)
 }

@@ -40,7 +40,7 @@ func (a *Auth) ServerKey(ctx context.Context) (ed25519.PrivateKey, error) {
 	}
 	seed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(seed) != ed25519.SeedSize {
-		return nil, fmt.Errorf("the server's key in the database is none")
+		return nil, fmt.Errorf("the stored key of the server is invalid")
 	}
 	key = ed25519.NewKeyFromSeed(seed)
 	a.mu.Lock()
@@ -86,11 +86,11 @@ func (p *proof) key(ctx context.Context) (ed25519.PublicKey, error) {
 	known, err := p.a.c.Store.Host(ctx, p.id)
 	switch {
 	case errors.Is(err, store.ErrUnknown):
-		return nil, p.a.refuseHost(ctx, p.id, "nobody knows this host, or it was removed: pair it", "", p.r)
+		return nil, p.a.refuseHost(ctx, p.id, "the host is unknown or was removed: pair it", "", p.r)
 	case err != nil:
 		return nil, err
 	case known.PublicKey == "":
-		return nil, p.a.refuseHost(ctx, p.id, "the host is known by its token: pair it, and it is by its key", p.id, p.r)
+		return nil, p.a.refuseHost(ctx, p.id, "the host authenticates with a token: pair it to use a key", p.id, p.r)
 	}
 	return protocol.ParseKey(known.PublicKey)
 }

@@ -59,7 +59,7 @@ func Body(w http.ResponseWriter, r *http.Request, into any) error {
 	case errors.As(err, &typ) && typ.Field != "":
 		return httpguard.Refused(protocol.BadMessage, "%s: it cannot be a %s", typ.Field, typ.Value)
 	case err != nil:
-		return httpguard.Refused(protocol.BadMessage, "the body is no JSON object")
+		return httpguard.Refused(protocol.BadMessage, "the body must be a JSON object")
 	}
 	return nil
 }

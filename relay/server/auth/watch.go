@@ -65,7 +65,7 @@ func (a *Auth) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 			if err := a.poll(ctx); err != nil && ctx.Err() == nil {
-				a.c.Log.Error("credentials could not be looked at", "error", err)
+				a.c.Log.Error("could not check the credentials", "error", err)
 			}
 		}
 	}
@@ -122,6 +122,6 @@ func (a *Auth) poll(ctx context.Context) error {
 // changed polls at once.
 func (a *Auth) changed(ctx context.Context) {
 	if err := a.poll(context.WithoutCancel(ctx)); err != nil {
-		a.c.Log.Error("credentials could not be looked at", "error", err)
+		a.c.Log.Error("could not check the credentials", "error", err)
 	}
 }

@@ -87,7 +87,7 @@ func (g *Guard) check(r *http.Request) error {
 	case len(origins) > 1:
 		return Refused(protocol.Forbidden, "a request has one Origin")
 	case !g.isOwn(origins[0], r) && !slices.Contains(g.c.Allow, origins[0]):
-		return Refused(protocol.Forbidden, "pages of %q may not call this server: --allow-origin lets them", origins[0])
+		return Refused(protocol.Forbidden, "pages of %q are not allowed to call this server: see --allow-origin", origins[0])
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func Refused(code protocol.Code, format string, args ...any) *Refusal {
 // Fail sends an error response: for a *Refusal with its status and reason, for other errors as an
 // internal error without details.
 func Fail(w http.ResponseWriter, err error) {
-	r := *Refused(protocol.Internal, "the relay cannot do it now; its log says why")
+	r := *Refused(protocol.Internal, "the relay could not do this; see its log")
 	var told *Refusal
 	if errors.As(err, &told) {
 		r = *told

@@ -180,7 +180,7 @@ func (p *API) poll(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 		err = unknown("there is no such pairing")
 	}
 	if err == nil && one.HostID == "" && one.Expires <= p.now() {
-		err = httpguard.Refused(protocol.Expired, "nobody has confirmed the pairing in time: begin anew")
+		err = httpguard.Refused(protocol.Expired, "the pairing was not confirmed in time: start again")
 	}
 	var server ed25519.PrivateKey
 	if err == nil {

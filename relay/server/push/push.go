@@ -163,6 +163,6 @@ func (p *Push) unsubscribe(w http.ResponseWriter, r *http.Request, id *auth.Iden
 // removeGone removes a subscription that no longer exists at the push service.
 func (p *Push) removeGone(ctx context.Context, endpoint string) {
 	if err := p.c.Store.RemoveSubscription(ctx, "", endpoint); err != nil && !errors.Is(err, store.ErrUnknown) && ctx.Err() == nil {
-		p.c.Log.Error("a subscription could not be forgotten", "error", err)
+		p.c.Log.Error("could not delete a push subscription", "error", err)
 	}
 }

@@ -96,7 +96,7 @@ func (s *sender) put(m *message) {
 		}
 	}
 	if s.count >= maxQueued || len(l.waits) >= maxQueuedOfOne {
-		s.log.Warn("a push message is dropped: too many wait", "user", m.to.User)
+		s.log.Warn("a push message is dropped: the queue is full", "user", m.to.User)
 		s.work.Go(m.finish)
 		return
 	}
@@ -156,7 +156,7 @@ func (s *sender) deliver(l *queue, m *message) bool {
 			return true
 		}
 		if try >= len(pauses) || s.isReplaced(l, m.topic) {
-			s.log.Warn("a push message is given up: the push service does not take it", "user", m.to.User, "tries", try+1)
+			s.log.Warn("a push message is dropped: the push service does not accept it", "user", m.to.User, "tries", try+1)
 			return true
 		}
 		wait = min(max(wait, pauses[try]), maxPause)
@@ -187,14 +187,14 @@ func (s *sender) try(m *message) (again bool, wait time.Duration) {
 	}
 	r, err := s.request(m)
 	if err != nil {
-		s.log.Error("a push message cannot be made", "user", m.to.User, "error", err)
+		s.log.Error("could not encode a push message", "user", m.to.User, "error", err)
 		return false, 0
 	}
 	answer, err := s.client.Do(r)
 	if err != nil {
 		if s.ctx.Err() == nil {
 			// the endpoint itself is confidential
-			s.log.Warn("a push message could not be sent", "user", m.to.User, "at", r.URL.Host, "error", errors.Unwrap(err))
+			s.log.Warn("could not send a push message", "user", m.to.User, "at", r.URL.Host, "error", errors.Unwrap(err))
 		}
 		return !errors.Is(err, errAddress), 0
 	}

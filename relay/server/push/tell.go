@@ -43,7 +43,7 @@ func (p *Push) run() {
 	ctx := p.send.ctx
 	begun, err := p.c.Store.Notifiable(ctx)
 	if err != nil && ctx.Err() == nil {
-		p.c.Log.Error("what is to be told by push messages could not be looked up", "error", err)
+		p.c.Log.Error("could not read which push messages are due", "error", err)
 	}
 	for _, run := range begun {
 		p.checkRun(ctx, run, true)
@@ -60,7 +60,7 @@ func (p *Push) run() {
 		p.mu.Unlock()
 		for run, user := range starts {
 			if err := p.c.Store.NoteStart(ctx, run, user); err != nil && ctx.Err() == nil {
-				p.c.Log.Error("who has started a run could not be noted", "run", run, "error", err)
+				p.c.Log.Error("could not store who started a run", "run", run, "error", err)
 			}
 		}
 		for run := range runs {
@@ -71,7 +71,7 @@ func (p *Push) run() {
 
 func (p *Push) checkRun(ctx context.Context, run string, first bool) {
 	if err := p.notifyRun(ctx, run, first); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrUnknown) {
-		p.c.Log.Error("what a run asks could not be told by push messages", "run", run, "error", err)
+		p.c.Log.Error("could not send a request as a push message", "run", run, "error", err)
 	}
 }
 
@@ -170,7 +170,7 @@ func (p *Push) announce(ctx context.Context, run *store.Run, q *store.Request, s
 	n := note{Title: title(run), RunID: run.ID, RequestID: q.ID, Summary: summary(q)}
 	return p.sendEach(ctx, run, subs, n, "high", ends, mayDecide, func() {
 		if err := p.c.Store.NoteSent(ctx, run.ID, q.ID); err != nil && ctx.Err() == nil {
-			p.c.Log.Error("what was told could not be noted", "run", run.ID, "error", err)
+			p.c.Log.Error("could not store which push messages were sent", "run", run.ID, "error", err)
 		}
 	})
 }

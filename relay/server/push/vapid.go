@@ -44,11 +44,11 @@ func loadIdentity(ctx context.Context, s *store.Store, subject string) (*identit
 	}
 	der, err := raw.DecodeString(text)
 	if err != nil {
-		return nil, fmt.Errorf("the key for push messages in the database is none: %w", err)
+		return nil, fmt.Errorf("the stored key for push messages is invalid: %w", err)
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(der)
 	if err != nil {
-		return nil, fmt.Errorf("the key for push messages in the database is none: %w", err)
+		return nil, fmt.Errorf("the stored key for push messages is invalid: %w", err)
 	}
 	key, ok := parsed.(*ecdsa.PrivateKey)
 	if !ok || key.Curve != elliptic.P256() {

@@ -45,7 +45,7 @@ func TestClone(t *testing.T) {
 	s.startHostd()
 	a.grows(w.run, 5)
 	clone("old", "this one is an old copy")
-	s.saidIs("a host came back with an older state")
+	s.saidIs("a host reconnected with an older state")
 	w.finish()
 	w.check()
 }

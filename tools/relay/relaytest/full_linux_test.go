@@ -124,7 +124,7 @@ func TestServerDiskFull(t *testing.T) {
 	w.begin()
 	w.input()
 	d.fill()
-	s.saidIs("events could not be stored")
+	s.saidIs("could not store events")
 	for range 3 { // the last bytes of the log file may still fit
 		d.fill()
 		if code, text := a.ask("POST", "/runs/"+w.run+"/input", `{"input_id":"not","text":"not\n"}`); code != 503 || !strings.Contains(text, `"internal"`) {
@@ -168,7 +168,7 @@ func TestHostDiskFull(t *testing.T) {
 	w.begin()
 	w.input()
 	d.fill()
-	s.saidIs("the spool cannot be written, and waits for room on the disk")
+	s.saidIs("could not write the spool: the disk is full; waiting for space")
 	w.input() // applied or rejected; its state tells which
 	if code, text := a.ask("GET", "/runs/"+w.run, ""); code != 200 || !strings.Contains(text, `"running"`) {
 		t.Errorf("%d %s", code, text)
@@ -178,7 +178,7 @@ func TestHostDiskFull(t *testing.T) {
 	w.input()
 	w.finish()
 	w.check()
-	s.saidIs("the spool can be written again")
+	s.saidIs("the spool is writable again")
 	if n := a.types(w.run)[protocol.RunStarted]; n != 1 {
 		t.Errorf("it was started %d times", n)
 	}
