@@ -11,7 +11,7 @@ type opKind uint8
 
 const (
 	opText   opKind = iota // a stretch of the source without line ends
-	opRaw                  // a stretch of the source with line ends, kept as it is
+	opRaw                  // a stretch of the source with line ends, written unchanged
 	opComma                // a comma where the group is broken
 	opSep                  // a comma that the source leaves out
 	opSpace                // a space
@@ -32,8 +32,8 @@ const (
 const (
 	hops        = 1 << iota // opText, opComma: stays before the comments that end its line
 	blank                   // line ends: with a blank line, where broken
-	blankBefore             // opLead: a blank line stands before it
-	blankAfter              // opLead: a blank line stands after it
+	blankBefore             // opLead: there is a blank line before it
+	blankAfter              // opLead: there is a blank line after it
 	forced                  // opGroup: cannot be flat
 	unhuggable              // opGroup: what makes it more than a line is not its last part alone
 	tall                    // opGroup: some text in it has line ends

@@ -11,7 +11,7 @@ type style struct {
 	keep   bool // broken where the source ends the line after the opening bracket
 	fill   bool // broken, as many elements on a line as fit
 	bare   bool // no comma after the last element
-	one    bool // a comma after the only element says what it is: it stays
+	one    bool // whether a comma after the only element is required, and so stays
 	rigid  bool // never broken
 	hugs   bool // the last element may be broken while the others stay on the first line
 }
@@ -55,7 +55,7 @@ func (p *printer) list(open, shut lexer.Kind, n int, st style, item func(i int))
 	p.tok(shut)
 }
 
-// edge writes what stands inside of a list's brackets.
+// edge writes what is inside a list's brackets.
 func (p *printer) edge(st style) {
 	switch {
 	case st.rigid:
@@ -66,7 +66,7 @@ func (p *printer) edge(st style) {
 	}
 }
 
-// between writes what stands between two elements, after the comma.
+// between writes what is between two elements, after the comma.
 func (p *printer) between(st style) {
 	switch {
 	case st.rigid:

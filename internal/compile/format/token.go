@@ -64,7 +64,7 @@ func (p *printer) hasTrail() bool {
 	return false
 }
 
-// past goes on to the next token and writes the comments on the line.
+// past advances to the next token and writes the comments on the line.
 func (p *printer) past() {
 	p.tokEnd = int(p.toks[p.i].End)
 	p.prevEnd = p.tokEnd

@@ -42,8 +42,8 @@ var typeNames = [...]string{
 
 func (t Type) String() string { return typeNames[t] }
 
-// Key is one row of the table of keys. A `*` in Path stands for a name the
-// user chooses, `[]` for an element of an array.
+// Key is one row of the table of keys. In Path, `*` is a name that the user chooses, and `[]` an
+// element of an array.
 type Key struct {
 	Path    string
 	Type    Type

@@ -105,8 +105,7 @@ func (r *reader) allowable(n *node, codes []string) bool {
 	return ok
 }
 
-// variable is the form of an environment variable's name, in which * stands for any
-// characters.
+// variable is the form of an environment variable's name, in which * matches any characters.
 var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_*][A-Za-z0-9_*]*$`) })
 
 // passable checks that texts are names of variables.

@@ -27,9 +27,8 @@ var claudeModes = []string{"default", "acceptEdits", "plan"}
 // claudeSettings are the sources of Claude Code's settings.
 var claudeSettings = []string{"user", "project", "local"}
 
-// vendorDefaults are what keys of a vendor's agent are when they are not given: what
-// it says are messages, and nobody there means no to it. The last holds for any host
-// with permissions.
+// vendorDefaults are the defaults of a vendor agent's keys: its output is parsed as messages, and a
+// request that nobody answers is denied. The latter holds for any host with permissions.
 var vendorDefaults = [...]keyDefault{{"output_format", "json"}, {"approval_default", "no"}}
 
 type keyDefault struct{ name, value string }

@@ -13,8 +13,8 @@ func (b *Bound) String() string {
 	return b.Trait.Name + "<" + list(b.Args) + ">"
 }
 
-// Identical says whether two bounds name the same trait with the same arguments.
-// The type that stands for a reported mistake is identical to any other.
+// Identical reports whether two bounds name the same trait with the same arguments. The type that
+// replaces a reported error is identical to any other.
 func (b *Bound) Identical(o *Bound) bool {
 	if b.Trait != o.Trait || len(b.Args) != len(o.Args) {
 		return false

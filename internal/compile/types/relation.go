@@ -149,9 +149,9 @@ func subtypeLists(a, b []Type) bool {
 	return true
 }
 
-// IsErrorLike says whether values of t may stand where an Error is wanted. Any
-// value may be thrown, except those of Nil, Option, Result, function and Task
-// types, which would probably be a mistake.
+// IsErrorLike reports whether values of t are accepted where an Error is expected. Any value may be
+// thrown, except those of Nil, Option, Result, function and Task types, which are probably an error
+// of the author.
 func IsErrorLike(t Type) bool {
 	switch x := Resolve(t).(type) {
 	case *Option:

@@ -14,12 +14,10 @@ type Type interface {
 // Basic is a type without parts.
 type Basic struct{ name string }
 
-// The basic types. Bad stands for the type of an expression with a reported
-// mistake: everything is assignable to and from it, so that no further mistakes
-// are reported. Error is the type of any error value. Shape is a run-time type
-// as a value, for library code. Agent, Host and Tool are the types of parameters
-// and fields that hold such declarations; a declaration's own name has a
-// *Declared type.
+// The basic types. Bad is the type of an expression with a reported error: everything is assignable
+// to and from it, so that no further errors are reported. Error is the type of any error value.
+// Shape is a run-time type as a value, for library code. Agent, Host and Tool are the types of
+// parameters and fields that hold such declarations; a declaration's own name has a *Declared type.
 var (
 	Int    = &Basic{"Int"}
 	Float  = &Basic{"Float"}
