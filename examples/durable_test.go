@@ -12,8 +12,8 @@ import (
 
 var waitsFor = regexp.MustCompile(`concerto runs answer job (q\d+) VALUE\n`)
 
-// TestDurable plays the README's commands of durable, word by word: a host asks, the run parks, an
-// answer is given, and the run goes on with the host that has waited.
+// TestDurable runs the commands of durable's README: a host requests an approval, the run parks, a
+// person answers, and the run resumes with the host that has waited.
 func TestDurable(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("hosts outlive their run on Unix alone")
@@ -47,7 +47,7 @@ func TestDurable(t *testing.T) {
 	if len(commands) != len(wants) {
 		t.Fatalf("the README has %d commands, and this test knows %d", len(commands), len(wants))
 	}
-	id := "q7" // unless the host's messages came in another way
+	id := "q7" // unless the host's messages arrived in another order
 	for i, line := range commands {
 		words := strings.Fields(strings.Replace(line, " q7 ", " "+id+" ", 1))
 		if words[0] != "concerto" {

@@ -1,6 +1,6 @@
-// Package examples holds programs for readers. Its test runs each of them with
-// the real command, from source and compiled, and compares the output with its
-// want.txt. No example needs a network or a key.
+// Package examples holds programs for readers. Its test runs each of them with the real command,
+// from source and compiled, and compares the output with its want.txt. No example needs a network
+// or a key.
 package examples_test
 
 import (
@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestExamples runs each folder with a want.txt. Its flags.txt has further flags
-// of `concerto run`, its env.txt variables that it needs, one on a line.
+// TestExamples runs each folder with a want.txt. Its flags.txt lists further flags of `concerto
+// run`, its env.txt required environment variables, one per line.
 func TestExamples(t *testing.T) {
 	var dirs []string
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
@@ -72,7 +72,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestApplications runs the applications of service, in each language: they print the same.
+// TestApplications runs the applications of service in each language and compares their outputs.
 func TestApplications(t *testing.T) {
 	for app, interpreter := range map[string]string{"app.py": "python3", "app.mjs": "node"} {
 		t.Run(app, func(t *testing.T) {
@@ -102,9 +102,8 @@ func TestApplications(t *testing.T) {
 	}
 }
 
-// TestImmutableContext: the program of seeds/004_typed, as its document prints
-// it, assigns to an immutable variable. It gets only that error, with the hint
-// how to repair it.
+// TestImmutableContext checks that the program of seeds/004_typed, as its document prints it, which
+// assigns to an immutable variable, produces only that error, with the hint how to fix it.
 func TestImmutableContext(t *testing.T) {
 	path, err := command()
 	if err != nil {
@@ -142,15 +141,15 @@ func needs(t *testing.T, dir string) {
 	}
 }
 
-// duration stands in every listen and pipeline event, whereabouts in every question about
-// a tool: they differ from run to run.
+// duration occurs in every listen and pipeline event, whereabouts in every question about a tool.
+// Both differ between runs.
 var (
 	duration    = regexp.MustCompile(`"duration_ms":\d+`)
 	whereabouts = regexp.MustCompile(`"(call_id|session_id|cwd)":"[^"]*"`)
 )
 
-// run runs the command in dir and gives its standard output, with every duration
-// replaced by 0, and whereabouts by dots.
+// run runs the command in dir and returns its standard output, with every duration replaced by 0
+// and whereabouts by dots.
 func run(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	path, err := command()
@@ -173,8 +172,8 @@ func run(t *testing.T, dir string, args ...string) string {
 	return whereabouts.ReplaceAllString(duration.ReplaceAllString(stdout.String(), `"duration_ms":0`), `"$1":"…"`)
 }
 
-// temporary gives the name of a new file in dir for a compiled program. It must
-// be there because the program's relative paths start at its manifest.
+// temporary returns the name of a new file in dir for a compiled program. The file must be in dir
+// because the program's relative paths start at its manifest.
 func temporary(t *testing.T, dir string) string {
 	f, err := os.CreateTemp(dir, "*.conc-ir")
 	if err != nil {

@@ -24,14 +24,14 @@ type walk struct {
 	*testing.T
 	dir    string
 	env    []string
-	server string // where the server is: the README has another port
+	server string // the server's address, which replaces the README's
 	token  string
-	cursor string // of what was seen there
+	cursor string // of the last event received
 }
 
 const documented = "https://desk.tail1234.ts.net"
 
-// TestRelay plays the README's commands of the relay, word by word.
+// TestRelay runs the commands of the relay example's README.
 func TestRelay(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("hostd needs Unix")
@@ -43,7 +43,7 @@ func TestRelay(t *testing.T) {
 		t.Fatalf("the README has %d commands of the relay, and this test knows 10:\n%s", len(c), strings.Join(c, "\n"))
 	}
 	for i, want := range map[int]string{0: "go install ", 3: "concerto-relay run -- claude", 4: "concerto-relay serve --with-hostd --public-url " + documented} {
-		if !strings.HasPrefix(c[i], want) { // what is not played here
+		if !strings.HasPrefix(c[i], want) { // a command that this test does not run
 			t.Errorf("command %d is %q, not %q", i, c[i], want)
 		}
 	}
@@ -66,7 +66,7 @@ func TestRelay(t *testing.T) {
 	w.holds(w.do(c[8], ""), run+"  exited")
 }
 
-// setUp does what the page does behind the link.
+// setUp creates the owner's account, as the page at the printed link does.
 func (w *walk) setUp(link string) {
 	w.Helper()
 	server, code, ok := strings.Cut(link, "/setup#")
@@ -96,7 +96,7 @@ func newWalk(t *testing.T) *walk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	home, err := os.MkdirTemp("", "relay") // a socket's path is short
+	home, err := os.MkdirTemp("", "relay") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func (w *walk) commands() (all []string) {
 	return all
 }
 
-// of is a command about a run.
+// of returns a command about a run.
 func of(run, line string) string { return strings.Replace(line, "RUN", run, 1) }
 
 func (w *walk) cmd(line string) *exec.Cmd {
@@ -135,7 +135,7 @@ func (w *walk) cmd(line string) *exec.Cmd {
 	return c
 }
 
-// do types a command, and gives what it prints.
+// do runs a command, and returns its output.
 func (w *walk) do(line, input string) string {
 	w.Helper()
 	c := w.cmd(line)
@@ -149,7 +149,8 @@ func (w *walk) do(line, input string) string {
 	return string(out)
 }
 
-// daemon types a command that stays, and gives what it says first of what is looked for.
+// daemon starts a command that runs until the end of the test. It returns the last group of the
+// first match of the regular expression says in its output.
 func (w *walk) daemon(line, says string) string {
 	w.Helper()
 	c := w.cmd(strings.TrimSuffix(line, " &"))
@@ -171,11 +172,11 @@ func (w *walk) daemon(line, says string) string {
 			return m[len(m)-1]
 		}
 	}
-	w.Fatalf("%s ends without saying %q:\n%s", line, says, seen)
+	w.Fatalf("%s exits without printing %q:\n%s", line, says, seen)
 	return ""
 }
 
-// asked waits until a run's request is at the server, and gives the run.
+// asked waits until the server has received a run's request, and returns the run.
 func (w *walk) asked(request string) string {
 	w.Helper()
 	var e struct {

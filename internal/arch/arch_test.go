@@ -162,11 +162,11 @@ func TestImports(t *testing.T) {
 		}
 		uses, exists := imports[r.Package]
 		if !exists {
-			t.Errorf("the policy speaks of %q, which is no package", r.Package)
+			t.Errorf("the policy lists %q, which is not a package", r.Package)
 		}
 		for _, p := range strings.Fields(r.Imports) {
 			if !above[p] {
-				t.Errorf("the policy lets %q import %q, which does not stand above it", r.Package, p)
+				t.Errorf("the policy lets %q import %q, which is not listed before it", r.Package, p)
 			}
 			if !uses[p] {
 				t.Errorf("the policy lets %q import %q, which it does not", r.Package, p)

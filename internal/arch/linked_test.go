@@ -41,7 +41,7 @@ func TestLinked(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-			t.Errorf("cmd/%s links other packages than %s says (-want +got). Renew the file with -update when that is meant:\n%s", program, file, diff)
+			t.Errorf("cmd/%s links other packages than %s lists (-want +got). If this is intended, rewrite the file with -update:\n%s", program, file, diff)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func TestRequirements(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	product, direct := requirements(t, ".")
 	if direct > mostRequirements {
-		t.Errorf("go.mod requires %d modules directly; %d are the most. What only generators or tests need may move to %s", direct, mostRequirements, toolsFolder)
+		t.Errorf("go.mod requires %d modules directly; the limit is %d. Modules that only generators or tests need may move to %s", direct, mostRequirements, toolsFolder)
 	}
 	tools, _ := requirements(t, toolsFolder)
 	for module, version := range product {

@@ -239,7 +239,7 @@ func place(levels [][]*box) float64 {
 	return widest + 2*margin + label
 }
 
-// draw writes a box and its arrows, which are highlighted while the pointer is over them.
+// draw writes a box and its arrows, which a hovering pointer highlights.
 func (b *box) draw(s *strings.Builder) {
 	i := slices.IndexFunc(Policy, func(r Rule) bool { return r.Package == b.pkg })
 	class := ""

@@ -20,7 +20,7 @@ func TestPicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(text) != Picture() {
-		t.Errorf("%s is not what the policy says: run make arch", file)
+		t.Errorf("%s does not match the policy: run make arch", file)
 	}
 	texts := map[string]bool{}
 	d := xml.NewDecoder(strings.NewReader(string(text)))

@@ -1,4 +1,4 @@
-"""A host that builds what it is told, as far as physics allows."""
+"""A host that builds the prompt's order, within the limits of physics."""
 from protocol import ask, send, serve
 
 

@@ -14,7 +14,7 @@ def receive():
 
 
 def ask(**message):
-    """Sends a question or approval and gives the answer to it."""
+    """Sends a question or approval and returns the answer."""
     send(**message)
     while (reply := receive()) is not None:
         if reply.get("answer_to") == message["id"]:
@@ -25,7 +25,7 @@ def ask(**message):
 
 
 def serve(work):
-    """Calls work with the text of each prompt. What it gives is the result."""
+    """Calls work with the text of each prompt and sends its return value as the result."""
     while (message := receive()) is not None:
         if message["type"] == "prompt":
             try:

@@ -1,6 +1,6 @@
-// Command host is a worker that Concerto supervises: it pretends to migrate a
-// database, and speaks the host protocol, a JSON object a line, on its
-// standard streams. What it prints on stderr goes to the run's log.
+// Command host is a worker that Concerto supervises: it pretends to migrate a database, and speaks
+// the host protocol, one JSON object per line, on its standard streams. Its standard error goes to
+// the run's log.
 package main
 
 import (
@@ -27,7 +27,7 @@ func main() {
 	for {
 		m, ok := p.read()
 		if !ok {
-			return // the supervisor is done with us
+			return // the supervisor has closed the stream
 		}
 		if m["type"] != "prompt" {
 			log.Printf("ignoring a %v message", m["type"])
@@ -75,8 +75,7 @@ func (p *peer) progress(percent int, text string) {
 	p.send(message{"type": "progress", "message": text, "percent": percent})
 }
 
-// ask sends a message that wants an answer and waits for the answer, which may
-// be an error.
+// ask sends a message that requires an answer and waits for the answer, which may be an error.
 func (p *peer) ask(m message) (any, error) {
 	p.ids++
 	id := fmt.Sprintf("m%d", p.ids)
@@ -101,7 +100,7 @@ func (p *peer) ask(m message) (any, error) {
 
 func (p *peer) send(m message) error { return p.out.Encode(m) }
 
-// read gives the next message, or false at the end of the input.
+// read returns the next message, or false at the end of the input.
 func (p *peer) read() (message, bool) {
 	for p.in.Scan() {
 		var m message

@@ -211,21 +211,21 @@ func (w *world) heard(t *testing.T) string {
 			return q.Text
 		}
 	}
-	t.Fatal("the model has not been asked")
+	t.Fatal("the model has received no request of the main conversation")
 	return ""
 }
 
 func (w *world) modelHears(t *testing.T, text string) {
 	t.Helper()
 	if last := w.heard(t); !strings.Contains(last, text) {
-		t.Errorf("the model is not told %q:\n%s", text, last)
+		t.Errorf("the last request to the model does not contain %q:\n%s", text, last)
 	}
 }
 
 func (w *world) modelHearsNot(t *testing.T, text string) {
 	t.Helper()
 	if last := w.heard(t); strings.Contains(last, text) {
-		t.Errorf("the model is told %q:\n%s", text, last)
+		t.Errorf("the last request to the model contains %q:\n%s", text, last)
 	}
 }
 
@@ -238,7 +238,7 @@ func (w *world) left(t *testing.T) {
 	for _, file := range all {
 		if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), "HOME="+w.at.home+"\x00") {
 			line, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
-			t.Errorf("left behind: %s: %s", file, strings.ReplaceAll(string(line), "\x00", " "))
+			t.Errorf("the run left a process running: %s: %s", file, strings.ReplaceAll(string(line), "\x00", " "))
 		}
 	}
 }

@@ -27,9 +27,9 @@ import (
 )
 
 func main() {
-	bin := flag.String("bin", "bin/npm", "where the agents are installed")
-	out := flag.String("out", "runtime/host/adapter/testdata/wire", "where recordings go")
-	verbose := flag.Bool("v", false, "show what the agent says of itself")
+	bin := flag.String("bin", "bin/npm", "directory of the installed agents")
+	out := flag.String("out", "runtime/host/adapter/testdata/wire", "directory for recordings")
+	verbose := flag.Bool("v", false, "print the agent's diagnostics")
 	flag.Parse()
 	if err := run(*bin, *out, *verbose, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "agentwire:", err)

@@ -155,7 +155,7 @@ func (m *model) step(s Step) {
 		m.exit(s.N)
 	case Hang:
 		if m.alive {
-			m.problem("a process hangs and nobody ends it")
+			m.problem("a process hangs and the program does not stop it")
 		}
 	}
 }
@@ -163,7 +163,7 @@ func (m *model) step(s Step) {
 // flushStep handles the end of a process's steps.
 func (m *model) flushStep() {
 	if len(m.input) > 0 {
-		m.problem("a process does not hear %q", m.input)
+		m.problem("a process does not read %q", m.input)
 	}
 }
 
@@ -172,7 +172,7 @@ func (m *model) hear() {
 		m.next()
 	}
 	if len(m.input) == 0 {
-		m.problem("a process waits for a line that nobody sends")
+		m.problem("a process waits for a line that the program does not send")
 		return
 	}
 	last := len(m.out.Heard) - 1

@@ -54,7 +54,7 @@ func TestReach(t *testing.T) {
 		`"in two pieces`, `"cancel"`, `"progress","i":199`, `"do":"fail"`, `"id":90071992547409931`, `"id":-`, `{'type'`,
 	} {
 		if !strings.Contains(steps.String(), part) {
-			t.Errorf("no host says %q", part)
+			t.Errorf("no host's steps contain %q", part)
 		}
 	}
 	for _, part := range []string{

@@ -67,6 +67,6 @@ func TestUpdate(t *testing.T) {
 	a.Check("diagnostics", "")
 	a.Close()
 	if a.Has("diagnostics") {
-		t.Error("a section without text was kept")
+		t.Error("Close did not remove a section without text")
 	}
 }

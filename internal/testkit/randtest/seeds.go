@@ -15,8 +15,8 @@ import (
 )
 
 var (
-	only  = flag.Int64("seed", -1, "run this seed alone, and print what is made of it")
-	fresh = flag.Duration("fresh", 0, "run new seeds for so long")
+	only  = flag.Int64("seed", -1, "run only this seed, and print its input")
+	fresh = flag.Duration("fresh", 0, "run new seeds for this duration")
 )
 
 // InOneGoroutine skips a long test under the race detector: the tested code runs in one goroutine,

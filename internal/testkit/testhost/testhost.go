@@ -69,7 +69,7 @@ const grandchildEnv = "TESTHOST_GRANDCHILD"
 // code.
 func Main(args []string) int {
 	time.AfterFunc(lifetime, func() {
-		fmt.Fprintln(os.Stderr, "testhost: nobody ended this host")
+		fmt.Fprintln(os.Stderr, "testhost: this host reached its maximum lifetime")
 		os.Exit(98)
 	})
 	if kind := os.Getenv(grandchildEnv); kind != "" {

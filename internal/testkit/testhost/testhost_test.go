@@ -115,7 +115,7 @@ func TestFilesBeside(t *testing.T) {
 	}
 	for range 2 {
 		if out, _, _ := runFile(t, file, ""); out != "second\n" {
-			t.Errorf("a later start says %q", out)
+			t.Errorf("a later start prints %q", out)
 		}
 	}
 	for name, want := range map[string]string{"note": "\"é\" x\nmore\n", "x.host.in": "{\"a\":\"é\"}\nrest\n"} {

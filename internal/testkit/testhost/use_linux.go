@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// kept keeps the allocated memory reachable.
+// kept references the allocated memory, so that it stays in use.
 var kept [][]byte
 
 // resource is a limited resource that a host can exhaust.

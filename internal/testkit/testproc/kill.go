@@ -26,7 +26,7 @@ func Killed(environ string, after int) (last int64, err error) {
 	for ; lines.Scan(); n++ {
 		said, bad := strconv.ParseInt(lines.Text(), 10, 64)
 		if bad != nil {
-			err = errors.Join(err, fmt.Errorf("it says %q", lines.Text()))
+			err = errors.Join(err, fmt.Errorf("the killed process printed %q instead of a number", lines.Text()))
 			continue
 		}
 		if last = said; n == after {
@@ -35,7 +35,7 @@ func Killed(environ string, after int) (last int64, err error) {
 	}
 	_ = c.Wait() // it was killed
 	if n <= after {
-		err = errors.Join(err, fmt.Errorf("it said %d numbers and ended by itself", n))
+		err = errors.Join(err, fmt.Errorf("the process printed %d numbers and exited before it was killed", n))
 	}
 	return last, err
 }

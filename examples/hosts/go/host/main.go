@@ -49,7 +49,7 @@ func publish(t *host.Task) (any, error) {
 	return map[string]any{"text": t.Text + " " + next.Version + " is out", "version": next.Version}, nil
 }
 
-// after is the version behind one, by a change at a place.
+// after returns version with the component at place incremented and all later ones reset to 0.
 func after(version string, place int) (release, error) {
 	var n [3]int
 	if _, err := fmt.Sscanf(version, "%d.%d.%d", &n[0], &n[1], &n[2]); err != nil || place < 0 {

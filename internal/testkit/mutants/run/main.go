@@ -15,11 +15,11 @@ import (
 func main() {
 	o := mutants.Options{}
 	flag.IntVar(&o.Count, "n", 100, "how many mutants of a package, at most")
-	flag.Uint64Var(&o.Seed, "seed", 1, "which of them")
-	flag.IntVar(&o.Parallel, "p", 1, "how many tests at once")
+	flag.Uint64Var(&o.Seed, "seed", 1, "seed that selects the mutants")
+	flag.IntVar(&o.Parallel, "p", 1, "number of parallel test runs")
 	flag.StringVar(&o.Only, "only", "", "only mutants whose line, as it is printed, matches this regular expression")
-	least := flag.Float64("least", 85, "how many percent must die in each package")
-	verbose := flag.Bool("v", false, "tell of each mutant")
+	least := flag.Float64("least", 85, "minimum percentage of killed mutants in each package")
+	verbose := flag.Bool("v", false, "log each mutant")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: run [flags] [package...], from the module's root")
 		flag.PrintDefaults()
