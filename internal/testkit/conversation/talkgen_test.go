@@ -58,12 +58,12 @@ func TestReach(t *testing.T) {
 		}
 	}
 	for _, part := range []string{
-		`{"type":"cancel","reason":"stop"}`, "cannot be read: ", "in the middle of a message (", "exited without result (exit code 1)", "listen:error", "listen:invalid",
+		`{"type":"cancel","reason":"stop"}`, "sent an invalid message: ", "in the middle of a message (", "exited without result (exit code 1)", "listen:error", "listen:invalid",
 		"listen:unhandled", `"partial_output":`, `"value":"as you like, question"`, `"error":"nothing handles tool_call messages"`, "it is skipped: ", "counts as the result: ",
 		"a line that is not a message outside", "'result' outside", `"answer_to":"q`, `"answer_to":-`, `withdraw {"id":`, InitLine,
 	} {
 		if !strings.Contains(outcomes.String(), part) {
-			t.Errorf("no conversation comes to %q", part)
+			t.Errorf("no outcome contains %q", part)
 		}
 	}
 	if several < 20 || replies < 300 {
