@@ -103,7 +103,7 @@ func hosted(t *testing.T) (*debugger, []int) {
 
 func goneBy(t *testing.T, all []int) {
 	t.Helper()
-	if left, err := testproc.Ended(outlive, all...); len(left) > 0 || err != nil {
+	if left, err := testproc.AwaitExit(outlive, all...); len(left) > 0 || err != nil {
 		t.Fatalf("%v are left (%v)", left, err)
 	}
 }

@@ -71,7 +71,7 @@ func TestKilled(t *testing.T) {
 			_ = p.Process.Kill()
 			killed := time.Now()
 			for ; len(all) > 0; all = marked(run) {
-				if left, err := testproc.Ended(outlive-time.Since(killed), all...); len(left) > 0 || err != nil {
+				if left, err := testproc.AwaitExit(outlive-time.Since(killed), all...); len(left) > 0 || err != nil {
 					t.Fatalf("%v are left (%v)", left, err)
 				}
 			}

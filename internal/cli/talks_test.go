@@ -84,10 +84,10 @@ func listened(t *testing.T, talk *conversation.Talk, records engine.Records) {
 	if len(want.Problems) > 0 {
 		t.Fatalf("the conversation is none: %q", want.Problems)
 	}
-	if diff := cmp.Diff(slices.Concat(want.Seen...), emitted); diff != "" {
+	if diff := cmp.Diff(slices.Concat(want.ProgramReceived...), emitted); diff != "" {
 		t.Errorf("emits (-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff(slices.Concat(want.Heard...), conversation.Lines(string(heard))); diff != "" {
+	if diff := cmp.Diff(slices.Concat(want.HostReceived...), conversation.Lines(string(heard))); diff != "" {
 		t.Errorf("what the host got (-want +got)\n%s", diff)
 	}
 	remarks := slices.DeleteFunc(log.all, func(line string) bool {

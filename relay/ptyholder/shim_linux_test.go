@@ -77,7 +77,7 @@ func start(t *testing.T, script string) *run {
 		}
 		// It writes in the directory, which is removed next.
 		_ = syscall.Kill(shim, syscall.SIGKILL)
-		if left, err := testproc.Ended(2*time.Minute, shim); len(left) > 0 || err != nil {
+		if left, err := testproc.AwaitExit(2*time.Minute, shim); len(left) > 0 || err != nil {
 			t.Errorf("the shim is left: %v (%v)", left, err)
 		}
 	})

@@ -88,22 +88,22 @@ func TestDescribed(t *testing.T) {
 			if !ok {
 				t.Fatalf("%s: %q", transport.name, asked.Description)
 			}
-			testcommand.Whole(t, transport.name, described, command, 500)
+			testcommand.RequireWhole(t, transport.name, described, command, 500)
 			q := &quietTerminal{}
 			if _, err := (&prompt.Person{Terminal: q, Now: time.Now}).AskHost(t.Context(), effect.Asking{Host: "Coder", Type: "approval"}, message); err != nil {
 				t.Fatal(err)
 			}
-			testcommand.Whole(t, "what is left of the prompt", strings.TrimPrefix(q.shown, "Coder asks for approval: "+transport.of+": "), command, 500)
+			testcommand.RequireWhole(t, "what is left of the prompt", strings.TrimPrefix(q.shown, "Coder asks for approval: "+transport.of+": "), command, 500)
 			e := activity.Event{Kind: activity.Asked, Number: 1, Host: "Coder", Name: "Coder", Lane: 1, Text: asked.Description, Answer: activity.Answer{Type: "approval"}}
 			var plain string
 			progress.NewPlain(func(line string) { plain = line }).Hear(e)
-			testcommand.Whole(t, "the line", strings.TrimPrefix(plain, "host 'Coder' asks for approval: "+transport.of+": "), command, 500)
+			testcommand.RequireWhole(t, "the line", strings.TrimPrefix(plain, "host 'Coder' asks for approval: "+transport.of+": "), command, 500)
 			view, began := progress.NewView(), e
 			began.Kind, began.Percent = activity.Began, -1
 			view.Hear(began)
 			view.Hear(e)
 			row := view.Lines(0, 80, 1)[0].Text
-			if all := transport.of + ": " + strings.Join(testcommand.Spelt(strings.Trim(command, " \t\r\n")), ""); !strings.Contains(row, all) && !strings.Contains(row, "…") {
+			if all := transport.of + ": " + strings.Join(testcommand.Display(strings.Trim(command, " \t\r\n")), ""); !strings.Contains(row, all) && !strings.Contains(row, "…") {
 				t.Errorf("the view shows %q", row)
 			}
 			for _, shown := range []string{q.shown, plain, row} {
@@ -141,7 +141,7 @@ func TestDescribed(t *testing.T) {
 			t.Fatalf("the ledger has %.100q (%v), want %.100q", data.Asked.Args.Command, err, command)
 		}
 		_, described, _ := strings.Cut(data.Asked.Description, ": ")
-		testcommand.Whole(t, "the ledger", described, command, 500)
+		testcommand.RequireWhole(t, "the ledger", described, command, 500)
 		if shown := line.String(); len(command) > 200 && !strings.Contains(shown, "…") {
 			t.Errorf("the ledger's line shows %q", shown)
 		}

@@ -136,7 +136,7 @@ func differences(t *conversation.Talk, seen, heard [][]string, remarks []string,
 	if !allRemarks {
 		want.Remarks, remarks = slices.DeleteFunc(want.Remarks, conversation.Outside), slices.DeleteFunc(remarks, conversation.Outside)
 	}
-	diff := cmp.Diff(want.Seen, seen) + cmp.Diff(slices.Concat(want.Heard...), slices.Concat(heard...))
+	diff := cmp.Diff(want.ProgramReceived, seen) + cmp.Diff(slices.Concat(want.HostReceived...), slices.Concat(heard...))
 	if !slices.Equal(want.Remarks, remarks) {
 		diff += cmp.Diff(want.Remarks, remarks)
 	}
@@ -181,13 +181,13 @@ func asItIs(t Transport) Transport { return t }
 func playProcess(h *memHost, steps []conversation.Step, signal func(string) chan struct{}) (heard []string) {
 	for _, s := range steps {
 		switch s.Op {
-		case conversation.Hear:
+		case conversation.Read:
 			l := h.readLine()
 			if l == "" {
 				return append(heard, "nothing")
 			}
 			heard = append(heard, conversation.Canonical(l))
-		case conversation.Say:
+		case conversation.Write:
 			h.out.write(s.Text)
 		case conversation.Await:
 			select {
@@ -345,14 +345,14 @@ func withProcesses(t *testing.T, talk *conversation.Talk) string {
 	}
 	p.said = func(i int) {
 		if talk.Signals(i) {
-			if err := testproc.AwaitFile(file(conversation.Said(i))); err != nil {
+			if err := testproc.AwaitFile(file(conversation.DoneSignal(i))); err != nil {
 				t.Error(err)
 			}
 		}
 	}
 	seen := p.play(talk)
-	if talk.WritesHeardAll() {
-		if err := testproc.AwaitFile(file(conversation.HeardAll)); err != nil {
+	if talk.WritesDoneFile() {
+		if err := testproc.AwaitFile(file(conversation.DoneFile)); err != nil {
 			t.Error(err)
 		}
 	}

@@ -117,7 +117,7 @@ func until(t *testing.T, what string, ok func() bool) {
 // gone waits for the exit of processes that are not children of the test.
 func gone(t *testing.T, pids ...int) {
 	t.Helper()
-	if left, err := testproc.Ended(patience, pids...); err != nil || len(left) > 0 {
+	if left, err := testproc.AwaitExit(patience, pids...); err != nil || len(left) > 0 {
 		t.Fatalf("processes %v have not ended: %v", left, err)
 	}
 }

@@ -364,7 +364,7 @@ func ended(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	// It was killed, or would never exit; its last thread may take a moment.
-	if left, err := testproc.Ended(2*time.Minute, pid); err != nil || len(left) > 0 {
+	if left, err := testproc.AwaitExit(2*time.Minute, pid); err != nil || len(left) > 0 {
 		t.Errorf("%v is left (%v)", left, err)
 	}
 }
@@ -425,7 +425,7 @@ func TestCommandKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = c.Wait()
-			if left, err := testproc.Ended(2*time.Minute, leader, fileNumber(t, file)); err != nil || len(left) > 0 {
+			if left, err := testproc.AwaitExit(2*time.Minute, leader, fileNumber(t, file)); err != nil || len(left) > 0 {
 				t.Errorf("%v are left (%v)", left, err)
 			}
 		})

@@ -371,7 +371,7 @@ func lives(t *testing.T, pid int, want bool) {
 	if want {
 		within = 0
 	}
-	if left, err := testproc.Ended(within, pid); err != nil || len(left) > 0 != want {
+	if left, err := testproc.AwaitExit(within, pid); err != nil || len(left) > 0 != want {
 		t.Errorf("process %d lives: %v (%v)", pid, len(left) > 0, err)
 	}
 }
@@ -400,7 +400,7 @@ func TestLinesUnregister(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	await(t, file+".cancelled")
-	if left, err := testproc.Ended(time.Minute, old); err != nil || len(left) > 0 {
+	if left, err := testproc.AwaitExit(time.Minute, old); err != nil || len(left) > 0 {
 		t.Errorf("it goes on (%v)", err)
 	}
 	r.Close()
@@ -444,7 +444,7 @@ func TestLinesCancel(t *testing.T) {
 	if e.Outcome != OutcomeTimeout || e.Duration > commandGrace {
 		t.Errorf("%+v", e)
 	}
-	if left, err := testproc.Ended(time.Minute, first); err != nil || len(left) > 0 {
+	if left, err := testproc.AwaitExit(time.Minute, first); err != nil || len(left) > 0 {
 		t.Errorf("it goes on (%v)", err)
 	}
 	gives(t, s, `{"do":"count"}`, "1")

@@ -54,7 +54,7 @@ func init() {
 		guards.mu.Unlock()
 		_ = syscall.Kill(first, syscall.SIGKILL)
 		// Its first thread may exit while others still have its files open.
-		if left, err := testproc.Ended(patience, first); len(left) > 0 || err != nil {
+		if left, err := testproc.AwaitExit(patience, first); len(left) > 0 || err != nil {
 			panic(fmt.Sprint("the guardian is left: ", err))
 		}
 		await(begin(r, "parent-of-session"), "all")
@@ -153,7 +153,7 @@ func awaitNone(t *testing.T, run string) {
 	t.Helper()
 	since := time.Now()
 	for all := marked(run); len(all) > 0; all = marked(run) { // some may have been started meanwhile
-		if left, err := testproc.Ended(patience-time.Since(since), all...); len(left) > 0 || err != nil {
+		if left, err := testproc.AwaitExit(patience-time.Since(since), all...); len(left) > 0 || err != nil {
 			t.Fatalf("%v are left (%v)", left, err)
 		}
 	}

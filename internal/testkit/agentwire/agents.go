@@ -23,11 +23,11 @@ type agent struct {
 	env       func(at place) map[string]string
 	files     func(at place) map[string]string // paths relative to its home
 	model     string
-	modelling
+	scriptedModel
 }
 
-// modelling configures the scripted model of an agent.
-type modelling struct {
+// scriptedModel configures the scripted model of an agent.
+type scriptedModel struct {
 	main   string       // text that only the requests of the main conversation contain
 	touch  testllm.Call // the agent's tool for commands
 	asks   testllm.Call // its tool that asks the user; without arguments, the transport does not offer one
@@ -64,7 +64,7 @@ var (
 // agents lists the agents to record.
 var agents = []agent{
 	{name: "claude", title: "Claude Code", pkg: "@anthropic-ai/claude-code", version: "2.1.197", program: "claude", transport: "claude-code", env: anthropic,
-		modelling: modelling{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, writes: toolCall("toolu_3", "Write", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp__concerto__Calc_add", thinks: true, longest: "session", reasons: true, edits: true}},
+		scriptedModel: scriptedModel{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, writes: toolCall("toolu_3", "Write", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp__concerto__Calc_add", thinks: true, longest: "session", reasons: true, edits: true}},
 	{name: "codex", title: "Codex", pkg: "@openai/codex", version: "0.169.0", program: "codex", transport: "codex", model: "gpt-5.2",
 		args: func(at place) []string {
 			return []string{"-c", `model_provider="test"`, "-c", `model_providers.test={name="test",base_url="` + at.url + `/v1",wire_api="responses",env_key="TEST_KEY"}`}
@@ -73,12 +73,12 @@ var agents = []agent{
 			return map[string]string{"TEST_KEY": "k", "CODEX_HOME": filepath.Join(at.home, ".codex")}
 		},
 		files: func(place) map[string]string { return map[string]string{".codex/config.toml": ""} },
-		modelling: modelling{main: `"request_user_input"`, touch: toolCall("call_1", "exec_command", `{"cmd":"touch made.txt"}`),
+		scriptedModel: scriptedModel{main: `"request_user_input"`, touch: toolCall("call_1", "exec_command", `{"cmd":"touch made.txt"}`),
 			asks: toolCall("call_2", "request_user_input",
 				`{"questions":[{"id":"indent","header":"Indent","question":"Tabs or spaces?","options":[{"label":"Tabs","description":"wide"},{"label":"Spaces","description":"narrow"}]}]}`),
 			writes: toolCall("call_3", "exec_command", `{"cmd":"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: new.txt\n+new\n*** End Patch\nEOF"}`), adds: "Calc_add", thinks: true, longest: "always"}},
 	{name: "claude-acp", title: "claude-agent-acp", pkg: "@agentclientprotocol/claude-agent-acp", version: "0.49.0", program: "claude-agent-acp", transport: "acp", env: anthropic,
-		modelling: modelling{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, writes: toolCall("toolu_3", "Write", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp__concerto__Calc_add", longest: "always"}},
+		scriptedModel: scriptedModel{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, writes: toolCall("toolu_3", "Write", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp__concerto__Calc_add", longest: "always"}},
 	{name: "gemini", title: "Gemini CLI", pkg: "@google/gemini-cli", version: "0.61.0", program: "gemini", transport: "acp", model: "gemini-2.5-pro",
 		args: func(place) []string { return []string{"--acp"} },
 		env: func(at place) map[string]string {
@@ -87,7 +87,7 @@ var agents = []agent{
 		files: func(place) map[string]string {
 			return map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true}}`}
 		},
-		modelling: modelling{main: `"run_shell_command"`, touch: toolCall("", "run_shell_command", `{"command":"touch made.txt","description":"make a file"}`), asks: testllm.Call{Name: "ask_user"}, writes: toolCall("", "write_file", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp_concerto_Calc_add", longest: "always", timid: true}},
+		scriptedModel: scriptedModel{main: `"run_shell_command"`, touch: toolCall("", "run_shell_command", `{"command":"touch made.txt","description":"make a file"}`), asks: testllm.Call{Name: "ask_user"}, writes: toolCall("", "write_file", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp_concerto_Calc_add", longest: "always", timid: true}},
 	{name: "opencode", title: "OpenCode", pkg: "opencode-ai", version: "1.18.33", program: "opencode", transport: "acp",
 		args: func(place) []string { return []string{"acp"} },
 		env: func(at place) map[string]string {
@@ -102,7 +102,7 @@ var agents = []agent{
 			return map[string]string{"OPENCODE_CONFIG_CONTENT": string(config), "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
 				"OPENCODE_DISABLE_DEFAULT_PLUGINS": "1"}
 		},
-		modelling: modelling{main: `"name":"bash"`, touch: toolCall("call_1", "bash", `{"command":"touch made.txt","description":"make a file"}`), asks: testllm.Call{Name: "question"}, writes: toolCall("call_3", "write", `{"filePath":"DIR/new.txt","content":"new\n"}`), adds: "concerto_Calc_add", longest: "always", stops: true}},
+		scriptedModel: scriptedModel{main: `"name":"bash"`, touch: toolCall("call_1", "bash", `{"command":"touch made.txt","description":"make a file"}`), asks: testllm.Call{Name: "question"}, writes: toolCall("call_3", "write", `{"filePath":"DIR/new.txt","content":"new\n"}`), adds: "concerto_Calc_add", longest: "always", stops: true}},
 }
 
 // anthropic configures an agent that uses Anthropic's API.
@@ -126,8 +126,8 @@ func (a *agent) config(bin, dir string, at place) host.Config {
 	return c
 }
 
-// settle writes the agent's files to its home.
-func (a *agent) settle(at place) error {
+// writeFiles writes the agent's files to its home.
+func (a *agent) writeFiles(at place) error {
 	if a.files == nil {
 		return nil
 	}

@@ -82,7 +82,7 @@ func TestAgents(t *testing.T) {
 				s := &scenarios[j]
 				t.Run(s.name, func(t *testing.T) {
 					t.Parallel()
-					s.play(t, newWorld(t, a, concerto, bin, s.replies(&a.modelling)))
+					s.play(t, newWorld(t, a, concerto, bin, s.replies(&a.scriptedModel)))
 				})
 			}
 		})
@@ -116,7 +116,7 @@ func newWorld(t *testing.T, a *agent, concerto, bin string, replies []testllm.Re
 			t.Fatal(err)
 		}
 	}
-	if err := a.settle(w.at); err != nil {
+	if err := a.writeFiles(w.at); err != nil {
 		t.Fatal(err)
 	}
 	w.arrived = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

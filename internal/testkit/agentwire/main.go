@@ -149,7 +149,7 @@ func (a *agent) talk(bin string, t talk, rec *recording, verbose bool) error {
 	at := place{home: home, url: server.URL}
 	flat := strings.ReplaceAll(dir, "/", "-") // Claude Code derives a directory name this way
 	rec.hide = []hidden{{flat, "-work"}, {dir, "/work"}, {home, "/home/user"}, {tmp, "/tmp"}, {server.URL, "http://127.0.0.1:1"}, {bin, "/npm"}}
-	if err := a.settle(at); err != nil {
+	if err := a.writeFiles(at); err != nil {
 		return err
 	}
 	say := func(string, string) {}

@@ -96,7 +96,7 @@ func TestAgentsAreComplete(t *testing.T) {
 		if a.pkg == "" || a.version == "" || c.Transport == "" || c.Command != filepath.Join("bin", a.program) || len(a.working()) < 3 {
 			t.Errorf("%s: %+v", a.pkg, c)
 		}
-		if err := a.settle(at); err != nil {
+		if err := a.writeFiles(at); err != nil {
 			t.Error(err)
 		}
 		if a.files == nil {

@@ -12,7 +12,7 @@ import (
 type scenario struct {
 	name    string
 	what    string // in the words of the manual
-	replies func(m *modelling) []testllm.Reply
+	replies func(m *scriptedModel) []testllm.Reply
 	play    func(t *testing.T, w *world)
 }
 
@@ -49,13 +49,13 @@ const (
 )
 
 // touching returns a model that creates a file the given number of times and then finishes.
-func touching(times int) func(m *modelling) []testllm.Reply {
-	return func(m *modelling) []testllm.Reply {
+func touching(times int) func(m *scriptedModel) []testllm.Reply {
+	return func(m *scriptedModel) []testllm.Reply {
 		var all []testllm.Reply
 		for range times {
 			all = append(all, testllm.Reply{When: m.main, ToolCalls: []testllm.Call{m.touch}, TokensIn: 10, TokensOut: 5})
 		}
-		return append(all, m.saying("All done.")...)
+		return append(all, m.textReplies("All done.")...)
 	}
 }
 
@@ -103,15 +103,15 @@ var scenarios = []scenario{
 		r.says(t, 0, "approval ", "")
 		w.made(t, "made.txt", false)
 	}},
-	{"rule allows files", "a rule allows a new file", func(m *modelling) []testllm.Reply {
-		return append([]testllm.Reply{{When: m.main, ToolCalls: []testllm.Call{m.writes}, TokensIn: 10, TokensOut: 5}}, m.saying("All done.")...)
+	{"rule allows files", "a rule allows a new file", func(m *scriptedModel) []testllm.Reply {
+		return append([]testllm.Reply{{When: m.main, ToolCalls: []testllm.Call{m.writes}, TokensIn: 10, TokensOut: 5}}, m.textReplies("All done.")...)
 	}, func(t *testing.T, w *world) {
 		r := w.run(t, deciding(`"no"`), "[hosts.coder.permissions]\nread = [\".\"]\nwrite = [\".\"]\n")
 		r.says(t, 0, "approval ", "")
 		r.says(t, 1, "result ", "All done.")
 		w.made(t, "new.txt", !w.agent.timid)
 	}},
-	{"question", "the agent asks a question", (*modelling).asking, func(t *testing.T, w *world) {
+	{"question", "the agent asks a question", (*scriptedModel).asking, func(t *testing.T, w *world) {
 		r := w.run(t, deciding(`"no"`), "")
 		if w.agent.asks.Args == nil {
 			w.modelHearsNot(t, `"name":"`+w.agent.asks.Name+`"`)
@@ -121,7 +121,7 @@ var scenarios = []scenario{
 		r.says(t, 1, "result ", "All done.")
 		w.modelHears(t, "Tabs")
 	}},
-	{"tool", "the agent calls a tool of the program without an approval", (*modelling).calling, func(t *testing.T, w *world) {
+	{"tool", "the agent calls a tool of the program without an approval", (*scriptedModel).calling, func(t *testing.T, w *world) {
 		r := w.run(t, `tool Calc {
     description: "Calculates.",
     @describe("Adds two numbers.")
@@ -132,8 +132,8 @@ var scenarios = []scenario{
 		r.says(t, 0, "approval ", "")
 		r.says(t, 1, "result ", "It is three.")
 	}},
-	{"cancel", "an exchange is cancelled, and the process continues", func(m *modelling) []testllm.Reply {
-		return append([]testllm.Reply{{When: m.main, Hang: true}}, m.saying("All done.")...)
+	{"cancel", "an exchange is cancelled, and the process continues", func(m *scriptedModel) []testllm.Reply {
+		return append([]testllm.Reply{{When: m.main, Hang: true}}, m.textReplies("All done.")...)
 	}, func(t *testing.T, w *world) {
 		r := w.run(t, program(`Coder.execute("please work")`, `"no"`)+`
 fn asked() -> String { let _ = std::http::get("`+w.arrived.URL+`"); "the model was asked" }
@@ -146,19 +146,19 @@ fn main() {
 		r.says(t, 1, "result ", "All done.")
 		r.starts(t, 1)
 	}},
-	{"keep", "exchanges share a conversation", func(m *modelling) []testllm.Reply { return m.saying("One.", "Two.") }, func(t *testing.T, w *world) {
+	{"keep", "exchanges share a conversation", func(m *scriptedModel) []testllm.Reply { return m.textReplies("One.", "Two.") }, func(t *testing.T, w *world) {
 		r := w.run(t, program(`Coder.execute("please work")`, `"no"`)+"fn main() { exchange(); exchange(); }\n", "")
 		r.says(t, 1, "result ", "One.")
 		r.says(t, 1, "result ", "Two.")
 		r.starts(t, 1)
 		w.modelHears(t, "One.")
 	}},
-	{"fresh", "each exchange has a conversation of its own", func(m *modelling) []testllm.Reply { return m.saying("One.", "Two.") }, func(t *testing.T, w *world) {
+	{"fresh", "each exchange has a conversation of its own", func(m *scriptedModel) []testllm.Reply { return m.textReplies("One.", "Two.") }, func(t *testing.T, w *world) {
 		r := w.run(t, program(`Coder.execute("please work")`, `"no"`)+"fn main() { exchange(); exchange(); }\n", "session = \"fresh\"\n")
 		r.says(t, 1, "result ", "Two.")
 		w.modelHearsNot(t, "One.")
 	}},
-	{"resume", "another run resumes the conversation", func(m *modelling) []testllm.Reply { return m.saying("One.", "Two.") }, func(t *testing.T, w *world) {
+	{"resume", "another run resumes the conversation", func(m *scriptedModel) []testllm.Reply { return m.textReplies("One.", "Two.") }, func(t *testing.T, w *world) {
 		r := w.run(t, deciding(`"no"`), "")
 		r.says(t, 1, "result ", "One.")
 		session := r.rest("session ")

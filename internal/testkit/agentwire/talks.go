@@ -28,7 +28,7 @@ func (a *agent) talks() []talk {
 }
 
 // working returns a model that creates a file, asks the user if it can, and finishes.
-func (m *modelling) working() []testllm.Reply {
+func (m *scriptedModel) working() []testllm.Reply {
 	first := testllm.Reply{When: m.main, Text: "Let me look.", ToolCalls: []testllm.Call{m.touch}, TokensIn: 10, TokensOut: 5}
 	if m.thinks {
 		first.Thought = "A file is wanted."
@@ -37,22 +37,22 @@ func (m *modelling) working() []testllm.Reply {
 }
 
 // asking returns a model that asks the user if it can, and finishes.
-func (m *modelling) asking() []testllm.Reply {
+func (m *scriptedModel) asking() []testllm.Reply {
 	if m.asks.Args == nil {
-		return m.saying("All done.")
+		return m.textReplies("All done.")
 	}
-	return append([]testllm.Reply{{When: m.main, ToolCalls: []testllm.Call{m.asks}, TokensIn: 10, TokensOut: 5}}, m.saying("All done.")...)
+	return append([]testllm.Reply{{When: m.main, ToolCalls: []testllm.Call{m.asks}, TokensIn: 10, TokensOut: 5}}, m.textReplies("All done.")...)
 }
 
 // calling returns a model that calls our tool as soon as the tool is offered.
-func (m *modelling) calling() []testllm.Reply {
+func (m *scriptedModel) calling() []testllm.Reply {
 	return append([]testllm.Reply{{When: `"` + m.adds + `"`, ToolCalls: []testllm.Call{toolCall("call_1", m.adds, `{"a":1,"b":2}`)}, TokensIn: 10, TokensOut: 5}},
-		m.saying("It is three.")...)
+		m.textReplies("It is three.")...)
 }
 
-// saying returns a model that replies with the texts in order. It has a default reply for requests
-// outside the conversation, such as one for a title.
-func (m *modelling) saying(texts ...string) []testllm.Reply {
+// textReplies returns a model that replies with the texts in order. It has a default reply for
+// requests outside the conversation, such as one for a title.
+func (m *scriptedModel) textReplies(texts ...string) []testllm.Reply {
 	var all []testllm.Reply
 	for _, text := range texts {
 		all = append(all, testllm.Reply{When: m.main, Text: text, TokensIn: 10, TokensOut: 5})

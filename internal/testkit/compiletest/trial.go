@@ -98,13 +98,13 @@ func Assembly(p *ir.Program) string {
 func Config(p *ir.Program, world effect.Performer, watched bool) vm.Config {
 	c := vm.Config{Program: p, Natives: stdlib.Native, Kept: stdlib.Kept, Performer: world, MaxStack: 1 << 16}
 	if watched {
-		c.AlwaysCopy, c.Count.Points, c.Profile = true, true, sampled()
+		c.AlwaysCopy, c.Count.Points, c.Profile = true, true, samplingProfile()
 	}
 	return c
 }
 
-// sampled returns a profile that requests a sample at each of the first marks.
-func sampled() *vm.Profile {
+// samplingProfile returns a profile that requests a sample at each of the first marks.
+func samplingProfile() *vm.Profile {
 	p := &vm.Profile{Now: func() int64 { return 1 }, Waited: func([]vm.Place, int64) {}}
 	left := 100
 	p.Sample = func(stack []vm.Place, n int) {

@@ -33,7 +33,7 @@ func Make(seed uint64, o Options) *Talk {
 		h.e = &t.Exchanges[i]
 		h.exchange(i)
 	}
-	h.leave()
+	h.endProcess()
 	return t
 }
 
@@ -48,8 +48,8 @@ type host struct {
 	spoken bool   // it has sent a message
 	early  bool   // it has sent a message before its first prompt
 	mute   bool   // it sends only text, no messages
-	said   strings.Builder
-	keep   [][2]int // ranges of said that one write must contain
+	output strings.Builder
+	keep   [][2]int // ranges of output that one write must contain
 	due    int      // number of unread replies
 	synced bool     // the program has read all flushed output
 	id     int
@@ -65,27 +65,27 @@ func (h *host) start() {
 	h.steps, h.spoken, h.early = []Step{}, false, false
 	h.mute = !h.t.Params && h.IntN(3) == 0
 	if h.IntN(4) == 0 {
-		h.said.WriteString("\ufeff")
+		h.output.WriteString("\ufeff")
 	}
 	if !h.t.Params {
 		if h.early = !h.mute && h.IntN(8) == 0; h.early { // it sends a message before it can have read the prompt
-			h.tell()
+			h.sendMessage()
 			h.flush()
 		}
 		return
 	}
-	h.add(Hear, "", 0)
+	h.add(Read, "", 0)
 	h.blanks()
 	ack := `{"type":"init_ack"}`
 	if h.t.Cancel {
 		ack = `{"type":"init_ack","version":"1","capabilities":["streaming","cancel"]}`
 	}
-	h.last(ack, -1)
+	h.sendLast(ack, -1)
 	h.spoken = true
 }
 
-// leave ends the steps of the process.
-func (h *host) leave() {
+// endProcess ends the steps of the process.
+func (h *host) endProcess() {
 	if h.steps != nil {
 		h.flush()
 		h.t.Starts = append(h.t.Starts, h.steps)
@@ -98,46 +98,46 @@ func (h *host) exchange(i int) {
 	if h.steps == nil {
 		h.start()
 	}
-	h.add(Hear, "", 0)
+	h.add(Read, "", 0)
 	h.synced, h.early = !h.early, false
 	for range h.IntN(9) {
 		if h.mute {
 			h.blanks()
 			continue
 		}
-		h.one()
+		h.sendAny()
 		if h.IntN(3) == 0 {
 			h.flush()
 		}
 		if h.IntN(4) == 0 {
-			h.hear()
+			h.readReplies()
 		}
 	}
 	h.close(i)
 	// A process may exit between two exchanges, unless it may have read the next prompt together
 	// with the replies.
-	if h.steps != nil && h.IntN(6) == 0 && (h.t.Options.Patient || h.steps[len(h.steps)-1].Op != Hear) {
+	if h.steps != nil && h.IntN(6) == 0 && (h.t.Options.Patient || h.steps[len(h.steps)-1].Op != Read) {
 		h.flush()
 		h.add(Exit, "", h.IntN(2)*3)
-		h.leave()
+		h.endProcess()
 	}
 }
 
-// one generates output that does not end the exchange.
-func (h *host) one() {
+// sendAny generates output that does not end the exchange.
+func (h *host) sendAny() {
 	switch n := h.IntN(20); {
 	case n < 7:
-		h.tell()
+		h.sendMessage()
 	case n < 12:
-		h.ask()
+		h.sendRequest()
 	case n < 14:
 		h.blanks()
 	case n < 16 && h.spoken:
 		h.line(h.text())
 	case n == 16:
-		h.takeBack()
+		h.withdrawUnread()
 	case n == 17:
-		h.wait()
+		h.withdrawHandled()
 	case n == 18:
 		h.line(h.message("withdraw", `"id":"nobody's"`))
 	case n == 19 && h.IntN(4) == 0:
@@ -147,13 +147,13 @@ func (h *host) one() {
 
 // The types of messages that a host may send.
 var (
-	told     = append(hostmsg.Types(func(m *hostmsg.Message) bool { return m.Handled() && !m.Waits() }), "own", "own", "typed", "init_ack", "a \"type\" é")
-	requests = hostmsg.Types((*hostmsg.Message).Waits)
+	messageTypes = append(hostmsg.Types(func(m *hostmsg.Message) bool { return m.Handled() && !m.Waits() }), "own", "own", "typed", "init_ack", "a \"type\" é")
+	requests     = hostmsg.Types((*hostmsg.Message).Waits)
 )
 
-// tell sends a message that may or may not get a reply.
-func (h *host) tell() {
-	typ := pick(h.Rand, told...)
+// sendMessage sends a message that may or may not get a reply.
+func (h *host) sendMessage() {
+	typ := pick(h.Rand, messageTypes...)
 	var members []string
 	switch typ {
 	case "partial":
@@ -172,8 +172,8 @@ func (h *host) tell() {
 	h.line(h.message(typ, members...))
 }
 
-// ask sends a request.
-func (h *host) ask() {
+// sendRequest sends a request.
+func (h *host) sendRequest() {
 	h.line(h.request(pick(h.Rand, requests...), h.reply()))
 }
 
@@ -230,8 +230,8 @@ func (h *host) unreadable() string {
 
 // line adds a line, and counts its reply.
 func (h *host) line(text string) {
-	h.said.WriteString(text)
-	h.said.WriteString(pick(h.Rand, "\n", "\n", "\n", "\r\n"))
+	h.output.WriteString(text)
+	h.output.WriteString(pick(h.Rand, "\n", "\n", "\n", "\r\n"))
 	if o, err := parseObject(text); err == nil {
 		if typ, ok := o.text("type"); ok {
 			h.spoken = true
@@ -244,7 +244,7 @@ func (h *host) line(text string) {
 
 func (h *host) blanks() {
 	for range h.IntN(3) {
-		h.said.WriteString(pick(h.Rand, "\n", "\r\n", "  \n", "\t \r\n", "\n\n"))
+		h.output.WriteString(pick(h.Rand, "\n", "\r\n", "  \n", "\t \r\n", "\n\n"))
 	}
 }
 
@@ -258,16 +258,16 @@ func (h *host) flood() {
 // together adds lines in one piece. The program has read all earlier output, so that it receives
 // these lines at once.
 func (h *host) together(lines func()) {
-	h.hear()
-	from := h.said.Len()
+	h.readReplies()
+	from := h.output.Len()
 	lines()
-	h.keep = append(h.keep, [2]int{from, h.said.Len()})
+	h.keep = append(h.keep, [2]int{from, h.output.Len()})
 }
 
-// hear flushes, then reads all replies. If no reply is outstanding, it first sends a question,
-// because only a reply shows that the program has read everything.
-func (h *host) hear() {
-	if (!h.synced || h.said.Len() > 0) && h.due == 0 {
+// readReplies flushes, then reads all replies. If no reply is outstanding, it first sends a
+// question, because only a reply shows that the program has read everything.
+func (h *host) readReplies() {
+	if (!h.synced || h.output.Len() > 0) && h.due == 0 {
 		h.line(h.message("own", h.ident(), `"do":"reply","with":1`))
 		if h.due == 0 { // no handler answers it
 			h.line(h.message("approval", h.ident(), `"do":"reply","with":1`))
@@ -275,20 +275,20 @@ func (h *host) hear() {
 	}
 	h.flush()
 	for ; h.due > 0; h.due-- {
-		h.add(Hear, "", 0)
+		h.add(Read, "", 0)
 		h.synced = true
 	}
 }
 
-// settle is like hear, for a host that sends no messages.
-func (h *host) settle() {
+// syncMute is like readReplies, for a host that sends no messages.
+func (h *host) syncMute() {
 	if h.spoken {
-		h.hear()
+		h.readReplies()
 	}
 }
 
-// takeBack sends a request and withdraws it before the program receives it.
-func (h *host) takeBack() {
+// withdrawUnread sends a request and withdraws it before the program receives it.
+func (h *host) withdrawUnread() {
 	h.together(func() {
 		id := h.ident()
 		typ := pick(h.Rand, requests...)
@@ -303,8 +303,8 @@ func (h *host) takeBack() {
 	h.flush()
 }
 
-// wait sends a request, and withdraws it while a handler runs.
-func (h *host) wait() {
+// withdrawHandled sends a request, and withdraws it while a handler runs.
+func (h *host) withdrawHandled() {
 	h.signal++
 	signal := fmt.Sprintf("signal-%d", h.signal)
 	id := h.ident()
@@ -321,7 +321,7 @@ func (h *host) wait() {
 	h.flush()
 	h.add(Await, signal, 0)
 	for range h.IntN(3) {
-		h.tell()
+		h.sendMessage()
 	}
 	h.line(h.message("withdraw", id))
 	h.flush()
@@ -331,15 +331,15 @@ func (h *host) wait() {
 func (h *host) close(i int) {
 	switch n := h.IntN(16); {
 	case n == 0:
-		h.broken()
+		h.sendBroken()
 	case n == 1:
-		h.gone()
+		h.exitEarly()
 	case h.mute && !h.spoken:
-		h.last(h.text(), i)
+		h.sendLast(h.text(), i)
 	case n < 5:
-		h.stopped(i)
+		h.awaitStop(i)
 	default:
-		h.last(h.terminal(), i)
+		h.sendLast(h.terminal(), i)
 	}
 }
 
@@ -350,12 +350,12 @@ func (h *host) terminal() string {
 	return h.message("result", pick(h.Rand, `"text":"done"`, `"text":"é\n"`, `"answer":{"n":[1,1.5]}`, `"id":5`, `"text":""`))
 }
 
-// last sends the last line of an exchange and, in the same piece, blank lines, whole lines, and the
-// beginning of a line that the host completes in the next exchange.
-func (h *host) last(text string, exchange int) {
-	from := h.said.Len() + len(text) // a piece may end within the line, but not at its end
-	h.said.WriteString(text)
-	h.said.WriteString("\n")
+// sendLast sends the last line of an exchange and, in the same piece, blank lines, whole lines, and
+// the beginning of a line that the host completes in the next exchange.
+func (h *host) sendLast(text string, exchange int) {
+	from := h.output.Len() + len(text) // a piece may end within the line, but not at its end
+	h.output.WriteString(text)
+	h.output.WriteString("\n")
 	o, err := parseObject(text)
 	if _, ok := o.text("type"); err == nil && ok {
 		h.spoken = true
@@ -366,10 +366,10 @@ func (h *host) last(text string, exchange int) {
 		case 0, 1:
 			h.blanks()
 		case 2:
-			h.said.WriteString(h.message(pick(h.Rand, "progress", "question", "result"), `"late":true`) + "\n")
+			h.output.WriteString(h.message(pick(h.Rand, "progress", "question", "result"), `"late":true`) + "\n")
 			h.spoken = true
 		case 3:
-			h.said.WriteString(pick(h.Rand, h.text(), h.unreadable()) + "\n")
+			h.output.WriteString(pick(h.Rand, h.text(), h.unreadable()) + "\n")
 		}
 	}
 	for range h.IntN(3) {
@@ -378,10 +378,10 @@ func (h *host) last(text string, exchange int) {
 	if h.IntN(5) == 0 {
 		late := h.message("progress", `"late":"in two pieces"`)
 		cut := len(late)/2 + 1
-		h.said.WriteString(late[:cut])
+		h.output.WriteString(late[:cut])
 		rest = late[cut:] + "\n"
 	}
-	h.keep = append(h.keep, [2]int{from, h.said.Len()})
+	h.keep = append(h.keep, [2]int{from, h.output.Len()})
 	h.flush()
 	if h.t.Options.Patient && rest == "" && exchange >= 0 {
 		for range h.IntN(3) {
@@ -390,50 +390,50 @@ func (h *host) last(text string, exchange int) {
 		}
 	}
 	for ; h.due > 0; h.due-- {
-		h.add(Hear, "", 0) // the program answers requests sent before the end
+		h.add(Read, "", 0) // the program answers requests sent before the end
 	}
 	if h.t.Options.Patient && exchange >= 0 {
-		h.add(Signal, Said(exchange), 0)
+		h.add(Signal, DoneSignal(exchange), 0)
 	}
 	if rest != "" {
-		h.rest(rest, exchange)
+		h.completeLine(rest, exchange)
 	}
 }
 
-// rest completes a line that began after the end of an exchange. It is the host's first output in
-// the next exchange of this process, if there is one.
-func (h *host) rest(text string, exchange int) {
+// completeLine completes a line that began after the end of an exchange. It is the host's first
+// output in the next exchange of this process, if there is one.
+func (h *host) completeLine(text string, exchange int) {
 	if exchange+1 >= len(h.t.Exchanges) {
 		return
 	}
-	h.said.WriteString(text)
+	h.output.WriteString(text)
 	h.spoken = true
 }
 
-// Said returns the signal that a patient player awaits after the i-th exchange.
-func Said(i int) string { return fmt.Sprintf("said-%d", i) }
+// DoneSignal returns the signal that a patient player awaits after the i-th exchange.
+func DoneSignal(i int) string { return fmt.Sprintf("said-%d", i) }
 
-// broken sends a line that cannot be parsed.
-func (h *host) broken() {
-	h.settle()
+// sendBroken sends a line that cannot be parsed.
+func (h *host) sendBroken() {
+	h.syncMute()
 	h.line(h.unreadable())
 	h.flush()
 	h.add(Hang, "", 0)
-	h.leave()
+	h.endProcess()
 }
 
-// gone ends the process during the exchange, perhaps within a line.
-func (h *host) gone() {
-	h.settle()
-	h.said.WriteString(pick(h.Rand, "", "", `{"type":"progress"`, `{"type":"progress","message":"whole"}`, "text", `{"type":"result","text":"no end"}`, "\t"))
+// exitEarly ends the process during the exchange, perhaps within a line.
+func (h *host) exitEarly() {
+	h.syncMute()
+	h.output.WriteString(pick(h.Rand, "", "", `{"type":"progress"`, `{"type":"progress","message":"whole"}`, "text", `{"type":"result","text":"no end"}`, "\t"))
 	h.flush()
 	h.add(Exit, "", h.IntN(3))
-	h.leave()
+	h.endProcess()
 }
 
-// stopped lets the program end the exchange.
-func (h *host) stopped(i int) {
-	h.hear()
+// awaitStop lets the program end the exchange.
+func (h *host) awaitStop(i int) {
+	h.readReplies()
 	text := h.request(pick(h.Rand, "question", "own", "approval"), `"do":"fail"`)
 	o, err := parseObject(text)
 	if err != nil {
@@ -445,36 +445,36 @@ func (h *host) stopped(i int) {
 	case stops && h.IntN(3) == 0: // and the host has already finished
 		h.together(func() {
 			h.line(text)
-			h.said.WriteString(h.terminal() + "\n")
+			h.output.WriteString(h.terminal() + "\n")
 		})
 		h.flush()
 		if h.t.Options.Patient {
-			h.add(Signal, Said(i), 0)
+			h.add(Signal, DoneSignal(i), 0)
 		}
 	case stops && h.t.Cancel:
 		h.line(text)
 		h.flush()
-		h.add(Hear, "", 0)
+		h.add(Read, "", 0)
 		for range h.IntN(3) {
-			h.said.WriteString(h.message("progress", `"message":"winding up"`) + "\n")
+			h.output.WriteString(h.message("progress", `"message":"winding up"`) + "\n")
 		}
-		h.last(h.terminal(), i)
+		h.sendLast(h.terminal(), i)
 	case stops:
 		h.line(text)
 		h.flush()
 		h.add(Hang, "", 0)
-		h.leave()
+		h.endProcess()
 	default:
 		h.line(text)
-		h.last(h.terminal(), i)
+		h.sendLast(h.terminal(), i)
 	}
 }
 
 // flush writes the collected output, in pieces.
 func (h *host) flush() {
-	text := h.said.String()
+	text := h.output.String()
 	keep := h.keep
-	h.said.Reset()
+	h.output.Reset()
 	h.keep = nil
 	if text == "" {
 		return
@@ -483,16 +483,16 @@ func (h *host) flush() {
 	from := 0
 	for range h.IntN(4) {
 		at := from + 1 + h.IntN(len(text)-from)
-		if at < len(text) && !within(at, keep) {
-			h.add(Say, text[from:at], 0)
+		if at < len(text) && !splitsRange(at, keep) {
+			h.add(Write, text[from:at], 0)
 			from = at
 		}
 	}
-	h.add(Say, text[from:], 0)
+	h.add(Write, text[from:], 0)
 }
 
-// within reports whether a cut would split a range that one write must contain.
-func within(at int, keep [][2]int) bool {
+// splitsRange reports whether a cut would split a range that one write must contain.
+func splitsRange(at int, keep [][2]int) bool {
 	for _, k := range keep {
 		if k[0] < at && at < k[1] {
 			return true

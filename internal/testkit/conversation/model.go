@@ -12,12 +12,12 @@ import (
 
 // Outcome is the result of a conversation.
 type Outcome struct {
-	// Seen holds what the program receives in each exchange. At level Wire these are its messages,
+	// ProgramReceived holds what the program receives in each exchange. At level Wire these are its messages,
 	// formatted by Message, followed by the failure, formatted by Failed, unless a terminal message
 	// or the program ended the exchange. At level Listen these are its emits, formatted by Emitted.
-	Seen [][]string
-	// Heard holds the lines that each process receives, formatted by Canonical.
-	Heard [][]string
+	ProgramReceived [][]string
+	// HostReceived holds the lines that each process receives, formatted by Canonical.
+	HostReceived [][]string
 	// Remarks holds the log entries about the host's errors, in order. Remarks about text outside
 	// an exchange are deterministic only in a patient conversation.
 	Remarks []string
@@ -50,7 +50,7 @@ func Outside(remark string) bool { return strings.Contains(remark, " outside an 
 
 // Expect returns the expected outcome of the conversation.
 func (t *Talk) Expect() *Outcome {
-	m := &model{t: t, out: &Outcome{Seen: make([][]string, len(t.Exchanges))}, exchange: -1, signals: map[string]bool{}}
+	m := &model{t: t, out: &Outcome{ProgramReceived: make([][]string, len(t.Exchanges))}, exchange: -1, signals: map[string]bool{}}
 	for i, steps := range t.Starts {
 		m.startProcess(i)
 		for _, s := range steps {
@@ -103,7 +103,7 @@ func (m *model) problem(format string, args ...any) {
 }
 
 func (m *model) startProcess(i int) {
-	m.out.Heard = append(m.out.Heard, nil)
+	m.out.HostReceived = append(m.out.HostReceived, nil)
 	m.alive, m.marked, m.spoken, m.carried, m.begun, m.input, m.turn = true, false, false, "", nil, nil, nil
 	if m.active {
 		m.problem("process %d starts within an exchange", i)
@@ -124,13 +124,13 @@ func (m *model) next() {
 	m.exchange++
 	m.active, m.pieces, m.turn = true, "", &turn{}
 	if m.t.Options.Level == Listen {
-		m.see("listen:start " + `{"host":"` + Host + `"}`)
+		m.recordReceived("listen:start " + `{"host":"` + Host + `"}`)
 	}
 	m.input = append(m.input, m.t.Exchanges[m.exchange].PromptLine())
 }
 
-func (m *model) see(what string) {
-	m.out.Seen[m.exchange] = append(m.out.Seen[m.exchange], what)
+func (m *model) recordReceived(what string) {
+	m.out.ProgramReceived[m.exchange] = append(m.out.ProgramReceived[m.exchange], what)
 }
 
 func (m *model) remark(format string, args ...any) {
@@ -143,10 +143,10 @@ func (m *model) step(s Step) {
 		return
 	}
 	switch s.Op {
-	case Hear:
-		m.hear()
-	case Say:
-		m.say(s.Text)
+	case Read:
+		m.readInput()
+	case Write:
+		m.writeText(s.Text)
 	case Await:
 		if !m.signals[s.Text] {
 			m.problem("the signal %s does not come", s.Text)
@@ -167,7 +167,7 @@ func (m *model) flushStep() {
 	}
 }
 
-func (m *model) hear() {
+func (m *model) readInput() {
 	if len(m.input) == 0 && (m.turn == nil || m.turn.over) {
 		m.next()
 	}
@@ -175,14 +175,14 @@ func (m *model) hear() {
 		m.problem("a process waits for a line that the program does not send")
 		return
 	}
-	last := len(m.out.Heard) - 1
-	m.out.Heard[last] = append(m.out.Heard[last], Canonical(m.input[0]))
+	last := len(m.out.HostReceived) - 1
+	m.out.HostReceived[last] = append(m.out.HostReceived[last], Canonical(m.input[0]))
 	m.input = m.input[1:]
 }
 
-// say handles text that the host writes in one piece: the program receives all of its messages at
-// once.
-func (m *model) say(text string) {
+// writeText handles text that the host writes in one piece: the program receives all of its
+// messages at once.
+func (m *model) writeText(text string) {
 	var got []message
 	for _, c := range strings.SplitAfter(text, "\n") {
 		m.carried += c
@@ -263,16 +263,16 @@ func (m *model) program(got []message) {
 	if !m.active {
 		return // it has ended the exchange
 	}
-	for _, x := range takenBack(got) {
+	for _, x := range dropWithdrawn(got) {
 		if m.t.Options.Level == Wire {
-			m.see(Message(x.typ, x.id, x.payload.String()))
+			m.recordReceived(Message(x.typ, x.id, x.payload.String()))
 		}
 		if hostmsg.Of(x.typ).Terminal() {
 			m.end(&x)
 			return
 		}
 		r := m.t.react(&m.t.Exchanges[m.exchange], x.typ, x.payload)
-		m.out.Seen[m.exchange] = append(m.out.Seen[m.exchange], r.emits...)
+		m.out.ProgramReceived[m.exchange] = append(m.out.ProgramReceived[m.exchange], r.emits...)
 		m.pieces += r.piece
 		if r.reply != "" {
 			m.input = append(m.input, r.reply)
@@ -287,8 +287,8 @@ func (m *model) program(got []message) {
 	}
 }
 
-// takenBack removes requests that are withdrawn in the same batch.
-func takenBack(got []message) []message {
+// dropWithdrawn removes requests that are withdrawn in the same batch.
+func dropWithdrawn(got []message) []message {
 	got = slices.Clone(got)
 	for i := 0; i < len(got); i++ {
 		if hostmsg.Of(got[i].typ).Role != hostmsg.TakesBack || got[i].id == "" {
@@ -315,22 +315,22 @@ func (m *model) end(x *message) {
 		if !ok {
 			message = "the host reported an error"
 		}
-		m.ended(message)
+		m.failListen(message)
 		return
 	}
 	payload := x.payload
 	if m.pieces != "" {
 		payload = payload.with("partial_output", quote(m.pieces))
 	}
-	m.see(`listen:complete {"host":"` + Host + `"}`)
-	m.see("ok " + payload.String())
+	m.recordReceived(`listen:complete {"host":"` + Host + `"}`)
+	m.recordReceived("ok " + payload.String())
 }
 
-// ended handles a failed exchange at level Listen.
-func (m *model) ended(message string) {
+// failListen handles a failed exchange at level Listen.
+func (m *model) failListen(message string) {
 	m.active = false
-	m.see("listen:error " + object{{"host", []byte(quote(Host))}, {"error", []byte(quote(message))}}.String())
-	m.see("err " + quote(message))
+	m.recordReceived("listen:error " + object{{"host", []byte(quote(Host))}, {"error", []byte(quote(message))}}.String())
+	m.recordReceived("err " + quote(message))
 }
 
 // cancel ends the exchange on the program's side. It sends nothing to a host that has sent its last
@@ -338,7 +338,7 @@ func (m *model) ended(message string) {
 func (m *model) cancel() {
 	m.active = false
 	if m.t.Options.Level == Listen {
-		m.ended(Reason)
+		m.failListen(Reason)
 	}
 	switch {
 	case m.turn.over:
@@ -356,10 +356,10 @@ func (m *model) fail(why string) {
 	case !m.active:
 		m.problem("a process fails outside of an exchange: %s", why)
 	case m.t.Options.Level == Listen:
-		m.ended(why)
+		m.failListen(why)
 	default:
 		m.active = false
-		m.see(why)
+		m.recordReceived(why)
 	}
 }
 

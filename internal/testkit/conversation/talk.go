@@ -63,8 +63,8 @@ type Op int
 
 // The kinds of steps.
 const (
-	Hear   Op = iota // reads a line
-	Say              // writes Text unchanged
+	Read   Op = iota // reads a line
+	Write            // writes Text unchanged
 	Await            // waits for the program's signal Text
 	Signal           // sends the signal Text: the host has written everything
 	Exit             // exits with the code N
@@ -95,16 +95,16 @@ func (e *Exchange) PromptLine() string {
 // script's directory.
 func (t *Talk) Script() string {
 	var b strings.Builder
-	last := t.lastHear()
+	last := t.lastRead()
 	for i, steps := range t.Starts {
 		if i > 0 {
 			b.WriteString("--- spawn\n")
 		}
 		for at, s := range steps {
 			switch s.Op {
-			case Hear:
+			case Read:
 				b.WriteString("read\n")
-			case Say:
+			case Write:
 				fmt.Fprintf(&b, "bytes %s\n", hex.EncodeToString([]byte(s.Text)))
 			case Await:
 				fmt.Fprintf(&b, "await %s\n", s.Text)
@@ -116,28 +116,28 @@ func (t *Talk) Script() string {
 				b.WriteString("hang\n")
 			}
 			if i == len(t.Starts)-1 && at == last {
-				fmt.Fprintf(&b, "write %s x\n", HeardAll)
+				fmt.Fprintf(&b, "write %s x\n", DoneFile)
 			}
 		}
 	}
 	return b.String()
 }
 
-// HeardAll is the file that a host started by Script writes after it has read its last line. A test
+// DoneFile is the file that a host started by Script writes after it has read its last line. A test
 // waits for it before it kills the host of a finished program.
-const HeardAll = "heard-all"
+const DoneFile = "heard-all"
 
-// WritesHeardAll reports whether the host writes HeardAll.
-func (t *Talk) WritesHeardAll() bool { return t.lastHear() >= 0 }
+// WritesDoneFile reports whether the host writes DoneFile.
+func (t *Talk) WritesDoneFile() bool { return t.lastRead() >= 0 }
 
-// lastHear returns the index of the last Hear in the steps of the last process, or -1.
-func (t *Talk) lastHear() int {
+// lastRead returns the index of the last Read in the steps of the last process, or -1.
+func (t *Talk) lastRead() int {
 	if len(t.Starts) == 0 {
 		return -1
 	}
 	steps := t.Starts[len(t.Starts)-1]
 	for at := len(steps) - 1; at >= 0; at-- {
-		if steps[at].Op == Hear {
+		if steps[at].Op == Read {
 			return at
 		}
 	}
@@ -147,7 +147,7 @@ func (t *Talk) lastHear() int {
 // Signals reports whether the host signals after it has written everything that follows the i-th
 // exchange.
 func (t *Talk) Signals(i int) bool {
-	return slices.ContainsFunc(t.Starts, func(steps []Step) bool { return slices.Contains(steps, Step{Op: Signal, Text: Said(i)}) })
+	return slices.ContainsFunc(t.Starts, func(steps []Step) bool { return slices.Contains(steps, Step{Op: Signal, Text: DoneSignal(i)}) })
 }
 
 // Lines returns the recorded lines of a host in the form of an Outcome.
@@ -171,7 +171,7 @@ func (t *Talk) String() string {
 		fmt.Fprintf(&b, "process %d:\n", i)
 		for _, s := range steps {
 			switch s.Op {
-			case Say:
+			case Write:
 				fmt.Fprintf(&b, "  say %.300q\n", s.Text)
 			case Exit:
 				fmt.Fprintf(&b, "  exit %d\n", s.N)
@@ -236,8 +236,8 @@ host ` + Host + ` { connector: w, output_format: "json", timeout: 30`)
 		}
 		fmt.Fprintf(&b, "    };\n    match r%d { Ok(m) => emit(\"ok\", m), Err(e) => emit(\"err\", e.message) }\n", i)
 	}
-	if t.WritesHeardAll() {
-		fmt.Fprintf(&b, "    for _ in 0..2000 { if fs::exists(%q) { break; } time::sleep(50); }\n", HeardAll)
+	if t.WritesDoneFile() {
+		fmt.Fprintf(&b, "    for _ in 0..2000 { if fs::exists(%q) { break; } time::sleep(50); }\n", DoneFile)
 	}
 	b.WriteString("}\n")
 	return b.String()

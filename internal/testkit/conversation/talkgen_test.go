@@ -42,11 +42,11 @@ func TestReach(t *testing.T) {
 					fmt.Fprintf(&steps, "%d %s\n", s.Op, s.Text)
 				}
 			}
-			fmt.Fprintln(&outcomes, want.Seen, want.Remarks, strings.Join(slices.Concat(want.Heard...), "\n"))
+			fmt.Fprintln(&outcomes, want.ProgramReceived, want.Remarks, strings.Join(slices.Concat(want.HostReceived...), "\n"))
 			if len(talk.Starts) > 1 {
 				several++
 			}
-			replies += strings.Count(strings.Join(slices.Concat(want.Heard...), "\n"), `"response"`)
+			replies += strings.Count(strings.Join(slices.Concat(want.HostReceived...), "\n"), `"response"`)
 		}
 	}
 	for _, part := range []string{

@@ -69,21 +69,21 @@ func (fi *finder) inside(n ast.Node) {
 			fi.funcs = fi.funcs[:len(fi.funcs)-1]
 			return false
 		case *ast.IfStmt:
-			fi.negated(n.Cond)
+			fi.addNegation(n.Cond)
 		case *ast.ForStmt:
-			fi.negated(n.Cond)
+			fi.addNegation(n.Cond)
 		case *ast.SwitchStmt:
 			if n.Tag == nil {
 				for _, c := range n.Body.List {
 					for _, x := range c.(*ast.CaseClause).List {
-						fi.negated(x)
+						fi.addNegation(x)
 					}
 				}
 			}
 		case *ast.BinaryExpr:
-			fi.swapped(n)
+			fi.addSwap(n)
 		case *ast.BasicLit:
-			fi.shifted(n)
+			fi.addIncrement(n)
 		case *ast.BlockStmt:
 			fi.statements(n.List)
 		case *ast.CaseClause:
@@ -116,16 +116,16 @@ func (fi *finder) of(n ast.Node) string { return fi.text(n.Pos(), n.End()) }
 // plain returns the source of a format string.
 func plain(s string) string { return strings.ReplaceAll(s, "%%", "%") }
 
-// negated adds a mutant that negates a condition.
-func (fi *finder) negated(x ast.Expr) {
+// addNegation adds a mutant that negates a condition.
+func (fi *finder) addNegation(x ast.Expr) {
 	if x == nil {
 		return
 	}
 	fi.add(x, fmt.Sprintf("not (%s)", plain(fi.of(x))), "mutantOn(%d) != ("+fi.of(x)+")")
 }
 
-// swapped adds a mutant with another operator.
-func (fi *finder) swapped(x *ast.BinaryExpr) {
+// addSwap adds a mutant with another operator.
+func (fi *finder) addSwap(x *ast.BinaryExpr) {
 	other, ok := swaps[x.Op]
 	tv := fi.info.Types[x]
 	if !ok || tv.Value != nil || x.Op == token.ADD && isText(tv.Type) {
@@ -134,7 +134,7 @@ func (fi *finder) swapped(x *ast.BinaryExpr) {
 	if isNil(fi, x.X) || isNil(fi, x.Y) {
 		return // finder.negated covers conditions
 	}
-	result, ok := fi.written(tv.Type)
+	result, ok := fi.typeName(tv.Type)
 	if !ok {
 		return
 	}
@@ -155,8 +155,8 @@ func isText(t types.Type) bool {
 
 func isNil(fi *finder, x ast.Expr) bool { return fi.info.Types[x].IsNil() }
 
-// written returns the name of a type in the file, or false if the file cannot name it.
-func (fi *finder) written(t types.Type) (string, bool) {
+// typeName returns the name of a type in the file, or false if the file cannot name it.
+func (fi *finder) typeName(t types.Type) (string, bool) {
 	if b, ok := t.(*types.Basic); ok && b.Info()&types.IsUntyped != 0 {
 		t = types.Default(t)
 	}
@@ -173,13 +173,13 @@ func (fi *finder) written(t types.Type) (string, bool) {
 	return text, !foreign
 }
 
-// shifted adds a mutant with a number increased by one.
-func (fi *finder) shifted(x *ast.BasicLit) {
+// addIncrement adds a mutant with a number increased by one.
+func (fi *finder) addIncrement(x *ast.BasicLit) {
 	tv := fi.info.Types[x]
 	if x.Kind != token.INT || tv.Type == nil || tv.Value == nil {
 		return
 	}
-	result, ok := fi.written(tv.Type)
+	result, ok := fi.typeName(tv.Type)
 	if !ok {
 		return
 	}
@@ -194,30 +194,30 @@ func (fi *finder) statements(list []ast.Stmt) {
 		switch s := s.(type) {
 		case *ast.AssignStmt:
 			if s.Tok != token.DEFINE {
-				fi.dropped(s)
+				fi.addDrop(s)
 			}
 		case *ast.ExprStmt, *ast.IncDecStmt, *ast.SendStmt, *ast.DeferStmt, *ast.BranchStmt:
-			fi.dropped(s)
+			fi.addDrop(s)
 		case *ast.ReturnStmt:
-			fi.returned(s)
+			fi.addReturns(s)
 		}
 	}
 }
 
-func (fi *finder) dropped(s ast.Stmt) {
+func (fi *finder) addDrop(s ast.Stmt) {
 	fi.add(s, "without "+plain(fi.of(s)), "if !mutantOn(%d) { "+fi.of(s)+" }")
 }
 
-// returned adds a mutant that returns the zero values of the results, or the negation of a bool. A
-// return without results is dropped, so that the function continues.
-func (fi *finder) returned(s *ast.ReturnStmt) {
+// addReturns adds a mutant that returns the zero values of the results, or the negation of a bool.
+// A return without results is dropped, so that the function continues.
+func (fi *finder) addReturns(s *ast.ReturnStmt) {
 	fn := fi.funcs[len(fi.funcs)-1]
 	switch {
 	case len(s.Results) == 0:
-		fi.dropped(s)
+		fi.addDrop(s)
 		return
 	case len(s.Results) == 1 && isBool(fi.info.Types[s.Results[0]].Type):
-		fi.negated(s.Results[0])
+		fi.addNegation(s.Results[0])
 		return
 	case !slices.ContainsFunc(s.Results, func(x ast.Expr) bool { return !fi.zero(x) }):
 		return

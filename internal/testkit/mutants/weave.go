@@ -69,8 +69,8 @@ type place struct {
 // returns the files and the mutants that compile. Mutants are numbered from 1.
 func (c *code) weave(mutants []*Mutant) (map[string][]byte, []*Mutant, error) {
 	for {
-		out, places := c.written(mutants)
-		bad, err := c.refused(out, places)
+		out, places := c.insert(mutants)
+		bad, err := c.uncompilable(out, places)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -81,7 +81,7 @@ func (c *code) weave(mutants []*Mutant) (map[string][]byte, []*Mutant, error) {
 	}
 }
 
-func (c *code) written(mutants []*Mutant) (map[string][]byte, map[string][]place) {
+func (c *code) insert(mutants []*Mutant) (map[string][]byte, map[string][]place) {
 	out, places := map[string][]byte{}, map[string][]place{}
 	for path, f := range c.files {
 		var b bytes.Buffer
@@ -108,8 +108,8 @@ func (c *code) written(mutants []*Mutant) (map[string][]byte, map[string][]place
 	return out, places
 }
 
-// refused returns the mutants that do not compile.
-func (c *code) refused(woven map[string][]byte, places map[string][]place) (map[*Mutant]bool, error) {
+// uncompilable returns the mutants that do not compile.
+func (c *code) uncompilable(woven map[string][]byte, places map[string][]place) (map[*Mutant]bool, error) {
 	fset := token.NewFileSet()
 	var trees []*ast.File
 	for path := range c.files {

@@ -23,7 +23,7 @@ func Copies(seed uint64) (program, want string) {
 	body := m.main()
 	m.close("}")
 	body()
-	return m.out.String(), m.says.String()
+	return m.out.String(), m.output.String()
 }
 
 // main first declares some containers, so that later statements can change them.
@@ -60,7 +60,7 @@ type modeller struct {
 	nested      int
 	loops       int
 	loose       int // number of bodies of functions and closures that faults may leave
-	says        strings.Builder
+	output      strings.Builder
 }
 
 // local is a variable and its value.
@@ -124,7 +124,7 @@ func (m *modeller) function(name string) {
 	m.calls = append(m.calls, &callable{name: name, shape: p.shape, call: func(x any) any {
 		p.holds = x
 		body()
-		return cloned(p.holds)
+		return clone(p.holds)
 	}})
 }
 
@@ -134,7 +134,7 @@ func (m *modeller) changing() *shape {
 }
 
 // print adds a line to the expected output.
-func (m *modeller) print(name string, v any) { fmt.Fprintln(&m.says, name, printed(v)) }
+func (m *modeller) print(name string, v any) { fmt.Fprintln(&m.output, name, format(v)) }
 
 func (m *modeller) show(v *local) func() {
 	m.write("println(%q, %s);", v.name, v.name)

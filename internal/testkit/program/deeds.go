@@ -12,9 +12,9 @@ func init() {
 	deeds = []func(*modeller) func(){
 		(*modeller).declare, (*modeller).change, (*modeller).assign, (*modeller).alias, (*modeller).change, (*modeller).store, (*modeller).declare,
 		(*modeller).assign, (*modeller).alias, (*modeller).change, (*modeller).compare, (*modeller).forEach, (*modeller).forEntries, (*modeller).closure,
-		(*modeller).callClosure, (*modeller).within, (*modeller).inMatch, (*modeller).branches, (*modeller).swapped, (*modeller).popped, (*modeller).apart,
+		(*modeller).callClosure, (*modeller).within, (*modeller).inMatch, (*modeller).branches, (*modeller).swapped, (*modeller).popElement, (*modeller).destructure,
 		(*modeller).group, (*modeller).untyped, (*modeller).change, (*modeller).alias, (*modeller).store, (*modeller).callClosure,
-		(*modeller).given, (*modeller).given,
+		(*modeller).callGetter, (*modeller).callGetter,
 	}
 }
 
@@ -41,7 +41,7 @@ func (m *modeller) guard(write func() func()) func() {
 	m.write("} catch { println(\"caught\"); }")
 	return func() {
 		if caught(do) {
-			fmt.Fprintln(&m.says, "caught")
+			fmt.Fprintln(&m.output, "caught")
 		}
 	}
 }
@@ -225,7 +225,7 @@ func (m *modeller) alias() func() {
 		do := m.changeAt(changed)
 		m.write("println(%q, (%s, %s));", v.name, v.name, p.text)
 		return func() {
-			v.holds = cloned(*p.at(false))
+			v.holds = clone(*p.at(false))
 			do()
 			m.print(v.name, &node{shape: &shape{is: tuple}, items: []any{v.holds, *p.at(false)}})
 		}
@@ -243,7 +243,7 @@ func (m *modeller) store() func() {
 		return nil
 	}
 	return m.guard(func() func() {
-		put := m.put(p, term{v.name, func() any { return cloned(v.holds) }})
+		put := m.put(p, term{v.name, func() any { return clone(v.holds) }})
 		do := m.changeAt(place{v.name, v.shape, func(bool) *any { return &v.holds }, true})
 		m.write("println(%q, (%s, %s));", v.name, v.name, p.text)
 		return func() {
@@ -264,7 +264,7 @@ func (m *modeller) within() func() {
 	m.write("println(%q, %s);", v.name, v.name)
 	return func() {
 		if treeSize(v.holds) < 7 {
-			copy := cloned(v.holds)
+			copy := clone(v.holds)
 			kids := v.holds.(*node).items[0].(*node)
 			kids.items = append(kids.items, copy)
 		}
@@ -285,8 +285,8 @@ func (m *modeller) compare() func() {
 	}
 }
 
-// popped removes the last element of an array.
-func (m *modeller) popped() func() {
+// popElement removes the last element of an array.
+func (m *modeller) popElement() func() {
 	p, ok := m.mutablePlace(func(s *shape) bool { return s.is == array && s.parts[0].is != perhaps })
 	if !ok {
 		return nil
@@ -341,7 +341,7 @@ func (m *modeller) untyped() func() {
 	kept := m.fresh("v")
 	m.write("let %s: Any = %s;", kept, v.name)
 	var copy any
-	keep := func() { copy = cloned(v.holds) }
+	keep := func() { copy = clone(v.holds) }
 	do := m.guard(func() func() { return m.changeAt(place{v.name, v.shape, func(bool) *any { return &v.holds }, true}) })
 	m.write("println(%q, %s);", kept, kept)
 	return func() {
@@ -352,14 +352,14 @@ func (m *modeller) untyped() func() {
 	}
 }
 
-// given calls a method that returns a container still stored elsewhere, changes the result, and
-// prints both.
-func (m *modeller) given() func() {
+// callGetter calls a method that returns a container still stored elsewhere, changes the result,
+// and prints both.
+func (m *modeller) callGetter() func() {
 	p, ok := m.mutablePlace(func(s *shape) bool { return (s.is == array || s.is == keyed) && container(s.parts[0]) })
 	if !ok {
 		return nil
 	}
-	call, which := m.giver(p.shape)
+	call, which := m.getterCall(p.shape)
 	y := m.term(p.shape.parts[0], 1)
 	v := &local{name: m.fresh("v"), shape: p.shape.parts[0], mutable: true}
 	return m.guard(func() func() {
@@ -369,7 +369,7 @@ func (m *modeller) given() func() {
 		return func() {
 			n := (*p.at(false)).(*node)
 			if i := which(n); i >= 0 && i < len(n.items) {
-				v.holds = cloned(n.items[i])
+				v.holds = clone(n.items[i])
 			} else {
 				v.holds = y.eval()
 			}
@@ -379,8 +379,8 @@ func (m *modeller) given() func() {
 	})
 }
 
-// giver returns a call that returns one of a container's values, and the value's index.
-func (m *modeller) giver(s *shape) (call string, which func(n *node) int) {
+// getterCall returns a call that returns one of a container's values, and the value's index.
+func (m *modeller) getterCall(s *shape) (call string, which func(n *node) int) {
 	if s.is == keyed {
 		if k := m.key(); m.choose(2) == 0 {
 			return fmt.Sprintf("get(%q)", k), func(n *node) int { return slices.Index(n.keys, k) }

@@ -46,15 +46,15 @@ type node struct {
 	items   []any
 }
 
-// cloned returns a deep copy of v.
-func cloned(v any) any {
+// clone returns a deep copy of v.
+func clone(v any) any {
 	n, ok := v.(*node)
 	if !ok {
 		return v
 	}
 	out := &node{n.shape, n.variant, slices.Clone(n.keys), make([]any, len(n.items))}
 	for i, x := range n.items {
-		out.items[i] = cloned(x)
+		out.items[i] = clone(x)
 	}
 	return out
 }
@@ -83,8 +83,8 @@ func same(a, b any) bool {
 	return true
 }
 
-// printed formats a value like println.
-func printed(v any) string {
+// format formats a value like println.
+func format(v any) string {
 	switch v := v.(type) {
 	case string:
 		return v

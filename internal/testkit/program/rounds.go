@@ -43,10 +43,10 @@ func (m *modeller) round(fits func(*shape) bool, head func(p place, name string)
 		m.close("}")
 		m.loops--
 		return func() {
-			n := cloned(*p.at(false)).(*node)
+			n := clone(*p.at(false)).(*node)
 			for i := range n.items {
 				bind(n, i, e)
-				own.holds = cloned(e.holds)
+				own.holds = clone(e.holds)
 				body()
 				m.print(e.name, &node{shape: &shape{is: tuple}, items: []any{e.holds, own.holds}})
 			}
@@ -89,7 +89,7 @@ func (m *modeller) group() func() {
 	m.write("} catch { println(\"caught\"); }")
 	return func() {
 		if caught(body) {
-			fmt.Fprintln(&m.says, "caught")
+			fmt.Fprintln(&m.output, "caught")
 		}
 	}
 }
@@ -114,7 +114,7 @@ func (m *modeller) closure() func() {
 	m.calls = append(m.calls, &callable{name, p.shape, func(x any) any {
 		p.holds = x
 		body()
-		return cloned(p.holds)
+		return clone(p.holds)
 	}, true})
 	return func() {}
 }
@@ -171,7 +171,7 @@ func (m *modeller) inMatch() func() {
 }
 
 func (m *modeller) rebind(p place, got, own *local, do func(), back bool) {
-	v := cloned(*p.at(false))
+	v := clone(*p.at(false))
 	if p.shape.is == choice {
 		n := v.(*node)
 		if n.variant != 1 {
@@ -181,10 +181,10 @@ func (m *modeller) rebind(p place, got, own *local, do func(), back bool) {
 	} else if v == nil {
 		return
 	}
-	got.holds, own.holds = v, cloned(v)
+	got.holds, own.holds = v, clone(v)
 	do()
 	if back {
-		var x any = cloned(own.holds)
+		var x any = clone(own.holds)
 		if p.shape.is == choice {
 			x = &node{shape: p.shape, variant: 1, items: []any{x}}
 		}
@@ -193,8 +193,8 @@ func (m *modeller) rebind(p place, got, own *local, do func(), back bool) {
 	m.print(got.name, &node{shape: &shape{is: tuple}, items: []any{got.holds, own.holds, *p.at(false)}})
 }
 
-// apart destructures a tuple and changes a part.
-func (m *modeller) apart() func() {
+// destructure destructures a tuple and changes a part.
+func (m *modeller) destructure() func() {
 	p, ok := m.mutablePlace(func(s *shape) bool { return s.is == tuple && container(s.parts[1]) })
 	if !ok {
 		return nil
@@ -205,7 +205,7 @@ func (m *modeller) apart() func() {
 		do := m.changeAt(place{v.name, v.shape, func(bool) *any { return &v.holds }, true})
 		m.write("println(%q, (%s, %s));", v.name, v.name, p.text)
 		return func() {
-			v.holds = cloned((*p.at(false)).(*node).items[1])
+			v.holds = clone((*p.at(false)).(*node).items[1])
 			do()
 			m.print(v.name, &node{shape: &shape{is: tuple}, items: []any{v.holds, *p.at(false)}})
 		}

@@ -23,12 +23,12 @@ func (m *modeller) term(s *shape, depth int) term {
 // read returns a variable, or a part of one.
 func (m *modeller) read(s *shape) (term, bool) {
 	if v := m.find(func(v *local) bool { return v.shape == s }); v != nil && m.choose(3) > 0 {
-		return term{v.name, func() any { return cloned(v.holds) }}, true
+		return term{v.name, func() any { return clone(v.holds) }}, true
 	}
 	for range 4 {
 		if v := m.find(func(*local) bool { return true }); v != nil {
 			if p, ok := m.place(v, func(x *shape) bool { return x == s }); ok {
-				return term{p.text, func() any { return cloned(*p.at(false)) }}, true
+				return term{p.text, func() any { return clone(*p.at(false)) }}, true
 			}
 		}
 	}
@@ -193,7 +193,7 @@ func (m *modeller) compound(s *shape, depth int) (term, bool) {
 		x := m.term(s, depth)
 		return term{"({ let held = " + x.text + "; let give = || held; give() })", x.eval}, true
 	case 7:
-		return m.taken(s, depth)
+		return m.optionContent(s, depth)
 	default:
 		return m.ofSort(s, depth)
 	}
@@ -235,7 +235,7 @@ func (m *modeller) changedCopy(s *shape, depth int) (term, bool) {
 		v.holds = x.eval()
 		part := y.eval()
 		*p.at(true) = part
-		return cloned(v.holds)
+		return clone(v.holds)
 	}}, true
 }
 
@@ -277,8 +277,8 @@ func (m *modeller) payload(s *shape, depth int) (term, bool) {
 	return term{}, false
 }
 
-// taken returns the content of an Option, or another value.
-func (m *modeller) taken(s *shape, depth int) (term, bool) {
+// optionContent returns the content of an Option, or another value.
+func (m *modeller) optionContent(s *shape, depth int) (term, bool) {
 	for _, o := range m.fitting(func(o *shape) bool { return o.is == perhaps }) {
 		if o.parts[0] == s {
 			x, y := m.term(o, depth), m.term(s, depth)

@@ -40,8 +40,8 @@ func Visible(r rune) bool {
 	return unicode.IsGraphic(r) && !unicode.IsSpace(r)
 }
 
-// Spelt returns the required display of a command, character by character.
-func Spelt(command string) (all []string) {
+// Display returns the required display of a command, character by character.
+func Display(command string) (all []string) {
 	for _, r := range command {
 		switch {
 		case r == '\n':
@@ -55,11 +55,11 @@ func Spelt(command string) (all []string) {
 	return all
 }
 
-// Whole fails the test unless shown begins with the whole command, or states after at most most
-// characters how much is missing.
-func Whole(t *testing.T, where, shown, command string, most int) {
+// RequireWhole fails the test unless shown begins with the whole command, or states after at most
+// most characters how much is missing.
+func RequireWhole(t *testing.T, where, shown, command string, most int) {
 	t.Helper()
-	all := Spelt(strings.Trim(command, " \t\r\n"))
+	all := Display(strings.Trim(command, " \t\r\n"))
 	rest, n, length := shown, 0, 0
 	for n < len(all) && strings.HasPrefix(rest, all[n]) && length+len([]rune(all[n])) <= most {
 		rest, length = rest[len(all[n]):], length+len([]rune(all[n]))

@@ -142,8 +142,8 @@ func (p *player) read() (string, error) {
 	return p.line, nil
 }
 
-// need reads a line that the script requires.
-func (p *player) need() (string, error) {
+// requireLine reads a line that the script requires.
+func (p *player) requireLine() (string, error) {
 	l, err := p.read()
 	if err == io.EOF {
 		return "", errors.New("the input has ended")
@@ -175,7 +175,7 @@ func init() {
 		">":              expectJSON,
 		">~":             expectMembers,
 		">=":             expectText,
-		"read":           func(p *player, _ string) error { _, err := p.need(); return err },
+		"read":           func(p *player, _ string) error { _, err := p.requireLine(); return err },
 		"eof":            expectEnd,
 		"<":              func(p *player, arg string) error { return p.send(arg, "\n") },
 		"raw":            func(p *player, arg string) error { return p.send(arg, "") },
@@ -229,7 +229,7 @@ func expectEnd(p *player, _ string) error {
 }
 
 func expectText(p *player, arg string) error {
-	l, err := p.need()
+	l, err := p.requireLine()
 	if err == nil && l != arg {
 		err = fmt.Errorf("want %q, got %.2000q", arg, l)
 	}
@@ -245,7 +245,7 @@ func (p *player) compare(arg string, fits func(got, want any) bool) error {
 	if err != nil {
 		return fmt.Errorf("the script's line is no JSON: %w", err)
 	}
-	l, err := p.need()
+	l, err := p.requireLine()
 	if err != nil {
 		return fmt.Errorf("%w; want %s", err, arg)
 	}

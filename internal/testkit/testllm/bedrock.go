@@ -62,7 +62,7 @@ func bedrockFrame(kind, name string, payload any) string {
 		headers = append(append(headers, byte(len(h[0]))), h[0]...)
 		headers = append(binary.BigEndian.AppendUint16(append(headers, 7), uint16(len(h[1]))), h[1]...)
 	}
-	data := whatever(payload)
+	data := mustMarshal(payload)
 	out := binary.BigEndian.AppendUint32(nil, uint32(16+len(headers)+len(data)))
 	out = binary.BigEndian.AppendUint32(out, uint32(len(headers)))
 	out = binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out))
@@ -82,7 +82,7 @@ func (r *Reply) bedrockEvents(body map[string]any) []string {
 	for i, b := range content {
 		if use, ok := b["toolUse"].(object); ok {
 			out = append(out, bedrockEvent("contentBlockStart", object{"contentBlockIndex": i, "start": object{"toolUse": object{"toolUseId": use["toolUseId"], "name": use["name"]}}}))
-			text := whatever(use["input"])
+			text := mustMarshal(use["input"])
 			for _, p := range []string{"", text[:len(text)/2], text[len(text)/2:]} {
 				out = append(out, bedrockEvent("contentBlockDelta", object{"contentBlockIndex": i, "delta": object{"toolUse": object{"input": p}}}))
 			}

@@ -124,8 +124,8 @@ func (r *Reply) pieces(text string) []string {
 	return strings.SplitAfter(text, " ")
 }
 
-// whatever encodes JSON that cannot fail to encode.
-func whatever(v any) string {
+// mustMarshal encodes JSON that cannot fail to encode.
+func mustMarshal(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
@@ -172,7 +172,7 @@ func (c *Call) arguments() string {
 }
 
 func openAIChunk(delta object, finish any) string {
-	return "data: " + whatever(object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "m",
+	return "data: " + mustMarshal(object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "m",
 		"choices": []any{object{"index": 0, "delta": delta, "finish_reason": finish}}}) + "\n\n"
 }
 
@@ -192,7 +192,7 @@ func (r *Reply) openAIEvents(body map[string]any) []string {
 	}
 	out = append(out, openAIChunk(object{}, r.openAIStop()))
 	if o, ok := body["stream_options"].(map[string]any); ok && o["include_usage"] == true {
-		out = append(out, "data: "+whatever(object{"id": "chatcmpl-1", "choices": []any{}, "usage": object{"prompt_tokens": r.TokensIn, "completion_tokens": r.TokensOut}})+"\n\n")
+		out = append(out, "data: "+mustMarshal(object{"id": "chatcmpl-1", "choices": []any{}, "usage": object{"prompt_tokens": r.TokensIn, "completion_tokens": r.TokensOut}})+"\n\n")
 	}
 	return append(out, "data: [DONE]\n\n")
 }
@@ -238,7 +238,7 @@ func (r *Reply) anthropic(body map[string]any) any {
 
 func anthropicEvent(kind string, o object) string {
 	o["type"] = kind
-	return "event: " + kind + "\ndata: " + whatever(o) + "\n\n"
+	return "event: " + kind + "\ndata: " + mustMarshal(o) + "\n\n"
 }
 
 func anthropicPiece(text string) string {
@@ -261,7 +261,7 @@ func (r *Reply) anthropicEvents(body map[string]any) []string {
 			pieces = []string{r.Thought}
 		case "tool_use":
 			begin, delta, key = object{"type": "tool_use", "id": b["id"], "name": b["name"], "input": object{}}, "input_json_delta", "partial_json"
-			text := whatever(b["input"])
+			text := mustMarshal(b["input"])
 			pieces = []string{"", text[:len(text)/2], text[len(text)/2:]}
 		default:
 			pieces = r.pieces(r.Text)
@@ -316,7 +316,7 @@ func (r *Reply) gemini(body map[string]any) any {
 }
 
 func geminiPiece(text string) string {
-	return "data: " + whatever((&Reply{}).geminiContent(nil, text, nil)) + "\r\n\r\n"
+	return "data: " + mustMarshal((&Reply{}).geminiContent(nil, text, nil)) + "\r\n\r\n"
 }
 
 func (r *Reply) geminiEvents(body map[string]any) []string {
@@ -326,7 +326,7 @@ func (r *Reply) geminiEvents(body map[string]any) []string {
 			out = append(out, geminiPiece(p))
 		}
 	}
-	return append(out, "data: "+whatever(r.geminiContent(body, "", r.geminiStop()))+"\r\n\r\n")
+	return append(out, "data: "+mustMarshal(r.geminiContent(body, "", r.geminiStop()))+"\r\n\r\n")
 }
 
 func (r *Reply) ollama(body map[string]any) any {
@@ -347,7 +347,7 @@ func (r *Reply) ollama(body map[string]any) any {
 }
 
 func ollamaPiece(text string) string {
-	return whatever(object{"model": "m", "message": object{"role": "assistant", "content": text}, "done": false}) + "\n"
+	return mustMarshal(object{"model": "m", "message": object{"role": "assistant", "content": text}, "done": false}) + "\n"
 }
 
 func (r *Reply) ollamaEvents(body map[string]any) []string {
@@ -357,5 +357,5 @@ func (r *Reply) ollamaEvents(body map[string]any) []string {
 	}
 	last := *r
 	last.Text, last.JSON = "", nil
-	return append(out, whatever(last.ollama(body))+"\n")
+	return append(out, mustMarshal(last.ollama(body))+"\n")
 }

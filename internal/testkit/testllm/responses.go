@@ -31,7 +31,7 @@ func (r *Reply) responses(body map[string]any) any {
 
 func responsesEvent(kind string, o object) string {
 	o["type"] = kind
-	return "event: " + kind + "\ndata: " + whatever(o) + "\n\n"
+	return "event: " + kind + "\ndata: " + mustMarshal(o) + "\n\n"
 }
 
 func responsesPiece(text string) string {

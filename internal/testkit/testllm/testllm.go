@@ -120,7 +120,7 @@ func (s *Server) Misfits() []string {
 	return append([]string(nil), s.misfits...)
 }
 
-func (s *Server) misfit(err error) {
+func (s *Server) recordMisfit(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.misfits = append(s.misfits, err.Error())
@@ -143,12 +143,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := f.check(r, text); err != nil && !s.foreign {
-		s.misfit(err)
+		s.recordMisfit(err)
 		w.WriteHeader(http.StatusBadRequest)
 		writeJSON(w, map[string]any{"error": map[string]any{"message": err.Error()}})
 		return
 	}
-	reply := s.take(req)
+	reply := s.nextReply(req)
 	s.Arrived <- struct{}{}
 	for k, v := range reply.Headers {
 		w.Header().Set(k, v)
@@ -186,8 +186,8 @@ func writeJSON(w io.Writer, v any) {
 	}
 }
 
-// take records a request and returns its reply.
-func (s *Server) take(req Request) Reply {
+// nextReply records a request and returns its reply.
+func (s *Server) nextReply(req Request) Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, req)

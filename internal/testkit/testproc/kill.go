@@ -9,9 +9,9 @@ import (
 	"strconv"
 )
 
-// Killed runs this test binary with additional environment entries, "NAME=value", until it has
+// RunAndKill runs this test binary with additional environment entries, "NAME=value", until it has
 // printed after numbers, one per line, and kills it. It returns the last printed number.
-func Killed(environ string, after int) (last int64, err error) {
+func RunAndKill(environ string, after int) (last int64, err error) {
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), environ)
 	c.Stderr = os.Stderr

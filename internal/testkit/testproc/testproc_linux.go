@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ended waits until the processes have exited, including all their threads, and returns those still
-// running after the timeout. A process id without a process counts as exited.
-func Ended(within time.Duration, pids ...int) (left []int, err error) {
+// AwaitExit waits until the processes have exited, including all their threads, and returns those
+// still running after the timeout. A process id without a process counts as exited.
+func AwaitExit(within time.Duration, pids ...int) (left []int, err error) {
 	until := time.Now().Add(within)
 	for _, pid := range pids {
-		ended, err := hasEnded(pid, until)
+		ended, err := hasExited(pid, until)
 		if err != nil {
 			return nil, fmt.Errorf("wait for process %d: %w", pid, err)
 		}
@@ -26,7 +26,7 @@ func Ended(within time.Duration, pids ...int) (left []int, err error) {
 	return left, nil
 }
 
-func hasEnded(pid int, until time.Time) (bool, error) {
+func hasExited(pid int, until time.Time) (bool, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
 		return true, nil

@@ -28,19 +28,19 @@ func TestEnded(t *testing.T) {
 	first, in := running(t)
 	second, other := running(t)
 	pids := []int{first.Process.Pid, second.Process.Pid}
-	if left, err := Ended(time.Millisecond, pids...); err != nil || !slices.Equal(left, pids) {
+	if left, err := AwaitExit(time.Millisecond, pids...); err != nil || !slices.Equal(left, pids) {
 		t.Errorf("%v are left (%v), want %v", left, err, pids)
 	}
 	in.Close()
-	if left, err := Ended(time.Minute, pids[0]); err != nil || len(left) > 0 {
+	if left, err := AwaitExit(time.Minute, pids[0]); err != nil || len(left) > 0 {
 		t.Errorf("%v are left (%v)", left, err)
 	}
 	other.Close()
-	if left, err := Ended(time.Minute, pids...); err != nil || len(left) > 0 {
+	if left, err := AwaitExit(time.Minute, pids...); err != nil || len(left) > 0 {
 		t.Errorf("%v are left (%v)", left, err)
 	}
 	_, _ = first.Wait(), second.Wait()
-	if left, err := Ended(time.Minute, pids...); err != nil || len(left) > 0 {
+	if left, err := AwaitExit(time.Minute, pids...); err != nil || len(left) > 0 {
 		t.Errorf("collected, %v are left (%v)", left, err)
 	}
 }

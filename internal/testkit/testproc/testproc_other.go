@@ -19,7 +19,7 @@ func AwaitFile(name string) error {
 	}
 }
 
-// Ended waits until processes have exited. It is not supported on this system.
-func Ended(time.Duration, ...int) ([]int, error) {
+// AwaitExit waits until processes have exited. It is not supported on this system.
+func AwaitExit(time.Duration, ...int) ([]int, error) {
 	return nil, fmt.Errorf("wait for processes: %w", errors.ErrUnsupported)
 }

@@ -68,7 +68,7 @@ func Start(t *testing.T, cmd *exec.Cmd, width, height int) *Running {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		for r.comes(-1) && r.take() {
+		for r.waitReadable(-1) && r.take() {
 		}
 	}()
 	go func() {
@@ -101,9 +101,9 @@ func (r *Running) size(width, height int) {
 	control(r.t, r.master, syscall.TIOCSWINSZ, unsafe.Pointer(&size))
 }
 
-// comes waits up to ms milliseconds, or forever if ms is -1, until output is readable or every
-// process has closed the terminal.
-func (r *Running) comes(ms int) bool {
+// waitReadable waits up to ms milliseconds, or forever if ms is -1, until output is readable or
+// every process has closed the terminal.
+func (r *Running) waitReadable(ms int) bool {
 	wanted := struct {
 		fd               int32
 		events, happened int16
@@ -126,7 +126,7 @@ func (r *Running) comes(ms int) bool {
 func (r *Running) take() bool {
 	r.taking.Lock()
 	defer r.taking.Unlock()
-	return !r.comes(0) || r.takes()
+	return !r.waitReadable(0) || r.takes()
 }
 
 func (r *Running) takes() bool {
@@ -146,7 +146,7 @@ func (r *Running) Resize(width, height int) {
 	}
 	r.taking.Lock()
 	defer r.taking.Unlock()
-	for r.comes(0) && r.takes() {
+	for r.waitReadable(0) && r.takes() {
 	}
 	r.Term.Resize(width, height)
 	r.size(width, height)

@@ -93,7 +93,7 @@ func (t *Term) Write(b []byte) (int, error) {
 	t.drawn += len(b)
 	text := append(t.rest, b...)
 	for len(text) > 0 {
-		n := t.take(text)
+		n := t.showNext(text)
 		if n == 0 {
 			break
 		}
@@ -105,8 +105,8 @@ func (t *Term) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// take shows the first character or sequence, and returns its length, or 0 if it is incomplete.
-func (t *Term) take(b []byte) int {
+// showNext shows the first character or sequence, and returns its length, or 0 if it is incomplete.
+func (t *Term) showNext(b []byte) int {
 	switch b[0] {
 	case '\r':
 		t.x, t.pending = 0, false

@@ -62,7 +62,7 @@ func TestKill(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "spool.db")
 	dice, epoch := rand.New(rand.NewPCG(3, 4)), int64(0)
 	for round := range n {
-		told, err := testproc.Killed(killed+"="+file, 1+dice.IntN(200))
+		told, err := testproc.RunAndKill(killed+"="+file, 1+dice.IntN(200))
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}

@@ -140,7 +140,7 @@ func TestSummaryIsWhole(t *testing.T) {
 			return summary(&store.Request{Data: data})
 		}
 		shown := asks(protocol.PermissionRequested{Reason: "prompt", Prompt: command, From: &protocol.Origin{Kind: "question"}})
-		testcommand.Whole(t, "the summary", shown, command, maxSummary)
+		testcommand.RequireWhole(t, "the summary", shown, command, maxSummary)
 		for _, r := range shown {
 			if !testcommand.Visible(r) {
 				t.Errorf("%U is in the summary of %.80q", r, command)

@@ -76,7 +76,7 @@ func TestKill(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "relay.db")
 	dice := rand.New(rand.NewPCG(3, 4))
 	for round := range n {
-		acked, err := testproc.Killed(killed+"="+file, 1+dice.IntN(400))
+		acked, err := testproc.RunAndKill(killed+"="+file, 1+dice.IntN(400))
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}

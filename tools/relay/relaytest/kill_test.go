@@ -108,7 +108,7 @@ func (w *work) fail(what string) {
 	case "shim":
 		for _, shim := range s.shims() {
 			_ = syscall.Kill(shim, syscall.SIGKILL)
-			if left, err := testproc.Ended(patience, shim); err != nil || len(left) > 0 {
+			if left, err := testproc.AwaitExit(patience, shim); err != nil || len(left) > 0 {
 				s.t.Fatal(left, err)
 			}
 		}
