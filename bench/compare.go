@@ -60,7 +60,7 @@ func (w workload) measure(l *lab, rounds int) (standing, error) {
 				result = p.out
 			}
 			if p.out != result {
-				return s, fmt.Errorf("results differ: %s gives %q, %s %q", entrants[0].name, result, e.name, p.out)
+				return s, fmt.Errorf("results differ: %s returns %q, %s %q", entrants[0].name, result, e.name, p.out)
 			}
 			s.samples[i].keep(e, p)
 		}

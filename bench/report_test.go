@@ -51,7 +51,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := r.write(); err == nil || !strings.Contains(err.Error(), "has no lines") {
-		t.Errorf("a page without tables gives %v", err)
+		t.Errorf("a page without tables returns %v", err)
 	}
 }
 

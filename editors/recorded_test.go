@@ -113,7 +113,7 @@ func replay(t *testing.T, path string) {
 	_ = in.Close()
 	_ = c.Wait() // a killed editor sends no exit
 	if !s.told {
-		t.Error("the mistake was not told")
+		t.Error("the server published no diagnostic for the error")
 	}
 }
 

@@ -81,7 +81,7 @@ func edits(t *testing.T, name string, args ...string) {
 		t.Errorf("it shows %+v", s.Diagnostic)
 	}
 	if !strings.Contains(s.Hover, "Int") {
-		t.Errorf("it says of `m`: %q", s.Hover)
+		t.Errorf("the hover of `m` is %q", s.Hover)
 	}
 	if s.Definition != 6 {
 		t.Errorf("`m` is declared in line %d", s.Definition)

@@ -109,7 +109,7 @@ func (a *app) says(lines ...string) {
 	a.Helper()
 	for _, want := range lines {
 		if got := a.next(); got != want {
-			a.Fatalf("it says\n%s\nwant\n%s\n%s", got, want, a.errs.String())
+			a.Fatalf("the application prints\n%s\nwant\n%s\n%s", got, want, a.errs.String())
 		}
 	}
 }
@@ -209,7 +209,7 @@ func TestApplication(t *testing.T) {
 			want = append(want, line)
 		}
 		if diff := cmp.Diff(want, k.starts(t, s.env, "flow", s.url, s.token).rest()); diff != "" {
-			t.Errorf("want (-), said (+):\n%s", diff)
+			t.Errorf("want (-), got (+):\n%s", diff)
 		}
 	})
 }
@@ -228,7 +228,7 @@ func TestServerDies(t *testing.T) {
 			}
 			lost, _ := what[1].([]any)
 			if len(lost) != 2 || lost[0] != "ConnectionLost" || !strings.Contains(lost[1].(string), s.dead) {
-				t.Errorf("it says %s\nwant %s", line, s.dead)
+				t.Errorf("the application prints %s\nwant %s", line, s.dead)
 			}
 		}
 	})
@@ -251,7 +251,7 @@ func TestReconnects(t *testing.T) {
 		}
 		want := []string{`["dense",true]`, `["steps",[0,10,20,30,40,50]]`, `["result",150]`}
 		if diff := cmp.Diff(want, a.rest()); diff != "" {
-			t.Errorf("want (-), said (+):\n%s", diff)
+			t.Errorf("want (-), got (+):\n%s", diff)
 		}
 	})
 }
@@ -266,7 +266,7 @@ func TestRenewed(t *testing.T) {
 		s.again(t)
 		want := []string{`["lost",["SessionError","lost"],true,true]`, `["again",15]`}
 		if diff := cmp.Diff(want, a.rest()); diff != "" {
-			t.Errorf("want (-), said (+):\n%s\n%s", diff, a.errs.String())
+			t.Errorf("want (-), got (+):\n%s\n%s", diff, a.errs.String())
 		}
 	})
 }
@@ -290,7 +290,7 @@ func TestNoServer(t *testing.T) {
 		}
 		for want, got := range map[string][]string{wrong: refused, nobody: k.starts(t, env, "connects", url, "wrong").rest()} {
 			if len(got) != 1 || !strings.HasPrefix(got[0], `["ConnectionLost",`) || !strings.Contains(got[0], want) {
-				t.Errorf("it says %q\nwant %s", got, want)
+				t.Errorf("the application prints %q\nwant %s", got, want)
 			}
 		}
 	})
@@ -320,7 +320,7 @@ func TestHints(t *testing.T) {
 		}
 		s := x.start(t)
 		if diff := cmp.Diff(want, k.starts(t, s.env, "hints", s.url).rest()); diff != "" {
-			t.Errorf("want (-), said (+):\n%s", diff)
+			t.Errorf("want (-), got (+):\n%s", diff)
 		}
 	})
 }

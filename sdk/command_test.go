@@ -92,16 +92,16 @@ func TestCommandEnded(t *testing.T) {
 	}
 	said := bufio.NewScanner(errs)
 	if !said.Scan() || said.Text() != "waiting" {
-		t.Fatalf("it says %q", said.Text())
+		t.Fatalf("the program prints %q", said.Text())
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if !said.Scan() || said.Text() != "tidied up" {
-		t.Errorf("it says %q", said.Text())
+		t.Errorf("the program prints %q", said.Text())
 	}
 	for said.Scan() {
-		t.Errorf("it says %q", said.Text())
+		t.Errorf("the program prints %q", said.Text())
 	}
 	if code := exitCode(t, cmd.Wait()); code != 143 {
 		t.Errorf("exit code %d", code)
@@ -148,7 +148,7 @@ func TestCommandStays(t *testing.T) {
 			}
 		}
 		if !lines.Scan() || lines.Text() != x.hear {
-			t.Fatalf("to %s it says\n%s\nwant\n%s", x.say, lines.Text(), x.hear)
+			t.Fatalf("the answer to %s is\n%s\nwant\n%s", x.say, lines.Text(), x.hear)
 		}
 	}
 	in.Close()

@@ -327,7 +327,7 @@ func TestCancel(t *testing.T) {
 			"bare words", `{"type":"result","text":"as text: bare words"}`,
 			`{"type":"prompt","text":"refused"}`, `"question"`)
 		if !strings.Contains(out, `"refused":"the program has ended","cancelled":true`) && !strings.Contains(out, `"cancelled":true,"refused":"the program has ended"`) {
-			t.Errorf("at the end of its input it says %s", out)
+			t.Errorf("at the end of its input it prints %s", out)
 		}
 	})
 }

@@ -115,11 +115,11 @@ func listens(t *testing.T, x transport) (*exec.Cmd, string) {
 	})
 	lines := bufio.NewScanner(errs)
 	if !lines.Scan() {
-		t.Fatal("the server says nothing")
+		t.Fatal("the server prints nothing")
 	}
 	m := serving.FindStringSubmatch(lines.Text())
 	if m == nil {
-		t.Fatalf("the server says %q", lines.Text())
+		t.Fatalf("the server prints %q", lines.Text())
 	}
 	go func() {
 		for lines.Scan() {

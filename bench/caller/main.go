@@ -69,7 +69,7 @@ func exchange(url string) error {
 	}
 	switch {
 	case len(reply.Choices) != 1 || reply.Choices[0].Message.Content == "" || reply.Choices[0].FinishReason == "":
-		return errors.New("the model says nothing")
+		return errors.New("the model returns no text")
 	case reply.ID == "" || reply.Model == "" || reply.Usage["prompt_tokens"] == 0 || reply.Usage["completion_tokens"] == 0:
 		return errors.New("the model's answer does not say whose it is, or what it took")
 	}

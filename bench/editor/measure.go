@@ -116,7 +116,7 @@ func (c *client) keystrokes(text string, at, rounds int) []time.Duration {
 		began := time.Now()
 		c.change(text, at, 0, "x")
 		if n := c.await(c.version); n == 0 && c.err == nil {
-			c.err = fmt.Errorf("a mistake is not told")
+			c.err = fmt.Errorf("the server published no diagnostic for the error")
 		}
 		all = append(all, time.Since(began))
 		began = time.Now()

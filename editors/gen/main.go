@@ -76,7 +76,7 @@ func sortWords() (w words, err error) {
 		}
 		list := of[sorts[k]]
 		if list == nil {
-			return w, fmt.Errorf("nothing says of which sort the word `%s` is: add it to sorts", k.Info().Text)
+			return w, fmt.Errorf("sorts has no entry for the keyword `%s`", k.Info().Text)
 		}
 		*list = append(*list, k.Info().Text)
 	}

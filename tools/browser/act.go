@@ -22,7 +22,7 @@ func (b *Tab) point(place string) point {
 			return point{m["x"].(float64), m["y"].(float64)}
 		}
 	}
-	b.t.Fatalf("one cannot click on %s\nThe page says:\n%s", place, b.Text("body"))
+	b.t.Fatalf("cannot click on %s\nThe page shows:\n%s", place, b.Text("body"))
 	return point{}
 }
 
@@ -48,7 +48,7 @@ func (b *Tab) Click(place string) {
 			return
 		}
 	}
-	b.t.Fatalf("no click reaches %s\nThe page says:\n%s", place, b.Text("body"))
+	b.t.Fatalf("no click reaches %s\nThe page shows:\n%s", place, b.Text("body"))
 }
 
 // was reports whether the event hit the place that point returned. It is true if the page has been

@@ -63,12 +63,12 @@ func TestATabDoesWhatAPersonDoes(t *testing.T) {
 	b.Click("#name")
 	b.Type("Ada ✓")
 	if got := b.Spoken(":focus"); got != "textbox Name (required)" {
-		t.Errorf("the focus is told as %q", got)
+		t.Errorf("the focus is announced as %q", got)
 	}
 	b.Press("Tab", "Enter")
 	b.See("went as Ada ✓")
 	if got := b.Spoken("@go"); got != "button Go (pressed)" {
-		t.Errorf("the button is told as %q", got)
+		t.Errorf("the button is announced as %q", got)
 	}
 	for keys, says := range map[string]string{"?": "key ?", "Escape": "key Escape", "Ctrl+k": "key ctrl k"} {
 		b.Press(keys)

@@ -155,7 +155,7 @@ func (b *Tab) evalWithin(expression string, limit time.Duration) (any, error) {
 func (b *Tab) Wait(expression string) {
 	b.t.Helper()
 	if !b.wait(expression, patience) {
-		b.t.Fatalf("it never came: %s\nThe page says:\n%s", short(expression), b.Text("body"))
+		b.t.Fatalf("this did not become true: %s\nThe page shows:\n%s", short(expression), b.Text("body"))
 	}
 }
 

@@ -75,7 +75,7 @@ func (b *Tab) Tasks(least time.Duration, do func()) []time.Duration {
 	defer b.watch.mu.Unlock()
 	long, found := longer(b.watch.trace.events, fmt.Sprintf("concerto %p", done), least)
 	if !found {
-		b.t.Fatalf("the browser's trace, of %d events, says nothing of the page", len(b.watch.trace.events))
+		b.t.Fatalf("the browser's trace, of %d events, contains no event of the page", len(b.watch.trace.events))
 	}
 	return long
 }

@@ -79,7 +79,7 @@ errors:
 				continue errors
 			}
 		}
-		t.Errorf("the page's console says an error:\n%s", e)
+		t.Errorf("the page's console logs an error:\n%s", e)
 	}
 }
 

@@ -79,7 +79,7 @@ func TestBus(t *testing.T) {
 		}
 	}
 	if len(toOne) > 0 {
-		t.Errorf("it hears itself: %s", <-toOne)
+		t.Errorf("a bus receives its own message: %s", <-toOne)
 	}
 	log.mu.Lock()
 	defer log.mu.Unlock()

@@ -140,7 +140,7 @@ func (s *system) close() {
 	}
 	if s.t.Failed() {
 		text, _ := os.ReadFile(s.path("said"))
-		s.t.Logf("server and hostd said\n%s", text[max(0, len(text)-8000):])
+		s.t.Logf("server and hostd printed\n%s", text[max(0, len(text)-8000):])
 	}
 }
 
@@ -208,7 +208,7 @@ func (s *system) saidIs(what string) {
 			return
 		}
 		if time.Now().After(end) {
-			s.t.Fatalf("nobody says %q", what)
+			s.t.Fatalf("neither server nor hostd prints %q", what)
 		}
 	}
 }

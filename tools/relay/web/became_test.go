@@ -58,7 +58,7 @@ func TestWhatBecameOfIt(t *testing.T) {
 	}
 	told := host.Next(protocol.RunApprove)
 	if d, err := protocol.Decode[protocol.Decide](&told); err != nil || d.RequestID != "q1" {
-		t.Errorf("the host is told %+v, %v", d, err)
+		t.Errorf("the host receives %+v, %v", d, err)
 	}
 	run.Resolve("q1", "approve", webtest.Operator)
 	b.Wait(entry("make tell") + "?.includes('Already decided by ann: denied.')")

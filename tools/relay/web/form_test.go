@@ -34,7 +34,7 @@ func TestForm(t *testing.T) {
 	d, err := protocol.Decode[protocol.Decide](&told)
 	answers, _ := json.Marshal(d.Answers)
 	if err != nil || d.RequestID != "q1" || !strings.Contains(string(answers), `"when":"tonight"`) {
-		t.Errorf("the host is told %s, %v", told.Data, err)
+		t.Errorf("the host receives %s, %v", told.Data, err)
 	}
 	run.Resolve("q1", "approve", webtest.Operator)
 	b.Wait("__see.text('@resolved').includes('by olga')")

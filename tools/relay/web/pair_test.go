@@ -46,7 +46,7 @@ func TestPair(t *testing.T) {
 	b.Click("=Pair a host")
 	b.See("It prints a code of eight letters.")
 	if at := b.Spoken("@pair-code"); at != "textbox Code" {
-		t.Errorf("the field is told as %q", at)
+		t.Errorf("the field is announced as %q", at)
 	}
 	b.Click("@pair-code")
 	b.Type("bcd")
@@ -71,7 +71,7 @@ func TestPair(t *testing.T) {
 	code(b, waits.Code)
 	b.Wait("__see.text('@pair-fingerprint') === '" + waits.Fingerprint + "'")
 	if at := b.Spoken(":focus"); at != "region The machine" {
-		t.Errorf("whose code it is is told as %q", at)
+		t.Errorf("whose code it is is announced as %q", at)
 	}
 	b.Press("Tab") // by keyboard alone
 	b.Wait("document.activeElement.dataset.testid === 'pair-confirm'")

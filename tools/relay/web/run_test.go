@@ -36,7 +36,7 @@ func TestFollowAndDecide(t *testing.T) {
 	told := host.Next(protocol.RunApprove)
 	d, err := protocol.Decode[protocol.Decide](&told)
 	if err != nil || d.RequestID != "b1" || d.ArgsSHA256 != strings.Repeat("ab", 32) || told.RunID != "run_1" {
-		t.Errorf("the host is told %s %+v, %v", told.RunID, d, err)
+		t.Errorf("the host receives %s %+v, %v", told.RunID, d, err)
 	}
 	run.Resolve("b1", "approve", webtest.Operator)
 	b.Wait("__see.text('@resolved').includes('approved by olga')")
@@ -48,7 +48,7 @@ func TestFollowAndDecide(t *testing.T) {
 	told = host.Next(protocol.RunSendInput)
 	in, err := protocol.Decode[protocol.SendInput](&told)
 	if err != nil || in.Text != "go on\n" {
-		t.Errorf("the host is told %+v, %v", in, err)
+		t.Errorf("the host receives %+v, %v", in, err)
 	}
 	run.Say(protocol.RunInput, webtest.Data{"actor": "web", "input_id": in.InputID, "text_redacted": "go on\n", "text_sha256": strings.Repeat("0", 64), "by": "olga"})
 	b.Wait("__see.all('@sending').length === 0 && __see.text('@run-thread').includes('go on')")
@@ -247,7 +247,7 @@ func TestAnswerIsShown(t *testing.T) {
 	told := host.Next(protocol.RunApprove)
 	d, err := protocol.Decode[protocol.Decide](&told)
 	if err != nil || string(d.Answers) != `{"answer":false}` {
-		t.Errorf("the host is told %+v, %v", d, err)
+		t.Errorf("the host receives %+v, %v", d, err)
 	}
 	run.Say(protocol.RunPermissionResolved, webtest.Data{"request_id": "q1", "decision": "answer", "answer": false, "by": webtest.Operator, "actor": "web"})
 	b.Wait("__see.text('@settled').includes('answered false by olga')")

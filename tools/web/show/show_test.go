@@ -183,10 +183,10 @@ func TestAnApprovalTakesNothingTooEarly(t *testing.T) {
 		t.Errorf("before it moved, by pointer, by key, and later: %v", moved)
 	}
 	if got := b.Spoken(first + " section"); got != "region Run a command" {
-		t.Errorf("the card is told as %q", got)
+		t.Errorf("the card is announced as %q", got)
 	}
 	if got := b.Spoken(first + " [data-testid=approve]"); got != "button Approve" {
-		t.Errorf("the button is told as %q", got)
+		t.Errorf("the button is announced as %q", got)
 	}
 	for state, says := range map[string]string{
 		"waiting to send": "Waiting to send: approve.", "applied": "Approved by ann.", "decided by another": "Already decided: denied by bob.",
@@ -351,7 +351,7 @@ func TestTenThousandItems(t *testing.T) {
 	b.Eval("for (const key of 'jjk') document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))") // faster than a frame
 	b.Wait("document.activeElement.getAttribute('aria-posinset') === '2'")
 	if got := b.Spoken(":focus"); !strings.HasPrefix(got, "article ") {
-		t.Errorf("a row is told as %q", got)
+		t.Errorf("a row is announced as %q", got)
 	}
 }
 
@@ -517,7 +517,7 @@ func TestNoticesAreSaid(t *testing.T) {
 		t.Errorf("the same is said %d times", n)
 	}
 	if got := b.Spoken(".toast"); !strings.HasPrefix(got, "alert") {
-		t.Errorf("an error is told as %q", got)
+		t.Errorf("an error is announced as %q", got)
 	}
 	b.Click("=Close this notification")
 	b.Gone("It failed")

@@ -70,7 +70,7 @@ func closed(t *testing.T, b *browser.Tab, h *servertest.Peer, id, more string) {
 		case protocol.RunApprove:
 			told++
 			if got := decision(t, e); got != "run.permission.approve "+id {
-				t.Errorf("%s: the host is told %s", id, got)
+				t.Errorf("%s: the host receives %s", id, got)
 			}
 		case "rpc.fs.read":
 			told++

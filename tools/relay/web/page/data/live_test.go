@@ -37,7 +37,7 @@ func TestLive(t *testing.T) {
 	e := h.Next(protocol.RunApprove)
 	d, err := protocol.Decode[protocol.Decide](&e)
 	if err != nil || d.RequestID != "q1" || d.ArgsSHA256 != sha("q1") || d.Text != "fine" || d.Actor != "web" {
-		t.Fatalf("the host is told %s, %v", e.Data, err)
+		t.Fatalf("the host receives %s, %v", e.Data, err)
 	}
 	b.Wait("card('q1').state === 'deciding' && entry('q1').state === 'sent'")
 	h.Say(protocol.RunPermissionResolved, "run_a", 4, map[string]any{"request_id": "q1", "decision": "approve", "by": "olga", "actor": "web"})
@@ -49,7 +49,7 @@ func TestLive(t *testing.T) {
 	e = h.Next(protocol.RunSendInput)
 	in, err := protocol.Decode[protocol.SendInput](&e)
 	if err != nil || in.Text != "go on" {
-		t.Fatalf("the host is told %s, %v", e.Data, err)
+		t.Fatalf("the host receives %s, %v", e.Data, err)
 	}
 	b.Wait("items('run_a').at(-1).kind === 'sending'")
 	h.Say(protocol.RunInput, "run_a", 5, map[string]any{"actor": "web", "input_id": in.InputID, "text_redacted": "go on", "text_sha256": sha("x")})

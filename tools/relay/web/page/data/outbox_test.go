@@ -89,11 +89,11 @@ func TestOutbox(t *testing.T) {
 	h.Acked("run_a", 7)
 	r.back(b, two)
 	if got := decision(t, h.Next(protocol.RunApprove)); got != "run.permission.approve q1" {
-		t.Errorf("the host is told %s", got)
+		t.Errorf("the host receives %s", got)
 	}
 	in := h.Next(protocol.RunSendInput)
 	if d, err := protocol.Decode[protocol.SendInput](&in); err != nil || d.Text != "hello" {
-		t.Errorf("the host is told %s", in.Data)
+		t.Errorf("the host receives %s", in.Data)
 	}
 	b.Wait("data.outbox.value.every((x) => x.done || x.state === 'sent')")
 	for _, tab := range []*browser.Tab{b, two} {
@@ -110,12 +110,12 @@ func TestOutbox(t *testing.T) {
 		e := h.Read()
 		if e.Type == protocol.RunDeny {
 			if got := decision(t, e); got != "run.permission.deny q5" {
-				t.Errorf("the host is told %s", got)
+				t.Errorf("the host receives %s", got)
 			}
 			break
 		}
 		if e.Type == protocol.RunApprove || e.Type == protocol.RunSendInput {
-			t.Errorf("the host is told %s", e.Data)
+			t.Errorf("the host receives %s", e.Data)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func TestRefusedAnswer(t *testing.T) {
 	b.Eval("data.decide(request('q1'), 'approve', {answers: {n: '3'}})")
 	e := h.Next(protocol.RunApprove)
 	if d, err := protocol.Decode[protocol.Decide](&e); err != nil || string(d.Answers) != `{"n":"3"}` {
-		t.Errorf("the host is told %s", e.Data)
+		t.Errorf("the host receives %s", e.Data)
 	}
 	result("q1", "applied", "")
 	b.Wait("card('q1').state === 'applied'")
@@ -154,7 +154,7 @@ func TestRefusedAnswer(t *testing.T) {
 	r.back(b)
 	e = h.Next(protocol.RunApprove)
 	if d, err := protocol.Decode[protocol.Decide](&e); err != nil || string(d.Answers) != `{"p":"hunter22"}` {
-		t.Errorf("the host is told %s", e.Data)
+		t.Errorf("the host receives %s", e.Data)
 	}
 	r.cut(b)
 	b.Eval("data.decide(request('q2'), 'deny')")
@@ -179,7 +179,7 @@ func TestUnanswered(t *testing.T) {
 	})()`)
 	b.Eval("data.decide(request('q1'), 'approve')")
 	if got := decision(t, h.Next(protocol.RunApprove)); got != "run.permission.approve q1" {
-		t.Errorf("the host is told %s", got)
+		t.Errorf("the host receives %s", got)
 	}
 	b.Wait("data.outbox.value[0].state === 'sent' && swallowed === 2")
 }

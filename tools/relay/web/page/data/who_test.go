@@ -112,13 +112,13 @@ func TestRPC(t *testing.T) {
 	b.Eval("data.sendKeys('run_a', 'l'); data.sendKeys('run_a', 's\\r'); data.resize('run_a', 80, 24)")
 	keys := h.Next(protocol.RunSendKeys)
 	if d, err := protocol.Decode[protocol.SendKeys](&keys); err != nil || d.Keys != "ls\r" {
-		t.Errorf("the host is told %s", keys.Data)
+		t.Errorf("the host receives %s", keys.Data)
 	}
 	h.Next(protocol.RunResize)
 	b.Eval("data.stopRun('run_a', 'kill')")
 	stop := h.Next(protocol.RunStop)
 	if d, err := protocol.Decode[protocol.Stop](&stop); err != nil || d.Signal != "kill" {
-		t.Errorf("the host is told %s", stop.Data)
+		t.Errorf("the host receives %s", stop.Data)
 	}
 }
 
