@@ -88,9 +88,9 @@ func TestServed(t *testing.T) {
 // mostScript bounds the gzip-compressed bytes of script that a browser loads, without the terminal.
 const mostScript = 60_000
 
-// TestThePageIsLight measures the served script: what the page starts with, and what it loads later
+// TestScriptSize measures the served script: what the page starts with, and what it loads later
 // except the terminal.
-func TestThePageIsLight(t *testing.T) {
+func TestScriptSize(t *testing.T) {
 	r := webtest.Empty(t)
 	_, page := get(t, "GET", r.URL+"/")
 	_, worker := get(t, "GET", r.URL+"/sw.js")

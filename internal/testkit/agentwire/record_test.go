@@ -13,10 +13,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
-// TestRecordingsNameNoMachine checks that paths, ids and times are replaced by the same text on
+// TestRecordingsHideMachine checks that paths, ids and times are replaced by the same text on
 // every machine and day, that one id has the same replacement throughout, and that a shortened line
 // stays valid JSON.
-func TestRecordingsNameNoMachine(t *testing.T) {
+func TestRecordingsHideMachine(t *testing.T) {
 	long, err := json.Marshal(map[string]any{"list": []int{1, 2, 3, 4, 5}, "text": strings.Repeat("é", 4000), "n": json.Number("12345678901234567890")})
 	if err != nil {
 		t.Fatal(err)

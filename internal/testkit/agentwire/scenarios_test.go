@@ -191,8 +191,8 @@ func (a *agent) seen(scenario string) string {
 	return "yes"
 }
 
-// TestManualShowsWhatWasSeen checks that the manual contains the table of scenarios and agents.
-func TestManualShowsWhatWasSeen(t *testing.T) {
+// TestManualTableMatchesScenarios checks that the manual contains the table of scenarios and agents.
+func TestManualTableMatchesScenarios(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| |")
 	for _, a := range agents {

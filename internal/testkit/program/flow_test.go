@@ -19,8 +19,8 @@ func TestFlow(t *testing.T) {
 	randtest.Run(t, "internal/testkit/program", flowSeeds, plain(program.Flow), flows)
 }
 
-// TestFlowFound runs seeds that have found bugs in the past.
-func TestFlowFound(t *testing.T) {
+// TestFlowRegressions runs seeds that have found bugs in the past.
+func TestFlowRegressions(t *testing.T) {
 	for _, seed := range []uint64{
 		504288799875, // a pass removed an unused Err, so that traces showed the position of another one
 	} {
@@ -98,8 +98,8 @@ var planted = []struct {
 	{"a clause is entered behind its first instruction", func(f *ir.Function, r *ir.Region) { r.Target = min(r.Target+1, len(f.Code)-1) }},
 }
 
-// TestFlowFinds checks that the seeds of TestFlow detect each planted bug.
-func TestFlowFinds(t *testing.T) {
+// TestFlowDetectsPlantedBugs checks that the seeds of TestFlow detect each planted bug.
+func TestFlowDetectsPlantedBugs(t *testing.T) {
 	for _, m := range planted {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()

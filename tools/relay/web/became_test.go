@@ -14,10 +14,10 @@ func entry(about string) string {
 	return "__see.all('@outbox-entry').map((e) => e.innerText).find((t) => t.includes('" + about + "'))"
 }
 
-// TestWhatBecameOfIt checks the outcomes that the page shows for decisions made offline: applied,
+// TestOutcomesOfDecisions checks the outcomes that the page shows for decisions made offline: applied,
 // decided by somebody else, expired, or withdrawn, also when all that happened while no page was
 // connected.
-func TestWhatBecameOfIt(t *testing.T) {
+func TestOutcomesOfDecisions(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
 	t.Parallel()

@@ -32,9 +32,9 @@ func next(t *testing.T, from <-chan string) string {
 	}
 }
 
-// TestTheApprovalOfAWriteIsInView checks that a user who writes a long file on a phone sees the
+// TestApprovalOfWriteIsVisible checks that a user who writes a long file on a phone sees the
 // approval at once and can decide it.
-func TestTheApprovalOfAWriteIsInView(t *testing.T) {
+func TestApprovalOfWriteIsVisible(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)

@@ -25,8 +25,8 @@ var templates = []string{
 	"html`<p\n  a=1\n  b=${2}\n>\n  x\n</p>`", "html`<p>${\"</p>\"}</p>`", "html`<p>${(() => { const t = `x ${html`<b>${1}</b>`.t} y`; return t; })()}</p>`", "x.html`<p>${1}</p>`.length",
 }
 
-// TestTemplatesMeanWhatHtmSays compares the compiled templates with htm itself, in a browser.
-func TestTemplatesMeanWhatHtmSays(t *testing.T) {
+// TestTemplatesMatchHtm compares the compiled templates with htm itself, in a browser.
+func TestTemplatesMatchHtm(t *testing.T) {
 	browser.Need(t)
 	htm, err := os.ReadFile("../../../web/vendor/htm/htm.mjs")
 	if err != nil {

@@ -21,10 +21,10 @@ func seen(r rune) bool {
 	return testcommand.Visible(r) || r == '\n' || r == '\t' || r == '\ufe0f' || unicode.Is(unicode.Zs, r)
 }
 
-// TestACardShowsTheCommand checks that an approval card shows the whole command with a mark for
+// TestCardShowsWholeCommand checks that an approval card shows the whole command with a mark for
 // each invisible character, and that a shortened summary ends with the number of missing
 // characters.
-func TestACardShowsTheCommand(t *testing.T) {
+func TestCardShowsWholeCommand(t *testing.T) {
 	b := show(t, "approval")
 	b.Eval(strings.ReplaceAll(drawn, "globalThis.drawn = (text) => {", `const { ApprovalCard } = await import(at.replace("style.css", "parts/approval.js"));
 	globalThis.card = (command, prompt) => {

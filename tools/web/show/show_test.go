@@ -71,8 +71,8 @@ func TestScreenshots(t *testing.T) {
 	}
 }
 
-// TestNothingKeepsPeopleOut runs axe on every part in all its states.
-func TestNothingKeepsPeopleOut(t *testing.T) {
+// TestPartsAreAccessible runs axe on every part in all its states.
+func TestPartsAreAccessible(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "approval")
 	for part := range strings.FieldsSeq(parts) {
@@ -102,9 +102,9 @@ const tooSmall = `[...document.querySelectorAll("section.part :is(button, select
 	.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 43.9 && getComputedStyle(e).display !== "inline" && !e.closest(".xterm"))
 	.map((e) => e.outerHTML.slice(0, 120) + " " + e.getBoundingClientRect().height).slice(0, 5).join("\n")`
 
-// TestHostileTextsAreTexts checks that foreign text is never HTML and cannot reorder or hide the
+// TestHostileTextsAreEscaped checks that foreign text is never HTML and cannot reorder or hide the
 // text around it.
-func TestHostileTextsAreTexts(t *testing.T) {
+func TestHostileTextsAreEscaped(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "approval")
 	for place, part := range map[string]string{
@@ -135,9 +135,9 @@ func TestHostileTextsAreTexts(t *testing.T) {
 	}
 }
 
-// TestAnApprovalTakesNothingTooEarly checks that a card accepts no decision, by any input, within
+// TestApprovalIgnoresEarlyInput checks that a card accepts no decision, by any input, within
 // half a second of its appearing, and that nothing on it has the focus.
-func TestAnApprovalTakesNothingTooEarly(t *testing.T) {
+func TestApprovalIgnoresEarlyInput(t *testing.T) {
 	b := show(t, "elements")
 	took := b.Eval(`(async () => {
 		const decided = window.decided;
@@ -232,9 +232,9 @@ func TestAQuestionIsAnsweredOnTheCard(t *testing.T) {
 	b.Wait(`JSON.stringify(window.decided.value) === '{"request":"r1","decision":"approve","text":"seen","scope":"session"}'`)
 }
 
-// TestAFormTakesEveryKind fills in a form with every kind of field by keyboard and mouse, first
+// TestFormAcceptsEveryKind fills in a form with every kind of field by keyboard and mouse, first
 // with errors.
-func TestAFormTakesEveryKind(t *testing.T) {
+func TestFormAcceptsEveryKind(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "forms")
 	form := sample("forms every kind")
@@ -406,9 +406,9 @@ func TestTreesAndDiffsOpen(t *testing.T) {
 	b.See("memory: 512Mi")
 }
 
-// TestATerminalTakesKeys checks that the typed keys are sent, that queries in the history get no
+// TestTerminalSendsKeys checks that the typed keys are sent, that queries in the history get no
 // reply, and that the terminal's colours need no weaker policy.
-func TestATerminalTakesKeys(t *testing.T) {
+func TestTerminalSendsKeys(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "terminal")
 	b.Wait("document.querySelector('.xterm-rows')?.innerText.includes('make check')")
@@ -471,9 +471,9 @@ func TestKeysAlone(t *testing.T) {
 	b.Gone("the next one")
 }
 
-// TestAGraphIsDrawnWhole checks that boxes do not overlap, names are not cut, and a screen reader
+// TestGraphIsComplete checks that boxes do not overlap, names are not cut, and a screen reader
 // gets the same information.
-func TestAGraphIsDrawnWhole(t *testing.T) {
+func TestGraphIsComplete(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "graph")
 	wrong := b.Eval(`(() => {
@@ -505,9 +505,9 @@ func TestAGraphIsDrawnWhole(t *testing.T) {
 	t.Logf("500 nodes take %v ms", took[2])
 }
 
-// TestNoticesAreSaid checks that a notification disappears by itself, that an error stays, and that
+// TestNoticesAreAnnounced checks that a notification disappears by itself, that an error stays, and that
 // both are announced.
-func TestNoticesAreSaid(t *testing.T) {
+func TestNoticesAreAnnounced(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "notices")
 	b.Click("=Say that it failed")

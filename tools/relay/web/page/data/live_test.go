@@ -62,9 +62,9 @@ func TestLive(t *testing.T) {
 	same(t, b, "data.conn.value.clock_differs", false)
 }
 
-// TestEndingUnheard checks that a page that received only the input of a decision shows the user
+// TestMissedEnding checks that a page that received only the input of a decision shows the user
 // who decided when it reconnects, although the run's row is ahead of the event.
-func TestEndingUnheard(t *testing.T) {
+func TestMissedEnding(t *testing.T) {
 	r := start(t)
 	h := r.host("h1")
 	h.Begin("run_a")
