@@ -191,7 +191,8 @@ func (a *agent) seen(scenario string) string {
 	return "yes"
 }
 
-// TestManualTableMatchesScenarios checks that the manual contains the table of scenarios and agents.
+// TestManualTableMatchesScenarios checks that the manual contains the table of scenarios and
+// agents.
 func TestManualTableMatchesScenarios(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| |")

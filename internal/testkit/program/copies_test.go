@@ -71,7 +71,8 @@ func reads(op ir.Op) func(ir.Instr) ir.Instr {
 	return func(in ir.Instr) ir.Instr { in.Op = op; return in }
 }
 
-// TestCopiesDetectsPlantedBugs checks that each planted bug changes the output of some program of TestCopies.
+// TestCopiesDetectsPlantedBugs checks that each planted bug changes the output of some program of
+// TestCopies.
 func TestCopiesDetectsPlantedBugs(t *testing.T) {
 	for _, m := range forgotten {
 		t.Run(m.name, func(t *testing.T) {

@@ -14,9 +14,9 @@ func entry(about string) string {
 	return "__see.all('@outbox-entry').map((e) => e.innerText).find((t) => t.includes('" + about + "'))"
 }
 
-// TestOutcomesOfDecisions checks the outcomes that the page shows for decisions made offline: applied,
-// decided by somebody else, expired, or withdrawn, also when all that happened while no page was
-// connected.
+// TestOutcomesOfDecisions checks the outcomes that the page shows for decisions made offline:
+// applied, decided by somebody else, expired, or withdrawn, also when all that happened while no
+// page was connected.
 func TestOutcomesOfDecisions(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)

@@ -355,9 +355,9 @@ func TestTenThousandItems(t *testing.T) {
 	}
 }
 
-// TestTreesAndDiffsOpen by keyboard and mouse, and show all that they have.
-// TestAThreadFollows: a thread that is at its end stays there when its window changes its size for a moment, as when
-// a banner comes and goes; who scrolls away is let go.
+// TestTreesAndDiffsOpen by keyboard and mouse, and show all that they have. TestAThreadFollows: a
+// thread that is at its end stays there when its window changes its size for a moment, as when a
+// banner comes and goes; who scrolls away is let go.
 func TestAThreadFollows(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "thread")
@@ -505,8 +505,8 @@ func TestGraphIsComplete(t *testing.T) {
 	t.Logf("500 nodes take %v ms", took[2])
 }
 
-// TestNoticesAreAnnounced checks that a notification disappears by itself, that an error stays, and that
-// both are announced.
+// TestNoticesAreAnnounced checks that a notification disappears by itself, that an error stays, and
+// that both are announced.
 func TestNoticesAreAnnounced(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "notices")
