@@ -69,7 +69,7 @@ func (x *clean) cleanRequest(r effect.Request) (clean effect.Request, kept bool)
 		}
 		for _, e := range q.Entries {
 			if x.secrets.Holds(string(e.Value)) {
-				x.log.Remark("warn", "@cache of "+q.Store.Name+": an answer holds a secret and is not kept in "+q.Store.File)
+				x.log.Remark("warn", "@cache of "+q.Store.Name+": an answer contains a secret and is not stored in "+q.Store.File)
 				return nil, false
 			}
 		}

@@ -60,7 +60,7 @@ func (r *Runtime) OpenTools(ctx context.Context, all *tool.Registry, c tool.Cont
 	if x.Permits != nil {
 		h.Permit = func(d *tool.Definition) error {
 			if !x.Permits(d.Name) {
-				return fmt.Errorf("the tool %s is not permitted: add %q to `tools` in [permissions]", d.Name, d.Name)
+				return fmt.Errorf("tool %s is not permitted: add %q to `tools` in [permissions]", d.Name, d.Name)
 			}
 			return nil
 		}
@@ -127,7 +127,7 @@ func (r *Runtime) Served() *tool.Performer { return &r.tools }
 // emit passes a tool's event to the application.
 func (r *Runtime) emit(channel string, payload json.RawMessage) {
 	if _, err := r.Perform(effect.WithAside(context.Background()), &effect.Emit{Channel: channel, Payload: payload}); err != nil {
-		r.log.Remark("warn", fmt.Sprintf("what a tool told the application is lost: %v", err))
+		r.log.Remark("warn", fmt.Sprintf("an event of a tool for the application was lost: %v", err))
 	}
 }
 

@@ -41,10 +41,10 @@ func parseAppObject(what string, text []byte) (value.Slot, error) {
 	}
 	v, err := value.Parse(text)
 	if err == nil && v.Map() == nil {
-		err = fmt.Errorf("it is no object")
+		err = fmt.Errorf("it is not an object")
 	}
 	if err != nil {
-		return value.Nil, fmt.Errorf("the session's %s: %w", what, err)
+		return value.Nil, fmt.Errorf("invalid %s of the session: %w", what, err)
 	}
 	return v, nil
 }
@@ -192,7 +192,7 @@ func auditCall(a *vm.Args) (value.Slot, error) {
 		if id == 0 {
 			return 0, nil
 		}
-		return id, &effect.AuditDone{ID: id, Outcome: "cancelled", Error: "nobody waits for it any more"}
+		return id, &effect.AuditDone{ID: id, Outcome: "cancelled", Error: "the call has ended"}
 	})
 }
 

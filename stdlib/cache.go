@@ -114,7 +114,7 @@ func (k *keyer) append(dst []byte, s value.Slot) []byte {
 	case value.KindFloat:
 		return fmt.Append(dst, s.AsFloat()) // JSON has no infinity and NaN
 	case value.KindClosure, value.KindCell, value.KindHandle, value.KindTypeDesc:
-		panic(value.Faultf("@cache of %s: its arguments hold %s, which cannot be part of a key", k.of, value.TypeName(s)))
+		panic(value.Faultf("@cache of %s: its arguments contain %s, which cannot be part of a key", k.of, value.TypeName(s)))
 	}
 	return value.AppendJSONWithin(dst, s, &value.Bound{Pace: k.pace})
 }
@@ -208,7 +208,7 @@ func cacheWrite(a *vm.Args) (value.Slot, error) {
 	}
 	text, err := schema.KeepIn(a.Pace(), v, t)
 	if err != nil {
-		panic(value.Faultf("@cache of %s: its result cannot be kept in %s: %s", c.name, c.file, err))
+		panic(value.Faultf("@cache of %s: its result cannot be stored in %s: %s", c.name, c.file, err))
 	}
 	entry := effect.StoreEntry{Key: fileCacheKey(a.String(2), t), Value: fmt.Appendf(nil, "[%013d,%s]", until, text)}
 	return a.Ask(&effect.StoreWrite{Store: c.store(), Entries: []effect.StoreEntry{entry}}, vm.Nothing)

@@ -30,7 +30,7 @@ func fmtFormat(a *vm.Args) (value.Slot, error) {
 			which, next = next, next+1
 		}
 		if which >= args.Len {
-			return value.Nil, 0, value.Faultf("format: %s asks for argument %d, there are %d", s[:width], which, args.Len)
+			return value.Nil, 0, value.Faultf("format: %s refers to argument %d, but there are %d", s[:width], which, args.Len)
 		}
 		return args.At(which), width, nil
 	})

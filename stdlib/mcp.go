@@ -101,10 +101,10 @@ func mcpRead(a *vm.Args) (value.Slot, error) {
 		}
 		wrong = problem
 		if _, err := value.ParseIn([]byte(text), a.Room, a.Pace()); err != nil {
-			wrong = "it is the text " + excerpt(text) + "; `-> String` takes that"
+			wrong = "it is the text " + excerpt(text) + "; use `-> String`"
 		}
 	}
-	return value.Nil, value.Errorf("ToolError", "mcp server '%s', tool %s: the result is no %s: %s", a.String(0), a.String(1), t, wrong).
+	return value.Nil, value.Errorf("ToolError", "mcp server '%s', tool %s: the result is not %s: %s", a.String(0), a.String(1), t, wrong).
 		With("tool", value.String(a.String(0)+"."+a.String(1)))
 }
 

@@ -100,7 +100,7 @@ func agentKnowledge(a *vm.Args) (value.Slot, error) {
 	}
 	l, ok := a.Store(of[i]).Handle().Object.(*memstore.Ledger)
 	if !ok {
-		panic(value.Faultf("the knowledge of an agent is no ledger"))
+		panic(value.Faultf("the knowledge of an agent is not a ledger"))
 	}
 	if l.Place != nil {
 		return a.Ask(&effect.LedgerFind{Store: l.Place.Request(), By: "text", Texts: []string{a.String(2)}}, knownEntries)

@@ -20,7 +20,7 @@ func promptTemplate(a *vm.Args) (value.Slot, error) {
 		name, width := hole(s)
 		v, ok := vars.GetString(name)
 		if width > 0 && !ok {
-			return value.Nil, 0, value.Faultf("template: there is no %q; %s", name, listNames(vars))
+			return value.Nil, 0, value.Faultf("template: unknown name %q; %s", name, listNames(vars))
 		}
 		return v, width, nil
 	})
@@ -59,7 +59,7 @@ func listNames(vars *value.Map) string {
 		return true
 	})
 	if len(names) == 0 {
-		return "no names are given"
+		return "no names are defined"
 	}
 	return "the names are " + strings.Join(names, ", ")
 }

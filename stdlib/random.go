@@ -51,7 +51,7 @@ func uuid(b [16]byte) string {
 func randomWithin(a *vm.Args) (value.Slot, error) {
 	lo, hi := a.Int(1), a.Int(2)
 	if lo > hi {
-		return value.Nil, value.Faultf("int: the least number %d is above the greatest %d", lo, hi)
+		return value.Nil, value.Faultf("int: the minimum %d is greater than the maximum %d", lo, hi)
 	}
 	n, ok := within(uint64(a.Int(0)), uint64(hi-lo)+1)
 	if !ok {

@@ -20,7 +20,7 @@ func TestRandom(t *testing.T) {
 		{"random.__within", `[0, -3, 3]`, `null`, ""}, // would favour -3
 		{"random.__within", `[7, -9223372036854775808, 9223372036854775807]`, `-9223372036854775801`, ""},
 		{"random.__within", `[-1, 0, 9223372036854775807]`, `9223372036854775807`, ""},
-		{"random.__within", `[0, 2, 1]`, `fault: int: the least number 2 is above the greatest 1`, ""},
+		{"random.__within", `[0, 2, 1]`, `fault: int: the minimum 2 is greater than the maximum 1`, ""},
 		{"random.__uuid", `[0, 0]`, `"00000000-0000-4000-8000-000000000000"`, ""},
 		{"random.__uuid", `[-1, -1]`, `"ffffffff-ffff-4fff-bfff-ffffffffffff"`, ""},
 		{"random.__shuffle", `[[], 1]`, `[]`, ""},

@@ -79,7 +79,7 @@ func readText(a *vm.Args, text string, t *value.Type) (v value.Slot, repairs []s
 	}
 	if f := readSequence(a, text, t, candidates, cut); f != nil {
 		if fitting > 0 {
-			return value.Nil, nil, "the text holds several values, and does not say whether one of them is meant or all"
+			return value.Nil, nil, "the text contains several values; which of them to use is unknown"
 		}
 		best, fitting = f, 1
 	}
@@ -92,7 +92,7 @@ func readText(a *vm.Args, text string, t *value.Type) (v value.Slot, repairs []s
 	case fitting > 1:
 		best.mended = append(best.mended, fmt.Sprintf("took one of %d values that fit", fitting))
 	case best == nil && cut:
-		return value.Nil, nil, "the JSON in the text is cut off, or cannot be read"
+		return value.Nil, nil, "the JSON in the text is incomplete or invalid"
 	case best == nil && isScalar(t):
 		return value.Nil, nil, describeMisfits(schema.ReadText(strings.TrimSpace(text), t).Errors)
 	case best == nil:

@@ -57,7 +57,7 @@ func opSpawn(t *task, in *ins) status {
 // checkMaxTasks faults if n more tasks would exceed [limits] max_tasks.
 func (t *task) checkMaxTasks(n int) status {
 	if limit := t.m.sched.most; limit > 0 && t.m.sched.alive-1+n > limit {
-		return t.fault("more than %s at once: [limits] max_tasks allows no more", count(limit, "task"))
+		return t.fault("more than %s at a time: [limits] max_tasks does not allow more", count(limit, "task"))
 	}
 	return t.reserveMemory(n * taskSize)
 }
@@ -81,7 +81,7 @@ func opAwait(t *task, in *ins) status {
 		return t.fault(taskIsStopped)
 	}
 	if t.waitsFor(y) {
-		return t.fault("awaiting this task would never end: it waits, itself or through others, for the one that awaits it")
+		return t.fault("awaiting this task would never end: it waits, directly or indirectly, for the task that awaits it")
 	}
 	if y.watch == nil {
 		y.watch = y.parts.watch[:0]

@@ -152,7 +152,7 @@ func opIterate(t *task, in *ins) status {
 	case value.KindRange:
 		n, ok := s.RangeLen()
 		if !ok || n > 1<<28 {
-			return t.fault("range %s is too long to go over as an array", value.Text(s))
+			return t.fault("range %s is too long to iterate over as an array", value.Text(s))
 		}
 		if st := t.reserveMemory(8 * int(n)); st != running {
 			return st
@@ -171,7 +171,7 @@ func opIterate(t *task, in *ins) status {
 		}
 		elements, ok := elementsOf(s)
 		if !ok {
-			return t.fault("cannot go over %s", describe(s))
+			return t.fault("cannot iterate over %s", describe(s))
 		}
 		s = elements
 	}

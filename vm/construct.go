@@ -85,7 +85,7 @@ func opNewMap(t *task, in *ins) status {
 }
 
 func (t *task) badKey(k value.Slot) status {
-	return t.fault("%s cannot be a key: keys are Strings, Ints or Bools", describe(k))
+	return t.fault("%s cannot be a key: keys must be Strings, Ints or Bools", describe(k))
 }
 
 func opNewStruct(t *task, in *ins) status {

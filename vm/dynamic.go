@@ -209,7 +209,7 @@ func (t *task) anyIndex(o, i value.Slot) (value.Slot, status) {
 			return t.slice(o, value.Int(lo), value.Int(hi), false)
 		}
 		if i.Kind() != value.KindInt {
-			return o, t.fault("an index is an Int, not %s", describe(i))
+			return o, t.fault("an index must be an Int, not %s", describe(i))
 		}
 		if o.Kind() == value.KindString {
 			v, ok := t.m.texts.characters().At(o.Str(), i.AsInt(), &t.m.pace)
@@ -236,7 +236,7 @@ func (t *task) anyIndex(o, i value.Slot) (value.Slot, status) {
 // tupleIndex checks the index of a tuple's member, as in x.0.
 func (t *task) tupleIndex(o, i value.Slot) (int, status) {
 	if i.Kind() != value.KindInt {
-		return 0, t.fault("an index is an Int, not %s", describe(i))
+		return 0, t.fault("an index must be an Int, not %s", describe(i))
 	}
 	if n := len(o.Fields()); uint64(i.AsInt()) >= uint64(n) {
 		return 0, t.outOfRange(i.AsInt(), n)
@@ -257,7 +257,7 @@ func opAnySetField(t *task, in *ins) status {
 		}
 	}
 	if o.Kind() == value.KindMap {
-		return t.fault("a map's entry is set with m[\"%s\"] = …", name)
+		return t.fault("set a map's entry with m[\"%s\"] = …", name)
 	}
 	return t.fault("%s has no field %s", value.TypeName(o), name)
 }
@@ -273,7 +273,7 @@ func opAnySetIndex(t *task, in *ins) status {
 		return running
 	case value.KindArray:
 		if i.Kind() != value.KindInt {
-			return t.fault("an index is an Int, not %s", describe(i))
+			return t.fault("an index must be an Int, not %s", describe(i))
 		}
 		a := o.Array()
 		if uint64(i.AsInt()) >= uint64(a.Len) {
@@ -311,7 +311,7 @@ func opAnyOwnIndex(t *task, in *ins) status {
 		return t.ownKey(in.a, o.Map(), i)
 	case value.KindArray:
 		if i.Kind() != value.KindInt {
-			return t.fault("an index is an Int, not %s", describe(i))
+			return t.fault("an index must be an Int, not %s", describe(i))
 		}
 		return t.ownElem(in.a, o.Array(), i.AsInt())
 	case value.KindTuple:

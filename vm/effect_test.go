@@ -182,15 +182,15 @@ func toolProgram() *asm {
 func TestDispatchTool(t *testing.T) {
 	for _, c := range []struct{ name, args, want string }{
 		{"add", `{}`, "[4,4]"}, {"T::add", `{"by":5}`, "[7,7]"}, {"T_add", `{"by":null}`, "[4,4]"}, {"T.add", `{"by":5}`, "[7,7]"},
-		{"T.add", `{"bye":5}`, "error bad arguments for T.add: bye: there is no such argument; it takes by"},
-		{"T::fail", `{"x":null}`, "error bad arguments for T::fail: x: there is no such argument; it takes none"},
+		{"T.add", `{"bye":5}`, "error bad arguments for T.add: bye: there is no such argument; the arguments are by"},
+		{"T::fail", `{"x":null}`, "error bad arguments for T::fail: x: there is no such argument; the function has none"},
 		{"add", `{"by":1.5}`, "error bad arguments for add: by: expected Int, got 1.5"},
 		{"get", `{"of":[1,2]}`, "[2,2]"}, {"get", `{"of":[]}`, "error bad"},
 		{"get", `{}`, "error bad arguments for get: of: missing, expected Array<Int>"},
 		{"get", `{"of":[1,"x"]}`, `error bad arguments for get: of[1]: expected Int, got "x"`},
 		{"T::fail", `{}`, "error bad"},
 		{"fail", `{}`, "error tool fail is ambiguous: T::fail, U::fail"},
-		{"hidden", `{}`, "error no tool hidden; there are T::add, T::fail, T::get, U::fail"},
+		{"hidden", `{}`, "error unknown tool hidden; the tools are T::add, T::fail, T::get, U::fail"},
 	} {
 		a := toolProgram()
 		a.str(c.name)

@@ -20,7 +20,7 @@ func (m *VM) Graft(p *ir.Program, n int) error {
 	l := loader{m.image, &m.config}
 	constants, code := len(p.Constants), len(m.image.code)
 	if constants > cap(m.image.constants) || cap(m.image.code)-code < graftLeast {
-		return errors.New("so much has been evaluated that there is no room for more: restart the program")
+		return errors.New("no more expressions can be evaluated: restart the program")
 	}
 	m.image.positionMap() // of the program as it was: positions in grafted code are never requested
 	if err := l.graftData(p, n); err != nil {
@@ -36,10 +36,10 @@ func (m *VM) Graft(p *ir.Program, n int) error {
 	}
 	for i := n; i < len(p.Functions); i++ {
 		if len(m.image.code)+4*len(p.Functions[i].Code)+graftLeast > cap(m.image.code) {
-			return errors.New("it is too large to be evaluated")
+			return errors.New("the expression is too large")
 		}
 		if err := l.loadFunction(&m.image.functions[i]); err != nil {
-			return fmt.Errorf("load %s: %w", m.image.functions[i].Name, err)
+			return fmt.Errorf("could not load %s: %w", m.image.functions[i].Name, err)
 		}
 	}
 	l.resolveCallsFrom(code)
@@ -88,7 +88,7 @@ func (m *loader) graftTables(p *ir.Program) error {
 	for i, name := range p.Natives[own:] {
 		call := m.find(name)
 		if call == nil {
-			return fmt.Errorf("there is no library function %s", name)
+			return fmt.Errorf("unknown library function %s", name)
 		}
 		if m.debug.natives == nil {
 			m.debug.natives = map[int32]int32{}
@@ -116,10 +116,10 @@ type Refused struct{ Would string }
 func (e *Refused) Error() string { return e.Would }
 
 // errStopped is the error of an evaluation that waits for the stopped program.
-var errStopped = errors.New("it waits for what the program does, which is stopped")
+var errStopped = errors.New("it waits for the program, which is paused")
 
 // taskIsStopped is the reason why an evaluation cannot await a task of the program.
-const taskIsStopped = "awaiting this task would never end: it belongs to the program, which is stopped"
+const taskIsStopped = "awaiting this task would never end: it belongs to the program, which is paused"
 
 // evaluation is an expression that is being evaluated while the run's tasks are stopped.
 type evaluation struct {

@@ -33,12 +33,12 @@ func (s Scene) CanGoTo(k *Mark) error {
 	}
 	from := t.m.image.positionMap().of(t.pc(), 0)
 	if from.block != k.at.block {
-		return fmt.Errorf("line %d is not in the function, or handler, in which the task stands", k.Line)
+		return fmt.Errorf("line %d is not in the current function or handler of the task", k.Line)
 	}
 	have, want := t.m.image.reader(t.fp, from).classes, t.m.image.reader(t.fp, k.at).classes
 	for r, c := range want {
 		if c != ir.Unset && t.m.image.uses(k.at, r) && (r >= len(have) || have[r] != c || !t.m.image.holdsSame(from, k.at, r)) {
-			return fmt.Errorf("line %d uses what has no value yet here", k.Line)
+			return fmt.Errorf("line %d uses a variable that has no value here", k.Line)
 		}
 	}
 	if want == nil || s.innerRegions(from, k.at) {

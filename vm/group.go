@@ -55,7 +55,7 @@ func opGroup(t *task, in *ins) status {
 			return t.fault(taskIsStopped)
 		}
 		if y != nil && !y.state.ended && t.waitsFor(y) {
-			return t.fault("awaiting this task would never end: it waits, itself or through others, for the one that awaits it")
+			return t.fault("awaiting this task would never end: it waits, directly or indirectly, for the task that awaits it")
 		}
 	}
 	if st := t.checkMaxTasks(bodies); st != running {
@@ -156,7 +156,7 @@ func opParallelFor(t *task, in *ins) status {
 	if !limit.IsNil() {
 		n := limit.AsInt()
 		if n < 1 {
-			return t.fault("@limit(%d): at least one must be able to run", n)
+			return t.fault("@limit(%d): the limit must be at least 1", n)
 		}
 		g.free = int(min(n, int64(items.Len)))
 	}

@@ -132,7 +132,7 @@ func TestParallelFor(t *testing.T) {
 	plays(t, tasks(loop("LoadNil r12")), "c a b", `{"ok":["a","b","c"]}`, "start a", "start b", "start c", `emit got "c"`, `emit got "a"`, `emit got "b"`)
 	two := "LoadInt r12 2\nBoxInt r12 r12"
 	plays(t, tasks(loop(two)), "b c a", `{"ok":["a","b","c"]}`, "start a", "start b", `emit got "b"`, "start c", `emit got "c"`, `emit got "a"`)
-	plays(t, tasks(loop("LoadInt r12 0\nBoxInt r12 r12")), "", "uncaught @limit(0): at least one must be able to run")
+	plays(t, tasks(loop("LoadInt r12 0\nBoxInt r12 r12")), "", "uncaught @limit(0): the limit must be at least 1")
 	a := tasks(strings.Replace(loop(two), "LoadConst r2 k1", "LoadConst r2 k5", 1))
 	plays(t, a, "fail", "uncaught fail", "start a", "start fail", "stop a")
 	empty := "NewArray r10 r1 0\nLoadFunction r11 f6\nLoadNil r12\nParallelFor r1 r10\nReturn r1"
@@ -142,7 +142,7 @@ func TestParallelFor(t *testing.T) {
 	plays(t, a, "a b c", `{"ok":["a","b","c"]}`, "start a", `emit got "a"`, "start b", `emit got "b"`, "start c", `emit got "c"`)
 	a = tasks(startTwo + "ReturnNil")
 	a.Limits.MaxTasks = 1
-	plays(t, a, "", "uncaught more than 1 task at once: [limits] max_tasks allows no more", "start a", "stop a")
+	plays(t, a, "", "uncaught more than 1 task at a time: [limits] max_tasks does not allow more", "start a", "stop a")
 }
 
 // TestCancelTask: a cancelled task's request is ended and its regions catch

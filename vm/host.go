@@ -167,7 +167,7 @@ func (s *scope) busy() value.Slot { return value.Err(programError(s.decl.busy())
 
 func (d *Host) busy() *effect.Error {
 	return effect.Errorf("HostError",
-		"host '%s' is busy with the exchange whose handler asks it; ask another host, or allow more processes: instances = %d in [hosts.%s]",
+		"host '%s' is busy with the exchange whose handler calls it; use another host, or allow more processes: instances = %d in [hosts.%s]",
 		d.Name, max(d.Instances, 1)+1, d.Connector).With("host", d.Name)
 }
 

@@ -101,7 +101,7 @@ func opCheck(t *task, in *ins) status {
 	if len(errs) == 1 && errs[0].Path == "" {
 		return t.fault("%s", errs[0].Message)
 	}
-	return t.fault("this is no %s: %s", typ, schema.Join(errs))
+	return t.fault("this is not %s: %s", typ, schema.Join(errs))
 }
 
 // unconverted returns the kind of the values of a scalar type, which need no conversion; KindNil

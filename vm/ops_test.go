@@ -233,7 +233,7 @@ func TestArrays(t *testing.T) {
 		{"LoadInt r2 1\nLoadInt r3 4\nNewRange r1 r2 r3 1\nRangeLo r2 r1\nRangeHi r3 r1\nBoxInt r2 r2\nBoxInt r3 r3\nNewTuple r1 r2 2", "[1,5]"},
 		{"LoadInt r2 1\nLoadInt r3 4\nNewRange r1 r2 r3 0", `"1..4"`},
 		{"LoadInt r2 1\nLoadInt r3 4\nNewRange r1 r2 r3 0\nRangeLast r2 r1\nBoxInt r1 r2", "3"},
-		{"LoadConst r1 k0\nIterate r1 r1", "error cannot go over Int 1"},
+		{"LoadConst r1 k0\nIterate r1 r1", "error cannot iterate over Int 1"},
 	} {
 		expr(t, c.code, c.want, consts)
 	}
@@ -251,9 +251,9 @@ func TestMaps(t *testing.T) {
 		{m + "MapFind r1 r1 r3", "null"},
 		{m + "MapFind r1 r1 r4", "1"},
 		{m + "LoadNil r6\nMapSet r1 r3 r6\nMapFind r7 r1 r3\nIsNil r8 r7\nBoxBool r8 r8\nUnwrap r7 r7\nMapLen r9 r1\nBoxInt r9 r9\nNewTuple r1 r7 3", "[null,false,3]"},
-		{m + "LoadConst r3 k3\nMapSet r1 r3 r3", "error Float 2.5 cannot be a key: keys are Strings, Ints or Bools"},
+		{m + "LoadConst r3 k3\nMapSet r1 r3 r3", "error Float 2.5 cannot be a key: keys must be Strings, Ints or Bools"},
 		{m + "Iterate r1 r1", `[["a",1],["b",1]]`},
-		{"LoadConst r2 k3\nLoadConst r3 k1\nNewMap r1 r2 1\n", "error Float 2.5 cannot be a key: keys are Strings, Ints or Bools"},
+		{"LoadConst r2 k3\nLoadConst r3 k1\nNewMap r1 r2 1\n", "error Float 2.5 cannot be a key: keys must be Strings, Ints or Bools"},
 	} {
 		expr(t, c.code, c.want, consts)
 	}

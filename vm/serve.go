@@ -100,7 +100,7 @@ func (m *VM) Function(name string) (o Offer, problem string) {
 func (x *ToolFunction) uncallable() string {
 	for _, p := range x.callerParameters() {
 		if !isData(p.Type, map[*value.Type]bool{}) && p.Type.Kind != value.TypeAny {
-			return fmt.Sprintf("its parameter `%s` is %s, which cannot be made from JSON", p.Name, p.Type)
+			return fmt.Sprintf("its parameter `%s` has the type %s, which cannot be decoded from JSON", p.Name, p.Type)
 		}
 	}
 	return ""
@@ -343,7 +343,7 @@ func (d *declared) callArguments(c *Call) ([]value.Slot, error) {
 	}
 	object := value.Flat(v).Map()
 	if object == nil {
-		return nil, badArguments(o, "they are no object")
+		return nil, badArguments(o, "they are not an object")
 	}
 	if about := o.method.contextParameter(); about != "" {
 		if _, there := object.GetString(about); there {

@@ -62,7 +62,7 @@ func Timed(data []byte, ms float64) ([]byte, error) {
 	own, runner, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("}")), runnerMember)
 	head := Snapshot{}
 	if err := json.Unmarshal(append(bytes.Clone(own), '}'), &head); !found || err != nil {
-		return nil, &Damaged{fmt.Sprintf("its first line cannot be read: %v", err)}
+		return nil, &Damaged{fmt.Sprintf("could not read its first line: %v", err)}
 	}
 	head.MS, head.Runner = ms, runner
 	return head.join(body)
@@ -94,15 +94,15 @@ func splitSnapshot(data []byte) (head *Snapshot, body []byte, err error) {
 		return nil, nil, &Damaged{"it is too short"}
 	}
 	if sum := sha256.Sum256(data[:end]); !bytes.Equal(sum[:], data[end:]) {
-		return nil, nil, &Damaged{"its SHA-256 is another"}
+		return nil, nil, &Damaged{"its SHA-256 does not match"}
 	}
 	line, body, found := bytes.Cut(data[:end], []byte("\n"))
 	head = new(Snapshot)
 	if err := json.Unmarshal(line, head); !found || err != nil {
-		return nil, nil, &Damaged{fmt.Sprintf("its first line cannot be read: %v", err)}
+		return nil, nil, &Damaged{fmt.Sprintf("could not read its first line: %v", err)}
 	}
 	if head.Format < oldestSnapshots || head.Format > SnapshotFormat {
-		return nil, nil, &Damaged{fmt.Sprintf("it is of format %d, not %d to %d", head.Format, oldestSnapshots, SnapshotFormat)}
+		return nil, nil, &Damaged{fmt.Sprintf("its format is %d, but only %d to %d are supported", head.Format, oldestSnapshots, SnapshotFormat)}
 	}
 	return head, body, nil
 }

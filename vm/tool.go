@@ -258,7 +258,7 @@ func opDispatchTool(t *task, in *ins) status {
 		return fail("not_found", "%s", problem)
 	}
 	if !t.m.image.permits(x) {
-		return fail("denied", "the tool function %s::%s is not permitted: add \"%[1]s\" to `tools` in [permissions]", x.tool.info.Name, x.info.Name)
+		return fail("denied", "tool function %s::%s is not permitted: add \"%[1]s\" to `tools` in [permissions]", x.tool.info.Name, x.info.Name)
 	}
 	given, errs := x.arguments(args)
 	if len(errs) > 0 {
@@ -393,10 +393,10 @@ func FindFunction(tools []*Tool, name string) (x *ToolFunction, problem string) 
 		return nil, fmt.Sprintf("tool %s is ambiguous: %s", name, strings.Join(names, ", "))
 	}
 	if len(known) == 0 {
-		return nil, fmt.Sprintf("no tool %s: there are no tools", name)
+		return nil, fmt.Sprintf("unknown tool %s: there are no tools", name)
 	}
 	sort.Strings(known)
-	return nil, fmt.Sprintf("no tool %s; there are %s", name, strings.Join(known, ", "))
+	return nil, fmt.Sprintf("unknown tool %s; the tools are %s", name, strings.Join(known, ", "))
 }
 
 // arguments checks a call's arguments and puts them into the order of the parameters. The value
@@ -436,13 +436,13 @@ func (x *ToolFunction) arguments(args *value.Map) (given []value.Slot, errs []sc
 // unknownArgument returns a message about an unknown parameter name that lists the parameters.
 func (x *ToolFunction) unknownArgument() string {
 	if len(x.params) == 0 {
-		return "there is no such argument; it takes none"
+		return "there is no such argument; the function has none"
 	}
 	var names []string
 	for _, p := range x.params {
 		names = append(names, p.Name)
 	}
-	return "there is no such argument; it takes " + strings.Join(names, ", ")
+	return "there is no such argument; the arguments are " + strings.Join(names, ", ")
 }
 
 // contextParameter returns the name of the ToolContext parameter; "" without one.

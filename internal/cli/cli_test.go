@@ -74,7 +74,7 @@ plan (JSON: {"allow": Bool, "why"?: String})> n (a whole number, or null)> `
 		t.Errorf("exit %d\n%s", code, out)
 	}
 	code, out, _ = start(t, program, "x\n", "run", "main.conc")
-	if want := "[sure] delete?\n[no] no_listener\n[plan]\n[no] no_listener\n[n]\n[no] nobody answers the emit on channel 'n': the terminal's input ended (EOF)\n"; code != 0 || out != want {
+	if want := "[sure] delete?\n[no] no_listener\n[plan]\n[no] no_listener\n[n]\n[no] no answer to the emit on channel 'n': the input of the terminal was closed (EOF)\n"; code != 0 || out != want {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 }

@@ -222,7 +222,7 @@ fn main() {
 	for _, text := range []string{"await a", "await (a, b)", "race (a, b)"} {
 		for _, context := range []string{"watch", "repl"} {
 			m := d.refused("evaluate", map[string]any{"expression": text, "context": context, "frameId": frame})
-			same(t, m, "RuntimeError: awaiting this task would never end: it belongs to the program, which is stopped")
+			same(t, m, "RuntimeError: awaiting this task would never end: it belongs to the program, which is paused")
 		}
 	}
 	same(t, d.value("repl", "await job(9)"), "18: Int")

@@ -67,7 +67,7 @@ func madeAgain(t *testing.T, dir, name, boot string, h *journal.History, within 
 	if err != nil {
 		t.Fatalf("%s: %v: %s", name, err, out)
 	}
-	waits := strings.Contains(string(out), "concerto: effect 1 (command) is made again in ") && strings.Contains(string(out), " s: it is not known whether the process that began it is gone\n")
+	waits := strings.Contains(string(out), "concerto: effect 1 (command) is repeated in ") && strings.Contains(string(out), " s, because the process that started it may still be running\n")
 	var made int64
 	lines := strings.Fields(string(out))
 	if _, err := fmt.Sscan(lines[len(lines)-1], &made); err != nil {

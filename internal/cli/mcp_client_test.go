@@ -77,7 +77,7 @@ T_maybe gives null {"result":null}
 T_shape gives {"variant":"Circle","data":1.5} {"result":{"variant":"Circle","data":1.5}}
 T_trees gives [{"value":1,"kids":[{"value":2,"kids":[]}]}] {"result":[{"value":1,"kids":[{"value":2,"kids":[]}]}]}
 T_text gives text null
-T_text error bad arguments for T_text: extra: there is no such argument; it takes none null
+T_text error bad arguments for T_text: extra: there is no such argument; the function has none null
 Write gives {"text":"ab"} {"text":"ab"}
 Write error bad arguments for Write: topic.title: missing, expected String null
 1 [holding]

@@ -112,13 +112,13 @@ func TestWhoApproves(t *testing.T) {
 		{"the application", engine.Options{OnAwait: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 			return json.RawMessage(`"reject"`), nil
 		}}, "",
-			"deny by application", `["denied","order was not called: the application refused"]`},
-		{"nobody", engine.Options{}, "", "deny by default", `["denied","order was not called: nobody approved of it: nobody answers the emit on channel 'tool:approval': give --answer tool:approval=VALUE or --emit-handler COMMAND, or run in a terminal"]`},
+			"deny by application", `["denied","order was not called: the application rejected it"]`},
+		{"nobody", engine.Options{}, "", "deny by default", `["denied","order was not called: it was not approved: no handler for the emit on channel 'tool:approval': use --answer tool:approval=VALUE or --emit-handler COMMAND, or run in a terminal"]`},
 		{"an application that is not there", engine.Options{OnAwait: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 			return nil, errors.New("gone home")
 		}}, "",
-			"deny by default", `["denied","order was not called: nobody approved of it: gone home"]`},
-		{"nobody in time", engine.Options{OnAwait: waits}, "deny", "deny by timeout", `["denied","order was not called: nobody answered within 0.01 s"]`},
+			"deny by default", `["denied","order was not called: it was not approved: gone home"]`},
+		{"nobody in time", engine.Options{OnAwait: waits}, "deny", "deny by timeout", `["denied","order was not called: there was no answer within 0.01 s"]`},
 		{"nobody in time, which allows", engine.Options{OnAwait: waits}, "allow", "allow by timeout", `"ordered a"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -221,7 +221,7 @@ replies = [
 	if diff := cmp.Diff([]string{"order agent", "order dispatch", "halting agent"}, routes); diff != "" {
 		t.Error(diff)
 	}
-	if want := `"agent 'Clerk': halting was not called: nobody answered within 0.01 s"`; halted != want {
+	if want := `"agent 'Clerk': halting was not called: there was no answer within 0.01 s"`; halted != want {
 		t.Errorf("it ended with %s", halted)
 	}
 }

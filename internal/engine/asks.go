@@ -132,7 +132,7 @@ func (a *asking) tools() {
 		case form.MCP != nil:
 			a.server(form.MCP.Server)
 		case form.Concerto != nil:
-			a.add(Ask{permit.Run, form.Concerto.File, what + ": " + form.Concerto.Function + " of a program of its own"})
+			a.add(Ask{permit.Run, form.Concerto.File, what + ": " + form.Concerto.Function + " of another program"})
 		}
 	}
 }

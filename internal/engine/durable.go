@@ -55,7 +55,7 @@ type Suspended struct {
 
 func (e *Suspended) Error() string {
 	if e.Why == nil {
-		return "the run waits"
+		return "the run is waiting"
 	}
 	return "the run is suspended: " + e.Why.Error()
 }
@@ -198,7 +198,7 @@ func (d *durableRun) reopen(s *durable.Stored, config *durable.Config, options j
 		return errors.Join(err, d.writer.Close())
 	}
 	if n := config.History.Torn; n > 0 && config.Remark != nil {
-		config.Remark(fmt.Sprintf("%d bytes at the journal's end were cut off: they were being written when the run was interrupted", n))
+		config.Remark(fmt.Sprintf("removed %d incomplete bytes at the end of the journal, which the interrupted run had not finished writing", n))
 	}
 	last := config.History.Owner()
 	config.Alone = last.Dead()
@@ -319,7 +319,7 @@ func (d *durableRun) machine(c vm.Config) (start func(context.Context) (*vm.Outc
 	if d == nil || d.snapshot == nil {
 		m, err := vm.New(c)
 		if err != nil {
-			return nil, fmt.Errorf("load the program: %w", err)
+			return nil, fmt.Errorf("could not load the program: %w", err)
 		}
 		return m.Run, nil
 	}

@@ -39,7 +39,7 @@ func (o *Options) decisions(world *runtime.Runtime, c *vm.Config) error {
 			continue
 		}
 		if how.Since = d.since[l.Path()]; l.Head().Seq < how.Since {
-			return d.fail(&durable.BadSnapshot{Err: fmt.Errorf("%s has %d records, and %d were made", filepath.Base(l.Path()), l.Head().Seq, how.Since)})
+			return d.fail(&durable.BadSnapshot{Err: fmt.Errorf("%s has %d records, but %d were written", filepath.Base(l.Path()), l.Head().Seq, how.Since)})
 		}
 		run, err := ledger.Begin(l, how)
 		if s := o.own.durable; err == nil && s != nil && d.snapshot == nil {
@@ -91,7 +91,7 @@ func keptLedger(err error) error {
 	case errors.As(err, &broken):
 		return &journal.Damaged{Where: fmt.Sprintf("%s:%d", filepath.Base(broken.File), broken.Line), Why: fmt.Sprintf("seq %d: %s", broken.Seq, broken.Why)}
 	case errors.As(err, &conflict):
-		return &journal.Damaged{Where: filepath.Base(conflict.File), Why: fmt.Sprintf("seq %d: effect %d decided %s, and there stands %s", conflict.Seq, conflict.Effect, conflict.Is, conflict.Was)}
+		return &journal.Damaged{Where: filepath.Base(conflict.File), Why: fmt.Sprintf("seq %d: effect %d decided %s, but the record contains %s", conflict.Seq, conflict.Effect, conflict.Is, conflict.Was)}
 	}
 	return &durable.Unwritable{Err: err}
 }

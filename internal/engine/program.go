@@ -252,7 +252,7 @@ func (p *Program) openSession(ctx context.Context, world *runtime.Runtime, all *
 	if c.Cwd == "" {
 		var err error
 		if c.Cwd, err = filepath.Abs(o.WorkDir); err != nil {
-			return fmt.Errorf("find the directory %s: %w", o.WorkDir, err)
+			return fmt.Errorf("could not find directory %s: %w", o.WorkDir, err)
 		}
 	}
 	h := o.toolHooks()
@@ -342,7 +342,7 @@ func unkeyed(world *runtime.Runtime, failed *vm.Uncaught) string {
 	if message == "" || strings.Contains(failed.Message, message) {
 		return ""
 	}
-	return "a model was not asked: " + message
+	return "a model was not called: " + message
 }
 
 // firstError returns err, or next if that is nil.
@@ -361,12 +361,12 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	}
 	if o.Inputs != nil {
 		if err := CheckInputs(o.Inputs); err != nil {
-			return runtime.Config{}, fmt.Errorf("read the run's inputs: %w", err)
+			return runtime.Config{}, fmt.Errorf("could not read the inputs of the run: %w", err)
 		}
 	}
 	cwd, err := filepath.Abs(o.WorkDir)
 	if err != nil {
-		return runtime.Config{}, fmt.Errorf("find the directory %s: %w", o.WorkDir, err)
+		return runtime.Config{}, fmt.Errorf("could not find directory %s: %w", o.WorkDir, err)
 	}
 	if o.Session.Cwd != "" {
 		cwd = o.Session.Cwd
@@ -374,7 +374,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	var metadata json.RawMessage
 	if o.Session.Metadata != nil {
 		if metadata, err = json.Marshal(o.Session.Metadata); err != nil {
-			return runtime.Config{}, fmt.Errorf("write the session's metadata: %w", err)
+			return runtime.Config{}, fmt.Errorf("could not write the metadata of the session: %w", err)
 		}
 	}
 	c := runtime.Config{
@@ -428,7 +428,7 @@ func (p *Program) base(o *Options) (string, error) {
 	}
 	root, err := filepath.Abs(o.Dir)
 	if err != nil {
-		return "", fmt.Errorf("find the directory %s: %w", o.Dir, err)
+		return "", fmt.Errorf("could not find directory %s: %w", o.Dir, err)
 	}
 	return root, nil
 }
@@ -437,7 +437,7 @@ func (p *Program) base(o *Options) (string, error) {
 func CheckInputs(text json.RawMessage) error {
 	v, err := value.Parse(text)
 	if err == nil && v.Map() == nil {
-		err = errors.New("a JSON object is wanted, such as {\"id\": 7}")
+		err = errors.New("expected a JSON object, such as {\"id\": 7}")
 	}
 	return err
 }

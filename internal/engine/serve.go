@@ -18,7 +18,7 @@ import (
 )
 
 // ErrNothingOffered means that a program has nothing to serve.
-var ErrNothingOffered = errors.New("the program offers nothing: it has no `pub pipeline`, and no `pub tool` with a function that has `@describe`")
+var ErrNothingOffered = errors.New("the program has nothing to serve: it has no `pub pipeline`, and no `pub tool` with a function that has `@describe`")
 
 // ServeOptions says where a program is served: over In and Out or, if HTTP has an address, over
 // HTTP. Ready is then called with the URL.
@@ -42,7 +42,7 @@ func (p *Program) Serve(ctx context.Context, o Options, s ServeOptions) error {
 func (p *Program) serve(ctx context.Context, world *runtime.Runtime, f *following, o *Options, s ServeOptions) error {
 	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: around(world, o), Observer: observer(f.observers(nil))})
 	if err != nil {
-		return fmt.Errorf("load the program: %w", err)
+		return fmt.Errorf("could not load the program: %w", err)
 	}
 	offers, withheld := machine.Offers()
 	for _, why := range withheld {
@@ -103,7 +103,7 @@ func (in *input) Read(p []byte) (int, error) {
 }
 
 // errServed ends the VM of a server that has ended.
-var errServed = errors.New("the server has ended")
+var errServed = errors.New("the server has stopped")
 
 // serving is a program that is served.
 type serving struct {
@@ -122,7 +122,7 @@ func (x *serving) offers(ctx context.Context, world *runtime.Runtime, o *Options
 	var names []string
 	for _, v := range own {
 		if slices.Contains(names, v.Name) {
-			return all, fmt.Errorf("two things would be offered as %s: rename the pipeline, or the tool or its function", v.Name)
+			return all, fmt.Errorf("duplicate name %s: rename the pipeline, or the tool or its function", v.Name)
 		}
 		names = append(names, v.Name)
 		offer := x.offer(v)
@@ -165,7 +165,7 @@ func (x *serving) offer(o vm.Offer) mcp.Offer {
 type tooLate struct{ *budget.TimeError }
 
 func (e tooLate) Error() string {
-	return fmt.Sprintf("the call took longer than the %g seconds that [limits] max_run_seconds allows", e.Seconds)
+	return fmt.Sprintf("the call exceeded the %g seconds of [limits] max_run_seconds", e.Seconds)
 }
 
 func (e tooLate) Unwrap() error { return e.TimeError }

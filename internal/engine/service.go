@@ -152,7 +152,7 @@ func (s *Service) resultOf(ctx context.Context, number int64, r *effect.AwaitEmi
 
 // noListener returns the error of an awaited emit that has no listener.
 func noListener(channel string) error {
-	return effect.Errorf("EmitError", "nobody answers the emit on channel '%s': no client that answers is there", channel).
+	return effect.Errorf("EmitError", "no client answers the emit on channel '%s'", channel).
 		With("channel", channel).With("reason", "no_listener")
 }
 

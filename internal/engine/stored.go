@@ -73,7 +73,7 @@ func (s *StoredRun) options(o *Options) error {
 	}
 	seed, err := strconv.ParseInt(start.Seed, 10, 64)
 	if err != nil {
-		return &journal.Damaged{Where: "journal-000001.ndjson:1", Why: "its seed is no Int"}
+		return &journal.Damaged{Where: "journal-000001.ndjson:1", Why: "its seed is not an Int"}
 	}
 	o.own.seed, o.own.durable = &seed, s
 	return nil
@@ -122,7 +122,7 @@ func (s *StoredRun) Resume(ctx context.Context, o Options) error {
 			return err
 		}
 		if d.Remark != nil {
-			d.Remark(bad.Error() + ": the run goes on from an earlier place")
+			d.Remark(bad.Error() + ": the run resumes from an earlier point")
 		}
 	}
 }
@@ -183,7 +183,7 @@ func (s *StoredRun) try(ctx context.Context, p *Program, environ []string) error
 		Application: vm.Application{Run: s.ID, Tools: k.Flags.Tools, Audited: k.Flags.Audited}}
 	machine, err := vm.New(c)
 	if err != nil {
-		return fmt.Errorf("load the program: %w", err)
+		return fmt.Errorf("could not load the program: %w", err)
 	}
 	defer context.AfterFunc(ctx, func() { run.Suspend(context.Cause(ctx)) })()
 	_, err = machine.Run(context.Background())
@@ -199,5 +199,5 @@ func (s *StoredRun) try(ctx context.Context, p *Program, environ []string) error
 	case err != nil:
 		return err
 	}
-	return &tape.DivergedError{Journal: true, Reason: "the program ends before it has done what the run has"}
+	return &tape.DivergedError{Journal: true, Reason: "the program ended before it reached the recorded point"}
 }

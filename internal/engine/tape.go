@@ -122,14 +122,14 @@ func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []stri
 		if s.Metadata != nil {
 			o.Session.Metadata = nil
 			if err := json.Unmarshal(s.Metadata, &o.Session.Metadata); err != nil {
-				return nil, 0, fmt.Errorf("the tape's metadata: %w", err)
+				return nil, 0, fmt.Errorf("could not read the metadata of the tape: %w", err)
 			}
 		}
 	}
 	if h.Seed != "" {
 		seed, err := strconv.ParseInt(h.Seed, 10, 64)
 		if err != nil {
-			return nil, 0, fmt.Errorf("the tape's seed: %w", err)
+			return nil, 0, fmt.Errorf("could not read the seed of the tape: %w", err)
 		}
 		o.own.seed = &seed
 	}
@@ -154,7 +154,7 @@ func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []stri
 	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Past: player, Asks: h.Flags.Asks,
 		Application: vm.Application{Run: world.ID(), Tools: h.Flags.Tools, Audited: h.Flags.Audited}})
 	if err != nil {
-		return nil, 0, fmt.Errorf("load the program: %w", err)
+		return nil, 0, fmt.Errorf("could not load the program: %w", err)
 	}
 	outcome, err := machine.Run(ctx)
 	if err == nil {

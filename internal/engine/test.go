@@ -222,7 +222,7 @@ func (r *testRun) run(ctx context.Context) error {
 func (r *testRun) work(ctx context.Context) error {
 	image, err := vm.New(vm.Config{Program: r.program.ir, Natives: stdlib.Native, Count: vm.Counting{Points: r.options.Cover}, Application: vm.Application{Debugger: r.options.Debugger}})
 	if err != nil {
-		return fmt.Errorf("load the program: %w", err)
+		return fmt.Errorf("could not load the program: %w", err)
 	}
 	for {
 		r.mu.Lock()
@@ -301,7 +301,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	}
 	machine, err := image.Fresh(outside, choose)
 	if err != nil {
-		return nil, fmt.Errorf("load the program: %w", err)
+		return nil, fmt.Errorf("could not load the program: %w", err)
 	}
 	endTools, err := r.program.testTools(ctx, outside, &r.of)
 	if err != nil {
@@ -362,7 +362,7 @@ func hermetic(o Options) Options {
 }
 
 // errLate is the cause of a test's context that has exceeded its limit.
-var errLate = errors.New("the test ran too long")
+var errLate = errors.New("the test timed out")
 
 // limit returns the time limit of one test; 0 means none.
 func (r *testRun) limit() time.Duration {
@@ -409,7 +409,7 @@ func seconds(d time.Duration) string {
 func leftOver(o *vm.Outcome, scene *mock.World) *TestFailure {
 	left := scene.Leftovers()
 	for _, p := range o.Unfinished {
-		left = append(left, fmt.Sprintf("a task of `%s` (%s:%d) was still under way when the test returned: await it, or cancel it", p.Function, p.File, p.Line))
+		left = append(left, fmt.Sprintf("a task of `%s` (%s:%d) was still running when the test returned: await or cancel it", p.Function, p.File, p.Line))
 	}
 	if len(left) == 0 {
 		return nil
@@ -464,13 +464,13 @@ func expected(t *ir.Test, f *TestFailure) *TestFailure {
 	case !t.ExpectFail:
 		return f
 	case f == nil && t.Expect == "":
-		return &TestFailure{Message: "the test passed, and was expected to fail"}
+		return &TestFailure{Message: "the test passed, but was expected to fail"}
 	case f == nil:
-		return &TestFailure{Message: fmt.Sprintf("the test passed, and was expected to fail with %q", t.Expect)}
+		return &TestFailure{Message: fmt.Sprintf("the test passed, but was expected to fail with %q", t.Expect)}
 	case !strings.Contains(f.Message, t.Expect):
 		other := *f
 		other.Kind = ""
-		other.Message = fmt.Sprintf("the test was expected to fail with %q, and failed with: %s", t.Expect, f.Message)
+		other.Message = fmt.Sprintf("the test was expected to fail with %q, but failed with: %s", t.Expect, f.Message)
 		return &other
 	}
 	return nil

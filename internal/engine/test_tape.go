@@ -60,7 +60,7 @@ func (r *testRun) tape(t Test) (*testTape, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return h, nil
 	case err != nil:
-		return nil, fmt.Errorf("read the test's tape: %w", err)
+		return nil, fmt.Errorf("could not read the tape of the test: %w", err)
 	}
 	now, err := tape.Read(bytes.NewReader(h.text))
 	if err == nil {
@@ -119,11 +119,11 @@ func (h *testTape) Why() string {
 	why := h.Beside.Why()
 	switch {
 	case why == "":
-		return "nor is there its tape, " + h.name + ": `concerto test --record` records it"
+		return "and its tape does not exist: " + h.name + ": `concerto test --record` records it"
 	case h.record == recordNothing:
 		return "nor is it on its tape, which `concerto test --record` adds to: " + h.name + ": " + why
 	}
-	return "nor can it be added to its tape, which `concerto test --record=all` records anew: " + h.name + ": " + why
+	return "and it cannot be added to its tape, which `concerto test --record=all` records again: " + h.name + ": " + why
 }
 
 // end writes what was recorded in a test that has passed. A failed test is recorded again.
@@ -145,7 +145,7 @@ func (h *testTape) end(result *TestResult) error {
 		return h.write()
 	case h.record == recordAll:
 		if err := os.Remove(h.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove the test's tape: %w", err)
+			return fmt.Errorf("could not remove the tape of the test: %w", err)
 		}
 	case h.record == recordNothing && h.now != nil:
 		result.Tape = h.name
@@ -171,7 +171,7 @@ func (h *testTape) write() error {
 		err = userfile.Replace(h.path, whole.Bytes(), 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("write the test's tape: %w", err)
+		return fmt.Errorf("could not write the tape of the test: %w", err)
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ use std::time;
 // and that results come in the program's order.
 func TestTestsAreApart(t *testing.T) {
 	p := compileTests(t, map[string]string{"main.conc": leaky, "Concerto.toml": "[hosts.w]\ncommand = \"./none\"\n"})
-	missing := "four: agent `A` has no mock: add `mock A { response: \"…\" }` to the test before this call, or run it with --live\nnor is there its tape, tapes/main/four.tape: `concerto test --record` records it"
+	missing := "four: agent `A` has no mock: add `mock A { response: \"…\" }` to the test before this call, or run it with --live\nand its tape does not exist: tapes/main/four.tape: `concerto test --record` records it"
 	want := []string{"a :: one", "a :: two", "three", missing, "five"}
 	for _, parallel := range []int{1, 2, 8, 0} {
 		var told []engine.TestResult

@@ -95,7 +95,7 @@ func (l *toolLoader) own() ([]mcp.Config, error) {
 func (l *toolLoader) manifest() (*manifest.Manifest, string, error) {
 	dir, err := filepath.Abs(l.sources.Dir)
 	if err != nil {
-		return nil, "", fmt.Errorf("find the directory %s: %w", l.sources.Dir, err)
+		return nil, "", fmt.Errorf("could not find directory %s: %w", l.sources.Dir, err)
 	}
 	path, ok := manifest.Locate(dir, func(p string) bool {
 		info, err := os.Stat(p)
@@ -125,10 +125,10 @@ func (l *toolLoader) file(name string, more []mcp.Config) error {
 	}
 	text, err := readToolFile(path)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", name, cause(err))
+		return fmt.Errorf("could not read %s: %w", name, cause(err))
 	}
 	if path, err = filepath.Abs(path); err != nil {
-		return fmt.Errorf("find %s: %w", name, err)
+		return fmt.Errorf("could not find %s: %w", name, err)
 	}
 	f, found := manifest.ParseTools(source.NewFile(filepath.ToSlash(name), text))
 	l.definer.found.Append(found)

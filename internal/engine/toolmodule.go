@@ -76,7 +76,7 @@ func (m *module) release(session string) error {
 }
 
 // errModuleOver ends a module's VM.
-var errModuleOver = errors.New("the session has ended")
+var errModuleOver = errors.New("the session is closed")
 
 // end ends the VM and waits for its end.
 func (r *moduleRun) end() error {

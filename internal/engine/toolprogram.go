@@ -22,11 +22,11 @@ func (d *definer) moduleOf(path, shown string, report func(format string, args .
 		return m
 	}
 	if filepath.Ext(path) != driver.SourceExt {
-		report("`%s` is no program: its name ends in %s", shown, driver.SourceExt)
+		report("`%s` is not a Concerto program: its name must end with %s", shown, driver.SourceExt)
 		return nil
 	}
 	if _, err := os.Stat(path); err != nil {
-		report("the program `%s` cannot be had: %v", shown, cause(err))
+		report("could not read program `%s`: %v", shown, cause(err))
 		return nil
 	}
 	dir, err := os.Getwd()
@@ -54,7 +54,7 @@ func (d *definer) moduleOf(path, shown string, report func(format string, args .
 	program := &Program{ir: p, root: in.Root, manifest: in.Manifest}
 	looked, err := vm.New(vm.Config{Program: p, Natives: stdlib.Native})
 	if err != nil {
-		report("load the program `%s`: %v", shown, err)
+		report("could not load program `%s`: %v", shown, err)
 		return nil
 	}
 	m := &module{program: program, looked: looked, around: d.around, running: map[string]*moduleRun{}}
@@ -70,7 +70,7 @@ func (d *definer) module(name, dir string) ([]tool.Definition, error) {
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return nil, fmt.Errorf("find %s: %w", name, err)
+		return nil, fmt.Errorf("could not find %s: %w", name, err)
 	}
 	m := d.moduleOf(path, name, func(format string, args ...any) { err = fmt.Errorf(format, args...) })
 	if m == nil {

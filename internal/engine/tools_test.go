@@ -101,7 +101,7 @@ func TestToolsOfAgents(t *testing.T) {
 		`failed ["stock","failed","no such article"]`,
 		`direct 3`,
 		`see {"big":9007199254740993}`,
-		`missing ["not_found","there is no tool 'stok'; did you mean 'stock'?"]`,
+		`missing ["not_found","unknown tool 'stok'; did you mean 'stock'?"]`,
 		`bad ["arguments","bad arguments for stock: sku: missing; skus: unknown (did you mean sku?)"]`,
 		`render ["text/html"]`,
 		`tools [["see",1,""],["stock",1,"shop"]]`,
@@ -173,7 +173,7 @@ replies = [{ tool_calls = [{ name = "stock", args = { sku = "a1" } }] }, { text 
 		t.Fatal(err)
 	}
 	emits, _ := toolRun(t, program, manifest, &tools, func(json.RawMessage) (json.RawMessage, error) { return nil, errors.New("gone home") })
-	if len(emits) != 3 || emits[1] != `stock ["denied","stock was not called: nobody approved of it: gone home"]` {
+	if len(emits) != 3 || emits[1] != `stock ["denied","stock was not called: it was not approved: gone home"]` {
 		t.Errorf("%q", emits)
 	}
 }
@@ -204,7 +204,7 @@ provider = "scripted"
 replies = [{ text = "x", repeat = true }]
 `, &tools, nil)
 	want := []string{`text "x"`, `text "x"`, `text "x"`, `text "x"`, `add "program"`,
-		`stock ["denied","the tool stock is not permitted: add \"stock\" to ` + "`tools` in [permissions]" + `"]`}
+		`stock ["denied","tool stock is not permitted: add \"stock\" to ` + "`tools` in [permissions]" + `"]`}
 	if diff := cmp.Diff(want, emits); diff != "" {
 		t.Error(diff)
 	}
@@ -233,7 +233,7 @@ args = ["-c", """
 while read prompt; do
   echo '{"type":"tool_call","id":"1","tool":"stock","args":{"sku":"abc"}}'
   read answer
-  case "$answer" in *'"value":3'*) said=three;; *no\\ tool*) said=none;; *) said="$answer";; esac
+  case "$answer" in *'"value":3'*) said=three;; *unknown\\ tool*) said=none;; *) said="$answer";; esac
   echo '{"type":"result","text":"'$said'"}'
 done"""]
 `, &tools, func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`"yes"`), nil })

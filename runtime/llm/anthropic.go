@@ -147,7 +147,7 @@ func (p anthropic) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 		return nil, err
 	}
 	if reply.Content == nil {
-		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's answer has no content (check the connection's base_url)", Body: string(answer)}
+		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's response has no content (check the connection's base_url)", Body: string(answer)}
 	}
 	return reply.result(w), nil
 }

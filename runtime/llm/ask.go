@@ -50,7 +50,7 @@ func (c *Client) ask(ctx context.Context, req *Request, piece func(string)) (eff
 func after(err error, before []string) error {
 	var e *effect.Error
 	if len(before) > 0 && errors.As(err, &e) {
-		e.Message += "; it was asked as a fallback, after " + strings.Join(before, "; ")
+		e.Message += "; it was called as a fallback, after " + strings.Join(before, "; ")
 	}
 	return err
 }
@@ -77,7 +77,7 @@ func (c *Client) askLine(ctx context.Context, l *line, req *Request, fallback bo
 		if ctx.Err() == nil {
 			return nil, f, l.agentError(req, err)
 		}
-		timeout := &Failure{Class: ClassTimeout, Message: "no answer in time"}
+		timeout := &Failure{Class: ClassTimeout, Message: "no response in time"}
 		if f != nil {
 			timeout.Partial, timeout.Got = f.Partial, f.Got
 		}
@@ -106,7 +106,7 @@ func (l *line) model(call *effect.AgentCall, fallback bool) (string, error) {
 		return "scripted", nil
 	}
 	if model == "" {
-		return "", configError(l.Name, "agent '%s' names no model and connection '%s'%s has no default_model: add one of them",
+		return "", configError(l.Name, "agent '%s' has no model and connection '%s'%s has no default_model: add one of them",
 			call.Agent, l.Name, l.at())
 	}
 	return model, nil
@@ -121,7 +121,7 @@ func timedOut(l *line, req *Request, bound float64, f *Failure) error {
 	case f != nil && !f.deadline:
 		message += "; the last attempt: " + f.Message
 	case f != nil && f.Got > 0:
-		message += fmt.Sprintf("; %d bytes of the answer had come: raise the timeout, or ask for less", f.Got)
+		message += fmt.Sprintf("; %d bytes of the response had arrived: raise the timeout, or request less", f.Got)
 	default:
 		message += ": raise the timeout, or give the connection a fallback"
 	}

@@ -74,7 +74,7 @@ func TestUntakenFiles(t *testing.T) {
 		s, conn := server(t, provider, testllm.Reply{Text: "x", Repeat: true})
 		c, _ := client(t, conn)
 		_, err := ask(c, asking(chart, f))
-		want := "the provider does not take " + f.Name + " (" + f.Type + "): leave it out, or ask through another connection"
+		want := "the provider does not support " + f.Name + " (" + f.Type + "): remove it, or use another connection"
 		if e := agentError(t, err); !strings.Contains(e.Message, want) || e.Fields["reason"] != "bad_request" {
 			t.Errorf("%s: %s, %v", provider, e.Message, e.Fields)
 		}

@@ -19,7 +19,7 @@ const azureVersion = "2024-10-21"
 
 func openAzure(c *Connection, w *world) (Provider, error) {
 	if c.BaseURL == "" {
-		return nil, errors.New("azure has an address for each resource: write `base_url = \"https://NAME.openai.azure.com\"`")
+		return nil, errors.New("azure has a URL for each resource: write `base_url = \"https://NAME.openai.azure.com\"`")
 	}
 	e, err := openEndpoint(c, w)
 	if err != nil {

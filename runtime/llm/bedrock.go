@@ -261,7 +261,7 @@ func (p bedrock) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 		return nil, err
 	}
 	if reply.Output.Message.Content == nil {
-		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's answer has no content (check the connection's base_url)", Body: string(answer)}
+		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's response has no content (check the connection's base_url)", Body: string(answer)}
 	}
 	return reply.result(w), nil
 }
@@ -363,7 +363,7 @@ func (s *bedrockStream) event(data []byte) (string, error) {
 		if class == "" {
 			class = ClassServer
 		}
-		return "", &Failure{Class: class, Message: fmt.Sprintf("the provider ended the answer: %s: %s", e.Exception.Type, messageOf(e.Exception.Message)), Body: string(data)}
+		return "", &Failure{Class: class, Message: fmt.Sprintf("the provider ended the response: %s: %s", e.Exception.Type, messageOf(e.Exception.Message)), Body: string(data)}
 	}
 	return "", nil
 }
@@ -371,7 +371,7 @@ func (s *bedrockStream) event(data []byte) (string, error) {
 // part returns the block with an index; blocks begin in order. A text begins with its first piece.
 func (s *bedrockStream) part(i int) (*bedrockPart, error) {
 	if i < 0 || i > len(s.parts) || i >= maxBlocks {
-		return nil, &Failure{Class: ClassBadAnswer, Message: fmt.Sprintf("the provider's answer continues with part %d, which has not begun (check the connection's base_url)", i)}
+		return nil, &Failure{Class: ClassBadAnswer, Message: fmt.Sprintf("the provider's response continues part %d, which it did not start (check the connection's base_url)", i)}
 	}
 	if i == len(s.parts) {
 		s.parts = append(s.parts, &bedrockPart{})

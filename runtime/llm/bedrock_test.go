@@ -69,7 +69,7 @@ func TestBedrockCredentials(t *testing.T) {
 		}})
 		_, err := ask(c, effect.AgentCall{})
 		c.Close()
-		want := "the environment variable " + missing + ", which holds the key, is not set (Concerto.toml:8)"
+		want := "environment variable " + missing + ", which contains the key, is not set (Concerto.toml:8)"
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(c.Unkeyed(), want) || len(s.Requests()) != 0 {
 			t.Errorf("%v, %q", err, c.Unkeyed())
 		}
@@ -85,14 +85,14 @@ func TestBedrockException(t *testing.T) {
 		c, _ := client(t, conn)
 		_, _, err := streamed(t.Context(), c, effect.AgentCall{})
 		e := agentError(t, err)
-		if e.Fields["reason"] != string(class) || !strings.Contains(e.Message, "the provider ended the answer: "+name+": too much") {
+		if e.Fields["reason"] != string(class) || !strings.Contains(e.Message, "the provider ended the response: "+name+": too much") {
 			t.Errorf("%v %v", e.Message, e.Fields)
 		}
 	}
 	bad := "not an event stream"
 	_, conn := server(t, "bedrock", testllm.Reply{Raw: &bad, Repeat: true})
 	c, _ := client(t, conn)
-	if _, _, err := streamed(t.Context(), c, effect.AgentCall{}); err == nil || !strings.Contains(err.Error(), "is no event stream") {
+	if _, _, err := streamed(t.Context(), c, effect.AgentCall{}); err == nil || !strings.Contains(err.Error(), "is not an event stream") {
 		t.Error(err)
 	}
 }
@@ -110,7 +110,7 @@ func TestBedrockOptions(t *testing.T) {
 		t.Error(body)
 	}
 	for _, call := range []effect.AgentCall{{Seed: ptr(int64(1))}, {Effort: "low"}} {
-		if _, err := ask(c, call); err == nil || !strings.Contains(err.Error(), "the provider takes no ") {
+		if _, err := ask(c, call); err == nil || !strings.Contains(err.Error(), "the provider does not support ") {
 			t.Error(err)
 		}
 	}

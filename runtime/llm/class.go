@@ -31,14 +31,14 @@ var classes = map[Class]struct {
 	retry, elsewhere bool
 	hint             string
 }{
-	ClassAuth:          {hint: "the key may not use this model"},
+	ClassAuth:          {hint: "the key has no access to this model"},
 	ClassQuota:         {elsewhere: true, hint: "the account has no credit left: add some, or give the connection a fallback"},
 	ClassRate:          {retry: true, elsewhere: true, hint: "give the agent a retry_policy, or the connection a rate_limit"},
 	ClassOverloaded:    {retry: true, elsewhere: true, hint: "give the agent a retry_policy, or the connection a fallback"},
 	ClassServer:        {retry: true, elsewhere: true, hint: "the provider failed: give the agent a retry_policy, or the connection a fallback"},
 	ClassContextLength: {elsewhere: true, hint: "send less, or choose a model with a larger context"},
-	ClassContentFilter: {hint: "change the prompt: the provider refuses its content"},
-	ClassBadRequest:    {hint: "check the agent's fields against what the model takes"},
+	ClassContentFilter: {hint: "change the prompt: the provider rejects its content"},
+	ClassBadRequest:    {hint: "check the agent's fields against what the model supports"},
 	ClassNotFound:      {hint: "check the model's name and the connection's base_url"},
 	ClassConnection:    {retry: true, elsewhere: true},
 	ClassTimeout:       {retry: true, elsewhere: true},

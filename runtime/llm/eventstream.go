@@ -28,10 +28,10 @@ func (f *frames) awsEvent() ([]byte, error) {
 	}
 	size, headers := binary.BigEndian.Uint32(prelude[:]), binary.BigEndian.Uint32(prelude[4:])
 	if crc32.ChecksumIEEE(prelude[:8]) != binary.BigEndian.Uint32(prelude[8:]) {
-		return nil, badFrame("the checksum of an event's length is wrong")
+		return nil, badFrame("invalid checksum of an event's length")
 	}
 	if size < awsPrelude+awsTrailer || size > maxAnswer || headers > size-awsPrelude-awsTrailer {
-		return nil, badFrame("the length of an event is impossible")
+		return nil, badFrame("invalid length of an event")
 	}
 	message := make([]byte, size)
 	copy(message, prelude[:])
@@ -43,7 +43,7 @@ func (f *frames) awsEvent() ([]byte, error) {
 	}
 	end := len(message) - awsTrailer
 	if crc32.ChecksumIEEE(message[:end]) != binary.BigEndian.Uint32(message[end:]) {
-		return nil, badFrame("the checksum of an event is wrong")
+		return nil, badFrame("invalid checksum of an event")
 	}
 	names, err := awsHeaders(message[awsPrelude : awsPrelude+headers])
 	if err != nil {
@@ -77,11 +77,11 @@ func awsHeaders(data []byte) (map[string]string, error) {
 	for len(data) > 0 {
 		n := int(data[0])
 		if len(data) < n+4 || data[n+1] != awsText {
-			return nil, badFrame("the headers of an event cannot be read")
+			return nil, badFrame("invalid headers of an event")
 		}
 		name, size := string(data[1:n+1]), int(binary.BigEndian.Uint16(data[n+2:]))
 		if data = data[n+4:]; len(data) < size {
-			return nil, badFrame("the headers of an event cannot be read")
+			return nil, badFrame("invalid headers of an event")
 		}
 		all[name], data = string(data[:size]), data[size:]
 	}
@@ -90,5 +90,5 @@ func awsHeaders(data []byte) (map[string]string, error) {
 
 // badFrame returns the failure of a response that is not an event stream.
 func badFrame(what string) error {
-	return &Failure{Class: ClassBadAnswer, Message: "the provider's answer is no event stream: " + what + " (check the connection's base_url)"}
+	return &Failure{Class: ClassBadAnswer, Message: "the provider's response is not an event stream: " + what + " (check the connection's base_url)"}
 }

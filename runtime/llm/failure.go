@@ -91,7 +91,7 @@ func hint(status int, class Class, keyEnv string) string {
 	case class == ClassAuth && status == http.StatusUnauthorized:
 		return "give the connection an api_key_env"
 	case status >= 300 && status < 400:
-		return "write the address that it redirects to as base_url"
+		return "set base_url to the URL that it redirects to"
 	}
 	return classes[class].hint
 }

@@ -59,7 +59,7 @@ func TestFallbacksFail(t *testing.T) {
 	c, _, _ := chain(t, testllm.Reply{Status: 503, Error: "busy"}, testllm.Reply{Status: 401, Error: "no"})
 	_, err := ask(c, effect.AgentCall{Model: "gpt"})
 	e := agentError(t, err)
-	want := "agent 'A' (connection 'second', model claude): the provider answered 401 Unauthorized: no (check the key in KEY); it was asked as a fallback, " +
+	want := "agent 'A' (connection 'second', model claude): the provider answered 401 Unauthorized: no (check the key in KEY); it was called as a fallback, " +
 		"after connection 'main': the provider answered 503 Service Unavailable: busy (give the agent a retry_policy, or the connection a fallback)"
 	if e.Message != want {
 		t.Errorf("\n got %s\nwant %s", e.Message, want)

@@ -11,7 +11,7 @@ import (
 const maxAnswer = 32 << 20
 
 // errTooLong is the error of a response longer than maxAnswer.
-var errTooLong = errors.New("the answer is too long")
+var errTooLong = errors.New("the response is too long")
 
 // bounded reads at most maxAnswer bytes and counts them.
 type bounded struct {

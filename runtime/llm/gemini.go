@@ -239,7 +239,7 @@ func (gemini) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 	}
 	reply, ok := s.reply()
 	if !ok {
-		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's answer has no candidates (check the connection's base_url)", Body: string(answer)}
+		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's response has no candidates (check the connection's base_url)", Body: string(answer)}
 	}
 	return reply, nil
 }
@@ -265,7 +265,7 @@ func (s *geminiStream) event(data []byte) (string, error) {
 		return "", err
 	}
 	if e.Feedback.BlockReason != "" {
-		return "", &Failure{Class: ClassContentFilter, Message: "the provider refuses the prompt: " + e.Feedback.BlockReason + " (" + classes[ClassContentFilter].hint + ")", Body: string(data)}
+		return "", &Failure{Class: ClassContentFilter, Message: "the provider rejected the prompt: " + e.Feedback.BlockReason + " (" + classes[ClassContentFilter].hint + ")", Body: string(data)}
 	}
 	if e.Model != "" {
 		s.out.Model = e.Model
@@ -284,7 +284,7 @@ func (s *geminiStream) event(data []byte) (string, error) {
 	if c.FinishReason != "" {
 		s.done, s.out.StopReason = true, geminiStop(c.FinishReason)
 		if s.out.StopReason == "" {
-			return "", &Failure{Class: ClassBadAnswer, Message: "the model's answer broke off: " + c.FinishReason + " (ask again, or in other words)", Body: string(data)}
+			return "", &Failure{Class: ClassBadAnswer, Message: "the model's response is incomplete: " + c.FinishReason + " (try again, or change the prompt)", Body: string(data)}
 		}
 	}
 	return text, nil

@@ -122,7 +122,7 @@ type address struct {
 func openEndpoint(c *Connection, w *world) (*endpoint, error) {
 	base, p := c.Address(), provider.Named(c.Provider)
 	if (c.BaseURL == "" || p.Addressed) && p.NeedsKey && c.APIKeyEnv == "" && c.TokenCommand == nil && len(c.HeadersEnv) == 0 {
-		return nil, fmt.Errorf("%s needs a key: write `api_key_env = \"…\"` with the name of the environment variable that holds it", base)
+		return nil, fmt.Errorf("%s needs a key: write `api_key_env = \"…\"` with the name of the environment variable that contains it", base)
 	}
 	root, err := rootOf(base, p.Version)
 	if err != nil {
@@ -156,10 +156,10 @@ func (e *endpoint) add(c *Connection) error {
 	d := json.NewDecoder(bytes.NewReader(c.Extra))
 	d.UseNumber()
 	if err := d.Decode(&e.extra); err != nil {
-		return fmt.Errorf("read extra: %w", err)
+		return fmt.Errorf("could not read extra: %w", err)
 	}
 	if _, ok := e.extra["stream"]; ok {
-		return errors.New("extra must not have `stream`: whether a reply is streamed is decided by who reads it")
+		return errors.New("extra must not contain `stream`: the caller decides whether a reply is streamed")
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func fieldOf(name, v string) error {
 		return c <= ' ' || c > '~' || strings.ContainsRune("()<>@,;:\\\"/[]?={}", c)
 	})
 	if !token || strings.ContainsFunc(v, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
-		return fmt.Errorf("the header %q has characters that no header has", name)
+		return fmt.Errorf("header %q contains invalid characters", name)
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ func (e *endpoint) environmentHeaders(head http.Header) error {
 	for name, variable := range e.headersEnv {
 		v, _ := e.world.getenv(variable)
 		if v = strings.TrimSpace(v); v == "" {
-			return &Failure{Class: ClassAuth, Message: fmt.Sprintf("the environment variable %s, which holds the header %s, is not set%s", variable, name, e.origin)}
+			return &Failure{Class: ClassAuth, Message: fmt.Sprintf("environment variable %s, which contains the header %s, is not set%s", variable, name, e.origin)}
 		}
 		if err := fieldOf(name, v); err != nil {
 			return &Failure{Class: ClassAuth, Message: err.Error()}
@@ -235,17 +235,17 @@ var version = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 func rootOf(base, segment string) (*url.URL, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, fmt.Errorf("base_url %q is not an http or https address: write it as \"https://host/%s\"", base, segment)
+		return nil, fmt.Errorf("base_url %q is not an http or https URL: write it as \"https://host/%s\"", base, segment)
 	}
 	if u.User != nil {
-		return nil, errors.New("base_url holds a password: put it into an environment variable and name that with api_key_env")
+		return nil, errors.New("base_url contains a password: put it into an environment variable and set api_key_env to its name")
 	}
 	p := strings.TrimRight(u.EscapedPath(), "/")
 	if last := p[strings.LastIndexByte(p, '/')+1:]; segment != "" && last != segment && !version().MatchString(last) {
 		p += "/" + segment
 	}
 	if u.Path, err = url.PathUnescape(p); err != nil {
-		return nil, fmt.Errorf("base_url %q has a broken path: %w", base, err)
+		return nil, fmt.Errorf("base_url %q has an invalid path: %w", base, err)
 	}
 	u.RawPath = p
 	return u, nil
@@ -301,14 +301,14 @@ func (e *endpoint) keyName() string {
 func (e *endpoint) variable(name string) (string, error) {
 	v, _ := e.world.getenv(name)
 	if v = strings.TrimSpace(v); v == "" {
-		message := fmt.Sprintf("the environment variable %s, which holds the key, is not set%s: set it, or try the program with `concerto run --mock`", name, e.origin)
+		message := fmt.Sprintf("environment variable %s, which contains the key, is not set%s: set it, or try the program with `concerto run --mock`", name, e.origin)
 		if e.world.unkeyed != nil {
 			e.world.unkeyed(message)
 		}
 		return "", &Failure{Class: ClassAuth, Message: message}
 	}
 	if strings.ContainsFunc(v, func(c rune) bool { return c < ' ' || c > '~' }) {
-		return "", &Failure{Class: ClassAuth, Message: fmt.Sprintf("the environment variable %s, which holds the key, has characters that no key has%s: "+
+		return "", &Failure{Class: ClassAuth, Message: fmt.Sprintf("environment variable %s, which contains the key, has invalid characters%s: "+
 			"set it again", name, e.origin)}
 	}
 	return v, nil
@@ -318,11 +318,11 @@ func (e *endpoint) variable(name string) (string, error) {
 // bytes that arrived.
 func (e *endpoint) brokenFailure(ctx context.Context, err error, got int64) error {
 	if context.Cause(ctx) == errNoFirst {
-		return &Failure{Class: ClassTimeout, Sent: true, Message: fmt.Sprintf("the reply did not begin within %s seconds (raise first_token_timeout, or give the connection a fallback)",
+		return &Failure{Class: ClassTimeout, Sent: true, Message: fmt.Sprintf("the reply did not start within %s seconds (raise first_token_timeout, or give the connection a fallback)",
 			strconv.FormatFloat(e.first.Seconds(), 'f', -1, 64))}
 	}
 	if ctx.Err() != nil {
-		return &Failure{Class: ClassTimeout, Message: "no answer in time", Sent: true, Got: got, deadline: true}
+		return &Failure{Class: ClassTimeout, Message: "no response in time", Sent: true, Got: got, deadline: true}
 	}
 	where := e.root.Host
 	var late net.Error
@@ -334,24 +334,24 @@ func (e *endpoint) brokenFailure(ctx context.Context, err error, got int64) erro
 	switch {
 	case errors.Is(err, errTooLong):
 		f.Class = ClassBadAnswer
-		f.Message = fmt.Sprintf("the answer is longer than %d bytes (ask for less, or set max_tokens)", maxAnswer)
+		f.Message = fmt.Sprintf("the response is longer than %d bytes (request less, or set max_tokens)", maxAnswer)
 	case errors.As(err, &dns):
 		f.Sent = false
-		f.Message = fmt.Sprintf("cannot find %s: %s (check the connection's base_url)", where, dns.Err)
+		f.Message = fmt.Sprintf("could not find %s: %s (check the connection's base_url)", where, dns.Err)
 	case errors.As(err, &late) && late.Timeout():
 		f.Sent = false
 		f.Message = fmt.Sprintf("no connection to %s within %s seconds (check base_url, or raise connect_timeout)", where, strconv.FormatFloat(e.connect.Seconds(), 'f', -1, 64))
 	case errors.As(err, &op) && op.Op == "dial":
 		f.Sent = false
-		f.Message = fmt.Sprintf("cannot connect to %s: %v (is it running, and is base_url right?)", where, op.Err)
+		f.Message = fmt.Sprintf("could not connect to %s: %v (is it running, and is base_url correct?)", where, op.Err)
 	case errors.As(err, &unknown):
 		f.Class, f.Sent = ClassConfig, false
-		f.Message = fmt.Sprintf("%s shows a certificate that is not trusted: %v (check the connection's base_url)", where, unknown.Err)
+		f.Message = fmt.Sprintf("the certificate of %s is not trusted: %v (check the connection's base_url)", where, unknown.Err)
 	case errors.As(err, &plain) && string(plain.RecordHeader[:]) == "HTTP/":
 		f.Class, f.Sent = ClassConfig, false
-		f.Message = fmt.Sprintf("%s does not speak TLS (write its base_url with http://)", where)
+		f.Message = fmt.Sprintf("%s does not use TLS (write its base_url with http://)", where)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &op):
-		f.Message = fmt.Sprintf("%s closed the connection before the answer was complete", where)
+		f.Message = fmt.Sprintf("%s closed the connection before the response was complete", where)
 	default:
 		f.Class = ClassConfig
 		f.Message = fmt.Sprintf("the request to %s failed: %v", where, err)

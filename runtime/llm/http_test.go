@@ -61,7 +61,7 @@ func TestBrokenAnswers(t *testing.T) {
 			head + "the provider answered 401 Unauthorized: Incorrect API key provided: ***KEY*** (check the key in KEY)",
 			map[string]any{"status": int64(401), "reason": "auth", "retryable": false, "raw_response": `{"error":{"message":"Incorrect API key provided: ***KEY***","type":"error"},"type":"error"}`}},
 		"400": {"anthropic", testllm.Reply{Status: 400, Error: "max_tokens: too large"},
-			head + "the provider answered 400 Bad Request: max_tokens: too large (check the agent's fields against what the model takes)",
+			head + "the provider answered 400 Bad Request: max_tokens: too large (check the agent's fields against what the model supports)",
 			map[string]any{"status": int64(400), "reason": "bad_request", "retryable": false, "raw_response": `{"error":{"message":"max_tokens: too large","type":"error"},"type":"error"}`}},
 		"404": {"openai", testllm.Reply{Status: 404, Raw: ptr("no such page")},
 			head + "the provider answered 404 Not Found: no such page (check the model's name and the connection's base_url)",
@@ -73,34 +73,34 @@ func TestBrokenAnswers(t *testing.T) {
 			head + "the provider answered 529: Overloaded (give the agent a retry_policy, or the connection a fallback)",
 			map[string]any{"status": int64(529), "reason": "overloaded", "retryable": true, "raw_response": `{"error":{"message":"Overloaded","type":"error"},"type":"error"}`}},
 		"redirect": {"openai", testllm.Reply{Status: 302, Headers: map[string]string{"Location": "https://elsewhere.example/"}},
-			head + "the provider answered 302 Found: it redirects to https://elsewhere.example/ (write the address that it redirects to as base_url)",
+			head + "the provider answered 302 Found: it redirects to https://elsewhere.example/ (set base_url to the URL that it redirects to)",
 			map[string]any{"status": int64(302), "reason": "config", "retryable": false, "raw_response": `{"error":{"message":"","type":"error"},"type":"error"}`}},
 		"HTML": {"openai", testllm.Reply{Raw: ptr("<!doctype html>\n<p>Sign in</p>")},
-			head + "the provider answered with HTML instead of JSON: <!doctype html> <p>Sign in</p> (check the connection's base_url)",
+			head + "the provider returned HTML instead of JSON: <!doctype html> <p>Sign in</p> (check the connection's base_url)",
 			map[string]any{"status": int64(200), "reason": "bad_answer", "retryable": false, "raw_response": "<!doctype html> <p>Sign in</p>"}},
 		"text": {"anthropic", testllm.Reply{Raw: ptr("OK")},
-			head + "the provider answered with text that is not JSON: OK (check the connection's base_url)",
+			head + "the provider returned text that is not JSON: OK (check the connection's base_url)",
 			map[string]any{"status": int64(200), "reason": "bad_answer", "retryable": false, "raw_response": "OK"}},
 		"empty": {"openai", testllm.Reply{Raw: ptr("")},
-			head + "the provider answered with an empty body (check the connection's base_url)",
+			head + "the provider returned an empty body (check the connection's base_url)",
 			map[string]any{"status": int64(200), "reason": "bad_answer", "retryable": false}},
 		"another form": {"openai", testllm.Reply{Raw: ptr(`{"choices":"x"}`)},
-			head + "the provider's answer has another form than expected, at `choices`: {\"choices\":\"x\"} (check the connection's provider)",
+			head + "the provider's response has an unexpected form, at `choices`: {\"choices\":\"x\"} (check the connection's provider)",
 			map[string]any{"status": int64(200), "reason": "bad_answer", "retryable": false, "raw_response": `{"choices":"x"}`}},
 		"no choices": {"openai", testllm.Reply{Raw: ptr(`{"choices":[]}`)},
-			head + "the provider's answer has no choices (check the connection's base_url)",
+			head + "the provider's response has no choices (check the connection's base_url)",
 			map[string]any{"raw_response": `{"choices":[]}`, "status": int64(200), "reason": "bad_answer", "retryable": false}},
 		"no message": {"openai", testllm.Reply{Raw: ptr(`{"choices":[{"message":null,"finish_reason":"stop"}]}`)},
-			head + "the provider's answer has a choice without a message (check the connection's base_url)",
+			head + "the provider's response has a choice without a message (check the connection's base_url)",
 			map[string]any{"raw_response": `{"choices":[{"message":null,"finish_reason":"stop"}]}`, "status": int64(200), "reason": "bad_answer", "retryable": false}},
 		"no message of ollama": {"ollama", testllm.Reply{Raw: ptr(`{"message":null,"done":true}`)},
-			head + "the provider's answer has no message (check the connection's base_url)",
+			head + "the provider's response has no message (check the connection's base_url)",
 			map[string]any{"raw_response": `{"message":null,"done":true}`, "status": int64(200), "reason": "bad_answer", "retryable": false}},
 		"no content": {"anthropic", testllm.Reply{Raw: ptr(`{}`)},
-			head + "the provider's answer has no content (check the connection's base_url)",
+			head + "the provider's response has no content (check the connection's base_url)",
 			map[string]any{"raw_response": `{}`, "status": int64(200), "reason": "bad_answer", "retryable": false}},
 		"error with status 200": {"openai", testllm.Reply{Raw: ptr(`{"error":{"message":"model is loading"}}`)},
-			head + "the provider answered with an error: model is loading (the provider failed: give the agent a retry_policy, or the connection a fallback)",
+			head + "the provider returned an error: model is loading (the provider failed: give the agent a retry_policy, or the connection a fallback)",
 			map[string]any{"status": int64(200), "reason": "server", "retryable": true, "raw_response": `{"error":{"message":"model is loading"}}`}},
 		"long body": {"openai", testllm.Reply{Status: 500, Raw: ptr(strings.Repeat("é", 5000))},
 			head + "the provider answered 500 Internal Server Error: " + strings.Repeat("é", 100) + "… (the provider failed: give the agent a retry_policy, or the connection a fallback)",
@@ -130,7 +130,7 @@ func TestBrokenConnections(t *testing.T) {
 	c, _ := client(t, conn)
 	_, err := ask(c, effect.AgentCall{})
 	e := agentError(t, err)
-	if want := "agent 'A' (connection 'main', model m): " + strings.TrimPrefix(cut.URL, "http://") + " closed the connection before the answer was complete"; e.Message != want {
+	if want := "agent 'A' (connection 'main', model m): " + strings.TrimPrefix(cut.URL, "http://") + " closed the connection before the response was complete"; e.Message != want {
 		t.Errorf("\n got %s\nwant %s", e.Message, want)
 	}
 	if e.Fields["retryable"] != true || e.Status != effect.Unknown {
@@ -142,7 +142,7 @@ func TestBrokenConnections(t *testing.T) {
 	c, _ = client(t, conn)
 	_, err = ask(c, effect.AgentCall{})
 	e = agentError(t, err)
-	want := "agent 'A' (connection 'main', model m): cannot connect to 127.0.0.1:1: connect: connection refused (is it running, and is base_url right?)"
+	want := "agent 'A' (connection 'main', model m): could not connect to 127.0.0.1:1: connect: connection refused (is it running, and is base_url correct?)"
 	if e.Message != want {
 		t.Errorf("\n got %s\nwant %s", e.Message, want)
 	}
@@ -192,7 +192,7 @@ func TestTLSMistakes(t *testing.T) {
 	unknown.Name, unknown.BaseURL = "unknown", odd.URL
 	c, _ := client(t, conn, unknown)
 	for name, want := range map[string]string{
-		"main":    " does not speak TLS (write its base_url with http://)",
+		"main":    " does not use TLS (write its base_url with http://)",
 		"unknown": "certificate signed by unknown authority (check the connection's base_url)",
 	} {
 		_, err := ask(c, effect.AgentCall{Connection: name})
@@ -209,7 +209,7 @@ func TestBrokenKey(t *testing.T) {
 	defer c.Close()
 	_, err := ask(c, effect.AgentCall{})
 	e := agentError(t, err)
-	if want := "agent 'A' (connection 'main', model m): the environment variable KEY, which holds the key, has characters that no key has (Concerto.toml:8): set it again"; e.Message != want || len(s.Requests()) != 0 {
+	if want := "agent 'A' (connection 'main', model m): environment variable KEY, which contains the key, has invalid characters (Concerto.toml:8): set it again"; e.Message != want || len(s.Requests()) != 0 {
 		t.Error(e.Message)
 	}
 }
@@ -234,7 +234,7 @@ func TestScheme(t *testing.T) {
 	}
 	c, _ := client(t, Connection{Name: "main", Provider: "openai", BaseURL: "http://me:secret@localhost/v1", DefaultModel: "m"})
 	_, err := ask(c, effect.AgentCall{})
-	if e := agentError(t, err); e.Message != "connection 'main': base_url holds a password: put it into an environment variable and name that with api_key_env" {
+	if e := agentError(t, err); e.Message != "connection 'main': base_url contains a password: put it into an environment variable and set api_key_env to its name" {
 		t.Error(e.Message)
 	}
 }

@@ -83,7 +83,7 @@ type Adds struct {
 func ParseConnection(name string, config []byte) (Connection, error) {
 	c := Connection{Name: name}
 	if err := json.Unmarshal(config, &c); err != nil {
-		return c, fmt.Errorf("read connection %s: %w", name, err)
+		return c, fmt.Errorf("could not read connection %s: %w", name, err)
 	}
 	return c, nil
 }

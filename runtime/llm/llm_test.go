@@ -123,7 +123,7 @@ func TestModel(t *testing.T) {
 		t.Error(d)
 	}
 	_, err := ask(c, effect.AgentCall{Connection: "bare"})
-	if e := agentError(t, err); e.Message != "agent 'A' names no model and connection 'bare' (Concerto.toml:8) has no default_model: add one of them" {
+	if e := agentError(t, err); e.Message != "agent 'A' has no model and connection 'bare' (Concerto.toml:8) has no default_model: add one of them" {
 		t.Error(e.Message)
 	}
 }
@@ -137,11 +137,11 @@ func TestConnectionErrors(t *testing.T) {
 		Connection{Name: "script", Provider: "scripted", Replies: []byte(`[{"match":"("}]`)},
 	)
 	for name, want := range map[string]string{
-		"nokey":   "agent 'A' (connection 'nokey', model m): the environment variable NO_KEY, which holds the key, is not set (Concerto.toml:3): set it, or try the program with `concerto run --mock`",
-		"unnamed": "connection 'unnamed': https://api.anthropic.com/v1 needs a key: write `api_key_env = \"…\"` with the name of the environment variable that holds it",
-		"address": "connection 'address': base_url \"localhost:80\" is not an http or https address: write it as \"https://host/v1\"",
+		"nokey":   "agent 'A' (connection 'nokey', model m): environment variable NO_KEY, which contains the key, is not set (Concerto.toml:3): set it, or try the program with `concerto run --mock`",
+		"unnamed": "connection 'unnamed': https://api.anthropic.com/v1 needs a key: write `api_key_env = \"…\"` with the name of the environment variable that contains it",
+		"address": "connection 'address': base_url \"localhost:80\" is not an http or https URL: write it as \"https://host/v1\"",
 		"form":    "connection 'form' has an unknown provider \"telepathy\"",
-		"script":  "connection 'script': reply 1: `match` is not a regular expression: error parsing regexp: missing closing ): `(`",
+		"script":  "connection 'script': reply 1: `match` is not a valid regular expression: error parsing regexp: missing closing ): `(`",
 		"nokeey":  "unknown connection 'nokeey': did you mean 'nokey'?",
 		"zzzzzz":  "unknown connection 'zzzzzz': add [connections.zzzzzz] with a provider to Concerto.toml",
 	} {
@@ -173,7 +173,7 @@ func TestParseConnection(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Error(d, err)
 	}
-	if _, err := ParseConnection("a", []byte(`[]`)); err == nil || !strings.HasPrefix(err.Error(), "read connection a: ") {
+	if _, err := ParseConnection("a", []byte(`[]`)); err == nil || !strings.HasPrefix(err.Error(), "could not read connection a: ") {
 		t.Error(err)
 	}
 }

@@ -139,7 +139,7 @@ func (ollama) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 	}
 	reply, ok := s.reply()
 	if !ok {
-		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's answer has no message (check the connection's base_url)", Body: string(answer)}
+		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's response has no message (check the connection's base_url)", Body: string(answer)}
 	}
 	return reply, nil
 }

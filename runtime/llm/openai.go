@@ -211,13 +211,13 @@ func (p openAI) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 		return nil, err
 	}
 	if len(reply.Choices) == 0 {
-		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's answer has no choices (check the connection's base_url)", Body: string(answer)}
+		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's response has no choices (check the connection's base_url)", Body: string(answer)}
 	}
 	c := &reply.Choices[0]
 	said := c.Message
 	if said == nil {
 		if openAIStop(c.FinishReason) != "filter" {
-			return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's answer has a choice without a message (check the connection's base_url)", Body: string(answer)}
+			return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's response has a choice without a message (check the connection's base_url)", Body: string(answer)}
 		}
 		said = &openAIText{} // the response contains no message
 	}
@@ -333,7 +333,7 @@ func (s *openAIStream) event(data []byte) (string, error) {
 	}
 	for _, t := range c.Delta.ToolCalls {
 		if t.Index < 0 || t.Index > len(s.out.ToolCalls) {
-			return "", &Failure{Class: ClassBadAnswer, Message: fmt.Sprintf("the provider's answer has tool call %d after %d calls (check the connection's base_url)", t.Index, len(s.out.ToolCalls))}
+			return "", &Failure{Class: ClassBadAnswer, Message: fmt.Sprintf("the provider's response has tool call %d after %d calls (check the connection's base_url)", t.Index, len(s.out.ToolCalls))}
 		}
 		if t.Index == len(s.out.ToolCalls) {
 			s.out.ToolCalls = append(s.out.ToolCalls, effect.ToolCall{ID: orNumber(t.ID, t.Index)})
@@ -419,7 +419,7 @@ func errorInside(member json.RawMessage, read func([]byte) refusal, answer []byt
 	if r.class == "" {
 		r.class = ClassServer
 	}
-	message := "the provider answered with an error: " + r.text
+	message := "the provider returned an error: " + r.text
 	if hint := classes[r.class].hint; hint != "" {
 		message += " (" + hint + ")"
 	}

@@ -33,7 +33,7 @@ func TestOptions(t *testing.T) {
 			client, _ := client(t, conn)
 			call := effect.AgentCall{Seed: ptr(int64(7)), Effort: "low", MaxTokens: ptr(int64(5))}
 			if provider == "anthropic" {
-				if _, err := ask(client, call); err == nil || !strings.Contains(err.Error(), "the provider takes no seed: leave it out") {
+				if _, err := ask(client, call); err == nil || !strings.Contains(err.Error(), "the provider does not support seed: remove it") {
 					t.Errorf("a seed: %v", err)
 				}
 				call.Seed = nil
@@ -93,9 +93,9 @@ func TestBadOptions(t *testing.T) {
 		{Connection{Provider: "azure", APIKeyEnv: "KEY"}, `write ` + "`base_url = \"https://NAME.openai.azure.com\"`"},
 		{Connection{Provider: "vertex", APIKeyEnv: "KEY"}, "vertex needs `project"},
 		{Connection{Provider: "vertex", APIKeyEnv: "KEY", Project: "p"}, "vertex needs `location"},
-		{Connection{Provider: "openai", APIKeyEnv: "KEY", Adds: Adds{Extra: json.RawMessage(`{"stream":true}`)}}, "extra must not have `stream`"},
-		{Connection{Provider: "openai", APIKeyEnv: "KEY", Adds: Adds{Headers: map[string]string{"a b": "c"}}}, `the header "a b" has characters`},
-		{Connection{Provider: "openai", APIKeyEnv: "KEY", Adds: Adds{HeadersEnv: map[string]string{"X-Gate": "GATE"}}}, "the environment variable GATE, which holds the header X-Gate, is not set (Concerto.toml:8)"},
+		{Connection{Provider: "openai", APIKeyEnv: "KEY", Adds: Adds{Extra: json.RawMessage(`{"stream":true}`)}}, "extra must not contain `stream`"},
+		{Connection{Provider: "openai", APIKeyEnv: "KEY", Adds: Adds{Headers: map[string]string{"a b": "c"}}}, `header "a b" contains invalid characters`},
+		{Connection{Provider: "openai", APIKeyEnv: "KEY", Adds: Adds{HeadersEnv: map[string]string{"X-Gate": "GATE"}}}, "environment variable GATE, which contains the header X-Gate, is not set (Concerto.toml:8)"},
 	} {
 		c.conn.Name, c.conn.DefaultModel, c.conn.Origin = "main", "m", "Concerto.toml:8"
 		client := New(Config{Connections: []Connection{c.conn}, Getenv: func(name string) (string, bool) { return map[string]string{"KEY": "abc"}[name], name == "KEY" }, HTTP: &http.Transport{}})

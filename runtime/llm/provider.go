@@ -53,16 +53,16 @@ func (c Capabilities) refuses(req *Request) error {
 	case c.MaxStop > 0 && len(req.Stop) > c.MaxStop:
 		return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("%d stop_sequences, but the provider accepts at most %d: remove some", len(req.Stop), c.MaxStop)}
 	case c.NoSeed && req.Seed != nil:
-		return &Failure{Class: ClassBadRequest, Message: "the provider takes no seed: leave it out"}
+		return &Failure{Class: ClassBadRequest, Message: "the provider does not support seed: remove it"}
 	case c.NoEffort && req.Effort != "":
-		return &Failure{Class: ClassBadRequest, Message: "the provider takes no reasoning_effort: leave it out, and write what the model takes into the connection's `extra`"}
+		return &Failure{Class: ClassBadRequest, Message: "the provider does not support reasoning_effort: remove it, and set the model's own option in the connection's `extra`"}
 	case c.MaxTemperature > 0 && req.Temperature != nil && *req.Temperature > c.MaxTemperature:
 		return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("temperature is %v, but the provider accepts 0 to %v: choose a lower one", *req.Temperature, c.MaxTemperature)}
 	}
 	for _, m := range req.Messages {
 		for _, f := range m.Files {
 			if slices.Contains(c.NoFiles, f.Type) {
-				return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("the provider does not take %s (%s): leave it out, or ask through another connection", f.Name, f.Type)}
+				return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("the provider does not support %s (%s): remove it, or use another connection", f.Name, f.Type)}
 			}
 		}
 	}

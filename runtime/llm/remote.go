@@ -85,14 +85,14 @@ func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bo
 	}
 	data, err := jsonwrite.Encode(p.body(req, w, stream))
 	if err != nil {
-		return nil, &Failure{Class: ClassBadRequest, Message: "the request has no JSON: " + err.Error()}
+		return nil, &Failure{Class: ClassBadRequest, Message: "could not encode the request as JSON: " + err.Error()}
 	}
 	if data, err = p.mergeExtra(data); err != nil {
-		return nil, &Failure{Class: ClassBadRequest, Message: "the request cannot take the connection's extra members: " + err.Error()}
+		return nil, &Failure{Class: ClassBadRequest, Message: "could not add the connection's extra members to the request: " + err.Error()}
 	}
 	at, err := p.resolve(p.path(req, stream))
 	if err != nil {
-		return nil, &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("the model's name %q cannot stand in an address: %v", req.Model, err)}
+		return nil, &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("the model's name %q cannot be part of a URL: %v", req.Model, err)}
 	}
 	head := p.header // requests may share it: it is never changed
 	again := effect.KeyOf(ctx)
@@ -252,11 +252,11 @@ func (x *exchange) notJSON(answer []byte, err error) *Failure {
 	var te *json.UnmarshalTypeError
 	switch {
 	case len(bytes.TrimSpace(answer)) == 0:
-		f.Message = "the provider answered with an empty body (check the connection's base_url)"
+		f.Message = "the provider returned an empty body (check the connection's base_url)"
 	case errors.As(err, &te):
-		f.Message = fmt.Sprintf("the provider's answer has another form than expected, at `%s`: %s (check the connection's provider)", te.Field, excerpt(answer, 200))
+		f.Message = fmt.Sprintf("the provider's response has an unexpected form, at `%s`: %s (check the connection's provider)", te.Field, excerpt(answer, 200))
 	default:
-		f.Message = fmt.Sprintf("the provider answered with %s: %s (check the connection's base_url)", kind, excerpt(answer, 200))
+		f.Message = fmt.Sprintf("the provider returned %s: %s (check the connection's base_url)", kind, excerpt(answer, 200))
 	}
 	return f
 }

@@ -37,7 +37,7 @@ func (c *Client) attempts(ctx context.Context, l *line, req *Request, piece func
 		}
 		if end, ok := ctx.Deadline(); ok && f.RetryAfter > 0 && end.Sub(c.cfg.Now()) < f.RetryAfter {
 			g := *f
-			g.Message = fmt.Sprintf("%s; it asks to wait %s, longer than the call may take", f.Message, f.RetryAfter)
+			g.Message = fmt.Sprintf("%s; it requests a delay of %s, which is longer than the timeout of the call", f.Message, f.RetryAfter)
 			return nil, &g
 		}
 		wait := spread(max(delay(policy, n), f.RetryAfter), f.RetryAfter, c.cfg.Jitter())

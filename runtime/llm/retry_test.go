@@ -30,11 +30,11 @@ func TestRetry(t *testing.T) {
 		"linear, bounded": {nil, &effect.Retry{MaxAttempts: 5, Backoff: "linear", InitialDelay: 10, MaxDelay: 25},
 			[]testllm.Reply{failing}, []time.Duration{10 * ms, 20 * ms, 25 * ms, 25 * ms}, 5, "(attempt 5 of 5)"},
 		"final errors":        {nil, &effect.Retry{MaxAttempts: 5}, []testllm.Reply{{Status: 401}, good}, nil, 1, "(check the key in KEY)"},
-		"final after a retry": {nil, &effect.Retry{MaxAttempts: 5}, []testllm.Reply{{Status: 503}, {Status: 400, Error: "x"}}, []time.Duration{0}, 2, "x (check the agent's fields against what the model takes) (attempt 2 of 5)"},
+		"final after a retry": {nil, &effect.Retry{MaxAttempts: 5}, []testllm.Reply{{Status: 503}, {Status: 400, Error: "x"}}, []time.Duration{0}, 2, "x (check the agent's fields against what the model supports) (attempt 2 of 5)"},
 		"Retry-After": {nil, &effect.Retry{MaxAttempts: 3, Backoff: "none", InitialDelay: 10},
 			[]testllm.Reply{{Status: 429, Headers: map[string]string{"Retry-After": "2"}}, good}, []time.Duration{2 * time.Second}, 2, ""},
 		"Retry-After too long": {nil, &effect.Retry{MaxAttempts: 3},
-			[]testllm.Reply{{Status: 429, Headers: map[string]string{"Retry-After": "3600"}}, good}, nil, 1, "; it asks to wait 1h0m0s, longer than the call may take"},
+			[]testllm.Reply{{Status: 429, Headers: map[string]string{"Retry-After": "3600"}}, good}, nil, 1, "; it requests a delay of 1h0m0s, which is longer than the timeout of the call"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, conn := server(t, "openai", c.replies...)

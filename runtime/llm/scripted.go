@@ -61,7 +61,7 @@ func openScripted(c *Connection, w *world) (Provider, error) {
 	}
 	p.replies = []*scriptedReply{}
 	if err := json.Unmarshal(c.Replies, &p.replies); err != nil {
-		return nil, fmt.Errorf("the script of replies cannot be read: %v", err)
+		return nil, fmt.Errorf("could not read the script of replies: %v", err)
 	}
 	for i, r := range p.replies {
 		if r == nil {
@@ -69,7 +69,7 @@ func openScripted(c *Connection, w *world) (Provider, error) {
 		}
 		var err error
 		if r.match, err = regexp.Compile(r.Match); err != nil {
-			return nil, fmt.Errorf("reply %d: `match` is not a regular expression: %v", i+1, err)
+			return nil, fmt.Errorf("reply %d: `match` is not a valid regular expression: %v", i+1, err)
 		}
 	}
 	return p, nil
@@ -114,7 +114,7 @@ func (p *scripted) Ask(ctx context.Context, req *Request) (*effect.AgentReply, e
 	if r.JSON != nil {
 		var b bytes.Buffer
 		if err := json.Compact(&b, r.JSON); err != nil {
-			return nil, &Failure{Class: ClassScript, Message: "the script's `json` is broken: " + err.Error()}
+			return nil, &Failure{Class: ClassScript, Message: "invalid `json` in the script: " + err.Error()}
 		}
 		out.Text = b.String()
 	}
@@ -168,9 +168,9 @@ func (p *scripted) takeReply(req *Request) (*scriptedReply, error) {
 			return r, nil
 		}
 	}
-	what := fmt.Sprintf("none of the script's %d unused replies fits", left)
+	what := fmt.Sprintf("none of the script's %d unused replies matches", left)
 	if left == 0 {
-		what = fmt.Sprintf("all %d replies of the script are used up", len(p.replies))
+		what = fmt.Sprintf("all %d replies of the script are used", len(p.replies))
 	}
 	return nil, &Failure{Class: ClassScript, Message: fmt.Sprintf("%s for the prompt %q: add a reply to connection '%s'%s, or set `repeat = true` in one",
 		what, excerpt([]byte(prompt), 200), p.conn.Name, p.conn.at())}
@@ -179,9 +179,9 @@ func (p *scripted) takeReply(req *Request) (*scriptedReply, error) {
 func (f *scriptedFailure) failure() *Failure {
 	switch f.Kind {
 	case "timeout":
-		return &Failure{Class: ClassTimeout, Message: "no answer in time" + colon(f.Message), Sent: true}
+		return &Failure{Class: ClassTimeout, Message: "no response in time" + colon(f.Message), Sent: true}
 	case "connection":
-		return &Failure{Class: ClassConnection, Message: "the connection broke" + colon(f.Message)}
+		return &Failure{Class: ClassConnection, Message: "the connection was closed" + colon(f.Message)}
 	}
 	status := f.Status
 	if status == 0 {

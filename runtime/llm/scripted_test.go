@@ -41,7 +41,7 @@ func TestScriptedOrderAndMatch(t *testing.T) {
 	}
 	_, err := ask(c, prompt("one\nmore"))
 	e := agentError(t, err)
-	want := "agent 'A' (connection 'main', model scripted): none of the script's 2 unused replies fits for the prompt \"one more\": " +
+	want := "agent 'A' (connection 'main', model scripted): none of the script's 2 unused replies matches for the prompt \"one more\": " +
 		"add a reply to connection 'main' (Concerto.toml:4), or set `repeat = true` in one"
 	if e.Message != want {
 		t.Errorf("\n got %s\nwant %s", e.Message, want)
@@ -54,7 +54,7 @@ func TestScriptedOrderAndMatch(t *testing.T) {
 func TestScriptedExhausted(t *testing.T) {
 	c, _ := script(t, `[]`)
 	_, err := ask(c, prompt("x"))
-	if e := agentError(t, err); e.Message != "agent 'A' (connection 'main', model scripted): all 0 replies of the script are used up for the prompt \"x\": "+
+	if e := agentError(t, err); e.Message != "agent 'A' (connection 'main', model scripted): all 0 replies of the script are used for the prompt \"x\": "+
 		"add a reply to connection 'main' (Concerto.toml:4), or set `repeat = true` in one" {
 		t.Error(e.Message)
 	}
@@ -80,8 +80,8 @@ func TestScriptedErrors(t *testing.T) {
 		fields  map[string]any
 	}{
 		{"the provider answered 429 Too Many Requests: slow down (give the agent a retry_policy, or the connection a rate_limit)", map[string]any{"status": int64(429), "retryable": true, "reason": "rate"}},
-		{"no answer in time", map[string]any{"retryable": true, "reason": "timeout"}},
-		{"the connection broke: cable", map[string]any{"retryable": true, "reason": "connection"}},
+		{"no response in time", map[string]any{"retryable": true, "reason": "timeout"}},
+		{"the connection was closed: cable", map[string]any{"retryable": true, "reason": "connection"}},
 		{"the provider answered 500 Internal Server Error (the provider failed: give the agent a retry_policy, or the connection a fallback)", map[string]any{"status": int64(500), "retryable": true, "reason": "server"}},
 	} {
 		_, err := ask(c, effect.AgentCall{})

@@ -93,7 +93,7 @@ func TestCutStream(t *testing.T) {
 		if text != "a b " || e.Fields["reason"] != "connection" || e.Fields["retryable"] != false || len(s.Requests()) != 1 {
 			t.Errorf("%q, %s, %v, %d requests", text, e.Message, e.Fields, len(s.Requests()))
 		}
-		if !strings.HasSuffix(e.Message, "closed the connection before the answer was complete") {
+		if !strings.HasSuffix(e.Message, "closed the connection before the response was complete") {
 			t.Error(e.Message)
 		}
 	})
@@ -127,15 +127,15 @@ func TestErrorsInStreams(t *testing.T) {
 		class               Class
 	}{
 		"anthropic": {"anthropic", "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n",
-			"the provider answered with an error: Overloaded", ClassOverloaded},
-		"openai":  {"openai", "data: {\"error\":{\"message\":\"boom\",\"code\":\"rate_limit_exceeded\"}}\n\n", "the provider answered with an error: boom", ClassRate},
-		"ollama":  {"ollama", "{\"error\":\"out of memory\"}\n", "the provider answered with an error: out of memory", ClassServer},
-		"gemini":  {"gemini", "data: {\"error\":{\"message\":\"boom\",\"status\":\"UNAVAILABLE\"}}\r\n\r\n", "the provider answered with an error: boom", ClassOverloaded},
-		"no JSON": {"openai", "data: oops\n\n", "the provider answered with text that is not JSON: oops (check", ClassBadAnswer},
-		"HTML":    {"ollama", "<html>\n", "the provider answered with HTML instead of JSON: <html> (check", ClassBadAnswer},
-		"empty":   {"openai", "", "the provider answered with an empty body (check", ClassBadAnswer},
+			"the provider returned an error: Overloaded", ClassOverloaded},
+		"openai":  {"openai", "data: {\"error\":{\"message\":\"boom\",\"code\":\"rate_limit_exceeded\"}}\n\n", "the provider returned an error: boom", ClassRate},
+		"ollama":  {"ollama", "{\"error\":\"out of memory\"}\n", "the provider returned an error: out of memory", ClassServer},
+		"gemini":  {"gemini", "data: {\"error\":{\"message\":\"boom\",\"status\":\"UNAVAILABLE\"}}\r\n\r\n", "the provider returned an error: boom", ClassOverloaded},
+		"no JSON": {"openai", "data: oops\n\n", "the provider returned text that is not JSON: oops (check", ClassBadAnswer},
+		"HTML":    {"ollama", "<html>\n", "the provider returned HTML instead of JSON: <html> (check", ClassBadAnswer},
+		"empty":   {"openai", "", "the provider returned an empty body (check", ClassBadAnswer},
 		"tool call out of order": {"openai", "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":3}]}}]}\n\n",
-			"the provider's answer has tool call 3 after 0 calls (check", ClassBadAnswer},
+			"the provider's response has tool call 3 after 0 calls (check", ClassBadAnswer},
 		"part out of order": {"anthropic", "data: {\"type\":\"content_block_delta\",\"index\":1}\n\n",
 			"the provider's response continues part 1, which has not begun (check", ClassBadAnswer},
 	} {
@@ -168,7 +168,7 @@ func TestEndlessStream(t *testing.T) {
 		c, _ := client(t, conn)
 		text, _, err := streamed(t.Context(), c, effect.AgentCall{})
 		e := agentError(t, err)
-		if len(text) < 16<<20 || len(text) > maxAnswer || !strings.HasSuffix(e.Message, "the answer is longer than 33554432 bytes (ask for less, or set max_tokens)") {
+		if len(text) < 16<<20 || len(text) > maxAnswer || !strings.HasSuffix(e.Message, "the response is longer than 33554432 bytes (request less, or set max_tokens)") {
 			t.Errorf("%d bytes, %s", len(text), e.Message)
 		}
 		<-s.Gone
@@ -211,7 +211,7 @@ func TestSilentStream(t *testing.T) {
 		_, _, err := streamed(t.Context(), c, effect.AgentCall{})
 		e := agentError(t, err)
 		if !strings.HasPrefix(e.Message, "agent 'A' timed out after 0.400 seconds (connection 'main', model m); ") ||
-			!strings.HasSuffix(e.Message, " bytes of the answer had come: raise the timeout, or ask for less") || e.Fields["reason"] != "timeout" {
+			!strings.HasSuffix(e.Message, " bytes of the response had arrived: raise the timeout, or request less") || e.Fields["reason"] != "timeout" {
 			t.Error(e.Message)
 		}
 		<-s.Gone
@@ -232,7 +232,7 @@ func TestFirstTokenTimeout(t *testing.T) {
 	<-s.Gone
 	_, err = ask(c, effect.AgentCall{Connection: "alone"})
 	e := agentError(t, err)
-	if want := "agent 'A' (connection 'alone', model m): the reply did not begin within 0.05 seconds (raise first_token_timeout, or give the connection a fallback)"; e.Message != want {
+	if want := "agent 'A' (connection 'alone', model m): the reply did not start within 0.05 seconds (raise first_token_timeout, or give the connection a fallback)"; e.Message != want {
 		t.Error(e.Message)
 	}
 	if d := cmp.Diff(map[string]any{"model": "m", "provider": "alone", "reason": "timeout", "retryable": true}, e.Fields); d != "" {

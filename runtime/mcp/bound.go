@@ -40,10 +40,10 @@ func wholeBody(next http.Handler) http.Handler {
 			return
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			w.Header().Set("Connection", "close")
-			http.Error(w, "the request did not come in time", http.StatusRequestTimeout)
+			http.Error(w, "the request did not arrive in time", http.StatusRequestTimeout)
 			return
 		case err != nil:
-			http.Error(w, "the request broke off", http.StatusBadRequest)
+			http.Error(w, "the request is incomplete", http.StatusBadRequest)
 			return
 		}
 		// The connection may be used without a deadline again.

@@ -60,12 +60,12 @@ func (s *server) check(ctx context.Context, l *link, declared []effect.MCPTool) 
 			if n := suggest.Nearest(d.Name, words); n != "" {
 				near = fmt.Sprintf(" (did you mean `%s`?)", n)
 			}
-			wrong = append(wrong, fmt.Sprintf("`%s` is %s, and the server has no tool %s%s; it has %s", d.Signature, is, d.Name, near, strings.Join(names, ", ")))
+			wrong = append(wrong, fmt.Sprintf("`%s` is %s, but the server has no tool %s%s; its tools are %s", d.Signature, is, d.Name, near, strings.Join(names, ", ")))
 			continue
 		}
 		theirs, ours := readShape(tool.InputSchema), readShape(d.Parameters)
 		if why := misfit(ours, theirs); why != "" {
-			wrong = append(wrong, fmt.Sprintf("`%s` is %s, and the server has `%s`: %s", d.Signature, is, signature(tool.Name, theirs), why))
+			wrong = append(wrong, fmt.Sprintf("`%s` is %s, but the server has `%s`: %s", d.Signature, is, signature(tool.Name, theirs), why))
 		}
 	}
 	if len(wrong) == 0 {
@@ -89,7 +89,7 @@ func misfit(ours, theirs *shape) string {
 	for _, name := range names(ours.Properties) {
 		p := theirs.Properties[name]
 		if p == nil {
-			return fmt.Sprintf("it takes no `%s`", name)
+			return fmt.Sprintf("it has no parameter `%s`", name)
 		}
 		if !fits(ours.Properties[name], p) {
 			return fmt.Sprintf("`%s` is %s there", name, typeName(p))

@@ -16,7 +16,7 @@ func TestMisfit(t *testing.T) {
 		{`{"properties":{"path":{"type":"integer"}},"required":["path"]}`, "`path` is String there"},
 		{`{"properties":{"path":{"type":"string"}}}`, "`path` is required there"},
 		{`{"properties":{"path":{"type":"string"},"tags":{"type":"array","items":{"type":"integer"}}},"required":["path"]}`, "`tags` is Array<String> there"},
-		{`{"properties":{"path":{"type":"string"},"more":{}},"required":["path"]}`, "it takes no `more`"},
+		{`{"properties":{"path":{"type":"string"},"more":{}},"required":["path"]}`, "it has no parameter `more`"},
 		{`{"properties":{}}`, "it requires `path`"},
 	} {
 		if got := misfit(readShape(json.RawMessage(c.ours)), readShape(json.RawMessage(theirs))); got != c.want {

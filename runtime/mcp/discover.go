@@ -15,7 +15,7 @@ import (
 // older `initialize`.
 const discoverTime = 2 * time.Second
 
-var errSilent = errors.New("no answer to server/discover")
+var errSilent = errors.New("no response to server/discover")
 
 // patience limits the wait for an answer to `server/discover`.
 func patience(hand *clock.Hand, bound time.Duration) sdk.Middleware {

@@ -28,7 +28,7 @@ func (s *server) httpClient() (*http.Client, error) {
 	for name, variable := range s.config.HeadersEnv {
 		v, ok := procgroup.LookupEnv(s.options.Environ, variable)
 		if !ok {
-			return nil, fmt.Errorf("the environment variable %s, which holds the header %s, is not set", variable, name)
+			return nil, fmt.Errorf("environment variable %s, which contains the header %s, is not set", variable, name)
 		}
 		headers.Set(name, v)
 	}
@@ -48,7 +48,7 @@ type refused struct {
 }
 
 func (e *refused) Error() string {
-	return fmt.Sprintf("it refuses with status %d %s: check the credentials in `headers_env`", e.status, http.StatusText(e.status))
+	return fmt.Sprintf("it returned status %d %s: check the credentials in `headers_env`", e.status, http.StatusText(e.status))
 }
 
 func (x exchange) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -30,7 +30,7 @@ const idle = 4 * time.Hour
 func ServeHTTP(ctx context.Context, name, version string, offers Offers, l Listen, ready func(url string)) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", loopback(l.Address))
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", l.Address, err)
+		return fmt.Errorf("could not listen on %s: %w", l.Address, err)
 	}
 	server := newServer(ctx, name, version, offers)
 	h := l.guard(wholeBody(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{SessionTimeout: idle})))
@@ -80,7 +80,7 @@ func (l Listen) guard(next http.Handler) http.Handler {
 		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
 		if l.Token != "" && subtle.ConstantTimeCompare(got[:], want[:]) == 0 {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "this server wants a bearer token", http.StatusUnauthorized)
+			http.Error(w, "this server requires a bearer token", http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r)

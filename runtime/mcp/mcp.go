@@ -47,13 +47,13 @@ func ParseConfig(name string, config json.RawMessage, dir string) (Config, error
 	c := Config{Name: name, Dir: dir}
 	if len(config) > 0 {
 		if err := json.Unmarshal(config, &c); err != nil {
-			return c, fmt.Errorf("read MCP server %s: %w", name, err)
+			return c, fmt.Errorf("could not read MCP server %s: %w", name, err)
 		}
 	}
 	if dir != "" {
 		at, err := filepath.Abs(dir)
 		if err != nil {
-			return c, fmt.Errorf("read MCP server %s: %w", name, err)
+			return c, fmt.Errorf("could not read MCP server %s: %w", name, err)
 		}
 		for i, arg := range c.Args {
 			c.Args[i] = strings.ReplaceAll(arg, "${manifest_dir}", at)
@@ -143,7 +143,7 @@ func (s *Servers) Perform(ctx context.Context, r effect.Request) (effect.Result,
 func (s *Servers) open(from context.Context, r *effect.MCPOpen) (effect.Result, error) {
 	server := s.servers[r.Server]
 	if server == nil {
-		return nil, fmt.Errorf("there is no MCP server %s", r.Server)
+		return nil, fmt.Errorf("unknown MCP server %s", r.Server)
 	}
 	s.mu.Lock()
 	s.last++

@@ -238,7 +238,7 @@ func TestSessionLost(t *testing.T) {
 	h.mu.Lock()
 	h.deaf, h.calls = true, 0
 	h.mu.Unlock()
-	if got := hello(); !strings.HasPrefix(got, "error: mcp server 'S', tool hello: the connection ended: ") {
+	if got := hello(); !strings.HasPrefix(got, "error: mcp server 'S', tool hello: the connection was closed: ") {
 		t.Errorf("it gave %q", got)
 	}
 	if h.calls != 2 {
@@ -273,7 +273,7 @@ func TestRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := overHTTP(t, h, headers)
 			got := next(t, s, openCall(t, s, &effect.MCPOpen{Server: "S", Tool: "hello"}))
-			if !strings.Contains(got, "it refuses with status 401 Unauthorized: check the credentials in `headers_env`") || strings.Contains(got, "secret") {
+			if !strings.Contains(got, "it returned status 401 Unauthorized: check the credentials in `headers_env`") || strings.Contains(got, "secret") {
 				t.Errorf("it gave %q", got)
 			}
 		})

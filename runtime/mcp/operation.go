@@ -40,8 +40,8 @@ func subject(r *effect.MCPOpen) string {
 
 // instead says where to find the valid names.
 var instead = map[string]string{
-	effect.MCPReadResource: " (`resources()` and `resource_templates()` say what it has)",
-	effect.MCPGetPrompt:    " (`prompts()` says what it has, and which arguments they take)",
+	effect.MCPReadResource: " (`resources()` and `resource_templates()` list them)",
+	effect.MCPGetPrompt:    " (`prompts()` lists them, with their arguments)",
 }
 
 // perform performs the call's request and returns its result.
@@ -100,7 +100,7 @@ func (c *call) offered(has *sdk.ServerCapabilities) error {
 		other = append(other, "prompts")
 	}
 	if other == nil {
-		other = []string{"nothing that a program could use"}
+		other = []string{"no capability that a program can use"}
 	}
 	return c.problem("the server has no %s; it has %s", what, strings.Join(other, " and "))
 }
@@ -153,7 +153,7 @@ func (c *call) getPrompt(ctx context.Context, l *link) (*effect.MCPEvent, error)
 	params := &sdk.GetPromptParams{Name: c.request.Tool}
 	if c.request.Args != nil {
 		if err := json.Unmarshal(c.request.Args, &params.Arguments); err != nil {
-			return nil, c.problem("its arguments are texts: %v", err)
+			return nil, c.problem("its arguments must be strings: %v", err)
 		}
 	}
 	params.SetProgressToken(c.token())

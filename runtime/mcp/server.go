@@ -175,9 +175,9 @@ func (s *server) connectionError(ctx context.Context, c *call, l *link, err erro
 	s.dropLink(l)
 	again = errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, sdk.ErrSessionMissing) && c.unseen.Load()
 	if l.process != nil {
-		return exited(l.process, "the server ended"), again
+		return exited(l.process, "the server exited"), again
 	}
-	return fmt.Errorf("the connection ended: %w", err), again
+	return fmt.Errorf("the connection was closed: %w", err), again
 }
 
 // isClosedError reports whether an error means that the connection is unusable.
@@ -244,13 +244,13 @@ func (l *link) why(ctx context.Context, command string, err error) error {
 		return err
 	}
 	if text := l.first.noise(); text != "" {
-		return fmt.Errorf("its command '%s' wrote `%s` to its standard output, which is for the protocol alone: a log belongs on standard error", command, text)
+		return fmt.Errorf("its command '%s' wrote `%s` to standard output, which is reserved for the protocol: write logs to standard error", command, text)
 	}
 	if !isClosedError(err) {
 		return fmt.Errorf("its command '%s' violates the protocol: %w", command, err)
 	}
 	l.end(nil)
-	return exited(l.process, "its command '"+command+"' ended before it answered")
+	return exited(l.process, "its command '"+command+"' exited before it answered")
 }
 
 func (s *server) unreachable(err error) error {

@@ -212,7 +212,7 @@ func TestCommand(t *testing.T) {
 		`{"exit_code":0,"stdout":"clean","stderr":""}`,
 		`{"exit_code":2,"stdout":"a","stderr":"b"}`,
 		"error: cannot run git: it is not there",
-		"error: git has not ended within 100 ms",
+		"error: git did not finish within 100 ms",
 		"error: the command git status has no mock: add `mock_command(\"git status\", …)` to the test before this call, or run it with --live",
 	}
 	var got []string
@@ -256,7 +256,7 @@ func TestHTTP(t *testing.T) {
 		`{"status":404,"headers":[{"name":"x-a","value":"1"},{"name":"x-b","value":"2"}],"body":""}`,
 		`{"status":200,"headers":[{"name":"content-type","value":"application/json"}],"body":"{\"n\":1.0}"}`,
 		"error: GET u: refused",
-		"error: GET u: no answer within 100 ms",
+		"error: GET u: no response within 100 ms",
 		"error: GET u has no mock: add `mock_http(\"u\", …)` to the test before this call, or run it with --live",
 	}
 	var got []string

@@ -46,7 +46,7 @@ func readAnswer(form string, text []byte) Result {
 	}
 	output, ok := compact(text)
 	if !ok {
-		return Failure("gave no JSON: %s", beginning(text, quoted))
+		return Failure("returned no JSON: %s", beginning(text, quoted))
 	}
 	return Result{Success: true, Output: output}
 }
@@ -62,11 +62,11 @@ func readResult(text []byte) (Result, bool) {
 	}
 	var r Result
 	if err := json.Unmarshal(text, &r); err != nil {
-		return Failure("gave a result that is none: %v", err), true
+		return Failure("returned an invalid result: %v", err), true
 	}
 	r.Output, _ = compact(r.Output)
 	if !r.Success && r.Error == "" && r.Output == nil {
-		r.Error = "failed, and did not say why"
+		r.Error = "failed without an error message"
 	}
 	return r, true
 }
@@ -122,4 +122,4 @@ func (r *rules) variable(at, name string) {
 }
 
 // tooMuch returns the error text for an answer that is too long.
-func tooMuch(most int) string { return fmt.Sprintf("gave more than %d bytes (max_output)", most) }
+func tooMuch(most int) string { return fmt.Sprintf("returned more than %d bytes (max_output)", most) }

@@ -117,7 +117,7 @@ func (c *Call) decided(what, scope string, by audit.Actor, took time.Duration, r
 func (c *Call) deny(by audit.Actor, took time.Duration, reason string, stop bool) {
 	c.decided(decision.Deny, "", by, took, reason)
 	if reason == "" {
-		reason = "the application refused"
+		reason = "the application rejected it"
 	}
 	c.refuse(OutcomeDenied, "%s was not called: %s", c.name(), reason)
 	c.refused.stop = stop
@@ -186,7 +186,7 @@ func (c *Call) edit(input json.RawMessage) {
 
 // Nobody denies the call because no approver is available; err may explain why.
 func (c *Call) Nobody(err error) {
-	reason := "nobody approved of it"
+	reason := "it was not approved"
 	if err != nil && !errors.Is(err, ErrNobody) && err.Error() != ErrNobody.Error() {
 		reason += ": " + err.Error()
 	}
@@ -201,7 +201,7 @@ func (c *Call) TimedOut(took time.Duration) {
 		c.decided(allowed, decision.Once, by, took, "")
 		return
 	}
-	c.deny(by, took, "nobody answered within "+seconds(d.ApprovalLimit())+" s", d.OnTimeout == OnTimeoutHalt)
+	c.deny(by, took, "there was no answer within "+seconds(d.ApprovalLimit())+" s", d.OnTimeout == OnTimeoutHalt)
 }
 
 // Approved applies an earlier decision to a call that is prepared again.
@@ -215,9 +215,9 @@ func (c *Call) Approved(a *Approval) {
 func (c *Call) Approval() *Approval { return c.approval }
 
 // ErrNobody is returned by a hook if no approver is available.
-var ErrNobody = errors.New("nobody is there")
+var ErrNobody = errors.New("there is nobody to ask")
 
-var errNoAnswer = errors.New("nobody answered in time")
+var errNoAnswer = errors.New("there was no answer in time")
 
 // approve requests approval by the session's hook.
 func (c *Call) approve(ctx context.Context, q *Question) {
@@ -250,7 +250,7 @@ func (c *Call) approve(ctx context.Context, q *Question) {
 }
 
 // otherArguments is the refusal of a call whose arguments differ from the approved ones.
-const otherArguments = "%s was not called: its arguments are not those that were approved of"
+const otherArguments = "%s was not called: its arguments differ from the approved ones"
 
 // checkApproved refuses the call if its arguments differ from the approved ones. It returns the
 // hash of the arguments, or "" if the call is not made or needed no decision.

@@ -37,7 +37,7 @@ func TestAnswers(t *testing.T) {
 		{`"yes"`, OutcomeOK, args, `{"decision":"allow","scope":"once",`, false},
 		{`"always"`, OutcomeOK, args, `{"decision":"allow","scope":"session",`, false},
 		{`{"approved":true}`, OutcomeOK, args, `{"decision":"allow","scope":"once",`, false},
-		{`"no"`, OutcomeDenied, "x was not called: the application refused", `{"decision":"deny","scope":null,`, false},
+		{`"no"`, OutcomeDenied, "x was not called: the application rejected it", `{"decision":"deny","scope":null,`, false},
 		{`"not on a Friday"`, OutcomeDenied, "x was not called: not on a Friday", `"reason":"not on a Friday"`, false},
 		{`7`, OutcomeDenied, "x was not called: not a decision: 7", `{"decision":"deny"`, false},
 		{`{"decision":"deny","reason":"enough","stop":true}`, OutcomeDenied, "x was not called: enough", `{"decision":"deny"`, true},
@@ -51,7 +51,7 @@ func TestAnswers(t *testing.T) {
 		{`{"decision":"allow","input":{"sql":"a","sql":"b"}}`, OutcomeArguments, "bad arguments for x: sql: given twice", `{"decision":"allow"`, false},
 		{`{"decision":"allow","input":{"sql":"a","token":"[redacted:000000000000]"}}`, OutcomeArguments,
 			"bad arguments for x: token: [redacted:000000000000] stands for no value of the arguments that were asked about", `{"decision":"allow"`, false},
-		{``, OutcomeDenied, "x was not called: nobody approved of it: nobody listens", `"actor":{"type":"default","name":""}`, false},
+		{``, OutcomeDenied, "x was not called: it was not approved: nobody listens", `"actor":{"type":"default","name":""}`, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			app := &recorder{answers: []string{c.answer}}
@@ -129,7 +129,7 @@ func TestGrants(t *testing.T) {
 // Without an approver the call is denied at once; a timeout has the effect that the tool defines.
 func TestNobodyAnswers(t *testing.T) {
 	s := opened(t, registered(t, guarded()), Context{}, Hooks{})
-	if e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"sql":""}`)}); e.Outcome != OutcomeDenied || e.Result.Error != "x was not called: nobody approved of it" {
+	if e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"sql":""}`)}); e.Outcome != OutcomeDenied || e.Result.Error != "x was not called: it was not approved" {
 		t.Errorf("%+v", e)
 	}
 	for onTimeout, want := range map[string]struct {
@@ -137,8 +137,8 @@ func TestNobodyAnswers(t *testing.T) {
 		text    string
 		stop    bool
 	}{
-		"":      {OutcomeDenied, "x was not called: nobody answered within 300 s", false},
-		"halt":  {OutcomeDenied, "x was not called: nobody answered within 300 s", true},
+		"":      {OutcomeDenied, "x was not called: there was no answer within 300 s", false},
+		"halt":  {OutcomeDenied, "x was not called: there was no answer within 300 s", true},
 		"allow": {OutcomeOK, "", false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -230,7 +230,7 @@ func TestUnaskedIsDenied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := r.(*effect.AppResult); got.Outcome != string(OutcomeDenied) || got.Error != "x was not called: nobody approved of it" {
+	if got := r.(*effect.AppResult); got.Outcome != string(OutcomeDenied) || got.Error != "x was not called: it was not approved" {
 		t.Errorf("%+v", got)
 	}
 	if len(app.asked) != 0 {

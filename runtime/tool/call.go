@@ -115,7 +115,7 @@ func (s *Session) Prepare(a Ask) *Call {
 
 // overBudget refuses a call if the session has used up its calls.
 func (c *Call) overBudget() *Call {
-	return c.refuse(OutcomeLimit, "%s was not called: the session has made the %d calls of tools that its budget allows", c.name(), c.s.hooks.MaxCalls)
+	return c.refuse(OutcomeLimit, "%s was not called: the session has used its budget of %d tool calls", c.name(), c.s.hooks.MaxCalls)
 }
 
 func (c *Call) refuse(o Outcome, format string, args ...any) *Call {
@@ -137,7 +137,7 @@ func (c *Call) checkChain() {
 	case slices.Contains(c.ask.Chain, c.name()):
 		c.refuse(OutcomeLimit, "tool cycle: %s", strings.Join(chain, " → "))
 	case len(chain) > mostCalls:
-		c.refuse(OutcomeLimit, "a chain holds at most %d calls of tools: %s", mostCalls, strings.Join(chain, " → "))
+		c.refuse(OutcomeLimit, "a chain can contain at most %d calls of tools: %s", mostCalls, strings.Join(chain, " → "))
 	}
 }
 

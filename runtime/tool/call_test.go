@@ -129,10 +129,10 @@ func TestRefusals(t *testing.T) {
 		outcome Outcome
 		want    string
 	}{
-		{Ask{Name: "y"}, OutcomeNotFound, "there is no tool 'y'"},
-		{Ask{Name: "v@2"}, OutcomeNotFound, "there is no tool 'v@2'"},
-		{Ask{Name: "picture"}, OutcomeNotFound, "there is no tool 'picture': it needs render:image/png, which this session lacks"},
-		{Ask{Name: "pictur"}, OutcomeNotFound, "there is no tool 'pictur'"},
+		{Ask{Name: "y"}, OutcomeNotFound, "unknown tool 'y'"},
+		{Ask{Name: "v@2"}, OutcomeNotFound, "unknown tool 'v@2'"},
+		{Ask{Name: "picture"}, OutcomeNotFound, "tool 'picture' is not available: it needs render:image/png, which this session lacks"},
+		{Ask{Name: "pictur"}, OutcomeNotFound, "unknown tool 'pictur'"},
 		{Ask{Name: "v", Args: json.RawMessage(`[]`)}, OutcomeDenied, "tool 'v' is not permitted"},
 		{Ask{Name: "x", Args: json.RawMessage(`{"limit":"six"}`)}, OutcomeArguments, `bad arguments for x: limit: expected integer, got "six"; sql: missing`},
 		{Ask{Name: "x", Args: json.RawMessage(`[]`)}, OutcomeArguments, "bad arguments for x: expected object, got an array"},
@@ -140,7 +140,7 @@ func TestRefusals(t *testing.T) {
 		{Ask{Name: "x", Args: json.RawMessage(`{"sql":"a","sql":"b"}`)}, OutcomeArguments, "bad arguments for x: sql: given twice"},
 		{Ask{Name: "x", Args: json.RawMessage(`{"sql":"a","token":1}`)}, OutcomeArguments, "bad arguments for x: token: expected string, got a secret"},
 		{Ask{Name: "x", Chain: []string{"x", "y"}}, OutcomeLimit, "tool cycle: x → y → x"},
-		{Ask{Name: "x", Chain: strings.Split("abcdefgh", "")}, OutcomeLimit, "a chain holds at most 8 calls of tools: a → b → c → d → e → f → g → h → x"},
+		{Ask{Name: "x", Chain: strings.Split("abcdefgh", "")}, OutcomeLimit, "a chain can contain at most 8 calls of tools: a → b → c → d → e → f → g → h → x"},
 	} {
 		e := s.Do(context.Background(), c.ask)
 		if e.Outcome != c.outcome || e.Result.Success || e.Result.Error != c.want || e.Started {
@@ -148,7 +148,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	if told := app.told(); len(told) != 24 || !strings.HasPrefix(told[0], `call client/ {"call":"r_1-1","owner":null,"parent":null,"tool":"y","version":null} {"approval":null,"args":{},"args_sha256":"44136f`) ||
-		!strings.HasPrefix(told[1], `done client/ {"call":"r_1-1",`) || !strings.HasSuffix(told[1], `{"duration_ms":0,"error":"there is no tool 'y'","outcome":"not_found","output_bytes":0}`) {
+		!strings.HasPrefix(told[1], `done client/ {"call":"r_1-1",`) || !strings.HasSuffix(told[1], `{"duration_ms":0,"error":"unknown tool 'y'","outcome":"not_found","output_bytes":0}`) {
 		t.Error(strings.Join(told, "\n"))
 	}
 }
@@ -290,7 +290,7 @@ func TestResultJSON(t *testing.T) {
 		}
 	}
 	var r Result
-	for text, want := range map[string]string{`{"output":1}`: `success is required, got {"output":1}`, `{"success":"yes"}`: `got {"success":"yes"}`, `[]`: "got []"} {
+	for text, want := range map[string]string{`{"output":1}`: `success is required, but got {"output":1}`, `{"success":"yes"}`: `got {"success":"yes"}`, `[]`: "got []"} {
 		if err := json.Unmarshal([]byte(text), &r); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -392,7 +392,7 @@ func TestProgress(t *testing.T) {
 			told[10] != `tool:progress {"call_id":"s-1","tool":"x","progress":10.5,"message":"half"}` {
 			t.Errorf("%d times:\n%s", len(told), strings.Join(told, "\n"))
 		}
-		if err := later.Emit("x", 1); err == nil || err.Error() != "emit on 'x': the call is over" {
+		if err := later.Emit("x", 1); err == nil || err.Error() != "emit on 'x': the call has ended" {
 			t.Error(err)
 		}
 		if got := later.Call(context.Background(), "x", nil); got.Success {
@@ -421,7 +421,7 @@ func TestEmit(t *testing.T) {
 	if got := app.so(&app.emits); got != `news {"a":"<"}`+"\n"+`toolbox {"a":"<"}` {
 		t.Error(got)
 	}
-	if len(errs) != 9 || errs[0] != "emit on 'host:x': channels that begin with 'host:' are the runtime's" || !strings.HasPrefix(errs[8], "emit on 'bad': json: unsupported type") {
+	if len(errs) != 9 || errs[0] != "emit on 'host:x': channels that start with 'host:' are reserved for the runtime" || !strings.HasPrefix(errs[8], "emit on 'bad': json: unsupported type") {
 		t.Error(strings.Join(errs, "\n"))
 	}
 }

@@ -43,11 +43,11 @@ func (x Command) Definition(s Spec, dir string) (Definition, error) {
 	d := s.With(nil)
 	r := rules{d: &d}
 	if len(x.Run) == 0 || x.Run[0] == "" {
-		r.wrong("/command/run", "must name a command")
+		r.wrong("/command/run", "must contain a command")
 	}
 	for i, arg := range x.Run {
 		if strings.ContainsRune(arg, 0) {
-			r.wrong(fmt.Sprintf("/command/run/%d", i), "must not have a NUL in it")
+			r.wrong(fmt.Sprintf("/command/run/%d", i), "must not contain NUL")
 		}
 	}
 	for i, name := range x.PassEnv {
@@ -56,7 +56,7 @@ func (x Command) Definition(s Spec, dir string) (Definition, error) {
 	for _, name := range slices.Sorted(maps.Keys(x.Env)) {
 		r.variable("/command/env/"+name, name)
 		if strings.ContainsRune(x.Env[name], 0) {
-			r.wrong("/command/env/"+name, "must not have a NUL in it")
+			r.wrong("/command/env/"+name, "must not contain NUL")
 		}
 	}
 	r.form("/command/answer", &x.Answer, AnswerJSON, AnswerText, AnswerLines)
@@ -113,7 +113,7 @@ func (x *command) environ(w *World, session map[string]string) (environ, of []st
 	for _, name := range x.PassEnv {
 		value, ofRun, err := w.lookupVariable(name, session)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%w: pass_env names it", err)
+			return nil, nil, fmt.Errorf("%w: it is listed in pass_env", err)
 		}
 		if more[name] = value; ofRun {
 			of = append(of, name)

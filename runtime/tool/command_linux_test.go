@@ -171,14 +171,14 @@ func TestCommandAnswers(t *testing.T) {
 		{"json", `{"success": true, "output": {"a": 1}, "metadata": {"m": 1}}`, "", "0", OutcomeOK, `true {"a":1}  m`},
 		{"json", `{"success": false, "error": "no rows"}`, "", "0", OutcomeFailed, `false  no rows`},
 		{"json", `{"success": false, "output": [1]}`, "", "0", OutcomeFailed, `false [1] `},
-		{"json", `{"success": false}`, "", "0", OutcomeFailed, `false  failed, and did not say why`},
+		{"json", `{"success": false}`, "", "0", OutcomeFailed, `false  failed without an error message`},
 		{"json", `{"success": "yes"}`, "", "0", OutcomeOK, `true {"success":"yes"} `},
-		{"json", `{"success": true, "error": 7}`, "", "0", OutcomeFailed, `false  gave a result that is none: *`},
-		{"json", ``, "why", "0", OutcomeFailed, `false  gave no JSON: `},
-		{"json", `{"a":1} {"b":2}`, "", "0", OutcomeFailed, `false  gave no JSON: {"a":1} {"b":2}`},
-		{"json", long, "", "0", OutcomeFailed, `false  gave no JSON: ` + long},
-		{"json", long + "xyz", "", "0", OutcomeFailed, `false  gave no JSON: ` + long + `…`},
-		{"json", "\"\xff\"", "", "0", OutcomeFailed, "false  gave no JSON: \"\ufffd\""},
+		{"json", `{"success": true, "error": 7}`, "", "0", OutcomeFailed, `false  returned an invalid result: *`},
+		{"json", ``, "why", "0", OutcomeFailed, `false  returned no JSON: `},
+		{"json", `{"a":1} {"b":2}`, "", "0", OutcomeFailed, `false  returned no JSON: {"a":1} {"b":2}`},
+		{"json", long, "", "0", OutcomeFailed, `false  returned no JSON: ` + long},
+		{"json", long + "xyz", "", "0", OutcomeFailed, `false  returned no JSON: ` + long + `…`},
+		{"json", "\"\xff\"", "", "0", OutcomeFailed, "false  returned no JSON: \"\ufffd\""},
 		{"text", "two\nlines \n", "", "0", OutcomeOK, `true "two\nlines \n" `},
 		{"text", "", "", "0", OutcomeOK, `true "" `},
 		{"text", "a\xffb", "", "0", OutcomeOK, "true \"a\ufffdb\" "},
@@ -239,7 +239,7 @@ func TestCommandCannotRun(t *testing.T) {
 		more func(*Command, *World)
 		want string
 	}{
-		{[]string{"touch", mark}, func(x *Command, _ *World) { x.PassEnv = []string{"A", "MISSING"} }, "the environment variable MISSING is not set: pass_env names it"},
+		{[]string{"touch", mark}, func(x *Command, _ *World) { x.PassEnv = []string{"A", "MISSING"} }, "environment variable MISSING is not set: it is listed in pass_env"},
 		{[]string{"touch", mark}, func(x *Command, _ *World) { x.Cwd = "none" }, "cannot run touch in " + filepath.Join(dir, "none") + ": no such file or directory"},
 		{[]string{"touch", mark}, func(x *Command, _ *World) { x.Cwd = "plain" }, "cannot run touch in " + filepath.Join(dir, "plain") + ": it is not a directory"},
 		{[]string{"touch", mark}, func(_ *Command, w *World) { w.Refused = refuse }, "running it is not permitted"},
@@ -289,11 +289,11 @@ func TestCommandPaths(t *testing.T) {
 // All errors of a definition are reported with their positions.
 func TestCommandDefinition(t *testing.T) {
 	_, err := Command{PassEnv: []string{"A=b", "", "A*"}, Env: map[string]string{"A": "\x00"}, Answer: "yaml", MaxOutput: -1}.Definition(Spec{Name: "x"}, "")
-	want := `tool 'x': /command/run: must name a command
+	want := `tool 'x': /command/run: must contain a command
 tool 'x': /command/pass_env/0: must be the name of an environment variable, not "A=b"
 tool 'x': /command/pass_env/1: must be the name of an environment variable, not ""
 tool 'x': /command/pass_env/2: must be the name of an environment variable, not "A*"
-tool 'x': /command/env/A: must not have a NUL in it
+tool 'x': /command/env/A: must not contain NUL
 tool 'x': /command/answer: must be one of json, text, lines, not "yaml"
 tool 'x': /command/max_output: must be 1 or more, not -1`
 	var of *DefinitionError
@@ -314,7 +314,7 @@ tool 'x': /command/max_output: must be 1 or more, not -1`
 func TestCommandFloods(t *testing.T) {
 	x := plays("flood", "stdout", "100000000")
 	x.MaxOutput = 1000
-	if e := ran(t, x, `{}`, Context{}, Hooks{}); e.Outcome != OutcomeFailed || e.Result.Error != "gave more than 1000 bytes (max_output)" {
+	if e := ran(t, x, `{}`, Context{}, Hooks{}); e.Outcome != OutcomeFailed || e.Result.Error != "returned more than 1000 bytes (max_output)" {
 		t.Errorf("%s %s", e.Outcome, e.Result.Error)
 	}
 	x = plays("flood", "stdout", "10")

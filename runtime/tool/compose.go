@@ -31,7 +31,7 @@ func (p *peer) beginComposed(m rpcMessage) *rpcError {
 	}
 	k := p.call(of.Parent)
 	if k == nil {
-		return badParams("parent", "must be the call_id of a call under way")
+		return badParams("parent", "must be the call_id of a running call")
 	}
 	ctx, cancel := context.WithCancelCause(k.ctx)
 	p.mu.Lock()
@@ -64,7 +64,7 @@ func (p *peer) answerComposed(ctx context.Context, id json.RawMessage, r Result)
 }
 
 func badParams(path, why string) *rpcError {
-	return &rpcError{Code: rpcParams, Message: "bad parameters: " + path + ": " + why, Data: map[string]any{"errors": []map[string]string{{"path": path, "message": why}}}}
+	return &rpcError{Code: rpcParams, Message: "invalid parameters: " + path + ": " + why, Data: map[string]any{"errors": []map[string]string{{"path": path, "message": why}}}}
 }
 
 var errTakenBack = errors.New("the tool has cancelled the call")

@@ -95,7 +95,7 @@ func define(d Definition) (*entry, error) {
 	}
 	for i, need := range d.Requires {
 		if what, ok := strings.CutPrefix(need, "render:"); !ok || what == "" {
-			r.wrong(fmt.Sprintf("/requires/%d", i), "%q is not known: \"render:TYPE\" is, such as \"render:image/png\"", need)
+			r.wrong(fmt.Sprintf("/requires/%d", i), "%q is unknown: use \"render:TYPE\", such as \"render:image/png\"", need)
 		}
 	}
 	e := &entry{}

@@ -94,7 +94,7 @@ func (b *schemaBuilder) schema(t reflect.Type, at, what string) map[string]any {
 		return b.list(t, at, what)
 	case reflect.Map:
 		if t.Key().Kind() != reflect.String {
-			b.wrong(at, "%s: a map with %s as keys has no JSON form; strings have", what, t.Key())
+			b.wrong(at, "%s: a map with keys of type %s cannot be encoded as JSON; use string keys", what, t.Key())
 		}
 		return map[string]any{"type": "object", "additionalProperties": b.schema(t.Elem(), at+"/additionalProperties", what)}
 	case reflect.Interface:
@@ -102,7 +102,7 @@ func (b *schemaBuilder) schema(t reflect.Type, at, what string) map[string]any {
 			return map[string]any{}
 		}
 	}
-	b.wrong(at, "%s: the type %s has no JSON form", what, t)
+	b.wrong(at, "%s: type %s cannot be encoded as JSON", what, t)
 	return nil
 }
 
@@ -291,7 +291,7 @@ func (b *schemaBuilder) bound(s map[string]any, f field, at, tag string, sizes m
 		keyword = size
 	}
 	if _, err := strconv.ParseFloat(v, 64); err != nil || !json.Valid([]byte(v)) {
-		b.wrong(at, "field %s: %s is a number, not %q", f.Name, tag, v)
+		b.wrong(at, "field %s: %s must be a number, not %q", f.Name, tag, v)
 		return
 	}
 	s[keyword] = json.RawMessage(v)

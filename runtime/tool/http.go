@@ -46,11 +46,11 @@ func (x HTTP) Definition(s Spec, _ string) (Definition, error) {
 	u, err := url.Parse(x.URL)
 	switch {
 	case err != nil:
-		r.wrong("/http/url", "must be an address: %v", errors.Unwrap(err))
+		r.wrong("/http/url", "must be a URL: %v", errors.Unwrap(err))
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		r.wrong("/http/url", "must be an address that begins with http:// or https://, not %q", x.URL)
+		r.wrong("/http/url", "must be a URL that starts with http:// or https://, not %q", x.URL)
 	case u.User != nil:
-		r.wrong("/http/url", "must not have a password in it: `headers_env` names a variable that holds one")
+		r.wrong("/http/url", "must not contain a password: put it into an environment variable, and name that in `headers_env`")
 	}
 	if x.Method == "" {
 		x.Method = http.MethodPost

@@ -49,7 +49,7 @@ func (x *address) call(ctx context.Context, input json.RawMessage, c *Context) (
 	case response.StatusCode < 200 || response.StatusCode > 299:
 		return c.hide(x.refused(response.StatusCode, body)), nil
 	case err != nil:
-		return c.hide(Failure("%s %s: the answer broke off: %v", x.Method, x.shown(), err)), nil
+		return c.hide(Failure("%s %s: the response is incomplete: %v", x.Method, x.shown(), err)), nil
 	case len(body) > x.MaxOutput:
 		return Failure("%s", tooMuch(x.MaxOutput)), nil
 	}
@@ -110,9 +110,9 @@ func (x *address) allHeaders(c *Context) (all http.Header, of []string, err erro
 		v, ofRun, err := w.lookupVariable(variable, c.Environment)
 		switch {
 		case err != nil:
-			return nil, nil, fmt.Errorf("%w: it holds the header %s", err, name)
+			return nil, nil, fmt.Errorf("%w: it contains the header %s", err, name)
 		case !isHeaderValue(v):
-			return nil, nil, fmt.Errorf("the environment variable %s, which holds the header %s, has control characters in it", variable, name)
+			return nil, nil, fmt.Errorf("environment variable %s, which contains the header %s, has control characters", variable, name)
 		}
 		if ofRun {
 			of = append(of, variable)
@@ -171,10 +171,10 @@ const mostRedirects = 10
 // redirect allows redirects only to the same host.
 func (x *address) redirect(c *Context, r *http.Request, via []*http.Request) error {
 	if len(via) > mostRedirects {
-		return fmt.Errorf("it led elsewhere %d times", mostRedirects)
+		return fmt.Errorf("it redirected %d times", mostRedirects)
 	}
 	if !sameHost(r.URL, x.url) {
-		return fmt.Errorf("it leads to %s://%s, and another host is not called", r.URL.Scheme, r.URL.Host)
+		return fmt.Errorf("it redirects to %s://%s, but other hosts are not called", r.URL.Scheme, r.URL.Host)
 	}
 	return c.checkReach(Reach{Address: r.URL.String()})
 }

@@ -122,8 +122,8 @@ func TestHTTPAnswers(t *testing.T) {
 	}{
 		{200, "json", `{"success": true, "output": [1]}`, `true [1] `},
 		{201, "json", `{"success": false, "error": "sold out"}`, `false  sold out`},
-		{200, "json", `oops`, `false  gave no JSON: oops`},
-		{204, "json", ``, `false  gave no JSON: `},
+		{200, "json", `oops`, `false  returned no JSON: oops`},
+		{204, "json", ``, `false  returned no JSON: `},
 		{200, "text", "oops\n", `true "oops\n" `},
 		{500, "json", ` broken ` + "\n", `false  answered with status 500 Internal Server Error: broken`},
 		{404, "text", ``, `false  answered with status 404 Not Found`},
@@ -132,7 +132,7 @@ func TestHTTPAnswers(t *testing.T) {
 		{422, "json", `{"success": false, "error": "sold out", "output": 3}`, `false 3 answered with status 422 Unprocessable Entity: sold out`},
 		{422, "json", `{"success": true, "output": 3}`, `false  answered with status 422 Unprocessable Entity: {"success": true, "output": 3}`},
 		{304, "json", ``, `false  answered with status 304 Not Modified`},
-		{200, "json", `"` + strings.Repeat("x", 2000) + `"`, `false  gave more than 1500 bytes (max_output)`},
+		{200, "json", `"` + strings.Repeat("x", 2000) + `"`, `false  returned more than 1500 bytes (max_output)`},
 	} {
 		s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(c.status)
@@ -173,8 +173,8 @@ func TestHTTPRedirects(t *testing.T) {
 	}}}
 	for path, want := range map[string]string{
 		"/":          `"there" `,
-		"/away":      " POST " + s.URL + "/away: it leads to " + other.URL + ", and another host is not called",
-		"/round":     " POST " + s.URL + "/round: it led elsewhere 10 times",
+		"/away":      " POST " + s.URL + "/away: it redirects to " + other.URL + ", but other hosts are not called",
+		"/round":     " POST " + s.URL + "/round: it redirected 10 times",
 		"/forbidden": " POST " + s.URL + "/forbidden: calling it is not permitted",
 	} {
 		e := called(t, HTTP{URL: s.URL + path}, Spec{}, `{"a":1}`, Context{SessionID: "s"}, h)
@@ -194,8 +194,8 @@ func TestHTTPCannotCall(t *testing.T) {
 		x HTTP
 		w World
 	}{
-		"the environment variable AUTH is not set: it holds the header Authorization":                       {HTTP{HeadersEnv: map[string]string{"Authorization": "AUTH"}}, World{Environ: []string{}}},
-		"the environment variable AUTH, which holds the header Authorization, has control characters in it": {HTTP{HeadersEnv: map[string]string{"Authorization": "AUTH"}}, World{Environ: []string{"AUTH=a\nb"}}},
+		"environment variable AUTH is not set: it contains the header Authorization":                 {HTTP{HeadersEnv: map[string]string{"Authorization": "AUTH"}}, World{Environ: []string{}}},
+		"environment variable AUTH, which contains the header Authorization, has control characters": {HTTP{HeadersEnv: map[string]string{"Authorization": "AUTH"}}, World{Environ: []string{"AUTH=a\nb"}}},
 		"calling it is not permitted": {HTTP{}, World{Refused: func(string, Reach) string { return "calling it is not permitted" }}},
 	} {
 		c.x.URL = s.URL
@@ -226,7 +226,7 @@ func TestHTTPHides(t *testing.T) {
 func TestHTTPDefinition(t *testing.T) {
 	_, err := HTTP{URL: "ftp://a", Method: "get", Answer: "lines", MaxOutput: -1, Headers: map[string]string{"a b": "x", "A": "\n", "idempotency-key": "x"},
 		HeadersEnv: map[string]string{"B": "$C", "C": "D=E"}}.Definition(Spec{Name: "x"}, "")
-	want := `tool 'x': /http/url: must be an address that begins with http:// or https://, not "ftp://a"
+	want := `tool 'x': /http/url: must be a URL that starts with http:// or https://, not "ftp://a"
 tool 'x': /http/method: must be one of GET, POST, PUT, PATCH, DELETE, not "get"
 tool 'x': /http/headers/A: must be the value of a header, without control characters
 tool 'x': /http/headers/a b: must be the name of a header, not "a b"
@@ -238,8 +238,8 @@ tool 'x': /http/max_output: must be 1 or more, not -1`
 		t.Errorf("%v\nnot\n%s", err, want)
 	}
 	for u, want := range map[string]string{
-		"http://u:p@a": "must not have a password in it: `headers_env` names a variable that holds one",
-		"http://[":     "must be an address: missing ']' in host",
+		"http://u:p@a": "must not contain a password: put it into an environment variable, and name that in `headers_env`",
+		"http://[":     "must be a URL: missing ']' in host",
 	} {
 		var of *DefinitionError
 		if _, err := (HTTP{URL: u}).Definition(Spec{Name: "x"}, ""); !errors.As(err, &of) || of.Pointer != "/http/url" || of.Why != want {

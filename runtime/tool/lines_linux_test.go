@@ -241,7 +241,7 @@ func TestLinesAnswers(t *testing.T) {
 	for text, want := range map[string]string{
 		`"result": {"success": true, "output": {"a": [1, 2]}}`:     `{"a":[1,2]}`,
 		`"result": {"success": false, "error": "no rows"}`:         `no rows`,
-		`"result": {"success": false}`:                             `failed, and did not say why`,
+		`"result": {"success": false}`:                             `failed without an error message`,
 		`"result": {"a": 1}`:                                       `returned no result: {"a": 1}`,
 		`"result": null`:                                           `returned no result: null`,
 		`"error": {"code": -32000, "message": "the disk is full"}`: `the disk is full`,
@@ -279,10 +279,10 @@ func TestLinesTalk(t *testing.T) {
 	if n := len(rec.emits); n < 11 || n > 40 || rec.emits[0] != `tool:progress {"call_id":"s-1","tool":"x","progress":1,"total":3000,"message":"m"}` || !slices.Contains(rec.emits, `news {"a":1}`) {
 		t.Errorf("%d emits: %q", n, rec.emits)
 	}
-	if len(rec.logs) != 1 || !strings.Contains(rec.logs[0], "channels that begin with 'tool:' are the runtime's") {
+	if len(rec.logs) != 1 || !strings.Contains(rec.logs[0], "channels that start with 'tool:' are reserved for the runtime") {
 		t.Errorf("%q", rec.logs)
 	}
-	gives(t, s, `{"do":"compose"}`, `{"cycle":"tool cycle: x → x","method":"-32601 there is no method \"tools/list\"","nobody":"-32602 bad parameters: parent: must be the call_id of a call under way",`+
+	gives(t, s, `{"do":"compose"}`, `{"cycle":"tool cycle: x → x","method":"-32601 unknown method \"tools/list\"","nobody":"-32602 invalid parameters: parent: must be the call_id of a running call",`+
 		`"none":"-32602 bad parameters: name: missing","ok":"{\"a\":1}","only":"{}","ping":"{}","taken back":"-32005 the tool has cancelled the call: enough"}`)
 }
 
@@ -346,7 +346,7 @@ func TestLinesScope(t *testing.T) {
 	lives(t, ofA, false)
 	lives(t, global, true)
 	r.Unregister("x")
-	if got := call(b, "x", "count"); !strings.HasPrefix(got, "there is no tool 'x'") {
+	if got := call(b, "x", "count"); !strings.HasPrefix(got, "unknown tool 'x'") {
 		t.Error(got)
 	}
 	if err := b.Close(); err != nil {
@@ -448,7 +448,7 @@ func TestLinesCancel(t *testing.T) {
 		t.Errorf("it goes on (%v)", err)
 	}
 	gives(t, s, `{"do":"count"}`, "1")
-	if want := []string{"warn tool 'x' does not answer a call that is over: its process is replaced"}; !slices.Equal(rec.logs, want) {
+	if want := []string{"warn tool 'x' does not finish a cancelled call: its process is replaced"}; !slices.Equal(rec.logs, want) {
 		t.Errorf("%q", rec.logs)
 	}
 }
@@ -462,7 +462,7 @@ func TestLinesFloods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gives(t, s, string(args), "gave more than 1000 bytes (max_output)")
+	gives(t, s, string(args), "returned more than 1000 bytes (max_output)")
 	gives(t, s, `{"do":"count"}`, "1")
 
 	hangs := plays("hang")

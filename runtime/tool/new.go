@@ -34,7 +34,7 @@ func New[In, Out any](name, doc string, f func(context.Context, In) (Out, error)
 		}
 		r, err := Success(out)
 		if err != nil {
-			return Result{}, fmt.Errorf("the output of tool '%s' has no JSON form: %w", name, err)
+			return Result{}, fmt.Errorf("the output of tool '%s' cannot be encoded as JSON: %w", name, err)
 		}
 		return r, nil
 	}

@@ -109,16 +109,16 @@ func TestTypesWithoutSchema(t *testing.T) {
 		d    Definition
 		want string
 	}{
-		{New("x", "", func(context.Context, in) (int, error) { return 0, nil }), "tool 'x': /parameters/properties/A/properties/C/items: field C: the type chan int has no JSON form"},
-		{New("x", "", func(context.Context, fn) (int, error) { return 0, nil }), "tool 'x': /parameters/properties/F: field F: the type func() has no JSON form"},
-		{New("x", "", func(context.Context, complexes) (int, error) { return 0, nil }), "field Z: the type complex128 has no JSON form"},
-		{New("x", "", func(context.Context, keys) (int, error) { return 0, nil }), "field M: a map with int as keys has no JSON form; strings have"},
-		{New("x", "", func(context.Context, iface) (int, error) { return 0, nil }), "field E: the type error has no JSON form"},
+		{New("x", "", func(context.Context, in) (int, error) { return 0, nil }), "tool 'x': /parameters/properties/A/properties/C/items: field C: type chan int cannot be encoded as JSON"},
+		{New("x", "", func(context.Context, fn) (int, error) { return 0, nil }), "tool 'x': /parameters/properties/F: field F: type func() cannot be encoded as JSON"},
+		{New("x", "", func(context.Context, complexes) (int, error) { return 0, nil }), "field Z: type complex128 cannot be encoded as JSON"},
+		{New("x", "", func(context.Context, keys) (int, error) { return 0, nil }), "field M: a map with keys of type int cannot be encoded as JSON; use string keys"},
+		{New("x", "", func(context.Context, iface) (int, error) { return 0, nil }), "field E: type error cannot be encoded as JSON"},
 		{New("x", "", func(context.Context, badEnum) (int, error) { return 0, nil }), `field N: enum has "two", which is not a value of type int`},
-		{New("x", "", func(context.Context, badMin) (int, error) { return 0, nil }), `field N: min is a number, not "low"`},
+		{New("x", "", func(context.Context, badMin) (int, error) { return 0, nil }), `field N: min must be a number, not "low"`},
 		{New("x", "", func(context.Context, badRedact) (int, error) { return 0, nil }), `field N: redact is "true" or "false", not "yes"`},
 		{New("x", "", func(context.Context, int) (int, error) { return 0, nil }), "tool 'x': /parameters: the arguments must be a struct or a map, not int"},
-		{New("x", "", func(context.Context, map[bool]int) (int, error) { return 0, nil }), "the arguments: a map with bool as keys has no JSON form"},
+		{New("x", "", func(context.Context, map[bool]int) (int, error) { return 0, nil }), "the arguments: a map with keys of type bool cannot be encoded as JSON; use string keys"},
 	} {
 		r := &Registry{}
 		err := r.Register(c.d)
@@ -149,7 +149,7 @@ func TestNew(t *testing.T) {
 	app := &recorder{}
 	s := opened(t, registered(t, d), Context{SessionID: " s"}, app.hooks())
 	for args, want := range map[string]string{`{"any":9007199254740993}`: `"9007199254740993 s"`, `{"any":"a"}`: "no", `{"any":true}`: "a result of its own",
-		`{"any":null}`: "the output of tool 'x' has no JSON form: json: unsupported type: func()", `{}`: "bad arguments for x: any: missing", `{"any":1,"b":2}`: "bad arguments for x: b: unknown"} {
+		`{"any":null}`: "the output of tool 'x' cannot be encoded as JSON: json: unsupported type: func()", `{}`: "bad arguments for x: any: missing", `{"any":1,"b":2}`: "bad arguments for x: b: unknown"} {
 		r := s.Call(context.Background(), "x", json.RawMessage(args))
 		if got := string(r.Output) + r.Error; got != want {
 			t.Errorf("%s: %s", args, got)

@@ -122,7 +122,7 @@ func (p *peer) replaceUnresponsive(k *peerCall) {
 	if p.calls[k.id] != k {
 		return
 	}
-	k.c.warn("tool '%s' does not answer a call that is over: its process is replaced", p.l.x.name)
+	k.c.warn("tool '%s' does not finish a cancelled call: its process is replaced", p.l.x.name)
 	delete(p.calls, k.id)
 	p.retired = true
 	p.endIfRetired(true)

@@ -127,7 +127,7 @@ func (s *Session) offered(q *effect.AppList) *effect.AppOffer {
 		d := b.Definition()
 		if slices.Contains(q.Taken, b.Name()) {
 			if s.warnOnce(b.e) {
-				s.log("warn", fmt.Sprintf("tool '%s' of %s is hidden by the program's own tool of that name", b.Exact(), b.Owner()))
+				s.log("warn", fmt.Sprintf("tool '%s' of %s is hidden by the program's own tool with the same name", b.Exact(), b.Owner()))
 			}
 			continue
 		}

@@ -149,10 +149,10 @@ var reserved = []string{"host:", "listen:", "pipeline:", "agent:", "audit:", "to
 // is not JSON, or the call has ended.
 func (c *Context) Emit(channel string, payload any) error {
 	if channel == "" {
-		return fmt.Errorf("emit: a channel has a name")
+		return fmt.Errorf("emit: a channel needs a name")
 	}
 	if i := slices.IndexFunc(reserved, func(p string) bool { return strings.HasPrefix(channel, p) }); i >= 0 {
-		return fmt.Errorf("emit on '%s': channels that begin with '%s' are the runtime's", channel, reserved[i])
+		return fmt.Errorf("emit on '%s': channels that start with '%s' are reserved for the runtime", channel, reserved[i])
 	}
 	text, err := jsonwrite.Encode(payload)
 	if err != nil {
@@ -165,7 +165,7 @@ func (c *Context) Emit(channel string, payload any) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
-		return fmt.Errorf("emit on '%s': the call is over", channel)
+		return fmt.Errorf("emit on '%s': the call has ended", channel)
 	}
 	r.emit(channel, text)
 	return nil

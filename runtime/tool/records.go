@@ -59,7 +59,7 @@ func appendOrNull(b []byte, s string) []byte {
 func mustEncode(v any) json.RawMessage {
 	text, err := jsonwrite.Encode(v)
 	if err != nil {
-		panic(fmt.Sprintf("tool: a record is no JSON: %v", err))
+		panic(fmt.Sprintf("tool: invalid JSON in a record: %v", err))
 	}
 	return text
 }

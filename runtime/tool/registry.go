@@ -318,7 +318,7 @@ func Only(words ...string) (Filter, error) {
 			continue
 		}
 		if toolname.CheckFilter(w) != nil {
-			return f, fmt.Errorf("%q names no tools: \"x\", \"x@1\" and \"category:db\" do", w)
+			return f, fmt.Errorf("%q selects no tools: use \"x\", \"x@1\" or \"category:db\"", w)
 		}
 		f.names = append(f.names, w)
 	}

@@ -151,7 +151,7 @@ func TestDefinitionErrors(t *testing.T) {
 		{func(d *Definition) { d.ApprovalTimeout = -1 }, "tool 'x': /approval_timeout: must be"},
 		{func(d *Definition) { d.OnTimeout = "ask" }, `tool 'x': /on_timeout: must be "deny", "allow" or "halt", not "ask"`},
 		{func(d *Definition) { d.MaxConcurrent = -1 }, "tool 'x': /max_concurrent: must be 1 or more, not -1"},
-		{func(d *Definition) { d.Requires = []string{"render:a", "sound"} }, `tool 'x': /requires/1: "sound" is not known: "render:TYPE" is, such as "render:image/png"`},
+		{func(d *Definition) { d.Requires = []string{"render:a", "sound"} }, `tool 'x': /requires/1: "sound" is unknown: use "render:TYPE", such as "render:image/png"`},
 		{func(d *Definition) { d.Parameters = json.RawMessage(`{"type":"string"}`) }, `tool 'x': /parameters/type: must be "object"`},
 		{func(d *Definition) { d.Parameters = json.RawMessage(`{}`) }, `tool 'x': /parameters/type: must be "object"`},
 		{func(d *Definition) {

@@ -135,7 +135,7 @@ func (p *peer) handleNonMessage(line []byte) {
 			call.c.warn("tool '%s' wrote a line that is not a message (answer: lines): %s", p.l.x.name, beginning(line, quoted))
 		}
 	})
-	p.respond(rpcResponse{ID: json.RawMessage("null"), Error: &rpcError{Code: rpcParse, Message: "this is no JSON"}})
+	p.respond(rpcResponse{ID: json.RawMessage("null"), Error: &rpcError{Code: rpcParse, Message: "invalid JSON"}})
 }
 
 // handleNotification handles a notification.
@@ -217,7 +217,7 @@ func (p *peer) handleRequest(m rpcMessage) {
 			p.respond(rpcResponse{ID: m.ID, Error: e})
 		}
 	default:
-		p.respond(rpcResponse{ID: m.ID, Error: &rpcError{Code: rpcUnknown, Message: fmt.Sprintf("there is no method %q", m.Method)}})
+		p.respond(rpcResponse{ID: m.ID, Error: &rpcError{Code: rpcUnknown, Message: fmt.Sprintf("unknown method %q", m.Method)}})
 	}
 }
 

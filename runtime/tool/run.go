@@ -17,13 +17,13 @@ const grace = time.Second
 
 // ErrUnavailable is wrapped by the error of a handler that could not be reached. The outcome is
 // then unavailable, not failed.
-var ErrUnavailable = errors.New("the tool cannot be reached")
+var ErrUnavailable = errors.New("the tool is not reachable")
 
 // Causes of the end of a handler's context.
 var (
-	errTimeout = errors.New("the time is over")
+	errTimeout = errors.New("timed out")
 	errIdle    = errors.New("no progress")
-	errOver    = errors.New("the call is over")
+	errOver    = errors.New("the call has ended")
 )
 
 // Run calls the handler within its limits and checks its result against the output's schema. It
@@ -234,7 +234,7 @@ func (c *Call) metadata(r Result) map[string]any {
 		return nil
 	}
 	if _, err := jsonwrite.Encode(r.Metadata); err != nil {
-		c.s.log("warn", fmt.Sprintf("the metadata of tool '%s' is dropped: %v", c.name(), err))
+		c.s.log("warn", fmt.Sprintf("the metadata of tool '%s' is ignored: %v", c.name(), err))
 		return nil
 	}
 	return r.Metadata

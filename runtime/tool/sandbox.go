@@ -144,7 +144,7 @@ func (x *command) confine(c *Context, how *procgroup.Command) error {
 	if len(lacks) > 0 {
 		c.lacks(lacks)
 		x.lacking.Do(func() {
-			c.warn("tool '%s' runs without all of its sandbox: this machine lacks %s", x.name, strings.Join(lacks, ", and "))
+			c.warn("tool '%s' runs without a complete sandbox: this machine does not support %s", x.name, strings.Join(lacks, ", and "))
 		})
 	}
 	if slices.Contains(lacks, noProgram) {
@@ -197,7 +197,7 @@ func (x *command) existing(to []string, key string, paths []string) ([]string, e
 			_, err = os.Stat(path)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("cannot allow %s in its sandbox: %w: `%s` names it", path, reason(err), key)
+			return nil, fmt.Errorf("cannot allow %s in its sandbox: %w: it is listed in `%s`", path, reason(err), key)
 		}
 		to = append(to, path)
 	}

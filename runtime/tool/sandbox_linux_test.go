@@ -174,7 +174,7 @@ func TestSandboxFiles(t *testing.T) {
 	if got := tried(t, confined(Sandbox{Read: []string{}}, in("read", "data/data.txt")), filepath.Join(dir, "cwd")); got != `{"read data.txt":"permission denied"}` {
 		t.Error(got)
 	}
-	if got, want := tried(t, confined(Sandbox{Write: []string{in("", "none")[1:]}}), dir), "cannot allow "+filepath.Join(dir, "none")+" in its sandbox: no such file or directory: `write` names it"; got != want {
+	if got, want := tried(t, confined(Sandbox{Write: []string{in("", "none")[1:]}}), dir), "cannot allow "+filepath.Join(dir, "none")+" in its sandbox: no such file or directory: it is listed in `write`"; got != want {
 		t.Error(got)
 	}
 	// Without either list all files are accessible.
@@ -246,12 +246,12 @@ func TestSandboxMissing(t *testing.T) {
 			t.Errorf("%s %s %s", info, e.Result.Output, e.Result.Error)
 		}
 	}
-	if want := []string{"warn tool 'x' runs without all of its sandbox: this machine lacks the program concerto, which sets sandboxes up"}; !slices.Equal(rec.logs, want) {
+	if want := []string{"warn tool 'x' runs without a complete sandbox: this machine does not support the program concerto, which sets sandboxes up"}; !slices.Equal(rec.logs, want) {
 		t.Errorf("%q", rec.logs)
 	}
 	for missing, want := range map[string]string{
 		MissingFail: "failed this machine lacks network namespaces  []\n",
-		MissingWarn: "warn tool 'x' runs without all of its sandbox: this machine lacks network namespaces\nok  {\"win x\":\"cannot\"} [network namespaces]\n",
+		MissingWarn: "warn tool 'x' runs without a complete sandbox: this machine does not support network namespaces\nok  {\"win x\":\"cannot\"} [network namespaces]\n",
 	} {
 		text, err := json.Marshal(confined(Sandbox{Net: &off, Missing: missing}, "win x"))
 		if err != nil {

@@ -128,7 +128,7 @@ func (s *Session) Close() error {
 			continue
 		}
 		if err := contained(e.def.Name, m.closer.Close); err != nil {
-			errs = append(errs, fmt.Errorf("close tool '%s': %w", e.def.Name, err))
+			errs = append(errs, fmt.Errorf("could not close tool '%s': %w", e.def.Name, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -186,12 +186,12 @@ func (s *Session) make(ctx context.Context, e *entry, m *made) {
 	m.err = contained(e.def.Name, func() (err error) {
 		m.handler, m.closer, err = e.def.Open(ctx, &c)
 		if err == nil && m.handler == nil {
-			err = errors.New("Open gave no handler")
+			err = errors.New("Open returned no handler")
 		}
 		return err
 	})
 	if m.err != nil {
-		m.err = fmt.Errorf("tool '%s' cannot be opened: %w", e.def.Name, m.err)
+		m.err = fmt.Errorf("could not open tool '%s': %w", e.def.Name, m.err)
 		s.mu.Lock()
 		delete(s.made, e) // the next call tries again
 		s.mu.Unlock()
@@ -268,7 +268,7 @@ func (s *Session) find(now *snapshot, base string, version int) *entry {
 }
 
 // noTool is the error text for an unknown tool.
-const noTool = "there is no tool '%s'"
+const noTool = "unknown tool '%s'"
 
 // missing returns why there is no tool with a name.
 func (s *Session) missing(now *snapshot, name string) string {
@@ -276,7 +276,7 @@ func (s *Session) missing(now *snapshot, name string) string {
 		for i := now.first(base); i < len(now.entries) && now.entries[i].def.Name == base; i++ {
 			e := now.entries[i]
 			if need := s.lacks(e); need != "" && (version == 0 || e.def.Version == version) {
-				return fmt.Sprintf("there is no tool '%s': it needs %s, which this session lacks", name, need)
+				return fmt.Sprintf("tool '%s' is not available: it needs %s, which this session lacks", name, need)
 			}
 		}
 	}
@@ -288,7 +288,7 @@ func (s *Session) missing(now *snapshot, name string) string {
 		names = append(names, b.name)
 	}
 	if near := suggest.Nearest(name, names); near != "" {
-		return fmt.Sprintf("there is no tool '%s'; did you mean '%s'?", name, near)
+		return fmt.Sprintf("unknown tool '%s'; did you mean '%s'?", name, near)
 	}
 	return fmt.Sprintf(noTool, name)
 }
@@ -408,7 +408,7 @@ func (s *Session) warn(now *snapshot) {
 		}
 		winner := s.find(now, e.def.Name, e.def.Version)
 		if winner != e && s.warnOnce(e) {
-			s.log("warn", fmt.Sprintf("tool '%s' of %s is hidden by that of %s", e.id(), e.owner, winner.owner))
+			s.log("warn", fmt.Sprintf("tool '%s' of %s is hidden by the tool of %s", e.id(), e.owner, winner.owner))
 		}
 	}
 }

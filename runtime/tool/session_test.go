@@ -59,7 +59,7 @@ func TestSessionState(t *testing.T) {
 	if got := b.Call(context.Background(), "later", nil); string(got.Output) != `"b  1"` {
 		t.Errorf("%+v", got)
 	}
-	if err := b.Close(); err == nil || err.Error() != "close tool 'x': stuck" || closed.Load() != 2 {
+	if err := b.Close(); err == nil || err.Error() != "could not close tool 'x': stuck" || closed.Load() != 2 {
 		t.Errorf("%v, %d closed", err, closed.Load())
 	}
 	if err := b.Close(); err != nil || closed.Load() != 2 {
@@ -75,11 +75,11 @@ func TestOpenFails(t *testing.T) {
 	var closed atomic.Int32
 	fails := Definition{Name: "y", Scope: PerSession}
 	for want, open := range map[string]func(context.Context, *Context) (Handler, io.Closer, error){
-		"tool 'y' cannot be opened: no database": func(context.Context, *Context) (Handler, io.Closer, error) {
+		"could not open tool 'y': no database": func(context.Context, *Context) (Handler, io.Closer, error) {
 			return nil, nil, errors.New("no database")
 		},
-		"tool 'y' cannot be opened: tool 'y' panicked: boom": func(context.Context, *Context) (Handler, io.Closer, error) { panic("boom") },
-		"tool 'y' cannot be opened: Open gave no handler":    func(context.Context, *Context) (Handler, io.Closer, error) { return nil, nil, nil },
+		"could not open tool 'y': tool 'y' panicked: boom":  func(context.Context, *Context) (Handler, io.Closer, error) { panic("boom") },
+		"could not open tool 'y': Open returned no handler": func(context.Context, *Context) (Handler, io.Closer, error) { return nil, nil, nil },
 	} {
 		closed.Store(0)
 		fails.Open = open
@@ -157,7 +157,7 @@ func TestChosenVersions(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
-	if got := app.so(&app.logs); got != "warn tool 'y@1' of go is hidden by the program's own tool of that name" {
+	if got := app.so(&app.logs); got != "warn tool 'y@1' of go is hidden by the program's own tool with the same name" {
 		t.Error(got)
 	}
 }
@@ -181,7 +181,7 @@ func TestOffers(t *testing.T) {
 		}
 	}
 	s.Tools()
-	if got := app.so(&app.logs); got != "warn tool 'x@2' of go is hidden by that of client:a" {
+	if got := app.so(&app.logs); got != "warn tool 'x@2' of go is hidden by the tool of client:a" {
 		t.Error(got)
 	}
 	var hidden []string

@@ -68,7 +68,7 @@ func (c *Call) endInTest() (Ended, bool) {
 		e.mocked = true
 		return e, true
 	case c.s.unplayed(c.e):
-		e := c.end(Failure("the test does not mock tool '%s'", c.name()), OutcomeUnavailable, false, 0)
+		e := c.end(Failure("the test has no mock of tool '%s'", c.name()), OutcomeUnavailable, false, 0)
 		e.unplayed = true
 		return e, true
 	}

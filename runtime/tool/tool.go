@@ -233,7 +233,7 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 		Metadata map[string]any  `json:"metadata"`
 	}
 	if json.Unmarshal(text, &w) != nil || w.Success == nil {
-		return fmt.Errorf(`the result must be {"success": true or false, "output": any value, "error": a text, "metadata": an object}, of which success is required, got %s`, beginning(text, quoted))
+		return fmt.Errorf(`the result must be {"success": true or false, "output": any value, "error": a string, "metadata": an object}, of which success is required, but got %s`, beginning(text, quoted))
 	}
 	*r = Result{Success: *w.Success, Output: w.Output, Metadata: w.Metadata}
 	if string(r.Output) == "null" {

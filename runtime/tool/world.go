@@ -99,7 +99,7 @@ func (w *World) lookupVariable(name string, session map[string]string) (value st
 	}
 	v, ok := procgroup.LookupEnv(w.environ(), name)
 	if !ok {
-		return "", false, fmt.Errorf("the environment variable %s is not set", name)
+		return "", false, fmt.Errorf("environment variable %s is not set", name)
 	}
 	return v, true, nil
 }

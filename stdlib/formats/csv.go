@@ -23,7 +23,7 @@ func separator(a *vm.Args) (rune, error) {
 	s := a.String(1)
 	c, size := utf8.DecodeRuneInString(s)
 	if s == "" || size != len(s) || c == '"' || c == '\r' || c == '\n' || c == utf8.RuneError {
-		return 0, value.Faultf("the separator %q must be one character, and no quote or end of a line", s)
+		return 0, value.Faultf("the separator %q must be one character other than a quote or a line break", s)
 	}
 	return c, nil
 }
@@ -61,10 +61,10 @@ func csvRead(a *vm.Args, records bool) (value.Slot, error) {
 		case names == nil:
 			names = append([]string{}, row...)
 			if twice := duplicate(names); twice != "" {
-				return value.Nil, formatError(line, 0, "two columns are named %q", twice)
+				return value.Nil, formatError(line, 0, "two columns have the name %q", twice)
 			}
 		case len(row) != len(names):
-			return value.Nil, formatError(line, 0, "the row has %s, and the first row names %d", native.Count(len(row), "column"), len(names))
+			return value.Nil, formatError(line, 0, "the row has %s, but the first row has %d", native.Count(len(row), "column"), len(names))
 		default:
 			m := value.NewMap(len(names))
 			for i, name := range names {
@@ -91,7 +91,7 @@ func csvReason(err error) string {
 	case errors.Is(err, csv.ErrBareQuote):
 		return "a quote in a field that is not quoted"
 	case errors.Is(err, csv.ErrQuote):
-		return "a quoted field does not end, or text follows its closing quote"
+		return "a quoted field is not closed, or text follows its closing quote"
 	}
 	return err.Error()
 }

@@ -170,5 +170,5 @@ func tomlData(a *vm.Args, v value.Slot, path string) (any, error) {
 	case value.KindBool:
 		return v.AsBool(), nil
 	}
-	return nil, formatError(0, 0, "TOML has no nil: the array `%s` holds one", strings.TrimPrefix(path, "."))
+	return nil, formatError(0, 0, "TOML has no nil, but the array `%s` contains one", strings.TrimPrefix(path, "."))
 }

@@ -134,22 +134,22 @@ func yamlError(err error) error {
 func (d *yamlReader) value(n *yaml.Node, depth int) (value.Slot, error) {
 	d.a.Step(1)
 	if d.values--; d.values < 0 {
-		return value.Nil, formatError(n.Line, n.Column, "the aliases stand for more than %d values", maxAliased)
+		return value.Nil, formatError(n.Line, n.Column, "the aliases expand to more than %d values", maxAliased)
 	}
 	if depth > value.MaxDepth {
-		return value.Nil, formatError(n.Line, n.Column, "it nests deeper than %d levels", value.MaxDepth)
+		return value.Nil, formatError(n.Line, n.Column, "it is nested more than %d levels deep", value.MaxDepth)
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
 		if d.open[n.Alias] {
-			return value.Nil, formatError(n.Line, n.Column, "`*%s` is within what it stands for", n.Value)
+			return value.Nil, formatError(n.Line, n.Column, "`*%s` refers to itself", n.Value)
 		}
 		return d.value(n.Alias, depth+1)
 	case yaml.ScalarNode:
 		return yamlScalar(n)
 	}
 	if n.Style&yaml.TaggedStyle != 0 && n.Tag != "!!map" && n.Tag != "!!seq" {
-		return value.Nil, formatError(n.Line, n.Column, "the tag `%s` is not known", n.Tag)
+		return value.Nil, formatError(n.Line, n.Column, "unknown tag `%s`", n.Tag)
 	}
 	d.open[n] = true
 	defer delete(d.open, n)
@@ -179,13 +179,13 @@ func (d *yamlReader) mapping(n *yaml.Node, depth int) (value.Slot, error) {
 		}
 		switch {
 		case k.Kind != yaml.ScalarNode:
-			return value.Nil, formatError(k.Line, k.Column, "a key must be a text, not a mapping or a list")
+			return value.Nil, formatError(k.Line, k.Column, "a key must be a string, not a mapping or a list")
 		case k.Value == "<<" && k.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0:
 			merged = append(merged, c)
 			continue
 		}
 		if _, twice := m.GetString(k.Value); twice {
-			return value.Nil, formatError(k.Line, k.Column, "the key `%s` occurs twice", k.Value)
+			return value.Nil, formatError(k.Line, k.Column, "duplicate key `%s`", k.Value)
 		}
 		v, err := d.value(c, depth+1)
 		if err != nil {
@@ -234,7 +234,7 @@ func yamlScalar(n *yaml.Node) (value.Slot, error) {
 		case "!!int", "!!float", "!!bool", "!!null":
 			plain.Style = 0
 		default:
-			return value.Nil, formatError(n.Line, n.Column, "the tag `%s` is not known", n.Tag)
+			return value.Nil, formatError(n.Line, n.Column, "unknown tag `%s`", n.Tag)
 		}
 	}
 	var v value.Slot
@@ -252,12 +252,12 @@ func yamlScalar(n *yaml.Node) (value.Slot, error) {
 	case float64:
 		v, tag = value.Float(x), "!!float"
 	case json.Number:
-		return value.Nil, formatError(n.Line, n.Column, "the number %s does not fit an Int", n.Value)
+		return value.Nil, formatError(n.Line, n.Column, "the number %s does not fit into an Int", n.Value)
 	case string:
 		v = value.String(x)
 	}
 	if n.Style&yaml.TaggedStyle != 0 && n.Tag != tag {
-		return value.Nil, formatError(n.Line, n.Column, "%q is no value of the tag `%s`", n.Value, n.Tag)
+		return value.Nil, formatError(n.Line, n.Column, "%q is not a value of the tag `%s`", n.Value, n.Tag)
 	}
 	return v, nil
 }

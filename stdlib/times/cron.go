@@ -46,7 +46,7 @@ func parseCron(s string) (c cron, wrong string) {
 	}
 	fields := strings.Fields(s)
 	if len(fields) != len(cronFields) {
-		return c, fmt.Sprintf("it has %s, and five are wanted: minute, hour, day of the month, month, day of the week", native.Count(len(fields), "field"))
+		return c, fmt.Sprintf("it has %s, but needs five: minute, hour, day of the month, month, day of the week", native.Count(len(fields), "field"))
 	}
 	var sets [len(cronFields)]uint64
 	for i := range cronFields {
@@ -69,7 +69,7 @@ func (f *cronField) item(s string) (set uint64, wrong string) {
 	if stepped {
 		n, err := strconv.Atoi(step)
 		if err != nil || n < 1 {
-			return 0, fmt.Sprintf("%q is no step, which is a number from 1 on", step)
+			return 0, fmt.Sprintf("%q is not a step, which is a number of 1 or more", step)
 		}
 		every = n
 	}
@@ -88,7 +88,7 @@ func (f *cronField) item(s string) (set uint64, wrong string) {
 			to = from
 		}
 		if to < from {
-			return 0, fmt.Sprintf("%q ends before it begins", span)
+			return 0, fmt.Sprintf("%q ends before it starts", span)
 		}
 	}
 	for v := from; v <= to; v += every {
@@ -105,10 +105,10 @@ func (f *cronField) value(s string) (n int, wrong string) {
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || s[0] == '+' || s[0] == '-' {
-		return 0, fmt.Sprintf("%q is no number", s)
+		return 0, fmt.Sprintf("%q is not a number", s)
 	}
 	if n < f.least || n > f.most {
-		return 0, fmt.Sprintf("%d is not in %d to %d", n, f.least, f.most)
+		return 0, fmt.Sprintf("%d is not between %d and %d", n, f.least, f.most)
 	}
 	return n, ""
 }
@@ -156,7 +156,7 @@ func timeCron(a *vm.Args) (value.Slot, error) {
 	a.Pace().Bytes(len(s))
 	c, wrong := parseCron(strings.TrimSpace(s))
 	if wrong != "" {
-		return value.Nil, native.ParseError(s, "is no cron expression: "+wrong)
+		return value.Nil, native.ParseError(s, "is not a cron expression: "+wrong)
 	}
 	if local < -1<<52 || local > 1<<52 {
 		return value.Nil, value.Faultf("next: the instant %d is not in the years 0 to 9999", local)
@@ -164,7 +164,7 @@ func timeCron(a *vm.Args) (value.Slot, error) {
 	a.Step(cronDays)
 	at, ok := c.next(local)
 	if !ok {
-		return value.Nil, native.ParseError(s, "is a cron expression of no day that there is")
+		return value.Nil, native.ParseError(s, "never matches a date")
 	}
 	return value.Int(at), nil
 }
@@ -177,7 +177,7 @@ func timeInstant(a *vm.Args) (value.Slot, error) {
 	}
 	ms, reason := (&timeReader{s: v.AsString()}).moment(rfc3339)
 	if reason != "" {
-		return value.Nil, value.Faultf("format: %s is no time of the layout \"rfc3339\": %s", value.AppendString(nil, v.AsString()), reason)
+		return value.Nil, value.Faultf("format: %s is not a time with the layout \"rfc3339\": %s", value.AppendString(nil, v.AsString()), reason)
 	}
 	return value.Int(ms), nil
 }

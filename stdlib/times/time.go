@@ -128,7 +128,7 @@ func timeParse(a *vm.Args) (value.Slot, error) {
 	}
 	ms, reason := (&timeReader{s: s}).moment(pattern)
 	if reason != "" {
-		return value.Nil, native.ParseError(s, "is no time of the layout "+string(value.AppendString(nil, a.String(1)))+": "+reason)
+		return value.Nil, native.ParseError(s, "is not a time with the layout "+string(value.AppendString(nil, a.String(1)))+": "+reason)
 	}
 	return value.Int(ms), nil
 }

@@ -35,7 +35,7 @@ func layoutOf(layout string) (string, error) {
 		return p, nil
 	}
 	if !strings.Contains(layout, "%") {
-		return "", value.Faultf("there is no layout %q: it is one of rfc3339, date, time, datetime, http and unix, or a pattern like %%Y-%%m-%%d", layout)
+		return "", value.Faultf("unknown layout %q: use rfc3339, date, time, datetime, http or unix, or a pattern such as %%Y-%%m-%%d", layout)
 	}
 	for rest := layout; ; {
 		i := strings.IndexByte(rest, '%')
@@ -44,7 +44,7 @@ func layoutOf(layout string) (string, error) {
 		}
 		c, width := directive(rest[i:])
 		if c == 0 {
-			return "", value.Faultf("the layout %q has a `%%` that stands for nothing; a plain one is `%%%%`", layout)
+			return "", value.Faultf("the layout %q contains an unknown `%%` sequence; write `%%%%` for a percent sign", layout)
 		}
 		rest = rest[i+width:]
 	}

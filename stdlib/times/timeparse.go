@@ -26,7 +26,7 @@ func (r *timeReader) moment(pattern string) (ms int64, reason string) {
 		reason = r.pattern(pattern)
 	}
 	if reason == "" && r.s != "" {
-		reason = fmt.Sprintf("%q is left over", r.s)
+		reason = fmt.Sprintf("unexpected text %q at the end", r.s)
 	}
 	if reason != "" {
 		return 0, reason
@@ -38,14 +38,14 @@ func (r *timeReader) pattern(pattern string) string {
 	for pattern != "" {
 		if pattern[0] != '%' {
 			if r.s == "" || r.s[0] != pattern[0] {
-				return fmt.Sprintf("%q is wanted", literalPrefix(pattern)) + r.textAtError()
+				return fmt.Sprintf("expected %q", literalPrefix(pattern)) + r.textAtError()
 			}
 			r.s, pattern = r.s[1:], pattern[1:]
 			continue
 		}
 		c, width := directive(pattern)
 		if what := r.field(c); what != "" {
-			return what + " is wanted" + r.textAtError()
+			return "expected " + what + r.textAtError()
 		}
 		pattern = pattern[width:]
 	}
@@ -227,7 +227,7 @@ func (r *timeReader) rfc3339() string {
 		return reason
 	}
 	if r.s == "" || !strings.ContainsAny(r.s[:1], "Tt ") {
-		return "a `T` is wanted" + r.textAtError()
+		return "expected a `T`" + r.textAtError()
 	}
 	r.s = r.s[1:]
 	if reason := r.pattern("%H:%M:%S"); reason != "" {
@@ -237,7 +237,7 @@ func (r *timeReader) rfc3339() string {
 		digits := r.s[1:]
 		n := len(digits) - len(strings.TrimLeft(digits, "0123456789"))
 		if n == 0 {
-			return "a fraction of a second is wanted" + r.textAtError()
+			return "expected a fraction of a second" + r.textAtError()
 		}
 		milli := &timeReader{s: (digits[:n] + "00")[:3]}
 		r.m.millisecond, _ = milli.number(3, 3)

@@ -32,7 +32,7 @@ func TestPanic(t *testing.T) {
 	s.begun = true
 	go func() {
 		if !s.takeSafely(&broken{Request: dap.Request{ProtocolMessage: dap.ProtocolMessage{Seq: 7, Type: "request"}, Command: "next"}}) {
-			t.Error("the session has ended")
+			t.Error("the session is closed")
 		}
 	}()
 	said := bufio.NewReader(told)

@@ -75,7 +75,7 @@ func (r *Run) ledgersLive() error {
 			return err
 		}
 		if cut > 0 {
-			r.c.Remark(fmt.Sprintf("%s was cut back by %d records that the journal does not account for: they are decided again", l.Path(), cut))
+			r.c.Remark(fmt.Sprintf("removed %[2]d records that are not in the journal from %[1]s: these decisions are made again", l.Path(), cut))
 		}
 	}
 	return nil

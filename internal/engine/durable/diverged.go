@@ -19,7 +19,7 @@ func digestOf(text []byte) string {
 // diverged returns the error for a request that differs from the recorded effect e. x is its
 // record, or nil if the journal has no such effect.
 func (p *past) diverged(e int64, q effect.Request, x *journal.Record, text []byte) error {
-	out := &tape.DivergedError{Journal: true, Effect: e, Kind: q.Kind(), Reason: ", which goes on otherwise"}
+	out := &tape.DivergedError{Journal: true, Effect: e, Kind: q.Kind(), Reason: ", but the program continues differently"}
 	if x == nil {
 		return out
 	}
@@ -27,7 +27,7 @@ func (p *past) diverged(e int64, q effect.Request, x *journal.Record, text []byt
 	if x.K == journal.KLines {
 		was = effect.KindExchangeNext
 	}
-	if out.Reason = fmt.Sprintf(": it was asked for otherwise (record %d)", x.S); was != out.Kind {
+	if out.Reason = fmt.Sprintf(": its request differs (record %d)", x.S); was != out.Kind {
 		out.Reason = fmt.Sprintf(": effect %d was %s (record %d)", e, was, x.S)
 	}
 	out.Diff = tape.Differ(x.R, text)
@@ -36,5 +36,5 @@ func (p *past) diverged(e int64, q effect.Request, x *journal.Record, text []byt
 
 // divergedOutput returns the error for a line of output that differs or is missing.
 func divergedOutput(line int64) error {
-	return &tape.DivergedError{Journal: true, Reason: fmt.Sprintf("line %d of the output is another one than the run has put out", line)}
+	return &tape.DivergedError{Journal: true, Reason: fmt.Sprintf("line %d of the output differs from the recorded output", line)}
 }

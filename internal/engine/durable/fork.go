@@ -25,7 +25,7 @@ type NoEffect struct {
 }
 
 func (e *NoEffect) Error() string {
-	text := fmt.Sprintf("the run has no effect %d in its journal; the last is %d", e.Effect, e.Last)
+	text := fmt.Sprintf("the journal has no effect %d; the last one is %d", e.Effect, e.Last)
 	if e.Damage != nil {
 		text += ", behind which it is " + e.Damage.Error()
 	}
@@ -128,7 +128,7 @@ func (c *Change) change(r, begin *journal.Record) error {
 		question := questionOf(begin)
 		value, err := question.Read(*c.Answer, false)
 		if err != nil {
-			return fmt.Errorf("effect %d waits for %s: %w", r.E, question.Type, err)
+			return fmt.Errorf("effect %d is waiting for %s: %w", r.E, question.Type, err)
 		}
 		if v, err = json.Marshal(effect.Answer{Value: value, By: effect.ByCommandLine}); err != nil {
 			return err
@@ -136,7 +136,7 @@ func (c *Change) change(r, begin *journal.Record) error {
 	}
 	entry := tape.Entry{Q: q, V: v}
 	if _, _, err := entry.Outcome(r.E); err != nil {
-		return fmt.Errorf("effect %d (%s) cannot give that: %w", r.E, q, err)
+		return fmt.Errorf("invalid result for effect %d (%s): %w", r.E, q, err)
 	}
 	r.Gave = journal.Gave{X: r.X, V: v}
 	if r.K == journal.KEnd {

@@ -14,7 +14,7 @@ type Gone struct {
 }
 
 func (e *Gone) Error() string {
-	return fmt.Sprintf("what the run did before effect %d is not kept ([run] history = \"snapshot\")", e.From)
+	return fmt.Sprintf("the history before effect %d is not stored ([run] history = \"snapshot\")", e.From)
 }
 
 // Whole checks that the run's history is complete. The error is a *Gone, or one of the files.
@@ -51,7 +51,7 @@ func (s *Stored) KeptFrom() (int64, error) {
 // unplayable returns why a run can neither be resumed from a snapshot nor be replayed from its
 // beginning.
 func unplayable(bad []badSnapshot) error {
-	why := "there is no snapshot of the run"
+	why := "the run has no snapshot"
 	for i, x := range bad {
 		if i == 0 {
 			why = ""
@@ -60,7 +60,7 @@ func unplayable(bad []badSnapshot) error {
 		}
 		why += x.why.Error()
 	}
-	d := &journal.Damaged{Where: "snapshots", Why: why + "; and what stood before them is not kept ([run] history = \"snapshot\")",
+	d := &journal.Damaged{Where: "snapshots", Why: why + ", and the history before them is not stored ([run] history = \"snapshot\")",
 		Next: journal.PutBack}
 	if len(bad) > 0 {
 		d.Where = journal.SnapshotName(bad[0].at)
@@ -78,5 +78,5 @@ type badSnapshot struct {
 type OtherEngine struct{ Engine int }
 
 func (e *OtherEngine) Error() string {
-	return fmt.Sprintf("its snapshots are of engine %d, and this concerto has %d; what stood before them is not kept ([run] history = \"snapshot\")", e.Engine, tape.Engine)
+	return fmt.Sprintf("the snapshots were written by engine %d, but this concerto has engine %d; the history before them is not stored ([run] history = \"snapshot\")", e.Engine, tape.Engine)
 }

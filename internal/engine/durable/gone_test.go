@@ -53,15 +53,15 @@ func TestUnplayable(t *testing.T) {
 	wants := func(what, text string) {
 		t.Helper()
 		_, err := Latest(dir)
-		if damaged, ok := errors.AsType[*journal.Damaged](err); !ok || damaged.Next != journal.PutBack || !strings.HasPrefix(err.Error(), "damaged: "+text+"; and what stood before them is not kept") {
+		if damaged, ok := errors.AsType[*journal.Damaged](err); !ok || damaged.Next != journal.PutBack || !strings.HasPrefix(err.Error(), "damaged: "+text+", and the history before them is not stored") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	wants("no snapshot", "snapshots: there is no snapshot of the run")
+	wants("no snapshot", "snapshots: the run has no snapshot")
 	put(last.S-1, strings.Repeat("0", 32), start.IR, tape.Engine)
 	wants("one of another journal", journal.SnapshotName(last.S-1)+": "+journal.ErrElsewhere.Error())
 	put(last.S, last.H, hexsum.SHA256(""), tape.Engine)
-	wants("one of another program, too", journal.SnapshotName(last.S)+": it is of another program; "+journal.SnapshotName(last.S-1)+": "+journal.ErrElsewhere.Error())
+	wants("one of another program, too", journal.SnapshotName(last.S)+": it belongs to another program; "+journal.SnapshotName(last.S-1)+": "+journal.ErrElsewhere.Error())
 	put(last.S, last.H, start.IR, tape.Engine+1)
 	var other *OtherEngine
 	if _, err := Latest(dir); !errors.As(err, &other) || other.Engine != tape.Engine+1 {

@@ -59,15 +59,15 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 		var line outLine
 		at := fmt.Sprintf("%s:%d", journal.OutFile, i+1)
 		if err := json.Unmarshal([]byte(text), &line); err != nil {
-			return torn, &journal.Damaged{Where: at, Why: "it is no line of output: " + err.Error()}
+			return torn, &journal.Damaged{Where: at, Why: "not a line of output: " + err.Error()}
 		}
 		if line.N != int64(i)+1 {
-			return torn, &journal.Damaged{Where: at, Why: fmt.Sprintf("it has the number %d", line.N)}
+			return torn, &journal.Damaged{Where: at, Why: fmt.Sprintf("its number is %d", line.N)}
 		}
 		o.add([]byte(text))
 		for _, state := range states {
 			if state.Out == line.N && !bytes.Equal(o.sum[:], state.OutSum) {
-				return torn, &journal.Damaged{Where: at, Why: "up to here the run has put out something else"}
+				return torn, &journal.Damaged{Where: at, Why: "the run has written different output before this line"}
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 	switch {
 	case s.Code() != nil && last.D != "": // older versions wrote none
 		if o.n >= last.N && o.digest() != last.D {
-			return torn, &journal.Damaged{Where: journal.OutFile, Why: "the run has put out something else", Next: journal.PutBack}
+			return torn, &journal.Damaged{Where: journal.OutFile, Why: "the run has written different output", Next: journal.PutBack}
 		}
 		least = last.N
 	case s.Code() != nil:
@@ -86,7 +86,7 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 		least = slices.MinFunc(states, func(a, b *State) int { return cmp.Compare(a.Out, b.Out) }).Out
 	}
 	if o.n < least {
-		return torn, &journal.Damaged{Where: journal.OutFile, Why: fmt.Sprintf("it has %d lines, and the run has put out %d", o.n, least), Next: journal.PutBack}
+		return torn, &journal.Damaged{Where: journal.OutFile, Why: fmt.Sprintf("it has %d lines, but the run has written %d", o.n, least), Next: journal.PutBack}
 	}
 	return torn, nil
 }
@@ -223,7 +223,7 @@ func (o *output) storeLine(r *Run, line string) error {
 	case held && r.c.Trial:
 		return divergedOutput(o.n)
 	case held && !r.live:
-		return &journal.Damaged{Where: fmt.Sprintf("%s:%d", journal.OutFile, o.n), Why: "the run has put out something else there"}
+		return &journal.Damaged{Where: fmt.Sprintf("%s:%d", journal.OutFile, o.n), Why: "the run has written different output there"}
 	case r.c.Trial:
 		return nil
 	}
@@ -252,7 +252,7 @@ func (o *output) cut(r *Run, keep int) error {
 	o.mu.Lock()
 	o.printed, o.noted = min(o.printed, int64(keep)), min(o.noted, int64(keep))
 	o.mu.Unlock()
-	r.c.Remark(fmt.Sprintf("%s was cut back by %d lines that the journal does not account for: they are put out again", journal.OutFile, more))
+	r.c.Remark(fmt.Sprintf("removed %[2]d lines that are not in the journal from %[1]s: they are written again", journal.OutFile, more))
 	return nil
 }
 

@@ -37,7 +37,7 @@ func (q *ShownQuestion) Read(text string, isJSON bool) (json.RawMessage, error) 
 	}
 	if q.unknown {
 		if !isResolution(text) {
-			return nil, fmt.Errorf("%q is none of %s", text, resolutions)
+			return nil, fmt.Errorf("%q is not one of %s", text, resolutions)
 		}
 		return asText, nil
 	}

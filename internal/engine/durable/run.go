@@ -66,7 +66,7 @@ type World interface {
 }
 
 // ErrTried is the reason for the suspension of a trial that has replayed the whole run.
-var ErrTried = errors.New("the program does what the run has done")
+var ErrTried = errors.New("the program must do the same as the recorded run")
 
 // Run is a durable run in this process.
 type Run struct {
@@ -173,7 +173,7 @@ func (r *Run) Know(known *secret.Set, world World) error {
 		case !ok || value == "":
 			return &SecretError{x.Name, "is not set"}
 		case check(r.c.Seed, value) != x.Check:
-			return &SecretError{x.Name, "is another one than that the run began with"}
+			return &SecretError{x.Name, "differs from its value when the run started"}
 		}
 		known.Add(x.Name, value)
 	}

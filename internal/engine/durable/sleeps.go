@@ -37,7 +37,7 @@ func unpackSleeps(b []byte) (all []sleep, err error) {
 		for j := range last {
 			n, size := binary.Varint(b)
 			if size <= 0 {
-				return nil, errors.New("its timers are cut off")
+				return nil, errors.New("the record of its timers is incomplete")
 			}
 			last[j] += n
 			b = b[size:]

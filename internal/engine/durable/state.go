@@ -133,13 +133,13 @@ func (r *Run) restore() error {
 	r.clock.newest, r.approved = s.Clock, s.Approved
 	r.out.n, r.out.printed, r.out.noted = s.Out, s.Out, s.Out
 	if int64(len(r.out.have)) < s.Out {
-		return &BadSnapshot{fmt.Errorf("%s has %d lines, and the run has put out %d", journal.OutFile, len(r.out.have), s.Out)}
+		return &BadSnapshot{fmt.Errorf("%s has %d lines, but the run has written %d", journal.OutFile, len(r.out.have), s.Out)}
 	}
 	for _, line := range r.out.have[:s.Out] {
 		r.out.add([]byte(line))
 	}
 	if !bytes.Equal(r.out.sum[:], s.OutSum) {
-		return &BadSnapshot{fmt.Errorf("%s is another one", journal.OutFile)}
+		return &BadSnapshot{fmt.Errorf("%s is a different file", journal.OutFile)}
 	}
 	for of, n := range s.Asked {
 		r.idle.open[of] = n
@@ -200,7 +200,9 @@ func (h *openHost) open(value func(name string) (string, bool)) (*host.Open, err
 // one, or from its beginning.
 type BadSnapshot struct{ Err error }
 
-func (e *BadSnapshot) Error() string { return "the snapshot cannot be gone on from: " + e.Err.Error() }
+func (e *BadSnapshot) Error() string {
+	return "the run cannot resume from the snapshot: " + e.Err.Error()
+}
 
 // Unwrap returns the cause.
 func (e *BadSnapshot) Unwrap() error { return e.Err }

@@ -72,7 +72,7 @@ func complete(d *journal.Directory, read func() (*journal.History, error)) (*jou
 			return h, err
 		}
 		if h.N == before { // no process has written it meanwhile
-			return nil, &journal.Damaged{Where: journal.SegmentName(h.Segment), Why: fmt.Sprintf("it ends with record %d, and %s says that the disk had record %d", h.N, name, synced)}
+			return nil, &journal.Damaged{Where: journal.SegmentName(h.Segment), Why: fmt.Sprintf("it ends with record %d, but according to %s record %d was on the disk", h.N, name, synced)}
 		}
 		before = h.N
 	}
@@ -191,7 +191,7 @@ func from(d *journal.Directory, at uint64) (*Stored, error) {
 	case head.Engine != tape.Engine:
 		return nil, &BadSnapshot{&OtherEngine{head.Engine}}
 	case uint64(head.S) != at:
-		return nil, &BadSnapshot{fmt.Errorf("it is of record %d", head.S)}
+		return nil, &BadSnapshot{fmt.Errorf("it belongs to record %d", head.S)}
 	}
 	state := &State{}
 	if err := json.Unmarshal(head.Runner, state); err != nil {
@@ -209,7 +209,7 @@ func from(d *journal.Directory, at uint64) (*Stored, error) {
 	}
 	s, err := stored(d, h)
 	if err == nil && s.Sum != head.IR {
-		return nil, &BadSnapshot{errors.New("it is of another program")}
+		return nil, &BadSnapshot{errors.New("it belongs to another program")}
 	}
 	if s != nil {
 		s.State, s.Snapshot, s.Behind = state, data, at

@@ -55,7 +55,7 @@ func (w *world) wait(ctx context.Context, f *inFlight, q effect.Request) error {
 	if w.run.c.Alone || left <= 0 {
 		return context.Cause(ctx)
 	}
-	w.run.c.Remark(fmt.Sprintf("effect %d (%s) is made again in %d s: it is not known whether the process that began it is gone", f.e, q.Kind(), (left+999)/1000))
+	w.run.c.Remark(fmt.Sprintf("effect %d (%s) is repeated in %d s, because the process that started it may still be running", f.e, q.Kind(), (left+999)/1000))
 	over := time.NewTimer(time.Duration(left) * time.Millisecond)
 	defer over.Stop()
 	select {
@@ -274,7 +274,7 @@ func (w *world) answeredUnknown(f *inFlight, q effect.Request, a *effect.Answer,
 	v, done := strings.CutPrefix(text, "done")
 	switch {
 	case !isResolution(text):
-		x.why = "it is none of " + resolutions
+		x.why = "it must be one of " + resolutions
 	case done && q.Kind() == effect.KindMCPOpen:
 		return x, nil, nil // see recalled
 	case done:
@@ -283,7 +283,7 @@ func (w *world) answeredUnknown(f *inFlight, q effect.Request, a *effect.Answer,
 		if err = cmp.Or(err, failed); err == nil {
 			return x, result, nil
 		}
-		x.why = fmt.Sprintf("%s cannot have given that: %v", q.Kind(), err)
+		x.why = fmt.Sprintf("invalid result for %s: %v", q.Kind(), err)
 	case text == policyRetry:
 		return x, nil, nil
 	}

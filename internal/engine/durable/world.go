@@ -197,11 +197,11 @@ func endedObjectResult(q effect.Request) (effect.Result, error) {
 	const was = "the run was interrupted while it was under way"
 	switch q.Kind() {
 	case effect.KindExchangeNext:
-		return nil, effect.Errorf("HostError", "the host's process has ended: %s", was).With("code", "lost").With("recoverable", true)
+		return nil, effect.Errorf("HostError", "the host's process has exited: %s", was).With("code", "lost").With("recoverable", true)
 	case effect.KindStreamNext:
 		return nil, effect.Errorf("AgentError", "the model's stream has ended: %s", was).With("reason", "interrupted").With("retryable", true)
 	case effect.KindMCPNext:
-		return nil, effect.Errorf("ToolError", "the call's server has ended: %s", was).With("reason", "failed")
+		return nil, effect.Errorf("ToolError", "the server of the call has exited: %s", was).With("reason", "failed")
 	}
 	return nil, nil
 }

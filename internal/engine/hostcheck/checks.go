@@ -40,7 +40,7 @@ func (s *session) checkQuiet(until string) *Verdict {
 	if !came {
 		return nil
 	}
-	v := s.fail("nothing behind the end of the exchange until "+until, "the line %s", quote(e.line.Text))
+	v := s.fail("no further output after the exchange until "+until, "the line %s", quote(e.line.Text))
 	if e.err != nil {
 		v = s.fail("a process that waits for "+until, "%s", s.p.endReason(s.ctx, e.err))
 	}
@@ -103,7 +103,7 @@ func fault(s *session) Verdict {
 		if s.ack.can(testable) {
 			return *t.fails("an error", "%s", quote(t.result))
 		}
-		return skip("it had no error to report")
+		return skip("it sent no error message")
 	}
 	return verdict(s.checkQuiet("the next prompt"))
 }
@@ -114,14 +114,14 @@ func cancel(s *session) Verdict {
 		return *v
 	}
 	if !s.ack.can("cancel") {
-		return skip("it has not announced the capability cancel")
+		return skip("it does not announce the capability cancel")
 	}
 	t := &talk{s: s, cancel: true}
 	if v := t.runExchange(); v != nil {
 		return *v
 	}
 	if !t.told {
-		return skip("it was done before it could be cancelled")
+		return skip("it finished before it was cancelled")
 	}
 	return verdict(s.checkQuiet("the next prompt"))
 }
@@ -134,7 +134,7 @@ func text(s *session) Verdict {
 		return *v
 	}
 	if s.plain != "" && s.p.spoken {
-		return s.fail("messages alone on standard output", "the line %s", s.plain)
+		return s.fail("only messages on standard output", "the line %s", s.plain)
 	}
 	return verdict(t.isNot("text", `"text"`))
 }
@@ -177,11 +177,11 @@ func exit(s *session) Verdict {
 	s.p.conn.CloseWrite()
 	timer := time.NewTimer(leaving)
 	defer timer.Stop()
-	const want = "exit code 0 after the end of standard input"
+	const want = "exit code 0 after standard input is closed"
 	select {
 	case <-s.p.conn.Done():
 	case <-timer.C:
-		return s.fail(want, "a process that still runs after %s", seconds(leaving))
+		return s.fail(want, "the process still runs after %s", seconds(leaving))
 	case <-s.ctx.Done():
 		return Verdict{}
 	}

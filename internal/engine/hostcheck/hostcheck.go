@@ -62,20 +62,20 @@ const firstPrompt = "prompt"
 // checks returns all checks in order.
 func checks() []check {
 	return []check{
-		{"start", "run it by itself: it must wait for lines on standard input and write nothing before one has come", (*session).start},
-		{"init", `answer {"type":"init","params":{…}} with {"type":"init_ack"} before anything else, and flush`, (*session).initialise},
-		{"ack", "init_ack has capabilities, an array of texts, and version, a text, or neither; nothing follows it before the prompt", (*session).acknowledge},
+		{"start", "start it in a terminal: it must wait for lines on standard input, and write nothing before the first one", (*session).start},
+		{"init", `answer {"type":"init","params":{…}} with {"type":"init_ack"} before any other message, and flush`, (*session).initialise},
+		{"ack", "init_ack may have capabilities, an array of strings, and version, a string; send no other message before the prompt", (*session).acknowledge},
 		{firstPrompt, `answer each prompt with one {"type":"result"} or {"type":"error"}, end the line, flush, and wait for the next prompt`, prompt},
-		{"progress", `progress is {"type":"progress","message":TEXT} and, if known, a whole number as percent`, progress},
-		{"question", "read the line with the response before the work goes on; the answer is its value, or its error", question},
-		{"approval", "read the response; do it only when the value is clearly yes, and go on without it otherwise", approval},
-		{"tool_call", "read the response; the tool's value is its value, and its error says why there is none", toolCall},
-		{"error", `catch what the work raises and send {"type":"error","message":TEXT}; the process goes on`, fault},
-		{"cancel", "on cancel come to a result or an error within 5 seconds, or do not announce the capability", cancel},
-		{"text", "write remarks to standard error: print(…, file=sys.stderr), console.error, log.Print", text},
-		{"big_line", "read whole lines, however long: a Go bufio.Scanner wants a larger Buffer, an asyncio StreamReader a larger limit", bigLine},
-		{"utf8", "read and write UTF-8, and end lines at \\n alone: Node's readline also ends them at U+2028", utf8},
-		{"exit", "leave with exit code 0 when standard input ends", exit},
+		{"progress", `progress is {"type":"progress","message":TEXT}, optionally with an integer percent`, progress},
+		{"question", "read the line with the response before you continue; the answer is in its value or its error", question},
+		{"approval", "read the response; perform the action only if the value is clearly yes, and continue without it otherwise", approval},
+		{"tool_call", "read the response; the result of the tool is in its value, and a failure in its error", toolCall},
+		{"error", `catch exceptions and send {"type":"error","message":TEXT}; the process must continue`, fault},
+		{"cancel", "send a result or an error within 5 seconds after cancel, or do not announce the capability", cancel},
+		{"text", "write logs to standard error: print(…, file=sys.stderr), console.error, log.Print", text},
+		{"big_line", "read whole lines of any length: a Go bufio.Scanner needs a larger Buffer, an asyncio StreamReader a larger limit", bigLine},
+		{"utf8", "read and write UTF-8, and split lines only at \\n: Node's readline also splits them at U+2028", utf8},
+		{"exit", "exit with code 0 when standard input is closed", exit},
 	}
 }
 

@@ -59,7 +59,7 @@ func TestShapes(t *testing.T) {
 		`{"type":"result","files":1}`:                                "",
 		`{"type":"result","text":1}`:                                 "text of result as String",
 		`{"type":"error","message":"no disk"}`:                       "",
-		`{"type":"error","code":"E1"}`:                               "error with a text as message",
+		`{"type":"error","code":"E1"}`:                               "error with a string as message",
 		`{"type":"of its own","message":[1]}`:                        "",
 		`{"type":"withdraw","id":"q1"}`:                              "",
 	} {

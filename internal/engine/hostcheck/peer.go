@@ -102,12 +102,12 @@ func (p *peer) endReason(ctx context.Context, err error) string {
 	select {
 	case <-p.conn.Done():
 	case <-t.C:
-		return "the end of its output, though it goes on running"
+		return "it closed its output, but is still running"
 	case <-ctx.Done():
-		return "the end of its output"
+		return "it closed its output"
 	}
 	exit := p.conn.Exit()
-	what := fmt.Sprintf("its end with exit code %d", exit.Code)
+	what := fmt.Sprintf("exit code %d", exit.Code)
 	if lines := strings.Split(strings.TrimSpace(exit.Stderr), "\n"); lines[0] != "" {
 		what += ": " + quote([]byte(lines[len(lines)-1]))
 	}

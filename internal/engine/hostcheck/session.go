@@ -128,7 +128,7 @@ func (s *session) early(e event) Verdict {
 	if e.err != nil {
 		return s.fail("a process that waits for its input", "%s", s.p.endReason(s.ctx, e.err))
 	}
-	return s.fail("nothing before the first message", "the line %s", quote(e.line.Text))
+	return s.fail("no output before the first message", "the line %s", quote(e.line.Text))
 }
 
 // initialise is the check of init. A host without parameters need not support it.
@@ -170,7 +170,7 @@ func (s *session) handshake() Verdict {
 	// A host without parameters may handle init in any way.
 	not := func(format string, args ...any) Verdict {
 		if line == nil {
-			return skip("it has no parameters, and init is not known to it: " + fmt.Sprintf(format, args...))
+			return skip("it has no parameters and does not handle init: " + fmt.Sprintf(format, args...))
 		}
 		return s.fail("init_ack", format, args...)
 	}
@@ -180,7 +180,7 @@ func (s *session) handshake() Verdict {
 	}
 	wait := host.InitWait(&s.o.Config)
 	if !s.p.send(s.ctx, first, wait) {
-		return not("a host that reads nothing")
+		return not("the host does not read its input")
 	}
 	e, came := s.p.receive(s.ctx, wait)
 	for came && e.err == nil && host.UsesAdapter(&s.o.Config) && !ends(e.line.Text) {
@@ -188,7 +188,7 @@ func (s *session) handshake() Verdict {
 	}
 	switch {
 	case !came:
-		return not("nothing within %s", seconds(wait))
+		return not("no output within %s", seconds(wait))
 	case e.err != nil:
 		return not("%s", s.p.endReason(s.ctx, e.err))
 	}
@@ -225,7 +225,7 @@ func (s *session) acknowledge() Verdict {
 	if err := json.Unmarshal(s.ack.line, &members); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
-			return s.fail("capabilities as an array of texts and version as a text", "%s", quote(s.ack.line))
+			return s.fail("capabilities as an array of strings and version as a string", "%s", quote(s.ack.line))
 		}
 		return s.fail("init_ack", "%s", quote(s.ack.line))
 	}
@@ -237,7 +237,7 @@ func (s *session) acknowledge() Verdict {
 		if e.err != nil {
 			return s.fail("a process that waits for a prompt", "%s", s.p.endReason(s.ctx, e.err))
 		}
-		return s.fail("nothing between init_ack and the prompt", "the line %s", quote(e.line.Text))
+		return s.fail("no output between init_ack and the prompt", "the line %s", quote(e.line.Text))
 	}
 	return passed
 }
@@ -261,7 +261,7 @@ func (s *session) ready() *Verdict {
 	if v.Outcome == OK && known {
 		if again := s.handshake(); again.Outcome != OK {
 			s.endProcess()
-			v := s.fail("a new process that is initialised as the first was", "%s", again.Got+again.Why)
+			v := s.fail("a new process that initialises in the same way", "%s", again.Got+again.Why)
 			return &v
 		}
 	}

@@ -43,7 +43,7 @@ func misshapen(row *hostmsg.Message, line []byte) string {
 		members["text"] = members["chunk"]
 	}
 	if row.Role == hostmsg.Fails && !fitsType("String", members["message"]) {
-		return row.Type + " with a text as message"
+		return row.Type + " with a string as message"
 	}
 	for _, f := range fieldsOf(row) {
 		v, there := members[f.name]

@@ -85,14 +85,14 @@ func TestStart(t *testing.T) {
 		{"is seen to wait late", &hasty{after: time.Hour, seen: true, waits: 3 * time.Second}, Verdict{Outcome: OK}, 3*time.Second + glance},
 		{"never waits", &hasty{after: time.Hour, seen: true}, Verdict{Outcome: OK}, starting},
 		{"speaks, then waits", &hasty{after: time.Second, says: "Welcome", seen: true, waits: time.Second},
-			Verdict{Outcome: Fail, Expected: "nothing before the first message", Got: "the line Welcome"}, time.Second + glance},
+			Verdict{Outcome: Fail, Expected: "no output before the first message", Got: "the line Welcome"}, time.Second + glance},
 		{"waits, then speaks", &hasty{after: time.Second, says: "Welcome", seen: true, waits: time.Second - 2*glance}, Verdict{Outcome: OK}, time.Second},
 		{"starts for long and speaks", &hasty{after: starting - 1, says: "Welcome", seen: true},
-			Verdict{Outcome: Fail, Expected: "nothing before the first message", Got: "the line Welcome"}, starting},
+			Verdict{Outcome: Fail, Expected: "no output before the first message", Got: "the line Welcome"}, starting},
 		{"speaks", &hasty{after: early - 1, says: "Welcome"},
-			Verdict{Outcome: Fail, Expected: "nothing before the first message", Got: "the line Welcome"}, early},
+			Verdict{Outcome: Fail, Expected: "no output before the first message", Got: "the line Welcome"}, early},
 		{"leaves", &hasty{after: early - 1, exit: host.Exit{Code: 3, Stderr: "looking\nno licence\n"}},
-			Verdict{Outcome: Fail, Expected: "a process that waits for its input", Got: "its end with exit code 3: no licence"}, early},
+			Verdict{Outcome: Fail, Expected: "a process that waits for its input", Got: "exit code 3: no licence"}, early},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			config := host.Config{Name: "Worker", Transport: "memory", OutputFormat: "json"}

@@ -76,7 +76,7 @@ func (t *talk) handleNext() *Verdict {
 	case !came && t.told:
 		return t.fails(terminal+" within "+seconds(host.CancelWait(&t.s.o.Config))+" of the cancel", "none")
 	case !came:
-		return t.fails(terminal, "nothing more within %s", seconds(s.wait()))
+		return t.fails(terminal, "no further output within %s", seconds(s.wait()))
 	case e.err != nil:
 		return t.fails(terminal, "%s", s.p.endReason(s.ctx, e.err))
 	}
@@ -155,7 +155,7 @@ func harmless(m *effect.HostMessage) *effect.ExchangeReply {
 	case hostmsg.YesNo:
 		return &effect.ExchangeReply{Value: []byte(`"no"`)}
 	}
-	return &effect.ExchangeReply{Error: "concerto test: nothing answers " + m.Type}
+	return &effect.ExchangeReply{Error: "concerto test: no handler for " + m.Type}
 }
 
 // offered returns the last answer that a question offers, or a text.

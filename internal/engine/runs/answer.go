@@ -56,7 +56,7 @@ func answer(s *durable.Stored, id string, a GivenAnswer) error {
 	given := journal.Answer{Refuse: a.Refuse, By: a.By, At: time.Now().UnixMilli(), Synced: s.History.Synced()}
 	if a.Refuse == nil {
 		if given.Value, err = q.Read(a.Text, a.JSON); err != nil {
-			return &Problem{fmt.Sprintf("%s waits for %s: %v", id, q.Type, err), "the question stays"}
+			return &Problem{fmt.Sprintf("invalid answer for %s, which waits for %s: %v", id, q.Type, err), "the question stays"}
 		}
 	}
 	err = s.Dir.Give(id, given)

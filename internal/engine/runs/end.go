@@ -36,7 +36,7 @@ func Stop(ctx context.Context, dir string) error {
 		return err
 	}
 	if h.Last().K == journal.KFinish {
-		return errors.Join(w.Close(), &Problem{Message: "the run has ended already"})
+		return errors.Join(w.Close(), &Problem{Message: "the run has already ended"})
 	}
 	if err := keeper.EndAt(dir); err != nil {
 		return errors.Join(err, w.Close())

@@ -129,7 +129,7 @@ func Tape(text io.Reader, program []byte, environ []string) (*Source, error) {
 		err = ir.Verify(p)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the program: %w", err)
+		return nil, fmt.Errorf("could not read the program: %w", err)
 	}
 	t, err := tape.Read(text)
 	if err != nil {

@@ -49,7 +49,7 @@ func (s *Source) Play(ctx context.Context, at int64) (*Recording, error) {
 	c.Performer, c.Journal, c.Past = world, noting{first}, first
 	machine, err := vm.New(c)
 	if err != nil {
-		return nil, fmt.Errorf("load the program: %w", err)
+		return nil, fmt.Errorf("could not load the program: %w", err)
 	}
 	_, err = machine.Run(ctx)
 	if cerr := world.Close(context.WithoutCancel(ctx)); cerr != nil {
@@ -234,7 +234,7 @@ func (f *first) unused() error {
 	if n == 0 {
 		return nil
 	}
-	return fmt.Errorf("the run waits, and has not made %d of its recorded effects: %s", n, strings.Join(kinds, ", "))
+	return fmt.Errorf("the run is waiting, and did not repeat %d of its recorded effects: %s", n, strings.Join(kinds, ", "))
 }
 
 // Looked reports whether a check of the memory in use exceeded the limit.

@@ -47,7 +47,7 @@ const every = 1000
 func (r *Recording) Look() (*Session, error) {
 	dir, err := os.MkdirTemp("", "concerto-inspect-")
 	if err != nil {
-		return nil, fmt.Errorf("make a directory for snapshots: %w", err)
+		return nil, fmt.Errorf("could not create a directory for snapshots: %w", err)
 	}
 	return &Session{r: r, dir: dir}, nil
 }
@@ -141,7 +141,7 @@ func (s *Session) machine(c vm.Config, a *again, from int) (*vm.VM, error) {
 	x := s.snaps[from]
 	data, err := os.ReadFile(x.file)
 	if err != nil {
-		return nil, fmt.Errorf("read a snapshot: %w", err)
+		return nil, fmt.Errorf("could not read a snapshot: %w", err)
 	}
 	a.cursor, a.effects, a.lines = x.cursor, x.effects, x.lines
 	return vm.Restore(c, data)

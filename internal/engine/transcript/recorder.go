@@ -93,7 +93,7 @@ func (r *Recorder) Close() error {
 	e.Calls, e.FailedCalls = &calls, &failed
 	r.write(e)
 	if r.err != nil {
-		return fmt.Errorf("write the transcript: %w", r.err)
+		return fmt.Errorf("could not write the transcript: %w", r.err)
 	}
 	return nil
 }

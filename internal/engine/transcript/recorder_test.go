@@ -133,7 +133,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 func TestCannotWrite(t *testing.T) {
 	r := New(Options{Out: full{}})
 	r.Requested(1, &effect.Step{What: effect.StepRetry})
-	if err := r.Close(); err == nil || err.Error() != "write the transcript: no space left" {
+	if err := r.Close(); err == nil || err.Error() != "could not write the transcript: no space left" {
 		t.Error(err)
 	}
 }

@@ -54,7 +54,7 @@ func badArguments() []Step {
 	} {
 		all = append(all, Step{Name: fmt.Sprintf("arguments %d", name), Tool: "query", Args: c.args, Outcome: tool.OutcomeArguments, Want: "bad arguments for query: " + c.want})
 	}
-	return append(all, Step{Name: "arguments not found", Tool: "nothing-like-it", Args: `{}`, Outcome: tool.OutcomeNotFound, Want: "there is no tool 'nothing-like-it'"})
+	return append(all, Step{Name: "arguments not found", Tool: "nothing-like-it", Args: `{}`, Outcome: tool.OutcomeNotFound, Want: "unknown tool 'nothing-like-it'"})
 }
 
 func endings() []Step {
@@ -79,7 +79,7 @@ func approvals() []Step {
 	granted.Asked = nil
 	return []Step{
 		step("deny", `"not today"`, tool.OutcomeDenied, "guarded was not called: not today"),
-		step("nobody", "", tool.OutcomeDenied, "guarded was not called: nobody approved of it"),
+		step("nobody", "", tool.OutcomeDenied, "guarded was not called: it was not approved"),
 		step("once", `"yes"`, tool.OutcomeOK, "a"),
 		step("other arguments", `{"decision":"allow","args_sha256":"00"}`, tool.OutcomeDenied, "guarded was not called: the approval is for other arguments"),
 		step("edit", `{"decision":"allow","input":{"value":"b"}}`, tool.OutcomeOK, "b\n(called with changed arguments: {\"value\":\"b\"})"),
@@ -95,9 +95,9 @@ func versions() []Step {
 		{Name: "version 1", Tool: "versioned@1", Args: `{}`, Outcome: tool.OutcomeOK, Want: "1"},
 		{Name: "version 2", Tool: "versioned@2", Args: `{}`, Outcome: tool.OutcomeOK, Want: "2"},
 		{Name: "version highest", Tool: "versioned", Args: `{}`, Outcome: tool.OutcomeOK, Want: "2"},
-		{Name: "version missing", Tool: "versioned@3", Args: `{}`, Outcome: tool.OutcomeNotFound, Want: "there is no tool 'versioned@3'"},
+		{Name: "version missing", Tool: "versioned@3", Args: `{}`, Outcome: tool.OutcomeNotFound, Want: "unknown tool 'versioned@3'"},
 		{Name: "unregister version", Unregister: "versioned@2", Tool: "versioned", Args: `{}`, Outcome: tool.OutcomeOK, Want: "1"},
-		{Name: "unregister", Unregister: "versioned", Tool: "versioned", Args: `{}`, Outcome: tool.OutcomeNotFound, Want: "there is no tool 'versioned'"},
+		{Name: "unregister", Unregister: "versioned", Tool: "versioned", Args: `{}`, Outcome: tool.OutcomeNotFound, Want: "unknown tool 'versioned'"},
 	}
 }
 

@@ -44,7 +44,7 @@ func milliseconds(n int64) time.Duration { return time.Duration(min(n, maxSleep)
 func zone(q *effect.Zone) (effect.Result, error) {
 	location, err := time.LoadLocation(q.Name)
 	if err != nil || q.Name == "" || q.Name == "Local" {
-		return nil, effect.Errorf("RuntimeError", "there is no time zone %q: zones are named like \"Europe/Berlin\"", q.Name)
+		return nil, effect.Errorf("RuntimeError", "unknown time zone %q: use a name such as \"Europe/Berlin\"", q.Name)
 	}
 	name, seconds := time.UnixMilli(q.Unix).In(location).Zone()
 	return &effect.Offset{Seconds: int64(seconds), Abbreviation: name}, nil

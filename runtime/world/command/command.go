@@ -85,7 +85,7 @@ func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, 
 	select {
 	case <-p.Done():
 	case <-late:
-		err = failed("%s has not ended within %d ms", c.Command, c.Timeout)
+		err = failed("%s did not finish within %d ms", c.Command, c.Timeout)
 		p.End(grace, nil)
 	case <-ctx.Done():
 		err = context.Cause(ctx)

@@ -93,7 +93,7 @@ func TestRefusals(t *testing.T) {
 func TestEndsInTime(t *testing.T) {
 	r, self := runner(t)
 	stay := &effect.Command{Command: self, Args: []string{"stay"}, Timeout: 50}
-	if _, err := r.Perform(t.Context(), stay); err == nil || err.Error() != self+" has not ended within 50 ms" {
+	if _, err := r.Perform(t.Context(), stay); err == nil || err.Error() != self+" did not finish within 50 ms" {
 		t.Error(err)
 	}
 	stop := errors.New("stop")

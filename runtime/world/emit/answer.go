@@ -128,7 +128,7 @@ func unasked(ctx context.Context, channel string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	f := failure(channel, noListener, "nobody answers the emit on channel '%s': the terminal's input ended (%v)", channel, err)
+	f := failure(channel, noListener, "no answer to the emit on channel '%s': the input of the terminal was closed (%v)", channel, err)
 	f.Cause = err
 	return f
 }
@@ -162,7 +162,7 @@ func (a asking) answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer
 	case piped && ctx.Err() == nil && errors.Is(err, io.EOF):
 		return nil, nobody(r.Channel)
 	case piped && ctx.Err() == nil:
-		return nil, failure(r.Channel, noListener, "standard input cannot answer the emit on channel '%s': %v", r.Channel, err)
+		return nil, failure(r.Channel, noListener, "could not read the answer to the emit on channel '%s' from standard input: %v", r.Channel, err)
 	}
 	return nil, unasked(ctx, r.Channel, err)
 }

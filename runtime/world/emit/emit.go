@@ -63,7 +63,7 @@ type Fixed struct {
 }
 
 // ErrNoReader means that the reader of the output has closed it.
-var ErrNoReader = errors.New("write the output: its reader has gone away (broken pipe)")
+var ErrNoReader = errors.New("could not write the output: its reader was closed (broken pipe)")
 
 // Sink performs output. It is safe for concurrent use.
 type Sink struct {
@@ -271,7 +271,7 @@ func (s *Sink) known(channel string) (v effect.Result, now bool, err error) {
 }
 
 func nobody(channel string) error {
-	return failure(channel, noListener, "nobody answers the emit on channel '%[1]s': give --answer %[1]s=VALUE or --emit-handler COMMAND, or run in a terminal", channel)
+	return failure(channel, noListener, "no handler for the emit on channel '%[1]s': use --answer %[1]s=VALUE or --emit-handler COMMAND, or run in a terminal", channel)
 }
 
 // answer returns the answer to an awaited emit that has been printed. Remote users are asked under

@@ -254,7 +254,7 @@ func TestAnswersGoFirst(t *testing.T) {
 	answered(t, s, "b", `"=x=y"`)
 	answered(t, s, "c", `"typed \"it\""`)
 	_, err := s.Perform(bg, &effect.AwaitEmit{Channel: "d"})
-	emitError(t, err, "no_listener", "'d'", "input ended")
+	emitError(t, err, "no_listener", "'d'", "the input of the terminal was closed")
 	finish(t, s)
 	if strings.Join(p.asked, " ") != "c d" {
 		t.Errorf("asked %q", p.asked)
@@ -341,7 +341,7 @@ read
 < {"value":"again"}
 `, Options{})
 	_, err := s.Perform(bg, &effect.AwaitEmit{Channel: "a"})
-	emitError(t, err, "no_listener", "ended without an answer", "exit code 3", "no key")
+	emitError(t, err, "no_listener", "exited without an answer", "exit code 3", "no key")
 	answered(t, s, "a", `"again"`)
 }
 

@@ -115,7 +115,7 @@ func appendShown(b []byte, v json.RawMessage) []byte {
 	}
 	var s string
 	if err := json.Unmarshal(v, &s); err != nil {
-		panic("emit: a payload is no JSON: " + err.Error())
+		panic("emit: could not encode a payload as JSON: " + err.Error())
 	}
 	return append(b, s...)
 }

@@ -79,7 +79,7 @@ func (h *handler) answer(ctx context.Context, r *effect.AwaitEmit, _ string) (*e
 	}
 	a := &ask{line: jsonEmit(nil, r.Channel, r.Payload), got: make(chan reply, 1)}
 	if err := h.send(a); err != nil {
-		return nil, failure(r.Channel, noListener, "the emit handler `%s` cannot be started: %v", h.command, err)
+		return nil, failure(r.Channel, noListener, "could not start emit handler `%s`: %v", h.command, err)
 	}
 	select {
 	case got := <-a.got:
@@ -171,7 +171,7 @@ func (h *handler) read(run *handlerRun) {
 			run.waiting = run.waiting[1:]
 			run.answered = true
 		} else {
-			end = fmt.Errorf("it sent a line that nothing was asked for: %.200s", l.Text)
+			end = fmt.Errorf("it sent a line without a request: %.200s", l.Text)
 		}
 		h.mu.Unlock()
 	}
@@ -221,21 +221,21 @@ func (h *handler) parse(line []byte) reply {
 	case err == nil && a.Value != nil:
 		return reply{value: a.Value}
 	}
-	return reply{why: refused, err: fmt.Errorf(`the emit handler %s answered neither {"value":…} nor {"error":"…"}: %.200s`, "`"+h.command+"`", line)}
+	return reply{why: refused, err: fmt.Errorf(`emit handler %s must answer {"value":…} or {"error":"…"}, but answered: %.200s`, "`"+h.command+"`", line)}
 }
 
 // whyEnded returns the error for the callers that wait for an answer of an exited process.
 func (h *handler) whyEnded(p *procgroup.Process, end error) error {
 	msg := "the emit handler `" + h.command + "` "
 	if !errors.Is(end, io.EOF) {
-		return fmt.Errorf("%sis of no use: %w", msg, end)
+		return fmt.Errorf("%sreturned an invalid answer: %w", msg, end)
 	}
 	t := time.NewTimer(exitSettles)
 	defer t.Stop()
 	select {
 	case <-p.Done():
 		e := p.Exit()
-		msg += fmt.Sprintf("ended without an answer (exit code %d)", e.Code)
+		msg += fmt.Sprintf("exited without an answer (exit code %d)", e.Code)
 		if last := e.Stderr[strings.LastIndexByte(e.Stderr, '\n')+1:]; last != "" {
 			msg += ": " + last
 		}

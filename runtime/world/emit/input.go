@@ -156,7 +156,7 @@ func (s *Sink) input(ctx context.Context, r *effect.Input) (effect.Result, error
 	case errors.Is(err, io.EOF):
 		return &effect.InputText{End: true}, nil
 	}
-	e := effect.Errorf("FsError", "cannot read standard input: %v", err).With("path", "<stdin>")
+	e := effect.Errorf("FsError", "could not read standard input: %v", err).With("path", "<stdin>")
 	e.Cause = err
 	return nil, e
 }

@@ -50,7 +50,7 @@ func (o *output) add(ctx context.Context, write func([]byte) []byte) error {
 		return o.err
 	}
 	if o.closed {
-		return errors.New("write the output: it is closed: the run has ended")
+		return errors.New("could not write the output: it is closed because the run has ended")
 	}
 	before := len(o.buf)
 	o.buf = write(o.buf)
@@ -134,7 +134,7 @@ func outputError(err error) error {
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, os.ErrClosed) {
 		return ErrNoReader
 	}
-	return fmt.Errorf("write the output: %w", err)
+	return fmt.Errorf("could not write the output: %w", err)
 }
 
 // flush returns when everything that was added is written.

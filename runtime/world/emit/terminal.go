@@ -30,7 +30,7 @@ func (t *Terminal) Ask(ctx context.Context, prompt string) (string, error) {
 	defer leave()
 	if prompt != "" {
 		if _, err := fmt.Fprintf(t.out, "%s> ", terminal.Escape(prompt)); err != nil {
-			return "", fmt.Errorf("prompt for %s: %w", prompt, err)
+			return "", fmt.Errorf("could not ask for %s: %w", prompt, err)
 		}
 	}
 	line, err := t.in.lines.next(ctx)

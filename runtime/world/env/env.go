@@ -67,7 +67,7 @@ func (e *Environment) Perform(_ context.Context, r effect.Request) (effect.Resul
 func (e *Environment) variable(q *effect.Env) (effect.Result, error) {
 	v, set := e.vars[q.Name]
 	if !utf8.ValidString(v) {
-		return nil, effect.Errorf("EnvError", "the environment variable %s is not UTF-8", q.Name).With("name", q.Name)
+		return nil, effect.Errorf("EnvError", "environment variable %s is not valid UTF-8", q.Name).With("name", q.Name)
 	}
 	e.read(q.Name)
 	return &effect.EnvValue{Value: v, Set: set}, nil

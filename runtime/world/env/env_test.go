@@ -29,7 +29,7 @@ func TestEnvironment(t *testing.T) {
 		t.Error(v, ok)
 	}
 	_, err := New([]string{"X=\xff"}, nil).Perform(context.Background(), &effect.Env{Name: "X"})
-	if err == nil || err.Error() != "the environment variable X is not UTF-8" {
+	if err == nil || err.Error() != "environment variable X is not valid UTF-8" {
 		t.Error(err)
 	}
 }

@@ -22,7 +22,7 @@ func (f *Files) attach(q *effect.AttachFile) (effect.Result, error) {
 	}
 	file, ok := effect.Attach(q.Path, data)
 	if !ok {
-		return nil, failed("attach", q.Path, errors.New("it is neither an image (PNG, JPEG, GIF, WebP), a PDF nor UTF-8 text"))
+		return nil, failed("attach", q.Path, errors.New("it is not an image (PNG, JPEG, GIF, WebP), a PDF or UTF-8 text"))
 	}
 	return file, nil
 }

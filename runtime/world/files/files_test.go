@@ -89,7 +89,7 @@ func TestFiles(t *testing.T) {
 		{read("d"), "cannot read d: it is a directory"},
 		{read("a.txt/x"), "cannot read a.txt/x: it is not a directory, or within a file"},
 		{read(""), "cannot read : the path is empty"},
-		{read("a\x00b"), "cannot read a\x00b: the path holds a NUL"},
+		{read("a\x00b"), "cannot read a\x00b: the path contains NUL"},
 		{write("new", "1"), "ok"},
 		{&effect.WriteFile{Path: "new", Text: "2", Append: true}, "ok"},
 		{read("new"), "12"},
@@ -119,7 +119,7 @@ func TestFiles(t *testing.T) {
 		{&effect.CopyFile{From: "a.txt", Path: "./a.txt"}, "ok"},
 		{read("a.txt"), "é\n"},
 		{&effect.CopyFile{From: "none", Path: "y"}, "cannot copy none to y: none is not there"},
-		{&effect.CopyFile{From: "d", Path: "y"}, "cannot copy d to y: d is no regular file"},
+		{&effect.CopyFile{From: "d", Path: "y"}, "cannot copy d to y: d is not a regular file"},
 		{&effect.CopyFile{From: "a.txt", Path: "d"}, "cannot copy a.txt to d: d is a directory"},
 		{&effect.MoveFile{From: "x", Path: "z"}, "ok"},
 		{info("z/y"), "dir"},
@@ -151,7 +151,7 @@ func TestGlob(t *testing.T) {
 		{"none", ""},
 		{"", ""},
 		{dir + "/*.md", dir + "/b.md"},
-		{"a[", "cannot match a[: the pattern ends within `[` or behind a backslash"},
+		{"a[", "cannot match a[: the pattern ends inside `[` or after a backslash"},
 	} {
 		if got := said(t, f, &effect.Glob{Pattern: c.pattern}); got != c.want {
 			t.Errorf("%q: got %q, want %q", c.pattern, got, c.want)

@@ -18,7 +18,7 @@ const maxMatches = 1_000_000
 // begins with a dot is matched only by a segment that begins with one.
 func (f *Files) glob(ctx context.Context, q *effect.Glob) (effect.Result, error) {
 	if _, err := path.Match(strings.ReplaceAll(q.Pattern, "/", "_"), ""); err != nil {
-		return nil, failed("match", q.Pattern, errors.New("the pattern ends within `[` or behind a backslash"))
+		return nil, failed("match", q.Pattern, errors.New("the pattern ends inside `[` or after a backslash"))
 	}
 	m := &matcher{f: f, ctx: ctx}
 	segments := strings.Split(strings.TrimSuffix(q.Pattern, "/"), "/")

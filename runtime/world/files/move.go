@@ -28,7 +28,7 @@ func (f *Files) duplicate(ctx context.Context, from, to string) (string, error) 
 	defer in.Close()
 	info, err := in.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no regular file")
+		err = errors.New("it is not a regular file")
 	}
 	if err != nil {
 		return from, err

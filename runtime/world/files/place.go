@@ -46,7 +46,7 @@ func (f *Files) absolute(path string) (string, error) {
 		return "", errors.New("the path is empty")
 	}
 	if strings.IndexByte(path, 0) >= 0 {
-		return "", errors.New("the path holds a NUL")
+		return "", errors.New("the path contains NUL")
 	}
 	path = filepath.FromSlash(path)
 	if !filepath.IsAbs(path) && f.dir != "" {

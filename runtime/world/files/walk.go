@@ -32,7 +32,7 @@ func (f *Files) walk(ctx context.Context, q *effect.Walk) (effect.Result, error)
 				continue
 			}
 			if found = append(found, name); len(found) > maxMatches {
-				return nil, failed("list", q.Path, errors.New("it holds more than a million files"))
+				return nil, failed("list", q.Path, errors.New("it contains more than a million files"))
 			}
 		}
 	}

@@ -83,7 +83,7 @@ func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 	}
 	reason := Reason(err)
 	if limited.Err() != nil {
-		reason = fmt.Sprintf("no answer within %d ms", q.Timeout)
+		reason = fmt.Sprintf("no response within %d ms", q.Timeout)
 	}
 	e := effect.Errorf("HttpError", "%s %s: %s", q.Method, shown(q.URL), reason).With("url", shown(q.URL))
 	e.Cause = err
@@ -135,11 +135,11 @@ func (c *Client) exchange(ctx context.Context, q *effect.HTTP) (*effect.HTTPResp
 	body, err := io.ReadAll(io.LimitReader(response.Body, c.limit+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the answer broke off: %w", err)
+		return nil, fmt.Errorf("the response is incomplete: %w", err)
 	case int64(len(body)) > c.limit:
-		return nil, fmt.Errorf("the answer is larger than %d MiB", maxBody>>20)
+		return nil, fmt.Errorf("the response is larger than %d MiB", maxBody>>20)
 	case !utf8.Valid(body):
-		return nil, errors.New("the answer is not UTF-8")
+		return nil, errors.New("the response is not UTF-8")
 	}
 	return &effect.HTTPResponse{Status: int64(response.StatusCode), Headers: headers(response.Header), Body: string(body)}, nil
 }
@@ -174,14 +174,14 @@ func callable(u *url.URL) error {
 		return errors.New("only http:// and https:// can be called")
 	}
 	if u.Host == "" {
-		return errors.New("the URL names no host")
+		return errors.New("the URL has no host")
 	}
 	return nil
 }
 
 func (c *Client) redirect(r *http.Request, via []*http.Request) error {
 	if len(via) >= maxRedirects {
-		return fmt.Errorf("it led elsewhere %d times", maxRedirects)
+		return fmt.Errorf("it redirected %d times", maxRedirects)
 	}
 	if err := callable(r.URL); err != nil {
 		return err

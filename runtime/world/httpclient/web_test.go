@@ -124,17 +124,17 @@ func TestFailures(t *testing.T) {
 		t.Error(failure)
 	}
 	for _, q := range []struct{ url, want string }{
-		{s.URL + "/binary", "the answer is not UTF-8"},
-		{s.URL + "/large", "the answer is larger than 64 MiB"},
-		{s.URL + "/bomb", "the answer is larger than 64 MiB"},
-		{s.URL + "/endless", "the answer is larger than 64 MiB"},
-		{s.URL + "/short", "the answer broke off: unexpected EOF"},
-		{s.URL + "/round", "it led elsewhere 10 times"},
+		{s.URL + "/binary", "the response is not UTF-8"},
+		{s.URL + "/large", "the response is larger than 64 MiB"},
+		{s.URL + "/bomb", "the response is larger than 64 MiB"},
+		{s.URL + "/endless", "the response is larger than 64 MiB"},
+		{s.URL + "/short", "the response is incomplete: unexpected EOF"},
+		{s.URL + "/round", "it redirected 10 times"},
 		{s.URL + "/file", "only http:// and https:// can be called"},
 		{"file:///etc/hosts", "only http:// and https:// can be called"},
 		{"/echo", "only http:// and https:// can be called"},
 		{"", "only http:// and https:// can be called"},
-		{"http://", "the URL names no host"},
+		{"http://", "the URL has no host"},
 		{"http://bad host/", `invalid character " " in host name`},
 		{"http://127.0.0.1:1/", "dial tcp 127.0.0.1:1: connect: connection refused"},
 	} {
@@ -151,7 +151,7 @@ func TestFailures(t *testing.T) {
 	if _, failure := perform(t, c, &effect.HTTP{Method: "GET", URL: "http://user:secret@" + host + "/binary"}); strings.Contains(failure, "secret") {
 		t.Error(failure)
 	}
-	if _, failure := perform(t, c, &effect.HTTP{Method: "GET", URL: s.URL + "/slow", Timeout: 20}); failure != "GET "+s.URL+"/slow: no answer within 20 ms" {
+	if _, failure := perform(t, c, &effect.HTTP{Method: "GET", URL: s.URL + "/slow", Timeout: 20}); failure != "GET "+s.URL+"/slow: no response within 20 ms" {
 		t.Error(failure)
 	}
 	stop := errors.New("stop")

@@ -14,7 +14,7 @@ func (p *Policy) Guard(k effect.Kind, next effect.Performer) effect.Performer {
 	switch {
 	case w == nil:
 		return effect.PerformerFunc(func(context.Context, effect.Request) (effect.Result, error) {
-			return nil, fmt.Errorf("nothing says what %s needs to be permitted", k)
+			return nil, fmt.Errorf("no permission is defined for %s", k)
 		})
 	case w.free != "":
 		return next

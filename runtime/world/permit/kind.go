@@ -101,12 +101,12 @@ func (g *Grants) Check() error {
 	for _, name := range g.Allow[Net].Names {
 		if scheme, rest, ok := strings.Cut(name, "://"); ok {
 			host, _, _ := strings.Cut(rest, "/")
-			return fmt.Errorf("--%s takes hosts, not addresses: leave out %s://, as in %s", Kinds[Net].Flag, scheme, Net.Give(host))
+			return fmt.Errorf("--%s takes hosts, not URLs: remove %s://, as in %s", Kinds[Net].Flag, scheme, Net.Give(host))
 		}
 	}
 	for _, name := range g.Allow[Env].Names {
 		if variable, _, ok := strings.Cut(name, "="); ok {
-			return fmt.Errorf("--%s takes names: %s lets the program have the variable as it is", Kinds[Env].Flag, Env.Give(variable))
+			return fmt.Errorf("--%s takes names of variables: write %s to pass the variable unchanged", Kinds[Env].Flag, Env.Give(variable))
 		}
 	}
 	return nil

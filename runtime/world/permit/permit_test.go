@@ -310,8 +310,8 @@ func (s *starter) Start(context.Context, effect.Request, func(effect.Result, err
 
 func TestCheck(t *testing.T) {
 	for want, g := range map[string]Grants{
-		"--allow-net takes hosts, not addresses: leave out https://, as in --allow-net=a.example:1": {Allow: map[Kind]List{Net: {Names: []string{"https://a.example:1/x"}}}},
-		"--allow-env takes names: --allow-env=A lets the program have the variable as it is":        {Allow: map[Kind]List{Env: {Names: []string{"A=1"}}}},
+		"--allow-net takes hosts, not URLs: remove https://, as in --allow-net=a.example:1":        {Allow: map[Kind]List{Net: {Names: []string{"https://a.example:1/x"}}}},
+		"--allow-env takes names of variables: write --allow-env=A to pass the variable unchanged": {Allow: map[Kind]List{Env: {Names: []string{"A=1"}}}},
 	} {
 		if err := g.Check(); err == nil || err.Error() != want {
 			t.Error(err)

@@ -86,14 +86,14 @@ func checksumOf(ctx sqlite3.Context, args ...sqlite3.Value) {
 
 // rowDamaged is the error of a row whose checksum does not match.
 func rowDamaged(what string) error {
-	return refuse("%s is damaged: its checksum does not fit; store it anew or delete it, or put a copy of the file in its place", what)
+	return refuse("%s is damaged: its checksum does not match; store it again or delete it, or replace the file by a copy", what)
 }
 
 // entryDamaged names an entry of a hashmap; for a cache only the cache, since its keys mean nothing
 // to users.
 func entryDamaged(at effect.Store, key []byte) error {
 	if at.Kind == "cache" {
-		return refuse("what @cache keeps of %s is damaged: its checksum does not fit; move the file away to begin anew", at.Name)
+		return refuse("the stored answers of @cache of %s are damaged: their checksum does not match; move the file away to start again", at.Name)
 	}
 	return rowDamaged(fmt.Sprintf("the entry %q of the hashmap %s", keyText(json.RawMessage(key)), shownStore(at)))
 }
@@ -115,7 +115,7 @@ func (f *file) sectionsFit() error {
 	var problem error
 	err := f.run(`SELECT kind, name, scope, sum FROM section`, func(s *sqlite3.Stmt) {
 		if at := (effect.Store{Kind: s.ColumnText(0), Name: s.ColumnText(1), Scope: s.ColumnText(2)}); problem == nil && s.ColumnInt64(3) != sum(at.Kind, at.Name, at.Scope) {
-			problem = damaged(fmt.Sprintf("the name of the %s %s is not what was written", at.Kind, shownStore(at)))
+			problem = damaged(fmt.Sprintf("the name of the %s %s differs from the written one", at.Kind, shownStore(at)))
 		}
 	})
 	if err == nil {

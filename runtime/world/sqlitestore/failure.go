@@ -51,21 +51,21 @@ func (f *file) reason(err error) string {
 	case errors.As(err, &r):
 		return r.Error()
 	case errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.LOCKED):
-		return fmt.Sprintf("another process has been writing to it for %s: let it finish or end it, and try again", f.options.Wait.Round(time.Millisecond))
+		return fmt.Sprintf("another process has been writing to it for %s: wait until it finishes or stop it, and try again", f.options.Wait.Round(time.Millisecond))
 	case errors.Is(err, sqlite3.CORRUPT), errors.Is(err, sqlite3.NOTADB):
-		return damaged("SQLite cannot read it").Error()
+		return damaged("SQLite could not read it").Error()
 	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "the disk is full; nothing of this was stored"
+		return "the disk is full; nothing was stored"
 	case errors.Is(err, sqlite3.IOERR) && noRoom(filepath.Dir(f.path)):
-		return "the disk is full; nothing of this was stored"
+		return "the disk is full; nothing was stored"
 	case errors.Is(err, syscall.EFBIG):
-		return "it may not become as large (see `ulimit -f`); nothing of this was stored"
+		return "the file cannot grow further (see `ulimit -f`); nothing was stored"
 	case errors.Is(err, sqlite3.TOOBIG):
-		return "what is to be stored is larger than 1 GB"
+		return "the value is larger than 1 GB"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, sqlite3.READONLY):
-		return "it or its directory cannot be written: permit that, or name another file"
+		return "it or its directory is not writable: change the permissions, or use another file"
 	case errors.Is(err, sqlite3.IOERR):
-		return fmt.Sprintf("its disk fails (%v); nothing of this was stored", systemCause(err))
+		return fmt.Sprintf("its disk failed (%v); nothing was stored", systemCause(err))
 	}
 	return err.Error()
 }
@@ -92,5 +92,5 @@ func systemCause(err error) error {
 
 // damaged returns the refusal of a damaged store.
 func damaged(how string) error {
-	return refuse("it is damaged (%s); it was left as it is: put a copy of it in its place, or move it away to begin anew", how)
+	return refuse("it is damaged (%s) and was not changed: replace it by a copy, or move it away to start again", how)
 }

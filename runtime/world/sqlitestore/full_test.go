@@ -30,7 +30,7 @@ func TestDiskFull(t *testing.T) {
 	s := New(Options{Dir: dir})
 	do[any](t, s, &effect.StoreWrite{Store: at("hashmap"), Entries: []effect.StoreEntry{set(`"a"`, "1")}})
 	_, err := s.Perform(context.Background(), &effect.StoreWrite{Store: at("hashmap"), Entries: []effect.StoreEntry{set(`"b"`, `"`+strings.Repeat("x", 1<<20)+`"`)}})
-	if err == nil || err.Error() != "cannot use s.db: the disk is full; nothing of this was stored" {
+	if err == nil || err.Error() != "cannot use s.db: the disk is full; nothing was stored" {
 		t.Error(err)
 	}
 	if got := show(do[*effect.StoreEntries](t, s, &effect.StoreList{Store: at("hashmap"), Keys: true, Values: true})); got != `"a"=1` {
@@ -45,10 +45,10 @@ func TestDiskFull(t *testing.T) {
 func TestReasons(t *testing.T) {
 	f := &file{options: &Options{}}
 	for errno, want := range map[error]string{
-		syscall.ENOSPC: "the disk is full; nothing of this was stored",
-		syscall.EDQUOT: "the disk is full; nothing of this was stored",
-		syscall.EFBIG:  "it may not become as large (see `ulimit -f`); nothing of this was stored",
-		syscall.EACCES: "it or its directory cannot be written: permit that, or name another file",
+		syscall.ENOSPC: "the disk is full; nothing was stored",
+		syscall.EDQUOT: "the disk is full; nothing was stored",
+		syscall.EFBIG:  "the file cannot grow further (see `ulimit -f`); nothing was stored",
+		syscall.EACCES: "it or its directory is not writable: change the permissions, or use another file",
 	} {
 		if got := f.reason(fmt.Errorf("sqlite3: disk I/O error: %w", &fs.PathError{Op: "write", Path: "s.db", Err: errno})); got != want {
 			t.Errorf("%v: %s", errno, got)

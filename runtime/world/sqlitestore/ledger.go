@@ -42,7 +42,7 @@ var (
 // character is a word. An entry has fewer keys.
 const mostTexts = pure.MaxIdentifier/2 + 1
 
-const unreadableKeys = "the keys of a ledger's entry cannot be read"
+const unreadableKeys = "could not read the keys of a ledger's entry"
 
 func recordDamaged(at effect.Store, identifier string) error {
 	return rowDamaged(fmt.Sprintf("the entry %q of the ledger %s", identifier, shownStore(at)))

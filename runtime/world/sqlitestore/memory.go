@@ -46,7 +46,7 @@ func (f *file) messages(q *effect.MemoryList) (effect.Result, error) {
 		m := effect.MemoryMessage{Role: s.ColumnText(0), Content: s.ColumnText(1)}
 		out.Messages = append(out.Messages, m)
 		if problem == nil && s.ColumnInt64(2) != sum(section, m.Role, m.Content) {
-			problem = refuse("message %d from the end of the memory %s is damaged: its checksum does not fit; clear the memory, or put a copy of the file in its place",
+			problem = refuse("message %d from the end of the memory %s is damaged: its checksum does not match; clear the memory, or replace the file by a copy",
 				len(out.Messages), shownStore(q.Store))
 		}
 	}, section, limit)

@@ -238,11 +238,11 @@ func (f *file) verify(size int64) error {
 func whose(id, version int64) error {
 	switch {
 	case id != application:
-		return refuse("it is an SQLite database of another program: name another file")
+		return refuse("it is an SQLite database of another program: use another file")
 	case version > format:
-		return refuse("it was written by a newer version of Concerto (format %d, this one knows %d): upgrade Concerto, or name another file", version, format)
+		return refuse("it was written by a newer version of Concerto (format %d, this version supports %d): upgrade Concerto, or use another file", version, format)
 	case version < 1:
-		return damaged(fmt.Sprintf("there is no format %d", version))
+		return damaged(fmt.Sprintf("unknown format %d", version))
 	}
 	return nil
 }
@@ -260,7 +260,7 @@ func inspect(path string) (size int64, err error) {
 	case err != nil:
 		return 0, err
 	case info.IsDir():
-		return 0, refuse("it is a directory: name a file in it")
+		return 0, refuse("it is a directory: use a file in it")
 	case !info.Mode().IsRegular():
 		return 0, refuse("it is not a regular file: name another one")
 	case info.Size() == 0:
@@ -275,7 +275,7 @@ func inspect(path string) (size int64, err error) {
 	if n, err := io.ReadFull(in, header); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return 0, err
 	} else if n < headerSize || !bytes.HasPrefix(header, []byte("SQLite format 3\x00")) {
-		return 0, refuse("it is no database of Concerto's: it was written by something else, or is damaged; name another file, or move it away")
+		return 0, refuse("it is not a database of Concerto: another program wrote it, or it is damaged; use another file, or move it away")
 	}
 	at := func(offset int) int64 { return int64(binary.BigEndian.Uint32(header[offset:])) }
 	if err := whose(at(68), at(60)); err != nil {
@@ -305,11 +305,11 @@ func inspectDirectory(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return refuse("its directory %s is not there: make it, or name another file", dir)
+		return refuse("its directory %s does not exist: create it, or use another file", dir)
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return refuse("%s is no directory: name another file", dir)
+		return refuse("%s is not a directory: use another file", dir)
 	}
 	return nil
 }

@@ -78,22 +78,22 @@ func foreign(t *testing.T) []byte {
 func TestRefused(t *testing.T) {
 	good := sample(t)
 	changed := func(f func(b []byte) []byte) []byte { return f(bytes.Clone(good)) }
-	const damagedEnd = "it was left as it is: put a copy of it in its place, or move it away to begin anew"
+	const damagedEnd = "and was not changed: replace it by a copy, or move it away to start again"
 	for _, c := range []struct {
 		name string
 		data []byte
 		want string
 	}{
-		{"text", []byte(`{"scores":{"ada":3}}`), "it is no database of Concerto's: it was written by something else, or is damaged; name another file, or move it away"},
-		{"one byte", []byte("S"), "it is no database of Concerto's"},
-		{"zeros", make([]byte, 8192), "it is no database of Concerto's"},
-		{"another program's", foreign(t), "it is an SQLite database of another program: name another file"},
+		{"text", []byte(`{"scores":{"ada":3}}`), "it is not a database of Concerto: another program wrote it, or it is damaged; use another file, or move it away"},
+		{"one byte", []byte("S"), "it is not a database of Concerto"},
+		{"zeros", make([]byte, 8192), "it is not a database of Concerto"},
+		{"another program's", foreign(t), "it is an SQLite database of another program: use another file"},
 		{"newer", changed(func(b []byte) []byte { binary.BigEndian.PutUint32(b[60:], format+1); return b }),
-			"it was written by a newer version of Concerto (format 3, this one knows 2): upgrade Concerto, or name another file"},
-		{"no version", changed(func(b []byte) []byte { binary.BigEndian.PutUint32(b[60:], 0); return b }), "it is damaged (there is no format 0); " + damagedEnd},
-		{"cut in a page", good[:len(good)-100], "it is damaged (its last 100 bytes are missing); " + damagedEnd},
-		{"cut to a page", good[:4096], "bytes are missing); " + damagedEnd},
-		{"cut in the header", good[:99], "it is no database of Concerto's"},
+			"it was written by a newer version of Concerto (format 3, this version supports 2): upgrade Concerto, or use another file"},
+		{"no version", changed(func(b []byte) []byte { binary.BigEndian.PutUint32(b[60:], 0); return b }), "it is damaged (unknown format 0) " + damagedEnd},
+		{"cut in a page", good[:len(good)-100], "it is damaged (its last 100 bytes are missing) " + damagedEnd},
+		{"cut to a page", good[:4096], "bytes are missing) " + damagedEnd},
+		{"cut in the header", good[:99], "it is not a database of Concerto"},
 		{"a newer SQLite's", changed(func(b []byte) []byte { b[18], b[19] = 9, 9; return b }), damagedEnd},
 		{"page size", changed(func(b []byte) []byte { b[16], b[17] = 3, 3; return b }), damagedEnd},
 		{"zeros in the middle", changed(func(b []byte) []byte { clear(b[3*4096 : 4*4096]); return b }), damagedEnd},
@@ -148,8 +148,8 @@ func TestNoPlace(t *testing.T) {
 	}
 	s := opened(t, Options{Dir: dir})
 	for _, c := range []struct{ file, kind, want string }{
-		{"none/s.db", "hashmap", "HashMapError: cannot use none/s.db: its directory " + filepath.Join(dir, "none") + " is not there: make it, or name another file"},
-		{"d", "memory", "FsError: cannot use d: it is a directory: name a file in it"},
+		{"none/s.db", "hashmap", "HashMapError: cannot use none/s.db: its directory " + filepath.Join(dir, "none") + " does not exist: create it, or use another file"},
+		{"d", "memory", "FsError: cannot use d: it is a directory: use a file in it"},
 		{"plain/s.db", "hashmap", "HashMapError: cannot use plain/s.db: "},
 	} {
 		_, err := s.Perform(context.Background(), &effect.StoreLen{Store: effect.Store{File: c.file, Kind: c.kind, Name: "x"}})
@@ -232,7 +232,7 @@ func TestDamagedLater(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const end = " is damaged: its checksum does not fit; store it anew or delete it, or put a copy of the file in its place"
+	const end = " is damaged: its checksum does not match; store it again or delete it, or replace the file by a copy"
 	entry, street := `the entry "ada" of the hashmap x (scope "eu")`+end, `the entry "Main Street" of the ledger x`+end
 	change := *put
 	change.Update = "value"
@@ -245,8 +245,8 @@ func TestDamagedLater(t *testing.T) {
 		{&effect.StoreList{Store: scoped, Keys: true, Values: true}, entry},
 		{&effect.StoreAdd{Store: scoped, Key: json.RawMessage(`"ada"`), By: json.RawMessage("1")}, entry},
 		{&effect.StoreWrite{Store: scoped, Entries: []effect.StoreEntry{set(`"ada"`, "1")}, Before: true}, entry},
-		{&effect.StoreRead{Store: at("cache"), Keys: raws(`"hash"`)}, "what @cache keeps of x is damaged: its checksum does not fit; move the file away to begin anew"},
-		{&effect.MemoryList{Store: at("memory"), Last: -1}, "message 2 from the end of the memory x is damaged: its checksum does not fit; clear the memory, or put a copy of the file in its place"},
+		{&effect.StoreRead{Store: at("cache"), Keys: raws(`"hash"`)}, "the stored answers of @cache of x are damaged: their checksum does not match; move the file away to start again"},
+		{&effect.MemoryList{Store: at("memory"), Last: -1}, "message 2 from the end of the memory x is damaged: its checksum does not match; clear the memory, or replace the file by a copy"},
 		{&effect.LedgerFind{Store: at("ledger")}, street},
 		{&effect.LedgerFind{Store: at("ledger"), By: "identifier", Texts: []string{"street"}}, street},
 		{&change, street},
@@ -292,7 +292,7 @@ func TestDamagedName(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	want := "cannot use s.db: it is damaged (the name of the hashmap z is not what was written); "
+	want := "cannot use s.db: it is damaged (the name of the hashmap z differs from the written one) "
 	if _, err := s.Perform(context.Background(), &effect.StoreRead{Store: at("hashmap"), Keys: raws(`"a"`)}); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Error(err)
 	}

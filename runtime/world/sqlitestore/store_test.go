@@ -393,7 +393,7 @@ func TestBusy(t *testing.T) {
 	s := opened(t, Options{Dir: dir, Wait: 30 * time.Millisecond})
 	_, err := s.Perform(context.Background(), write)
 	var e *effect.Error
-	if !errors.As(err, &e) || e.Kind != "HashMapError" || e.Message != "cannot use s.db: another process has been writing to it for 30ms: let it finish or end it, and try again" {
+	if !errors.As(err, &e) || e.Kind != "HashMapError" || e.Message != "cannot use s.db: another process has been writing to it for 30ms: wait until it finishes or stop it, and try again" {
 		t.Errorf("%v", err)
 	}
 	if _, err := s.Perform(effect.AtOnce(context.Background()), write); !errors.Is(err, effect.ErrWaits) {

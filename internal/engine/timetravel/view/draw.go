@@ -128,7 +128,7 @@ var marks = map[string]piece{
 func (b *View) effects(width, height int) (out []row) {
 	all := b.r.Effects
 	if len(all) == 0 {
-		return []row{line(faint, "the run has made no effect")}
+		return []row{line(faint, "the run has no effects")}
 	}
 	at := int(min(b.s.Effects, int64(len(all)))) - 1
 	from := max(min(at-height/2, len(all)-height), 0)
@@ -173,9 +173,9 @@ func brief(x *timetravel.Effect) string {
 func (b *View) standing(width, height int) (out []row) {
 	if len(b.s.Frames) == 0 {
 		if b.s.Ended {
-			return append([]row{line(strong, "the record ends here")}, b.asked(width)...)
+			return append([]row{line(strong, "end of the recording")}, b.asked(width)...)
 		}
-		return append([]row{line(faint, "in the library, outside the program")}, b.asked(width)...)
+		return append([]row{line(faint, "in the standard library")}, b.asked(width)...)
 	}
 	f := &b.s.Frames[min(b.frame, len(b.s.Frames)-1)]
 	info := append(b.variables(f, width), b.asked(width)...)

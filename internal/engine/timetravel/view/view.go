@@ -171,7 +171,7 @@ func (b *View) last() int64 {
 func (b *View) effect(n int64) (leave bool, err error) {
 	b.frame = 0
 	if n > b.last() {
-		b.message = "the record ends here"
+		b.message = "end of the recording"
 		if b.s.Ended {
 			return false, nil
 		}
@@ -186,7 +186,7 @@ func (b *View) before() (leave bool, err error) {
 		n--
 	}
 	if n < 1 {
-		b.message = "there is no effect before"
+		b.message = "this is the first effect"
 		return false, nil
 	}
 	return b.effect(min(n, b.last()))
@@ -196,12 +196,12 @@ func (b *View) before() (leave bool, err error) {
 func (b *View) line(n int64) (leave bool, err error) {
 	b.frame = 0
 	if b.s.Ended && n > b.s.Lines {
-		b.message = "the record ends here"
+		b.message = "end of the recording"
 		return false, nil
 	}
 	err = b.s.ToLine(n)
 	if b.s.Ended {
-		b.message = "the record ends here"
+		b.message = "end of the recording"
 	}
 	return false, err
 }
@@ -213,7 +213,7 @@ func (b *View) lineBefore() (leave bool, err error) {
 		n--
 	}
 	if n < 1 {
-		b.message = "the run begins here"
+		b.message = "start of the run"
 		return false, nil
 	}
 	return b.line(n)
@@ -226,7 +226,7 @@ func (b *View) goTo() (leave bool, err error) {
 		case text == "":
 			return false, nil
 		case err != nil || n < 1 || n > b.last():
-			b.message = fmt.Sprintf("there is no effect %s: the last is %d", text, b.last())
+			b.message = fmt.Sprintf("there is no effect %s: the last one is %d", text, b.last())
 			return false, nil
 		}
 		return b.effect(n)
@@ -246,7 +246,7 @@ func (b *View) search() (leave bool, err error) {
 // find moves to the next effect that contains a text, continuing from the first after the last.
 func (b *View) find(text string) (leave bool, err error) {
 	if text == "" {
-		b.message = "nothing was searched for yet: /"
+		b.message = "no previous search: press /"
 		return false, nil
 	}
 	all := b.r.Effects
@@ -264,7 +264,7 @@ func (b *View) find(text string) (leave bool, err error) {
 			return false, b.s.ToEffect(x.N)
 		}
 	}
-	b.message = "no effect has " + text
+	b.message = "no effect contains " + text
 	return false, nil
 }
 
@@ -289,15 +289,15 @@ func (b *View) fork() (leave bool, err error) {
 	n := min(b.s.Effects, b.last())
 	switch {
 	case b.Fork == nil:
-		b.message = "a tape cannot be forked: a run that concerto run --journal keeps can"
+		b.message = "a tape cannot be forked; use a run of concerto run --journal"
 		return false, nil
 	case n < 1:
-		b.message = "there is no effect yet"
+		b.message = "there is no effect"
 		return false, nil
 	}
 	return b.ask(fmt.Sprintf("fork at effect %d, with the result (JSON; empty: unchanged; Esc: no fork): ", n), func(text string) (bool, error) {
 		if text != "" && !json.Valid([]byte(text)) {
-			b.message = "that is no JSON, a text stands in quotes: " + text
+			b.message = "invalid JSON; put text in quotes: " + text
 			return false, nil
 		}
 		b.message = b.Fork(n, json.RawMessage(text))
