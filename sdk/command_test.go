@@ -139,7 +139,7 @@ func TestCommandStays(t *testing.T) {
 		{"", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"other","args":{"n":5},"parent":"s-3"}}`},
 		{`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":3}}`, `{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":3}}`},
 		{"", `{"jsonrpc":"2.0","id":3,"error":{"code":-32005,"message":"the request was taken back"}}`},
-		{`{"jsonrpc":"2.0","id":4,"method":"prompt","params":{}}`, `{"jsonrpc":"2.0","id":4,"error":{"code":-32601,"message":"unknown method 'prompt' here"}}`},
+		{`{"jsonrpc":"2.0","id":4,"method":"prompt","params":{}}`, `{"jsonrpc":"2.0","id":4,"error":{"code":-32601,"message":"there is no method 'prompt' here"}}`},
 	}
 	for _, x := range talk {
 		if x.say != "" {

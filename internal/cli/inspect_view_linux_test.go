@@ -108,7 +108,7 @@ func TestLook(t *testing.T) {
 	r.Type(right + up)
 	r.Shows("behind effect 6 of 6", "▸ 15 }")
 	r.Type("f")
-	r.Shows("fork at effect 6, which gives")
+	r.Shows("fork at effect 6, with the result")
 	r.Type("{\r")
 	r.Shows("that is no JSON")
 	r.Type("f\r")

@@ -78,13 +78,13 @@ tools:
 		{"post", `{"sku": "a1"}`, environ, 0, `{"success":true,"output":{"for":{"Tool":"post","Route":"client","By":"client:tools"},"got":{"sku":"a1"}},"error":null,`},
 		{"get", `{"sku": "a 1", "n": 2, "list": []}`, environ, 0, `{"success":true,"output":"n=2&sku=a+1&v=1","error":null,`},
 		{"bare", `{}`, environ, 1, `{"success":false,"output":null,"error":"answered with status 403 Forbidden: who are you?",`},
-		{"post", `{}`, nil, 1, `{"success":false,"output":null,"error":"the environment variable AUTH is not set: it contains the header Authorization",`},
+		{"post", `{}`, nil, 1, `{"success":false,"output":null,"error":"environment variable AUTH is not set: it contains the header Authorization",`},
 	} {
 		code, stdout, stderr := toolCommand(t, file, c.environ, "call", c.name, "--args", c.args, "--host-tools", "tools.yaml")
 		if code != c.code || !strings.HasPrefix(stdout, c.want) {
 			t.Errorf("exit %d\n%s%s\nnot %s", code, stdout, stderr, c.want)
 		}
-		if strings.Contains(stderr, "left out is list") != (c.name == "get") {
+		if strings.Contains(stderr, "list was left out") != (c.name == "get") {
 			t.Errorf("%s", stderr)
 		}
 	}

@@ -45,7 +45,7 @@ func (w *World) run(ctx context.Context, r *effect.Command, next effect.Performe
 	case o.err != "":
 		return nil, failed("cannot run %s: %s", r.Command, o.err)
 	case o.delayMS > r.Timeout:
-		return nil, failed("%s has not ended within %d ms", r.Command, r.Timeout)
+		return nil, failed("%s did not finish within %d ms", r.Command, r.Timeout)
 	}
 	output := o.result
 	return &output, nil

@@ -89,7 +89,7 @@ func (w *World) request(ctx context.Context, r *effect.HTTP, next effect.Perform
 	case a.err != "":
 		return nil, effect.Errorf("HttpError", "%s %s: %s", r.Method, r.URL, a.err).With("url", r.URL)
 	case a.delayMS > r.Timeout:
-		return nil, effect.Errorf("HttpError", "%s %s: no answer within %d ms", r.Method, r.URL, r.Timeout).With("url", r.URL)
+		return nil, effect.Errorf("HttpError", "%s %s: no response within %d ms", r.Method, r.URL, r.Timeout).With("url", r.URL)
 	}
 	response := a.result
 	return &response, nil

@@ -90,7 +90,7 @@ func toolCall(s *session) Verdict {
 		}
 		return &effect.ExchangeReply{Value: []byte(`{"n":2}`)}
 	}}
-	return t.expectMessage("tool_call", "it called no tool", "value", `{"n":2}`, "refused", `"concerto test: nothing answers tool_call"`)
+	return t.expectMessage("tool_call", "it called no tool", "value", `{"n":2}`, "refused", `"concerto test: no handler for tool_call"`)
 }
 
 // fault expects an error, after which the process continues.

@@ -69,7 +69,7 @@ const (
 	MethodProgress                            = "$/progress"
 )
 
-// Capabilities maps methods to the capabilities by which a server offers them.
+// Capabilities say by which capability a server offers a method.
 var Capabilities = map[string]string{
 	MethodTextDocumentImplementation:          "implementationProvider",
 	MethodTextDocumentTypeDefinition:          "typeDefinitionProvider",
