@@ -110,7 +110,7 @@ func TestLook(t *testing.T) {
 	r.Type("f")
 	r.Shows("fork at effect 6, with the result")
 	r.Type("{\r")
-	r.Shows("that is no JSON")
+	r.Shows("invalid JSON; put text in quotes")
 	r.Type("f\r")
 	s = r.Shows("the fork is in r_", ": concerto runs resume r_")
 	r.Type("q")

@@ -283,7 +283,7 @@ func TestLinesTalk(t *testing.T) {
 		t.Errorf("%q", rec.logs)
 	}
 	gives(t, s, `{"do":"compose"}`, `{"cycle":"tool cycle: x → x","method":"-32601 unknown method \"tools/list\"","nobody":"-32602 invalid parameters: parent: must be the call_id of a running call",`+
-		`"none":"-32602 bad parameters: name: missing","ok":"{\"a\":1}","only":"{}","ping":"{}","taken back":"-32005 the tool has cancelled the call: enough"}`)
+		`"none":"-32602 invalid parameters: name: missing","ok":"{\"a\":1}","only":"{}","ping":"{}","taken back":"-32005 the tool has cancelled the call: enough"}`)
 }
 
 // A process that has exited is started again; a call that it did not read goes to the next one.

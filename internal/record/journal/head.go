@@ -51,7 +51,7 @@ func checkSeal(text []byte) error {
 		return errors.New("it is cut off")
 	}
 	if want := string(sumMember) + hexsum.SHA256(text[:at]) + "\"}\n"; string(text[at:]) != want {
-		return errors.New("its SHA-256 is another")
+		return errors.New("its SHA-256 does not match")
 	}
 	return nil
 }
