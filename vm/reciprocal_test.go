@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// divisors and numbers give the values for which a reciprocal is most likely to
+// divisors and numbers return the values for which a reciprocal is most likely to
 // go wrong, and some random ones.
 func divisors() []int32 {
 	all := []int32{-3, -1, 1, 2, 3, 4, 5, 6, 7, 9, 10, 60, 641, 1000, 1 << 16, 1000003, 1<<30 - 1, 1 << 30, math.MaxInt32 - 1, math.MaxInt32}

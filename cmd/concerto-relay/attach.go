@@ -63,7 +63,7 @@ type attachment struct {
 // the run's cursor. Over a server, a decision waits for its command.state and is sent again on a new
 // connection, because the same decision twice changes nothing.
 type seat interface {
-	// follow gives the run's envelopes until its end, or until give fails.
+	// follow returns the run's envelopes until its end, or until give fails.
 	follow(ctx context.Context, give func(protocol.Envelope) error) error
 	keys(ctx context.Context, text string) error
 	stop(ctx context.Context) error
@@ -126,7 +126,7 @@ func (x *attachment) seat(e *end, whole bool) seat {
 
 func runPath(run string) string { return "/runs/" + url.PathEscape(run) }
 
-// ended gives the run's exit code.
+// ended returns the run's exit code.
 func (a *app) ended(run string, x *protocol.Exited) error {
 	switch {
 	case x.ExitCode == 0:

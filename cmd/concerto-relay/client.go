@@ -117,7 +117,7 @@ func (a *app) serverEnd(server, tokenFile string) (*end, error) {
 	return &end{http: http.DefaultClient, base: strings.TrimSuffix(u.String(), "/"), token: token, name: server}, nil
 }
 
-// remote says whether the other end is a server.
+// remote reports whether the other end is a server.
 func (e *end) remote() bool { return e.token != "" }
 
 // saidError is what the other end says of a request that it refuses.
@@ -140,7 +140,7 @@ var nextSteps = map[protocol.Code]string{
 	protocol.Internal:       "the server's log says more; try again later",
 }
 
-// open asks, and gives the answer's body.
+// open asks, and returns the answer's body.
 func (e *end) open(ctx context.Context, method, path string, body any) (io.ReadCloser, error) {
 	var text io.Reader
 	if body != nil {

@@ -74,7 +74,7 @@ func (s *served) records() (out []audit.Line) {
 	return out
 }
 
-// has says whether a record of a kind holds a text.
+// has reports whether a record of a kind holds a text.
 func has(all []audit.Line, kind, text string) bool {
 	for _, l := range all {
 		if l.Kind == kind && strings.Contains(string(l.Text), text) {

@@ -70,7 +70,7 @@ func arguments(line []string) []string {
 	return args
 }
 
-// main runs a command line and gives the exit code.
+// main runs a command line and returns the exit code.
 func (a *app) main(line []string) (code int) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -109,7 +109,7 @@ type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
-// failed reports an error and gives its exit code.
+// failed reports an error and returns its exit code.
 func (a *app) failed(err error) int {
 	var wrong *usageError
 	var exit exitError

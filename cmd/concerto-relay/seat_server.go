@@ -81,7 +81,7 @@ const (
 	tailEvents = 1024     // among so many events
 )
 
-// tail finds where the end of what the run wrote begins, and gives the event that tells what it is.
+// tail finds where the end of what the run wrote begins, and returns the event that tells what it is.
 func (s *remoteSeat) tail(ctx context.Context, give func(protocol.Envelope) error) error {
 	if s.whole {
 		return nil
@@ -203,7 +203,7 @@ func (s *remoteSeat) welcome(w *protocol.WelcomeData) error {
 	return nil
 }
 
-// greetedOnce says whether there was a connection before.
+// greetedOnce reports whether there was a connection before.
 func (s *remoteSeat) greetedOnce() bool {
 	select {
 	case <-s.ready:

@@ -134,7 +134,7 @@ func TestServeWithHostdElsewhere(t *testing.T) {
 	}
 }
 
-// ownAddress gives an address of this machine that is no loopback's.
+// ownAddress returns an address of this machine that is no loopback's.
 func ownAddress(t *testing.T) string {
 	t.Helper()
 	all, err := net.InterfaceAddrs()

@@ -35,7 +35,7 @@ func (s *spoken) source() string {
 	return "ndjson"
 }
 
-// begin starts the run as a process of its own, which outlives us and hostd, and gives its id.
+// begin starts the run as a process of its own, which outlives us and hostd, and returns its id.
 func (s *spoken) begin(a *app, e *end, args []string) (run string, err error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -104,7 +104,7 @@ func (a *app) talk(s *spoken, socket string, args []string) error {
 // withheld are variables that no run gets.
 var withheld = []string{"HOST_TOKEN", "HOST_ID", "DATABASE_URL", "ADMIN_PASSWORD_HASH", "ADMIN_USERNAME"}
 
-// speak has the run go to its end, and gives its exit code.
+// speak has the run go to its end, and returns its exit code.
 func (a *app) speak(ctx context.Context, s *spoken, src *tell.Source, run, dir string, args []string) int {
 	env := slices.DeleteFunc(slices.Clone(a.environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")

@@ -85,7 +85,7 @@ func (d *debugger) reads(out io.Reader) {
 	}()
 }
 
-// send makes a request, and gives its number.
+// send makes a request, and returns its number.
 func (d *debugger) send(command string, arguments any) int {
 	d.t.Helper()
 	d.seq++
@@ -136,7 +136,7 @@ func (d *debugger) answered(n int) map[string]any {
 	}
 }
 
-// ask makes a request that succeeds, and gives the body of its answer.
+// ask makes a request that succeeds, and returns the body of its answer.
 func (d *debugger) ask(command string, arguments any) map[string]any {
 	d.t.Helper()
 	m := d.answered(d.send(command, arguments))
@@ -147,7 +147,7 @@ func (d *debugger) ask(command string, arguments any) map[string]any {
 	return body
 }
 
-// refused makes a request that is refused, and gives the sentence that says why.
+// refused makes a request that is refused, and returns the sentence that says why.
 func (d *debugger) refused(command string, arguments any) string {
 	d.t.Helper()
 	m := d.answered(d.send(command, arguments))
@@ -157,7 +157,7 @@ func (d *debugger) refused(command string, arguments any) string {
 	return m["message"].(string)
 }
 
-// event waits for an event, and gives its body.
+// event waits for an event, and returns its body.
 func (d *debugger) event(name string) map[string]any {
 	d.t.Helper()
 	for {
@@ -192,7 +192,7 @@ func (d *debugger) launch(set map[string]any) {
 // begin lets the program begin.
 func (d *debugger) begin() { d.ask("configurationDone", nil) }
 
-// ends waits for the end of the program, and gives its exit code.
+// ends waits for the end of the program, and returns its exit code.
 func (d *debugger) ends() int {
 	d.t.Helper()
 	code := d.event("exited")["exitCode"].(float64)

@@ -31,7 +31,7 @@ fn main() {
 }
 `
 
-// stops waits until the program stands still, and gives the reason, the function and the line.
+// stops waits until the program stands still, and returns the reason, the function and the line.
 func (d *debugger) stops() string {
 	d.t.Helper()
 	body := d.event("stopped")
@@ -71,7 +71,7 @@ func (d *debugger) step(command string) string {
 	return d.stops()
 }
 
-// scope gives the variables of a scope of the innermost frame, as `name: type = value`.
+// scope returns the variables of a scope of the innermost frame, as `name: type = value`.
 func (d *debugger) scope(name string) (out []string) {
 	d.t.Helper()
 	for _, s := range d.ask("scopes", map[string]any{"frameId": d.frames()[0]["id"]})["scopes"].([]any) {

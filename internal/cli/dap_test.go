@@ -89,7 +89,7 @@ var waiting = map[string]string{
 	"main.conc":     "host W { connector: w }\nfn main() { println(W.execute(\"a\").is_ok()); }",
 }
 
-// hosted launches waiting, and gives the processes of its host once they are there.
+// hosted launches waiting, and returns the processes of its host once they are there.
 func hosted(t *testing.T) (*debugger, []int) {
 	t.Helper()
 	d := debugs(t, waiting)

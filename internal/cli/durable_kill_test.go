@@ -156,7 +156,7 @@ func (s *stormed) snapshots() (flags []string) {
 	return nil
 }
 
-// spares says whether there is a second snapshot that is whole: then the first can be damaged, and the run goes on.
+// spares reports whether there is a second snapshot that is whole: then the first can be damaged, and the run goes on.
 func (s *stormed) spares(all []string) bool {
 	whole := 0
 	for _, file := range all {
@@ -238,7 +238,7 @@ func (s *stormed) kill(run *os.Process, ended <-chan struct{}) {
 	_ = run.Kill()
 }
 
-// keeps says whether a process is a keeper.
+// keeps reports whether a process is a keeper.
 func (s *stormed) keeps(pid int) bool {
 	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return err == nil && pid > 1 && bytes.Contains(args, []byte("keeper"))
@@ -292,7 +292,7 @@ func journals(dir string) []string {
 	return all
 }
 
-// begun says whether a journal, or what of it is kept, is that of a program that has done something.
+// begun reports whether a journal, or what of it is kept, is that of a program that has done something.
 func begun(text []byte) bool {
 	return bytes.Contains(text, []byte(`"k":"begin"`)) || !bytes.HasPrefix(text, []byte(`{"s":1,`))
 }

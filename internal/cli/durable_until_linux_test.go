@@ -40,7 +40,7 @@ func TestNotBeforeItsTime(t *testing.T) {
 }
 
 // madeAgain resumes a run whose owner had another boot of the machine, or the same, within whose time
-// its effect may still be made. It says whether the run was resumed before that was over.
+// its effect may still be made. It reports whether the run was resumed before that was over.
 func madeAgain(t *testing.T, dir, name, boot string, h *journal.History, within time.Duration) bool {
 	t.Helper()
 	program, err := os.ReadFile(filepath.Join(dir, "job", journal.ProgramFile))

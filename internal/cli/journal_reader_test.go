@@ -72,7 +72,7 @@ func readOther(t *testing.T, dir string) *otherReader {
 	return r
 }
 
-// head reads what is kept of files that were dropped, and gives the number of the first that is kept and the hash that its
+// head reads what is kept of files that were dropped, and returns the number of the first that is kept and the hash that its
 // first record follows.
 func (r *otherReader) head(t *testing.T, dir string) (first int, before string) {
 	t.Helper()
@@ -99,7 +99,7 @@ func (r *otherReader) head(t *testing.T, dir string) (first int, before string) 
 	return head.Segment, head.H
 }
 
-// file reads one of the journal's, and gives the hash of its last record.
+// file reads one of the journal's, and returns the hash of its last record.
 func (r *otherReader) file(name string, text []byte, before string, last bool) string {
 	for n := 1; len(text) > 0; n++ {
 		line, rest, whole := bytes.Cut(text, []byte("\n"))
@@ -139,7 +139,7 @@ func statedOf(line []byte) (open []byte, hash string) {
 	return line[:at], hash
 }
 
-// tornAt says whether what is from a bad record on was being written: none behind it verifies
+// tornAt reports whether what is from a bad record on was being written: none behind it verifies
 // against what the one before states, or none of those has y.
 func tornAt(bad, rest []byte) bool {
 	_, before := statedOf(bad)

@@ -140,7 +140,7 @@ func writeManifest(dir string) error {
 	return os.WriteFile(manifest, []byte(b.String()), 0o666)
 }
 
-// leftovers gives an error when a host of the script got something that it did
+// leftovers returns an error when a host of the script got something that it did
 // not expect, or still runs.
 func leftovers(dir string) error {
 	return filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {

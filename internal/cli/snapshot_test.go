@@ -80,7 +80,7 @@ func (o outcome) inAnyOrder() outcome {
 	return o
 }
 
-// byChance says whether two runs of the program differ, since it asks what the time is or plays
+// byChance reports whether two runs of the program differ, since it asks what the time is or plays
 // dice.
 func (c *corpusCase) byChance() bool {
 	for _, f := range c.files.Files {

@@ -143,7 +143,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// watchMemory gives the most that a process takes, in KiB, in the second tenth of a time
+// watchMemory returns the most that a process takes, in KiB, in the second tenth of a time
 // and in its last tenth.
 func watchMemory(pid int, length time.Duration) (first, last <-chan int) {
 	a, b := make(chan int, 1), make(chan int, 1)

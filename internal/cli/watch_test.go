@@ -77,14 +77,14 @@ func (w *watched) look() {
 	w.settle()
 }
 
-// wrote gives what was written since the last time.
+// wrote returns what was written since the last time.
 func (w *watched) wrote() (out, err string) {
 	defer w.out.Reset()
 	defer w.err.Reset()
 	return w.out.String(), w.err.String()
 }
 
-// changed gives the output that follows a change. The first look sees the
+// changed returns the output that follows a change. The first look sees the
 // change, the second that it is over.
 func (w *watched) changed() (out, err string) {
 	w.t.Helper()

@@ -39,7 +39,7 @@ func (c *column) Add(p Pattern) {
 	c.sort(rows)
 }
 
-// looks says whether a row looks for a constructor, which is no array's.
+// looks reports whether a row looks for a constructor, which is no array's.
 func (c *column) looks(ctor string) bool {
 	if c.by != nil {
 		return len(c.by[ctor]) > 0
@@ -52,7 +52,7 @@ func (c *column) looks(ctor string) bool {
 	return false
 }
 
-// taking gives the rows that match values of a constructor, alone or among
+// taking returns the rows that match values of a constructor, alone or among
 // others. An array's constructors are not asked for here.
 func (c *column) taking(ctor string) [][]Pattern {
 	if c.by == nil {
@@ -75,7 +75,7 @@ func NewArms(t types.Type) *Arms { return &Arms{t: t} }
 // Reaches reports whether a pattern takes a value that no arm so far does.
 func (a *Arms) Reaches(p Pattern) bool { return a.useful(p) != nil }
 
-// useful gives a value that a pattern takes and no arm so far; nil without one.
+// useful returns a value that a pattern takes and no arm so far; nil without one.
 func (a *Arms) useful(p Pattern) []witness {
 	if p.Alternatives != nil {
 		for _, alt := range p.Alternatives {
@@ -126,7 +126,7 @@ func (a *Arms) Patterns() (patterns []string) {
 	return patterns
 }
 
-// More notes a case that no arm takes, and says whether there is one.
+// More notes a case that no arm takes, and reports whether there is one.
 func (a *Arms) More(missing *[]string) bool {
 	w := a.useful(Pattern{})
 	if w == nil {

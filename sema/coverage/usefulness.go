@@ -42,7 +42,7 @@ type witness struct {
 	cell Pattern
 }
 
-// useful gives a value that a row matches and no row above it does, as a witness
+// useful returns a value that a row matches and no row above it does, as a witness
 // for each column; nil when there is none.
 func useful(rows [][]Pattern, row []Pattern, ts []types.Type) []witness {
 	if len(row) == 0 {
@@ -106,7 +106,7 @@ func missingCtor(rows *column, ctors []ctorInfo) *ctorInfo {
 	return nil
 }
 
-// looksAtLength says whether a row looks for the length of arrays that k stands
+// looksAtLength reports whether a row looks for the length of arrays that k stands
 // for.
 func looksAtLength(rows [][]Pattern, k ctorInfo) bool {
 	for _, r := range rows {

@@ -38,7 +38,7 @@ func Await(e ast.Expr, behind string) diag.Fix {
 	return Surround(e, "await ", behind, "Await it")
 }
 
-// IsLoose says whether a `.` or `?` behind an expression would bind to a part of it alone.
+// IsLoose reports whether a `.` or `?` behind an expression would bind to a part of it alone.
 func IsLoose(e ast.Expr) bool {
 	switch e.(type) {
 	case *ast.Unary, *ast.Binary, *ast.Assign, *ast.Pipe, *ast.RangeExpr, *ast.Cast, *ast.Await, *ast.Closure, *ast.IfExpr, *ast.MatchExpr:
@@ -47,7 +47,7 @@ func IsLoose(e ast.Expr) bool {
 	return false
 }
 
-// IsPostfix says whether a `?` behind an expression takes all of it.
+// IsPostfix reports whether a `?` behind an expression takes all of it.
 func IsPostfix(e ast.Expr) bool {
 	switch e.(type) {
 	case *ast.Call, *ast.MethodCall, *ast.PathExpr, *ast.FieldExpr, *ast.IndexExpr:

@@ -68,7 +68,7 @@ func outersOf(f *ast.File) (all []outer) {
 	return all
 }
 
-// compare adds what differs between two texts of a file. It says whether names tell all of it.
+// compare adds what differs between two texts of a file. It reports whether names tell all of it.
 func (e *Edit) compare(number int, was, is []outer) bool {
 	had, has := textsOf(was), textsOf(is)
 	common := func(list []outer) (texts []string) {
@@ -198,7 +198,7 @@ func eachName(d ast.Decl, visit func(string)) {
 	})
 }
 
-// spells says whether any of the names is a word of a text, or joined to others by `_` as in the names by which
+// spells reports whether any of the names is a word of a text, or joined to others by `_` as in the names by which
 // models call tools.
 func spells(text []byte, names map[string]bool) bool {
 	for i := 0; i < len(text); i++ {

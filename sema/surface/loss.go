@@ -42,7 +42,7 @@ func Around(f *ast.File, at source.Span) (nodes []ast.Node) {
 	return nodes
 }
 
-// isScope says whether variables that are declared in a node are seen in it alone.
+// isScope reports whether variables that are declared in a node are seen in it alone.
 func isScope(n ast.Node) bool {
 	switch n.(type) {
 	case *ast.Block, *ast.FnDecl, *ast.Closure, *ast.Arm, *ast.ForExpr, *ast.ParallelFor, *ast.IfExpr, *ast.WhileExpr, *ast.Catch, *ast.Stage:

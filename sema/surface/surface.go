@@ -77,7 +77,7 @@ func eachBody(d ast.Decl, visit func(*ast.Block)) {
 	}
 }
 
-// declares says whether declarations stand in a body.
+// declares reports whether declarations stand in a body.
 func declares(b *ast.Block) (found bool) {
 	ast.Inspect(b, func(n ast.Node) bool {
 		_, is := n.(*ast.DeclStmt)

@@ -63,7 +63,7 @@ func (e ExitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 // ErrInterrupted is the cause of a run that Ctrl-C or a signal like it ended.
 var ErrInterrupted = errors.New("interrupted")
 
-// Fail reports an error and gives its exit code.
+// Fail reports an error and returns its exit code.
 func (a *Console) Fail(err error) int {
 	var usage *usageError
 	var path *driver.PathError

@@ -67,7 +67,7 @@ func callOf(p vm.Place) call {
 // since is the time since the run began, in seconds.
 func (a *Console) since() float64 { return float64(time.Since(a.Began).Microseconds()) / 1e6 }
 
-// WritesRecords says whether stderr takes records.
+// WritesRecords reports whether stderr takes records.
 func (a *Console) WritesRecords() bool { return !a.Began.IsZero() }
 
 // Notef writes a line that is neither of the log nor an error.

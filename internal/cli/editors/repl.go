@@ -206,7 +206,7 @@ func (t *talker) all(ctx context.Context) error {
 	}
 }
 
-// tell shows an error and gives its code.
+// tell shows an error and returns its code.
 func (t *talker) tell(err error) int {
 	t.out.endLine()
 	var wrong *repl.Mistakes
@@ -245,7 +245,7 @@ func (t *talker) input(ctx context.Context) (string, error) {
 	return text, nil
 }
 
-// sessionCommand says whether a line is one for the session itself.
+// sessionCommand reports whether a line is one for the session itself.
 func sessionCommand(text string) (name, rest string, is bool) {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, ":") {

@@ -66,7 +66,7 @@ func growHeapAfter(collections int, limit int64) {
 	})
 }
 
-// makeRoom gives the heap large pages to grow into, and lets it grow by
+// makeRoom returns the heap large pages to grow into, and lets it grow by
 // fillingGrowth until the next collection. At the end limit holds again for all
 // memory.
 func makeRoom(limit int64) {
@@ -101,14 +101,14 @@ func heapBytes() heapSize {
 	return heapSize{live: at(0), objects: at(1), allocated: at(2), mapped: at(3) - at(4), collections: at(5)}
 }
 
-// collected gives the heap before and after a collection.
+// collected returns the heap before and after a collection.
 func collected() (before, after heapSize) {
 	before = heapBytes()
 	runtime.GC()
 	return before, heapBytes()
 }
 
-// fills says whether a collection found much in use, without the bytes that were
+// fills reports whether a collection found much in use, without the bytes that were
 // allocated while it marked.
 func fills(before, after heapSize) bool {
 	since := max(after.objects, after.live) - after.live // it was done

@@ -63,7 +63,7 @@ func RefusedAudit(err error) error {
 	return console.Usage("", "%v", err)
 }
 
-// UsableAudit says whether a run may record into a file: no other process writes it, and
+// UsableAudit reports whether a run may record into a file: no other process writes it, and
 // its chain is whole.
 func UsableAudit(a *console.Console, f *AuditFlags) error {
 	if f.File == "" {

@@ -67,7 +67,7 @@ func Source(a *console.Console, path string, code *string) (driver.Request, erro
 	return s, nil
 }
 
-// isCompiled says whether a text is a compiled program: no source begins as one.
+// isCompiled reports whether a text is a compiled program: no source begins as one.
 func isCompiled(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) }
 
 // Open compiles or loads the program that a source names. dir is the

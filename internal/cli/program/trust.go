@@ -28,7 +28,7 @@ import (
 // maxTrusted bounds how many programs are remembered; the oldest go.
 const maxTrusted = 1000
 
-// consent gives an error unless a compiled program may run. root is the
+// consent returns an error unless a compiled program may run. root is the
 // directory at which the program's relative paths start.
 func consent(ctx context.Context, a *console.Console, path, root string, data []byte, p *engine.Program, f *WorldFlags, g *permit.Grants) error {
 	asks := p.Asks()
@@ -117,7 +117,7 @@ func flagValue(a *console.Console, x engine.Ask, root string) string {
 // neither XDG_STATE_HOME nor HOME names one.
 func trustedDir(a *console.Console) string { return a.StateFile("trusted") }
 
-// trusts says whether a program is remembered.
+// trusts reports whether a program is remembered.
 func trusts(a *console.Console, data []byte) bool {
 	dir := trustedDir(a)
 	if dir == "" {

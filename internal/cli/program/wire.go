@@ -58,7 +58,7 @@ func CheckWireFile(a *console.Console, p *engine.Program, path string) error {
 }
 
 // RecordHost begins the recording of a host that no run uses; add is nil when path is
-// "". end ends it, and gives the error that it is given or why the recording is not
+// "". end ends it, and returns the error that it is given or why the recording is not
 // whole.
 func RecordHost(a *console.Console, path, program string, c *host.Config) (add func(hosttrace.Line), end func(error) error, err error) {
 	if path == "" {

@@ -128,7 +128,7 @@ func formatText(a *console.Console, name string, text []byte, width int) ([]byte
 	return nil, errHasMistakes
 }
 
-// fmtFile formats one file and says whether it was not in the style before.
+// fmtFile formats one file and reports whether it was not in the style before.
 func (cmd *fmtCommand) fmtFile(name string) (differs bool, err error) {
 	path := cmd.console.Abs(name)
 	text, err := userfile.Read(path, userfile.MaxText)
@@ -150,7 +150,7 @@ func (cmd *fmtCommand) fmtFile(name string) (differs bool, err error) {
 	return true, nil
 }
 
-// sources gives the source files that paths name or contain, each once, named as
+// sources returns the source files that paths name or contain, each once, named as
 // the user would name them.
 func sources(a *console.Console, paths []string) ([]string, error) {
 	if len(paths) == 0 {
@@ -203,7 +203,7 @@ func projectDir(a *console.Console) (string, error) {
 	return dir, nil
 }
 
-// sourcesBelow gives the sources in a directory and its subdirectories, in
+// sourcesBelow returns the sources in a directory and its subdirectories, in
 // order, except hidden directories and node_modules.
 func sourcesBelow(a *console.Console, dir string) (files []string, err error) {
 	root := a.Abs(dir)

@@ -44,7 +44,7 @@ func OnChange(ctx context.Context, a *console.Console, restart bool, run func(ct
 	}
 }
 
-// untilChange calls run once and gives the file that changed afterwards; with
+// untilChange calls run once and returns the file that changed afterwards; with
 // restart, also one that changed meanwhile.
 func untilChange(ctx context.Context, a *console.Console, restart, first bool, run func(context.Context, func(string)) error) (string, error) {
 	looking, stop := context.WithCancel(ctx)
@@ -165,7 +165,7 @@ func (s *stamps) there() int {
 }
 
 // await waits until files have changed and then stay the same between two looks,
-// as an editor may save in several steps. It gives the first of the changed
+// as an editor may save in several steps. It returns the first of the changed
 // files.
 func (s *stamps) await(ctx context.Context, pause func(context.Context) error) (string, error) {
 	before := s.taken()

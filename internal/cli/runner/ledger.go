@@ -43,7 +43,7 @@ func sameLogError(file string) error {
 	return console.Usage("give --ledger a file of its own", "%s would be the audit log and the ledger of decisions: they are two files", file)
 }
 
-// sameFile says whether two paths are one file, also where it is not there yet.
+// sameFile reports whether two paths are one file, also where it is not there yet.
 func sameFile(p, q string) bool {
 	x, errX := os.Stat(p)
 	y, errY := os.Stat(q)

@@ -21,7 +21,7 @@ type querying struct {
 // usualLines is how many lines are given where no limit is.
 const usualLines = 100
 
-// queryAudit gives lines of the audit log as they stand, those after a number.
+// queryAudit returns lines of the audit log as they stand, those after a number.
 func queryAudit(r *request, p *querying) (any, error) {
 	log := r.srv.config.Audit
 	if log == nil {

@@ -45,7 +45,7 @@ func pipe(b *testing.B) (*os.File, *os.File) {
 	return r, w
 }
 
-// tell sends a request and gives its answer.
+// tell sends a request and returns its answer.
 func tell(b *testing.B, w servetest.Wire, text string) []byte {
 	b.Helper()
 	if err := w.Send([]byte(text)); err != nil {

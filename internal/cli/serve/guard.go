@@ -60,7 +60,7 @@ func Address(given string) (address string, loopback bool) {
 	return net.JoinHostPort(host, port), isLoopback(host)
 }
 
-// isLoopback says whether a host, with a port or without, is this machine to itself.
+// isLoopback reports whether a host, with a port or without, is this machine to itself.
 func isLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -69,7 +69,7 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// allows says whether pages of an origin may call.
+// allows reports whether pages of an origin may call.
 func (w Web) allows(origin string, r *http.Request) bool {
 	scheme := "http://"
 	if r.TLS != nil {
@@ -86,7 +86,7 @@ func (w Web) letRead(h http.Header, origin string) {
 	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, "+clientHeader+", Last-Event-ID")
 }
 
-// known says whether a request has the token.
+// known reports whether a request has the token.
 func (w Web) known(r *http.Request) bool {
 	if w.Token == "" {
 		return true

@@ -42,7 +42,7 @@ type welcome struct {
 	} `json:"limits"`
 }
 
-// initialize makes a client of who sends the message, or gives the one that it resumes.
+// initialize makes a client of who sends the message, or returns the one that it resumes.
 // resumes says that the transport lets it come back.
 func (s *Server) initialize(m *message, resumes bool) (c *client, w *welcome, err *Error) {
 	if m.kind() != isRequest || *m.Method != "initialize" {

@@ -19,7 +19,7 @@ func newLines(r io.Reader, most int) *lines {
 	return &lines{bufio.NewReaderSize(r, 64<<10), most}
 }
 
-// next gives the next line that is not blank, without its end. Its error is errLong, after
+// next returns the next line that is not blank, without its end. Its error is errLong, after
 // which it goes on, or the reader's.
 func (l *lines) next() ([]byte, error) {
 	for {

@@ -36,7 +36,7 @@ func (l *eventLog) add(event json.RawMessage) {
 	}
 }
 
-// after gives at most limit events after a number, and the number of the last of them. Of
+// after returns at most limit events after a number, and the number of the last of them. Of
 // events that are not kept any more, from and to are the first and the last.
 func (l *eventLog) after(number int64, limit int) (from, to int64, events []json.RawMessage, last int64) {
 	if number = max(0, number); number >= l.last() {

@@ -5,7 +5,7 @@
 //	transport ── receive ──> client ── methods ──> sessions, registry
 //	transport <── outbox <── client <── events, questions
 //
-// A transport reads messages and gives them to receive, in their order; it writes what a
+// A transport reads messages and returns them to receive, in their order; it writes what a
 // client's outbox has. All else is the same for all transports. Of goroutines there are,
 // for each connection one that reads and one that writes, for each session one that runs
 // the program, and for each request that may take its time one that answers it.
@@ -102,7 +102,7 @@ func (s *Server) want(reason string) {
 // keptClients bounds how many clients are known.
 const keptClients = 1000
 
-// newID gives an id that nobody can guess.
+// newID returns an id that nobody can guess.
 func newID() string {
 	b := make([]byte, 12)
 	_, _ = rand.Read(b) // it never fails: the process ends before
@@ -156,7 +156,7 @@ func (s *Server) changed(by *client) {
 	}
 }
 
-// session gives a session, or the error that there is none.
+// session returns a session, or the error that there is none.
 func (s *Server) session(id string) (*session, *Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -69,7 +69,7 @@ type position struct {
 	State  string `json:"state"`
 }
 
-// subscribeSession gives the client a session's events, those after the cursor and then
+// subscribeSession returns the client a session's events, those after the cursor and then
 // those that come.
 func subscribeSession(r *request, p *subscribing) (any, error) {
 	s, err := r.srv.session(p.SessionID)
@@ -107,7 +107,7 @@ type pulled struct {
 	position
 }
 
-// sessionEvents gives events after a number, and waits for one when there is none.
+// sessionEvents returns events after a number, and waits for one when there is none.
 func sessionEvents(r *request, p *pulling) (any, error) {
 	s, err := r.srv.session(p.SessionID)
 	if err != nil {
@@ -134,7 +134,7 @@ func sessionEvents(r *request, p *pulling) (any, error) {
 	}
 }
 
-// pull gives events after a number, and what is closed when there is another one.
+// pull returns events after a number, and what is closed when there is another one.
 func (s *session) pull(after int64, limit int) (out pulled, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,7 @@ type subscription struct {
 // catchBatch is how many events are looked at once.
 const catchBatch = 256
 
-// offer gives the client an event when it is the next one and there is room. Else the
+// offer returns the client an event when it is the next one and there is room. Else the
 // client is behind, and gets it from the session's log when there is room again. The
 // caller holds the session's lock.
 func (x *subscription) offer(number int64, text []byte) {
@@ -24,7 +24,7 @@ func (x *subscription) offer(number int64, text []byte) {
 	x.c.behind.Store(true)
 }
 
-// catchUp gives the client what it is behind with, as far as there is room.
+// catchUp returns the client what it is behind with, as far as there is room.
 func (x *subscription) catchUp() {
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
@@ -50,7 +50,7 @@ func (x *subscription) catchUp() {
 	}
 }
 
-// catchUp gives the client what it is behind with, of all sessions.
+// catchUp returns the client what it is behind with, of all sessions.
 func (c *client) catchUp() {
 	if !c.behind.Swap(false) {
 		return
@@ -66,7 +66,7 @@ func (c *client) catchUp() {
 	}
 }
 
-// subscribe gives the client the events of a session after a number, and then live.
+// subscribe returns the client the events of a session after a number, and then live.
 func (s *session) subscribe(c *client, after int64, answers bool) {
 	s.mu.Lock()
 	x := &subscription{s, c, max(0, after) + 1}
@@ -81,7 +81,7 @@ func (s *session) subscribe(c *client, after int64, answers bool) {
 	x.catchUp()
 }
 
-// unsubscribe gives the number of the last event that the client got.
+// unsubscribe returns the number of the last event that the client got.
 func (s *session) unsubscribe(c *client) (cursor int64) {
 	s.mu.Lock()
 	if x := s.subs[c]; x != nil {

@@ -103,7 +103,7 @@ func (x *socket) enter() (*client, error) {
 	}
 }
 
-// next gives the next message; bad is what is wrong with it.
+// next returns the next message; bad is what is wrong with it.
 func (x *socket) next() (m *message, bad *Error, err error) {
 	kind, text, err := x.conn.Read(x.ctx)
 	if err != nil {

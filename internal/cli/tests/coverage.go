@@ -80,7 +80,7 @@ func summarize(p *engine.Program, points []vm.Point) *coverage {
 	return c
 }
 
-// testLines gives a function that says whether a point is within a test: from
+// testLines returns a function that says whether a point is within a test: from
 // the line where the test's function begins to its last line.
 func testLines(p *engine.Program, points []vm.Point) func(vm.Point) bool {
 	type span struct{ from, to int }
@@ -104,7 +104,7 @@ func testLines(p *engine.Program, points []vm.Point) func(vm.Point) bool {
 	}
 }
 
-// onlyCloses says whether a line has nothing but the end of what began above.
+// onlyCloses reports whether a line has nothing but the end of what began above.
 func (f *fileCover) onlyCloses(line int) bool {
 	return strings.Trim(f.line(line), " \t\r})];,") == ""
 }

@@ -114,7 +114,7 @@ func took(d time.Duration) string {
 	return d.Round(10 * time.Millisecond).String()
 }
 
-// paint gives text in a colour of the terminal, when stdout takes colours.
+// paint returns text in a colour of the terminal, when stdout takes colours.
 func paint(a *console.Console, text, code string) string {
 	if !a.TTY.OutColor {
 		return text

@@ -92,7 +92,7 @@ func (p *printer) chain(e ast.Expr) {
 	p.end()
 }
 
-// isShort says whether an expression is a path no longer than a step, however the source lays it out.
+// isShort reports whether an expression is a path no longer than a step, however the source lays it out.
 func isShort(e ast.Expr) bool {
 	n, ok := e.(*ast.PathExpr)
 	if !ok || len(n.TypeArgs) > 0 {
@@ -105,7 +105,7 @@ func isShort(e ast.Expr) bool {
 	return length <= step
 }
 
-// endsLine says whether the source ends a line between two nodes.
+// endsLine reports whether the source ends a line between two nodes.
 func (p *printer) endsLine(a, b interface{ Span() source.Span }) bool {
 	return strings.Contains(p.src[a.Span().End:b.Span().Start], "\n")
 }

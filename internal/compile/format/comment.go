@@ -91,21 +91,21 @@ func (p *printer) trails() {
 	}
 }
 
-// comesBefore says whether a comment comes before the current token.
+// comesBefore reports whether a comment comes before the current token.
 func (p *printer) comesBefore() bool {
 	return p.c < len(p.comments) && p.comments[p.c].start < int(p.toks[p.i].Start)
 }
 
-// commented says whether there is a comment between the token before and the
+// commented reports whether there is a comment between the token before and the
 // current one, written already or not.
 func (p *printer) commented() bool { return p.tail >= 0 || p.comesBefore() }
 
-// lineComment says whether one of them makes the current token start a line.
+// lineComment reports whether one of them makes the current token start a line.
 func (p *printer) lineComment() bool {
 	return p.tail >= 0 || p.comesBefore() && p.comments[p.c].place == lead
 }
 
-// commentsBefore says whether comments stand before a place ahead.
+// commentsBefore reports whether comments stand before a place ahead.
 func (p *printer) commentsBefore(end source.Pos) bool {
 	return p.c < len(p.comments) && p.comments[p.c].start < int(end)
 }
@@ -118,7 +118,7 @@ func (p *printer) nextStart() int {
 	return int(p.toks[p.i].Start)
 }
 
-// gapBlank says whether the source has a blank line before the current token and
+// gapBlank reports whether the source has a blank line before the current token and
 // the comments before it.
 func (p *printer) gapBlank() bool { return blankIn(p.src[p.prevEnd:p.nextStart()]) }
 
@@ -127,7 +127,7 @@ func blankIn(gap string) bool {
 	return n >= 0 && strings.IndexByte(gap[n+1:], '\n') >= 0
 }
 
-// newLine says whether the source has a line end right before the current
+// newLine reports whether the source has a line end right before the current
 // token or the comments before it.
 func (p *printer) newLine() bool {
 	return strings.IndexByte(p.src[p.tokEnd:p.toks[p.i].Start], '\n') >= 0

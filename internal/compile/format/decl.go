@@ -199,7 +199,7 @@ func (p *printer) fn(n *ast.FnDecl) {
 	p.end()
 }
 
-// signature writes `(params) -> T` and gives the group of the parameters. When
+// signature writes `(params) -> T` and returns the group of the parameters. When
 // there are parameters, the line is broken at them and not before the result.
 func (p *printer) signature(params []*ast.Param, result ast.Type) (group int32) {
 	group = p.next()

@@ -213,7 +213,7 @@ func (p *printer) operands(n *ast.Binary) {
 	p.unnest()
 }
 
-// operandsOf gives the operands of a chain of operators that bind alike.
+// operandsOf returns the operands of a chain of operators that bind alike.
 func operandsOf(n *ast.Binary) []ast.Expr {
 	info := ast.Ops[n.Op]
 	same := func(e ast.Expr) *ast.Binary {

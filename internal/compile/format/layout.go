@@ -261,7 +261,7 @@ func shifted(line string, n int) string {
 	return line
 }
 
-// isTall says whether a group of declarations takes more than a line.
+// isTall reports whether a group of declarations takes more than a line.
 func (e *engine) isTall(group int32) bool {
 	o := &e.ops[group]
 	return o.flags&(forced|tall) != 0 || e.indent()+o.width > e.limit
@@ -294,7 +294,7 @@ func (e *engine) choose(i int32) mode {
 	return broken
 }
 
-// restFits says whether the text after operation i, up to the next possible line
+// restFits reports whether the text after operation i, up to the next possible line
 // end, takes at most room characters. The groups around i have been laid out;
 // those that begin later count as possible line ends.
 func (e *engine) restFits(i, room int32) bool {
@@ -327,7 +327,7 @@ func (e *engine) restFits(i, room int32) bool {
 	return e.cum-start <= room
 }
 
-// firstLineFits says whether the text from operation i up to the first possible
+// firstLineFits reports whether the text from operation i up to the first possible
 // line end takes at most room characters.
 func (e *engine) firstLineFits(i, room int32) bool {
 	start := e.cumAt(i)

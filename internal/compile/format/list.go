@@ -149,7 +149,7 @@ func (p *printer) exprs(open, shut lexer.Kind, list []ast.Expr, st style) {
 	p.list(open, shut, len(list), st, func(i int) { p.expr(list[i]) })
 }
 
-// lastHugs says whether the last expression may be broken while the opening
+// lastHugs reports whether the last expression may be broken while the opening
 // bracket before it stays on its first line: an expression that ends in braces
 // with code, or a literal when all before it are names and constants.
 func lastHugs(list []ast.Expr) bool {
@@ -168,7 +168,7 @@ func lastHugs(list []ast.Expr) bool {
 	return isLiteral(list[n]) || n == 0 && wraps(list[0])
 }
 
-// hasBody says whether an expression ends in braces that hold code.
+// hasBody reports whether an expression ends in braces that hold code.
 func hasBody(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.BlockExpr, *ast.MatchExpr, *ast.ListenExpr, *ast.TryExpr, *ast.IfExpr:
@@ -185,13 +185,13 @@ func hasBody(e ast.Expr) bool {
 	return false
 }
 
-// endsInBody says whether the last argument ends in braces that hold code.
+// endsInBody reports whether the last argument ends in braces that hold code.
 func endsInBody(args []*ast.Arg) bool {
 	n := len(args)
 	return n > 0 && hasBody(args[n-1].Value)
 }
 
-// isLiteral says whether an expression is a map, array or struct literal with
+// isLiteral reports whether an expression is a map, array or struct literal with
 // elements, which can be broken over lines.
 func isLiteral(e ast.Expr) bool {
 	switch e := e.(type) {
@@ -205,7 +205,7 @@ func isLiteral(e ast.Expr) bool {
 	return false
 }
 
-// wraps says whether an expression is something in brackets of its own, with
+// wraps reports whether an expression is something in brackets of its own, with
 // little else.
 func wraps(e ast.Expr) bool {
 	switch e := e.(type) {
@@ -223,7 +223,7 @@ func wraps(e ast.Expr) bool {
 	return false
 }
 
-// isPlain says whether an expression is a name or a constant.
+// isPlain reports whether an expression is a name or a constant.
 func isPlain(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.NilLit, *ast.StringLit, *ast.InterpLit, *ast.PathExpr:

@@ -52,7 +52,7 @@ func tree(t *testing.T, text string) (dump string, ok bool) {
 var widths = []int{1, 40, DefaultWidth}
 
 // hold checks that formatting keeps the tree and the comments, and that
-// formatting twice changes nothing. It says whether the text parses.
+// formatting twice changes nothing. It reports whether the text parses.
 func hold(t *testing.T, text string) bool {
 	t.Helper()
 	want, ok := tree(t, text)
@@ -117,7 +117,7 @@ func checkShape(t *testing.T, text string) {
 
 var specBlock = regexp.MustCompile("(?s)```concerto([^\n]*)\n(.*?)```")
 
-// programs gives all Concerto programs of the repository by name, and those of
+// programs returns all Concerto programs of the repository by name, and those of
 // the documents and the black-box suite beside it when these are there.
 func programs(t testing.TB) map[string]string {
 	t.Helper()
@@ -192,7 +192,7 @@ var noises = []string{
 	"/// c\n", "\n/// c\n", " // c\n\n\n/* d */",
 }
 
-// noisy gives a text with comments and line ends strewn between its tokens.
+// noisy returns a text with comments and line ends strewn between its tokens.
 func noisy(rnd *rand.Rand, text string, every int) string {
 	toks, _, _ := lexer.Lex(source.NewFile("", []byte(text)))
 	var b strings.Builder

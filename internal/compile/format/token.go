@@ -31,7 +31,7 @@ func newPrinter(src string, toks []lexer.Token, comments []lexer.Comment) *print
 
 func (p *printer) kind() lexer.Kind { return p.toks[p.i].Kind }
 
-// at says whether the current token is of kind k.
+// at reports whether the current token is of kind k.
 func (p *printer) at(k lexer.Kind) bool { return p.toks[p.i].Kind == k }
 
 // tok writes the current token, which is of kind k, with its comments.
@@ -51,7 +51,7 @@ func (p *printer) any() {
 	p.past()
 }
 
-// hasTrail says whether comments follow the current token on its line. Then the
+// hasTrail reports whether comments follow the current token on its line. Then the
 // comments of the token before may not move behind it, where the two would
 // become one.
 func (p *printer) hasTrail() bool {
@@ -87,7 +87,7 @@ func (p *printer) whole(end source.Pos) {
 	p.past()
 }
 
-// afterNumber says whether the token before is a number, and no index.
+// afterNumber reports whether the token before is a number, and no index.
 func (p *printer) afterNumber() bool {
 	if p.i == 0 {
 		return false

@@ -7,7 +7,7 @@ import (
 )
 
 // wrapped writes the parentheses and bars before a type or pattern that begins
-// at start, which are not in the tree. It gives the number of parentheses to
+// at start, which are not in the tree. It returns the number of parentheses to
 // close.
 func (p *printer) wrapped(start source.Pos) (parens int) {
 	for p.toks[p.i].Start < start {

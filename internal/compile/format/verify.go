@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// sameTokens gives an error when a formatted text differs from its source in
+// sameTokens returns an error when a formatted text differs from its source in
 // more than white space and commas before closing brackets. No program should
 // lead to one: it finds mistakes of this package before a file is overwritten.
 func sameTokens(src string, toks []lexer.Token, comments []lexer.Comment, out []byte) error {
@@ -42,7 +42,7 @@ func sameTokens(src string, toks []lexer.Token, comments []lexer.Comment, out []
 	return nil
 }
 
-// pastComma gives the index of the next token to compare. It skips a comma
+// pastComma returns the index of the next token to compare. It skips a comma
 // before a closing bracket or after a match arm's block.
 func pastComma(toks []lexer.Token, i int) int {
 	if toks[i].Kind != lexer.Comma {

@@ -14,7 +14,7 @@ import (
 // Most is how long the text of a value is for those who can look at its parts one by one, in bytes.
 const Most = 2000
 
-// Text gives a value as it is written in the source. t is its type, nil where that is not known. A
+// Text returns a value as it is written in the source. t is its type, nil where that is not known. A
 // text of more than Most bytes is cut.
 func Text(v value.Slot, t types.Type) string { return Upto(v, t, Most) }
 

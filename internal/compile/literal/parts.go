@@ -24,7 +24,7 @@ func Flat(v value.Slot) value.Slot {
 	return value.Unwrap(v)
 }
 
-// Indexed says whether the children of a value are numbered.
+// Indexed reports whether the children of a value are numbered.
 func Indexed(v value.Slot) bool { return v.Kind() == value.KindArray }
 
 // Count is how many children a value has.
@@ -40,7 +40,7 @@ func Count(v value.Slot) int {
 	return 0
 }
 
-// Parts gives some children of a value.
+// Parts returns some children of a value.
 func Parts(v value.Slot, t types.Type, from, to int) []Part {
 	out := make([]Part, 0, min(to-from, 1000))
 	switch v.Kind() {

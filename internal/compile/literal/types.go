@@ -7,7 +7,7 @@ import (
 
 // The types of a value's parts, by that of the whole; nil where it is not known.
 
-// optionOf says whether a type is an Option, and of what.
+// optionOf reports whether a type is an Option, and of what.
 func optionOf(t types.Type) (types.Type, bool) {
 	if t == nil {
 		return nil, false

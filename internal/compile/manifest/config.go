@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Config gives the connection in the form that the IR embeds and the model
+// Config returns the connection in the form that the IR embeds and the model
 // client reads: a JSON object with those keys of the manifest that are given.
 // replies are those of the connection's script, nil when it names none; origin
 // is the place for messages, such as "Concerto.toml:8". Secrets occur only by

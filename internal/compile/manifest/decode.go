@@ -20,7 +20,7 @@ import (
 const bom = "\xef\xbb\xbf"
 
 // toml decodes the file's text and finds the places of its values. When the
-// text is not TOML it reports that and gives false.
+// text is not TOML it reports that and returns false.
 func (r *reader) toml() (*node, map[string]any, bool) {
 	text := r.file.Text
 	skipped := 0
@@ -107,7 +107,7 @@ func (r *reader) syntax(err error, skipped int) {
 	r.add(diag.ManifestSyntax.At(span, "%s", strings.TrimSuffix(pe.Message, ".")).Hint("the file must be TOML"))
 }
 
-// bareWord gives the length of the word at the start of text: up to a blank, a
+// bareWord returns the length of the word at the start of text: up to a blank, a
 // comment or a character that ends a value.
 func bareWord(text []byte) int {
 	if i := bytes.IndexAny(text, " \t\r\n,]}#"); i >= 0 {

@@ -11,10 +11,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// encode gives a value as JSON. Tables keep the file's order and integers are
+// encode returns a value as JSON. Tables keep the file's order and integers are
 // exact. Floats have the fewest digits, with `.0` when integral. Dates with an
 // offset follow RFC 3339; local dates and times are text. For a value that JSON
-// cannot hold it reports that and gives false.
+// cannot hold it reports that and returns false.
 func (r *reader) encode(n *node, v any) (json.RawMessage, bool) {
 	e := &encoder{r: r, ok: true}
 	e.value(n, v)
@@ -106,7 +106,7 @@ func (e *encoder) table(members []Variable) {
 	e.buf.WriteByte('}')
 }
 
-// dateText gives a TOML date or time as text. The decoder marks local ones by
+// dateText returns a TOML date or time as text. The decoder marks local ones by
 // the name of their location.
 func dateText(t time.Time) string {
 	switch t.Location().String() {

@@ -50,7 +50,7 @@ func (r *reader) plainly(k *Key, n *node, v any) []diag.Fix {
 	return nil
 }
 
-// bare says whether a text is a value of a type without its quotes.
+// bare reports whether a text is a value of a type without its quotes.
 func bare(t Type, text string) bool {
 	switch t {
 	case Integer:

@@ -68,7 +68,7 @@ func fullForm(path string, n *node, v any) (*node, any) {
 	return n, v
 }
 
-// schema reads a JSON Schema. It gives nil for one that is none, which it reports, and
+// schema reads a JSON Schema. It returns nil for one that is none, which it reports, and
 // false for a value of another type.
 func (r *reader) schema(n *node, v any, shown string) (json.RawMessage, bool) {
 	values, ok := v.(map[string]any)
@@ -100,7 +100,7 @@ func (r *reader) schema(n *node, v any, shown string) (json.RawMessage, bool) {
 	return text, true
 }
 
-// find gives the place of what a JSON pointer names, or of the last part of it that is
+// find returns the place of what a JSON pointer names, or of the last part of it that is
 // there.
 func (n *node) find(pointer string) source.Span {
 	at := n

@@ -63,7 +63,7 @@ func checkRedact(text string) error {
 	return nil
 }
 
-// networkHost reports a key of [run.unknown] that names no network host, and says whether it
+// networkHost reports a key of [run.unknown] that names no network host, and reports whether it
 // does: in TOML a name with dots stands in quotes.
 func (r *reader) networkHost(n *node, v any, section string) bool {
 	if _, dotted := v.(map[string]any); dotted {

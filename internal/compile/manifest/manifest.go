@@ -48,7 +48,7 @@ type Manifest struct {
 	Nameless bool
 }
 
-// Places gives the span of a section's header or of a key in it. The header's
+// Places returns the span of a section's header or of a key in it. The header's
 // key is "".
 type Places map[string]Place
 
@@ -200,7 +200,7 @@ type Run struct {
 	At     Places
 }
 
-// Origin gives the place of a connection for messages: the manifest's file, and
+// Origin returns the place of a connection for messages: the manifest's file, and
 // the line of api_key_env or else of the section's header.
 func (m *Manifest) Origin(c *Connection) string {
 	return fmt.Sprintf("%s:%d", FileName, m.Line(c.At, "api_key_env"))
@@ -214,7 +214,7 @@ func (c *Connection) LacksKey() bool {
 	return c.APIKeyEnv == "" && c.TokenCommand == nil && (c.BaseURL == "" || p.Addressed) && p.NeedsKey && len(c.HeadersEnv) == 0
 }
 
-// Connection finds a connection by name, or gives nil.
+// Connection finds a connection by name, or returns nil.
 func (m *Manifest) Connection(name string) *Connection {
 	for _, c := range m.Connections {
 		if c.Name == name {
@@ -224,7 +224,7 @@ func (m *Manifest) Connection(name string) *Connection {
 	return nil
 }
 
-// Host finds a host by name, or gives nil.
+// Host finds a host by name, or returns nil.
 func (m *Manifest) Host(name string) *Host {
 	for _, h := range m.Hosts {
 		if h.Name == name {
@@ -245,7 +245,7 @@ func (m *Manifest) Line(at Places, key string) int {
 }
 
 // Locate walks up from the directory start to the nearest one with a
-// Concerto.toml and gives the manifest's path. exists says whether a file is
+// Concerto.toml and returns the manifest's path. exists says whether a file is
 // there: this package does not touch the file system.
 func Locate(start string, exists func(path string) bool) (path string, ok bool) {
 	for dir := filepath.Clean(start); ; {

@@ -31,7 +31,7 @@ func Parse(file *source.File) (*Manifest, diag.List) {
 
 // ParseScript reads a script of replies: a JSON array of replies, a JSON
 // object or a TOML text with the member `replies`. The file's name decides:
-// `.toml` is TOML, anything else JSON. It gives the array as JSON.
+// `.toml` is TOML, anything else JSON. It returns the array as JSON.
 func ParseScript(file *source.File) (json.RawMessage, diag.List) {
 	r := &reader{file: file, kinds: &manifestKinds}
 	var n *node
@@ -87,7 +87,7 @@ type setting struct {
 	json    json.RawMessage
 }
 
-// lookup gives the keys by path and the names in each section.
+// lookup returns the keys by path and the names in each section.
 // They are made when first asked for, to keep start-up light.
 var lookup = sync.OnceValues(func() (rows map[string]*Key, sections map[string][]string) {
 	rows, sections = map[string]*Key{}, map[string][]string{"": nil}
@@ -236,7 +236,7 @@ func (r *reader) fallbacks() {
 	}
 }
 
-// meansCommand says whether a key is another name for `command`; the diagnostic
+// meansCommand reports whether a key is another name for `command`; the diagnostic
 // of that key says so.
 func meansCommand(n *node) bool {
 	w := foreign.Manifest.Find(n.name)
@@ -284,7 +284,7 @@ func (r *reader) mcp(n *node, v any) {
 	}
 }
 
-// section reads one table by the rows of its path, and gives the places of its
+// section reads one table by the rows of its path, and returns the places of its
 // keys.
 func (r *reader) section(path string, n *node, v any, t *target, shown string) Places {
 	at := Places{"": {Key: n.key, Value: n.value}}
@@ -459,5 +459,5 @@ func list(words []string) string {
 	return strings.Join(quoted[:len(quoted)-1], ", ") + " or " + quoted[len(quoted)-1]
 }
 
-// finite says whether a number can be a time or a count.
+// finite reports whether a number can be a time or a count.
 func finite(f float64) bool { return !math.IsNaN(f) && f > 0 && f <= 1e9 }

@@ -27,7 +27,7 @@ const (
 	array
 )
 
-// child finds a table's member, or gives nil.
+// child finds a table's member, or returns nil.
 func (n *node) child(name string) *node { return n.index[name] }
 
 // add enters a member of a table or an element of an array.

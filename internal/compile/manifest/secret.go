@@ -47,7 +47,7 @@ func (r *reader) hide(n *node, part string) {
 	r.hidden.known.Add(n.name, part)
 }
 
-// secrets reports secrets in the value of a key, and says whether there are any.
+// secrets reports secrets in the value of a key, and reports whether there are any.
 func (r *reader) secrets(k *Key, n *node, v any, shown string) bool {
 	before := r.list.Errors()
 	texts(n, v, shown, func(n *node, text, shown string) {
@@ -111,7 +111,7 @@ func (k *Key) nameInstead(name string) string {
 	return put + " and use its name: `" + instead + " = " + row.Example + "`"
 }
 
-// looksLikeKey says whether a text that should be the name of a variable looks
+// looksLikeKey reports whether a text that should be the name of a variable looks
 // like the value of one.
 func looksLikeKey(text string) bool {
 	has := func(is func(rune) bool) bool { return strings.ContainsFunc(text, is) }
@@ -119,7 +119,7 @@ func looksLikeKey(text string) bool {
 	return random || secret.IsToken(text)
 }
 
-// credentials gives the secret part of an address: user and password, a
+// credentials returns the secret part of an address: user and password, a
 // parameter named like a secret, or a part that has the form of one.
 func credentials(address string) string {
 	_, rest, _ := strings.Cut(address, "://")
@@ -145,7 +145,7 @@ func credentials(address string) string {
 var secretWords = []string{"password", "passwd", "passphrase", "secret", "token", "apikey", "credential", "credentials", "authorization", "cookie",
 	"api key", "access key", "private key", "secret key"}
 
-// saysSecret says whether a name is that of a secret, by its last words: API_KEY,
+// saysSecret reports whether a name is that of a secret, by its last words: API_KEY,
 // accessToken, X-Api-Key, but not max_tokens.
 func saysSecret(name string) bool {
 	var b strings.Builder
@@ -164,7 +164,7 @@ func saysSecret(name string) bool {
 	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.HasSuffix(said, " "+w) })
 }
 
-// isValue says whether a text can be a secret's value: it is long enough, and no
+// isValue reports whether a text can be a secret's value: it is long enough, and no
 // path or reference to where the value is.
 func isValue(text string) bool {
 	return len(text) >= secret.MinLength && !strings.ContainsAny(text[:1], "/.~$%<{")
@@ -177,7 +177,7 @@ func mayBeSecret(text string) bool { return isValue(text) && strings.ToUpper(tex
 // unquoted finds a value behind the name of a secret in a text that is not TOML.
 var unquoted = `(?im)^\s*"?[\w.-]*(?:key|token|secret|pass|auth|credential)[\w.-]*"?\s*=\s*["']?([^"'\s#]{6,})`
 
-// finish gives the diagnostics, and the manifest its text, without the secrets.
+// finish returns the diagnostics, and the manifest its text, without the secrets.
 func (r *reader) finish() diag.List {
 	text := r.file.String()
 	for _, at := range secret.Tokens(text) {

@@ -215,7 +215,7 @@ func (r *reader) needs(n *node, v any, shown string) {
 	}
 }
 
-// misspelt says whether an unknown key is the one that is wanted: its own message says so.
+// misspelt reports whether an unknown key is the one that is wanted: its own message says so.
 func (r *reader) misspelt(n *node, want string, known []string) bool {
 	return slices.ContainsFunc(n.children, func(c *node) bool { return !slices.Contains(known, c.name) && suggest.Nearest(c.name, known) == want })
 }

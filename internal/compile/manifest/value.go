@@ -13,7 +13,7 @@ import (
 )
 
 // value reads a key's value by the key's type. When the value does not fit it
-// reports that and gives false.
+// reports that and returns false.
 func (r *reader) value(k *Key, n *node, v any, shown string) (*setting, bool) {
 	if r.secrets(k, n, v, shown) {
 		return nil, false
@@ -237,7 +237,7 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// replies reads an array of replies and gives it as JSON, nil with errors.
+// replies reads an array of replies and returns it as JSON, nil with errors.
 func (r *reader) replies(n *node, v any, shown string) []byte {
 	before := r.list.Errors()
 	r.elements(n, v, shown, "connections.*.replies[]", nil)
@@ -269,7 +269,7 @@ func (r *reader) elements(n *node, v any, shown, path string, need []string) boo
 	return true
 }
 
-// tables gives an array's elements, whichever way it was written.
+// tables returns an array's elements, whichever way it was written.
 func tables(v any) ([]any, bool) {
 	switch v := v.(type) {
 	case []any:

@@ -20,7 +20,7 @@ import (
 type broken struct{}
 
 // yaml decodes the file's text and finds the places of its values. When there is no
-// mapping to go on with it reports why and gives false.
+// mapping to go on with it reports why and returns false.
 func (r *reader) yaml() (*node, map[string]any, bool) {
 	text := r.file.Text
 	if at := invalidUTF8(text); at >= 0 {

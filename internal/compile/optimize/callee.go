@@ -45,7 +45,7 @@ func callsItself(f *ir.Function, n int) bool {
 	return slices.ContainsFunc(f.Code, func(in ir.Instr) bool { return in.Op == ir.OpCall && int(in.Imm) == n })
 }
 
-// callsParam says whether a function calls its parameter r as it came.
+// callsParam reports whether a function calls its parameter r as it came.
 func callsParam(f *ir.Function, r int) bool {
 	calls := false
 	for pc, in := range f.Code {

@@ -170,7 +170,7 @@ func (c *calls) repeat() {
 	}
 }
 
-// hot says whether a function is worth the passes: it runs often, it has a
+// hot reports whether a function is worth the passes: it runs often, it has a
 // loop, or it gives a function value to a callee that has one, which may be
 // inlined.
 func (c *calls) hot(n int) bool {

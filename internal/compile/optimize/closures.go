@@ -21,7 +21,7 @@ type known struct {
 	function, base int
 }
 
-// closuresNear says whether the dataflow of facts can be skipped for the
+// closuresNear reports whether the dataflow of facts can be skipped for the
 // closures that a call is given: nearClosure finds each of them, or the
 // function makes no closures at all.
 func (u *unit) closuresNear(pc int, c *callee) bool {

@@ -28,7 +28,7 @@ func (k *facts) cse(pc int, holds bitset) {
 	}
 }
 
-// isResult says whether an operation makes a Result.
+// isResult reports whether an operation makes a Result.
 func isResult(op ir.Op) bool { return op == ir.OpNewOk || op == ir.OpNewErr || op == ir.OpNewErrOf }
 
 var moveOf = byClass{ir.Int: ir.OpMoveInt, ir.Float: ir.OpMoveFloat, ir.Bool: ir.OpMoveBool, ir.Full: ir.OpMove}

@@ -32,7 +32,7 @@ var removable = rows(func(t ir.Traits, s *ir.Shape) bool {
 	return s.Writes != ir.Unset && !s.Modify && t.Changes() == 0 && t&(ir.Raises|ir.Acts|ir.Noted) == 0
 })
 
-// dead says whether the only effect of an instruction is to set a register that
+// dead reports whether the only effect of an instruction is to set a register that
 // nobody reads afterwards.
 func (u *unit) dead(pc int, after *regs) bool {
 	in := u.code[pc]
@@ -76,7 +76,7 @@ func (u *unit) forward(first, pc int, after, around *regs) {
 	}
 }
 
-// reads says whether an instruction reads a register.
+// reads reports whether an instruction reads a register.
 func (u *unit) reads(in ir.Instr, r int) bool {
 	s := ir.ShapeOf(in)
 	for _, o := range s.Reads {
@@ -88,7 +88,7 @@ func (u *unit) reads(in ir.Instr, r int) bool {
 	return r >= from && r < from+n
 }
 
-// pinned says whether an instruction changes the register, or reads it as part
+// pinned reports whether an instruction changes the register, or reads it as part
 // of a window.
 func (u *unit) pinned(in ir.Instr, r int) bool {
 	s := ir.ShapeOf(in)

@@ -35,7 +35,7 @@ func decide(u *unit) {
 	}
 }
 
-// testsTwice says whether there are two tests of one register.
+// testsTwice reports whether there are two tests of one register.
 func (u *unit) testsTwice() bool {
 	var seen regs
 	for _, in := range u.code {
@@ -123,7 +123,7 @@ type decider struct {
 	blind []bool     // by instruction: loops and errors lead to it, so nothing is known
 }
 
-// decided says whether a test jumps, where f is what its jump would show; ok is
+// decided reports whether a test jumps, where f is what its jump would show; ok is
 // false when the outcome is not known.
 func (d *decider) decided(f finding, known findings) (jumps, ok bool) {
 	for _, k := range known {
@@ -138,7 +138,7 @@ func (d *decider) decided(f finding, known findings) (jumps, ok bool) {
 	return false, false
 }
 
-// apart says whether what is one is not the other.
+// apart reports whether what is one is not the other.
 func (d *decider) apart(op ir.Op, a, b int32) bool {
 	if op != ir.OpJumpEqualK {
 		return true
@@ -196,7 +196,7 @@ func (d *decider) test(pc int, f finding, now findings) findings {
 
 func (d *decider) leads(to int, known findings) { d.ways[to] = d.ways[to].meet(known) }
 
-// follow gives the instruction at which control ends up from pc, past the tests
+// follow returns the instruction at which control ends up from pc, past the tests
 // that the known findings decide.
 func (d *decider) follow(pc int, known findings) int {
 	for {

@@ -82,7 +82,7 @@ func asRead(in ir.Instr) ir.Instr {
 	return in
 }
 
-// readsOwn says whether an instruction reads the register that it sets, so that
+// readsOwn reports whether an instruction reads the register that it sets, so that
 // running it again would give something else.
 func readsOwn(in ir.Instr) bool {
 	s := ir.ShapeOf(in)

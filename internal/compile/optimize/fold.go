@@ -35,7 +35,7 @@ type folder struct {
 	holds bitset
 }
 
-// int gives the Int that a register is known to hold.
+// int returns the Int that a register is known to hold.
 func (f folder) int(r int) (n int64, ok bool) {
 	f.k.known(r, f.holds, func(in ir.Instr) bool {
 		switch in.Op {
@@ -64,7 +64,7 @@ func (f folder) float(r int) (x float64, ok bool) {
 	return x, ok
 }
 
-// result gives the payload and the variant of a Result that a register is known
+// result returns the payload and the variant of a Result that a register is known
 // to hold.
 func (f folder) result(r int) (s, variant int, ok bool) {
 	for range 4 {
@@ -90,7 +90,7 @@ func (f folder) bool(r int) (b, ok bool) {
 	return in.Imm != 0, ok
 }
 
-// fold gives the instruction that does what in does, with what is known.
+// fold returns the instruction that does what in does, with what is known.
 func (f folder) fold(in ir.Instr) (ir.Instr, bool) {
 	d, b, c := in.A, int(in.B), int(in.C)
 	switch in.Op {
@@ -176,7 +176,7 @@ func (f folder) intOp(in ir.Instr) (ir.Instr, bool) {
 var withK = map[ir.Op]ir.Op{ir.OpAddInt: ir.OpAddIntK, ir.OpSubInt: ir.OpSubIntK, ir.OpMulInt: ir.OpMulIntK, ir.OpDivInt: ir.OpDivIntK,
 	ir.OpRemInt: ir.OpRemIntK}
 
-// neutral makes a move of an operation that gives its operand.
+// neutral makes a move of an operation that returns its operand.
 func neutral(in ir.Instr) (ir.Instr, bool) {
 	switch {
 	case in.Imm == 0 && (in.Op == ir.OpAddIntK || in.Op == ir.OpSubIntK), in.Imm == 1 && (in.Op == ir.OpMulIntK || in.Op == ir.OpDivIntK):
@@ -185,7 +185,7 @@ func neutral(in ir.Instr) (ir.Instr, bool) {
 	return in, true
 }
 
-// compute gives x op y; ok is false when it faults.
+// compute returns x op y; ok is false when it faults.
 func compute(op ir.Op, x, y int64) (n int64, ok bool) {
 	switch op {
 	case ir.OpAddInt, ir.OpAddIntK:

@@ -2,7 +2,7 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// graph gives the flow of the code as it stands.
+// graph returns the flow of the code as it stands.
 func (u *unit) graph() *ir.Graph {
 	g := &u.s.graph
 	if u.flowing {

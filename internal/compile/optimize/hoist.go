@@ -135,7 +135,7 @@ func (h *hoister) count(pc, r int) {
 	}
 }
 
-// out gives the outermost loop around an instruction that changes neither the
+// out returns the outermost loop around an instruction that changes neither the
 // registers that the instruction reads nor its result.
 func (h *hoister) out(pc int, in ir.Instr) *loop {
 	for _, l := range h.loops {

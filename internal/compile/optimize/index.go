@@ -34,7 +34,7 @@ func (x *index) reset(n int) {
 	}
 }
 
-// find gives the place of an instruction's number, and whether it had one.
+// find returns the place of an instruction's number, and whether it had one.
 func (x *index) find(in ir.Instr) (n *int32, known bool) {
 	s := x.slot(in)
 	known = s.round == x.round
@@ -44,7 +44,7 @@ func (x *index) find(in ir.Instr) (n *int32, known bool) {
 	return &s.n, known
 }
 
-// get gives the number of an instruction, -1 for none.
+// get returns the number of an instruction, -1 for none.
 func (x *index) get(in ir.Instr) int {
 	if s := x.slot(in); s.round == x.round {
 		return int(s.n)

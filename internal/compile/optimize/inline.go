@@ -92,12 +92,12 @@ func (u *unit) inlineDirect() {
 	}
 }
 
-// worthInlining says whether a call can run often enough.
+// worthInlining reports whether a call can run often enough.
 func (u *unit) worthInlining(pc int, c *callee) bool {
 	return u.often || c.applies != 0 && c.loops || u.inLoop(pc)
 }
 
-// directSite says whether a call is worth replacing.
+// directSite reports whether a call is worth replacing.
 func (u *unit) directSite(in ir.Instr, closure closureFinder) (site, bool) {
 	n := int(in.Imm)
 	c := u.o.callee(n)
@@ -126,13 +126,13 @@ func (s *site) keep(base, n, locals int) {
 	}
 }
 
-// inlinable says whether a closure's function may stand in place of its calls.
+// inlinable reports whether a closure's function may stand in place of its calls.
 func (u *unit) inlinable(g int) bool {
 	f := &u.p.Functions[g]
 	return u.o.ready[g] && len(f.Listens) == 0 && f.OnUnknown == "" && !f.Body && len(f.Code) <= closureCode
 }
 
-// room says whether a callee's registers fit into the frame. A call that would
+// room reports whether a callee's registers fit into the frame. A call that would
 // need a larger frame than the machine keeps ready is not inlined, unless the
 // frame is that large already.
 func (u *unit) room(in ir.Instr, s site) bool {
@@ -211,7 +211,7 @@ func (u *unit) splice(sites map[int]site) {
 	u.changed = true
 }
 
-// moved gives the register of the caller for one of the callee.
+// moved returns the register of the caller for one of the callee.
 func (s site) moved(w int) func(r int) int {
 	params := len(s.callee.Params)
 	return func(r int) int {
@@ -222,7 +222,7 @@ func (s site) moved(w int) func(r int) int {
 	}
 }
 
-// body adds a callee's code. b.start then gives the new index of each of its
+// body adds a callee's code. b.start then returns the new index of each of its
 // instructions, relative to the first.
 func (u *unit) body(call ir.Instr, s site, called place, b *buffer) *adopted {
 	f, w := s.callee, int(call.A)

@@ -19,7 +19,7 @@ func (b bitset) without(c bitset) {
 	}
 }
 
-// meet keeps what holds in both and says whether that changed b.
+// meet keeps what holds in both and reports whether that changed b.
 func (b bitset) meet(c bitset) (changed bool) {
 	for i := range b {
 		if n := b[i] & c[i]; n != b[i] {

@@ -7,7 +7,7 @@ import "github.com/concerto-lang/concerto/ir"
 // registers that it shares with handlers stay where they are and always count
 // as live; after the listen nothing is known of their values.
 
-// shared gives the registers that must keep their place: the receiver of a
+// shared returns the registers that must keep their place: the receiver of a
 // mutself function, which is given back however the function ends, and those
 // that handlers read or set.
 func (u *unit) shared() (s regs) {

@@ -7,7 +7,7 @@ import (
 )
 
 // Where variables are (ir.Local) while their function changes. Codegen gives each variable a
-// register of its own; passes move values about. So each instruction that gives a variable a
+// register of its own; passes move values about. So each instruction that returns a variable a
 // value says so (place.defs), passes carry that along like its place in the source, and in the
 // end it is computed by dataflow which register holds which variable where. What is not known
 // then is not told.
@@ -149,7 +149,7 @@ func (a *adopted) call(i int) int {
 	return a.calls[0]
 }
 
-// place gives a place of the callee in the caller.
+// place returns a place of the callee in the caller.
 func (a *adopted) place(u *unit, p place) place {
 	p.defs, p.lost = a.set(u, p.defs), a.set(u, p.lost)
 	return p
@@ -192,7 +192,7 @@ func (u *unit) takeArguments(w int, a *adopted, b *buffer) {
 	}
 }
 
-// leads says whether control may come to an instruction of the new code otherwise than from the
+// leads reports whether control may come to an instruction of the new code otherwise than from the
 // one before, as far as that can be seen, or leave it.
 func (b *buffer) leads(at int) bool {
 	in := b.code[at]
@@ -207,7 +207,7 @@ func (n *naming) moveScopes(count int, moved []int32) {
 	}
 }
 
-// wanted says whether somebody may look at a variable that an instruction sets: within its scope
+// wanted reports whether somebody may look at a variable that an instruction sets: within its scope
 // something happens.
 func (u *unit) wanted(pc int) bool {
 	if u.places[pc].defs == 0 || makesFunction(u.code[pc].Op) {

@@ -15,7 +15,7 @@ const (
 // whereabouts says by variable which register holds it.
 type whereabouts []int16
 
-// meet keeps what is the same in both, and says whether that changed w.
+// meet keeps what is the same in both, and reports whether that changed w.
 func (w whereabouts) meet(o whereabouts) (changed bool) {
 	for i := range w {
 		switch {

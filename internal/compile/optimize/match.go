@@ -62,7 +62,7 @@ func isArm(in ir.Instr) bool {
 	return false
 }
 
-// arm gives the test at pc in the form that jumps to its arm, the place of the
+// arm returns the test at pc in the form that jumps to its arm, the place of the
 // arm, and the place where control goes when the test fails.
 func (u *unit) arm(pc int) (test ir.Instr, then, next int) {
 	test = u.code[pc]
@@ -90,7 +90,7 @@ func (u *unit) arms(pc int) (run []int) {
 	}
 }
 
-// sameRegions says whether two instructions stand in the same regions.
+// sameRegions reports whether two instructions stand in the same regions.
 func (u *unit) sameRegions(a, b int) bool {
 	for _, r := range u.regions {
 		if (r.From <= a && a < r.To) != (r.From <= b && b < r.To) {

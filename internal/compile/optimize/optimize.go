@@ -178,10 +178,10 @@ func (o *optimizer) function(n int, often bool) {
 // function without a loop they do not pay.
 const shortCode = 60
 
-// loops says whether an instruction leads back to the head of a loop.
+// loops reports whether an instruction leads back to the head of a loop.
 func loops(in ir.Instr) bool { return ir.Shapes[in.Op].Back }
 
-// end gives the end of the code that can run again: the end of the function
+// end returns the end of the code that can run again: the end of the function
 // when it runs often, else the end of its last loop.
 func (u *unit) end() int {
 	if u.often {
@@ -202,7 +202,7 @@ func (u *unit) blocks() int {
 	return min(g.Until(u.end())+1, len(g.Runs))
 }
 
-// inLoop says whether an instruction stands in a loop.
+// inLoop reports whether an instruction stands in a loop.
 func (u *unit) inLoop(pc int) bool {
 	for at := pc; at < len(u.code); at++ {
 		if in := &u.code[at]; loops(*in) && int(in.Imm) <= pc {

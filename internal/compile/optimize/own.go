@@ -29,7 +29,7 @@ func (k *facts) owned(pc int, holds bitset) {
 	}
 }
 
-// scalar says whether a register is known to hold no container.
+// scalar reports whether a register is known to hold no container.
 func (k *facts) scalar(r int, holds bitset) bool {
 	_, ok := k.known(r, holds, func(in ir.Instr) bool {
 		return has(in.Op, ir.Flat) || in.Op == ir.OpMove && int(in.B) != r && k.flat(int(in.B), holds)

@@ -17,7 +17,7 @@ type scratch struct {
 	targets []int32 // by instruction: how many jumps lead there
 }
 
-// room gives n elements in the memory of *s, whatever they hold.
+// room returns n elements in the memory of *s, whatever they hold.
 func room[T any](s *[]T, n int) []T {
 	if cap(*s) < n {
 		*s = make([]T, n, n+n/2)

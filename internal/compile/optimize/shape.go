@@ -54,7 +54,7 @@ func (u *unit) eachRead(i ir.Instr, visit func(r int)) {
 	}
 }
 
-// window gives the registers that an instruction with a window reads in it.
+// window returns the registers that an instruction with a window reads in it.
 func (u *unit) window(i ir.Instr) (from, n int) {
 	from, n, _ = u.p.Window(i)
 	return from, n

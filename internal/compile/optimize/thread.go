@@ -46,7 +46,7 @@ func (u *unit) countTargets() {
 	}
 }
 
-// onlyFrom says whether control comes to an instruction by the one before alone.
+// onlyFrom reports whether control comes to an instruction by the one before alone.
 func (u *unit) onlyFrom(before, pc int) bool {
 	for ; pc > before; pc-- {
 		if u.s.targets[pc] > 0 {
@@ -85,7 +85,7 @@ func (u *unit) after(pc int) int {
 	return pc
 }
 
-// opposites gives for each test the one that jumps exactly when it does not.
+// opposites returns for each test the one that jumps exactly when it does not.
 // OpMove, the zero value, is no test.
 var opposites = func() (of [256]ir.Op) {
 	for a, b := range map[ir.Op]ir.Op{

@@ -25,7 +25,7 @@ func unbox(u *unit, w *webs) {
 	}
 }
 
-// met says whether the class occurs in the function at all. Most classes do
+// met reports whether the class occurs in the function at all. Most classes do
 // not.
 func (b *unboxer) met() bool {
 	for _, in := range b.u.code[:len(b.w.def)] {
@@ -44,7 +44,7 @@ func (b *unboxer) met() bool {
 	return false
 }
 
-// boxes says whether an instruction puts a number into a Full register that
+// boxes reports whether an instruction puts a number into a Full register that
 // could hold it plain.
 func boxes(in ir.Instr) bool {
 	return in.Op == ir.OpBoxInt || in.Op == ir.OpBoxFloat || in.Op == ir.OpBoxBool || in.Op == ir.OpArrayGet
@@ -148,7 +148,7 @@ func (b *unboxer) plain(x *web) bool {
 // source is the web that an operand reads, -1 for none.
 func (b *unboxer) source(pc int, field ir.Field) int32 { return b.w.of[operands*pc+int(field)] }
 
-// plainDef says whether an instruction can set a plain register instead.
+// plainDef reports whether an instruction can set a plain register instead.
 func (b *unboxer) plainDef(in ir.Instr) bool {
 	switch in.Op {
 	case ir.OpMove, ir.OpArrayGet, ir.OpField:
@@ -159,13 +159,13 @@ func (b *unboxer) plainDef(in ir.Instr) bool {
 	return in.Op == boxOf[b.class]
 }
 
-// constant says whether a constant is of the class.
+// constant reports whether a constant is of the class.
 func (b *unboxer) constant(in ir.Instr) bool {
 	k := b.u.p.Constants[in.Imm]
 	return b.class == ir.Int && k.Int != nil || b.class == ir.Float && k.Float != nil
 }
 
-// plainUse says whether an operand can read a plain register instead.
+// plainUse reports whether an operand can read a plain register instead.
 func (b *unboxer) plainUse(in ir.Instr, s use) bool {
 	if s.window {
 		return false
@@ -179,7 +179,7 @@ func (b *unboxer) plainUse(in ir.Instr, s use) bool {
 	return s.class == b.class || isElement(in, s)
 }
 
-// isElement says whether an operand is what is put into an array.
+// isElement reports whether an operand is what is put into an array.
 func isElement(in ir.Instr, s use) bool {
 	return in.Op == ir.OpArrayPush && s.field == ir.B || in.Op == ir.OpArraySet && s.field == ir.C
 }
@@ -218,7 +218,7 @@ func (b *unboxer) learn() {
 	}
 }
 
-// ofClass says whether what an instruction gives is known to be of the class.
+// ofClass reports whether what an instruction gives is known to be of the class.
 func (b *unboxer) ofClass(pc int, n int32) bool {
 	in := b.u.code[pc]
 	switch in.Op {
@@ -238,7 +238,7 @@ func (b *unboxer) ofClass(pc int, n int32) bool {
 // reader of a value: it does so for each value.
 const soon = 100
 
-// readSoon says whether the value set at pc is read as the class, directly or
+// readSoon reports whether the value set at pc is read as the class, directly or
 // through moves, before control could go anywhere else.
 func (b *unboxer) readSoon(pc int, n int32) bool {
 	u, g := b.u, b.u.graph()
@@ -271,7 +271,7 @@ func (b *unboxer) readSoon(pc int, n int32) bool {
 	return false
 }
 
-// fits says whether a web can become plain together with the others that do. A
+// fits reports whether a web can become plain together with the others that do. A
 // web not known to be of the class may only be read as that class.
 func (b *unboxer) fits(x *web, known bool) bool {
 	gains := false

@@ -47,7 +47,7 @@ func (u *unit) set(pc int, in ir.Instr) {
 	}
 }
 
-// steers says whether control may go elsewhere than to the next instruction.
+// steers reports whether control may go elsewhere than to the next instruction.
 func steers(in ir.Instr) bool { return in != nop && (ir.Shapes[in.Op].Target || ir.Shapes[in.Op].Ends) }
 
 func newUnit(o *optimizer, n int) *unit {
@@ -59,7 +59,7 @@ func newUnit(o *optimizer, n int) *unit {
 	return u
 }
 
-// unfold gives each instruction its place, in the memory of *room.
+// unfold returns each instruction its place, in the memory of *room.
 func unfold(memory *[]place, b *ir.Block) []place {
 	out := room(memory, len(b.Code))
 	from, at := 0, place{}

@@ -113,7 +113,7 @@ func (s *regs) each(visit func(r int)) {
 	}
 }
 
-// lives says whether a register is read in a block, or behind it, as it arrives.
+// lives reports whether a register is read in a block, or behind it, as it arrives.
 func (w *webs) lives(block int32, r int) bool { return w.l.in[block].has(r) }
 
 // arrival is the node of a register that lives at the beginning of a block.

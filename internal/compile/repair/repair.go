@@ -1,5 +1,5 @@
 // Package repair makes the fixes that diagnostics bring: it picks those that can be made together,
-// and gives the texts that come of them. It reads and writes no files.
+// and returns the texts that come of them. It reads and writes no files.
 package repair
 
 import (
@@ -83,7 +83,7 @@ func add(all []*Change, own *source.File, f diag.Fix) []*Change {
 	return all
 }
 
-// Merge gives the edits of two fixes of one file in the order of the text; apart is false when they
+// Merge returns the edits of two fixes of one file in the order of the text; apart is false when they
 // cannot be made together.
 func Merge(a, b []diag.Edit) (edits []diag.Edit, apart bool) {
 	for _, x := range a {
@@ -96,7 +96,7 @@ func Merge(a, b []diag.Edit) (edits []diag.Edit, apart bool) {
 	return edits, true
 }
 
-// overlap says whether two edits cannot be made together: they share text, or stand where it is
+// overlap reports whether two edits cannot be made together: they share text, or stand where it is
 // open which of them comes first.
 func overlap(a, b source.Span) bool {
 	return a.Start < b.End && b.Start < a.End || a.Start == b.Start || a.Start == a.End && (a.Start == b.End) || b.Start == b.End && b.Start == a.End
@@ -120,7 +120,7 @@ func apply(text []byte, edits []diag.Edit) (out []byte) {
 // Diff is a unified diff of a file before and after; nil when nothing is different.
 func Diff(name string, was, is []byte) []byte { return diff.Diff("a/"+name, was, "b/"+name, is) }
 
-// Worse says whether a source file has more mistakes of syntax than it had.
+// Worse reports whether a source file has more mistakes of syntax than it had.
 func Worse(was, is *source.File) bool { return syntaxErrors(is) > syntaxErrors(was) }
 
 func syntaxErrors(f *source.File) (n int) {

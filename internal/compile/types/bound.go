@@ -39,7 +39,7 @@ func (b *Bound) Substitute(m map[*Param]Type) *Bound {
 	return out
 }
 
-// Open says whether a type parameter is left in the arguments.
+// Open reports whether a type parameter is left in the arguments.
 func (b *Bound) Open() bool {
 	for _, a := range b.Args {
 		if HasParam(a) {

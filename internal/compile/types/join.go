@@ -88,7 +88,7 @@ func joinOption(a, b Type) (Type, bool) {
 	return nil, false
 }
 
-// converts says whether a value of type a is changed when it becomes a value of
+// converts reports whether a value of type a is changed when it becomes a value of
 // the join e. An element that is already in a container cannot be changed so.
 func converts(a, e Type) bool { return !Subtype(a, e) }
 
@@ -152,7 +152,7 @@ func sameShape(a, b Type) bool {
 	return false
 }
 
-// isError says whether t is declared as an error type, or Error itself.
+// isError reports whether t is declared as an error type, or Error itself.
 func isError(t Type) bool {
 	if t == Error {
 		return true
@@ -161,7 +161,7 @@ func isError(t Type) bool {
 	return ok && n.Decl.Kind == ErrorStruct
 }
 
-// Conversion says whether a value of type a is accepted where b is wanted, and
+// Conversion reports whether a value of type a is accepted where b is wanted, and
 // whether it has to be converted: Int to Float, T to Option<T>, Any to T,
 // anything to Nil (spec/03-types.md).
 func Conversion(a, b Type) (ok, convert bool) {

@@ -1,6 +1,6 @@
 package types
 
-// Identical says whether two types are the same. Unbound inference variables
+// Identical reports whether two types are the same. Unbound inference variables
 // are identical only to themselves.
 func Identical(a, b Type) bool {
 	a, b = Resolve(a), Resolve(b)
@@ -66,7 +66,7 @@ func (u *Union) within(v *Union) bool {
 	return true
 }
 
-// Has says whether s is one of the union's literals.
+// Has reports whether s is one of the union's literals.
 func (u *Union) Has(s string) bool {
 	for _, v := range u.Values {
 		if v == s {
@@ -76,7 +76,7 @@ func (u *Union) Has(s string) bool {
 	return false
 }
 
-// Subtype says whether every value of a is a value of b without conversion: a
+// Subtype reports whether every value of a is a value of b without conversion: a
 // string union is a String, any error an Error, anything an Any, and the same
 // for elements of containers (spec/03-types.md). Unbound variables in a and b
 // are bound as needed.
@@ -303,7 +303,7 @@ func Loose(t Type) Type {
 	return Resolve(t)
 }
 
-// IsAny says whether t is Any or Option<Any>, which hold the same values.
+// IsAny reports whether t is Any or Option<Any>, which hold the same values.
 func IsAny(t Type) bool {
 	t = Resolve(t)
 	if t == Any {
@@ -338,7 +338,7 @@ func Full(t Type) Type {
 	return Rebuild(t, Full)
 }
 
-// HasVar says whether an unbound variable is left in t.
+// HasVar reports whether an unbound variable is left in t.
 func HasVar(t Type) bool {
 	found := false
 	Walk(t, func(u Type) bool {
@@ -350,7 +350,7 @@ func HasVar(t Type) bool {
 	return found
 }
 
-// HasParam says whether a type parameter is left in t.
+// HasParam reports whether a type parameter is left in t.
 func HasParam(t Type) bool {
 	found := false
 	Walk(t, func(u Type) bool {
@@ -362,10 +362,10 @@ func HasParam(t Type) bool {
 	return found
 }
 
-// IsNumeric says whether t is Int or Float.
+// IsNumeric reports whether t is Int or Float.
 func IsNumeric(t Type) bool { t = Resolve(t); return t == Int || t == Float }
 
-// IsString says whether t is String or a string union.
+// IsString reports whether t is String or a string union.
 func IsString(t Type) bool {
 	t = Resolve(t)
 	if t == String {
@@ -375,7 +375,7 @@ func IsString(t Type) bool {
 	return ok
 }
 
-// IsHashable says whether t may be a map's key.
+// IsHashable reports whether t may be a map's key.
 func IsHashable(t Type) bool {
 	t = Resolve(t)
 	_, v := t.(*Var)

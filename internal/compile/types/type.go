@@ -176,10 +176,10 @@ func Resolve(t Type) Type {
 	}
 }
 
-// Field finds a field of d by name, or gives nil.
+// Field finds a field of d by name, or returns nil.
 func (d *Decl) Field(name string) *Field { return findField(d.Fields, name) }
 
-// Field finds a field of v by name, or gives nil.
+// Field finds a field of v by name, or returns nil.
 func (v *Variant) Field(name string) *Field { return findField(v.Fields, name) }
 
 func findField(fs []*Field, name string) *Field {
@@ -191,7 +191,7 @@ func findField(fs []*Field, name string) *Field {
 	return nil
 }
 
-// Variant finds a variant by name, or gives nil.
+// Variant finds a variant by name, or returns nil.
 func (d *Decl) Variant(name string) *Variant {
 	for _, v := range d.Variants {
 		if v.Name == name {

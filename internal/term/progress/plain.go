@@ -114,7 +114,7 @@ func (p *Plain) End(err error) {
 	p.release()
 }
 
-// room counts a line, and says whether it may be written; the last one always may.
+// room counts a line, and reports whether it may be written; the last one always may.
 func (w *written) room(at time.Duration, last bool) bool {
 	if second := at.Truncate(time.Second); second != w.second {
 		w.second, w.lines = second, 0

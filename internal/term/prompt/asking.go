@@ -30,7 +30,7 @@ type Terminal interface {
 // emit; safe for concurrent use.
 type Person struct {
 	Terminal
-	// Edits says whether what a host asks to do can be edited: not every host can
+	// Edits reports whether what a host asks to do can be edited: not every host can
 	// do something else than what it asked for.
 	Edits func(host string) bool
 	// Now is the clock.

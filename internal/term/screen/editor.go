@@ -21,12 +21,12 @@ type editor struct {
 
 // Helper helps with what is typed. Places are numbers of characters.
 type Helper interface {
-	// Complete gives a line with what Tab makes of it, and where to go on typing. Choices are
+	// Complete returns a line with what Tab makes of it, and where to go on typing. Choices are
 	// shown above.
 	Complete(text string, at int) (completed string, to int, choices []string)
-	// Paint gives the control sequences before parts of a line, in their order.
+	// Paint returns the control sequences before parts of a line, in their order.
 	Paint(text string) []Paint
-	// Earlier and Later give what was typed before and after; ok is false when there is none.
+	// Earlier and Later return what was typed before and after; ok is false when there is none.
 	Earlier(text string) (string, bool)
 	Later(text string) (string, bool)
 }
@@ -160,7 +160,7 @@ func (e *editor) remove(from, to int) {
 	e.at = from
 }
 
-// sequence takes what a key that is no character sends, and gives its length; 0
+// sequence takes what a key that is no character sends, and returns its length; 0
 // when its rest has not come. Of those that it does not know it does nothing.
 func (e *editor) sequence(b []byte) int {
 	if len(b) < 2 {

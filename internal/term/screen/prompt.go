@@ -33,7 +33,7 @@ type prompt struct {
 	restore func()
 }
 
-// Ask shows a prompt and gives the line that is typed. When ctx ends first, the
+// Ask shows a prompt and returns the line that is typed. When ctx ends first, the
 // prompt disappears, with what was typed, and Ask gives ctx's cause; io.EOF means
 // that nothing more can be typed. Whoever calls it has the turn.
 func (s *Screen) Ask(ctx context.Context, p Prompt) (string, error) {
@@ -254,7 +254,7 @@ func (k *keys) add(b []byte, err error) {
 	}
 }
 
-// next gives what is typed next.
+// next returns what is typed next.
 func (k *keys) next(ctx context.Context) ([]byte, error) {
 	for {
 		if b, err := k.take(); len(b) > 0 || err != nil {
@@ -268,7 +268,7 @@ func (k *keys) next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// take gives what has come; the error once all of it has been taken.
+// take returns what has come; the error once all of it has been taken.
 func (k *keys) take() ([]byte, error) {
 	k.guard.Lock()
 	defer k.guard.Unlock()

@@ -91,7 +91,7 @@ func (s *Screen) Refresh() {
 	s.draw()
 }
 
-// Show sets the view: a function that gives it, for a width and as many lines at
+// Show sets the view: a function that returns it, for a width and as many lines at
 // most. Refresh draws it.
 func (s *Screen) Show(view func(width, most int) []Line) {
 	s.mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// steers says whether a character does something on a terminal but stand there.
+// steers reports whether a character does something on a terminal but stand there.
 func steers(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r == 0x2029
 }

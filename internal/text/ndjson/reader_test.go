@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// readAll gives the lines of src, half ones marked by a trailing "…".
+// readAll returns the lines of src, half ones marked by a trailing "…".
 func readAll(src io.Reader, limit int) ([]string, error) {
 	var got []string
 	r := NewReader(src, limit)
@@ -181,7 +181,7 @@ func TestReady(t *testing.T) {
 	pw.Close()
 }
 
-// pausing is a source that gives a piece a call, and before each fails once for
+// pausing is a source that returns a piece a call, and before each fails once for
 // want of time.
 type pausing struct {
 	pieces []string

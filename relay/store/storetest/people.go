@@ -19,7 +19,7 @@ func rec(kind string) audit.Record {
 	return audit.Record{Kind: kind, Actor: audit.Actor{Type: "user", Name: "ann"}, Subject: json.RawMessage(`{"b":1,"a":"x"}`)}
 }
 
-// kinds reads the audit log, which must be whole, and gives its records' kinds.
+// kinds reads the audit log, which must be whole, and returns its records' kinds.
 func (f *fixture) kinds() (out []string) {
 	f.Helper()
 	lines, err := f.AuditLines(ctx, 0, 100_000)

@@ -77,7 +77,7 @@ func (f *fixture) output(seq int64) store.Incoming {
 	return f.event(seq, protocol.RunOutput, fmt.Sprintf(`{"stream":"stdout","text":"%d"}`, seq))
 }
 
-// append stores events in one batch and gives the outcomes and run_a's prefix.
+// append stores events in one batch and returns the outcomes and run_a's prefix.
 func (f *fixture) append(all ...store.Incoming) ([]store.Outcome, int64) {
 	f.Helper()
 	out, err := f.Append(ctx, all)

@@ -39,7 +39,7 @@ func tree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// said gives what a request gave as text: its result, or its error.
+// said returns what a request gave as text: its result, or its error.
 func said(t *testing.T, f *Files, r effect.Request) string {
 	t.Helper()
 	v, err := f.Perform(t.Context(), r)

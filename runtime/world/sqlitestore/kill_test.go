@@ -188,7 +188,7 @@ func contentOf(t *testing.T, s *Stores, n int) content {
 }
 
 // killed runs a writer in dir, and kills it a moment after it has acknowledged
-// some operations. It gives the number of the first operation that was not
+// some operations. It returns the number of the first operation that was not
 // acknowledged.
 func killed(dir string, w writing, some int, moment time.Duration) (next int, err error) {
 	job, err := json.Marshal(w)

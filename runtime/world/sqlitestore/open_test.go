@@ -18,7 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// sample gives the bytes of a file with some of each kind of store.
+// sample returns the bytes of a file with some of each kind of store.
 func sample(t testing.TB) []byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,7 +54,7 @@ func requests() []effect.Request {
 	}
 }
 
-// foreign gives the bytes of a database of another program.
+// foreign returns the bytes of a database of another program.
 func foreign(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "foreign.db")

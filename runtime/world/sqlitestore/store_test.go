@@ -19,7 +19,7 @@ import (
 	pure "github.com/concerto-lang/concerto/internal/data/memstore"
 )
 
-// opened gives Stores over files in dir, closed at the test's end.
+// opened returns Stores over files in dir, closed at the test's end.
 func opened(t testing.TB, o Options) *Stores {
 	t.Helper()
 	s := New(o)
@@ -31,7 +31,7 @@ func opened(t testing.TB, o Options) *Stores {
 	return s
 }
 
-// do performs a request that must succeed and gives its result.
+// do performs a request that must succeed and returns its result.
 func do[T effect.Result](t testing.TB, s *Stores, r effect.Request) T {
 	t.Helper()
 	got, err := s.Perform(context.Background(), r)

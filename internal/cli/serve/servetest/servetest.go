@@ -79,7 +79,7 @@ func filled(text string, known map[string]any) string {
 // sorted is a connection whose answers come apart from all else.
 type sorted interface{ ReceiveAnswer() ([]byte, error) }
 
-// receive gives what comes next, where a text is wanted.
+// receive returns what comes next, where a text is wanted.
 func receive(w Wire, text string) ([]byte, error) {
 	var m struct{ Method string }
 	if s, ok := w.(sorted); ok && json.Unmarshal([]byte(text), &m) == nil && m.Method == "" {
@@ -228,7 +228,7 @@ func differText(w string, got any, known map[string]any) string {
 	return ""
 }
 
-// covers says whether a text is the parts with anything between them.
+// covers reports whether a text is the parts with anything between them.
 func covers(parts []string, s string) bool {
 	rest, ok := strings.CutPrefix(s, parts[0])
 	if !ok || len(parts) == 1 {

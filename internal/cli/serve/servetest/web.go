@@ -110,7 +110,7 @@ func (h *HTTP) Send(text []byte) error {
 	return nil
 }
 
-// post gives the answer to a message, nil where it has none.
+// post returns the answer to a message, nil where it has none.
 func (h *HTTP) post(text []byte) ([]byte, error) {
 	r, err := h.Request(http.MethodPost, "/rpc", string(text))
 	if err != nil {
@@ -191,10 +191,10 @@ func Events(r io.Reader, each func(id string, data []byte)) error {
 	}
 }
 
-// Receive gives the next event.
+// Receive returns the next event.
 func (h *HTTP) Receive() ([]byte, error) { return h.next(h.events) }
 
-// ReceiveAnswer gives the next answer.
+// ReceiveAnswer returns the next answer.
 func (h *HTTP) ReceiveAnswer() ([]byte, error) { return h.next(h.answers) }
 
 func (h *HTTP) next(from chan []byte) ([]byte, error) {
