@@ -100,7 +100,7 @@ func (f *builder) taskName() string {
 	return fmt.Sprintf("%s task %d", f.out.Name, f.inner.bodies)
 }
 
-// takeCapture returns a body its own copy of a surrounding variable, with the value at the body's
+// takeCapture adds to a body its own copy of a surrounding variable, with the value at the body's
 // start. Closures inside the body share that copy.
 func (f *builder) takeCapture(l *sema.Local, i int) {
 	r := f.alloc()

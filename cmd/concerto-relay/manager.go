@@ -73,7 +73,7 @@ var commandLine = audit.Actor{Type: "server", Name: "concerto-relay"}
 
 func (l *local) close() { l.auth.Close(); _ = l.store.Close() } // all is committed
 
-// makeToken returns a token to a user: without a name to the first owner.
+// makeToken creates a token for a user: without a name to the first owner.
 func (l *local) makeToken(ctx context.Context, user string, n auth.NewToken) (made madeToken, err error) {
 	if user == "" {
 		all, err := l.users(ctx)

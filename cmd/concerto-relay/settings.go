@@ -31,7 +31,7 @@ func fromEnv(f *pflag.FlagSet, flag, name string) {
 // tableOf are commands whose settings are another's; what is below one has its own.
 var tableOf = map[string]string{"doctor": "hostd", "pair": "hostd"}
 
-// settings returns the flags that were not given what the environment says, else relay.toml, and notes
+// settings sets the flags that were not given from the environment, else from relay.toml, and records
 // where each comes from.
 func (a *app) settings(c *cobra.Command) (err error) {
 	if a.file, a.tables, err = a.settingsFile(c.Root()); err != nil {
@@ -49,7 +49,7 @@ func (a *app) settings(c *cobra.Command) (err error) {
 	return a.fill(c.Flags(), table, c.CommandPath())
 }
 
-// fill returns flags that were not given what the environment says, else a table of relay.toml.
+// fill sets flags that were not given from the environment, else from a table of relay.toml.
 func (a *app) fill(flags *pflag.FlagSet, table, command string) (failed error) {
 	keys := a.tables[table]
 	flags.VisitAll(func(f *pflag.Flag) {

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// journaled returns a conductor's run a journal that is not read; the VM then waits wherever a run
+// journaled adds to a conductor's run a journal that is not read; the VM then waits wherever a run
 // with snapshots does.
 func journaled(t *testing.T) func(*vm.Config) {
 	return func(c *vm.Config) {

@@ -106,7 +106,7 @@ type Taking struct {
 	At       int64  // Unix ms
 }
 
-// TakeOver returns a host's connection a new generation; events from older ones are no longer stored.
+// TakeOver assigns a new generation to a host's connection; events from older ones are no longer stored.
 // The server of the previous connection receives mail. ErrStale means that the host had a
 // connection of a higher epoch.
 func (s *Store) TakeOver(ctx context.Context, t Taking) (gen int64, err error) {

@@ -24,7 +24,7 @@ func CreateFile(name string) diag.Fix {
 	return diag.Offer(diag.Edit{File: source.NewFile(name, nil)}, "Create %s", path.Base(name))
 }
 
-// InlineModule returns a `mod x;` braces.
+// InlineModule adds braces to a `mod x;`.
 func InlineModule(f *source.File, d *ast.ModDecl) diag.Fix {
 	at := source.Span{Start: d.Name.Sp.End, End: d.Name.Sp.End}
 	if d.Sp.End > at.End && f.Text[d.Sp.End-1] == ';' {
@@ -82,7 +82,7 @@ func RemovePub(f *source.File, d *ast.FnDecl) []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: at, End: at + source.Pos(len("pub "))}), "Remove `pub`")}
 }
 
-// InsertSelf returns a function its `self`, where the parentheses for it are whole.
+// InsertSelf adds `self` to a function, where the parentheses for it are whole.
 func InsertSelf(f *source.File, d *ast.FnDecl) []diag.Fix {
 	head := f.Slice(source.Span{Start: d.Name.Sp.End, End: max(d.Name.Sp.End, d.Signature.End)})
 	n := strings.IndexByte(head, '(')

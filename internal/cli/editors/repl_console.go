@@ -143,7 +143,7 @@ func (d *drawn) complete(text string, at int) repl.Completion {
 // sgr are the colours of hues.
 var sgr = map[repl.Hue]string{repl.Keyword: "35", repl.Text: "32", repl.Number: "33", repl.Comment: "90", repl.TypeHue: "36", repl.Function: "34"}
 
-// Paint returns the colours of what is typed.
+// Paint returns the colours of the typed text.
 func (d *drawn) Paint(text string) (all []screen.Paint) {
 	if !d.color || d.session == nil || strings.HasPrefix(text, ":") {
 		return nil
@@ -169,7 +169,7 @@ func (d *drawn) Earlier(text string) (string, bool) {
 	return d.history.entries[d.at], true
 }
 
-// Later returns the entry after, and in the end what was being typed.
+// Later returns the next entry, and after the last one the unfinished line.
 func (d *drawn) Later(string) (string, bool) {
 	if d.at >= len(d.history.entries) {
 		return "", false

@@ -66,7 +66,7 @@ func growHeapAfter(collections int, limit int64) {
 	})
 }
 
-// makeRoom returns the heap large pages to grow into, and lets it grow by
+// makeRoom provides large pages into which the heap grows, and lets it grow by
 // fillingGrowth until the next collection. At the end limit holds again for all
 // memory.
 func makeRoom(limit int64) {

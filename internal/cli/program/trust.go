@@ -28,7 +28,7 @@ import (
 // maxTrusted bounds how many programs are remembered; the oldest go.
 const maxTrusted = 1000
 
-// consent returns an error unless a compiled program may run. root is the
+// consent returns an error unless the user permits a compiled program to run. root is the
 // directory at which the program's relative paths start.
 func consent(ctx context.Context, a *console.Console, path, root string, data []byte, p *engine.Program, f *WorldFlags, g *permit.Grants) error {
 	asks := p.Asks()

@@ -156,7 +156,7 @@ func (c *client) over(w http.ResponseWriter, r *http.Request, m *message) {
 	give(w, http.StatusOK, <-replied)
 }
 
-// give returns a message.
+// give queues a message for the client.
 func give(w http.ResponseWriter, status int, text []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

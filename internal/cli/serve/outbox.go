@@ -140,7 +140,7 @@ func (o *outbox) detach() {
 	o.trim()
 }
 
-// next returns what is to be told, with the number of the first.
+// next returns the events to send, with the number of the first.
 func (o *outbox) next() (number int64, batch []outgoing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -139,7 +139,7 @@ func (r *route) Call(ctx context.Context, name string, args json.RawMessage) too
 	return tooltest.Got{Text: got, Failed: failed, Outcome: result.Metadata.Concerto.Outcome}
 }
 
-// events has the application hear what the session has told since, something at least, and returns the outcome
+// events waits until the session has sent at least one event, passes the events to the application, and returns the outcome
 // of the last call.
 func (r *route) events() (outcome string) {
 	var told struct {

@@ -5,7 +5,7 @@
 //	transport ── receive ──> client ── methods ──> sessions, registry
 //	transport <── outbox <── client <── events, questions
 //
-// A transport reads messages and returns them to receive, in their order; it writes what a
+// A transport reads messages and passes them to receive, in their order; it writes what a
 // client's outbox has. All else is the same for all transports. Of goroutines there are,
 // for each connection one that reads and one that writes, for each session one that runs
 // the program, and for each request that may take its time one that answers it.

@@ -69,7 +69,7 @@ type position struct {
 	State  string `json:"state"`
 }
 
-// subscribeSession returns the client a session's events, those after the cursor and then
+// subscribeSession sends the client a session's events, those after the cursor and then
 // those that come.
 func subscribeSession(r *request, p *subscribing) (any, error) {
 	s, err := r.srv.session(p.SessionID)

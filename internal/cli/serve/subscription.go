@@ -10,7 +10,7 @@ type subscription struct {
 // catchBatch is how many events are looked at once.
 const catchBatch = 256
 
-// offer returns the client an event when it is the next one and there is room. Else the
+// offer sends the client an event if it is the next one and there is space. Else the
 // client is behind, and gets it from the session's log when there is room again. The
 // caller holds the session's lock.
 func (x *subscription) offer(number int64, text []byte) {
@@ -24,7 +24,7 @@ func (x *subscription) offer(number int64, text []byte) {
 	x.c.behind.Store(true)
 }
 
-// catchUp returns the client what it is behind with, as far as there is room.
+// catchUp sends the client the events that it has not received, as far as there is space.
 func (x *subscription) catchUp() {
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
@@ -50,7 +50,7 @@ func (x *subscription) catchUp() {
 	}
 }
 
-// catchUp returns the client what it is behind with, of all sessions.
+// catchUp sends the client the events of all sessions that it has not received.
 func (c *client) catchUp() {
 	if !c.behind.Swap(false) {
 		return
@@ -66,7 +66,7 @@ func (c *client) catchUp() {
 	}
 }
 
-// subscribe returns the client the events of a session after a number, and then live.
+// subscribe sends the client the events of a session after a number, and then live.
 func (s *session) subscribe(c *client, after int64, answers bool) {
 	s.mu.Lock()
 	x := &subscription{s, c, max(0, after) + 1}

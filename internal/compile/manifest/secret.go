@@ -177,7 +177,7 @@ func mayBeSecret(text string) bool { return isValue(text) && strings.ToUpper(tex
 // unquoted finds a value behind the name of a secret in a text that is not TOML.
 var unquoted = `(?im)^\s*"?[\w.-]*(?:key|token|secret|pass|auth|credential)[\w.-]*"?\s*=\s*["']?([^"'\s#]{6,})`
 
-// finish returns the diagnostics, and the manifest its text, without the secrets.
+// finish returns the diagnostics, and sets the manifest's text, both without the secrets.
 func (r *reader) finish() diag.List {
 	text := r.file.String()
 	for _, at := range secret.Tokens(text) {

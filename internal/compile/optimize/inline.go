@@ -211,7 +211,7 @@ func (u *unit) splice(sites map[int]site) {
 	u.changed = true
 }
 
-// moved returns the register of the caller for one of the callee.
+// moved returns the caller's register for one of the callee.
 func (s site) moved(w int) func(r int) int {
 	params := len(s.callee.Params)
 	return func(r int) int {

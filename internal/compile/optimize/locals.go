@@ -7,7 +7,7 @@ import (
 )
 
 // Where variables are (ir.Local) while their function changes. Codegen gives each variable a
-// register of its own; passes move values about. So each instruction that returns a variable a
+// register of its own; passes move values about. So each instruction that assigns a variable a
 // value says so (place.defs), passes carry that along like its place in the source, and in the
 // end it is computed by dataflow which register holds which variable where. What is not known
 // then is not told.

@@ -6,7 +6,7 @@ import "slices"
 // make room for them at each call.
 const frameRoom = 64
 
-// split returns each value a register of its own, while there are free ones, so
+// split assigns each value a register of its own, while there are free ones, so
 // that the register still holds the value when it is needed again. Temporaries
 // of loops come first. A value that lives across a call stays where it is,
 // below the call's window; so does a variable at which somebody may look across one.

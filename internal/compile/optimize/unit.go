@@ -59,7 +59,7 @@ func newUnit(o *optimizer, n int) *unit {
 	return u
 }
 
-// unfold returns each instruction its place, in the memory of *room.
+// unfold returns the place of each instruction, in the memory of *room.
 func unfold(memory *[]place, b *ir.Block) []place {
 	out := room(memory, len(b.Code))
 	from, at := 0, place{}

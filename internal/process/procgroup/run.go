@@ -16,7 +16,7 @@ type Run struct {
 	// process; "" starts no guardian.
 	Executable string
 	// Kept is the name of this process if it keeps the run's hosts, or continues the run after
-	// another process. It returns the processes an additional mark, which distinguishes them from
+	// another process. It sets an additional mark on the processes, which distinguishes them from
 	// those of earlier processes whose guardian may still be ending them.
 	Kept string
 

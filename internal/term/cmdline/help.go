@@ -240,7 +240,7 @@ type Topic struct {
 	Text  string
 }
 
-// SetHelp returns a program its help: of the root, of its commands, and the command help, which also
+// SetHelp sets the help of a program: of the root, of its commands, and the command help, which also
 // shows topics. usage makes the error of an unknown topic.
 func SetHelp(root *cobra.Command, first []string, topics []Topic, usage func(hint, format string, args ...any) error) {
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {

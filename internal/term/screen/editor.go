@@ -21,12 +21,12 @@ type editor struct {
 
 // Helper helps with what is typed. Places are numbers of characters.
 type Helper interface {
-	// Complete returns a line with what Tab makes of it, and where to go on typing. Choices are
+	// Complete returns a line after completion by Tab, and the cursor's position. Choices are
 	// shown above.
 	Complete(text string, at int) (completed string, to int, choices []string)
 	// Paint returns the control sequences before parts of a line, in their order.
 	Paint(text string) []Paint
-	// Earlier and Later return what was typed before and after; ok is false when there is none.
+	// Earlier and Later return the previous and the next entry; ok is false when there is none.
 	Earlier(text string) (string, bool)
 	Later(text string) (string, bool)
 }

@@ -254,7 +254,7 @@ func (k *keys) add(b []byte, err error) {
 	}
 }
 
-// next returns what is typed next.
+// next returns the next typed input.
 func (k *keys) next(ctx context.Context) ([]byte, error) {
 	for {
 		if b, err := k.take(); len(b) > 0 || err != nil {

@@ -181,7 +181,7 @@ func TestReady(t *testing.T) {
 	pw.Close()
 }
 
-// pausing is a source that returns a piece a call, and before each fails once for
+// pausing is a source that returns one piece per call, and before each fails once for
 // want of time.
 type pausing struct {
 	pieces []string
