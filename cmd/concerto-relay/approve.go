@@ -73,7 +73,7 @@ A server stores a decision for a host that is offline. The command waits for the
 	return c
 }
 
-// decideHelp is what the help of only one of the commands says.
+// decideHelp is the part of the help that only one of the commands has.
 var decideHelp = map[string]string{"approve": `
 
 An answer is JSON: the value, or for several questions an object of values by the ids of the
@@ -97,7 +97,7 @@ type decision struct {
 	format       *cmdline.Format
 }
 
-// decideLocal decides at hostd, which says at once what became of it.
+// decideLocal decides at hostd, which returns the outcome at once.
 func (a *app) decideLocal(ctx context.Context, e *end, d *decision) error {
 	var made socket.DecideResponse
 	err := e.call(ctx, http.MethodPost, runPath(d.run)+"/permissions/"+url.PathEscape(d.request), d.DecideRequest, &made)

@@ -55,7 +55,7 @@ type attachment struct {
 
 	spoken atomic.Bool // the run is on no terminal
 	mu     sync.Mutex
-	noted  string // what was said last, until the run goes on
+	noted  string // the last note, until the run continues
 }
 
 // seat is the end of a connection at which a run is followed and receives input. localSeat connects
@@ -138,7 +138,7 @@ func (a *app) ended(run string, x *protocol.Exited) error {
 	return exitError(int(x.ExitCode))
 }
 
-// note says something besides what the run shows; the same is not said again until the run goes on.
+// note prints a remark about the run; it does not repeat the last one until the run continues.
 func (x *attachment) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	x.mu.Lock()
@@ -151,7 +151,7 @@ func (x *attachment) note(format string, args ...any) {
 	}
 }
 
-// goesOn forgets what was said.
+// goesOn forgets the last note.
 func (x *attachment) goesOn() {
 	x.mu.Lock()
 	x.noted = ""

@@ -18,7 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// reach says where runs are seen: at this machine's hostd, or at a server.
+// reach is the place of the runs: this machine's hostd, or a server.
 type reach struct{ socket, server, tokenFile string }
 
 const reachHelp = `
@@ -36,7 +36,7 @@ func (a *app) reachFlags(c *cobra.Command, r *reach, remote bool) {
 	}
 }
 
-// again are the flags that reach the same end, as they are written behind a command.
+// again returns the flags that reach the same place, for a command line.
 func (r *reach) again() string {
 	socket := r.socket
 	if r.server != "" {
@@ -56,8 +56,8 @@ type end struct {
 	http  *http.Client
 	base  string
 	token string // of a server
-	name  string // as it is told
-	again string // the flags that reach it, behind a command
+	name  string // its name in messages
+	again string // the flags that reach it, for a command line
 }
 
 // reachEnd is the other end that the flags name.
@@ -120,7 +120,7 @@ func (a *app) serverEnd(server, tokenFile string) (*end, error) {
 // remote reports whether the other end is a server.
 func (e *end) remote() bool { return e.token != "" }
 
-// saidError is what the other end says of a request that it refuses.
+// saidError is the other end's reason for refusing a request.
 type saidError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -128,7 +128,7 @@ type saidError struct {
 
 func (e *saidError) Error() string { return e.Message + " (" + e.Code + ")" }
 
-// nextSteps are what to do about what was said, by its code.
+// nextSteps are the remedies for a refusal, by its code.
 var nextSteps = map[protocol.Code]string{
 	protocol.UnknownRun:     "`concerto-relay runs` lists the runs; over --server, those that the token is for",
 	protocol.UnknownRequest: "`concerto-relay runs` shows what runs ask, with the command that answers",

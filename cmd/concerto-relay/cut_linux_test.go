@@ -17,8 +17,8 @@ import (
 
 var took = regexp.MustCompile(`"duration_ms":\d+`)
 
-// TestCutOff: what hostd was doing for somebody when it was killed has an end all the same: what nobody
-// had approved was not done, and of what somebody had nobody can know.
+// TestCutOff: the commands that hostd was executing when it was killed receive a final state:
+// unapproved ones were not executed, and the outcome of approved ones is unknown.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

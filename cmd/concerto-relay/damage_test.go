@@ -41,9 +41,9 @@ func fillDatabase(t *testing.T, file string, megabytes int) {
 	}
 }
 
-// TestDamage: a database that was damaged while nobody served is refused and left as it is, a large
-// one like a small one. One whose server was killed is served at once; what is found of it then ends
-// the server in the same way.
+// TestDamage: a database that was damaged while no server ran is refused and not modified, whether
+// large or small. A database whose server was killed is served at once; damage that is found later
+// ends the server in the same way.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

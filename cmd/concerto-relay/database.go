@@ -30,7 +30,7 @@ func (a *app) defaultDatabase() string {
 
 const databaseForms = "write sqlite:PATH, or postgres://USER:PASSWORD@HOST/NAME"
 
-// database opens the database that --db names. make says that a file is made when there is none.
+// database opens the database of --db. make means that a missing file is created.
 func (a *app) database(ctx context.Context, name string, make bool) (s *store.Store, err error) {
 	scheme, rest, _ := strings.Cut(name, ":")
 	switch scheme {
@@ -62,7 +62,8 @@ func (a *app) database(ctx context.Context, name string, make bool) (s *store.St
 	return s, nil
 }
 
-// databaseFile sees to it that a file is there, which nobody else reads: it holds what runs said.
+// databaseFile ensures that the file exists and that no other user can read it: it contains the
+// output of runs.
 func (a *app) databaseFile(path string, make bool) error {
 	if !make {
 		if _, err := os.Stat(path); err != nil {
@@ -89,7 +90,8 @@ func (a *app) databaseFile(path string, make bool) error {
 	return nil
 }
 
-// alone keeps other servers from a SQLite file until it is given back; several on PostgreSQL are well.
+// alone locks a SQLite file against other servers until giveBack is called; several servers may
+// share PostgreSQL.
 func (a *app) alone(name string) (giveBack func(), err error) {
 	scheme, rest, _ := strings.Cut(name, ":")
 	path := strings.TrimPrefix(rest, "//")

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// remoteDecision is a decision that a server was told, until the run's host has said what became of it.
+// remoteDecision is a decision that was sent to a server, until the run's host reports the outcome.
 type remoteDecision struct {
 	*app
 	*decision
@@ -28,7 +28,7 @@ type remoteDecision struct {
 const decideID = "decide"
 
 const (
-	awayAfter  = time.Second      // a decision that was not sent on is said to wait for its host
+	awayAfter  = time.Second      // a decision that was not forwarded is reported as waiting for its host
 	saidWithin = 30 * time.Second // the server has the decision
 )
 
@@ -37,7 +37,7 @@ var (
 	errWaited  = errors.New("the time to wait is over")
 )
 
-// decideRemote decides by a server: over a WebSocket, on which it says what becomes of the decision.
+// decideRemote decides through a server: over a WebSocket, on which the server reports the outcome.
 func (a *app) decideRemote(ctx context.Context, e *end, d *decision) error {
 	x := &remoteDecision{app: a, decision: d, end: e}
 	var run serverRun
@@ -112,7 +112,7 @@ func (x *remoteDecision) heard(e *protocol.Envelope, s *protocol.State) error {
 	if x.state.State == "" {
 		x.over.Reset(x.wait)
 	}
-	if x.state.State != s.State { // it is told again on a new connection
+	if x.state.State != s.State { // it is repeated on a new connection
 		if err := x.print(e); err != nil {
 			return err
 		}
@@ -124,7 +124,7 @@ func (x *remoteDecision) heard(e *protocol.Envelope, s *protocol.State) error {
 	return nil
 }
 
-// away says that the host has not got it yet.
+// away reports that the host has not received it.
 func (x *remoteDecision) away() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -155,7 +155,7 @@ func (x *remoteDecision) tell(state string) error {
 	return x.printDecided(x.decision, state)
 }
 
-// waited says how far it has come when the time to wait is over.
+// waited reports its state when the time to wait has expired.
 func (x *remoteDecision) waited() error {
 	switch wait := x.wait.Round(time.Millisecond); x.state.State {
 	case "accepted":

@@ -93,7 +93,7 @@ func (a *app) installOptions(c *cobra.Command, system bool) (o install.Options, 
 	return o, err
 }
 
-// installed says what was done, and what is left to do.
+// installed reports what was done, and the next steps.
 func (a *app) installed(r install.Result, err error, did string) error {
 	if err != nil {
 		return err
@@ -105,8 +105,8 @@ func (a *app) installed(r install.Result, err error, did string) error {
 	return nil
 }
 
-// givenFlags are hostd's flags that were given, by themselves or by variables, with paths that hold in
-// any directory. What relay.toml says, hostd reads there.
+// givenFlags returns hostd's flags that were set, on the command line or by variables, with
+// absolute paths. hostd itself reads relay.toml.
 func (a *app) givenFlags(c *cobra.Command) (out []string) {
 	c.InheritedFlags().VisitAll(func(f *pflag.Flag) {
 		place := a.place(f.Name)

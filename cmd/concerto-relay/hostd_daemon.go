@@ -82,7 +82,7 @@ func (a *app) hostsServer(server string) error {
 	return nil
 }
 
-// hostFiles are the settings that stand in files, and the roots.
+// hostFiles adds the settings that are stored in files, and the roots.
 func (a *app) hostFiles(h *hostdSettings, o *hostd.Options) error {
 	if h.tokenFile != "" {
 		text, err := userfile.ReadStream(h.tokenFile, userfile.MaxSecret)

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// hostdSettings are what hostd is told, and what others must know to find it.
+// hostdSettings are hostd's settings, and those that other commands need to find it.
 type hostdSettings struct {
 	server, hostID, tokenFile string
 	state, spool, socket, log string
@@ -15,7 +15,7 @@ type hostdSettings struct {
 	approvalTimeout           int
 }
 
-// whereFlagsOfHostd adds the flags that say where hostd keeps its things, and to whom it talks.
+// whereFlagsOfHostd adds the flags for hostd's files and for its server.
 func (a *app) whereFlagsOfHostd(f *pflag.FlagSet, s *hostdSettings) {
 	f.StringVar(&s.server, "server", "", "connect to the server at `URL`")
 	fromEnv(f, "server", "SERVER_BASE_URL")
@@ -43,7 +43,7 @@ func (a *app) hostdFlags(f *pflag.FlagSet, s *hostdSettings) {
 	f.IntVar(&s.approvalTimeout, "approval-timeout", 600, "wait `SECONDS` for an approval (default 600)")
 }
 
-// complete makes paths absolute and gives those their places that were not named.
+// complete makes paths absolute and sets the default ones.
 func (s *hostdSettings) complete(a *app) {
 	for _, path := range []*string{&s.tokenFile, &s.state, &s.spool, &s.socket, &s.log} {
 		if *path != "" {
@@ -58,7 +58,7 @@ func (s *hostdSettings) complete(a *app) {
 	}
 }
 
-// hostdSocket is where hostd is found when nothing else is said.
+// hostdSocket returns the default path of hostd's socket.
 func (a *app) hostdSocket() string {
 	if dir := a.env("XDG_RUNTIME_DIR"); dir != "" {
 		return filepath.Join(dir, "concerto", "hostd.sock")

@@ -103,7 +103,7 @@ func (h *host) start() {
 	h.t.Fatalf("hostd does not start: %v", h.hostd.Wait())
 }
 
-// kill kills hostd: nothing is said to it.
+// kill kills hostd by SIGKILL.
 func (h *host) kill() {
 	if h.hostd != nil {
 		_ = h.hostd.Process.Kill()
@@ -273,7 +273,7 @@ func TestNohup(t *testing.T) {
 	}
 }
 
-// TestHostdKilled: killed at any moment, again and again, hostd has told each byte once and has
+// TestHostdKilled: killed at any moment, repeatedly, hostd has reported each byte once and has
 // written each input once.
 func TestHostdKilled(t *testing.T) {
 	t.Parallel()
@@ -344,7 +344,7 @@ func (h *host) post(run, id, text string) error {
 	return nil
 }
 
-// told holds a run's events in the spool to what it wrote, and to how many inputs there were.
+// told compares a run's events in the spool with its output, and with the number of inputs.
 func (h *host) told(run, output string, inputs int) {
 	h.t.Helper()
 	s, err := spool.Open(context.Background(), filepath.Join(h.dir, "state", "spool.db"), spool.Options{})
@@ -382,8 +382,9 @@ func (h *host) told(run, output string, inputs int) {
 	}
 }
 
-// TestNoRunDecidesThroughAnother: what a run has started counts as the run, in the third generation too
-// and whatever its environment says; the refusal is recorded. Who started the first may decide.
+// TestNoRunDecidesThroughAnother: a process that a run has started counts as the run, in the third
+// generation too and with any environment; the refusal is recorded. The user who started the first
+// run may decide.
 func TestNoRunDecidesThroughAnother(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
-// The exit codes, beside those that a run gives.
+// The exit codes, in addition to those of a run.
 const (
 	exitOK      = 0
 	exitFailed  = 1
@@ -45,7 +45,7 @@ type app struct {
 	dir     string                    // the working directory
 	config  string                    // --config; "" for the usual file
 	file    string                    // where settings are read
-	tables  map[string]map[string]any // what stands there
+	tables  map[string]map[string]any // the content of relay.toml
 	places  map[string]string
 	exit    int // exit code of what went well
 }
@@ -92,7 +92,7 @@ func (a *app) main(line []string) (code int) {
 	return a.exit
 }
 
-// usageError says that the command line, or a setting, cannot work.
+// usageError reports that the command line, or a setting, is invalid.
 type usageError struct {
 	message string
 	hint    string // the next step; "" without one

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" || len(os.Args) > 1 && os.Args[1] == "shim" { // hostd starts its own program
 		call()
 	}
-	// Much of what tests do here is to wait for processes and their timers.
+	// Tests mostly wait for processes and their timers.
 	if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.NumCPU())); err != nil {
 		panic(err)
 	}

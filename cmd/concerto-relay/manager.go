@@ -34,7 +34,7 @@ type madeToken struct {
 	Link  string `json:"link,omitempty"`
 }
 
-// where says where people are managed.
+// where is the place where users are managed.
 type where struct{ db, server, tokenFile string }
 
 const whereHelp = `
@@ -49,7 +49,7 @@ func (a *app) whereFlags(c *cobra.Command, w *where) {
 	f.StringVar(&w.tokenFile, "token-file", "", "read an owner's access token from `FILE`")
 }
 
-// manager opens what the flags say. make says that a database is made when there is none.
+// manager opens the place of the flags. make means that a missing database is created.
 func (a *app) manager(ctx context.Context, w *where, make bool) (manager, error) {
 	if w.server != "" || w.tokenFile != "" {
 		e, err := a.serverEnd(w.server, w.tokenFile)

@@ -67,7 +67,7 @@ type hostSeen struct {
 	Online         bool
 }
 
-// hosts waits until the hosts are as they are to be.
+// hosts waits until want returns true for the hosts.
 func (d *daemon) hosts(token string, want func([]hostSeen) bool) []hostSeen {
 	d.Helper()
 	for end := time.Now().Add(2 * time.Minute); ; {
@@ -83,8 +83,9 @@ func (d *daemon) hosts(token string, want func([]hostSeen) bool) []hostSeen {
 	}
 }
 
-// TestPair: a machine that is known by its token is paired while hostd runs, keeps its id and its runs, and
-// connects by its key; a new one is paired before hostd starts, and finds its server by that.
+// TestPair: a machine that is known by its token is paired while hostd runs, retains its id and its
+// runs, and connects by its key; a new one is paired before hostd starts, and finds its server by
+// that.
 func TestPair(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -12,7 +12,7 @@ import (
 // other relays, whose links would lead back.
 const passed = "RELAY_PASSED"
 
-// exitNotFound is what a shell gives for a program that is not there.
+// exitNotFound is a shell's exit code for a program that does not exist.
 const exitNotFound = 127
 
 // pass goes, within a run, past a link to us that has the name of a tool: to the next program of that

@@ -10,8 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestLinks: within a run, a link to the relay that has the name of a tool leads to the tool, also when
-// the shell looks for it, and when there are two relays on the machine; where there is no other it is said.
+// TestLinks: within a run, a link to the relay with the name of a tool leads to the tool, also if
+// the shell searches for it, and if there are two relays on the machine; if the tool does not
+// exist, the error says so.
 func TestLinks(t *testing.T) {
 	h := newHost(t)
 	exe, err := os.Executable()

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/powercut"
 )
 
-// TestHostdRefused: a hostd that cannot work says why, with what to do, and leaves what is there as it is:
-// the other hostd, and files that are none of its.
+// TestHostdRefused: a hostd that cannot work reports why and the remedy, and changes nothing:
+// neither the other hostd, nor files that are not its own.
 func TestHostdRefused(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/web"
 )
 
-// relay is a server with all that it is made of.
+// relay is a server with all its parts.
 type relay struct {
 	auth    *auth.Auth
 	people  *accounts.API

@@ -139,9 +139,9 @@ func (s *screen) ends(code int) {
 
 const echoes = `stty -echo; echo ready; while read x; do echo "got $x"; [ "$x" = size ] && stty size; [ "$x" = end ] && exit 7; done`
 
-// TestAttachServer: over a server a run is typed into as over the socket: keys go, the terminal's size
-// follows, Ctrl-] d detaches, and the exit code is the run's. A lost connection is taken up again: each line
-// is shown once. A viewer sees.
+// TestAttachServer: over a server the user can type into a run as over the socket: keys are sent,
+// the terminal's size follows, Ctrl-] d detaches, and the exit code is the run's. After a lost
+// connection each line is shown once. A viewer can watch.
 func TestAttachServer(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -211,8 +211,9 @@ func TestAttachServer(t *testing.T) {
 	}
 }
 
-// TestDecideServer: a decision over a server is done when the host says so, and its exit code is 0 then
-// alone; what is rejected, was decided, may not be or waits for its host is told as what it is.
+// TestDecideServer: a decision over a server is done when the host reports so, and only then the
+// exit code is 0; a decision that is rejected, already made, not permitted or waiting for its host
+// is reported as such.
 func TestDecideServer(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -283,8 +284,8 @@ echo '{"type":"result","text":"done it"}'
 	}
 }
 
-// TestDecideOffline: a decision for a host that is away is kept, which is said, and takes effect when it is
-// back.
+// TestDecideOffline: a decision for a host that is offline is stored, which is reported, and takes
+// effect when the host reconnects.
 func TestDecideOffline(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)

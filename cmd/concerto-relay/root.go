@@ -73,9 +73,9 @@ run and attach exit with the exit code of the run.
 `},
 }
 
-// about says which version this is, when that was asked, and else how the command is used. The
-// flag is ours: with a template of cobra's, package text/template keeps the linker from leaving
-// out any exported method, which are three megabytes.
+// about prints the version, if requested, and otherwise the usage. The flag is ours: with a
+// template of cobra's, package text/template prevents the linker from leaving out any exported
+// method, which are three megabytes.
 func (a *app) about(c *cobra.Command, asked bool) error {
 	if !asked {
 		return c.Help()

@@ -60,7 +60,7 @@ each run is a line, with its requests in pending.` + reachHelp,
 	return c
 }
 
-// runsPage is how many runs a server is asked for at a time.
+// runsPage is the number of runs that one request to a server returns.
 const runsPage = 500
 
 // allRuns are a server's runs, page by page, each once.
@@ -173,7 +173,7 @@ func requestLines(q *protocol.PermissionRequested, run, again string, most int) 
 	return asks, fmt.Sprintf("concerto-relay approve %s %s%s%s", run, shellWord(shown(q.RequestID, 64)), answer, again)
 }
 
-// answerForm is the form of the answer that a request wants, where a yes does not say enough.
+// answerForm returns the form of the answer that a request requires, if a yes is not enough.
 func answerForm(q *protocol.PermissionRequested) string {
 	if len(q.Questions) == 0 || !q.IsQuestion() || q.IsSecret() && q.From != nil && q.From.Kind == "pty" {
 		return ""

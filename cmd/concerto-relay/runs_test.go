@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestListRuns: below a run stands what it asks and the form of the answer. What others wrote
-// is no part of the command that may be copied, and does nothing to a terminal.
+// TestListRuns: below a run its request is shown with the form of the answer. Text of others is not
+// part of the command that may be copied, and has no effect on a terminal.
 func TestListRuns(t *testing.T) {
 	t.Parallel()
 	const begin = `{"id":"run_a","status":"awaiting_approval","tool":"concerto","started_at":"now","title":"t","command":"c","pending":[{"request_id":"q1","reason":"choice","prompt":"which?\u001b[2J",`

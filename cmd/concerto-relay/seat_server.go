@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/auth"
 )
 
-// remoteSeat is at a server: a WebSocket that is taken up again, with the run's cursor.
+// remoteSeat is a view of a run at a server: a WebSocket that reconnects with the run's cursor.
 type remoteSeat struct {
 	x     *attachment
 	end   *end
@@ -25,7 +25,7 @@ type remoteSeat struct {
 	row   serverRun
 	asked map[string]bool // requests that were shown
 
-	once  sync.Once     // for what is said once
+	once  sync.Once     // for notes that are printed once
 	ready chan struct{} // closed when the first connection has greeted
 	after int64         // the seq up to which the run is shown
 
@@ -34,7 +34,7 @@ type remoteSeat struct {
 	only bool             // the token may look only
 }
 
-// serverRun is a run as a server tells of it.
+// serverRun is a run in the server's form.
 type serverRun struct {
 	HostID   string                         `json:"host_id"`
 	Status   protocol.Status                `json:"status"`
@@ -43,7 +43,7 @@ type serverRun struct {
 	Pending  []protocol.PermissionRequested `json:"pending"`
 }
 
-// What our messages are known by in what the server answers.
+// The identifiers of our messages in the server's responses.
 const (
 	followID = "follow"
 	keysID   = "keys"
@@ -81,7 +81,7 @@ const (
 	tailEvents = 1024     // among so many events
 )
 
-// tail finds where the end of what the run wrote begins, and returns the event that tells what it is.
+// tail finds the beginning of the end of the run's output, and returns the event that contains it.
 func (s *remoteSeat) tail(ctx context.Context, give func(protocol.Envelope) error) error {
 	if s.whole {
 		return nil
@@ -139,7 +139,7 @@ func (s *remoteSeat) page(ctx context.Context, after, most int64) ([]protocol.En
 	return all, nil
 }
 
-// begin goes on behind what was shown, on each connection.
+// begin continues after the last shown event, on each connection.
 func (s *remoteSeat) begin(ctx context.Context) error {
 	cursor := protocol.Subscribe{Cursor: map[string]int64{s.x.run: s.after}, Rest: "none"}
 	if err := s.link.Send(ctx, protocol.RunSubscribe, "", followID, cursor); err != nil {
@@ -159,7 +159,7 @@ func (s *remoteSeat) begin(ctx context.Context) error {
 	return nil
 }
 
-// hear takes what the server says.
+// hear handles a message of the server.
 func (s *remoteSeat) hear(e protocol.Envelope, give func(protocol.Envelope) error) error {
 	switch e.Type {
 	case protocol.Welcome:
@@ -191,7 +191,7 @@ func (s *remoteSeat) hear(e protocol.Envelope, give func(protocol.Envelope) erro
 	return nil
 }
 
-// welcome hears what the token may do.
+// welcome handles the permissions of the token.
 func (s *remoteSeat) welcome(w *protocol.WelcomeData) error {
 	s.mu.Lock()
 	s.only = w.Role == string(auth.Viewer)
@@ -213,7 +213,7 @@ func (s *remoteSeat) greetedOnce() bool {
 	}
 }
 
-// sayOnly says once what a viewer's token may do.
+// sayOnly reports once the permissions of a viewer's token.
 func (s *remoteSeat) sayOnly() {
 	s.once.Do(func() {
 		s.x.note("this token is a viewer's: the run is shown, and what is typed is not sent")
@@ -253,7 +253,7 @@ func (s *remoteSeat) caughtUp(give func(protocol.Envelope) error) error {
 	return nil
 }
 
-// failed hears what the server does not do.
+// failed handles the server's refusal of a message.
 func (s *remoteSeat) failed(re string, f *protocol.ErrorData) error {
 	err := &saidError{string(f.Code), f.Message}
 	switch {
@@ -267,7 +267,7 @@ func (s *remoteSeat) failed(re string, f *protocol.ErrorData) error {
 	return nil
 }
 
-// state hears what becomes of a stop.
+// state handles the outcome of a stop.
 func (s *remoteSeat) state(c *protocol.State) error {
 	if c.Kind != "stop" || !strings.HasPrefix(c.ID, stopID) || c.RunID != s.x.run {
 		return nil
@@ -279,7 +279,7 @@ func (s *remoteSeat) state(c *protocol.State) error {
 	return nil
 }
 
-// may waits for the first connection, and gives whether the token may do more than look.
+// may waits for the first connection, and returns whether the token permits more than viewing.
 func (s *remoteSeat) may(ctx context.Context) (bool, error) {
 	select {
 	case <-s.ready:
@@ -315,7 +315,7 @@ func (s *remoteSeat) stop(ctx context.Context) error {
 	return s.link.Send(ctx, protocol.RunStop, s.x.run, id, protocol.Stop{Actor: "cli"})
 }
 
-// resize tells the terminal's size, on the next connection when there is none now.
+// resize sends the terminal's size, on the next connection if there is none now.
 func (s *remoteSeat) resize(ctx context.Context, cols, rows int64) {
 	size := protocol.Resize{Cols: cols, Rows: rows}
 	s.mu.Lock()
@@ -335,7 +335,7 @@ func (s *remoteSeat) resize(ctx context.Context, cols, rows int64) {
 	}
 }
 
-// pace keeps to how many commands a server takes.
+// pace limits the rate of commands to what a server accepts.
 type pace struct {
 	last time.Time
 	room float64

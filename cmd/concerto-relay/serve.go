@@ -21,7 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// serveFlags are what serve is told.
+// serveFlags are the settings of serve.
 type serveFlags struct {
 	listen, db, public     string
 	origins, trusted       []string
@@ -141,7 +141,7 @@ func (a *app) serveUntil(ctx context.Context, s *serveFlags, set settled, db *st
 	go func() { failed <- web.Serve(set.listen) }()
 	hosted := host.start(ctx, web)
 	if err := a.ready(s.ready, set.origin); err != nil {
-		_ = web.Close() // nobody has come yet
+		_ = web.Close() // no client has connected
 		return err
 	}
 	fmt.Fprintf(a.stdout, "the relay serves %s\n", set.origin)
@@ -154,7 +154,7 @@ func (a *app) serveUntil(ctx context.Context, s *serveFlags, set settled, db *st
 			return fmt.Errorf("hostd: %w", err)
 		}
 	case err := <-db.Damage():
-		_ = web.Close() // what is told to it cannot be kept
+		_ = web.Close() // requests to it cannot be stored
 		return a.wrong("db", "bring back a copy, or name another file", "%v", err)
 	case <-ctx.Done():
 	}
@@ -171,8 +171,8 @@ func (a *app) serveUntil(ctx context.Context, s *serveFlags, set settled, db *st
 // endWithin is how long a daemon takes to end at most, with a second for the rest of it.
 const endWithin = 4 * time.Second
 
-// firstPeople makes or updates the owner that the settings name, or tells how the first one is made.
-// later is what may be done while it serves, nil for nothing.
+// firstPeople creates or updates the owner in the settings, or prints how to create the first one.
+// later runs while the server serves; it is nil for nothing.
 func (a *app) firstPeople(ctx context.Context, s *serveFlags, set settled, people *auth.Auth) (later func(context.Context) error, err error) {
 	switch {
 	case s.admin == "":
@@ -188,7 +188,8 @@ func (a *app) firstPeople(ctx context.Context, s *serveFlags, set settled, peopl
 	return people.KeepOwner(ctx, commandLine, s.admin, password)
 }
 
-// sayUnnamed says, of a server that other machines could reach, by which names they may not call it.
+// sayUnnamed prints, for a server that other machines can reach, the names by which they cannot
+// call it.
 func (a *app) sayUnnamed(set settled) {
 	switch {
 	case set.guard.Loopback || set.guard.Public != nil:

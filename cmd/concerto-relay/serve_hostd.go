@@ -65,7 +65,8 @@ func (a *app) hostBeside(ctx context.Context, set settled, people *auth.Auth) (_
 	return b, nil
 }
 
-// start has it work until ctx ends, with a server that web is. What it gives is how it ended.
+// start runs it until ctx ends, with the server web. The channel receives the error with which it
+// ended.
 func (b *besideHost) start(ctx context.Context, web *http.Server) <-chan error {
 	if b == nil {
 		return nil
@@ -82,7 +83,7 @@ func (b *besideHost) start(ctx context.Context, web *http.Server) <-chan error {
 	return how
 }
 
-// close ends it, once its context has ended; its runs go on.
+// close stops it, after its context has ended; its runs continue.
 func (b *besideHost) close() {
 	if b.daemon != nil {
 		b.daemon.Close()

@@ -13,9 +13,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestServeWithHostd: one process is the server and this machine's hostd, by the settings of both
-// tables; the host is known though none is taken otherwise; both end by one signal, and come back
-// to a run that has gone on.
+// TestServeWithHostd: one process is the server and this machine's hostd, with the settings of both
+// tables; the host is known although no other is accepted; both stop on one signal, and reconnect
+// to a run that has continued.
 func TestServeWithHostd(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -92,8 +92,9 @@ func TestServeWithHostd(t *testing.T) {
 	}
 }
 
-// TestServeWithHostdElsewhere: a server that listens on an address of its own, and on no loopback, is this machine's
-// host as well; by that address it is called when --public-url names it, and until then it says so.
+// TestServeWithHostdElsewhere: a server that listens only on an address other than the loopback is
+// this machine's host as well; it can be called by that address if --public-url names it, and
+// otherwise prints so.
 func TestServeWithHostdElsewhere(t *testing.T) {
 	t.Parallel()
 	address := ownAddress(t)
@@ -108,7 +109,7 @@ func TestServeWithHostdElsewhere(t *testing.T) {
 		t.Errorf("by its address: %d %+v", code, refused)
 	}
 	h.do(7, "run", "--", "exit 7")
-	d.stop() // then all is heard that it says
+	d.stop() // so that its whole output is read
 	if !strings.HasPrefix(d.url, "http://"+address+":") || !strings.Contains(d.said(), "is refused: name it, --public-url "+d.url) {
 		t.Errorf("it serves %s and says\n%s", d.url, d.said())
 	}
@@ -200,14 +201,14 @@ func TestServeWithPairedHost(t *testing.T) {
 	d.stop()
 }
 
-// detachedIs waits until the server has a run, and gives what it says of it.
+// detachedIs waits until the server has a run, and returns the server's description of it.
 func (h *host) detachedIs(d *daemon, token, id string) (r struct {
 	HostID string `json:"host_id"`
 	Tool   string `json:"tool"`
 }) {
 	d.Helper()
 	for cursor, known := []string{}, false; !known; {
-		// What the server tells of all runs: it refuses to tell of one that no host has told it yet.
+		// The server describes only runs that a host has reported.
 		var page struct {
 			Events []json.RawMessage
 			Cursor map[string]int64

@@ -22,7 +22,7 @@ type daemon struct {
 	cmd    *exec.Cmd
 	url    string
 	stdout *bufio.Reader
-	before []string // what it said before it served
+	before []string // its output before it served
 	mu     sync.Mutex
 	stderr bytes.Buffer
 }
@@ -173,7 +173,7 @@ func TestServe(t *testing.T) {
 	}
 	d.stop()
 
-	d = start(t, dir, nil, admin...) // nothing new: the session goes on
+	d = start(t, dir, nil, admin...) // nothing new: the login stays valid
 	if code := d.ask("GET", "/auth/me", token, "", nil); code != 200 {
 		t.Errorf("after another start: %d", code)
 	}

@@ -22,9 +22,9 @@ type linkOptions struct {
 	Agent  string // name/version
 	HTTP   *http.Client
 
-	// Begin says what is to be said on each connection, once it has greeted.
+	// Begin sends the first messages on each connection, after the greeting.
 	Begin func(ctx context.Context) error
-	// Lost hears that the connection was lost, and why; it is being taken up again. It may be nil.
+	// Lost is called when the connection was lost, with the reason; Run reconnects. It may be nil.
 	Lost func(error)
 }
 
@@ -53,14 +53,14 @@ const (
 	helloID     = "hello"
 )
 
-// heardEnd is what hear ended a connection with.
+// heardEnd is the error with which hear ended a connection.
 type heardEnd struct{ err error }
 
 func (e *heardEnd) Error() string { return e.err.Error() }
 
-// Run connects, and gives hear what the server says, its welcome first, until hear fails, the context ends
-// or the server refuses; their error is its own. A first connection that cannot be made is an error, too;
-// one that is lost later is taken up again.
+// Run connects, and passes the server's messages, its welcome first, to hear, until hear fails, the
+// context ends or the server refuses; it returns their error. If the first connection fails, that
+// is an error, too; a connection that is lost later is established again.
 func (c *serverLink) Run(ctx context.Context, hear func(protocol.Envelope) error) error {
 	for tries, was := 0, false; ; {
 		began := time.Now()
@@ -100,7 +100,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// connect makes one connection, and gives why it ended. good says that it has greeted.
+// connect makes one connection, and returns why it ended. good means that it has greeted.
 func (c *serverLink) connect(ctx context.Context, hear func(protocol.Envelope) error) (good bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -183,7 +183,7 @@ func (c *serverLink) dial(ctx context.Context) (*websocket.Conn, error) {
 	return nil, fmt.Errorf("%s answers %s", c.o.Server, response.Status)
 }
 
-// linkEnded says in words what a close code means, and which of them end it.
+// linkEnded describes a close code, and reports whether it ends the link.
 func linkEnded(err error) error {
 	switch code := websocket.CloseStatus(err); code {
 	case protocol.CloseUnauthorized:

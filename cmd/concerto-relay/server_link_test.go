@@ -12,7 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// TestLink: an app greets and hears what it has asked for; it ends when it wants to, and when its token does.
+// TestLink: an app greets and receives the responses to its requests; it ends on its own decision,
+// and when its token is revoked.
 func TestLink(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -53,7 +54,7 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestLinkElsewhere: what is no relay's server is said to be none, at once.
+// TestLinkElsewhere: an address that is not a relay's server is reported at once.
 func TestLinkElsewhere(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]string{200: "is it a relay's server?", 404: "is it a relay's server?", 403: "refuses", 502: "answers 502"} {
@@ -64,7 +65,7 @@ func TestLinkElsewhere(t *testing.T) {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
-	// The port of a server that has ended may be another test's by now; nobody listens at port 1.
+	// Another test may use the port of a server that has ended; no server listens at port 1.
 	if err := newLink(linkOptions{Server: "http://127.0.0.1:1"}).Run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("nobody is there: %v", err)
 	}

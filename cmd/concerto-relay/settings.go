@@ -17,10 +17,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// variable is the annotation of a flag that names the variable of the environment that stands for it.
+// variable is the annotation of a flag with the name of its environment variable.
 const variable = "concerto-relay/variable"
 
-// fromEnv says which variable stands for a flag that is not given.
+// fromEnv sets the environment variable that replaces a missing flag.
 func fromEnv(f *pflag.FlagSet, flag, name string) {
 	if err := f.SetAnnotation(flag, variable, []string{name}); err != nil {
 		panic(err) // a flag that is not there
@@ -72,7 +72,7 @@ func (a *app) fill(flags *pflag.FlagSet, table, command string) (failed error) {
 	return failed
 }
 
-// place is where a setting comes from, as it is told.
+// place returns the source of a setting, for messages.
 func (a *app) place(flag string) string { return a.places[flag] }
 
 // wrong refuses a setting.

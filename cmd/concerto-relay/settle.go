@@ -23,7 +23,7 @@ type settled struct {
 	everywhere bool   // it listens on all addresses
 }
 
-// settle reads the settings; what cannot work is said with its place.
+// settle reads the settings; an invalid one is reported with its source.
 func (a *app) settle(s *serveFlags) (out settled, err error) {
 	for _, check := range []func(*serveFlags, *settled) error{a.settleNATS, a.settleWords, a.settlePublic, a.settleOrigins, a.settleProxies, a.settleRetain, a.settleListen} {
 		if err := check(s, &out); err != nil {
@@ -77,7 +77,7 @@ func (a *app) settleWords(s *serveFlags, _ *settled) error {
 	return nil
 }
 
-// webURL reads the URL of a server: a scheme and a host, and nothing behind.
+// webURL parses the URL of a server: a scheme and a host, and nothing after them.
 func webURL(text string) (*url.URL, bool) {
 	u, err := url.Parse(text)
 	return u, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == ""

@@ -13,7 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// show shows an event of the run. A run on a terminal shows itself; another tells of itself.
+// show shows an event of the run. A run on a terminal produces its own display; others are
+// described.
 func (x *attachment) show(env *protocol.Envelope) error {
 	x.goesOn()
 	if x.asJSON {
@@ -74,7 +75,7 @@ func (x *attachment) lines(text string) string {
 	return strings.ReplaceAll(text, "\n", x.t.lineEnd())
 }
 
-// said shows a line of what a run tells beside its output.
+// said prints a line about a run, separate from its output.
 func (x *attachment) said(to io.Writer, format string, args ...any) error {
 	_, err := io.WriteString(to, x.lines(fmt.Sprintf(format, args...)+"\n"))
 	return err
@@ -101,7 +102,7 @@ func textOf(v json.RawMessage) string {
 const (
 	mostPrompt = 500  // cells of what is asked
 	mostArgs   = 2000 // of what would be done
-	mostValue  = 200  // of what a host says
+	mostValue  = 200  // of a host's text
 )
 
 // asks shows a request, and the command that answers it.

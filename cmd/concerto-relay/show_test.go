@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestShow: a run that is on no terminal is shown by what it tells, a line each, and nothing of it does
-// something to ours; one on a terminal shows itself.
+// TestShow: a run without a terminal is shown by its events, one line each, without any effect on
+// our terminal; a run on a terminal displays itself.
 func TestShow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ typ, data, out, err string }{

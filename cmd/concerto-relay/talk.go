@@ -96,7 +96,7 @@ func (a *app) talk(s *spoken, socket string, args []string) error {
 		src.End(exitFailed)
 		return usage("`concerto-relay hostd` starts it; --socket says where it listens", "no hostd serves %s: %v", socket, why)
 	}
-	fmt.Fprintln(a.stdout, run) // from here on nobody may read what we write
+	fmt.Fprintln(a.stdout, run) // from here on our output may not be read
 	src.End(a.speak(ctx, s, src, run, dir, args))
 	return nil
 }
@@ -123,7 +123,7 @@ func (a *app) speak(ctx context.Context, s *spoken, src *tell.Source, run, dir s
 	return hostrun.Run(ctx, o)
 }
 
-// wanted asks what an agent is to do: it begins with nothing less.
+// wanted asks for the agent's task, without which it does not begin.
 func (s *spoken) wanted(ctx context.Context, src *tell.Source) (string, error) {
 	message, err := json.Marshal(map[string]string{"question": "What should " + s.tool + " do?"})
 	if err != nil {

@@ -41,8 +41,8 @@ func (h *host) request(run, text string) protocol.PermissionRequested {
 	return q
 }
 
-// TestRunNDJSON: what a host says becomes events of a run, what it asks requests, and what is
-// answered reaches it in its own words, over a restart of hostd by kill -9; the exit code is its own.
+// TestRunNDJSON: a host's messages become events of a run, its questions become requests, and
+// answers reach it in its own form, across a restart of hostd by kill -9; the exit code is its own.
 func TestRunNDJSON(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -123,7 +123,8 @@ func TestRunNDJSON(t *testing.T) {
 	h.do(143, "attach", waits)
 }
 
-// answered approves a request; a source that has just come back may not have asked again yet.
+// answered approves a request; a source that has just reconnected may not have repeated its
+// request.
 func (h *host) answered(run, id string, args ...string) {
 	h.t.Helper()
 	for range 100 {
@@ -151,7 +152,7 @@ func (h *host) stop(run string) {
 	}
 }
 
-// TestRunACP: a recorded agent works as a run; without a prompt it is told by who answers.
+// TestRunACP: a recorded agent works as a run; without a prompt a user provides one.
 func TestRunACP(t *testing.T) {
 	t.Parallel()
 	wire, err := filepath.Abs("../../runtime/host/adapter/testdata/wire/claude-acp.wire")

@@ -24,7 +24,7 @@ func (t *tty) lineEnd() string {
 	return "\n"
 }
 
-// ours looks whether a person sits there.
+// ours reports whether a person uses the terminal.
 func (a *app) ours() *tty {
 	t := &tty{fd: -1}
 	in, ok := a.stdin.(*os.File)
@@ -47,7 +47,7 @@ func (t *tty) size() (cols, rows int64) {
 	return int64(w), int64(h)
 }
 
-// raw hands on each key, until restore.
+// raw passes on each key, until restore.
 func (t *tty) raw() (restore func(), err error) {
 	if t.fd < 0 {
 		return func() {}, nil
@@ -59,7 +59,7 @@ func (t *tty) raw() (restore func(), err error) {
 	return func() { _ = term.Restore(t.fd, old) }, nil
 }
 
-// resized tells of the terminal's size, now and whenever it changes, until stop.
+// resized reports the terminal's size, now and whenever it changes, until stop.
 func (t *tty) resized(tell func(cols, rows int64)) (stop func()) {
 	if t.fd < 0 || windowChanged == nil {
 		return func() {}

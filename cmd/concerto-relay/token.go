@@ -89,8 +89,8 @@ expires 30 days after its last use.` + whereHelp,
 	return c
 }
 
-// manage does something where people are managed. What the server or the rules refuse is the
-// command's failure.
+// manage performs an operation on users. A refusal by the server or the rules is the command's
+// failure.
 func (a *app) manage(w *where, make bool, do func(ctx context.Context, p manager) error) error {
 	ctx := context.Background()
 	p, err := a.manager(ctx, w, make)

@@ -27,8 +27,8 @@ var CommandAliases = []CommandAlias{
 type FlagAlias struct {
 	Command  string // the command's path
 	Old, New string
-	// Value is the value that the old flag, a switch, gives the new one; "" if the old flag passes
-	// its own value on.
+	// Value is the value that the old flag, a switch, sets in the new one; "" if the old flag
+	// passes its own value on.
 	Value string
 }
 
@@ -63,7 +63,7 @@ var FlagAliases = []FlagAlias{
 }
 
 // AddAliases adds the former names of commands and flags to a program's tree of commands. build
-// returns a second tree, from which the commands with former names are taken.
+// returns a second tree, which provides the commands with former names.
 func AddAliases(root *cobra.Command, build func() *cobra.Command) {
 	addFlagAliases(root)
 	var second *cobra.Command

@@ -137,7 +137,7 @@ func flagsFrom(c *cobra.Command) string {
 	return ""
 }
 
-// globalFlags lists the flags that a program's root gives all commands.
+// globalFlags returns the list of the flags that every command inherits from the root.
 func globalFlags(root *cobra.Command) string {
 	var all []string
 	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {

@@ -1,7 +1,6 @@
-// Package progress writes what package activity tells of a run for people: as
-// lines, as the rows of a view that is drawn again and again, and as one line
-// when the run is over. It writes text; who shows it, and where, is not its
-// concern.
+// Package progress formats the events of package activity for people: as lines, as the rows of a
+// view that is redrawn, and as one line at the end of the run. It only produces text; its callers
+// decide where to show it.
 package progress
 
 import (
@@ -49,7 +48,7 @@ func Cost(usd float64) string {
 	return "$" + strconv.FormatFloat(usd, 'f', 2, 64)
 }
 
-// mostText is how many characters of what a host says are shown.
+// mostText bounds the shown characters of a host's text.
 const mostText = 200
 
 // Line is a text on one line: blanks for line feeds and tabs, control characters
@@ -57,7 +56,7 @@ const mostText = 200
 func Line(text string) string {
 	cut := len(text) > 8*mostText
 	if cut {
-		text = text[:utf8cut.Before(text, 8*mostText)] // the rest is not looked at
+		text = text[:utf8cut.Before(text, 8*mostText)] // the rest is not read
 	}
 	text = terminal.Escape(strings.Join(strings.Fields(text), " "))
 	if runes := []rune(text); cut || len(runes) > mostText {
@@ -66,8 +65,8 @@ func Line(text string) string {
 	return text
 }
 
-// mostAsked is how many characters of what is asked are shown: all of an approval that a
-// vendor's agent asks for, whose description has a limit of its own.
+// mostAsked bounds the shown characters of a question: all of an approval of a vendor's agent,
+// whose description has a limit of its own.
 const mostAsked = 600
 
 // asks is what a host asks, on one line. In an approval nothing is hidden.
@@ -78,8 +77,7 @@ func asks(e *activity.Event) string {
 	return Line(e.Text)
 }
 
-// label names an exchange: its host, with a number when others go on with the
-// same one.
+// label returns the name of an exchange: its host, with a number if the host has several exchanges.
 func label(e *activity.Event) string {
 	if e.Lane > 1 {
 		return e.Host + " " + strconv.Itoa(e.Lane)

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/activity"
 )
 
-// What a host may have written of it.
+// The bounds on the lines that a host may produce.
 const (
 	progressEvery = 5 * time.Second // between two lines of how far it is
 	mostLines     = 100             // a second
@@ -20,7 +20,7 @@ const (
 type Plain struct {
 	say   func(line string)
 	hosts map[string]*written
-	began map[int64]time.Duration // when the exchanges did that go on
+	began map[int64]time.Duration // start times of the exchanges under way
 	held  *failure                // the last event was a failure, which is not written yet
 }
 
@@ -33,8 +33,8 @@ type failure struct {
 
 // written is what has been written of a host.
 type written struct {
-	moved   time.Duration // when it was last told how far the host is
-	any     bool          // that has been told
+	moved   time.Duration // when the host's progress was last shown
+	any     bool          // the progress has been shown
 	second  time.Duration // that lines are counted in
 	lines   int
 	dropped int
@@ -45,7 +45,7 @@ func NewPlain(say func(line string)) *Plain {
 	return &Plain{say: say, hosts: map[string]*written{}, began: map[int64]time.Duration{}}
 }
 
-// Hear writes an event, if it is one of those.
+// Hear writes the line of an event, if it has one.
 func (p *Plain) Hear(e activity.Event) {
 	if e.Host == "" || e.Kind == activity.ListenEnded {
 		return
@@ -102,8 +102,8 @@ func (p *Plain) release() {
 	}
 }
 
-// End writes what is held when the run is over. err is the error that ended it, which is
-// shown next, or nil: a reason that it contains is left out.
+// End writes the lines that were held back until the end of the run. err is the error that ended
+// it, which is shown next, or nil: a reason that it contains is left out.
 func (p *Plain) End(err error) {
 	if f := p.held; f != nil && err != nil && strings.Contains(err.Error(), f.reason) {
 		p.held = nil
@@ -126,7 +126,7 @@ func (w *written) room(at time.Duration, last bool) bool {
 	return true
 }
 
-// left says how many lines were left out.
+// left reports the number of lines that were left out.
 func (p *Plain) left(host string, w *written) {
 	if w.dropped > 0 {
 		p.say(fmt.Sprintf("host '%s': … %s left out", host, counted(w.dropped, "line")))
@@ -134,7 +134,7 @@ func (p *Plain) left(host string, w *written) {
 	}
 }
 
-// line says what an event tells of its host.
+// line returns the text of an event about its host.
 func (p *Plain) line(e *activity.Event) string {
 	switch e.Kind {
 	case activity.Began:
@@ -156,7 +156,7 @@ func (p *Plain) line(e *activity.Event) string {
 	return ""
 }
 
-// percent is how much is done, with a blank behind it; "" when that is not known.
+// percent returns the completed part, followed by a space; "" if it is unknown.
 func percent(n float64) string {
 	if n < 0 {
 		return ""
@@ -164,7 +164,7 @@ func percent(n float64) string {
 	return fmt.Sprintf("%.0f%% ", n)
 }
 
-// who are those who answer, as they are told of.
+// who returns the name of an answerer for display.
 func who(by string) string {
 	switch by {
 	case effect.ByHandler:
@@ -185,7 +185,7 @@ func who(by string) string {
 	return "by " + by
 }
 
-// answered says who answered, and what.
+// answered returns who answered, and the answer.
 func answered(e *activity.Event) string {
 	line := " is answered " + who(e.By)
 	switch {
@@ -203,7 +203,7 @@ func answered(e *activity.Event) string {
 	return line
 }
 
-// ended says how an exchange ended, after how long.
+// ended returns how an exchange ended, and its duration.
 func (p *Plain) ended(e *activity.Event) string {
 	if e.Number == 0 {
 		why := Line(e.Text)

@@ -69,8 +69,8 @@ func lines(events ...activity.Event) []string {
 	return said
 }
 
-// How far a host is is told at once, and then each five seconds at most; another
-// host has times of its own.
+// A host's progress is shown at once, and then at most every five seconds; each host has its own
+// timing.
 func TestProgressIsRare(t *testing.T) {
 	moved := func(host string, at time.Duration, percent float64, text string) activity.Event {
 		return activity.Event{Kind: activity.Moved, Host: host, Number: 1, Lane: 1, At: at, Percent: percent, Text: text}
@@ -95,7 +95,7 @@ func TestFlood(t *testing.T) {
 	if d := cmp.Diff([]string{"host 'A' asks: q", "host 'A': … 200 lines left out", "host 'A' asks: next", "host 'A' ends after 3.0s"}, got[99:]); len(got) != 103 || d != "" {
 		t.Error(len(got), d)
 	}
-	// The end is told even then.
+	// The end is shown even then.
 	events = append(events[:300:300], activity.Event{Kind: activity.Ended, Host: "A", Number: 1, Lane: 1, At: time.Second})
 	if got := lines(events...); got[len(got)-2] != "host 'A': … 200 lines left out" || got[len(got)-1] != "host 'A' ends after 1.0s" {
 		t.Error(got[len(got)-2:])

@@ -40,14 +40,13 @@ func (t *Tally) Add(e *activity.Event) {
 	}
 }
 
-// cancelled is the text of an exchange whose result nobody wants any more, as in a race.
+// cancelled is the text of an exchange whose result is no longer needed, as in a race.
 const cancelled = "cancelled"
 
 // isApproval reports whether an event is about a message that is answered by yes or no.
 func isApproval(e *activity.Event) bool { return hostmsg.Of(e.Type).Form == hostmsg.YesNo }
 
-// Summary is the line that is left of a run, which took d. How says how it ended:
-// "done in", or another beginning.
+// Summary returns the final line of a run, which took d. how is its beginning, such as "done in".
 func (t *Tally) Summary(how string, d time.Duration) string {
 	exchanges := counted(t.Exchanges, "exchange")
 	if t.Failed > 0 {

@@ -20,7 +20,7 @@ type View struct {
 	mu   sync.Mutex
 	rows []*row
 	by   map[int64]*row            // the same, by their numbers
-	past map[string]activity.Usage // of a host's exchanges that are over
+	past map[string]activity.Usage // of a host's finished exchanges
 }
 
 // row is a line of the view.
@@ -38,7 +38,7 @@ type asked struct{ id, text string }
 // NewView makes a View without a line.
 func NewView() *View { return &View{by: map[int64]*row{}, past: map[string]activity.Usage{}} }
 
-// Hear takes an event into the view.
+// Hear adds an event to the view.
 func (v *View) Hear(e activity.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -91,8 +91,8 @@ func (v *View) add(e activity.Event) *row {
 	return r
 }
 
-// Lines are the view when the run has lasted for now, in so many cells, and as
-// many lines at most; the last one then says how many there are more.
+// Lines returns the view after the run has lasted for now, with width cells and at most most lines;
+// the last one then contains the number of omitted lines.
 func (v *View) Lines(now time.Duration, width, most int) []screen.Line {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -158,8 +158,7 @@ func bar(percent float64, width int) string {
 // leastText is the number of cells below which what a host does is left out.
 const leastText = 6
 
-// fitted joins the parts of a line; what a host does gives way first, then the
-// end.
+// fitted joins the parts of a line; the host's activity is shortened first, then the end.
 func fitted(head, text, tail string, width int) string {
 	room := width - terminal.Width(head) - terminal.Width(tail) - 2
 	if text != "" && room >= leastText {

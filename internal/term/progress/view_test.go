@@ -48,7 +48,7 @@ func TestView(t *testing.T) {
 	e.Text, e.Percent = "Bash: go test ./…", -1
 	hear(e)
 	want(80, 22, "▸ Build/review  3m20s", "▸ main  listens to Coder  3m13s", "● Coder  ██████░░░░ 62%  Bash: go test ./…  3m12s  $0.04  12k tok")
-	// What the host does gives way, then the rest.
+	// The host's activity is shortened first, then the rest.
 	want(46, 22, "▸ Build/review  3m20s", "▸ main  listens to Coder  3m13s", "● Coder  62%  Bash: go…  3m12s  $0.04  12k tok")
 	want(34, 22, "▸ Build/review  3m20s", "▸ main  listens to Coder  3m13s", "● Coder  62%  3m12s  $0.04  12k t…")
 	want(16, 22, "▸ Build/review …", "▸ main  3m13s", "● Coder  62%  3…")
@@ -71,14 +71,14 @@ func TestView(t *testing.T) {
 	a.Kind, a.ID = activity.Withdrawn, "1"
 	hear(a)
 	want(80, 22, "▸ main  listens to Coder  3m13s", "● Coder  ██████░░░░ 62%  Bash: go test ./…  3m12s  $0.04  12k tok")
-	// The next exchange goes on with what the host has used.
+	// The next exchange continues the host's usage.
 	hear(coder(activity.Ended))
 	next := coder(activity.Began)
 	next.Number, next.Lane = 4, 2
 	hear(next)
 	hear(activity.Event{Kind: activity.ListenEnded, Number: 2, Host: "Coder"})
 	want(80, 22, "● Coder 2  3m12s  $0.04  12k tok")
-	// What a task says of itself.
+	// Progress that a task reports itself.
 	task := activity.Event{Kind: activity.Progressed, Number: 5, Name: "main", At: 190 * time.Second, Text: "b.md", Percent: 25, Done: 3, Of: 12}
 	hear(task)
 	want(80, 22, "● Coder 2  3m12s  $0.04  12k tok", "▸ main  ██░░░░░░░░ 25%  3 of 12 b.md  10s")

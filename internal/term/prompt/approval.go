@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// request is an approval that a host asks for.
+// request is an approval that a host requests.
 type request struct {
 	Description string          `json:"description"`
 	Tool        string          `json:"tool"`
@@ -117,7 +117,7 @@ func chosen(all []way, typed string) way {
 	return way{}
 }
 
-// about says what is to be approved.
+// about describes what must be approved.
 func (d *dialogue) about(r *request) string {
 	what := r.Description
 	if what == "" {
@@ -143,7 +143,7 @@ func (d *dialogue) about(r *request) string {
 	return text
 }
 
-// deny asks for the reason of a denial.
+// deny asks the user for the reason of a denial.
 func (d *dialogue) deny(ctx context.Context, about string) (json.RawMessage, error) {
 	who := "host"
 	if d.tool {
@@ -167,7 +167,7 @@ func (d *dialogue) deny(ctx context.Context, about string) (json.RawMessage, err
 	return jsonwrite.MustEncode(map[string]string{"decision": decision.Deny, "reason": reason}), nil // as a text it would mean something else
 }
 
-// edit has the arguments edited; nil when the person does not want to after all.
+// edit lets the user edit the arguments; it returns nil if the user cancels.
 func (d *dialogue) edit(ctx context.Context, about string, args json.RawMessage) (json.RawMessage, error) {
 	typed, note := compact(args), ""
 	for {

@@ -1,7 +1,6 @@
-// Package prompt puts to a person what a run wants to know: what hosts ask, with
-// its options and what an approval may cover, and awaited emits. What is
-// understood, and how often is asked again, is said here; where it is shown and
-// typed is a Terminal's concern.
+// Package prompt asks a person the questions of a run: hosts' messages, with their options and the
+// scopes of an approval, and awaited emits. It decides which answers are valid and how often a
+// question is repeated; a Terminal displays it and reads the input.
 package prompt
 
 import (
@@ -30,15 +29,15 @@ type Terminal interface {
 // emit; safe for concurrent use.
 type Person struct {
 	Terminal
-	// Edits reports whether what a host asks to do can be edited: not every host can
-	// do something else than what it asked for.
+	// Edits reports whether the arguments of a host's request can be edited: some hosts cannot
+	// execute a modified request.
 	Edits func(host string) bool
 	// Now is the clock.
 	Now func() time.Time
 }
 
-// Ask puts an awaited emit: prompt may say first why the answer before did not
-// fit. What was typed stays to be read.
+// Ask presents an awaited emit; prompt may begin with the reason why the previous answer was
+// invalid. It does not consume input that was typed ahead.
 func (p *Person) Ask(ctx context.Context, prompt string) (string, error) {
 	done, err := p.Turn(ctx)
 	if err != nil {

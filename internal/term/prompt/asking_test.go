@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/screen"
 )
 
-// typist types what it is told to, and notes what it was asked.
+// typist types a script, and records the questions.
 type typist struct {
 	types  []string
 	asked  []screen.Prompt
@@ -83,7 +83,7 @@ func TestApprovals(t *testing.T) {
 		if err != nil || string(answer) != c.answer || !strings.HasSuffix(x.asked[len(x.asked)-1].Text, c.last) {
 			t.Errorf("%s, %s: %s, %v; asked %q", c.message, c.typed, answer, err, x.asked[len(x.asked)-1].Text)
 		}
-		// Whatever was denied is a denial to those who read it.
+		// The program must see a denial as a denial.
 		denied := strings.Contains(c.last, "a reason tells")
 		if decision.Of(answer).Allow == denied || x.within != 0 || x.turns != 1 || len(x.said) != 1 {
 			t.Errorf("%s, %s: %s, said %q", c.message, c.typed, answer, x.said)
@@ -101,8 +101,8 @@ func TestNoEdits(t *testing.T) {
 	}
 }
 
-// TestTools: a call of a tool is approved of as what a host asks for, but not for ever; it
-// can be edited whoever calls.
+// TestTools: a call of a tool can be approved like a host's request, but not permanently; its
+// arguments can be edited for any caller.
 func TestTools(t *testing.T) {
 	const message = `{"tool":"x","description":"x: Pays","args":{"a":1},"options":["once","session","deny"]}`
 	for typed, want := range map[string]string{"y": `"yes"`, "a": `"yes"`, "s": `"session"`, "l|n|": `"no"`, "d|not today": `"not today"`, `e|{"a":2}`: `{"decision":"allow","input":{"a":2},"scope":"once"}`} {
@@ -147,8 +147,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestNobody: when nothing more can be typed, or the time is over, there is no
-// answer.
+// TestNobody: at the end of the input, or after the time limit, there is no answer.
 func TestNobody(t *testing.T) {
 	for _, message := range []string{`{"question":"?"}`, `{"questions":[{"question":"a"},{"question":"b"}]}`} {
 		p := &Person{Terminal: &typist{}, Now: now}

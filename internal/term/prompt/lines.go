@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/screen"
 )
 
-// Reader asks for a line, one after the other; *emit.Terminal is one.
+// Reader asks for one line after the other; *emit.Terminal is one.
 type Reader interface {
 	Ask(ctx context.Context, prompt string) (string, error)
 }
@@ -29,7 +29,7 @@ func NewLines(r Reader) *Lines {
 // Join does nothing: who waits first asks first.
 func (l *Lines) Join(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
 
-// Turn waits until nobody asks.
+// Turn waits until no other question is open.
 func (l *Lines) Turn(ctx context.Context) (done func(), err error) {
 	select {
 	case <-l.turn:
@@ -39,8 +39,7 @@ func (l *Lines) Turn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// Ask writes what is asked, and reads a line. What would stand there to be edited
-// is written before it.
+// Ask writes the question, and reads a line. It writes the text to be edited first.
 func (l *Lines) Ask(ctx context.Context, p screen.Prompt) (string, error) {
 	prompt := strings.TrimSuffix(p.Label, "> ")
 	if p.Typed != "" {

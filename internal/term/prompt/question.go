@@ -110,8 +110,8 @@ func (d *dialogue) one(ctx context.Context, q *inquiry, which string) (json.RawM
 	}
 }
 
-// read reads what was typed: the number or the label of an option, or any text.
-// wrong says why it is none of it.
+// read parses the typed text: the number or the label of an option, or any text. wrong is the
+// reason why it is invalid.
 func (q *inquiry) read(typed string) (answer json.RawMessage, wrong string) {
 	if len(q.Options) == 0 && !q.Multi {
 		return jsonwrite.MustEncode(typed), ""

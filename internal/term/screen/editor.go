@@ -79,7 +79,7 @@ const (
 	del       = 127
 )
 
-// feed takes keys until one that means something; rest are those behind it.
+// feed consumes keys up to one that ends the input; rest are the keys after it.
 func (e *editor) feed(b []byte) (rest []byte, now outcome) {
 	b = append(e.part, b...)
 	e.part = nil
@@ -199,7 +199,7 @@ func (e *editor) sequence(b []byte) int {
 	return n + 1
 }
 
-// lineEnd stands where a line of the text ends.
+// lineEnd represents a line end of the text.
 const lineEnd = '⏎'
 
 // visible is the text as it is shown, character by character.
@@ -213,8 +213,8 @@ func (e *editor) visible() []rune {
 	return shown
 }
 
-// window is what of the line is shown in so many cells, with the column of the
-// cursor in it, for which a cell is left.
+// window returns the visible part of the line within most cells, and the column of the cursor in
+// it, for which a cell is reserved.
 func (e *editor) window(most int) (text string, column int) {
 	most = max(most, 4)
 	shown, from := e.visible(), 0

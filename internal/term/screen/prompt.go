@@ -16,13 +16,13 @@ import (
 // Prompt is what a person is asked: a line is the answer.
 type Prompt struct {
 	Text  string    // what it is about; of several lines, if need be
-	Label string    // what stands before the answer
+	Label string    // the text before the answer
 	Typed string    // an answer to begin with
-	Until time.Time // when the time for it is over; zero: never
+	Until time.Time // when its time limit expires; zero: never
 	Help  Helper    // with what is typed; Ctrl-C then leaves the prompt: ErrLeft. nil: none
 }
 
-// ErrLeft says that a prompt with help was left by Ctrl-C.
+// ErrLeft is the error of a prompt with help that was closed by Ctrl-C.
 var ErrLeft = errors.New("the prompt was left")
 
 // prompt is one that is open.
@@ -33,9 +33,9 @@ type prompt struct {
 	restore func()
 }
 
-// Ask shows a prompt and returns the line that is typed. When ctx ends first, the
-// prompt disappears, with what was typed, and Ask gives ctx's cause; io.EOF means
-// that nothing more can be typed. Whoever calls it has the turn.
+// Ask shows a prompt and returns the typed line. If ctx ends first, the prompt disappears, with the
+// typed text, and Ask returns ctx's cause; io.EOF means the end of the input. The caller must hold
+// the turn.
 func (s *Screen) Ask(ctx context.Context, p Prompt) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
@@ -155,8 +155,8 @@ type place struct{ ready chan struct{} }
 // joined is the key of a place in a context.
 type joined struct{}
 
-// Join joins the line of those who ask. Turn waits for the place when it gets the
-// context; leave gives it up, or the turn.
+// Join adds the caller to the queue of prompts. Turn waits for the turn when it is called with the
+// returned context; leave leaves the queue, or releases the turn.
 func (s *Screen) Join(ctx context.Context) (context.Context, func()) {
 	p := s.turns.join()
 	return context.WithValue(ctx, joined{}, p), func() { s.turns.leave(p) }
@@ -192,7 +192,7 @@ func (t *turns) waiting() int {
 	return max(len(t.line)-1, 0)
 }
 
-// Turn waits for the turn to ask, and gives what ends it.
+// Turn waits for the turn to ask, and returns the function that releases it.
 func (s *Screen) Turn(ctx context.Context) (done func(), err error) {
 	p, ok := ctx.Value(joined{}).(*place)
 	if !ok {
@@ -214,9 +214,8 @@ func (s *Screen) Say(text string) {
 	_, _ = s.pass(s.o.Out, []byte(text+"\n")) // there is nowhere to report that it failed
 }
 
-// keys is what is typed. A goroutine begins to read with the first prompt and
-// goes on until there is nothing more, as reading from a terminal cannot be
-// interrupted.
+// keys are the typed keys. A goroutine begins to read with the first prompt and continues until the
+// end of the input, since reading from a terminal cannot be interrupted.
 type keys struct {
 	once  sync.Once
 	ready chan struct{} // something has come, or nothing more will
@@ -268,7 +267,7 @@ func (k *keys) next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// take returns what has come; the error once all of it has been taken.
+// take returns the received input, and the error after all of it has been consumed.
 func (k *keys) take() ([]byte, error) {
 	k.guard.Lock()
 	defer k.guard.Unlock()
@@ -280,7 +279,7 @@ func (k *keys) take() ([]byte, error) {
 	return nil, k.err
 }
 
-// back gives back what was typed behind an answer.
+// back returns the keys after an answer to the queue.
 func (k *keys) back(rest []byte) {
 	k.guard.Lock()
 	defer k.guard.Unlock()

@@ -1,10 +1,9 @@
-// Package screen keeps some lines at the bottom of what a terminal shows: a view
-// that is drawn again when it changes, and below it a prompt with what is typed.
-// Text written meanwhile goes above them, and stays. Nothing but the terminal's
-// own scrolling is used, no second screen, and the cursor is never hidden.
+// Package screen manages some lines at the bottom of a terminal: a view that is redrawn when it
+// changes, and below it a prompt with the typed text. Other output is written above them, and
+// stays. It uses only the terminal's own scrolling, no second screen, and never hides the cursor.
 //
-// While only a view is there, the cursor stands at its first character. So the
-// view can be erased, whatever a terminal that was resized has made of its lines.
+// While only a view is shown, the cursor is at its first character. So the view can be erased,
+// whatever a resized terminal has done to its lines.
 package screen
 
 import (
@@ -41,17 +40,15 @@ type Line struct {
 
 // Options is what New needs.
 type Options struct {
-	// Out is the terminal, to which nobody else writes meanwhile but through
-	// Writer.
+	// Out is the terminal, to which all other writers must write through Writer.
 	Out io.Writer
 	// Size is the terminal's, in cells.
 	Size func() (width, height int)
-	// Color says that marks have their colours.
+	// Color enables the colours of marks.
 	Color bool
 
-	// Keys is what is typed. Raw makes the terminal hand on each key, without
-	// showing it, until restore is called; Interrupt is called for Ctrl-C, which
-	// raw keys do not turn into a signal.
+	// Keys is the input. Raw switches the terminal to passing each key without echo, until restore
+	// is called; Interrupt is called for Ctrl-C, which raw keys do not turn into a signal.
 	Keys      io.Reader
 	Raw       func() (restore func(), err error)
 	Interrupt func()
@@ -64,7 +61,7 @@ type Screen struct {
 	o Options
 
 	mu      sync.Mutex
-	drawn   []string  // the lines that stand on the terminal
+	drawn   []string  // the lines on the terminal
 	cursor  int       // in which of them the cursor is
 	size    [2]int    // of the terminal when they were drawn
 	at      time.Time // when they were
@@ -135,7 +132,7 @@ func (s *Screen) pass(w io.Writer, b []byte) (int, error) {
 	}
 	s.write(s.erased())
 	text := b
-	if s.prompt != nil { // the terminal, which hands on each key, does not do it
+	if s.prompt != nil { // a terminal in raw mode does not do it
 		text = bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n"))
 	}
 	if _, err := w.Write(text); err != nil {

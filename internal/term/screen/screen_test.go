@@ -76,7 +76,7 @@ func (s *stage) tick() {
 	s.now = s.now.Add(time.Second)
 }
 
-// shows checks what stands on the terminal, and that the cursor is at x, y.
+// shows checks the content of the terminal, and that the cursor is at x, y.
 func (s *stage) shows(x, y int, rows ...string) {
 	s.t.Helper()
 	got := s.term.State()
@@ -162,7 +162,7 @@ func TestResize(t *testing.T) {
 	s.shows(0, 1, "kept", "● one", "● two", "● three")
 }
 
-// ask asks aside, and gives what comes of it.
+// ask asks in another goroutine, and returns the outcome.
 func (s *stage) ask(ctx context.Context, p Prompt) chan string {
 	came := make(chan string, 1)
 	go func() {
@@ -210,7 +210,7 @@ func TestPrompt(t *testing.T) {
 		t.Errorf("%q, %d interrupts, raw %d", got, s.interrupts, s.raw)
 	}
 	s.shows(0, 1, "above", "● view 2")
-	// What was typed ahead is for the next one.
+	// Input that was typed ahead belongs to the next prompt.
 	came = s.ask(t.Context(), Prompt{Label: "next> ", Typed: "be"})
 	s.until("next> bey")
 	s.press("\r")

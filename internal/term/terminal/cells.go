@@ -7,9 +7,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Width is how many cells of a terminal a text without control characters takes.
-// What is joined to one character on some terminals, and not on others, counts as
-// it does on the others.
+// Width returns the number of cells of a text without control characters. Sequences that only some
+// terminals join to one character count as on the others.
 func Width(text string) int {
 	n, last := 0, 0
 	for _, r := range text {
@@ -19,7 +18,7 @@ func Width(text string) int {
 	return n
 }
 
-// presented asks for the picture of the character before it, which is wide.
+// presented requests the wide picture of the preceding character.
 const presented = '\ufe0f'
 
 // cells is how many cells a character adds; before is what the one before it did.

@@ -1,7 +1,6 @@
-// Package terminal makes text from outside safe to show on a terminal. What
-// models, hosts, servers and files say may contain characters that move the
-// cursor, change the window's title, or change the direction of the text after
-// them.
+// Package terminal makes text from outside safe to show on a terminal. Texts of models, hosts,
+// servers and files may contain characters that move the cursor, change the window's title, or
+// change the direction of the text after them.
 package terminal
 
 import (
@@ -12,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// steers reports whether a character does something on a terminal but stand there.
+// steers reports whether a character has an effect on a terminal other than being displayed.
 func steers(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r == 0x2029
 }
@@ -25,7 +24,7 @@ func Escape(text string) string { return escape(text, func(string) int { return 
 // its line and return to the line's beginning.
 func Printed(text string) string { return escape(text, harmless) }
 
-// escape escapes text but for what kept gives the length of.
+// escape escapes text, except the parts whose length kept returns.
 func escape(text string, kept func(string) int) string {
 	var b strings.Builder
 	from := 0
@@ -70,8 +69,8 @@ func OneLine(text string) string {
 	return b.String()
 }
 
-// Brief is OneLine within a number of characters. What is left out is counted at the end:
-// " … (12 more characters)".
+// Brief is OneLine within a number of characters. The omitted part is counted at the end: " … (12
+// more characters)".
 func Brief(text string, most int) string {
 	var b strings.Builder
 	for i, r := range text {
