@@ -33,7 +33,7 @@ func Main(release string) int {
 	colours := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	stderr, flush := console.NewStderr(os.Stderr)
 	procgroup.Adopt()
-	executable, _ := os.Executable() // without one, run -v says so
+	executable, _ := os.Executable() // without one, run -v reports it
 	code := run(os.Args[1:], &console.Console{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: stderr, Environ: os.Environ(), Dir: dir, Binary: console.Binary{Release: release, Executable: executable, OwnProcess: !processors, OwnHeap: !growth && !memory},
 		TTY: console.TTY{In: term.IsTerminal(int(os.Stdin.Fd())), Out: term.IsTerminal(int(os.Stdout.Fd())), Err: term.IsTerminal(int(os.Stderr.Fd())),

@@ -47,8 +47,8 @@ fn main() { ask("a"); ask("b"); ask("c"); }`
 	}
 }
 
-// TestPromptTyped: when a typed answer is wanted, the prompt names the type, and
-// asks again until the answer fits.
+// TestPromptTyped: if a typed answer is required, the prompt names the type, and repeats the
+// question until the answer fits.
 func TestPromptTyped(t *testing.T) {
 	const program = `
 schema Decision { allow: Bool, why?: String }
@@ -79,7 +79,7 @@ plan (JSON: {"allow": Bool, "why"?: String})> n (a whole number, or null)> `
 	}
 }
 
-// A broken invariant is told as our bug, without Go's own crash report.
+// A violated invariant is reported as a bug of ours, without Go's own crash report.
 func TestBug(t *testing.T) {
 	var err bytes.Buffer
 	code := run([]string{"version"}, &console.Console{Stdout: broken{}, Stderr: &err})

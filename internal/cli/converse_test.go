@@ -13,10 +13,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/serve/servetest"
 )
 
-// converse holds a conversation with a server: `converse FILE COMMAND ARGS…` over its stdin
-// and stdout, with `-over http` or `-over ws` where its stderr says. Where the file says
-// that the input ends, it does, or the server gets SIGTERM. It must then say no more than
-// the file has, and end well.
+// converse holds a conversation with a server: `converse FILE COMMAND ARGS…` over its stdin and
+// stdout, or, with `-over http` or `-over ws`, at the address in its stderr. Where the file ends
+// the input, it closes the input, or sends SIGTERM. The server must then send no more than the file
+// contains, and exit successfully.
 func converse(args []string) int {
 	f := flag.NewFlagSet("converse", flag.ExitOnError)
 	over := f.String("over", "stdio", "")

@@ -31,14 +31,14 @@ func TestCorpusBothWays(t *testing.T) {
 	eachOfCorpus(t, func(a *txtar.Archive) bool { return !timed(a) }, (*corpusCase).test)
 }
 
-// TestCorpusRecorded records every program of the scripts, and replays the tape where the
-// hosts and the files that it read are gone; and it runs each from a snapshot of itself at every
+// TestCorpusRecorded records every program of the scripts, and replays the tape after the hosts and
+// the files that it read were removed; and it runs each from a snapshot of itself at every
 // boundary. The output and the exit code are the same.
 func TestCorpusRecorded(t *testing.T) {
 	eachOfCorpus(t, func(*txtar.Archive) bool { return true }, (*corpusCase).replayed)
 }
 
-// eachOfCorpus tests the programs of those scripts that are wanted.
+// eachOfCorpus tests the programs of the selected scripts.
 func eachOfCorpus(t *testing.T, wanted func(*txtar.Archive) bool, test func(*corpusCase, *testing.T)) {
 	if randtest.Raced {
 		t.Skip("the scripts run the same programs")
@@ -177,10 +177,9 @@ func (c *corpusCase) unpack(t *testing.T) string {
 	return dir
 }
 
-// outcome is what a run left behind, with what differs between two runs of one
-// program made equal: durations, the run's directory and id, how much of a
-// line that is too long had come, and which of some hosts that are ended
-// together is gone first.
+// outcome is the result of a run, normalized for the differences between two runs of one program:
+// durations, the run's directory and id, the received part of a line that is too long, and the
+// order in which hosts exit that are stopped together.
 type outcome struct {
 	stdout, stderr string
 	code           int

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// TestDapRestart: a program that was launched is begun again with the breakpoints that are set, and the editor hears
-// of one end alone.
+// TestDapRestart: a launched program is restarted with its breakpoints, and the editor is notified
+// of one end only.
 func TestDapRestart(t *testing.T) {
 	t.Parallel()
 	const program = `fn main() {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestDapAttach: a program that was started by hand waits for an editor, and goes on without it.
+// TestDapAttach: a program that was started by hand waits for an editor, and continues after it
+// detaches.
 func TestDapAttach(t *testing.T) {
 	t.Parallel()
 	dir := programs(t, map[string]string{"main.conc": debugged})

@@ -26,7 +26,7 @@ type debugger struct {
 	behind []map[string]any // events that came before an answer that was waited for
 	output map[string]string
 	thread int // that has stopped
-	held   int // the reference of the scope that was looked at
+	held   int // the reference of the requested scope
 }
 
 // debugWait bounds what a test waits for, which takes milliseconds where the machine has time.
@@ -66,7 +66,7 @@ func debugs(t *testing.T, texts map[string]string) *debugger {
 	return d
 }
 
-// reads takes what the adapter says.
+// reads reads the adapter's messages.
 func (d *debugger) reads(out io.Reader) {
 	d.came, d.output = make(chan map[string]any, 1000), map[string]string{}
 	go func() {
@@ -147,7 +147,7 @@ func (d *debugger) ask(command string, arguments any) map[string]any {
 	return body
 }
 
-// refused makes a request that is refused, and returns the sentence that says why.
+// refused makes a request that fails, and returns the error message.
 func (d *debugger) refused(command string, arguments any) string {
 	d.t.Helper()
 	m := d.answered(d.send(command, arguments))

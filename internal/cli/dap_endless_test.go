@@ -92,8 +92,8 @@ func TestDapCancelsWaiting(t *testing.T) {
 	d.ask("disconnect", nil)
 }
 
-// TestDapEndlessCondition: a condition and a log message that loop end after their limit, and
-// meanwhile the editor can end the run.
+// TestDapEndlessCondition: a condition and a log message that loop end at their limit, and until
+// then the editor can end the run.
 func TestDapEndlessCondition(t *testing.T) {
 	t.Parallel()
 	const program = `fn spin(n: Int) -> Bool {
@@ -185,7 +185,7 @@ func debugsHere(t *testing.T, texts map[string]string) (d *debugger, step *atomi
 	return d, step
 }
 
-// TestDapWatchLimit: a watch ends when its time is over, and can be cancelled before.
+// TestDapWatchLimit: a watch ends at its time limit, and can be cancelled before.
 func TestDapWatchLimit(t *testing.T) {
 	t.Parallel()
 	d, clock := debugsHere(t, map[string]string{"main.conc": debugged})

@@ -53,7 +53,7 @@ fn main() {
 	same(t, d.ends(), 0)
 }
 
-// TestDapAgents: what agents are asked and say, and what they call, are points to stand at.
+// TestDapAgents: requests to agents, their replies and their calls are points to stop at.
 func TestDapAgents(t *testing.T) {
 	t.Parallel()
 	const program = `tool Db {
@@ -78,7 +78,7 @@ replies = [{ tool_calls = [{ name = "Db_count", args = { what = "abc" } }] }, { 
 	d.functions("agent Judge request", "agent * reply", "tool Db.count", "Db.count")
 	d.begin()
 	same(t, d.stops(), at)
-	same(t, d.goOn(), at) // the reply, which wants a call
+	same(t, d.goOn(), at) // the reply, which requests a call
 	same(t, d.goOn(), at) // the call
 	same(t, d.goOn(), fmt.Sprintf("function breakpoint Db.count:%d", place(t, program, "count")))
 	same(t, d.value("watch", "what"), `"abc": String`)
@@ -95,7 +95,8 @@ replies = [{ tool_calls = [{ name = "Db_count", args = { what = "abc" } }] }, { 
 	same(t, d.output["stdout"], "scripted reply to: hello\n")
 }
 
-// TestDapPages: what has many children is shown a page at a time, and where a run can stand still is told.
+// TestDapPages: many children are returned in pages, and the positions for breakpoints are
+// reported.
 func TestDapPages(t *testing.T) {
 	t.Parallel()
 	const program = `fn main() {
@@ -147,7 +148,7 @@ func TestDapPages(t *testing.T) {
 	d.ask("disconnect", nil)
 }
 
-// TestDapStd: the library is stepped into when that is asked for.
+// TestDapStd: the debugger steps into the library on request.
 func TestDapStd(t *testing.T) {
 	t.Parallel()
 	const program = "fn main() {\n    println(\"${[1, 2].first().unwrap_or(0)}\");\n    println(\"${std::math::clamp(5, 1, 3)}\");\n}\n"

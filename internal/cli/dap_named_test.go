@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDapMissingPoints: a function breakpoint that is about what the program does not have is not
-// verified, and says so.
+// TestDapMissingPoints: a function breakpoint for an unknown function is not verified, with a
+// message.
 func TestDapMissingPoints(t *testing.T) {
 	t.Parallel()
 	const program = `tool Db {

@@ -119,8 +119,8 @@ fn main() {
 }
 `
 
-// TestDapThrownWithin: an error stops the run where it is raised, also when a try of the same function
-// takes it. An Err that ? takes to a try is handed on, too.
+// TestDapThrownWithin: an error stops the run where it is raised, also if a try of the same
+// function catches it. An Err that ? propagates to a try counts as propagated.
 func TestDapThrownWithin(t *testing.T) {
 	t.Parallel()
 	at := func(mark string) string { return fmt.Sprintf("exception main:%d", place(t, within, mark)) }
@@ -207,7 +207,7 @@ func TestDapGoto(t *testing.T) {
 	same(t, d.ends(), 0)
 }
 
-// TestDapAwait: a step over an await ends behind it, and a step in leads into what is awaited.
+// TestDapAwait: a step over an await ends after it, and a step in enters the awaited task.
 func TestDapAwait(t *testing.T) {
 	t.Parallel()
 	d := debugs(t, map[string]string{"main.conc": tasks})

@@ -31,7 +31,7 @@ fn main() {
 }
 `
 
-// stops waits until the program stands still, and returns the reason, the function and the line.
+// stops waits until the program stops, and returns the reason, the function and the line.
 func (d *debugger) stops() string {
 	d.t.Helper()
 	body := d.event("stopped")
@@ -49,7 +49,7 @@ func (d *debugger) frames() (all []map[string]any) {
 	return all
 }
 
-// at sets breakpoints on lines of main.conc, and gives what was made of them.
+// at sets breakpoints on lines of main.conc, and returns the response.
 func (d *debugger) at(all ...map[string]any) (out []map[string]any) {
 	d.t.Helper()
 	if all == nil {
@@ -64,7 +64,7 @@ func (d *debugger) at(all ...map[string]any) (out []map[string]any) {
 
 func line(n int) map[string]any { return map[string]any{"line": n} }
 
-// step makes a step, and gives where it leads.
+// step makes a step, and returns the new position.
 func (d *debugger) step(command string) string {
 	d.t.Helper()
 	d.ask(command, map[string]any{"threadId": d.thread})

@@ -43,7 +43,7 @@ func TestDapRuns(t *testing.T) {
 	}
 }
 
-// TestDapAnswers: what nobody answers is said, and answered in the console.
+// TestDapAnswers: an unanswered emit is reported, and answered in the console.
 func TestDapAnswers(t *testing.T) {
 	t.Parallel()
 	d := debugs(t, map[string]string{"main.conc": `fn main() { let v: String = await emit("approve", "it")?; println("got ${v}"); Ok(nil) }`})
@@ -144,7 +144,7 @@ func TestDapLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestDapOnATerminal: who starts it by hand is told that editors do.
+// TestDapOnATerminal: on a terminal the command explains that editors start it.
 func TestDapOnATerminal(t *testing.T) {
 	began := time.Now()
 	code, out, errors := start(t, "fn main() {}", "", "dap")

@@ -12,9 +12,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// TestClockSetBack: the machine's clock is set back by an hour between two processes of a run. A timer that was due
-// stays due, one that was not is waited for as long as before, and no time that the program reads is before one that it
-// has read, behind a snapshot neither.
+// TestClockSetBack: the machine's clock is set back by an hour between two processes of a run. An
+// expired timer stays expired, another one waits as long as before, and the program never reads a
+// time before one that it has read, also after a snapshot.
 func TestClockSetBack(t *testing.T) {
 	const by = time.Hour
 	dir := programs(t, map[string]string{"main.conc": `use std::time;

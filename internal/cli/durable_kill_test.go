@@ -19,8 +19,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestDurableKill kills a durable run by SIGKILL at random moments and goes on with it, until it
-// ends. Nothing may be lost, and nothing be done twice but requests that may be made again, each
+// TestDurableKill kills a durable run by SIGKILL at random moments and resumes it, until it ends.
+// Nothing may be lost, and nothing may be done twice except requests that may be repeated, each
 // with the same key. CONCERTO_DURABLE_KILLS is the number of kills; CI does 200.
 func TestDurableKill(t *testing.T) {
 	t.Parallel()
@@ -75,7 +75,7 @@ type stormed struct {
 	lossy    bool
 	keepers  int
 	drops    bool // the beginning of its journal is not kept
-	restored int  // processes that went on from a snapshot
+	restored int  // processes that resumed from a snapshot
 }
 
 func newStormed(t *testing.T, seed uint64, most int, drops bool) *stormed {
@@ -122,8 +122,8 @@ func (s *stormed) run() {
 	}
 }
 
-// snapshots says how often the next process takes snapshots, and now and then damages or removes
-// those that there are: they save time alone.
+// snapshots returns how often the next process takes snapshots, and sometimes damages or removes
+// existing ones: they only save time.
 func (s *stormed) snapshots() (flags []string) {
 	all, _ := filepath.Glob(filepath.Join(s.dir, "job", "snapshot-*.bin")) // a pattern without a mistake
 	switch n := s.random.IntN(10); {
@@ -156,7 +156,8 @@ func (s *stormed) snapshots() (flags []string) {
 	return nil
 }
 
-// spares reports whether there is a second snapshot that is whole: then the first can be damaged, and the run goes on.
+// spares reports whether there is a second intact snapshot: then the run survives damage to the
+// first.
 func (s *stormed) spares(all []string) bool {
 	whole := 0
 	for _, file := range all {
@@ -231,7 +232,7 @@ func (s *stormed) kill(run *os.Process, ended <-chan struct{}) {
 	if text, err := os.ReadFile(filepath.Join(s.dir, "job", "keeper.json")); s.lossy && s.random.IntN(3) == 0 && err == nil && json.Unmarshal(text, &keeper) == nil && s.keeps(keeper.PID) {
 		_ = syscall.Kill(keeper.PID, syscall.SIGKILL)
 		s.keepers++
-		if s.random.IntN(2) == 0 { // the run goes on for a while without
+		if s.random.IntN(2) == 0 { // the run continues for a while without
 			s.waitToKill(ended)
 		}
 	}
@@ -244,8 +245,8 @@ func (s *stormed) keeps(pid int) bool {
 	return err == nil && pid > 1 && bytes.Contains(args, []byte("keeper"))
 }
 
-// waitToKill waits until the process is to be killed, each fourth at some moment, the others by what is written;
-// false says that it has ended.
+// waitToKill waits until the process must be killed: each fourth at a random moment, the others by
+// their output. It returns false if the process has exited.
 func (s *stormed) waitToKill(ended <-chan struct{}) bool {
 	if s.kills%4 == 3 {
 		select {
@@ -292,7 +293,8 @@ func journals(dir string) []string {
 	return all
 }
 
-// begun reports whether a journal, or what of it is kept, is that of a program that has done something.
+// begun reports whether a journal, or its stored rest, is that of a program that has done
+// something.
 func begun(text []byte) bool {
 	return bytes.Contains(text, []byte(`"k":"begin"`)) || !bytes.HasPrefix(text, []byte(`{"s":1,`))
 }

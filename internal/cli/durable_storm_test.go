@@ -17,8 +17,8 @@ import (
 	"testing"
 )
 
-// storm is a program of everything that a durable run keeps: files with ids, a store in a file,
-// requests that may and may not be made twice, timers, tasks side by side, and time.
+// storm is a program with everything that a durable run stores: files with ids, a store in a file,
+// requests that may and may not be repeated, timers, concurrent tasks, and time.
 const storm = `
 use std::{fs, http, time};
 hashmap seen: HashMap<String, Int> = HashMap::new().with_persistence("storm.db");
@@ -152,7 +152,8 @@ func newStormWorld(t *testing.T) *stormWorld {
 	return w
 }
 
-// stormFiles are the storm's program, its manifest and its hosts. history is what is kept of its journal.
+// stormFiles returns the storm's program, its manifest and its hosts. history is the setting for
+// its journal.
 func stormFiles(url, history string) map[string]string {
 	return map[string]string{
 		"main.conc": strings.NewReplacer("URL", url, "ROUNDS", strconv.Itoa(stormRounds)).Replace(storm),
@@ -170,7 +171,7 @@ const (
 	stormInstances = 2
 )
 
-// end looks at what a storm has left.
+// end checks the results of a storm.
 func (s *stormed) end() {
 	s.Helper()
 	lines, err := os.ReadFile(filepath.Join(s.dir, "lines"))
@@ -214,8 +215,9 @@ func (s *stormed) bad(format string, args ...any) {
 	s.Errorf("seed %d: %s", s.seed, fmt.Sprintf(format, args...))
 }
 
-// hosts holds what the hosts were told against what there was to tell: each prompt and each answer once. The agent
-// looks at its answers itself; what it called was done for one call each.
+// hosts compares the messages that the hosts received with the expected ones: each prompt and each
+// answer once. The agent checks its answers itself; the effect of its call must have happened for
+// one call each.
 func (s *stormed) hosts() {
 	s.Helper()
 	for _, h := range []struct {

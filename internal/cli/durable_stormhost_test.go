@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// said is a line that a host of a storm is told, of any protocol.
+// said is a line that a host of a storm receives, of any protocol.
 type said struct {
 	Type      string `json:"type"`
 	Text      string `json:"text"`
@@ -39,8 +39,9 @@ type said struct {
 	} `json:"result"`
 }
 
-// stormHost is a host of a storm: a Clerk, a Coder, which speaks as Codex does, or an Agent, which speaks ACP. It keeps what it is told in a file,
-// and goes on with a conversation that another process had.
+// stormHost is a host of a storm: a Clerk, a Coder, which speaks Codex's protocol, or an Agent,
+// which speaks ACP. It stores the received messages in a file, and continues a conversation of
+// another process.
 func stormHost(args []string) int {
 	log, err := os.OpenFile(args[0]+".in", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -77,7 +78,7 @@ func stormHost(args []string) int {
 
 func tell(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
-// clerkHears reports, asks, wants something approved, and is done.
+// clerkHears reports, asks, requests an approval, and finishes.
 func clerkHears() func(*said) {
 	job := ""
 	return func(m *said) {
@@ -106,7 +107,7 @@ func clerkHears() func(*said) {
 
 var stormTask = regexp.MustCompile(`task \d+\.`)
 
-// coderHears wants a command approved, and is done.
+// coderHears requests approval of a command, and finishes.
 func coderHears() func(*said) {
 	task, turn := "", 0
 	return func(m *said) {
@@ -139,8 +140,8 @@ func coderHears() func(*said) {
 
 var stormErrand = regexp.MustCompile(`errand (\d+)\.`)
 
-// agentHears has a command run, calls a tool while that runs, and wants to know how it ended. Each of its questions has
-// another id, and is answered once.
+// agentHears has a command run, calls a tool during the command, and asks for its outcome. Each of
+// its questions has another id, and is answered once.
 func agentHears() func(*said) {
 	var tools net.Conn
 	var in *bufio.Reader

@@ -11,9 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// TestNotBeforeItsTime: an effect that may have been begun by a process of which it is not known
-// whether it is gone is made again only when the effect's own time is over; one of which it is
-// known is not waited for.
+// TestNotBeforeItsTime: if a process that may still be running has begun an effect, the effect is
+// repeated only after its own time limit; if the process is known to have exited, there is no wait.
 func TestNotBeforeItsTime(t *testing.T) {
 	t.Parallel()
 	dir := programs(t, map[string]string{"Concerto.toml": "[permissions]\nrun = [\"sh\"]\n[run.unknown]\ncommand = \"retry\"\n",
@@ -39,8 +38,9 @@ func TestNotBeforeItsTime(t *testing.T) {
 	}
 }
 
-// madeAgain resumes a run whose owner had another boot of the machine, or the same, within whose time
-// its effect may still be made. It reports whether the run was resumed before that was over.
+// madeAgain resumes a run whose owner had another boot of the machine, or the same, within whose
+// time its effect may still be performed. It reports whether the run was resumed before that time
+// had expired.
 func madeAgain(t *testing.T, dir, name, boot string, h *journal.History, within time.Duration) bool {
 	t.Helper()
 	program, err := os.ReadFile(filepath.Join(dir, "job", journal.ProgramFile))

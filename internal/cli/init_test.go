@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/provider"
 )
 
-// On a terminal, init asks for what is left open, until the answer is one.
+// On a terminal, init asks for missing values until the answer is valid.
 func TestInitAsks(t *testing.T) {
 	for _, c := range []struct {
 		args, input string

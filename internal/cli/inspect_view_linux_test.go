@@ -30,7 +30,7 @@ fn main() {
 }
 `
 
-// looking makes a run in the directory job and looks into it.
+// looking creates a run in the directory job and inspects it.
 func looking(t *testing.T, width, height int, change func(*exec.Cmd), args ...string) (*testterm.Running, string, syscall.Termios) {
 	t.Helper()
 	r, dir := onTerminal(t, looked, width, height, func(c *exec.Cmd) {
@@ -62,8 +62,8 @@ const (
 	right, left, down, up = "\x1b[C", "\x1b[D", "\x1b[B", "\x1b[A"
 )
 
-// TestLook: a run is gone through by keys, forwards and back, by effects and by lines; what the
-// variables hold is shown, and the terminal is as it was at the end.
+// TestLook: keys step through a run, forwards and backwards, by effects and by lines; the variables
+// are shown, and at the end the terminal is restored.
 func TestLook(t *testing.T) {
 	temp := t.TempDir()
 	r, dir, before := looking(t, 110, 24, func(c *exec.Cmd) { c.Env = append(c.Env, "TMPDIR="+temp) })
@@ -126,7 +126,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// TestLookSizes: it is drawn anew for another size, also where there is hardly any room.
+// TestLookSizes: the view is redrawn for another size, also for a very small one.
 func TestLookSizes(t *testing.T) {
 	r, _, before := looking(t, 100, 20, nil, "--at", "3")
 	r.Shows("effect 3 of 6", "n = 3")
@@ -147,7 +147,8 @@ func TestLookSizes(t *testing.T) {
 	lookedAway(t, r, before, 130)
 }
 
-// TestLookEnds: a signal ends it, and the terminal is as it was; without a terminal it says what to do.
+// TestLookEnds: a signal ends it, and the terminal is restored; without a terminal it prints what
+// to do.
 func TestLookEnds(t *testing.T) {
 	r, _, before := looking(t, 80, 20, nil)
 	r.Shows("effect 1 of 6")

@@ -72,8 +72,8 @@ func readOther(t *testing.T, dir string) *otherReader {
 	return r
 }
 
-// head reads what is kept of files that were dropped, and returns the number of the first that is kept and the hash that its
-// first record follows.
+// head reads the record of dropped files, and returns the number of the first remaining one and the
+// hash that its first record follows.
 func (r *otherReader) head(t *testing.T, dir string) (first int, before string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "head.json"))
@@ -139,8 +139,8 @@ func statedOf(line []byte) (open []byte, hash string) {
 	return line[:at], hash
 }
 
-// tornAt reports whether what is from a bad record on was being written: none behind it verifies
-// against what the one before states, or none of those has y.
+// tornAt reports whether the data from a bad record on was being written: no later record verifies
+// against its predecessor, or none of those has y.
 func tornAt(bad, rest []byte) bool {
 	_, before := statedOf(bad)
 	follows, synced := false, false
@@ -162,8 +162,8 @@ func member(x map[string]json.RawMessage, name string) string {
 	return string(x[name])
 }
 
-// TestJournalIsAsWritten: a reader that knows spec/journal.md alone finds in a run what it says,
-// of recorded runs and of one with many files.
+// TestJournalIsAsWritten: a reader built from spec/journal.md alone decodes recorded runs, and one
+// with many files.
 func TestJournalIsAsWritten(t *testing.T) {
 	for _, dir := range []string{filepath.Join("testdata", "kept", "engine1", "finished"), filepath.Join("testdata", "kept", "engine2", "parked"), manySegments(t, 0), manySegments(t, 20)} {
 		r := readOther(t, dir)
@@ -203,7 +203,7 @@ func TestJournalIsAsWritten(t *testing.T) {
 	}
 }
 
-// counting keeps how many records were dropped.
+// counting counts the dropped records.
 type counting struct{ n int }
 
 func (h *counting) Before([]byte) error   { return nil }
@@ -238,8 +238,9 @@ func manySegments(t *testing.T, drop uint64) string {
 	return dir
 }
 
-// TestDamagedAtEachByte: a journal of which one byte is another, or whose end is missing from any byte
-// on, is cut where the written form says so, or is damaged there; never is it read as another one.
+// TestDamagedAtEachByte: a journal with one changed byte, or truncated at any byte, is truncated
+// where the format permits it, or is reported as damaged there; it is never read as a different
+// one.
 func TestDamagedAtEachByte(t *testing.T) {
 	t.Parallel()
 	for _, drop := range []uint64{0, 20} {

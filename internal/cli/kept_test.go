@@ -11,8 +11,8 @@ import (
 // risen is what to do when a recorded run is not what it was.
 const risen = "what older versions have recorded means something else now: raise tape.Engine (what runs do) or journal.Format (how they are kept), and record a new directory of testdata/kept (record.sh)"
 
-// TestKept: runs and a tape that an earlier version has recorded are read, replayed and gone on
-// with as they were.
+// TestKept: runs and a tape that an earlier version has recorded are read, replayed and resumed as
+// they were.
 func TestKept(t *testing.T) {
 	all := t.TempDir()
 	if err := os.CopyFS(all, os.DirFS(filepath.Join("testdata", "kept"))); err != nil {

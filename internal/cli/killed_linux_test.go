@@ -14,8 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// outlive bounds the wait for processes to be gone, which takes milliseconds where
-// the machine has time for it.
+// outlive bounds the wait for processes to exit, which takes milliseconds on an idle machine.
 const outlive = 2 * time.Minute
 
 // family is what begins a host that starts four others (family4).
@@ -80,8 +79,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft: when a run has ended, nor is anything left of what its hosts
-// have started, wherever that has gone.
+// TestNothingIsLeft: after the end of a run no process that its hosts started remains, wherever it
+// has moved.
 func TestNothingIsLeft(t *testing.T) {
 	dir := programs(t, map[string]string{
 		"Concerto.toml": "[hosts.w]\ncommand = \"testhost\"\nargs = [\"w.host\"]\noutput_format = \"json\"\n",
@@ -97,7 +96,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOfALook: nor when a command has only looked at a host.
+// TestNothingIsLeftOfALook: nor after a command has only inspected a host.
 func TestNothingIsLeftOfALook(t *testing.T) {
 	dir := programs(t, map[string]string{
 		"Concerto.toml": "[hosts.w]\ncommand = \"testhost\"\nargs = [\"w.host\"]\nparams = { a = 1 }\n",

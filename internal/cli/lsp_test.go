@@ -21,7 +21,7 @@ type languageClient struct {
 	*lsptest.Client
 	t      *testing.T
 	pushed map[string]json.RawMessage // the last diagnostics by URI
-	tests  []string                   // what was told of tests
+	tests  []string                   // the events of tests
 	logged []string
 }
 
@@ -31,7 +31,7 @@ func newLanguageClient(t *testing.T, to io.Writer, from io.Reader) *languageClie
 	return c
 }
 
-// heard notes what the server tells.
+// heard records the server's notifications.
 func (c *languageClient) heard(m *lsptest.Message) {
 	c.t.Helper()
 	var p struct{ URI, Name, State, Message, Diff string }
@@ -99,7 +99,7 @@ func exitCode(err error) int {
 	return 0
 }
 
-// The command tells of what is open what `concerto check` tells of the same file, and mends it.
+// The command reports for an open file what `concerto check` reports for it, and repairs it.
 func TestLanguageServer(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"main.conc": "fn main() {\n    let n: Int = \"three\"\n    println(n);\n}\n"})
@@ -116,7 +116,7 @@ func TestLanguageServer(t *testing.T) {
 	}
 	check := exec.CommandContext(t.Context(), "concerto", "check", "--format", "json", "main.conc")
 	check.Dir = dir
-	out, _ := check.Output() // it has mistakes
+	out, _ := check.Output() // it has errors
 	var rows []struct {
 		Code, Message string
 		Hints         []string
@@ -146,8 +146,8 @@ func TestLanguageServer(t *testing.T) {
 	}
 }
 
-// Tests are run by the server as they are in the editor, and told of as they happen; the program is run and built;
-// codes are explained.
+// The server runs tests as the editor requests, and reports them as they happen; it runs and builds
+// the program; it explains codes.
 func TestLanguageServerCommands(t *testing.T) {
 	dir := t.TempDir()
 	const text = "@test\nfn good() { assert(true); }\n\n@test\nfn bad() { assert_eq([1], [2]); }\n\n@test\nfn other() { }\n\nfn main() { println(env::args()[0]); }\n"

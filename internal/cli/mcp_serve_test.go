@@ -31,7 +31,7 @@ pub tool Greeter {
 
 fn main() {}`
 
-// serveIn runs `mcp serve` in dir and gives what it writes to stderr, and its end.
+// serveIn runs `mcp serve` in dir and returns its stderr and its end.
 func serveIn(ctx context.Context, t *testing.T, dir string, stdin io.Reader, flags ...string) (*bufio.Reader, <-chan error) {
 	t.Helper()
 	errs, log := io.Pipe()
@@ -96,7 +96,7 @@ hello Ada, the 1. hello Bo, the 2.
 	}
 }
 
-// TestServeInterrupted: a server whose client says nothing ends when interrupted.
+// TestServeInterrupted: a server whose client is silent ends when interrupted.
 func TestServeInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"tools.conc": servedTool})

@@ -33,8 +33,8 @@ type misdeed struct {
 	body string // of main; "" is one execute
 	how
 
-	// What is printed, and said. The message is of the last [err] line; "~" begins a
-	// regular expression. Of the fields that are not given there must be none.
+	// The expected output. The message is of the last [err] line; "~" begins a regular expression.
+	// Fields that are not set must be absent.
 	err, code, stderr, session string
 	exit                       int // of the host; none when it is 0, noExit is 0
 	out                        []string
@@ -54,7 +54,7 @@ type how struct {
 
 // bounds are those of time and memory.
 type bounds struct {
-	due    float64       // the error is due so many seconds after the misbehaviour, which the host notes in "when", else after the beginning
+	due    float64       // the error is expected this many seconds after the misbehaviour, which the host records in "when", else after the beginning
 	within time.Duration // and comes so long after that at most, on a machine that has nothing else to do
 	lasts  float64       // the whole run takes so many seconds at least, since the host has to be killed
 	rss    int           // MiB of Concerto at most; 0 means 150
@@ -63,7 +63,7 @@ type bounds struct {
 // noExit is an exit code of 0, which is known.
 const noExit = -1
 
-// strict says that the rows are held to their times.
+// strict means that the rows' times are checked.
 var strict = os.Getenv("CONCERTO_ROWS_STRICT") != ""
 
 // came is what came of a run.
@@ -77,7 +77,7 @@ type came struct {
 	took    time.Duration
 	rss     int
 	dir     string
-	exactly time.Duration // from when the error was due to when it came
+	exactly time.Duration // from the expected time of the error to the actual one
 }
 
 // told is an [err] line.
@@ -89,7 +89,7 @@ type told struct {
 
 const defaultBody = `    tell(W.execute("go"));`
 
-// program is the row's program. What it prints of an error is all that there is to it.
+// program returns the row's program. Its only other output is that of an error.
 func (m *misdeed) program() string {
 	body := m.body
 	if body == "" {
@@ -212,7 +212,7 @@ func (m *misdeed) output(c *exec.Cmd) (io.Reader, error) {
 // full is a device without any room.
 func full() (*os.File, error) { return os.OpenFile("/dev/full", os.O_WRONLY, 0) }
 
-// closed is a pipe that nobody reads.
+// closed returns a pipe without a reader.
 func closed() (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err == nil {
@@ -221,8 +221,8 @@ func closed() (*os.File, error) {
 	return w, err
 }
 
-// built is the command itself. What it takes of memory is less than what this binary
-// takes, which has all the tests in it.
+// built returns the command itself. It needs less memory than this binary, which contains all the
+// tests.
 var built = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "concerto")
 	if err != nil {
@@ -242,7 +242,7 @@ var (
 	errLine  = regexp.MustCompile(`^\[err\] (\{.*)$`)
 )
 
-// take keeps a line of the program's.
+// take records a line of the program's output.
 func (o *came) take(line string) error {
 	if line == "[begin]" {
 		o.began = time.Now()
@@ -264,7 +264,7 @@ func (o *came) take(line string) error {
 	return nil
 }
 
-// measure says how late the error was.
+// measure records how late the error was.
 func (o *came) measure(due float64) error {
 	if o.err == nil {
 		return nil
@@ -293,8 +293,8 @@ func asNobody(c *exec.Cmd, dir string) error {
 	}
 	c.Path = filepath.Join(dir, "bin", "concerto")
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	// A process of its own writes it: what is open for writing here, a process that is started
-	// meanwhile has open too, and it could not be run.
+	// Another process writes it: a process that is started during the write would inherit the open
+	// file, and the file could not be executed.
 	return exec.Command("cp", os.Args[0], c.Path).Run()
 }
 
@@ -379,7 +379,7 @@ func (m *misdeed) checkBounds(t *testing.T, o *came) {
 	t.Logf("T %v, run %v, %d MiB", o.exactly.Round(time.Millisecond), o.took.Round(10*time.Millisecond), o.rss)
 }
 
-// checkProcesses looks for what the host has left.
+// checkProcesses searches for processes of the host that remain.
 func (m *misdeed) checkProcesses(t *testing.T, o *came) {
 	text, err := os.ReadFile(filepath.Join(o.dir, "w.host.spawns"))
 	if n := bytes.Count(text, []byte("\n")); n != m.starts {
@@ -431,7 +431,7 @@ func TestMisbehaviour(t *testing.T) {
 		o, err := all[i].play(dir)
 		results[i] = result{o, err}
 	}
-	// Most of what there is to wait for takes no processor.
+	// Most waits need no processor.
 	var light sync.WaitGroup
 	room := make(chan struct{}, 10)
 	for i := range all {

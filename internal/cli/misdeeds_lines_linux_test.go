@@ -37,7 +37,7 @@ func unreadable() []misdeed {
 	return rows
 }
 
-// asks is a program that answers all that is asked, and tells what.
+// asks is a program that answers all requests, and prints them.
 const asks = `
     listened(listen W.execute("go") {
         "question" => |q| { emit("asked", q); "to ${q.question}" },

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// misdeeds are the rows: what a host does, and what is to come of it.
+// misdeeds returns the rows: a host's misbehaviour, and the expected outcome.
 func misdeeds() []misdeed {
 	return slices.Concat(cannotStart, noAcknowledgement, exitsEarly, neverDone, unreadable(), harmless(), nowhere(), floods(), givenUp)
 }
@@ -23,14 +23,15 @@ func put(name, text string, mode os.FileMode) func(dir string) error {
 
 func makeDir(name string, mode os.FileMode) func(dir string) error {
 	return func(dir string) error {
-		if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // an ordinary user is to reach it
+		if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // an ordinary user must be able to reach it
 			return err
 		}
 		return os.Mkdir(filepath.Join(dir, name), mode)
 	}
 }
 
-// elapsed is a program that says whether a call takes no longer than one that starts nothing may.
+// elapsed is a program that prints whether a call takes no longer than the limit for one that
+// starts nothing.
 var elapsed = fmt.Sprintf(`
     let t = std::time::monotonic_ms();
     let r = W.execute("go");
@@ -60,7 +61,7 @@ var cannotStart = []misdeed{
 
 const noAck = "host 'W' did not acknowledge initialization: "
 
-// withParams wants an acknowledgement in a time in which the race detector's process has
+// withParams requires an acknowledgement within a time in which the race detector's process has
 // started on a busy machine, too.
 const withParams = "params = { a = 1 }\ninit_timeout = 4"
 
@@ -73,7 +74,8 @@ var noAcknowledgement = []misdeed{
 		err: noAck + "it answered Welcome to Agent 3.2", bounds: bounds{within: 100 * ms}},
 	{n: 12, name: "exits", keys: withParams, host: "read\nstderr no licence\nnow when\nexit 4", starts: 1,
 		err: noAck + "it exited with code 4", exit: 4, stderr: "no licence", bounds: bounds{within: 100 * ms}},
-	// It acknowledges when it is told to end; the next process must not be taken for ready by that.
+	// It acknowledges when it is asked to exit; the next process must not be treated as ready by
+	// that.
 	{n: 13, name: "acknowledges too late", keys: "params = { a = 1 }\ninit_timeout = 5", starts: 2,
 		host: "on-sigterm told\nread\nawait told\n< {\"type\":\"init_ack\"}\nexit 0\n--- spawn\nread\n< {\"type\":\"init_ack\"}\nread\n< {\"type\":\"result\",\"text\":\"second\"}",
 		body: "    tell(W.execute(\"go\"));\n    tell(W.execute(\"again\"));", out: []string{"[ok] second"}, made: []string{"told"},
@@ -167,7 +169,7 @@ var neverDone = []misdeed{
 		err:  "host 'W' timed out after 4 seconds", code: "timeout", bounds: bounds{due: 4, within: 100 * ms}},
 }
 
-// What is due is due at the last time at which the host was within its limit.
+// The error is expected at the last time at which the host was within its limit.
 var givenUp = []misdeed{
 	{n: 56, name: "eats memory", keys: "limits = { memory_mb = 100 }", host: "read\nstderr hungry\nuse-memory 100 1000 when\nhang", starts: 1,
 		err: "host 'W' used more than 100 MB of memory and was ended", code: "limit_memory", exit: 137, stderr: "hungry", bounds: bounds{within: 500 * ms}},

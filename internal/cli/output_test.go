@@ -71,8 +71,8 @@ func TestOutputsAreNotReplaced(t *testing.T) {
 	}
 }
 
-// TestOutputsFollowLinks: a link stays a link, also one to a file that does not
-// exist yet. A file keeps its mode and is never seen half written.
+// TestOutputsFollowLinks: a link stays a link, also one to a file that does not exist. A file
+// retains its mode and is never visible half written.
 func TestOutputsFollowLinks(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -107,7 +107,7 @@ func TestOutputsFollowLinks(t *testing.T) {
 	}
 }
 
-// TestConversationsArePrivate: what tells of a run may be read by its user alone.
+// TestConversationsArePrivate: records of a run are readable by its user alone.
 func TestConversationsArePrivate(t *testing.T) {
 	dir := t.TempDir()
 	old := syscall.Umask(0o022)

@@ -63,7 +63,7 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// missingRows says what pprof does not show of the profile of profiled.
+// missingRows returns what pprof does not show of the profile of profiled.
 func missingRows(t *testing.T, file string) string {
 	t.Helper()
 	for _, c := range []struct {
@@ -99,7 +99,7 @@ func hasRow(out, end string) bool {
 	return false
 }
 
-// TestProfileRefused: a file that cannot be written is said before anything runs.
+// TestProfileRefused: a file that cannot be written is reported before anything runs.
 func TestProfileRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "no", "cpu.pprof")
 	code, out, stderr := start(t, profiled, "", "run", "--profile", file, "main.conc")

@@ -22,8 +22,9 @@ stderr begun
 hang
 `
 
-// TestReplOnTerminal: prompts, lines that go on, Tab, what was typed before; Ctrl-C ends the line that
-// runs, in a loop and while it waits for a host, and leaves one that is typed; Ctrl-D ends all.
+// TestReplOnTerminal: prompts, lines that continue, Tab, earlier entries; Ctrl-C ends the running
+// line, in a loop and during the wait for a host, and discards a typed one; Ctrl-D ends the
+// session.
 func TestReplOnTerminal(t *testing.T) {
 	r, dir := onTerminal(t, talking, 70, 40, func(c *exec.Cmd) {
 		c.Env = append(c.Env, "XDG_STATE_HOME="+filepath.Join(c.Dir, "state"), "SOME_KEY=abcdefgh")

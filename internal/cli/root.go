@@ -92,9 +92,9 @@ func tree(a *console.Console) *cobra.Command {
 	return root
 }
 
-// about says which version this is, when that was asked, and else how the command is used. The
-// flag is ours: with a template of cobra's, package text/template keeps the linker from leaving
-// out any exported method.
+// about prints the version, if requested, and otherwise the usage. The flag is ours: with a
+// template of cobra's, package text/template prevents the linker from leaving out any exported
+// method.
 func about(a *console.Console, c *cobra.Command, asked bool) error {
 	if !asked {
 		return c.Help()

@@ -71,7 +71,7 @@ var (
 	placeholder  = regexp.MustCompile(`invalid argument "(N|%d)"`)
 )
 
-// noSamples look like samples: a mistake that is shown, and prose.
+// noSamples look like samples: an error that is shown, and prose.
 var noSamples = map[string]bool{
 	"concerto chekc": true,
 	"concerto runs answer, runs show and runs inspect work while it runs": true,

@@ -55,7 +55,7 @@ func onTerminal(t *testing.T, files string, width, height int, change func(*exec
 	return r, dir
 }
 
-// goOn lets a host's script go on that awaits a file.
+// goOn lets a host's script continue that waits for a file.
 func goOn(t *testing.T, dir, name string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), nil, 0o666); err != nil {
@@ -108,8 +108,8 @@ await three
 < {"type":"result","text":"kept","usage":{"tokens_in":10000,"tokens_out":2000},"cost_usd":0.04}
 `
 
-// TestLive: what hosts do is drawn at the bottom, what is written stands above
-// it, and at the end one line is left.
+// TestLive: the activity of hosts is drawn at the bottom, output appears above it, and at the end
+// one line is left.
 func TestLive(t *testing.T) {
 	r, dir := onTerminal(t, working, 60, 12, nil, "run", "main.conc")
 	before := r.Before
@@ -190,7 +190,7 @@ await never
 	}
 }
 
-// TestTemplateFails: a template whose agent is not there, or not logged in, says why
+// TestTemplateFails: a template whose agent is not installed, or not logged in, reports the reason
 // once on a terminal, whether its progress is drawn or written.
 func TestTemplateFails(t *testing.T) {
 	const loggedOut = `
@@ -233,8 +233,8 @@ echo '{"type":"result","subtype":"success","is_error":true,"result":"Please run 
 	}
 }
 
-// TestLiveSizes: as many lines as there is room for, of the terminal's width; a
-// terminal that is resized keeps what stands above.
+// TestLiveSizes: as many lines as fit, of the terminal's width; a terminal that is resized retains
+// the output above.
 func TestLiveSizes(t *testing.T) {
 	const many = `
 -- Concerto.toml --
@@ -423,7 +423,7 @@ await taken
 < {"type":"result","text":"withdrawn"}
 `
 
-// TestAsksAtTerminal: what nobody handles is asked there.
+// TestAsksAtTerminal: messages without a handler are asked there.
 func TestAsksAtTerminal(t *testing.T) {
 	r, _ := onTerminal(t, unhandled, 60, 40, nil, "run", "-q", "main.conc")
 	before := r.Before
@@ -510,7 +510,7 @@ read
 < {"type":"result","text":"asked"}
 `
 
-// TestAskingTakesTime: the time for a question counts down, and is over.
+// TestAskingTakesTime: the time limit of a question counts down and expires.
 func TestAskingTakesTime(t *testing.T) {
 	t.Parallel()
 	r, _ := onTerminal(t, unhandled, 60, 20, nil, "run", "-q", "timed.conc")
@@ -595,8 +595,8 @@ func TestAskingInterrupted(t *testing.T) {
 	}
 }
 
-// TestAsksOnDumbTerminal: a terminal that cannot move its cursor is asked by the
-// line, and what hosts do is said by lines that stay.
+// TestAsksOnDumbTerminal: on a terminal that cannot move its cursor questions are asked by the
+// line, and the activity of hosts is printed as permanent lines.
 func TestAsksOnDumbTerminal(t *testing.T) {
 	r, _ := onTerminal(t, unhandled, 70, 40, func(c *exec.Cmd) { c.Env = append(c.Env, "TERM=dumb") }, "run", "--emit", "none", "third.conc")
 	r.Shows("Third asks: Quick?\n>")
@@ -608,8 +608,8 @@ func TestAsksOnDumbTerminal(t *testing.T) {
 	}
 }
 
-// TestAsksForVendor: a recorded conversation with a vendor's agent goes on as it
-// did when a person answers what was answered then.
+// TestAsksForVendor: a recorded conversation with a vendor's agent continues as recorded when a
+// person gives the recorded answers.
 func TestAsksForVendor(t *testing.T) {
 	recorded, err := os.ReadFile(filepath.Join("..", "..", "runtime", "host", "adapter", "testdata", "wire", "claude.wire"))
 	if err != nil {

@@ -33,7 +33,7 @@ type relaying struct {
 	before syscall.Termios // how the terminal was
 }
 
-// onRelay begins a run on a terminal that is told of at a hostd of the test's.
+// onRelay starts a run on a terminal that reports to a hostd of the test.
 func onRelay(t *testing.T, files string) (*testterm.Running, *relaying) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "relay") // a socket's path is short
@@ -69,7 +69,7 @@ func onRelay(t *testing.T, files string) (*testterm.Running, *relaying) {
 	return r, h
 }
 
-// hears waits until the run says a line that begins so.
+// hears waits until the run sends a line that begins so.
 func (h *relaying) hears(begin string) string {
 	h.Helper()
 	for {
@@ -83,8 +83,8 @@ func (h *relaying) hears(begin string) string {
 	}
 }
 
-// TestAsksTwoPlaces: the terminal and the relay are asked at once. Whoever answers first is
-// heard: the terminal's prompt goes away, and the relay's request is withdrawn.
+// TestAsksTwoPlaces: the terminal and the relay are asked at once. The first answer counts: the
+// terminal's prompt disappears, and the relay's request is withdrawn.
 func TestAsksTwoPlaces(t *testing.T) {
 	r, h := onRelay(t, askedTwice)
 	h.hears(`{"ask":"q1",`)

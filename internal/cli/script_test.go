@@ -27,7 +27,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/hosttest"
 )
 
-// segmentBytes says how large the files of a journal become, for tests of runs of which the beginning is not kept.
+// segmentBytes is the variable for the size of a journal's files, for tests of runs whose beginning
+// is not stored.
 const segmentBytes = "CONCERTO_TEST_SEGMENT_BYTES"
 
 // The scripts run this test binary under several names: concerto itself;
@@ -37,7 +38,7 @@ const segmentBytes = "CONCERTO_TEST_SEGMENT_BYTES"
 // which holds a conversation with a server.
 func TestMain(m *testing.M) {
 	driver.Strict = true // in the processes of scripts too
-	// Much of what tests do here is to wait for processes and their timers.
+	// Tests mostly wait for processes and their timers.
 	if err := flag.Set("test.parallel", strconv.Itoa(4*goruntime.NumCPU())); err != nil {
 		panic(err)
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// snapshotsFile names the file to which a command under test writes what became of the
-// boundaries of its run; without it no snapshots are taken.
+// snapshotsFile names the file in which a command under test records the boundaries of its run;
+// without it no snapshots are taken.
 const snapshotsFile = "CONCERTO_TEST_SNAPSHOTS"
 
-// verifySnapshots has the command's runs go on from a snapshot at every boundary.
+// verifySnapshots makes the command's runs continue from a snapshot at every boundary.
 func verifySnapshots(file string) {
 	told := map[string]bool{}
 	note := func(text string) {
@@ -70,8 +70,8 @@ func (c *corpusCase) snapshots(t *testing.T, straight outcome, args []string) {
 	}
 }
 
-// inAnyOrder has the lines sorted: on a busy machine a task that sleeps for a millisecond may end
-// behind one that sleeps for five.
+// inAnyOrder sorts the lines: on a busy machine a task that sleeps for a millisecond may end after
+// one that sleeps for five.
 func (o outcome) inAnyOrder() outcome {
 	sorted := func(text string) string {
 		return strings.Join(slices.Sorted(strings.Lines(text)), "")

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// soaking asks a host that dies once a second, and asks again what it died over, until
-// the time is over. Each answer must be the one to what was asked.
+// soaking prompts a host that dies once a second, and repeats the prompt at which it died, until
+// the time has expired. Each answer must be that of its prompt.
 const soaking = `
 host W { connector: w, output_format: "json", timeout: 60 }
 
@@ -42,7 +42,7 @@ fn main() {
 }
 `
 
-// soak is that host. What it has answered stands in a file, a line each.
+// soak is that host. It records its answers in a file, a line each.
 func soak() {
 	file, err := os.OpenFile(os.Args[1], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

@@ -127,8 +127,8 @@ func TestKill(t *testing.T) {
 	t.Logf("%d rounds, %d of them killed before a write was acknowledged; all of %d acknowledged are there", rounds, early, all)
 }
 
-// killed runs the writing program and kills it a while after it has acknowledged
-// some rounds. It gives all that the program acknowledged.
+// killed runs the writing program and kills it a while after it has acknowledged some rounds. It
+// returns everything that the program acknowledged.
 func killed(dir string, some int, after time.Duration) (lines []string, err error) {
 	c := command(dir, "run", "write.conc")
 	var problem bytes.Buffer

@@ -28,7 +28,7 @@ func TestTalks(t *testing.T) {
 	randtest.Run(t, "internal/cli", 40, show, func(t *testing.T, seed uint64) { listened(t, talk(seed), engine.Records{}) })
 }
 
-// TestTalksFromSnapshots plays them with programs that go on from a snapshot of themselves at
+// TestTalksFromSnapshots plays them with programs that continue from a snapshot of themselves at
 // every boundary.
 func TestTalksFromSnapshots(t *testing.T) {
 	talk := func(seed uint64) *conversation.Talk {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// slow takes what is written when it is told to.
+// slow reads on request only.
 type slow struct {
 	take chan struct{}
 	got  strings.Builder
@@ -52,7 +52,7 @@ func TestAside(t *testing.T) {
 	})
 }
 
-// TestAsideFails: a pipe that is closed is told to who writes next.
+// TestAsideFails: the next writer receives the error of a closed pipe.
 func TestAsideFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()

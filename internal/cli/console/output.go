@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// What the command writes besides its standard streams.
+// Output of the command besides its standard streams.
 
 // WriteFile replaces the contents of a file by data, whole or not at all. Links
 // are followed. An existing file keeps its mode. A device, a pipe, or anything

@@ -26,8 +26,8 @@ func (a *Console) LogWriter() io.Writer {
 	return a.Stderr
 }
 
-// PayloadText is what an emit says. On a terminal it is what the runtime's events say for
-// people, and "" for those that say nothing.
+// PayloadText returns the text of an emit. On a terminal the runtime's events have a readable form,
+// which is "" for events without information.
 func PayloadText(channel string, payload []byte, onTerminal bool) string {
 	if onTerminal {
 		if e, ok := eventtext.Read(channel, payload); ok {

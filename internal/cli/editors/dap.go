@@ -93,7 +93,7 @@ func RunLaunched(a *console.Console, l *dap.Launch, r *dap.Run) int {
 	return child.Binary.Execute(launchArgs(l), child)
 }
 
-// launchArgs are the arguments of the command that does what an editor's launch says.
+// launchArgs returns the command's arguments for an editor's launch request.
 func launchArgs(l *dap.Launch) []string {
 	program := l.Program
 	if strings.HasPrefix(program, "-") {
@@ -112,8 +112,8 @@ func launchArgs(l *dap.Launch) []string {
 	return append(append(args, "--"), l.Args...)
 }
 
-// launchAnswers returns the answers in an editor's launch request. A text is read as the type that the
-// program wants, as one of --answer is; any other value is that value.
+// launchAnswers returns the answers in an editor's launch request. A text is converted to the type
+// that the program requires, as with --answer; any other value is used unchanged.
 func launchAnswers(l *dap.Launch) (all []emit.Fixed) {
 	for _, channel := range slices.Sorted(maps.Keys(l.Answers)) {
 		a := emit.Fixed{Channel: channel, JSON: l.Answers[channel]}

@@ -35,7 +35,7 @@ type lspCommand struct {
 	checkSync bool
 }
 
-// editorsStart says how editors start the language server.
+// editorsStart explains how editors start the language server.
 const editorsStart = "name the command `concerto lsp` where your editor wants the language server of *.conc files: " +
 	"in Neovim `vim.lsp.start({name = 'concerto', cmd = {'concerto', 'lsp'}})`, in Helix `command = \"concerto\"` and `args = [\"lsp\"]`"
 
@@ -108,10 +108,11 @@ func accept(ctx context.Context, a *console.Console, addr string) (net.Conn, err
 	return l.Accept()
 }
 
-// childEnds is how long a command of the server may go on once its request is cancelled: a run ends its hosts.
+// childEnds is the time that a command of the server has to exit after its request was cancelled: a
+// run stops its hosts.
 const childEnds = 5 * time.Second
 
-// again runs this program as the server wants it, and interrupts it when nobody wants its result any more.
+// again runs this program for the server, and interrupts it when its result is no longer needed.
 func again(ctx context.Context, a *console.Console, child *lsp.Child) (code int, err error) {
 	args := child.Args
 	if len(child.Texts) > 0 {
@@ -146,7 +147,7 @@ func overlayFile(texts map[string]string) (path string, err error) {
 	return f.Name(), errors.Join(err, f.Close())
 }
 
-// explained is what the catalogue says of a code, as `concerto explain` shows it.
+// explained returns the catalogue's text for a code, as `concerto explain` shows it.
 func explained(code string) string {
 	var b strings.Builder
 	if i := diag.Lookup(code); i != nil {

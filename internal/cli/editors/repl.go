@@ -84,11 +84,11 @@ type lineSource interface {
 	// next returns a line. The error is io.EOF at the end, console.ErrInterrupted for a line that was
 	// given up.
 	next(ctx context.Context, prompt string) (string, error)
-	// interactive says that somebody is there, for whom a mistake ends nothing.
+	// interactive reports whether a person types, for whom an error does not end the session.
 	interactive() bool
-	// of says which session helps with what is typed.
+	// of sets the session that completes the input.
 	of(*repl.Session)
-	// remember keeps an entry, which may have several lines.
+	// remember stores an entry, which may have several lines.
 	remember(entry string)
 }
 
@@ -98,7 +98,7 @@ const (
 	furtherPrompt = ". "
 )
 
-// errReset begins a session anew.
+// errReset starts a new session.
 var errReset = errors.New("reset")
 
 func (cmd *replCommand) startSession(parent context.Context, path string, args []string) error {
@@ -131,7 +131,7 @@ func replSource(a *console.Console, path string) driver.Request {
 	return s
 }
 
-// replSession is a session until its end, or until it begins anew.
+// replSession runs a session until its end, or until a new one is requested.
 func (cmd *replCommand) replSession(ctx context.Context, path string, args []string, lines lineSource, signals *lineInterrupts) error {
 	s := replSource(cmd.console, path)
 	p, o, err := program.Prepare(ctx, cmd.console, s, &cmd.world, signals.Handler)
@@ -206,7 +206,7 @@ func (t *talker) all(ctx context.Context) error {
 	}
 }
 
-// tell shows an error and returns its code.
+// tell prints an error and returns its code.
 func (t *talker) tell(err error) int {
 	t.out.endLine()
 	var wrong *repl.Mistakes
@@ -255,7 +255,7 @@ func sessionCommand(text string) (name, rest string, is bool) {
 	return name, strings.TrimSpace(rest), true
 }
 
-// take does what an input says.
+// take executes an input.
 func (t *talker) take(ctx context.Context, text string) error {
 	name, rest, is := sessionCommand(text)
 	if !is && t.leaves(text) {
@@ -294,7 +294,7 @@ func (t *talker) leaves(text string) bool {
 	return err != nil
 }
 
-// talkCommands are what may be said to the session itself.
+// talkCommands are the commands of the session itself.
 var talkCommands []talkCommand
 
 type talkCommand struct {
@@ -353,7 +353,7 @@ func (t *talker) say(text string, err error) error {
 	return err
 }
 
-// run runs an input, and shows what it gives.
+// run runs an input, and prints its result.
 func (t *talker) run(ctx context.Context, name, text string) error {
 	ctx, done := t.signals.line(ctx)
 	defer done()

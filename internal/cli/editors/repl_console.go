@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// openLines is where lines come from; end gives the terminal back.
+// openLines returns the source of lines; end restores the terminal.
 func openLines(a *console.Console) (c lineSource, end func()) {
 	switch {
 	case !a.TTY.In:
@@ -53,7 +53,7 @@ type drawn struct {
 	color   bool
 	before  string // the lines of the input that were typed already
 	at      int    // in the history
-	typed   string // what was typed before it was gone back in
+	typed   string // the unfinished line, while an earlier entry is shown
 }
 
 func (d *drawn) interactive() bool     { return true }
@@ -79,7 +79,7 @@ func (d *drawn) next(ctx context.Context, prompt string) (string, error) {
 	return line, nil
 }
 
-// Complete completes the word where Tab was pressed, as far as all that may stand there agree.
+// Complete completes the word where Tab was pressed, up to the common beginning of all candidates.
 func (d *drawn) Complete(text string, at int) (completed string, to int, choices []string) {
 	line := []rune(text)
 	bytes := len(string(line[:at]))
@@ -182,7 +182,7 @@ func (d *drawn) Later(string) (string, bool) {
 
 // history is what was typed, in this session and in those before.
 type history struct {
-	path    string // "" keeps nothing
+	path    string // "" stores nothing
 	entries []string
 	secrets *secret.Set
 }
@@ -190,7 +190,7 @@ type history struct {
 // continued begins the lines of an entry in the file but the first.
 const continued = "\t"
 
-// mostHistory is how many entries are kept.
+// mostHistory is the number of stored entries.
 const mostHistory = 1000
 
 // load reads what was typed in earlier sessions. Without it there is less to recall: that is no

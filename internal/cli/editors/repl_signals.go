@@ -15,7 +15,7 @@ type lineInterrupts struct {
 	*interrupt.Handler
 	mu      sync.Mutex
 	running context.CancelCauseFunc // nil while no line runs
-	alone   bool                    // nobody is there: Ctrl-C ends the session
+	alone   bool                    // no person types: Ctrl-C ends the session
 }
 
 // catchLines catches signals until stop is called.

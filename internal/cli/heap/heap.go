@@ -17,7 +17,7 @@ const (
 	// fillingGrowth is for one collection after most of the heap was found in
 	// use: the next one would soon find the same.
 	fillingGrowth = 1000
-	// ServingGrowth is for what stands for days beside an editor.
+	// ServingGrowth is for processes that run for days next to an editor.
 	ServingGrowth = 100
 )
 
@@ -28,7 +28,7 @@ const (
 	// firstMarked is the least size of the heap when the first collection begins
 	// to mark, in bytes: with UsualGrowth Go begins between 12 and 16 MiB.
 	firstMarked = 12 << 20
-	// pagedRoom is how much memory large pages are asked for, in bytes.
+	// pagedRoom is the memory for which large pages are requested, in bytes.
 	pagedRoom = 256 << 20
 	// pagedSlack is how many bytes the program may allocate while makeRoom has
 	// collections switched off: beyond that the memory limit starts one.
@@ -38,18 +38,16 @@ const (
 	smallHeap = 40 << 20
 )
 
-// Grow makes collections rarer when the heap fills up. It is for a run that
-// has the process to itself. After each collection it looks whether the heap
-// fills; until then nothing changes. Looking from 8 MiB on, not 16, would save
-// the workload json a twentieth of its time, but 10,000 waiting tasks would take
-// 2 MB more.
+// Grow makes collections rarer when the heap fills up. It is for a run that has the process to
+// itself. After each collection it checks whether the heap fills; until then nothing changes.
+// Checking from 8 MiB on, not 16, would save the workload json a twentieth of its time, but 10,000
+// waiting tasks would take 2 MB more.
 func Grow() { growHeapAfter(1, debug.SetMemoryLimit(-1)) }
 
-// growHeapAfter looks whether the heap fills after so many more collections.
-// limit is the user's limit on all memory, in bytes. The memory that a
-// collection finds in use includes what was allocated while it marked; on a busy
-// machine that may be most of it. So a heap that seems to fill is collected once
-// more, and the share allocated while marking is subtracted.
+// growHeapAfter checks whether the heap fills after this many more collections. limit is the user's
+// limit on all memory, in bytes. The memory in use after a collection includes the allocations
+// during marking; on a busy machine that may be most of it. So a heap that seems to fill is
+// collected once more, and the share allocated during marking is subtracted.
 func growHeapAfter(collections int, limit int64) {
 	afterCollection(func() {
 		switch {
@@ -116,9 +114,8 @@ func fills(before, after heapSize) bool {
 	return after.live > filling+marking
 }
 
-// fillsAtOnce says that the heap fills already after the first collection, so
-// that no second one is needed to measure. All that was allocated beyond
-// firstMarked counts as allocated while marking.
+// fillsAtOnce reports whether the heap fills already after the first collection, so that no second
+// one is needed to measure. All allocations beyond firstMarked count as allocated during marking.
 func fillsAtOnce(now heapSize) bool {
 	now.objects = now.live
 	return now.collections == 1 && fills(heapSize{allocated: firstMarked}, now)

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// TestHeapThatFills: a heap that fills is allowed to grow faster, once. It gets
-// room in large pages on systems where these must be asked for.
+// TestHeapThatFills: a heap that fills may grow faster, once. It receives space in large pages on
+// systems where these must be requested.
 func TestHeapThatFills(t *testing.T) {
 	usual := debug.SetGCPercent(UsualGrowth)
 	defer debug.SetGCPercent(usual)
@@ -23,7 +23,7 @@ func TestHeapThatFills(t *testing.T) {
 	Grow()
 	for _, want := range []uint64{fillingGrowth, UsualGrowth} {
 		runtime.GC()
-		for growth() != want { // what hears of a collection has a goroutine of its own
+		for growth() != want { // a goroutine handles each collection
 			runtime.Gosched()
 		}
 	}
@@ -39,7 +39,7 @@ func TestHeapThatFills(t *testing.T) {
 	}
 }
 
-// What was allocated while a collection marked is not taken for a heap that fills.
+// Allocations during the marking of a collection do not count as a heap that fills.
 func TestHeapThatIsBusy(t *testing.T) {
 	for _, c := range []struct {
 		live, marking, since uint64

@@ -48,7 +48,7 @@ doc lists all names.`,
 	}
 }
 
-// WriteTopic writes what there is to say about a name.
+// WriteTopic writes the documentation of a name.
 func WriteTopic(w io.Writer, name string) error {
 	topics, group := doc.Find(name)
 	b := bufio.NewWriter(w)
@@ -86,7 +86,7 @@ func WriteTopic(w io.Writer, name string) error {
 	return b.Flush()
 }
 
-// docTopic writes what there is to say of one thing.
+// docTopic writes the documentation of one topic.
 func docTopic(b io.Writer, t *doc.Topic) {
 	fmt.Fprintln(b, t.Name)
 	if t.Signature != "" {

@@ -103,7 +103,7 @@ func list(w io.Writer, infos []*diag.Info) error {
 	return b.Flush()
 }
 
-// WriteDiagnostic writes what the catalogue says about a diagnostic.
+// WriteDiagnostic writes the catalogue's text for a diagnostic.
 func WriteDiagnostic(w io.Writer, i *diag.Info) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "%s: %s\n\n%s\n", i.Code, i.Title, console.Wrap(i.Explain, 80))

@@ -216,8 +216,8 @@ func wrapped(words []string) string {
 	return "  " + strings.ReplaceAll(console.Wrap(strings.Join(words, " "), 76), "\n", "\n  ")
 }
 
-// hostUnderTest is what the arguments name: a host of the program, or a command
-// behind `--`.
+// hostUnderTest returns the host that the arguments name: a host of the program, or a command after
+// `--`.
 func (cmd *testCommand) hostUnderTest(dash int, args []string) (hostcheck.Options, error) {
 	o := hostcheck.Options{Environ: cmd.console.Environ, Run: cmd.console.Processes(), Only: cmd.only, Stderr: func(line string) { logStderr(cmd.console, "the host", line) }}
 	for _, name := range cmd.only {

@@ -10,8 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// newHostBridge is what an agent starts as an MCP server: the program's tools are
-// behind it.
+// newHostBridge is the MCP server that an agent starts to reach the program's tools.
 func newHostBridge(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:    "bridge SOCKET",

@@ -85,8 +85,8 @@ func (cmd *talkCommand) remark(level, line string) {
 	}
 }
 
-// talk is a conversation by hand. A typed line that nobody wants yet is held: it is the
-// next answer, or the next prompt. So lines may also come from a file.
+// talk is a manual conversation. A line that was typed ahead is queued: it is the next answer, or
+// the next prompt. So lines may also come from a file.
 type talk struct {
 	console *console.Console
 	hosts   *host.Hosts
@@ -121,7 +121,7 @@ func (t *talk) read() {
 	}
 }
 
-// ask shows who is to type, on a terminal.
+// ask shows on a terminal what must be typed.
 func (t *talk) ask(what string) {
 	if t.console.TTY.In {
 		fmt.Fprint(t.console.Stderr, what+"> ")
@@ -168,7 +168,7 @@ func (t *talk) prompt(ctx context.Context) (string, error) {
 	}
 }
 
-// heard is what comes of an exchange: its number, messages, or its end.
+// heard is an event of an exchange: its number, messages, or its end.
 type heard struct {
 	id       int64
 	messages []effect.HostMessage
@@ -185,7 +185,7 @@ func (t *talk) exchange(parent context.Context, prompt string) error {
 	id := int64(0)
 	leave := func(reason string) error {
 		stop()
-		for h := range all { // it may have been opened meanwhile
+		for h := range all { // it may have been opened in between
 			id = max(id, h.id)
 		}
 		return t.perform(parent, &effect.ExchangeClose{ID: id, Reason: reason})
@@ -232,8 +232,8 @@ func (t *talk) exchange(parent context.Context, prompt string) error {
 	}
 }
 
-// listen opens an exchange and tells what comes of it, until its last message, an
-// error, or the end of ctx.
+// listen opens an exchange and sends its events, until its last message, an error, or the end of
+// ctx.
 func (t *talk) listen(ctx context.Context, prompt string, all chan<- heard) {
 	defer close(all)
 	tell := func(h heard) bool {
@@ -269,7 +269,7 @@ func (t *talk) listen(ctx context.Context, prompt string, all chan<- heard) {
 	}
 }
 
-// take shows messages and notes what waits; it gives true at the last one.
+// take shows messages and records those that wait; it returns true at the last one.
 func (t *talk) take(messages []effect.HostMessage) (last bool) {
 	for i := range messages {
 		m := messages[i]
@@ -312,7 +312,7 @@ func (t *talk) perform(ctx context.Context, r effect.Request) error {
 	return err
 }
 
-// show writes what the host said.
+// show writes a text of the host.
 func (t *talk) show(text string) {
 	fmt.Fprintln(t.console.Stdout, console.Printable(text, t.console.TTY.Out))
 }
@@ -330,8 +330,7 @@ func typedValue(line string) json.RawMessage {
 	return quoted
 }
 
-// messageText is a message as a line for people: its type, what it says, and what can
-// be answered.
+// messageText returns a message as a readable line: its type, its text, and the possible answers.
 func messageText(m *effect.HostMessage) string {
 	var all struct {
 		Message, Text, Chunk, Level, Stage, Question, Description, Tool, Code, Risk string

@@ -21,12 +21,12 @@ type Handler struct {
 	signals chan os.Signal
 	pipe    chan os.Signal
 	Ready   chan struct{} // signals are caught from now on
-	done    chan struct{} // the run is over
+	done    chan struct{} // the run has ended
 	Kill    chan struct{} // the second signal has come
 	cancel  context.CancelCauseFunc
 	leaving atomic.Pointer[func()] // what to do before the process is left
-	lost    atomic.Pointer[func()] // whom to tell of that, after it
-	takes   func(os.Signal) bool   // whether somebody else takes a signal, which then ends nothing; nil: nobody
+	lost    atomic.Pointer[func()] // called afterwards
+	takes   func(os.Signal) bool   // reports whether another part handles a signal, which then ends nothing; nil: none does
 }
 
 // Catch returns a context that ends with console.ErrInterrupted at the first Ctrl-C (or
@@ -45,7 +45,7 @@ func Catch(parent context.Context) (context.Context, *Handler) { return CatchBut
 // ignoresHangup reports whether the command was started to outlive its terminal, as nohup does.
 var ignoresHangup = signal.Ignored(syscall.SIGHUP)
 
-// CatchBut does so for the signals that nobody else takes.
+// CatchBut does so for the signals that takes does not handle.
 func CatchBut(parent context.Context, takes func(os.Signal) bool) (context.Context, *Handler) {
 	if parent == nil { // a command that was not executed with one
 		parent = context.Background()

@@ -21,8 +21,8 @@ func (f *AuditFlags) Add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.each, "audit-sync", false, "sync each audit record to disk before the call continues")
 }
 
-// OpenAudit opens the audit log that the flags name, or else the program's manifest, for
-// what o says. end closes it, once all is run, and tells its head.
+// OpenAudit opens the audit log that the flags name, or else the program's manifest, for the
+// options o. end closes it, after all runs, and prints its head.
 func OpenAudit(a *console.Console, p *engine.Program, o *engine.Options, f *AuditFlags) (end func(error) error, err error) {
 	how := audit.Options{Version: a.Binary.Release, SyncEach: f.each}
 	var log *audit.Log

@@ -45,7 +45,7 @@ func (c *CodeFlag) String() string { return c.Text }
 // Type is what the flag's value is in the help.
 func (c *CodeFlag) Type() string { return "string" }
 
-// onStdin is the PATH that stands for standard input.
+// onStdin is the PATH for standard input.
 const onStdin = "-"
 
 // Source is the program to run: what path names, or code when it is not nil, or

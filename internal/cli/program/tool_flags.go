@@ -15,7 +15,7 @@ import (
 type ToolFlags struct {
 	Files   []string
 	Modules []string
-	seen    func(path string) // for --watch: hears of the files of programs that are tools
+	seen    func(path string) // for --watch: receives the files of programs that are tools
 }
 
 func (f *ToolFlags) Add(c *cobra.Command) {
@@ -28,8 +28,7 @@ func (f *ToolFlags) Add(c *cobra.Command) {
 	}
 }
 
-// Watch tells of the files, for --watch, and has those told of that are read because of
-// them.
+// Watch reports the files to seen, for --watch, including the files that are read because of them.
 func (f *ToolFlags) Watch(a *console.Console, seen func(path string)) {
 	f.seen = seen
 	for _, file := range slices.Concat(f.Files, f.Modules) {
@@ -39,7 +38,7 @@ func (f *ToolFlags) Watch(a *console.Console, seen func(path string)) {
 	}
 }
 
-// ToolSources are the tools of the flags, for what o says.
+// ToolSources returns the tools of the flags, for the options o.
 func ToolSources(a *console.Console, f *ToolFlags, o *engine.Options) engine.ToolSources {
 	around := engine.Options{Environ: a.Environ, Executable: a.Binary.Executable, WorkDir: a.Dir, Log: a.Stderr, LogLevel: a.LogLevel}
 	if o != nil {
@@ -48,10 +47,9 @@ func ToolSources(a *console.Console, f *ToolFlags, o *engine.Options) engine.Too
 	return engine.ToolSources{Files: f.Files, Modules: f.Modules, Dir: a.Dir, Around: around, Seen: f.seen}
 }
 
-// RegisterTools registers the tools of the flags for what o says, before a program runs: p, or
-// several that are not known yet (nil). Mistakes in them, and in the program's own [tools],
-// are shown, and the error is then a console.ExitError. end ends what the tools share, when the
-// runs are over.
+// RegisterTools registers the tools of the flags for the options o, before a program runs: p, or
+// several that are not known (nil). It shows errors in them, and in the program's own [tools], and
+// then returns a console.ExitError. end closes the resources that the tools share, after the runs.
 func RegisterTools(ctx context.Context, a *console.Console, f *ToolFlags, p *engine.Program, o *engine.Options) (end func(error) error, err error) {
 	return RegisterTestTools(ctx, a, f, p, o, false)
 }

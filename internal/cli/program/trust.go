@@ -18,11 +18,10 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// Compiled programs come from anywhere. A program that asks for commands, hosts,
-// files or network hosts runs when one of these holds: this user built it; the
-// flags decide every kind of permission that it asks for; --trust is given; the
-// user has been shown what it asks for and has agreed. Builds and agreements are
-// remembered as files named by the program's hash, in concerto/trusted below
+// Compiled programs come from anywhere. A program that requires commands, hosts, files or network
+// hosts runs if one of these holds: this user built it; the flags decide every kind of permission
+// that it requires; --trust is set; the user was shown the requirements and has agreed. Builds and
+// agreements are remembered as files named by the program's hash, in concerto/trusted below
 // XDG_STATE_HOME.
 
 // maxTrusted bounds how many programs are remembered; the oldest go.
@@ -55,7 +54,7 @@ func consent(ctx context.Context, a *console.Console, path, root string, data []
 	return nil
 }
 
-// listed shows what a program asks for, a line each.
+// listed returns a program's requirements, a line each.
 func listed(asks []engine.Ask) string {
 	width := 0
 	var lines [][2]string
@@ -80,8 +79,8 @@ func plain(s string) string { return terminal.Escape(oneLine.Replace(s)) }
 
 var oneLine = strings.NewReplacer("\n", `\n`, "\t", `\t`)
 
-// flagsOf are the flags that allow what a program asks for, one for each kind.
-// root is the directory at which the program's relative paths start.
+// flagsOf returns the flags that permit a program's requirements, one for each kind. root is the
+// start of the program's relative paths.
 func flagsOf(a *console.Console, asks []engine.Ask, root string) []string {
 	var out []string
 	for _, k := range permit.Kinds {
@@ -104,8 +103,8 @@ func flagsOf(a *console.Console, asks []engine.Ask, root string) []string {
 	return out
 }
 
-// flagValue is what a program asks for, as a flag names it: a path is relative to
-// the working directory.
+// flagValue returns a requirement as the value of a flag: a path is relative to the working
+// directory.
 func flagValue(a *console.Console, x engine.Ask, root string) string {
 	if x.Kind != permit.Read && x.Kind != permit.Write || filepath.IsAbs(x.Name) {
 		return x.Name
@@ -142,8 +141,8 @@ func trusting(a *console.Console, data []byte) error {
 	return forgetOldest(dir)
 }
 
-// TrustBuilt remembers a program that was compiled here and would need the user's
-// consent. When that fails, running the program asks for consent.
+// TrustBuilt remembers a program that was compiled here and would need the user's consent. If that
+// fails, running the program requires consent.
 func TrustBuilt(a *console.Console, data []byte) {
 	p, err := engine.Load(data)
 	if err != nil || len(p.Asks()) == 0 {

@@ -35,7 +35,7 @@ func unplayed(a *console.Console, path string, hosts []host.Config) error {
 		}
 		f, err := ReplayArgs(c.Args[2:])
 		if err != nil {
-			continue // the host says so
+			continue // the host reports it
 		}
 		played := filepath.FromSlash(f.File)
 		if !filepath.IsAbs(played) {

@@ -105,7 +105,7 @@ func Answers(given []string) ([]emit.Fixed, error) {
 
 var ModeNames = []string{"text", "ndjson", "none"}
 
-// NotUsed says that n entries of a tape, of these kinds, were not used.
+// NotUsed returns the message that n entries of a tape, of these kinds, were not used.
 func NotUsed(kinds []string, n int) string {
 	what := fmt.Sprintf("%d entries of the tape were", n)
 	if n == 1 {

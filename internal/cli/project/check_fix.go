@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// applyFixes makes safe fixes until there are none left, writes the files, and gives what is found then.
-// With a diff it shows that in place of writing.
+// applyFixes applies safe fixes until there are none left, writes the files, and returns the
+// remaining diagnostics. With a diff it shows the changes instead of writing.
 func (cmd *checkCommand) applyFixes(ctx context.Context, s driver.Request) (found diag.List, err error) {
 	s.Overlay = map[string][]byte{}
 	rounds := repair.Rounds{Program: isSource}

@@ -31,8 +31,8 @@ type fmtCommand struct {
 	width int
 }
 
-// The line widths that fmt accepts: a narrower line would separate words from
-// their commas, a wider one is probably a mistake.
+// The line widths that fmt accepts: a narrower line would separate words from their commas, a wider
+// one is probably an error.
 const minWidth, maxWidth = 40, 400
 
 func NewFmt(a *console.Console) *cobra.Command {
@@ -93,8 +93,7 @@ func (cmd *fmtCommand) formatPaths(paths []string) error {
 	return nil
 }
 
-// errHasMistakes says that a file does not parse. Its diagnostics have been
-// shown.
+// errHasMistakes is the error for a file that does not parse. Its diagnostics have been shown.
 var errHasMistakes = errors.New("the file has mistakes")
 
 func (cmd *fmtCommand) fmtStdin() error {
@@ -116,7 +115,7 @@ func (cmd *fmtCommand) fmtStdin() error {
 	return nil
 }
 
-// formatText formats a text, or shows its mistakes.
+// formatText formats a text, or shows its errors.
 func formatText(a *console.Console, name string, text []byte, width int) ([]byte, error) {
 	out, found := format.Source(source.NewFile(name, text), width)
 	if !found.HasErrors() {

@@ -103,7 +103,7 @@ key.`,
 	return c
 }
 
-// create makes a project in dir, which is asked for where it is "".
+// create creates a project in dir; if dir is "", it asks for it.
 func (cmd *initCommand) create(dir string) (err error) {
 	in := bufio.NewReader(cmd.console.Stdin)
 	if dir == "" {
@@ -178,7 +178,7 @@ func checkVacant(a *console.Console, dir string) error {
 	return console.Usage("", "read %s: %v", dir, console.Cause(err))
 }
 
-// askName asks for the project's name until it is one.
+// askName asks for the project's name until it is valid.
 func askName(a *console.Console, in *bufio.Reader) (string, error) {
 	for {
 		line, err := ask(a, in, "Name of the project: ")

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/provider"
 )
 
-// What cannot be written is not left half made.
+// After a failed write nothing half written remains.
 func TestInitUndone(t *testing.T) {
 	dir := t.TempDir()
 	a := &console.Console{Dir: dir, Quiet: true}

@@ -16,9 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// lookEvery is how often --watch looks at the files. Polling works on every file
-// system and for every way of saving; looking at a hundred files takes half a
-// millisecond.
+// lookEvery is the interval at which --watch checks the files. Polling works on every file system
+// and for every way of saving; checking a hundred files takes half a millisecond.
 const lookEvery = 200 * time.Millisecond
 
 // ClearScreen empties a terminal's screen and what can be scrolled back to.
@@ -27,10 +26,9 @@ const ClearScreen = "\x1b[2J\x1b[3J\x1b[H"
 // errChanged is the cause of the end of what runs while a file of it changes.
 var errChanged = errors.New("a file has changed")
 
-// OnChange calls run, and again whenever a file changes that the run has seen,
-// until ctx ends. With restart, a change ends a run that still goes on. A
-// mistake in the program is shown, and watch waits for a change; only a path
-// that names no program at the start is an error.
+// OnChange calls run, and again whenever a file changes that the run has read, until ctx ends. With
+// restart, a change ends a run that is still executing. An error in the program is shown, and
+// OnChange waits for a change; only a path that names no program at the start is an error.
 func OnChange(ctx context.Context, a *console.Console, restart bool, run func(ctx context.Context, seen func(path string)) error) error {
 	for first := true; ; first = false {
 		if a.TTY.Screen {

@@ -16,15 +16,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 )
 
-// durableFlags say how a run is kept so that it can be gone on with.
+// durableFlags configure the storage of a durable run.
 type durableFlags struct {
 	journal    string
 	park, wait bool
 	sync       string
-	verify     bool           // go on from snapshots
-	every      int            // records between snapshots; 0: as the manifest says
-	dir        string         // where it is kept, as people name it
-	command    *cobra.Command // whose flags are kept with the run
+	verify     bool           // continue from snapshots
+	every      int            // records between snapshots; 0: as in the manifest
+	dir        string         // the directory, as the user named it
+	command    *cobra.Command // its flags are stored with the run
 }
 
 var syncForms = []string{"output", "every", "never"}

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/ledger"
 )
 
-// openLedger opens the ledger of a run, if it is to have one. end closes it, once all is
-// run, and tells its head.
+// openLedger opens the ledger of a run, if it has one. end closes it, after the run, and prints its
+// head.
 func openLedger(a *console.Console, o *engine.Options, file string) (end func(error) error, err error) {
 	if file == "" {
 		return func(err error) error { return err }, nil
@@ -38,7 +38,7 @@ func openLedger(a *console.Console, o *engine.Options, file string) (end func(er
 	}, nil
 }
 
-// sameLogError is the error of a run that is to write its audit log and its ledger into one file.
+// sameLogError is the error of a run whose audit log and ledger are the same file.
 func sameLogError(file string) error {
 	return console.Usage("give --ledger a file of its own", "%s would be the audit log and the ledger of decisions: they are two files", file)
 }

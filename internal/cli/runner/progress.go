@@ -16,11 +16,11 @@ import (
 // progressForms are the values of --progress.
 var progressForms = []string{"auto", "plain", "none"}
 
-// progressVariable is what says how progress is shown where --progress does not.
+// progressVariable is the environment variable for the form of progress without --progress.
 const progressVariable = "CONCERTO_PROGRESS"
 
-// progressForm is how the progress of a run is shown: what the flag says, else
-// the variable, else auto; with --quiet not at all, unless the flag says so.
+// progressForm returns the form in which the progress of a run is shown: the flag, else the
+// variable, else auto; with --quiet none, unless the flag is set.
 func progressForm(a *console.Console, flag string) (string, error) {
 	name := "--progress"
 	if flag == "" && a.Quiet {
@@ -44,11 +44,10 @@ type shownProgress struct {
 	view  *progress.View  // nil when it is not
 }
 
-// showProgress has the run that the options are for show its progress: by lines at
-// the bottom of the terminal that are drawn again and again, else by lines that
-// stay. Nothing is followed of a program that has no hosts: it has none, but for
-// stages that can be seen. What it gives is told of the run's end; nil when nothing
-// is shown.
+// showProgress makes the run of the options show its progress: by lines at the bottom of the
+// terminal that are redrawn, else by permanent lines. For a program without hosts and visible
+// stages nothing is shown. It returns a value that must be notified of the run's end; nil if
+// nothing is shown.
 func (cmd *runCommand) showProgress(p *engine.Program, o *engine.Options) *shownProgress {
 	live := cmd.shown == "auto" && cmd.console.TTY.ErrScreen && !cmd.console.WritesRecords() && !(cmd.console.TTY.Out && cmd.emit == "ndjson")
 	if cmd.shown == "none" || len(p.Hosts()) == 0 && !(live && (p.HasPipelines() || p.HasProgress())) {

@@ -19,7 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// The variables by which a run is told of hostd.
+// The environment variables that lead a run to hostd.
 const (
 	relaySocket = "CONCERTO_RELAY_SOCK" // hostd's socket; runs are told of there
 	hostdSocket = "RELAY_HOSTD_SOCK"    // the same, for what hostd has started
@@ -40,9 +40,9 @@ func relayFlag(c *cobra.Command, socket *string) {
 // hostdWait is how long a run with --share waits for a hostd whose socket exists.
 const hostdWait = 10 * time.Second
 
-// connectRelay reports this process to the relay if the flag, the manifest or the environment says
-// so. A process is reported once, however many programs run in it. With the flag it waits for
-// hostd, and its error says why hostd was not reached.
+// connectRelay reports this process to the relay if the flag, the manifest or the environment
+// requires it. A process is reported once, however many programs run in it. With the flag it waits
+// for hostd, and returns an error with the reason if hostd was not reached.
 func connectRelay(ctx context.Context, a *console.Console, p *engine.Program, flag string, o *engine.Options) error {
 	share, title := p.Sharing()
 	if a.Relay == nil && (flag != "" || share || a.Getenv(relaySocket) != "") {

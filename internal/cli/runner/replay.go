@@ -99,7 +99,7 @@ func (cmd *replayCommand) openTape(name string) (*engine.Tape, *engine.StoredRun
 	}
 	dir, err := FindRun(cmd.console, name)
 	if err != nil {
-		t, err := ReadTape(cmd.console, name) // whose error says how to get one
+		t, err := ReadTape(cmd.console, name) // the error explains how to create one
 		return t, nil, err
 	}
 	stored, err := engine.OpenRun(dir)

@@ -100,7 +100,7 @@ only returns its exit code. RUN is the run's directory, or its id with [run] jou
 type resumeCommand struct {
 	runCommand
 	asStarted, accept bool // which program it is
-	due               bool // all runs that can go on
+	due               bool // all runs that can continue
 }
 
 func (cmd *resumeCommand) resume(parent context.Context, run string) error {
@@ -188,7 +188,7 @@ func (cmd *resumeCommand) checkProgram(ctx context.Context, stored *engine.Store
 	return err
 }
 
-// resumeDue goes on with each run below a directory that can go on.
+// resumeDue resumes each run below a directory that can continue.
 func resumeDue(ctx context.Context, a *console.Console, root string) error {
 	dir, err := RootOf(a, []string{root})
 	if err != nil {

@@ -34,10 +34,10 @@ type runCommand struct {
 	format  *cmdline.Format // of stats
 	noInput bool
 	input   string
-	inputs  json.RawMessage // what input says
+	inputs  json.RawMessage // the value of --input
 	shown   string          // progress: one of progressForms, "" for what is usual
 
-	relay   string // hostd's socket, anySocket for the usual one, "" when nothing is said
+	relay   string // hostd's socket, anySocket for the default one, "" if not set
 	durable durableFlags
 	debug   string
 	files   recordFiles
@@ -149,7 +149,7 @@ func (cmd *runCommand) runPath(parent context.Context, path string, args []strin
 	})
 }
 
-// given is what -e gives, nil without it.
+// given returns the value of -e, nil without it.
 func (cmd *runCommand) given() *string {
 	if !cmd.code.Given {
 		return nil
@@ -159,7 +159,7 @@ func (cmd *runCommand) given() *string {
 
 func (cmd *runCommand) runOnce(ctx context.Context, s driver.Request, args []string, signals *interrupt.Handler) error {
 	if cmd.detail {
-		cmd.console.Began = time.Now() // under --watch each run begins anew
+		cmd.console.Began = time.Now() // under --watch each run has its own start
 	}
 	p, o, err := program.Prepare(ctx, cmd.console, s, &cmd.WorldFlags, signals)
 	if err != nil {
@@ -195,7 +195,7 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 		// are as fast with either.
 		runtime.GOMAXPROCS(1)
 	}
-	if cmd.console.Binary.OwnHeap && p.MaxMemory() == 0 { // else the heap is looked at as it grows
+	if cmd.console.Binary.OwnHeap && p.MaxMemory() == 0 { // otherwise the heap is measured as it grows
 		heap.Grow()
 	}
 	if o.Answers.Prompter = cmd.console.Prompter(); o.Answers.Prompter == nil && !cmd.console.NoInput {

@@ -111,8 +111,7 @@ func (cmd *verifyCommand) verify(path string) error {
 	return err
 }
 
-// readAudit is the error of reading a log. That it was changed is said here, as the place
-// alone.
+// readAudit returns the error of reading a log. It reports a modification here, as the place alone.
 func readAudit(a *console.Console, err error) error {
 	var broken *audit.BrokenError
 	if !errors.As(err, &broken) {

@@ -48,13 +48,13 @@ func (cmd *inspectCommand) view(ctx context.Context, s *timetravel.Source, tape 
 	return interact(ctx, cmd.console, b, signals)
 }
 
-// The terminal's second screen, which leaves what stood there as it was.
+// The terminal's alternate screen, which preserves the normal one.
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l"
 	leaveScreen = "\x1b[?25h\x1b[?1049l"
 )
 
-// sizeLook is how often it is looked whether the terminal has another size.
+// sizeLook is the interval at which the terminal's size is checked.
 const sizeLook = 100 * time.Millisecond
 
 // interact draws, and takes keys, until somebody leaves. The terminal is then as it was.
@@ -69,7 +69,7 @@ func interact(ctx context.Context, a *console.Console, b *view.View, signals *in
 	}
 	signals.Before(back)
 	defer back()
-	<-signals.Ready // a signal must find somebody who gives the terminal back
+	<-signals.Ready // a signal must find a handler that restores the terminal
 	if _, err := io.WriteString(a.Stdout, enterScreen); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func interact(ctx context.Context, a *console.Console, b *view.View, signals *in
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case k, ok := <-keys:
-			if !ok { // nobody types any more
+			if !ok { // end of input
 				return nil
 			}
 			drawn.stale = true
@@ -102,8 +102,8 @@ func interact(ctx context.Context, a *console.Console, b *view.View, signals *in
 	}
 }
 
-// typed hands on what is typed. The reading goroutine ends with what it reads from, or with the
-// process: a terminal cannot be told to give up.
+// typed sends the typed input. The reading goroutine ends with its input, or with the process:
+// reading a terminal cannot be cancelled.
 func typed(ctx context.Context, in io.Reader) <-chan []byte {
 	keys := make(chan []byte)
 	go func() {
@@ -126,7 +126,7 @@ func typed(ctx context.Context, in io.Reader) <-chan []byte {
 	return keys
 }
 
-// canvas is what stands on the terminal.
+// canvas is the content of the terminal.
 type canvas struct {
 	rows          []string
 	width, height int
@@ -154,7 +154,7 @@ func (c *canvas) show(to io.Writer, b *view.View, width, height int) error {
 	return err
 }
 
-// fork forks the run and returns a line that says where the fork is. Output is in no journal: where
+// fork forks the run and returns a line with the fork's directory. Output is in no journal: if
 // nothing is changed, the fork is made at the effect before.
 func (cmd *inspectCommand) fork(r *timetravel.Recording, effect int64, result json.RawMessage) string {
 	dir, err := runner.FindRun(cmd.console, cmd.name)

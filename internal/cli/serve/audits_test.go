@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
-// A page of the audit log begins where the one before has ended: what is before that is not
-// read again, so that it is not seen when it has been changed meanwhile; a query from the
-// start sees it. A filter counts only what it lets through.
+// A page of the audit log begins where the previous one has ended: earlier records are not read
+// again, so that a modification of them is not detected; a query from the start detects it. A
+// filter counts only the records that it accepts.
 func TestPagesOfTheAudit(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.log")
 	log, err := audit.Open(file, audit.Options{})

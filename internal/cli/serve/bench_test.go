@@ -71,8 +71,7 @@ func calls(b *testing.B, w servetest.Wire) {
 	}
 }
 
-// said is a message of the bare server's, with the parameters and the result as it knows
-// them.
+// said is a message of the bare server, with the parameters and the result that it knows.
 type said struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -109,7 +108,7 @@ type outcome struct {
 	Metadata map[string]any  `json:"metadata"`
 }
 
-// echo asks the client back for each request, and answers with what it says.
+// echo calls the client back for each request, and answers with the client's answer.
 func echo(in io.Reader, out io.Writer) {
 	r := bufio.NewReaderSize(in, 64<<10)
 	var asked json.RawMessage
@@ -150,7 +149,7 @@ func echo(in io.Reader, out io.Writer) {
 	}
 }
 
-// BenchmarkIdleSessions says what 1,000 sessions that wait take.
+// BenchmarkIdleSessions reports the memory of 1,000 waiting sessions.
 func BenchmarkIdleSessions(b *testing.B) {
 	dir := b.TempDir()
 	for b.Loop() {

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// errGone says that a client has gone, and has not come back in time.
+// errGone means that a client has disconnected, and has not reconnected in time.
 var errGone = errors.New("its client has gone")
 
 // client is one that has initialized. It outlives its connections.
@@ -33,7 +33,7 @@ type client struct {
 	asked   map[string]*question               // by id: what the server has asked it
 	asks    int64                              // how many
 	working map[string]context.CancelCauseFunc // by id: what it has asked
-	serving map[string]*tool.Context           // by call_id: the calls of its tools that go on
+	serving map[string]*tool.Context           // by call_id: the running calls of its tools
 	subs    map[*session]*subscription
 	begins  int64 // the number after which its first stream begins
 	presence
@@ -151,7 +151,7 @@ func (c *client) notified(m *message) {
 	}
 }
 
-// call is a call of one of its tools that goes on, nil when there is none of the id.
+// call returns a running call of one of its tools, nil if there is none with the id.
 func (c *client) call(id string) *tool.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,10 +190,10 @@ func (c *client) cancelRequest(id, reason string) {
 	}
 }
 
-// mostWorking bounds how many requests of a client go on.
+// mostWorking bounds the number of a client's running requests.
 const mostWorking = 1000
 
-// begin notes a request of the client's, unless one of that id goes on, or too many do.
+// begin registers a request of the client, unless one with that id is running, or too many are.
 func (c *client) begin(id string, cancel context.CancelCauseFunc) *Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -207,7 +207,7 @@ func (c *client) begin(id string, cancel context.CancelCauseFunc) *Error {
 	return nil
 }
 
-// start is the number after which a stream begins that says none.
+// start returns the number after which a stream begins if it specifies none.
 func (c *client) start() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -247,7 +247,7 @@ func (c *client) deliver(ctx context.Context, write func(number int64, batch []o
 	}
 }
 
-// tell says something to the client.
+// tell sends a notification to the client.
 func (c *client) tell(method string, params any) {
 	c.out.Add(outgoing{text: notification(method, params), changed: method == "tools/changed"})
 }

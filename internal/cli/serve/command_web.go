@@ -117,7 +117,7 @@ func certificates(a *console.Console, f *webFlags) (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
 }
 
-// serveHTTP says where the server is, and serves.
+// serveHTTP prints the server's address, and serves.
 func serveHTTP(ctx context.Context, a *console.Console, s *Server, l net.Listener, web Web) error {
 	f := "serving http://" + l.Addr().String()
 	if _, plain := l.(*net.TCPListener); !plain {

@@ -50,7 +50,7 @@ type created struct {
 	Cursor    int64  `json:"cursor"`
 }
 
-// usualLinger is how long a session goes on without its client.
+// usualLinger is how long a session continues without its client by default.
 const usualLinger = 60 * time.Second
 
 // createSession compiles a program and begins to run it.
@@ -111,7 +111,7 @@ func cmpErr(errs ...*Error) *Error {
 	return nil
 }
 
-// linger is how long the session goes on without its client, nil for ever.
+// linger returns how long the session continues without its client, nil for ever.
 func (p *creating) linger() (*time.Duration, *Error) {
 	const most = 365 * 24 * 3600
 	seconds := usualLinger.Seconds()
@@ -169,8 +169,8 @@ func (r *request) options(p *creating) (engine.Options, *Error) {
 	return o, err
 }
 
-// environ is the environment of the program: the server's, or as much of it as it may
-// see, and what the client gives.
+// environ returns the environment of the program: the permitted part of the server's, and the
+// client's variables.
 func (r *request) environ(p *creating) ([]string, *Error) {
 	c := &r.srv.config
 	environ := c.Environ
@@ -262,7 +262,7 @@ func unwrap(err error) error {
 	return err
 }
 
-// compile compiles a program. What is wrong with it is in the error's data.
+// compile compiles a program. Its diagnostics are in the error's data.
 func compile(s driver.Request) (*engine.Program, *Error) {
 	program, found, err := engine.CompileSource(s)
 	var path *driver.PathError
@@ -302,7 +302,8 @@ func (c *Config) below(param, path string) (string, *Error) {
 	real, err := filepath.EvalSymlinks(full)
 	outside := failure(codePath, "%s: %s is not below a --root of the server", param, path)
 	if err != nil {
-		// Of what is not there, nobody learns more than that; outside, not even that.
+		// For a file that does not exist the error says only that; outside of the roots, not even
+		// that.
 		if !c.within(filepath.Clean(full)) {
 			return "", outside
 		}

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// deadline finds out that something that is done again and again takes longer than
-// patience. It has one timer for all times, which is set anew only when it has gone off: a
-// timer that is set and stopped for each write costs a good part of a short one.
+// deadline detects that a repeated operation takes longer than patience. It has one timer for all
+// operations, which is set again only after it has expired: setting and stopping a timer for each
+// write costs a good part of a short one.
 type deadline struct {
 	late func() // what happens then
 
 	timing sync.Mutex
-	began  time.Time // zero when nothing goes on
+	began  time.Time // zero while no operation is running
 	timer  *time.Timer
 	set    bool // the timer will go off
 }
 
-// begin says that it begins.
+// begin records the start of an operation.
 func (d *deadline) begin() {
 	d.timing.Lock()
 	defer d.timing.Unlock()
@@ -33,7 +33,7 @@ func (d *deadline) begin() {
 	d.set = true
 }
 
-// end says that it has ended.
+// end records the end of an operation.
 func (d *deadline) end() {
 	d.timing.Lock()
 	defer d.timing.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/serve/servetest"
 )
 
-// Of two clients that register one name, the second is told whose it is, and can neither
-// replace it nor take it away; it may call it. An answer after the time is dropped.
+// Of two clients that register one name, the second receives the owner's name, and can neither
+// replace nor remove the tool; it may call it. A late answer is dropped.
 func TestTwoClients(t *testing.T) {
 	x := listen(t, config(t, nil), serve.Web{Token: token})
 	a, _ := dial(t, x)

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Web says who may call over HTTP.
+// Web configures who may call over HTTP.
 type Web struct {
 	Token    string   // what clients must give as bearer token; "": anybody may call
-	Made     bool     // the token was made: whoever starts the server is told
+	Made     bool     // the token was generated: it is printed
 	Origins  []string // of web pages that may call, besides those of the server itself
 	Loopback bool     // it listens on the loopback: only hosts of this name are meant
 }

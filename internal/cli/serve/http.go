@@ -38,8 +38,8 @@ func (s *Server) Handler(w Web) http.Handler {
 	return w.guard(mux)
 }
 
-// ServeHTTP serves any number of clients over HTTP, until ctx ends or a client asks for
-// the end. It closes the listener.
+// ServeHTTP serves any number of clients over HTTP, until ctx ends or a client requests the end. It
+// closes the listener.
 func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, w Web) error {
 	h := &http.Server{Handler: s.Handler(w), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
 	failed := make(chan error, 1)
@@ -130,8 +130,8 @@ func unknownClient(r *http.Request) *Error {
 	return failure(codeNotInitialized, "there is no client '%s': `initialize` makes one", id)
 }
 
-// enters takes initialize. The client is there for as long as one that has gone, to come
-// for its events.
+// enters handles initialize. The client exists for as long as a disconnected one, so that it can
+// request its events.
 func (s *Server) enters(w http.ResponseWriter, m *message) {
 	c, hello, err := s.initialize(m, true)
 	if err != nil {

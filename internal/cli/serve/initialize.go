@@ -42,8 +42,8 @@ type welcome struct {
 	} `json:"limits"`
 }
 
-// initialize makes a client of who sends the message, or returns the one that it resumes.
-// resumes says that the transport lets it come back.
+// initialize creates a client for the sender of the message, or returns the one that it resumes.
+// resumes means that the transport permits resuming.
 func (s *Server) initialize(m *message, resumes bool) (c *client, w *welcome, err *Error) {
 	if m.kind() != isRequest || *m.Method != "initialize" {
 		return nil, nil, failure(codeNotInitialized, "the first request is `initialize`")
@@ -133,7 +133,7 @@ func (c *client) approve(ctx context.Context, q *tool.Question) (json.RawMessage
 	return value, audit.Actor{Type: "application", Name: c.owner()}, err
 }
 
-// heard drops what a tool tells in a call without a session: there is nobody who follows.
+// heard drops the events of a tool in a call without a session, which has no subscribers.
 func (c *client) heard(channel string, payload json.RawMessage) {
 	c.srv.log("debug", fmt.Sprintf("%s: [%s] %s", c.owner(), channel, payload))
 }

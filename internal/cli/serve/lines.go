@@ -12,15 +12,15 @@ type lines struct {
 	most int
 }
 
-// errLong says that a line was too long. It has been skipped.
+// errLong means that a line was too long. It has been skipped.
 var errLong = errors.New("the line is too long")
 
 func newLines(r io.Reader, most int) *lines {
 	return &lines{bufio.NewReaderSize(r, 64<<10), most}
 }
 
-// next returns the next line that is not blank, without its end. Its error is errLong, after
-// which it goes on, or the reader's.
+// next returns the next line that is not blank, without its end. Its error is errLong, after which
+// it can be called again, or the reader's.
 func (l *lines) next() ([]byte, error) {
 	for {
 		text, err := l.line()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What of a session's events is kept.
+// The bounds on the stored events of a session.
 const (
 	keptEvents     = 10_000
 	keptEventBytes = 16 << 20
@@ -108,7 +108,7 @@ type (
 	}
 )
 
-// gap is the event that stands for events that are not kept any more.
+// gap returns the event that represents events that are no longer stored.
 func gap(session string, from, to int64) json.RawMessage {
 	return event(session, to, "gap", gapBody{from, to})
 }

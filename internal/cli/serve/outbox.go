@@ -5,32 +5,31 @@ import (
 	"sync"
 )
 
-// What of a client's messages is kept for it: those that it was told, so that it may
-// resume, and those that it has not been told yet.
+// The bounds on the stored messages of a client: sent ones, so that it may resume, and unsent ones.
 const (
 	keptMessages = 1024
 	keptBytes    = 8 << 20
 )
 
-// outbox is what the server says to a client, by number from 1.
+// outbox contains the messages to a client, by number from 1.
 type outbox struct {
 	mu     sync.Mutex
 	first  int64 // the number of kept[0]
 	kept   []outgoing
 	bytes  int           // of kept
-	unsent int           // bytes that were not told yet
-	sent   int64         // the last number that was told
-	told   bool          // somebody is told: see attach
-	resume bool          // what was told is kept
-	taken  int64         // the last number that is about to be told
-	wake   chan struct{} // full when there may be something to tell
-	room   chan struct{} // full when something was told
+	unsent int           // bytes that were not sent
+	sent   int64         // the number of the last sent message
+	told   bool          // a transport is attached: see attach
+	resume bool          // sent messages are stored
+	taken  int64         // the number of the last message being sent
+	wake   chan struct{} // full if there may be messages to send
+	room   chan struct{} // full after messages were sent
 }
 
 // outgoing is a message to a client.
 type outgoing struct {
 	text    []byte
-	changed bool // it is `tools/changed`, of which the last one says all
+	changed bool // it is `tools/changed`, of which only the last one matters
 }
 
 func newOutbox(resume bool) *outbox {
@@ -47,8 +46,8 @@ func (o *outbox) Last() int64 {
 	return o.last()
 }
 
-// full says that there is no room for what can wait elsewhere. Messages that cannot are
-// added in any case.
+// full reports whether messages that can wait elsewhere must do so. Messages that cannot are added
+// in any case.
 func (o *outbox) full() bool {
 	return o.last()-o.sent >= keptMessages || o.unsent >= keptBytes
 }
@@ -89,8 +88,8 @@ func (o *outbox) Add(m outgoing) (number int64) {
 	return o.add(m)
 }
 
-// trim forgets the oldest messages that are too many. While somebody is told, only those
-// that he was told are forgotten: who does not listen is cut by the transport.
+// trim drops the oldest messages beyond the bounds. While a transport is attached, only sent
+// messages are dropped: the transport disconnects a client that does not read.
 func (o *outbox) trim() {
 	n := 0
 	for n < len(o.kept) {
@@ -114,8 +113,8 @@ func (o *outbox) trim() {
 	}
 }
 
-// attach says that a transport tells the client what comes after a number. lost is the
-// last of the messages after it that are not there any more, 0 when all are.
+// attach registers a transport that sends the messages after a number. lost is the last of those
+// messages that is no longer stored, 0 if all are.
 func (o *outbox) attach(after int64) (from, lost int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -132,7 +131,7 @@ func (o *outbox) attach(after int64) (from, lost int64) {
 	return from, lost
 }
 
-// detach says that nobody is told any more.
+// detach removes the transport.
 func (o *outbox) detach() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -148,12 +147,12 @@ func (o *outbox) next() (number int64, batch []outgoing) {
 	return o.sent + 1, slices.Clone(o.kept[o.sent+1-o.first:])
 }
 
-// tell says that messages were told, of which the first has the number.
+// tell records that messages were sent, the first of which has the number.
 func (o *outbox) tell(number int64, batch []outgoing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if number != o.sent+1 {
-		return // somebody else tells by now
+		return // another transport has taken over
 	}
 	o.sent += int64(len(batch))
 	for _, m := range batch {
@@ -163,7 +162,7 @@ func (o *outbox) tell(number int64, batch []outgoing) {
 	signal(o.room)
 }
 
-// holds says that a message was not forgotten.
+// holds reports whether a message is still stored.
 func (o *outbox) holds(number int64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

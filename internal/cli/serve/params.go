@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// form is the parameters of a method: a Go type, whose schema says what fits.
+// form describes the parameters of a method: a Go type with its schema.
 type form struct {
 	of     reflect.Type
 	schema func() *jsonschema.Schema

@@ -11,12 +11,12 @@ type presence struct {
 	present int           // connections and requests
 	gone    bool          // for longer than the grace
 	leaving []*time.Timer // what happens when it stays away
-	// ending is held while that happens: who comes back meanwhile is there after it, and
-	// nothing of what it then does is taken away.
+	// ending is held during goneFor: a client that reconnects in the meantime is present
+	// afterwards, and none of its later actions are undone.
 	ending sync.Mutex
 }
 
-// arrive notes that a client is there: it has a connection, or a request of its goes on.
+// arrive records that a client is present: it has a connection, or a running request.
 func (c *client) arrive() {
 	c.ending.Lock()
 	defer c.ending.Unlock()
@@ -29,8 +29,8 @@ func (c *client) arrive() {
 	c.leaving, c.gone = nil, false
 }
 
-// leave notes the end of what arrive noted. When nothing of a client is left, what waits
-// for it stays open for a while, and its sessions go on as long as they say.
+// leave is the inverse of arrive. When a client is no longer present, requests to it stay open for
+// a while, and its sessions continue as configured.
 func (c *client) leave(after time.Duration) {
 	sessions := c.srv.sessionsOf(c)
 	c.mu.Lock()
@@ -62,20 +62,20 @@ func (c *client) away(after time.Duration, do func()) {
 	c.leaving = append(c.leaving, t)
 }
 
-// forgettable says that nothing of the client is there any more.
+// forgettable reports whether nothing of the client is left.
 func (c *client) forgettable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.gone
 }
 
-// goneFor ends all that has to do with a client that does not come back.
+// goneFor ends everything of a client that does not reconnect.
 func (c *client) goneFor() {
 	c.deaf()
 	c.cancelAll(errGone)
 }
 
-// cancelAll cancels what the client has asked for.
+// cancelAll cancels the client's requests.
 func (c *client) cancelAll(why error) {
 	c.mu.Lock()
 	var working []context.CancelCauseFunc
@@ -88,8 +88,7 @@ func (c *client) cancelAll(why error) {
 	}
 }
 
-// deaf says that the client answers no more: it ends what waits for it, and takes its
-// tools away.
+// deaf handles a client that no longer answers: it ends the requests to it, and removes its tools.
 func (c *client) deaf() {
 	c.mu.Lock()
 	c.gone = true
@@ -104,8 +103,8 @@ func (c *client) deaf() {
 	c.srv.changed(c)
 }
 
-// again adds what was asked and is not in the outbox any more, for a client that has come
-// back.
+// again adds the open questions that are no longer in the outbox, for a client that has
+// reconnected.
 func (c *client) again() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// Who comes back while what happens in its absence has begun is there once that is over:
-// it would be deaf on its new connection, and lose the tools that it registers on it.
+// A client that reconnects after its absence has begun to be handled is present afterwards:
+// otherwise it would receive nothing on its new connection, and lose the tools that it registers on
+// it.
 func TestBackWhileGone(t *testing.T) {
 	c := &client{}
 	began := make(chan struct{})

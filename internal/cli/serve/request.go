@@ -18,11 +18,11 @@ type request struct {
 	after  []func() // done once it is answered
 }
 
-// method is what a client may ask for.
+// method is a method that a client may call.
 type method struct {
 	form  form
 	waits bool // it may take its time: it is answered beside others
-	makes bool // it makes a session, also when nothing more is asked for
+	makes bool // it creates a session
 	do    func(r *request, params json.RawMessage) (any, error)
 }
 
@@ -38,13 +38,13 @@ func takes[P any](do func(*request, *P) (any, error)) method {
 	}}
 }
 
-// slow says that a method may take its time.
+// slow marks a method that may take long.
 func (m method) slow() method {
 	m.waits = true
 	return m
 }
 
-// making says that it makes a session.
+// making marks a method that creates a session.
 func (m method) making() method {
 	m.waits, m.makes = true, true
 	return m
@@ -52,7 +52,7 @@ func (m method) making() method {
 
 type nothing struct{}
 
-// methods are what an initialized client may ask for.
+// methods are the methods for an initialized client.
 var methods map[string]method
 
 func init() {

@@ -31,8 +31,8 @@ func dial(t *testing.T, x *site) (servetest.Wire, *websocket.Conn) {
 	return w, conn
 }
 
-// A client that comes back gets what it has missed: events, answers, and what it was asked,
-// with the same id.
+// A client that reconnects receives what it has missed: events, answers, and questions, with the
+// same ids.
 func TestResume(t *testing.T) {
 	x := listen(t, config(t, map[string]string{"main.conc": `fn main() {
 	emit("a", dispatch_tool("t", {}));
@@ -62,8 +62,8 @@ func TestResume(t *testing.T) {
 → {"jsonrpc":"2.0","id":"r1","result":{"success":true,"output":5}}
 `)
 	h := servetest.NewHTTP(t.Context(), x.url, token)
-	// The answer has been taken when the call has ended: what the server has not read of a
-	// connection when the next one comes is lost.
+	// The answer has been accepted when the call has ended: data that the server has not read from
+	// a connection is lost when the next connection comes.
 	taken, err := h.Request("POST", "/rpc", `{"jsonrpc":"2.0","id":9,"method":"sessions/events","params":{"session_id":"`+talk.Known("$session")+`","after":2,"limit":1,"wait_s":60}}`,
 		"Concerto-Client", talk.Known("$client"))
 	if err != nil || taken.StatusCode != http.StatusOK {
@@ -107,8 +107,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// What waits for a client that does not come back ends, its tools go, and its sessions are
-// cancelled, unless they are to go on.
+// Requests to a client that does not reconnect end, its tools are removed, and its sessions are
+// cancelled, unless they are configured to continue.
 func TestGone(t *testing.T) {
 	c := config(t, map[string]string{
 		"main.conc": `fn main() {
@@ -139,7 +139,7 @@ func TestGone(t *testing.T) {
 	session, short := talk.Known("$session"), talk.Known("$short")
 	play(t, other, o, `
 ← {"jsonrpc":"2.0","method":"tools/changed","params":{"revision":1}}
-`) // before the next change, for the last one stands for all that nobody was told yet
+`) // before the next change, because the last one represents all unsent ones
 	_ = conn.CloseNow()
 	play(t, other, o, `
 ← {"jsonrpc":"2.0","method":"tools/changed","params":{"revision":2}}
@@ -175,8 +175,8 @@ func sessionEvents(t *testing.T, x *site, id, after string) string {
 	return b.String()
 }
 
-// A client that does not read is cut off; the program does not wait for it, and what is not
-// kept any more is told as a gap.
+// A client that does not read is disconnected; the program does not wait for it, and events that
+// are no longer stored are reported as a gap.
 func TestSlowReader(t *testing.T) {
 	c := config(t, map[string]string{"main.conc": `fn main() {
 	let text = "x".repeat(20000);
@@ -196,7 +196,7 @@ func TestSlowReader(t *testing.T) {
 	o, _ := dial(t, x)
 	other := servetest.New()
 	play(t, other, o, hello)
-	// The program comes to its end while nobody reads.
+	// The program ends while no client reads.
 	events := sessionEvents(t, x, talk.Known("$session"), "1501")
 	if !strings.Contains(events, `"channel":"last"`) || !strings.HasSuffix(strings.TrimSpace(events), "}}") {
 		t.Errorf("the session's end: %.300s", events)
@@ -214,7 +214,8 @@ func TestSlowReader(t *testing.T) {
 	for ; err == nil; n++ {
 		_, _, err = conn.Read(t.Context())
 	}
-	// The server says why when the client begins to read within five seconds, as long as it waits to send that.
+	// The server sends the reason if the client begins to read within five seconds, its limit for
+	// sending it.
 	if status := websocket.CloseStatus(err); status != websocket.StatusTryAgainLater && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		t.Errorf("the connection was ended after %d messages with %v: %v", n, status, err)
 	}

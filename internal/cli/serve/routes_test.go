@@ -114,7 +114,7 @@ func (r *route) ask(method string, params, result any) {
 	}
 }
 
-// taken is what a client is told of a call that it has taken back.
+// taken is the response to a call that the client has cancelled.
 const taken = `{"code":-32005,"message":"the client has taken the request back"}`
 
 func (r *route) Call(ctx context.Context, name string, args json.RawMessage) tooltest.Got {
@@ -122,7 +122,7 @@ func (r *route) Call(ctx context.Context, name string, args json.RawMessage) too
 	last := r.events()
 	var refused *tooltest.RefusedError
 	if errors.As(err, &refused) && string(refused.Text) == taken {
-		// the canceller's answer is an error of the protocol's: how the call ended, the session says
+		// the canceller receives a protocol error: the session reports how the call ended
 		return tooltest.Got{Text: "tool '" + name + "' was " + last, Failed: true, Outcome: tool.Outcome(last)}
 	}
 	var result struct {

@@ -54,7 +54,7 @@ func (e *Error) with(name string, v any) *Error {
 	return e
 }
 
-// message is what either side says.
+// message is a message of either side.
 type message struct {
 	Version *string         `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -120,8 +120,8 @@ func parse(text []byte) (*message, *Error) {
 	return m, nil
 }
 
-// usual reads a message that has nothing unusual: most of them, many times faster than
-// encoding/json, which decides about all others. The message keeps parts of the text.
+// usual parses a message without anything unusual: most of them, many times faster than
+// encoding/json, which handles all others. The message retains parts of the text.
 func (m *message) usual(text []byte) bool {
 	return jsonread.Members(text, func(name, value []byte) bool {
 		switch string(name) {
@@ -199,7 +199,7 @@ func call(id, method string, params any) []byte {
 	return saying(jsonwrite.Text(b, id), method, params)
 }
 
-// notification is a message that wants no answer.
+// notification returns a message that needs no answer.
 func notification(method string, params any) []byte {
 	return saying(append(make([]byte, 0, room), head...), method, params)
 }
@@ -210,7 +210,7 @@ func saying(b []byte, method string, params any) []byte {
 	return append(appendJSON(append(b, `,"params":`...), params), '}')
 }
 
-// encode is JSON. What is encoded is ours, or has been JSON.
+// encode returns JSON. The values are ours, or were JSON.
 func encode(v any) json.RawMessage { return appendJSON(nil, v) }
 
 func appendJSON(b []byte, v any) []byte {

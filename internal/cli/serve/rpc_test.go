@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestUsual: what is read as usual is what encoding/json reads; and what is said most is
-// read so.
+// TestUsual: usual reads the same as encoding/json; and the most frequent messages are read by it.
 func TestUsual(t *testing.T) {
 	usual := []string{
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}`, ` {"params": {"a":[1]}, "method":"x","id":"r1","jsonrpc":"2.0"} `,

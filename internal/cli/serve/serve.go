@@ -30,14 +30,14 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// Config says what is served, and to whom.
+// Config configures a server.
 type Config struct {
 	Version    string
 	Tools      *tool.Registry // of all sessions; clients add theirs
 	Roots      []string       // absolute, without links; programs and cwds lie below one
 	Environ    []string
-	PassEnv    []string   // what of Environ programs without a file see over HTTP
-	Source     bool       // such programs are taken over HTTP
+	PassEnv    []string   // variables of Environ for programs without a file over HTTP
+	Source     bool       // such programs are accepted over HTTP
 	Executable string     // the command concerto
 	Audit      *audit.Log // where calls of tools are recorded; nil: nowhere
 	Sessions   int        // at most so many run
@@ -46,8 +46,8 @@ type Config struct {
 	LogLevel   string
 	Log        func(level, message string)
 	Kill       <-chan struct{} // closed: nothing is waited for any more
-	Grace      time.Duration   // how long what waits for a client that has gone stays open; 0: 10 s
-	Slow       time.Duration   // how long a client that is told too much may read nothing; 0: 5 s
+	Grace      time.Duration   // how long requests to a disconnected client stay open; 0: 10 s
+	Slow       time.Duration   // how long a client with a full outbox may read nothing; 0: 5 s
 }
 
 // Server is what all clients share. Safe for concurrent use.
@@ -56,7 +56,7 @@ type Server struct {
 	ctx    context.Context // ends when all sessions have
 	end    context.CancelCauseFunc
 	run    *procgroup.Run // of the tools that clients call without a session
-	wanted chan string    // why somebody wants it to stop
+	wanted chan string    // the reason for a requested stop
 	// sockets are the WebSockets, which the HTTP server does not know.
 	sockets sync.WaitGroup
 
@@ -84,32 +84,32 @@ func (s *Server) log(level, message string) {
 	}
 }
 
-// Stopping says that no sessions are made any more.
+// Stopping reports whether new sessions are refused.
 func (s *Server) Stopping() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stopping
 }
 
-// want asks for the end.
+// want requests the end.
 func (s *Server) want(reason string) {
 	select {
 	case s.wanted <- reason:
-	default: // it was asked for already
+	default: // it was requested already
 	}
 }
 
 // keptClients bounds how many clients are known.
 const keptClients = 1000
 
-// newID returns an id that nobody can guess.
+// newID returns an id that cannot be guessed.
 func newID() string {
 	b := make([]byte, 12)
 	_, _ = rand.Read(b) // it never fails: the process ends before
 	return hex.EncodeToString(b)
 }
 
-// enter makes a client known. The oldest that has gone makes room.
+// enter registers a client. The longest disconnected one makes space.
 func (s *Server) enter(c *client) *Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +144,7 @@ func (s *Server) everybody() []*client {
 	return all
 }
 
-// changed tells all other clients that the tools have changed.
+// changed notifies all other clients that the tools have changed.
 func (s *Server) changed(by *client) {
 	revision := s.config.Tools.Revision()
 	for _, c := range s.everybody() {
@@ -197,8 +197,8 @@ func (s *Server) add(x *session) *Error {
 
 func errStopping() *Error { return failure(codeStopping, "the server is shutting down") }
 
-// finished notes the end of a session. Of those that have ended, as many are kept as may
-// run.
+// finished records the end of a session. The number of stored ended sessions is that of running
+// ones.
 func (s *Server) finished(x *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,8 +213,8 @@ func (s *Server) finished(x *session) {
 	}
 }
 
-// Stop ends the server: running sessions have their time, the rest is cancelled, and
-// clients are told. Transports end after it.
+// Stop ends the server: running sessions have their time, the rest is cancelled, and clients are
+// notified. Transports end after it.
 func (s *Server) Stop(reason string) {
 	s.mu.Lock()
 	if s.stopping {
@@ -246,7 +246,7 @@ func (s *Server) Stop(reason string) {
 			Reason string `json:"reason"`
 		}{reason})
 		close(c.closing)
-		_ = c.tools.Close() // what its handlers give is nobody's any more
+		_ = c.tools.Close() // results of its handlers are no longer needed
 	}
 	s.run.End()
 	s.end(errStopping())

@@ -88,8 +88,8 @@ func (p *peer) close(conversation string) {
 	}
 }
 
-// The conversations of testdata are played to the letter. What comes before the first file
-// is said by the client, and the files are its programs.
+// The conversations of testdata are played exactly. The part before the first file is the client's,
+// and the files are its programs.
 func TestConversations(t *testing.T) {
 	all, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(all) == 0 {

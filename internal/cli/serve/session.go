@@ -23,7 +23,7 @@ const (
 	stateCancelled = "cancelled"
 )
 
-// session is a run for a client. What it was made with is not changed.
+// session is a run for a client. The settings with which it was created do not change.
 type session struct {
 	srv      *Server
 	id       string
@@ -31,7 +31,7 @@ type session struct {
 	program  json.RawMessage // how the client named it
 	does     work
 	metadata map[string]any
-	linger   *time.Duration // nil: it goes on without its client
+	linger   *time.Duration // nil: it continues without its client
 	created  time.Time
 	ctx      context.Context
 	stop     context.CancelCauseFunc
@@ -41,7 +41,7 @@ type session struct {
 	log     eventLog
 	changed chan struct{} // closed when there is another event
 	subs    map[*client]*subscription
-	askers  []*client      // who wants to answer, the last one first
+	askers  []*client      // the clients that answer, the last one first
 	running engine.Running // once it has begun
 	calls   int64          // of the clients', through it
 	state   stateBody
@@ -109,7 +109,7 @@ func (s *session) addLocked(kind string, body any) (number int64) {
 	return number
 }
 
-// hear takes what the run tells.
+// hear handles the run's events.
 func (s *session) hear(e engine.RunEvent) int64 {
 	switch e := e.(type) {
 	case engine.EmitEvent:
@@ -133,8 +133,8 @@ func (s *session) hear(e engine.RunEvent) int64 {
 	panic(fmt.Sprintf("serve: an event of type %T", e))
 }
 
-// answer asks a client about an awaited emit: the last one that wants to answer, else
-// the one that made the session.
+// answer asks a client about an awaited emit: the last one that registered to answer, else the
+// creator of the session.
 func (s *session) answer(ctx context.Context, number int64, channel string, payload json.RawMessage) (json.RawMessage, error) {
 	s.mu.Lock()
 	c := s.creator
@@ -191,7 +191,7 @@ func (s *session) play() {
 	}
 	s.mu.Lock()
 	s.state, s.end, s.running.Tools = end, time.Now(), nil
-	s.does = work{} // only what it was is kept
+	s.does = work{} // only its description is retained
 	s.addLocked("state", end)
 	s.mu.Unlock()
 	s.stop(nil)
@@ -243,7 +243,7 @@ func (s *session) cancel(reason string) {
 	s.stop(errors.New(reason))
 }
 
-// over says that the run has ended.
+// over reports whether the run has ended.
 func (s *session) over() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

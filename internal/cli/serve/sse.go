@@ -14,7 +14,7 @@ import (
 // beat is how often a stream without events shows that it is there.
 const beat = 15 * time.Second
 
-// events is the stream of all that the server says to a client.
+// events is the stream of all messages of the server to a client.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	c := s.client(r.Header.Get(clientHeader))
 	if c == nil {

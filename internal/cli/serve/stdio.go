@@ -12,12 +12,12 @@ import (
 // patience is how long a client of streams may let a write wait.
 const patience = 30 * time.Second
 
-// errDeaf says that nobody reads what is written.
+// errDeaf means that the client does not read.
 var errDeaf = fmt.Errorf("the client has read nothing for %v", patience)
 
-// ServeLines serves one client over a pair of streams, a message a line. When the input
-// ends, ctx does, or the client asks for it, the server stops. The error is that of
-// reading or writing. A read that is under way then goes on.
+// ServeLines serves one client over a pair of streams, a message a line. When the input ends, ctx
+// ends, or the client requests it, the server stops. The error is that of reading or writing. A
+// pending read then continues.
 func (s *Server) ServeLines(ctx context.Context, in io.Reader, out io.Writer) error {
 	l := &lineConn{srv: s, out: out, failed: make(chan error, 1), done: make(chan struct{})}
 	l.late = func() { l.fail(errDeaf) }
@@ -36,7 +36,7 @@ func (s *Server) ServeLines(ctx context.Context, in io.Reader, out io.Writer) er
 	}
 	c := l.client()
 	if c != nil && reason != "" && ctx.Err() == nil {
-		c.making.Wait() // what was asked for is begun
+		c.making.Wait() // received requests have begun
 	}
 	if c != nil && why != nil {
 		c.deaf()
@@ -99,7 +99,7 @@ func (l *lineConn) read(in *lines) error {
 	}
 }
 
-// room waits until the client has read enough of what it was told.
+// room waits until the client has read enough of its messages.
 func (l *lineConn) room(c *client) {
 	for c.out.Full() {
 		select {
@@ -138,7 +138,7 @@ func (l *lineConn) first(m *message) {
 	l.mu.Unlock()
 	go func() {
 		defer close(l.done)
-		_ = c.deliver(context.Background(), l.batch) // l.write has told why it ended
+		_ = c.deliver(context.Background(), l.batch) // l.write has reported why it ended
 	}()
 }
 
@@ -165,7 +165,7 @@ func (l *lineConn) batch(_ int64, all []outgoing) error {
 	return nil
 }
 
-func (l *lineConn) write(text []byte) { _ = l.put(append(text, '\n')) } // it is told by failed
+func (l *lineConn) write(text []byte) { _ = l.put(append(text, '\n')) } // failed reports its error
 
 // put writes bytes, for one caller at a time. Why it cannot be done goes to failed.
 func (l *lineConn) put(b []byte) error {

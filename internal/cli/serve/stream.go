@@ -15,8 +15,8 @@ var (
 	errSlow     = errors.New("the client does not read what it is told")
 )
 
-// stream tells the client what comes after a number, by write, until the server has ended
-// (nil), ctx ends or write fails. The client's stream before this one ends first.
+// stream sends the client the messages after a number, by write, until the server has ended (nil),
+// ctx ends or write fails. The client's previous stream ends first.
 func (c *client) stream(ctx context.Context, after int64, write func(ctx context.Context, number int64, m []byte) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -57,11 +57,11 @@ func (c *client) stream(ctx context.Context, after int64, write func(ctx context
 	})
 }
 
-// slowness finds out that a client does not read: one message does not go for a while, and
-// no more can be kept for it.
+// slowness detects that a client does not read: one message is not sent for a while, and no more
+// can be stored for it.
 type slowness struct {
 	c      *client
-	writes atomic.Int64 // odd while one goes on
+	writes atomic.Int64 // odd during a write
 	cut    atomic.Bool
 
 	mu    sync.Mutex
@@ -108,8 +108,8 @@ func (x *slowness) during(write func() error) error {
 	return err
 }
 
-// Times that are usual: how long what waits for a client that has gone stays open, and how
-// long a message may wait to be read while no more can be kept.
+// The defaults: how long requests to a disconnected client stay open, and how long a message may
+// wait to be read while no more can be stored.
 const (
 	usualGrace = 10 * time.Second
 	usualSlow  = 5 * time.Second

@@ -4,15 +4,15 @@ package serve
 type subscription struct {
 	s    *session
 	c    *client
-	next int64 // the number of the event that it is to get next
+	next int64 // the number of its next event
 }
 
-// catchBatch is how many events are looked at once.
+// catchBatch is the number of events that are read at once.
 const catchBatch = 256
 
-// offer sends the client an event if it is the next one and there is space. Else the
-// client is behind, and gets it from the session's log when there is room again. The
-// caller holds the session's lock.
+// offer sends the client an event if it is the next one and there is space. Otherwise the client is
+// behind, and receives it from the session's log when there is space again. The caller holds the
+// session's lock.
 func (x *subscription) offer(number int64, text []byte) {
 	x.c.out.mu.Lock()
 	defer x.c.out.mu.Unlock()

@@ -8,8 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// told is a call of a tool, as the client that has it is told: the parameters of
-// `tool/call`.
+// told is a call of a tool, in the form for the client that owns it: the parameters of `tool/call`.
 type told struct {
 	call    *tool.Context
 	name    string

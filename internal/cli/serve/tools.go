@@ -194,7 +194,7 @@ type calling struct {
 	value any // Args, decoded
 }
 
-// usual reads a call that says nothing but the tool and the arguments.
+// usual parses a call that contains only the tool and the arguments.
 func (p *calling) usual(text []byte, decoded any) bool {
 	o, _ := decoded.(map[string]any)
 	name, named := o["name"].(string)

@@ -100,7 +100,7 @@ func converse(t *testing.T, x *site, over, before, after string) {
 	}
 }
 
-// Who may not call is refused, before anything is read.
+// A caller without permission is refused before anything is read.
 func TestGuard(t *testing.T) {
 	c := config(t, nil)
 	c.Message = 2000

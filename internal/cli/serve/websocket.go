@@ -19,10 +19,10 @@ func (s *Server) webSocket(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the subprotocol must be "+subprotocol, http.StatusBadRequest)
 		return
 	}
-	// Who may call was decided before.
+	// The caller's permission was checked before.
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol}, InsecureSkipVerify: true})
 	if err != nil {
-		return // the client was told
+		return // the client was notified
 	}
 	s.sockets.Add(1)
 	defer s.sockets.Done()
@@ -43,8 +43,8 @@ type socket struct {
 
 var errBinary = errors.New("a message is a text frame")
 
-// serve takes messages and tells the client what there is for it. Its error is why the
-// connection ends, nil when the server does.
+// serve reads messages and sends the client its messages. Its error is why the connection ends, nil
+// if the server does.
 func (x *socket) serve() error {
 	c, err := x.enter()
 	if c != nil {
@@ -58,7 +58,7 @@ func (x *socket) serve() error {
 	return c.stream(x.ctx, c.start(), x.write)
 }
 
-// beats ends the connection when nobody is there.
+// beats closes the connection if the client no longer responds.
 func (x *socket) beats() {
 	t := time.NewTicker(beat)
 	defer t.Stop()
@@ -78,7 +78,7 @@ func (x *socket) beats() {
 	}
 }
 
-// enter waits for initialize. A client that it gives is there, before it is told so.
+// enter waits for initialize. It registers the client before it answers.
 func (x *socket) enter() (*client, error) {
 	stop := context.AfterFunc(x.srv.ctx, func() { x.end(errStopping()) })
 	defer stop()
@@ -116,7 +116,7 @@ func (x *socket) next() (m *message, bad *Error, err error) {
 	return m, bad, nil
 }
 
-// read takes the client's messages. What is told is numbered: answers, too.
+// read reads the client's messages. Messages to the client are numbered, answers too.
 func (x *socket) read(c *client) error {
 	reply := func(text []byte) { c.out.Add(outgoing{text: text}) }
 	for {
@@ -149,7 +149,7 @@ func (x *socket) write(ctx context.Context, _ int64, m []byte) error {
 	return nil
 }
 
-// close says why the connection ends.
+// close sends the reason why the connection ends.
 func (x *socket) close(why error) {
 	defer x.end(why)
 	switch {
@@ -162,5 +162,5 @@ func (x *socket) close(why error) {
 	case errors.Is(why, errBinary):
 		_ = x.conn.Close(websocket.StatusUnsupportedData, errBinary.Error())
 	}
-	_ = x.conn.CloseNow() // it is closed already, or nobody is there
+	_ = x.conn.CloseNow() // it is closed already, or the client has disconnected
 }

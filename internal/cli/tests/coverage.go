@@ -80,8 +80,8 @@ func summarize(p *engine.Program, points []vm.Point) *coverage {
 	return c
 }
 
-// testLines returns a function that says whether a point is within a test: from
-// the line where the test's function begins to its last line.
+// testLines returns a function that reports whether a point is within a test: from the line where
+// the test's function begins to its last line.
 func testLines(p *engine.Program, points []vm.Point) func(vm.Point) bool {
 	type span struct{ from, to int }
 	spans := map[string][]span{}

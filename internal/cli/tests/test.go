@@ -290,7 +290,7 @@ func (cmd *testCommand) finishTests(r *testReport) error {
 	return nil
 }
 
-// testPlace is where a failure is shown when no place in it is to blame.
+// testPlace returns the place of a failure that has no place of its own.
 func testPlace(t engine.Test) vm.Place {
 	return vm.Place{Function: t.Function, File: t.File, Line: t.Line}
 }

@@ -107,7 +107,7 @@ func writeEvent(a *console.Console, t engine.Test, r *engine.TestResult) {
 	if r != nil {
 		line = resultJSON(*r)
 	}
-	_ = a.WriteJSON(line) // a reader who has gone away shows when the run ends
+	_ = a.WriteJSON(line) // a closed reader is noticed at the end of the run
 }
 
 // The report of --format junit, as build servers read it. A suite is a group of

@@ -54,7 +54,7 @@ func writeResult(a *console.Console, r engine.TestResult) {
 		tellRecord(a, &failure, r, limit)
 		b.WriteString(console.Indent(failure.String(), "      "))
 	}
-	// A reader who has gone away shows when the summary is written.
+	// A closed reader is noticed when the summary is written.
 	_, _ = a.Stdout.Write(b.Bytes())
 }
 

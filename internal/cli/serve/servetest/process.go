@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Process holds a conversation with a server over its stdin and stdout. Where the text says
-// that the input ends, it does. The server must then say no more than the text has, and end
-// well.
+// Process holds a conversation with a server over its stdin and stdout. Where the text ends the
+// input, it closes it. The server must then send no more than the text contains, and exit
+// successfully.
 func Process(c *exec.Cmd, text string) error {
 	in, err := c.StdinPipe()
 	if err != nil {
@@ -23,7 +23,7 @@ func Process(c *exec.Cmd, text string) error {
 	if err := c.Start(); err != nil {
 		return err
 	}
-	err = Whole(Lines(out, in), text, func() { _ = in.Close() }) // it is seen in what comes
+	err = Whole(Lines(out, in), text, func() { _ = in.Close() }) // the output shows it
 	_, _ = io.Copy(io.Discard, out)                              // so that it can end
 	if werr := c.Wait(); err == nil && werr != nil {
 		return fmt.Errorf("the server's end: %w", werr)

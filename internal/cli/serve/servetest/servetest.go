@@ -29,7 +29,7 @@ const End = "# The input ends.\n"
 
 // Conversation is one that is played in parts.
 type Conversation struct {
-	known map[string]any // what the texts that begin with $ stand for
+	known map[string]any // the values of the texts that begin with $
 	line  int
 }
 
@@ -79,7 +79,7 @@ func filled(text string, known map[string]any) string {
 // sorted is a connection whose answers come apart from all else.
 type sorted interface{ ReceiveAnswer() ([]byte, error) }
 
-// receive returns what comes next, where a text is wanted.
+// receive returns the next message, where a text is expected.
 func receive(w Wire, text string) ([]byte, error) {
 	var m struct{ Method string }
 	if s, ok := w.(sorted); ok && json.Unmarshal([]byte(text), &m) == nil && m.Method == "" {
@@ -162,7 +162,7 @@ func value(d *json.Decoder) (any, error) {
 	return t, nil
 }
 
-// differ says where two values differ; "" when they do not.
+// differ describes where two values differ; "" if they do not.
 func differ(want, got any, known map[string]any) string {
 	switch w := want.(type) {
 	case string:
@@ -245,7 +245,7 @@ func covers(parts []string, s string) bool {
 	return strings.HasSuffix(rest, last)
 }
 
-// Known is the text that a text such as "$session" stands for.
+// Known returns the value of a text such as "$session".
 func (c *Conversation) Known(name string) string {
 	s, _ := c.known[name].(string)
 	return s

@@ -84,8 +84,8 @@ func (h *HTTP) Request(method, path, body string, header ...string) (*http.Respo
 	return http.DefaultClient.Do(r)
 }
 
-// Send posts a message. A request's answer is waited for elsewhere, but for that to
-// initialize, after which the client's events are asked for.
+// Send posts a message. Another goroutine waits for a request's answer, except for that to
+// initialize, after which the client's events are requested.
 func (h *HTTP) Send(text []byte) error {
 	var m struct {
 		ID     json.RawMessage
@@ -149,7 +149,7 @@ func (h *HTTP) initialize(text []byte) error {
 	return h.Listen()
 }
 
-// Listen asks for the client's events, after what it has.
+// Listen requests the client's events, after the last received one.
 func (h *HTTP) Listen() error {
 	var header []string
 	if h.Last != "" {
