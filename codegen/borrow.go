@@ -20,7 +20,7 @@ func (g *generator) borrow() {
 	r := &readings{}
 	r.in = newInspector(r.visit)
 	for _, fn := range g.p.Functions {
-		if _, ok := g.numbers.functions[fn]; !ok || fn.Async || len(fn.Decorations) > 0 || fn.Remote() { // a task keeps its arguments, and so do decorators
+		if _, ok := g.numbers.functions[fn]; !ok || fn.Async || len(fn.Decorations) > 0 || fn.Remote() { // a task retains its arguments, and so do decorators
 			continue
 		}
 		r.info, r.of = fn.Info, r.of[:0]

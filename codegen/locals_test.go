@@ -196,7 +196,7 @@ fn main() {
 				var vars []string
 				for _, v := range slices.Sorted(maps.Keys(s.locals[k])) {
 					if len(got) > 7 && v == "add" {
-						continue // a closure that was called for the last time may be gone
+						continue // a closure that was called for the last time may have been removed
 					}
 					vars = append(vars, v+"="+s.locals[k][v])
 				}

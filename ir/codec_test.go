@@ -107,7 +107,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestDecodeErrors reads invalid input. Each error says what is wrong and where.
+// TestDecodeErrors reads invalid input. Each error contains the reason and the place.
 func TestDecodeErrors(t *testing.T) {
 	good := string(Encode(everything(t)))
 	replace := func(old, with string) string {

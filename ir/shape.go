@@ -1,6 +1,6 @@
 package ir
 
-// What instructions do to registers, for the verifier and the optimiser.
+// The effects of instructions on registers, for the verifier and the optimiser.
 
 // Shape is the information of an operation's row about registers and control, in a form for fast
 // access.
@@ -158,7 +158,7 @@ func (c *Calls) keeps(k Keeps, i Instr) bool {
 // has different classes on two paths to the point cannot be read.
 type Classes []Class
 
-// Meet keeps what holds in both c and d, and reports whether that changed c.
+// Meet retains what is in both c and d, and reports whether that changed c.
 func (c Classes) Meet(d Classes) (changed bool) {
 	for r, class := range d {
 		if c[r] != class && c[r] != Unset {

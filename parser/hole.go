@@ -37,7 +37,7 @@ func (p *parser) stops(follow ...lexer.Kind) bool {
 	return (startsStmt[p.k] || startsDecl[p.k]) && p.newLine() && !(p.k == lexer.Fn && p.peek(1) == lexer.LParen)
 }
 
-// behind returns the position directly after the previous token.
+// behind returns the position directly after the preceding token.
 func (p *parser) behind() source.Span {
 	e := p.prevEnd()
 	return source.Span{Start: e, End: e}

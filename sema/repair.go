@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// What to write instead of a value of the wrong type.
+// Replacements for a value of the wrong type.
 
 // repair returns the advice for e, of type got, if a want is expected.
 func (b *body) repair(e ast.Expr, got, want types.Type, why reason) diag.Advice {

@@ -1,5 +1,5 @@
-// Command gen writes what is made of the instruction set's table: its reference
-// to the file that the first argument names, its constants to the second.
+// Command gen writes the files generated from the instruction set's table: its reference to the
+// file that the first argument names, its constants to the second.
 package main
 
 import (

@@ -32,14 +32,14 @@ func (c *column) sort(rows [][]Pattern) {
 	}
 }
 
-// Add takes in a row with a pattern alone.
+// Add adds a row with only a pattern.
 func (c *column) Add(p Pattern) {
 	rows := spread([][]Pattern{{p}})
 	c.rows = append(c.rows, rows...)
 	c.sort(rows)
 }
 
-// looks reports whether a row looks for a constructor, which is no array's.
+// looks reports whether a row tests for a constructor, which is not that of an array.
 func (c *column) looks(ctor string) bool {
 	if c.by != nil {
 		return len(c.by[ctor]) > 0
@@ -52,8 +52,8 @@ func (c *column) looks(ctor string) bool {
 	return false
 }
 
-// taking returns the rows that match values of a constructor, alone or among
-// others. An array's constructors are not asked for here.
+// taking returns the rows that match values of a constructor, alone or among others. An array's
+// constructors are not allowed here.
 func (c *column) taking(ctor string) [][]Pattern {
 	if c.by == nil {
 		return c.rows

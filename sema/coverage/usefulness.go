@@ -22,8 +22,7 @@ type Pattern struct {
 	Constructor  string
 	Args         []Pattern
 	Alternatives []Pattern
-	// rest marks an array pattern with `..`: args are what stands before it,
-	// after what stands behind.
+	// Rest marks an array pattern with `..`: args are the elements before it, after those after it.
 	Rest  bool
 	After []Pattern
 }
@@ -94,9 +93,8 @@ func useful(rows [][]Pattern, row []Pattern, ts []types.Type) []witness {
 	return nil
 }
 
-// missingCtor is a constructor that no row looks for in its first column, nil
-// when all are looked for. Only a column that names them all is worth
-// splitting: recursive types end there.
+// missingCtor returns a constructor for which no row tests in its first column, nil if all are
+// tested. Only a column that names all is worth splitting: recursive types end there.
 func missingCtor(rows *column, ctors []ctorInfo) *ctorInfo {
 	for i, k := range ctors {
 		if array := strings.HasPrefix(k.name, "[]"); array && !looksAtLength(rows.rows, k) || !array && !rows.looks(k.name) {
@@ -106,8 +104,7 @@ func missingCtor(rows *column, ctors []ctorInfo) *ctorInfo {
 	return nil
 }
 
-// looksAtLength reports whether a row looks for the length of arrays that k stands
-// for.
+// looksAtLength reports whether a row tests the length of the arrays that k represents.
 func looksAtLength(rows [][]Pattern, k ctorInfo) bool {
 	for _, r := range rows {
 		if r[0].Constructor == "[]" && r[0].fitsLength(len(k.args)) && (k.name != "[]+" || r[0].Rest) {
@@ -247,8 +244,8 @@ func ctorOf(t types.Type, head Pattern) ctorInfo {
 	return k
 }
 
-// constructorsOf lists a type's constructors; complete says that these are
-// all, so that a match can cover them one by one.
+// constructorsOf returns a type's constructors; complete means that these are all, so that a match
+// can cover them one by one.
 func constructorsOf(t types.Type, rows [][]Pattern, head Pattern) (ctors []ctorInfo, complete bool) {
 	constant := func(name string) ctorInfo {
 		return ctorInfo{name: name, show: func([]string) string { return name }}

@@ -60,7 +60,8 @@ func ReadArguments(d *ast.FnDecl) []diag.Fix {
 	}}}
 }
 
-// gapBefore is what stands before the first statement of a block, which a statement before it is parted by.
+// gapBefore returns the white space before the first statement of a block, to separate an inserted
+// statement from it.
 func gapBefore(block source.Span, first source.Pos, _ source.Span) string {
 	if first-block.Start > 3 { // more than `{ `: a line of its own
 		return "\n" + Indentation
@@ -68,7 +69,7 @@ func gapBefore(block source.Span, first source.Pos, _ source.Span) string {
 	return " "
 }
 
-// RemovePub removes the `pub` of a function, which stands between its decorators and its head.
+// RemovePub removes the `pub` of a function, which is between its decorators and its head.
 func RemovePub(f *source.File, d *ast.FnDecl) []diag.Fix {
 	head := source.Span{Start: d.Sp.Start, End: d.Name.Sp.Start}
 	for _, x := range d.Decorators {

@@ -7,13 +7,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Fixes that add rows to a list in braces, laid out as the formatter does: a list on lines of its own
-// gets lines, any other goes on in its line.
+// Fixes that add rows to a list in braces, in the formatter's layout: a list on lines of its own
+// receives lines, any other continues on its line.
 
 // Indentation is what one level of the formatter's is.
 const Indentation = "    "
 
-// NotWritten is a body, or a value, that somebody has to write: it compiles, and says so when it runs.
+// NotWritten is a placeholder for a body, or a value, that the user must write: it compiles, and
+// panics when it runs.
 const NotWritten = `panic("not written yet")`
 
 // RowList is a list in braces: where its `{` and its `}` are, and where its last row ends.
@@ -22,8 +23,8 @@ type RowList struct {
 	open, close, last source.Pos
 }
 
-// ListIn is the list whose `{` is the first behind a place and which ends with a node; last is where
-// its last row ends, 0 when it has none.
+// ListIn returns the list whose `{` is the first after a position and which ends with a node; last
+// is the end of its last row, 0 if it has none.
 func ListIn(f *source.File, behind, last source.Pos, node source.Span) (l RowList, ok bool) {
 	if behind >= node.End || last >= node.End || f.Text[node.End-1] != '}' { // broken
 		return l, false
@@ -118,7 +119,8 @@ func RemoveRow(f *source.File, row source.Span, title string, args ...any) diag.
 	return diag.Offer(diag.Remove(row), title, args...)
 }
 
-// WithItsLines is a stretch with its lines, when nothing else stands on them; else with the blanks behind it.
+// WithItsLines extends a range to its whole lines if they contain nothing else; otherwise to the
+// spaces after it.
 func WithItsLines(f *source.File, s source.Span) source.Span {
 	if lines := WholeLines(f, s); lines != s {
 		return lines
@@ -130,7 +132,7 @@ func WithItsLines(f *source.File, s source.Span) source.Span {
 // blanks is how many blanks and tabs a text starts with.
 func blanks(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
 
-// WholeLines is a stretch with the rest of its lines, when nothing else stands on them.
+// WholeLines extends a range to its whole lines if they contain nothing else.
 func WholeLines(f *source.File, s source.Span) source.Span {
 	start, end := f.LineStart(f.LineOf(s.Start)), source.Pos(len(f.Text))
 	if last := f.LineOf(s.End); last < f.Lines() {

@@ -10,8 +10,8 @@ import (
 // deepestPlaceholder is how many structs within each other a placeholder fills.
 const deepestPlaceholder = 3
 
-// Placeholder is an expression of a type, the least one there is: what stands in a program until
-// somebody writes the value that is meant.
+// Placeholder returns the smallest expression of a type, for a program in which the user still has
+// to write the intended value.
 func Placeholder(t types.Type) string { return placeholderIn(t, 0) }
 
 func placeholderIn(t types.Type, depth int) string {
@@ -71,7 +71,7 @@ func FieldPlaceholders(fields []*types.Field, depth int) string {
 	return "{ " + strings.Join(rows, ", ") + " }"
 }
 
-// Sample says what a value of a type looks like in a program.
+// Sample returns an example of a value of a type.
 func Sample(t types.Type) string {
 	switch x := types.Resolve(t).(type) {
 	case *types.Basic:
@@ -103,7 +103,7 @@ func Sample(t types.Type) string {
 	return "use a value of type `" + types.Full(t).String() + "`"
 }
 
-// basicSamples say what values of the basic types look like.
+// basicSamples are examples of values of the basic types.
 var basicSamples = map[*types.Basic]string{
 	types.Int:    "write an integer, such as `1`",
 	types.Float:  "write a number, such as `0.5`",

@@ -10,18 +10,18 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Wrap is the repair of a value or a pattern that a constructor is wanted around.
+// Wrap returns the fix that puts a constructor around a value or a pattern.
 func Wrap(e ast.Node, constructor string) diag.Fix {
 	return Surround(e, constructor+"(", ")", "Wrap in `"+constructor+"`")
 }
 
-// Surround is the repair of an expression or a pattern that stands between texts then.
+// Surround returns the fix that puts texts around an expression or a pattern.
 func Surround(e ast.Node, before, after, title string) diag.Fix {
 	return diag.Fix{Title: title, Edits: []diag.Edit{diag.Insert(e.Span().Start, before), diag.Insert(e.Span().End, after)}}
 }
 
-// Append is the repair of an expression that something is done with: it stands in parentheses then,
-// unless that binds to all of it anyway.
+// Append returns the fix that appends text to an expression, which it parenthesizes unless the text
+// applies to all of it anyway.
 func Append(e ast.Expr, text string) diag.Fix {
 	title := "Add `" + strings.TrimSpace(text) + "`"
 	if IsLoose(e) {
@@ -30,7 +30,8 @@ func Append(e ast.Expr, text string) diag.Fix {
 	return diag.Offer(diag.Insert(e.Span().End, text), "%s", title)
 }
 
-// Await is the repair of a task whose value is wanted; behind it stands what takes out of the value.
+// Await returns the fix that awaits a task whose value is required; behind is the text that then
+// extracts the value.
 func Await(e ast.Expr, behind string) diag.Fix {
 	if IsLoose(e) {
 		return Surround(e, "await (", ")"+behind, "Await it")
@@ -38,7 +39,7 @@ func Await(e ast.Expr, behind string) diag.Fix {
 	return Surround(e, "await ", behind, "Await it")
 }
 
-// IsLoose reports whether a `.` or `?` behind an expression would bind to a part of it alone.
+// IsLoose reports whether a `.` or `?` after an expression would apply to only a part of it.
 func IsLoose(e ast.Expr) bool {
 	switch e.(type) {
 	case *ast.Unary, *ast.Binary, *ast.Assign, *ast.Pipe, *ast.RangeExpr, *ast.Cast, *ast.Await, *ast.Closure, *ast.IfExpr, *ast.MatchExpr:
@@ -47,7 +48,7 @@ func IsLoose(e ast.Expr) bool {
 	return false
 }
 
-// IsPostfix reports whether a `?` behind an expression takes all of it.
+// IsPostfix reports whether a `?` after an expression applies to all of it.
 func IsPostfix(e ast.Expr) bool {
 	switch e.(type) {
 	case *ast.Call, *ast.MethodCall, *ast.PathExpr, *ast.FieldExpr, *ast.IndexExpr:

@@ -8,18 +8,20 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 )
 
-// Edit is what other files can tell of an edit of surfaces.
+// Edit is the part of an edit that other files can observe through surfaces.
 type Edit struct {
 	files   map[*ast.File]bool // that are others, as they are now
 	imports map[int]bool       // files, by their numbers, with other imports
-	// names are those that may mean something else: what was declared anew, otherwise or no more, and all
-	// declarations with one of these in their surface. Whoever is touched spells one, for whatever an
-	// expression is made of begins with a name, and so does each step from there on.
+	// names are those that may mean something else: names that were declared, changed or removed,
+	// and all declarations with one of these in their surface. An affected file contains one of
+	// them, because every part of an expression begins with a name, and so does each step from
+	// there on.
 	names map[string]bool
 }
 
-// Compare compares the files of two checks. It is nil where names do not say who is touched: when files came or
-// went or break the grammar, and when modules or what a glob hands on have changed.
+// Compare compares the files of two checks. It returns nil if names do not determine the affected
+// files: if files were added or removed or contain syntax errors, or if modules or the names behind
+// a glob have changed.
 func Compare(before, now []*ast.File) *Edit {
 	if len(before) != len(now) {
 		return nil
@@ -42,7 +44,7 @@ func Compare(before, now []*ast.File) *Edit {
 // outer is a declaration outside of bodies.
 type outer struct {
 	decl ast.Decl
-	text string // its surface, behind the modules of the file that it lies in; of such a module only the head
+	text string // its surface, after the modules of the file that contains it; of such a module only the head
 }
 
 // outersOf are the declarations of a file and of the modules in it.
@@ -68,7 +70,8 @@ func outersOf(f *ast.File) (all []outer) {
 	return all
 }
 
-// compare adds what differs between two texts of a file. It reports whether names tell all of it.
+// compare adds the differences between two texts of a file. It reports whether names describe all
+// of them.
 func (e *Edit) compare(number int, was, is []outer) bool {
 	had, has := textsOf(was), textsOf(is)
 	common := func(list []outer) (texts []string) {
@@ -151,8 +154,8 @@ func eachOuter(decls []ast.Decl, visit func(ast.Decl)) {
 	}
 }
 
-// eachName visits the names that a declaration declares, its members' too. What an impl declares has those of its
-// types as well.
+// eachName visits the names that a declaration declares, including its members. The declarations in
+// an impl also have those of its types.
 func eachName(d ast.Decl, visit func(string)) {
 	name := func(id *ast.Ident) {
 		if id != nil {

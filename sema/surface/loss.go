@@ -5,8 +5,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Loss is text that is not in the tree: the names in it, and from where names that
-// it may declare can be seen. What stands outside of bodies is seen everywhere.
+// Loss is text that is not in the tree: its names, and the position from which names that it may
+// declare are visible. Text outside of bodies is visible everywhere.
 type Loss struct {
 	Names      []string
 	Within     source.Span
@@ -42,7 +42,7 @@ func Around(f *ast.File, at source.Span) (nodes []ast.Node) {
 	return nodes
 }
 
-// isScope reports whether variables that are declared in a node are seen in it alone.
+// isScope reports whether variables that are declared in a node are visible only in it.
 func isScope(n ast.Node) bool {
 	switch n.(type) {
 	case *ast.Block, *ast.FnDecl, *ast.Closure, *ast.Arm, *ast.ForExpr, *ast.ParallelFor, *ast.IfExpr, *ast.WhileExpr, *ast.Catch, *ast.Stage:

@@ -10,8 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Surface is the hash of what other files see of a file: its declarations without the bodies of functions. A
-// body that declares something is part of it; what stands between declarations is not.
+// Surface is the hash of the part of a file that other files can see: its declarations without the
+// bodies of functions. A body that declares something is part of it; text between declarations is
+// not.
 type Surface [sha256.Size]byte
 
 // Of is a file's surface.
@@ -77,7 +78,7 @@ func eachBody(d ast.Decl, visit func(*ast.Block)) {
 	}
 }
 
-// declares reports whether declarations stand in a body.
+// declares reports whether a body contains declarations.
 func declares(b *ast.Block) (found bool) {
 	ast.Inspect(b, func(n ast.Node) bool {
 		_, is := n.(*ast.DeclStmt)
@@ -87,7 +88,8 @@ func declares(b *ast.Block) (found bool) {
 	return found
 }
 
-// lost adds what text that breaks the grammar may declare to other files, though it stands in a body.
+// lost adds the text of syntax errors that may declare something for other files, although it is in
+// a body.
 func lost(h io.Writer, f *ast.File) {
 	for i := range f.Flaws {
 		flaw := &f.Flaws[i]

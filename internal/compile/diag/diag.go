@@ -106,7 +106,7 @@ func (d *Diagnostic) LabelIn(f *source.File, s source.Span, format string, args 
 	return d
 }
 
-// Hint adds a hint, which says what to write instead.
+// Hint adds a hint with the correction.
 func (d *Diagnostic) Hint(format string, args ...any) *Diagnostic {
 	d.Hints = append(d.Hints, fmt.Sprintf(format, args...))
 	return d

@@ -1,6 +1,6 @@
 package diag
 
-// Stray reports a character that no token starts with.
+// Stray reports a character that begins no token.
 var Stray = &Info{
 	Code: "E0001", Title: "unexpected character",
 	Explain: "Outside strings and comments, a program consists of names, numbers, operators and brackets.",

@@ -182,8 +182,8 @@ func steers(r rune) bool {
 	return unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// clean returns text that is safe to print. It keeps line feeds, and replaces other characters that
-// can control a terminal by visible ones.
+// clean returns text that is safe to print. It retains line feeds, and replaces other characters
+// that can control a terminal by visible ones.
 func clean(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && steers(r) || r == utf8.RuneError }) {
 		return s

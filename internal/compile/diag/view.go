@@ -27,7 +27,7 @@ type layout struct {
 // than diagnostics on different lines.
 type layouts struct {
 	long    map[*source.File]map[int]*layout
-	scanned int // characters looked at, for tests of how the work grows
+	scanned int // number of characters read, for tests of the complexity
 }
 
 // of returns the layout of line n of f.
@@ -81,7 +81,7 @@ type window struct {
 	*layout
 	text  string
 	shift int // columns that are left out
-	last  int // the column behind the end of what is shown
+	last  int // the column after the end of the shown part
 }
 
 // column returns the column of byte offset i in the window.

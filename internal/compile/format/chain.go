@@ -43,9 +43,9 @@ func links(e ast.Expr) (root ast.Expr, list []ast.Expr) {
 	return e, list
 }
 
-// chain writes a postfix expression. With several method calls it stands on one
-// line, apart from the arguments of the last call, or has a line for each call.
-// It has a line for each call also when the source ends a line before a call.
+// chain writes a postfix expression. With several method calls it is on one line, apart from the
+// arguments of the last call, or has a line for each call. It has a line for each call also if the
+// source ends a line before a call.
 func (p *printer) chain(e ast.Expr) {
 	root, list := links(e)
 	calls, first, last := 0, -1, -1 // first and last that may start a line

@@ -13,7 +13,7 @@ type place uint8
 const (
 	lead   place = iota // on lines of its own, before the token that follows
 	inline              // amid a line, before the token that follows
-	trail               // at the end of a line, behind the token before
+	trail               // at the end of a line, after the preceding token
 )
 
 // comment is a comment of the source with its place.
@@ -23,10 +23,9 @@ type comment struct {
 	doc        bool
 }
 
-// placed finds the place of each comment: at the end of a line, on lines of its
-// own, or amid a line. The place depends only on the tokens around the comment
-// and on line ends, and formatting keeps both: so formatting twice changes
-// nothing.
+// placed determines the position of each comment: at the end of a line, on lines of its own, or
+// within a line. The position depends only on the tokens around the comment and on line ends, and
+// formatting preserves both: so formatting twice changes nothing.
 func placed(src string, toks []lexer.Token, comments []lexer.Comment) []comment {
 	out := make([]comment, len(comments))
 	t := 0 // the token that follows
@@ -57,10 +56,9 @@ func placed(src string, toks []lexer.Token, comments []lexer.Comment) []comment 
 	return out
 }
 
-// leads writes the comments between the token before and the current one. With
-// dangling, the current token is a closing bracket: the comments are the last
-// thing in the brackets, and no blank line follows them. after then says that
-// something comes before them.
+// leads writes the comments between the preceding token and the current one. With dangling, the
+// current token is a closing bracket: the comments are the last thing in the brackets, and no blank
+// line follows them. after then means that something comes before them.
 func (p *printer) leads(dangling, after bool) {
 	for first := true; p.comesBefore(); first = false {
 		c := p.comments[p.c]
@@ -105,7 +103,7 @@ func (p *printer) lineComment() bool {
 	return p.tail >= 0 || p.comesBefore() && p.comments[p.c].place == lead
 }
 
-// commentsBefore reports whether comments stand before a place ahead.
+// commentsBefore reports whether there are comments before a later position.
 func (p *printer) commentsBefore(end source.Pos) bool {
 	return p.c < len(p.comments) && p.comments[p.c].start < int(end)
 }

@@ -37,7 +37,7 @@ const (
 	forced                  // opGroup: cannot be flat
 	unhuggable              // opGroup: what makes it more than a line is not its last part alone
 	tall                    // opGroup: some text in it has line ends
-	follows                 // opGroup: broken where the group at b is, which stands before
+	follows                 // opGroup: broken if the earlier group at b is
 	wasBroken               // opGroup: has been broken
 	isDoc                   // opTrail: a doc comment, which belongs to the token that comes next
 )
@@ -85,9 +85,8 @@ func (d *doc) add(o op) {
 
 func (d *doc) next() int32 { return int32(len(d.ops)) }
 
-// text adds src[a:b]. With hop, the text (a `,` or `;`) is written before a
-// comment that ends the line. A doc comment stays before it: behind a comma it
-// would document what comes next.
+// text adds src[a:b]. With hop, the text (a `,` or `;`) is written before a comment that ends the
+// line. A doc comment stays before it: after a comma it would document the next declaration.
 func (d *doc) text(a, b int, hop bool) {
 	s := d.src[a:b]
 	d.settle(hop && !d.tailDoc)
@@ -109,8 +108,8 @@ func (d *doc) text(a, b int, hop bool) {
 	d.add(o)
 }
 
-// settle says that text comes: a group that holds both the text and the comments
-// before it has a line end between them.
+// settle begins a text: a group that contains both the text and the comments before it has a line
+// end between them.
 func (d *doc) settle(hop bool) {
 	if d.tail >= 0 && !hop {
 		d.force(d.tail)
@@ -136,8 +135,8 @@ func (d *doc) force(before int32) {
 
 func (d *doc) forceAll() { d.force(math.MaxInt32) }
 
-// comma adds the comma after a list's last element. With fixed, comments that
-// end the comma's line stay behind it.
+// comma adds the comma after a list's last element. With fixed, comments that end the comma's line
+// stay after it.
 func (d *doc) comma(fixed bool) {
 	d.settle(!fixed)
 	o := op{kind: opComma, flags: hops}

@@ -1,21 +1,18 @@
-// Package format writes Concerto source in its one style: four spaces for each
-// level, lines of a hundred characters, a comma after the last element of a list
-// that is broken over lines. It uses the parser, and knows nothing of what
-// programs mean.
+// Package format writes Concerto source in its one style: four spaces for each level, lines of a
+// hundred characters, a comma after the last element of a list that is broken over lines. It uses
+// the parser, and does not know the meaning of programs.
 //
-// The tree says how tokens belong together (decl.go, stmt.go, expr.go, chain.go,
-// pattern.go, type.go). The tokens of the source are written (token.go), each
-// with its comments (comment.go), as a sequence of layout operations (doc.go),
-// which layout.go turns into lines.
+// The tree determines how tokens belong together (decl.go, stmt.go, expr.go, chain.go, pattern.go,
+// type.go). The tokens of the source are written (token.go), each with its comments (comment.go),
+// as a sequence of layout operations (doc.go), which layout.go turns into lines.
 //
-// The author decides, and the style keeps: single blank lines; whether a block
-// of one statement, a map, an array, or a list of fields or arms stands on one
-// line when it fits; whether a chain of calls or a pipe has a line for each
-// part; the line of each decorator.
+// The author decides the following, and the style preserves it: single blank lines; whether a block
+// of one statement, a map, an array, or a list of fields or arms is on one line if it fits; whether
+// a chain of calls or a pipe has a line for each part; the line of each decorator.
 //
-// Invariants: the formatted text has the tokens of the source, except for commas
-// before closing brackets, and its comments, in their order. Formatting twice
-// changes nothing. Literals are written as in the source.
+// Invariants: the formatted text has the tokens of the source, except for commas before closing
+// brackets, and its comments, in their order. Formatting twice changes nothing. Literals are
+// written as in the source.
 package format
 
 import (
@@ -31,9 +28,9 @@ import (
 // DefaultWidth is how many characters a line may have.
 const DefaultWidth = 100
 
-// Source formats a file for lines of at most width characters, as far as its
-// tokens allow; 0 means DefaultWidth. When the text does not parse, the result
-// is nil and the list says why. It is safe for concurrent use.
+// Source formats a file for lines of at most width characters, as far as its tokens allow; 0 means
+// DefaultWidth. If the text does not parse, the result is nil and the list contains the reasons. It
+// is safe for concurrent use.
 func Source(f *source.File, width int) ([]byte, diag.List) {
 	file, list := parser.Parse(f)
 	if list.HasErrors() {

@@ -34,7 +34,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// A text with mistakes is refused with them.
+// A text with errors is rejected with them.
 func TestRefused(t *testing.T) {
 	for _, text := range []string{"fn f() {", "fn f() { let = 1; }", "x", "fn f() { \"open }", "\xff"} {
 		out, list := Source(source.NewFile("main.conc", []byte(text)), 0)

@@ -18,16 +18,16 @@ const (
 	hugged             // on one line up to its last part, which is broken
 )
 
-// engine turns layout operations into text. Spaces, line ends and comments that
-// end a line are held back until the next text is known: so no line ends in a
-// space, and no code is written behind a `//`.
+// engine turns layout operations into text. Spaces, line ends and comments that end a line are held
+// back until the next text is known: so no line ends in a space, and no code is written after a
+// `//`.
 type engine struct {
 	*doc
 	limit int32 // width of a line
 
 	out     []byte
 	col     int32 // characters on the current line, its indentation included
-	fresh   bool  // nothing stands on the current line yet
+	fresh   bool  // the current line is empty
 	spaced  bool  // a space comes before the next text on the line
 	blanked bool  // a blank line, or the start of the file, is above
 
@@ -131,7 +131,7 @@ func (e *engine) text(s string, hop, written bool) {
 }
 
 func (e *engine) startLine() {
-	for range e.col { // as the line end before said
+	for range e.col { // as the preceding line end requires
 		e.out = append(e.out, ' ')
 	}
 	e.fresh, e.blanked = false, false

@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// style says how a list in brackets is laid out.
+// style specifies the layout of a list in brackets.
 type style struct {
 	spaced bool // `{ a, b }` on one line
 	keep   bool // broken where the source ends the line after the opening bracket

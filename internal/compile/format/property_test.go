@@ -51,8 +51,8 @@ func tree(t *testing.T, text string) (dump string, ok bool) {
 // narrowest, everything is broken.
 var widths = []int{1, 40, DefaultWidth}
 
-// hold checks that formatting keeps the tree and the comments, and that
-// formatting twice changes nothing. It reports whether the text parses.
+// hold checks that formatting preserves the tree and the comments, and that formatting twice
+// changes nothing. It reports whether the text parses.
 func hold(t *testing.T, text string) bool {
 	t.Helper()
 	want, ok := tree(t, text)
@@ -215,7 +215,7 @@ func noisy(rnd *rand.Rand, text string, every int) string {
 	return b.String()
 }
 
-// Comments may stand between any two tokens, and lines end anywhere.
+// Comments may be between any two tokens, and lines may end anywhere.
 func TestCommentsAnywhere(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	all := programs(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// What the style is: each archive holds a source and what becomes of it.
+// The style: each archive contains a source and its formatted text.
 func TestStyle(t *testing.T) {
 	golden.Run(t, "testdata/style/*.txtar", func(t *testing.T, a *golden.Archive) {
 		text := a.Input("main.conc")

@@ -7,10 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// printer walks the tree and the tokens side by side. The tree says what a token
-// is for; the tokens are written. So nothing is lost that is not in the tree,
-// such as parentheses around a type or the form of a literal, and comments stay
-// with their tokens.
+// printer walks the tree and the tokens side by side. The tree determines the role of a token; the
+// tokens are written. So nothing is lost that is not in the tree, such as parentheses around a type
+// or the form of a literal, and comments stay with their tokens.
 type printer struct {
 	doc
 	toks     []lexer.Token
@@ -51,9 +50,8 @@ func (p *printer) any() {
 	p.past()
 }
 
-// hasTrail reports whether comments follow the current token on its line. Then the
-// comments of the token before may not move behind it, where the two would
-// become one.
+// hasTrail reports whether comments follow the current token on its line. Then the comments of the
+// preceding token may not move after it, where the two would become one.
 func (p *printer) hasTrail() bool {
 	next := p.toks[p.i]
 	for _, c := range p.comments[p.c:] {

@@ -8,9 +8,9 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// sameTokens returns an error when a formatted text differs from its source in
-// more than white space and commas before closing brackets. No program should
-// lead to one: it finds mistakes of this package before a file is overwritten.
+// sameTokens returns an error if a formatted text differs from its source in more than white space
+// and commas before closing brackets. No program should lead to one: it detects bugs of this
+// package before a file is overwritten.
 func sameTokens(src string, toks []lexer.Token, comments []lexer.Comment, out []byte) error {
 	f := source.NewFile("", out)
 	gotToks, gotComments, list := lexer.Lex(f)

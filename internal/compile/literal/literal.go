@@ -11,7 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// Most is how long the text of a value is for those who can look at its parts one by one, in bytes.
+// Most is the maximum length of a value's text where the parts can be inspected one by one, in
+// bytes.
 const Most = 2000
 
 // Text returns a value as it is written in the source. t is its type, nil where that is not known. A
@@ -143,7 +144,8 @@ func (b *writer) variant(v value.Slot, t types.Type, depth int) {
 	b.WriteString(" }")
 }
 
-// TypeText names the type of a value: as the checker knows it, or else as the value tells.
+// TypeText returns the name of a value's type: the checker's, if known, otherwise that of the value
+// itself.
 func TypeText(v value.Slot, t types.Type) string {
 	if t != nil && t != types.Bad {
 		return t.String()

@@ -159,7 +159,7 @@ type jsonReader struct {
 	text    []byte
 	dec     *json.Decoder
 	skipped int
-	twice   func(first, second *node) // told of a member that stands twice; nil: that is an error
+	twice   func(first, second *node) // called for a duplicate member; nil: that is an error
 }
 
 // deepest is how deep values may be nested.

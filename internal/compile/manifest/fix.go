@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// What is to be written in the place of what the manifest, or a file of tools, says.
+// Fixes: replacements for parts of the manifest, or of a file of tools.
 
 // meantKey adds that a key was probably meant to be another.
 func (r *reader) meantKey(d *diag.Diagnostic, n *node, near string, known []string) {
@@ -20,7 +20,7 @@ func (r *reader) meantKey(d *diag.Diagnostic, n *node, near string, known []stri
 		d.Hint("did you mean `%s`?", near)
 		return
 	}
-	d.Meant(n.key, near, suggest.Certain(n.name, near, known) && !strings.Contains(r.file.String(), near)) // which may stand there besides
+	d.Meant(n.key, near, suggest.Certain(n.name, near, known) && !strings.Contains(r.file.String(), near)) // which may be present as well
 }
 
 // meantWord adds that a text was probably meant to be another.

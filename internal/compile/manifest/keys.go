@@ -60,13 +60,13 @@ type Key struct {
 	// Transports are those of a host that heed the key; nil: all do.
 	Transports []string
 
-	check func(text string) error // says what is wrong with one of Strings; nil: nothing is
+	check func(text string) error // returns the error of one of Strings; nil: any text is valid
 
 	inFiles  bool // it is a key in files of tools alone
 	short    bool // its section may be written as its value alone
 	nonempty bool // it is not empty: a String, or the first of Strings
 
-	holds   holds  // how a secret in the value is told
+	holds   holds  // how a secret in the value is recognized
 	instead string // the key that names a secret's variable, of the same section
 
 	set func(t *target, v *setting) // nil: the value is a member of the section's Config

@@ -43,7 +43,7 @@ func unknownKey(kind, doc string) Key {
 	return Key{Path: "run.unknown." + kind, Type: Enum, Values: policies, Example: `"retry"`, Doc: doc}
 }
 
-// checkSecret says why a text does not name one variable.
+// checkSecret returns the reason why a text does not name one variable.
 func checkSecret(text string) error {
 	if !variable().MatchString(text) || strings.Contains(text, "*") {
 		return errors.New("write the full name of an environment variable")
@@ -51,7 +51,7 @@ func checkSecret(text string) error {
 	return nil
 }
 
-// checkRedact says why a text is no expression for what is to be removed.
+// checkRedact returns the reason why a text is not an expression for redaction.
 func checkRedact(text string) error {
 	re, err := regexp.Compile(text)
 	switch {
@@ -63,8 +63,8 @@ func checkRedact(text string) error {
 	return nil
 }
 
-// networkHost reports a key of [run.unknown] that names no network host, and reports whether it
-// does: in TOML a name with dots stands in quotes.
+// networkHost reports a key of [run.unknown] that names no network host, and returns whether it
+// does: in TOML a name with dots must be quoted.
 func (r *reader) networkHost(n *node, v any, section string) bool {
 	if _, dotted := v.(map[string]any); dotted {
 		r.wrong(n, v, section+"."+n.name, "a string").Hint("put the name of the network host in quotes: `\"api.example.com\" = \"retry\"`")

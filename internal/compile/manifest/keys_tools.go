@@ -74,7 +74,7 @@ var toolKeys = []Key{
 	{Path: "tools.*.concerto.function", Type: String, Example: `"Db::count"`, Doc: "A function of one of its tools, or a free `pub fn`. Its `@describe`, or otherwise its doc comment, is the description."},
 }
 
-// checkNeed says why a text is nothing that a tool may require.
+// checkNeed returns the reason why a text is not a requirement of a tool.
 func checkNeed(text string) error {
 	if what, ok := strings.CutPrefix(text, "render:"); !ok || what == "" {
 		return fmt.Errorf("a requirement must have the form \"render:TYPE\", such as \"render:image/png\"")
@@ -82,7 +82,7 @@ func checkNeed(text string) error {
 	return nil
 }
 
-// checkVariable says why a text does not name one variable.
+// checkVariable returns the reason why a text does not name one variable.
 func checkVariable(text string) error {
 	if strings.Contains(text, "*") {
 		return fmt.Errorf("a tool needs the full names of its variables")

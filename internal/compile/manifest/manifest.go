@@ -1,15 +1,13 @@
-// Package manifest reads Concerto.toml: what a deployment says about a program,
-// such as how its hosts are started and which model answers its agents
-// (spec/17-manifest.md).
+// Package manifest reads Concerto.toml: the deployment of a program, such as how its hosts are
+// started and which model answers its agents (spec/17-manifest.md).
 //
-// Parse turns a text into a Manifest and diagnostics. The driver hands the
-// Manifest's data to the checker and the code generator, which embeds it in the
-// IR. The package reads no files and no environment: it only names variables,
-// and paths stay as written, relative to the manifest's directory, so that no
-// IR depends on where a project is.
+// Parse turns a text into a Manifest and diagnostics. The driver passes the Manifest's data to the
+// checker and the code generator, which embeds it in the IR. The package reads no files and no
+// environment: it only names variables, and paths stay as written, relative to the manifest's
+// directory, so that no IR depends on where a project is.
 //
-// One table (keys.go) defines the keys. Checking, suggestions and the manual's
-// list of keys all read it.
+// One table (keys.go) defines the keys. Checking, suggestions and the manual's list of keys all
+// read it.
 package manifest
 
 import (
@@ -24,12 +22,12 @@ import (
 // FileName is the manifest's name in a project's directory.
 const FileName = "Concerto.toml"
 
-// Builtin is the connection that every program has, with or without a manifest.
-// It is scripted, and echoes unless a manifest gives it replies.
+// Builtin is the connection that every program has, with or without a manifest. It is scripted, and
+// echoes unless a manifest defines replies for it.
 const Builtin = "scripted"
 
-// Manifest is a Concerto.toml as data. Sections stand in file order. It is
-// not changed after Parse and safe for concurrent use from then on.
+// Manifest is a Concerto.toml as data. Sections are in file order. It does not change after Parse
+// and is then safe for concurrent use.
 type Manifest struct {
 	File        *source.File
 	Project     Project
@@ -52,7 +50,7 @@ type Manifest struct {
 // key is "".
 type Places map[string]Place
 
-// Place is where a key and its value stand in the manifest's text.
+// Place is the position of a key and its value in the manifest's text.
 type Place struct{ Key, Value source.Span }
 
 // Project is [project]. Entry is relative to the manifest; "" means main.conc.
@@ -185,16 +183,16 @@ type Audit struct {
 	At   Places
 }
 
-// Relay is [relay]: whether runs are told of at the relay of this machine, and their title; ""
-// is the project's name.
+// Relay is [relay]: whether runs are reported to the relay of this machine, and their title; "" is
+// the project's name.
 type Relay struct {
 	Share bool
 	Title string
 	At    Places
 }
 
-// Run is [run]: how runs are kept so that they can be gone on with, and what their records
-// hold. Config is as a Host's, nil without the section.
+// Run is [run]: how runs are stored so that they can be resumed, and what their records contain.
+// Config is as a Host's, nil without the section.
 type Run struct {
 	Config json.RawMessage
 	At     Places
@@ -244,9 +242,9 @@ func (m *Manifest) Line(at Places, key string) int {
 	return m.File.LineOf(p.Key.Start)
 }
 
-// Locate walks up from the directory start to the nearest one with a
-// Concerto.toml and returns the manifest's path. exists says whether a file is
-// there: this package does not touch the file system.
+// Locate walks up from the directory start to the nearest one with a Concerto.toml and returns the
+// manifest's path. exists reports whether a file exists: this package does not access the file
+// system.
 func Locate(start string, exists func(path string) bool) (path string, ok bool) {
 	for dir := filepath.Clean(start); ; {
 		if p := filepath.Join(dir, FileName); exists(p) {

@@ -262,8 +262,8 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// checkFixes makes each fix of what was found, and counts them: what it mends is gone then, and all is
-// well when it is safe.
+// checkFixes applies each fix of the diagnostics, and counts them: the diagnostic must then be
+// gone, and after a safe fix there must be none.
 func checkFixes(t *testing.T, parse func(string) (*Manifest, diag.List), i *diag.Info, found diag.List, text string) (n int) {
 	t.Helper()
 	for _, d := range found.Sorted() {
@@ -347,7 +347,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// With permissions, nobody there means no; within a host, a section is an object.
+// With permissions, an unanswered request means no; within a host, a section is an object.
 func TestPermissionsOfAHost(t *testing.T) {
 	m, l := parse("[hosts.w]\ncommand = \"c\"\n[hosts.w.permissions]\nread = [\".\"]\ncommands.deny = [\"rm *\"]\n[hosts.x]\ncommand = \"c\"\napproval_default = \"yes\"\npermissions = {}\n")
 	if l.Len() != 0 {

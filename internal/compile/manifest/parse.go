@@ -17,9 +17,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// Parse reads a manifest. It always gives a Manifest that holds what could be
-// read; with errors in the list it must not be run. Diagnostics are of diag's
-// manifest area: E0801 for a text that is not TOML, else one for each mistake.
+// Parse reads a manifest. It always returns a Manifest with the valid parts; with errors in the
+// list it must not be run. Diagnostics are of diag's manifest area: E0801 for a text that is not
+// TOML, otherwise one for each error.
 func Parse(file *source.File) (*Manifest, diag.List) {
 	r := &reader{file: file, m: &Manifest{File: file}, kinds: &manifestKinds}
 	root, values, ok := r.toml()
@@ -87,8 +87,8 @@ type setting struct {
 	json    json.RawMessage
 }
 
-// lookup returns the keys by path and the names in each section.
-// They are made when first asked for, to keep start-up light.
+// lookup returns the keys by path and the names in each section. They are computed on first use, to
+// keep start-up light.
 var lookup = sync.OnceValues(func() (rows map[string]*Key, sections map[string][]string) {
 	rows, sections = map[string]*Key{}, map[string][]string{"": nil}
 	all := Keys()
@@ -211,7 +211,7 @@ func (r *reader) prices(n *node, v any, shown string) map[string]Price {
 	return out
 }
 
-// fallbacks holds the connections that take over against those that there are.
+// fallbacks compares the fallback connections with the existing ones.
 func (r *reader) fallbacks() {
 	known := []string{Builtin}
 	for _, c := range r.m.Connections {
@@ -236,8 +236,8 @@ func (r *reader) fallbacks() {
 	}
 }
 
-// meansCommand reports whether a key is another name for `command`; the diagnostic
-// of that key says so.
+// meansCommand reports whether a key is another name for `command`; the diagnostic of that key
+// contains the correction.
 func meansCommand(n *node) bool {
 	w := foreign.Manifest.Find(n.name)
 	return len(w.Ours) > 0 && w.Ours[0] == "command"
@@ -382,7 +382,7 @@ func (r *reader) within(object *json.RawMessage, path string, n *node, v any, sh
 	*object = e.buf.Bytes()
 }
 
-// unknown warns of a key that nobody reads.
+// unknown warns of an unknown key.
 func (r *reader) unknown(n *node, where string, known []string) {
 	d := r.kinds.unknown.At(n.key, "unknown key `%s` in %s", n.name, where)
 	if text := strings.Trim(r.file.Slice(n.value), `"'`); secret.Named(n.name) && mayBeSecret(text) {
@@ -412,7 +412,7 @@ func (r *reader) elsewhere(d *diag.Diagnostic, name string, known []string) bool
 	return true
 }
 
-// wrong reports a value of another type than wanted.
+// wrong reports a value of the wrong type.
 func (r *reader) wrong(n *node, v any, shown, want string) *diag.Diagnostic {
 	d := r.kinds.typ.At(n.value, "`%s` must be %s, not %s", shown, r.inForm(want), r.typeOf(v))
 	if _, told := v.(broken); !told {

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// node is a table, an array or a scalar of the text, with its place. The
-// decoder says what a value is; a node says where.
+// node is a table, an array or a scalar of the text, with its place. The decoder determines the
+// value, a node the place.
 type node struct {
 	name     string // key, "" in an array
 	key      source.Span

@@ -12,12 +12,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// A manifest names the variables that hold secrets. A value that looks like a
-// secret itself is an error, so that no secret gets into a compiled program.
-// Messages show asterisks in its place.
+// A manifest names the variables that contain secrets. A value that looks like a secret itself is
+// an error, so that no secret is compiled into a program. Messages show asterisks in its place.
 
-// holds says what kind of texts a key's value has, which decides how a secret
-// among them is recognised.
+// holds is the kind of texts in a key's value, which determines how a secret among them is
+// recognized.
 type holds uint8
 
 const (
@@ -174,7 +173,7 @@ func isValue(text string) bool {
 // of a variable is no secret.
 func mayBeSecret(text string) bool { return isValue(text) && strings.ToUpper(text) != text }
 
-// unquoted finds a value behind the name of a secret in a text that is not TOML.
+// unquoted finds a value after the name of a secret in a text that is not TOML.
 var unquoted = `(?im)^\s*"?[\w.-]*(?:key|token|secret|pass|auth|credential)[\w.-]*"?\s*=\s*["']?([^"'\s#]{6,})`
 
 // finish returns the diagnostics, and sets the manifest's text, both without the secrets.

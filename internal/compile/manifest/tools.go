@@ -38,9 +38,8 @@ type ToolFile struct {
 	MCP   []*MCP
 }
 
-// ParseTools reads a file of tools. It always gives a ToolFile with what could be read;
-// with errors in the list none of it must be used. All mistakes are in the list, those
-// of E0911 on.
+// ParseTools reads a file of tools. It always returns a ToolFile with the valid parts; with errors
+// in the list none of it may be used. The list contains all errors, those of E0911 and later.
 func ParseTools(file *source.File) (*ToolFile, diag.List) {
 	r := &reader{file: file, m: &Manifest{File: file}, kinds: &toolKinds, form: inYAML, read: true}
 	if size := len(file.Text); size > MaxToolFile {
@@ -59,8 +58,7 @@ func ParseTools(file *source.File) (*ToolFile, diag.List) {
 	return f, found
 }
 
-// document decodes the text. What can be read as JSON is: YAML's reader knows no
-// surrogates.
+// document decodes the text, as JSON where possible, since YAML's reader does not know surrogates.
 func (r *reader) document() (*node, map[string]any, bool) {
 	text := strings.TrimSpace(strings.TrimPrefix(r.file.String(), bom))
 	if strings.HasPrefix(text, "{") && invalidUTF8(r.file.Text) < 0 {
@@ -68,7 +66,7 @@ func (r *reader) document() (*node, map[string]any, bool) {
 			values, ok := v.(map[string]any)
 			return n, values, ok
 		}
-		r.list = diag.List{} // YAML says what is wrong
+		r.list = diag.List{} // YAML reports the errors
 	}
 	return r.yaml()
 }
@@ -172,7 +170,7 @@ func (r *reader) tool(t *Tool, n *node, values map[string]any, shown string) {
 	}
 }
 
-// handler finds the one key that says what answers the tool's calls.
+// handler finds the one key that defines what answers the tool's calls.
 func (r *reader) handler(t *Tool, n *node, values map[string]any, shown string) {
 	var given []*node
 	for _, c := range n.children {
@@ -215,15 +213,16 @@ func (r *reader) needs(n *node, v any, shown string) {
 	}
 }
 
-// misspelt reports whether an unknown key is the one that is wanted: its own message says so.
+// misspelt reports whether an unknown key is the required one: then its own message contains the
+// correction.
 func (r *reader) misspelt(n *node, want string, known []string) bool {
 	return slices.ContainsFunc(n.children, func(c *node) bool { return !slices.Contains(known, c.name) && suggest.Nearest(c.name, known) == want })
 }
 
 func pythonKey(name string) bool { return name == "module" || name == "function" }
 
-// pythonHandler reports a tool whose handler is a function of a module of Python's, and
-// says how it is called.
+// pythonHandler reports a tool whose handler is a function of a Python module, with the way to call
+// it.
 func (r *reader) pythonHandler(n *node, values map[string]any) bool {
 	module := n.child("module")
 	if module == nil {

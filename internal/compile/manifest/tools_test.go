@@ -26,7 +26,7 @@ func TestMistakesInTools(t *testing.T) {
 	})
 }
 
-// What is written in YAML, JSON and the manifest is the same tool.
+// YAML, JSON and the manifest define the same tool.
 func TestToolForms(t *testing.T) {
 	const want = `{"name":"query","description":"Query","parameters":{"type":"object","properties":{"sql":{"type":"string","maxLength":9007199254740993}},"required":["sql"]},"version":2,"timeout":1.5,"command":{"run":["a","b"]}}`
 	yaml := `tools:
@@ -61,7 +61,7 @@ func TestToolForms(t *testing.T) {
 	}
 }
 
-// In the manifest the mistakes are the same.
+// In the manifest the errors are the same.
 func TestToolsOfTheManifest(t *testing.T) {
 	_, l := parse(`[tools.query]
 name = "other"
@@ -154,7 +154,7 @@ func TestClashes(t *testing.T) {
 	}
 }
 
-// Scalars are what YAML 1.2 says, whatever YAML 1.1 said.
+// Scalars follow YAML 1.2, also where YAML 1.1 differs.
 func TestScalars(t *testing.T) {
 	for text, want := range map[string]string{
 		"1": "1", "-0": "0", "+7": "7", "007": "7", "0x1F": "31", "0o17": "15", "-12": "-12", "99999999999999999999": "99999999999999999999",
@@ -190,7 +190,7 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, reading it ends with tools or with a mistake in the file.
+// For any file, reading it results in tools or in an error with a place in the file.
 func FuzzTools(f *testing.F) {
 	for _, i := range diag.Catalogue() {
 		if i.Tools {

@@ -131,7 +131,7 @@ func (r *reader) passable(n *node, names []string) bool {
 	return ok
 }
 
-// wanted is a key's type in words, with its unit.
+// wanted returns a key's type in words, with its unit.
 func wanted(k *Key) string {
 	if k.Unit == "" {
 		return k.Type.String()

@@ -18,7 +18,7 @@ const (
 
 var vendors = []string{claudeCode, codex, acp}
 
-// unsafeModes are those in which an agent does not ask for permission.
+// unsafeModes are those in which an agent does not request permission.
 var unsafeModes = []string{"bypassPermissions", "yolo"}
 
 // claudeModes are Claude Code's others.
@@ -27,14 +27,14 @@ var claudeModes = []string{"default", "acceptEdits", "plan"}
 // claudeSettings are the sources of Claude Code's settings.
 var claudeSettings = []string{"user", "project", "local"}
 
-// vendorDefaults are the defaults of a vendor agent's keys: its output is parsed as messages, and a
-// request that nobody answers is denied. The latter holds for any host with permissions.
+// vendorDefaults are the defaults of a vendor agent's keys: its output is parsed as messages, and
+// an unanswered request is denied. The latter holds for any host with permissions.
 var vendorDefaults = [...]keyDefault{{"output_format", "json"}, {"approval_default", "no"}}
 
 type keyDefault struct{ name, value string }
 
-// vendor checks the keys of a host that depend on its transport, which it gives, and
-// completes them.
+// vendor checks the keys of a host that depend on its transport, completes them, and returns the
+// transport.
 func (r *reader) vendor(h *Host, n *node, v any, shown string) (transport string) {
 	var keys struct {
 		Transport string   `json:"transport"`
@@ -42,7 +42,7 @@ func (r *reader) vendor(h *Host, n *node, v any, shown string) (transport string
 		Unsafe    bool     `json:"unsafe_mode"`
 		Settings  []string `json:"settings"`
 	}
-	// What is of another type has been reported, and is not in it.
+	// Values of another type have been reported, and are not in it.
 	_ = json.Unmarshal(h.Config, &keys)
 	if transport = keys.Transport; transport == "" {
 		transport = "stdio"
@@ -87,7 +87,7 @@ func (r *reader) complete(h *Host, n *node, keys []keyDefault) {
 			add(`"` + key.name + `":"` + key.value + `"`)
 		}
 	}
-	if len(assumed) > 0 { // nobody has said so: a person is asked first
+	if len(assumed) > 0 { // not set explicitly: a person is asked first
 		add(`"assumed":[` + strings.Join(assumed, ",") + `]`)
 	}
 }

@@ -15,12 +15,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/yamlcore"
 )
 
-// broken is the value in the place of one that has been reported: nothing more is said
-// about it.
+// broken replaces a value that has been reported: no further diagnostics follow from it.
 type broken struct{}
 
-// yaml decodes the file's text and finds the places of its values. When there is no
-// mapping to go on with it reports why and returns false.
+// yaml decodes the file's text and finds the places of its values. If there is no mapping to
+// continue with, it reports why and returns false.
 func (r *reader) yaml() (*node, map[string]any, bool) {
 	text := r.file.Text
 	if at := invalidUTF8(text); at >= 0 {
@@ -72,8 +71,8 @@ func yamlLines(text []byte, from int) []int {
 	return lines
 }
 
-// offset is where a place of YAML's is. Places come in order mostly, so that long lines
-// are gone through once.
+// offset returns the offset of a position of YAML's. Positions are mostly in order, so that long
+// lines are scanned once.
 func (y *yamlReader) offset(line, col int) int {
 	text := y.r.file.Text
 	line = min(max(line, 1), len(y.lines))
@@ -255,7 +254,7 @@ func lineLength(text []byte) int {
 	return len(text)
 }
 
-// tooLong says that a file of tools is longer than one may be.
+// tooLong returns the message for a file of tools that is too long.
 func tooLong(size int) string {
 	return fmt.Sprintf("the file has %d bytes, but a tool file can have at most %d", size, MaxToolFile)
 }

@@ -18,7 +18,7 @@ type callee struct {
 	applies uint64
 }
 
-// callee looks at a function, once it does not change any more.
+// callee analyses a function that no longer changes.
 func (o *optimizer) callee(n int) *callee {
 	c := &o.callees[n]
 	if c.known || !o.ready[n] {

@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// calls is who calls whom, as far as the code says it.
+// calls is the call graph, as far as the code determines it.
 type calls struct {
 	p  *ir.Program
 	to []int32 // the callees of all functions, one function after the other
@@ -91,13 +91,13 @@ func (c *calls) calls(to int32, often bool) {
 // callees are the functions that one calls.
 func (c *calls) callees(n int32) []int32 { return c.to[c.of[n]:c.of[n+1]] }
 
-// sort finds order and cyclic by Tarjan's algorithm. It keeps an explicit
-// stack, since chains of calls can be long.
+// sort finds order and cyclic by Tarjan's algorithm. It uses an explicit stack, since chains of
+// calls can be long.
 func (c *calls) sort() {
 	nodes := len(c.p.Functions)
 	c.order = make([]int32, 0, nodes)
 	number, low := make([]int32, nodes), make([]int32, nodes) // from 1; 0 is not seen
-	next := make([]int32, nodes)                              // of callees, the one to look at
+	next := make([]int32, nodes)                              // of callees, the one to visit next
 	open := make([]bool, nodes)                               // is in a component under way
 	var path, component []int32
 	count := int32(0)
@@ -170,9 +170,8 @@ func (c *calls) repeat() {
 	}
 }
 
-// hot reports whether a function is worth the passes: it runs often, it has a
-// loop, or it gives a function value to a callee that has one, which may be
-// inlined.
+// hot reports whether a function is worth the passes: it runs often, it has a loop, or it passes a
+// function value to a callee that has one, which may be inlined.
 func (c *calls) hot(n int) bool {
 	if c.often[n] || c.loops[n] {
 		return true

@@ -2,9 +2,8 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// classFlow finds the class of each register, as the verifier does. Registers
-// that the handlers of a listen may have set count as unreadable after the
-// listen, without a look at the handlers.
+// classFlow finds the class of each register, as the verifier does. Registers that the handlers of
+// a listen may have set count as unreadable after the listen, without an analysis of the handlers.
 type classFlow struct {
 	u     *unit
 	known ir.Forward[ir.Class]
@@ -25,7 +24,7 @@ func (u *unit) classFlow(end int) *classFlow {
 	return f
 }
 
-// Step makes of the classes before an instruction those behind it.
+// Step changes the classes before an instruction into those after it.
 func (f *classFlow) Step(pc int, s, raised []ir.Class) {
 	in := f.u.code[pc]
 	if raised != nil {
@@ -48,7 +47,7 @@ func (f *classFlow) raise(in ir.Instr, s, raised ir.Classes) {
 // Catch lets the target of a region read the error.
 func (f *classFlow) Catch(s []ir.Class, register int) { s[register] = ir.Full }
 
-// Meet keeps what may be read on both ways.
+// Meet retains what may be read on both paths.
 func (f *classFlow) Meet(s, t []ir.Class) bool { return ir.Classes(s).Meet(t) }
 
 // stepClasses is Step for an instruction that does not raise. A deleted
@@ -58,7 +57,7 @@ func (u *unit) stepClasses(in ir.Instr, c ir.Classes) {
 	u.heard(in, c)
 }
 
-// heard forgets the registers that the handlers of a listen may have set.
+// heard removes the registers that the handlers of a listen may have set.
 func (u *unit) heard(in ir.Instr, c ir.Classes) {
 	if in.Op == ir.OpListenBegin {
 		u.kept.each(func(r int) { c[r] = ir.Unset })

@@ -6,15 +6,14 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// closureFinder says which closure register r holds. g is its function; base is
-// the first of the registers that its values were captured from, all of which
-// still hold them. ok is false when the closure is not known.
+// closureFinder returns the closure in register r. g is its function; base is the first of the
+// registers from which its values were captured, all of which still contain them. ok is false if
+// the closure is not known.
 type closureFinder func(r int) (g, base int, ok bool)
 
-// known says that a register holds a certain closure throughout the
-// instructions [from, to), which are the code of an inlined function. The
-// registers from base on, from which the closure's values were captured, keep
-// these values as long.
+// known means that a register contains a certain closure throughout the instructions [from, to),
+// which are the code of an inlined function. The registers from base on, from which the closure's
+// values were captured, contain these values as long.
 type known struct {
 	from, to       int
 	register       int
@@ -33,7 +32,7 @@ func (u *unit) closuresNear(pc int, c *callee) bool {
 	return true
 }
 
-// closureCallsNear says the same of the closures that the function calls itself.
+// closureCallsNear reports the same for the closures that the function calls itself.
 func (u *unit) closureCallsNear() bool {
 	made := false
 	for pc := range u.code {

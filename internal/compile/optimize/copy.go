@@ -2,10 +2,9 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// copies lets an instruction read the original instead of a copy: the source of
-// a move that still holds the value or, where a number is wanted, the number
-// that a box was made from. A move that nobody reads any more is then removed
-// as dead.
+// copies lets an instruction read the original instead of a copy: the source of a move that still
+// contains the value or, where a number is required, the number from which a box was created. A
+// move that is no longer read is then removed as dead.
 func (k *facts) copies(pc int, holds bitset) {
 	in := k.u.code[pc]
 	if in == nop {

@@ -51,7 +51,7 @@ func (k *facts) equal(in ir.Instr, holds bitset) (d uint8, ok bool) {
 type twins struct {
 	first  index
 	last   []int32 // of the chain that a first one begins
-	next   []int32 // behind a fact, -1 for none
+	next   []int32 // after a fact, -1 for none
 	paired bool
 }
 

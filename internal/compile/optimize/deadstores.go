@@ -2,13 +2,12 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// deadStores removes instructions that set a register which nobody reads before
-// it is set again. A value that is computed only to be moved is computed in the
-// target of the move: `x = a + b; y = x` becomes `y = a + b` when x is not read
-// again.
+// deadStores removes instructions that set a register which is not read before it is set again. A
+// value that is computed only to be moved is computed in the target of the move: `x = a + b; y = x`
+// becomes `y = a + b` if x is not read again.
 //
-// A value that only the next round of a loop would read is left alone: `list =
-// Node { next: list }` may be there to fill the memory.
+// A value that only the next round of a loop would read is not removed: `list = Node { next: list
+// }` may be there to fill the memory.
 func deadStores(u *unit) {
 	l, g := u.liveness(), u.graph()
 	for i := u.blocks() - 1; i >= 0; i-- {
@@ -32,8 +31,8 @@ var removable = rows(func(t ir.Traits, s *ir.Shape) bool {
 	return s.Writes != ir.Unset && !s.Modify && t.Changes() == 0 && t&(ir.Raises|ir.Acts|ir.Noted) == 0
 })
 
-// dead reports whether the only effect of an instruction is to set a register that
-// nobody reads afterwards.
+// dead reports whether the only effect of an instruction is to set a register that is not read
+// afterwards.
 func (u *unit) dead(pc int, after *regs) bool {
 	in := u.code[pc]
 	return removable[in.Op] && (!after.has(int(in.A)) && !u.wanted(pc) || in.Op == ir.OpMove && in.A == in.B)

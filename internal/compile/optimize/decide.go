@@ -49,9 +49,8 @@ func (u *unit) testsTwice() bool {
 	return false
 }
 
-// finding is what a test has shown of a register: that it is n, or that it is
-// not. What n stands for depends on the test: a variant, a number, or a
-// constant.
+// finding is the result of a test of a register: that it is n, or that it is not. The meaning of n
+// depends on the test: a variant, a number, or a constant.
 type finding struct {
 	reg uint8
 	op  ir.Op // JumpVariant, JumpEqIntK, JumpEqualK, JumpIf or JumpNil
@@ -147,7 +146,7 @@ func (d *decider) apart(op ir.Op, a, b int32) bool {
 	return x != nil && y != nil && *x != *y
 }
 
-// instruction looks at one, and gives what is known after it.
+// instruction processes an instruction, and returns the findings after it.
 func (d *decider) instruction(pc int, now findings) findings {
 	u := d.u
 	if d.blind[pc] || now == nil {

@@ -38,7 +38,7 @@ func effectOf(p *ir.Program) effect {
 	return e
 }
 
-// against tells how an effect differs from another, "" when it does not.
+// against describes how an effect differs from another, "" if it does not.
 func (e effect) against(o effect) string {
 	var parts []string
 	add := func(what string, n int) {

@@ -11,7 +11,7 @@ import (
 // holds on all of them.
 type facts struct {
 	u     *unit
-	end   int // of the code that is looked at
+	end   int // of the analysed code
 	list  []ir.Instr
 	index index
 	// of[pc] is the fact that an instruction makes, -1 for none.
@@ -29,14 +29,14 @@ type facts struct {
 	classes ir.Classes
 }
 
-// of what facts are wanted.
+// the kinds of facts
 const (
 	onlyClosures = iota // what is needed to find closures
 	everything
 )
 
-// facts finds the facts that hold at each instruction before end. Control must
-// not come back from behind end.
+// facts finds the facts that hold at each instruction before end. Control must not return from
+// after end.
 func (u *unit) facts(what, end int) *facts {
 	k := &u.s.facts
 	k.u, k.list, k.end = u, k.list[:0], end
@@ -52,7 +52,7 @@ func (u *unit) facts(what, end int) *facts {
 				k.of[pc] = int32(k.number(in))
 			}
 		case !has(in.Op, ir.Fact):
-			if has(in.Op, ir.New) { // nobody else holds it
+			if has(in.Op, ir.New) { // nothing else refers to it
 				k.of[pc] = int32(k.number(ir.Instr{Op: ir.OpOwn, A: in.A}))
 			}
 		case !readsOwn(in):
@@ -127,8 +127,8 @@ func (k *facts) sets() {
 	}
 }
 
-// Step changes the facts before an instruction into those behind it, and meets
-// raised with those that an error of the instruction leaves.
+// Step changes the facts before an instruction into those after it, and meets raised with those
+// that an error of the instruction leaves.
 func (k *facts) Step(pc int, s, raised []uint64) {
 	k.step(pc, s)
 	if raised != nil {
@@ -139,7 +139,7 @@ func (k *facts) Step(pc int, s, raised []uint64) {
 // Catch drops what is known of the register that gets an error.
 func (k *facts) Catch(s []uint64, register int) { bitset(s).without(k.registers.about(register)) }
 
-// Meet keeps what holds on both ways.
+// Meet retains what holds on both paths.
 func (k *facts) Meet(s, t []uint64) bool { return bitset(s).meet(t) }
 
 func (k *facts) step(pc int, s bitset) {

@@ -142,7 +142,7 @@ func (f folder) fold(in ir.Instr) (ir.Instr, bool) {
 			return ir.Instr{Op: ir.OpLoadConst, A: d, Imm: f.k.u.o.floatConst(x)}, true
 		}
 	case ir.OpField, ir.OpFieldInt, ir.OpFieldFloat, ir.OpFieldBool:
-		// What has just been put into an Ok or Err.
+		// A value that has just been put into an Ok or Err.
 		if s, _, ok := f.result(b); ok && c == 0 && f.k.classes.Fits(s, ir.ShapeOf(in).Writes) {
 			return ir.Instr{Op: moveOf[ir.ShapeOf(in).Writes], A: d, B: uint8(s)}, true
 		}
@@ -269,10 +269,9 @@ func (o *optimizer) constants() {
 	}
 }
 
-// jump decides a test whose outcome is known, and a jump to such a test: to
-// says whether it jumps, taken is the jump. For a test with a small known
-// number it gives the form that holds the number itself, which is likewise in
-// taken.
+// jump decides a test whose outcome is known, and a jump to such a test: to reports whether it
+// jumps, taken is the jump. For a test with a small known number it returns the form that contains
+// the number itself, also in taken.
 func (f folder) jump(in ir.Instr) (to bool, taken ir.Instr, ok bool) {
 	always := ir.Instr{Op: ir.OpJump, Imm: in.Imm}
 	switch in.Op {

@@ -11,9 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestPasses shows what each pass does. In a golden, section main.conc is a
-// program, passes says which passes to apply, and before and after are the code
-// of the program's own functions.
+// TestPasses shows the effect of each pass. In a golden, section main.conc is a program, passes
+// lists the passes, and before and after are the code of the program's own functions.
 func TestPasses(t *testing.T) {
 	shown := map[string]bool{}
 	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {

@@ -15,8 +15,8 @@ func (u *unit) graph() *ir.Graph {
 	return g
 }
 
-// keepListens keeps the code of listens that control does not reach, since a
-// function must begin each of its listens.
+// keepListens preserves the code of listens that control does not reach, since a function must
+// begin each of its listens.
 func (u *unit) keepListens(g *ir.Graph) {
 	if len(u.f.Listens) == 0 {
 		return

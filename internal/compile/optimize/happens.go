@@ -2,11 +2,11 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// Whether an instruction does something at which a run may be looked at: an effect, or the call of a
-// function that has one. Closures are looked at less than they are inlined, and natives that do
-// something are few: neither counts.
+// Whether an instruction does something at which a debugger may inspect a run: an effect, or the
+// call of a function that has one. Closures are inspected less often than they are inlined, and
+// there are few natives with effects: neither counts.
 
-// happens says it of an instruction.
+// happens reports this for an instruction.
 func (o *optimizer) happens(in ir.Instr) bool {
 	switch {
 	case in == nop || !has(in.Op, ir.Acts):
@@ -21,7 +21,7 @@ func (o *optimizer) happens(in ir.Instr) bool {
 	return true
 }
 
-// acts says of each function whether something happens in it, before it was optimised.
+// acts returns for each function whether something happens in it, before it was optimised.
 func (o *optimizer) acts() []bool {
 	if o.acting != nil {
 		return o.acting
@@ -47,7 +47,7 @@ func (o *optimizer) functionActs(f *ir.Function) bool {
 	return false
 }
 
-// anyMethodActs says it of what is called by a name that is looked up when the program runs.
+// anyMethodActs reports this for methods that are looked up by name at run time.
 func (o *optimizer) anyMethodActs() bool {
 	for _, m := range o.p.Methods {
 		if o.acts()[m.Function] {

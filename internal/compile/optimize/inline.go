@@ -6,16 +6,14 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Inlining. A call's window is the callee's frame: the callee's registers lie
-// in the caller's frame from the link on. So the callee's code can stand in
-// place of the call, with each register number moved by that of the window. A
-// return becomes a move into the link and a jump to the end.
+// Inlining. A call's window is the callee's frame: the callee's registers are in the caller's frame
+// from the link on. So the callee's code can replace the call, with each register number moved by
+// that of the window. A return becomes a move into the link and a jump to the end.
 //
-// Functions are processed callees first. A small function is inlined into its
-// callers. A larger one, such as the library's loops, is inlined only when it
-// is given a closure that is known at the call. Then the calls of that closure
-// can be replaced too, and its captured values are read where they were
-// captured.
+// Functions are processed callees first. A small function is inlined into its callers. A larger
+// one, such as the library's loops, is inlined only if a closure is passed to it that is known at
+// the call. Then the calls of that closure can be replaced too, and its captured values are read
+// where they were captured.
 
 const (
 	smallCode   = 14  // instructions of a function that is inlined wherever it is called
@@ -38,17 +36,16 @@ func (u *unit) inlineCalls() {
 type site struct {
 	callee *ir.Function
 	number int
-	// shift moves those of the callee's registers that lie behind its
-	// parameters further up, past the captured values of closures.
+	// shift moves those of the callee's registers that follow its parameters further up, past the
+	// captured values of closures.
 	shift int
 	// captured is the first register of a closure's captured values.
 	captured int
 	closures []known // that it is given
 }
 
-// inlineDirect replaces calls of functions. In a function that runs once, a
-// call is worth it when it stands in a loop, or when its callee has a loop and
-// is given a closure.
+// inlineDirect replaces calls of functions. In a function that runs once, a call is worth it if it
+// is in a loop, or if its callee has a loop and a closure is passed to it.
 func (u *unit) inlineDirect() {
 	calls := u.s.calls[:0]
 	far := false // a closure that is given to a call may have been made elsewhere
@@ -118,23 +115,22 @@ func (u *unit) directSite(in ir.Instr, closure closureFinder) (site, bool) {
 	return s, worth
 }
 
-// keep moves the callee's registers, which would begin at locals, behind the n
-// captured values from base on.
+// keep moves the callee's registers, which would begin at locals, after the n captured values from
+// base on.
 func (s *site) keep(base, n, locals int) {
 	if n > 0 && base+n > locals {
 		s.shift = max(s.shift, base+n-locals)
 	}
 }
 
-// inlinable reports whether a closure's function may stand in place of its calls.
+// inlinable reports whether a closure's function may replace its calls.
 func (u *unit) inlinable(g int) bool {
 	f := &u.p.Functions[g]
 	return u.o.ready[g] && len(f.Listens) == 0 && f.OnUnknown == "" && !f.Body && len(f.Code) <= closureCode
 }
 
-// room reports whether a callee's registers fit into the frame. A call that would
-// need a larger frame than the machine keeps ready is not inlined, unless the
-// frame is that large already.
+// room reports whether a callee's registers fit into the frame. A call that would need a larger
+// frame than the VM reserves is not inlined, unless the frame is that large already.
 func (u *unit) room(in ir.Instr, s site) bool {
 	need := int(in.A) + s.callee.Registers + s.shift
 	return need <= max(frameRoom, u.f.Registers) && need <= ir.MaxRegisters

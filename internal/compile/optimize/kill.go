@@ -6,8 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// What ends a fact: a change of a register that it is about, or of the memory
-// that it was read from.
+// The end of a fact: a change of a register that it concerns, or of the memory from which it was
+// read.
 
 type bitset []uint64
 
@@ -19,7 +19,7 @@ func (b bitset) without(c bitset) {
 	}
 }
 
-// meet keeps what holds in both and reports whether that changed b.
+// meet retains what is in both and reports whether that changed b.
 func (b bitset) meet(c bitset) (changed bool) {
 	for i := range b {
 		if n := b[i] & c[i]; n != b[i] {

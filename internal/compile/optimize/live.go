@@ -2,10 +2,9 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// liveness says which registers are live at the end of each block, that is,
-// which are read again. Control may go to a region's target from any
-// instruction of the region, so the registers that are live at the target are
-// live throughout the region.
+// liveness contains the registers that are live at the end of each block, that is, which are read
+// again. Control may go to a region's target from any instruction of the region, so the registers
+// that are live at the target are live throughout the region.
 type liveness struct {
 	u   *unit
 	out []regs
@@ -35,7 +34,7 @@ func (u *unit) liveness() *liveness {
 					in.join(&around)
 				}
 			}
-			// What comes later in the code has been here already, if it leads here.
+			// Later code has been processed already, if it leads here.
 			again = again || b.Head && in != l.in[i]
 			l.in[i] = in
 		}
@@ -55,8 +54,8 @@ func (l *liveness) around(b *ir.Run) regs {
 	return s
 }
 
-// before changes the registers that are live behind an instruction into those
-// that are live before it. A deleted instruction changes nothing, being a jump.
+// before changes the registers that are live after an instruction into those that are live before
+// it. A deleted instruction changes nothing, being a jump.
 func (l *liveness) before(i ir.Instr, s *regs) {
 	shape := &ir.Shapes[i.Op]
 	if shape.Writes != ir.Unset {
@@ -81,9 +80,9 @@ func (l *liveness) before(i ir.Instr, s *regs) {
 	}
 }
 
-// backwards visits the instructions of a block from the last to the first, each
-// with the registers that are live behind it. visit may delete the instruction.
-// backwards gives the registers that are then live before the block.
+// backwards visits the instructions of a block from the last to the first, each with the registers
+// that are live after it. visit may delete the instruction. backwards returns the registers that
+// are then live before the block.
 func (l *liveness) backwards(b *ir.Run, i int, visit func(pc int, after *regs)) regs {
 	s := l.out[i]
 	around := l.around(b)
@@ -96,8 +95,8 @@ func (l *liveness) backwards(b *ir.Run, i int, visit func(pc int, after *regs)) 
 	return s
 }
 
-// lead computes again the registers that are live at the end of a block, after
-// the blocks behind it have changed.
+// lead recomputes the registers that are live at the end of a block, after the blocks after it have
+// changed.
 func (l *liveness) lead(b *ir.Run, i int) {
 	l.out[i] = regs{}
 	for _, s := range b.Succs() {

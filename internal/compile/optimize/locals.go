@@ -6,11 +6,11 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Where variables are (ir.Local) while their function changes. Codegen gives each variable a
-// register of its own; passes move values about. So each instruction that assigns a variable a
-// value says so (place.defs), passes carry that along like its place in the source, and in the
-// end it is computed by dataflow which register holds which variable where. What is not known
-// then is not told.
+// The registers of variables (ir.Local) while their function changes. Codegen assigns each variable
+// a register of its own; passes move values. So each instruction that assigns a value to a variable
+// records it (place.defs), passes carry that along like its place in the source, and at the end a
+// dataflow analysis computes which register contains which variable where. Unknown positions are
+// left out.
 
 // variable is one of those of a function, or of a call that is inlined in it.
 type variable struct {
@@ -55,7 +55,7 @@ func (n *naming) both(a, b int32) int32 {
 	return n.set(append(slices.Clone(n.of(a)), n.of(b)...)...)
 }
 
-// here is the place without what the instruction there says of variables.
+// here returns the place without the information about variables.
 func (p place) here() place { return place{line: p.line, column: p.column} }
 
 // name takes the locals that codegen has given a function: its instructions say of which
@@ -96,13 +96,14 @@ func (u *unit) named(f *ir.Function, n int) ([]place, *naming) {
 	return places, &callee.names
 }
 
-// keptNaming is kept of a function that may be inlined yet.
+// keptNaming is retained for a function that may be inlined later.
 type keptNaming struct {
 	places []place
 	names  naming
 }
 
-// keepNames keeps what a small function says of its variables for those into whom it is inlined.
+// keepNames retains a small function's information about variables for the functions into which it
+// is inlined.
 func (u *unit) keepNames() {
 	if len(u.names.vars) > 0 && len(u.code) <= closureCode {
 		u.o.kept[u.n] = &keptNaming{slices.Clone(u.places), u.names}
@@ -169,8 +170,8 @@ func (a *adopted) set(u *unit, n int32) int32 {
 	return a.sets[n]
 }
 
-// takeArguments says of the instructions that have set a call's arguments, where they stand
-// right before it, that they set the callee's parameters.
+// takeArguments records that the instructions directly before a call that have set its arguments
+// set the callee's parameters.
 func (u *unit) takeArguments(w int, a *adopted, b *buffer) {
 	for i, v := range a.callee.vars {
 		if v.param == 0 {
@@ -192,8 +193,8 @@ func (u *unit) takeArguments(w int, a *adopted, b *buffer) {
 	}
 }
 
-// leads reports whether control may come to an instruction of the new code otherwise than from the
-// one before, as far as that can be seen, or leave it.
+// leads reports whether control may reach an instruction of the new code in another way than from
+// the preceding one, as far as that can be determined, or leave it.
 func (b *buffer) leads(at int) bool {
 	in := b.code[at]
 	return in != nop && (ir.Shapes[in.Op].Target || ir.Shapes[in.Op].Ends)
@@ -207,7 +208,7 @@ func (n *naming) moveScopes(count int, moved []int32) {
 	}
 }
 
-// wanted reports whether somebody may look at a variable that an instruction sets: within its scope
+// wanted reports whether a debugger may read a variable that an instruction sets: within its scope
 // something happens.
 func (u *unit) wanted(pc int) bool {
 	if u.places[pc].defs == 0 || makesFunction(u.code[pc].Op) {
@@ -235,7 +236,7 @@ func (u *unit) lose(pc int) {
 	p.lost, p.defs = u.names.both(p.lost, p.defs), 0
 }
 
-// pass hands what a removed instruction says of variables to the one that comes in its place.
+// pass transfers a removed instruction's information about variables to its replacement.
 func (u *unit) pass(from, to int) {
 	u.places[to].defs = u.names.both(u.places[to].defs, u.places[from].defs)
 	u.places[from].defs = 0

@@ -12,10 +12,10 @@ const (
 	unseen  int16 = -2
 )
 
-// whereabouts says by variable which register holds it.
+// whereabouts maps each variable to its register.
 type whereabouts []int16
 
-// meet keeps what is the same in both, and reports whether that changed w.
+// meet retains what is the same in both, and reports whether that changed w.
 func (w whereabouts) meet(o whereabouts) (changed bool) {
 	for i := range w {
 		switch {

@@ -90,7 +90,7 @@ func (u *unit) arms(pc int) (run []int) {
 	}
 }
 
-// sameRegions reports whether two instructions stand in the same regions.
+// sameRegions reports whether two instructions are in the same regions.
 func (u *unit) sameRegions(a, b int) bool {
 	for _, r := range u.regions {
 		if (r.From <= a && a < r.To) != (r.From <= b && b < r.To) {

@@ -1,22 +1,20 @@
-// Package optimize rewrites a program's IR into IR that does the same in less
-// time. It runs after codegen and before the VM or the writing of the file; its
-// output passes ir.Verify as its input does, and prints the same way.
+// Package optimize rewrites a program's IR into equivalent IR that takes less time. It runs after
+// codegen and before the VM or the writing of the file; its output passes ir.Verify as its input
+// does, and prints the same way.
 //
-// A pass is a row of Passes: a name, a file of its own, a switch. Each pass
-// alone gives a correct program, with or without the others. The passes do not
-// change what a program emits, the errors that it raises with their places and
-// traces, or what it copies or leaves uncopied.
+// A pass is a row of Passes: a name, a file of its own, a switch. Each pass alone results in a
+// correct program, with or without the others. The passes do not change what a program emits, the
+// errors that it raises with their places and traces, or what it copies or leaves uncopied.
 //
-// Code that runs once gains nothing, and the passes take longer than all the
-// rest of compiling. So they work on hot functions only (calls.go): those that
-// have a loop, or give a closure to one that has; those that are called in a
-// loop or in a handler, can call themselves, or are used as values; and what
-// these call. In a hot function that does not itself run often, only linear
-// passes touch the code behind its last loop. The pass "hot" is this choice:
-// without it the passes work on all functions.
+// Code that runs once gains nothing, and the passes take longer than all the rest of compiling. So
+// they work on hot functions only (calls.go): those that have a loop, or pass a closure to one that
+// has; those that are called in a loop or in a handler, can call themselves, or are used as values;
+// and what these call. In a hot function that does not itself run often, only linear passes change
+// the code after its last loop. The pass "hot" is this choice: without it the passes work on all
+// functions.
 //
-// The handlers of a listen are left as they are, and so is a function of more
-// than maxCode instructions.
+// The handlers of a listen are not changed, and neither is a function of more than maxCode
+// instructions.
 package optimize
 
 import (
@@ -195,14 +193,14 @@ func (u *unit) end() int {
 	return 0
 }
 
-// blocks counts the blocks up to end and the one behind it, where the values
-// that the last loop leaves are read.
+// blocks counts the blocks up to end and the one after it, where the values that the last loop
+// leaves are read.
 func (u *unit) blocks() int {
 	g := u.graph()
 	return min(g.Until(u.end())+1, len(g.Runs))
 }
 
-// inLoop reports whether an instruction stands in a loop.
+// inLoop reports whether an instruction is in a loop.
 func (u *unit) inLoop(pc int) bool {
 	for at := pc; at < len(u.code); at++ {
 		if in := &u.code[at]; loops(*in) && int(in.Imm) <= pc {
@@ -256,7 +254,7 @@ func (u *unit) passes() {
 	}
 }
 
-// byWebs runs the passes that look at whole values.
+// byWebs runs the passes that work on whole values.
 func (u *unit) byWebs(splitting, unboxing bool) {
 	unboxing = unboxing && u.mayUnbox()
 	splitting = splitting && u.f.Registers < frameRoom
@@ -272,7 +270,7 @@ func (u *unit) byWebs(splitting, unboxing bool) {
 	}
 }
 
-// sweep lets the passes that go by facts have a look at each instruction.
+// sweep applies the passes that use facts to each instruction.
 func (u *unit) sweep() {
 	k := u.facts(everything, u.end())
 	on := u.o.on

@@ -35,9 +35,8 @@ func (s *regs) below(r int) (n int32) {
 	return n + int32(bits.OnesCount64(s[w]&(1<<(r&63)-1)))
 }
 
-// sets says which register an instruction sets, -1 for none. A call sets its
-// link and makes the registers from lost on unreadable, except keeps, which is
-// -1 when there is none.
+// sets returns the register that an instruction sets, -1 for none. A call sets its link and makes
+// the registers from lost on unreadable, except keeps, which is -1 if there is none.
 func (u *unit) sets(i ir.Instr) (r, keeps, lost int) {
 	x := u.o.calls.Sets(i)
 	return x.Register, x.Kept, x.Lost

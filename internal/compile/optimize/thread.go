@@ -56,7 +56,7 @@ func (u *unit) onlyFrom(before, pc int) bool {
 	return true
 }
 
-// redirect is set for a jump: it keeps the targets counted.
+// redirect replaces a jump, and updates the counts of targets.
 func (u *unit) redirect(pc int, in ir.Instr) {
 	u.s.targets[u.code[pc].Imm]--
 	if in != nop && ir.ShapeOf(in).Target {

@@ -2,7 +2,7 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// What the passes ask of the rows of the instruction set, by operation.
+// Properties of operations that the passes read from the rows of the instruction set.
 
 // traits are those of the operations, by number, so that no index needs a check.
 var traits = func() (all [256]ir.Traits) {

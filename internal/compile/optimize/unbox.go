@@ -6,14 +6,13 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// unbox finds values in Full registers that are always numbers, and keeps them
-// as plain scalars: boxes become moves, and elements are read and stored by the
-// typed operations. There are two ways to know that a value is an Int. It has
-// just been boxed or is a constant; or it is read as an Int, for which the
-// checker vouches, before a jump could have told it from another value. A value
-// that has only such reads may be plain whatever it is.
+// unbox finds values in Full registers that are always numbers, and stores them as plain scalars:
+// boxes become moves, and elements are read and stored by the typed operations. There are two ways
+// to know that a value is an Int. It has just been boxed or is a constant; or it is read as an Int,
+// which the checker guarantees, before a jump could have distinguished it from another value. A
+// value that has only such reads may be plain whatever it is.
 //
-// A change for one class leaves the webs of the others as they are.
+// A change for one class does not affect the webs of the others.
 func unbox(u *unit, w *webs) {
 	for _, c := range [...]ir.Class{ir.Int, ir.Float, ir.Bool} {
 		b := &u.s.unbox
@@ -50,9 +49,8 @@ func boxes(in ir.Instr) bool {
 	return in.Op == ir.OpBoxInt || in.Op == ir.OpBoxFloat || in.Op == ir.OpBoxBool || in.Op == ir.OpArrayGet
 }
 
-// mayUnbox looks for a number whose first nearby reader could take it plain. It
-// saves finding the webs, which is expensive, for the many functions that have
-// none.
+// mayUnbox searches for a number whose first nearby reader could read it plain. It avoids finding
+// the webs, which is expensive, for the many functions that have none.
 func (u *unit) mayUnbox() bool {
 	some, plain := false, false
 	for pc, in := range u.code[:u.graph().Runs[u.blocks()-1].To] {
@@ -84,7 +82,7 @@ func (u *unit) plainSoon(pc int) bool {
 			}
 		}
 		if set, _, lost := u.sets(in); set == r || lost <= r {
-			return false // nobody reads it
+			return false // it is never read
 		}
 		if s.Target || s.Ends {
 			break
@@ -97,8 +95,8 @@ type unboxer struct {
 	u     *unit
 	w     *webs
 	class ir.Class
-	// in says of each web whether it may become plain, known whether all its
-	// values are of the class.
+	// in has for each web whether it may become plain, known whether all its values are of the
+	// class.
 	in, known []bool
 	some      []int32 // the webs that may
 	holders   []int32 // of the value that readSoon follows
@@ -218,7 +216,7 @@ func (b *unboxer) learn() {
 	}
 }
 
-// ofClass reports whether what an instruction gives is known to be of the class.
+// ofClass reports whether the result of an instruction is known to be of the class.
 func (b *unboxer) ofClass(pc int, n int32) bool {
 	in := b.u.code[pc]
 	switch in.Op {
@@ -234,8 +232,8 @@ func (b *unboxer) ofClass(pc int, n int32) bool {
 	return b.readSoon(pc, n)
 }
 
-// soon bounds the distance, in instructions, over which readSoon looks for the
-// reader of a value: it does so for each value.
+// soon bounds the distance, in instructions, over which readSoon searches for the reader of a
+// value: it does so for each value.
 const soon = 100
 
 // readSoon reports whether the value set at pc is read as the class, directly or
@@ -264,7 +262,7 @@ func (b *unboxer) readSoon(pc int, n int32) bool {
 		}
 		for k, h := range holders {
 			if b.w.def[at] == h && !(in.Op == ir.OpMove && k == len(holders)-1) {
-				return false // set anew
+				return false // set again
 			}
 		}
 	}

@@ -27,8 +27,8 @@ type unit struct {
 	flowing bool  // the graph is up to date
 }
 
-// place is the line and column of an instruction, and what it says of variables (locals.go): of
-// which it sets the register, and where which are is not known before it.
+// place is the line and column of an instruction, and its information about variables (locals.go):
+// the variable whose register it sets, and the variables whose registers are unknown before it.
 type place struct {
 	line, column int32
 	defs, lost   int32
@@ -110,7 +110,7 @@ type buffer struct {
 	places []place
 	local  []bool  // the target counts in the new code
 	start  []int32 // of the callee's instructions, in the code that was inlined last
-	begin  int32   // where what stands for the instruction at work begins (ahead)
+	begin  int32   // where the replacement of the current instruction begins (ahead)
 }
 
 func (b *buffer) add(in ir.Instr, at place) {
@@ -126,9 +126,9 @@ func (b *buffer) addLocal(in ir.Instr, at place) {
 	b.local[len(b.local)-1] = true
 }
 
-// ahead says that what has been added so far for an instruction comes before
-// it. Control that comes to the instruction from elsewhere runs the added code,
-// but a region that begins with the instruction does not contain it.
+// ahead marks the code added so far for an instruction as coming before it. Control that reaches
+// the instruction from elsewhere runs the added code, but a region that begins with the instruction
+// does not contain it.
 func (b *buffer) ahead() { b.begin = int32(len(b.code)) }
 
 // rewriting is the memory of rewrite: one part holds the code in use, the other
@@ -141,9 +141,8 @@ type rewriting struct {
 	starts         []int32
 }
 
-// rewrite makes new code: emit adds the code for instruction pc. moved gives
-// the index where that code begins, begins the index behind the part that is
-// ahead of the instruction.
+// rewrite creates new code: emit adds the code for instruction pc. moved contains the index where
+// that code begins, begins the index after the part that is ahead of the instruction.
 func (u *unit) rewrite(emit func(pc int, in ir.Instr, b *buffer)) (moved, begins []int32) {
 	s := &u.s.rewrite
 	b := &buffer{code: s.spare[:0], places: s.spared[:0], local: s.local[:0], start: s.starts}
@@ -161,7 +160,7 @@ func (u *unit) rewrite(emit func(pc int, in ir.Instr, b *buffer)) (moved, begins
 			in.Imm = moved[in.Imm]
 		}
 	}
-	// What was in use becomes what is written to next.
+	// The old buffer is reused for the next code.
 	s.spare, s.code = s.code, b.code
 	s.spared, s.places = s.places, b.places
 	s.local, s.starts = b.local, b.start
@@ -171,11 +170,10 @@ func (u *unit) rewrite(emit func(pc int, in ir.Instr, b *buffer)) (moved, begins
 	return moved, begins
 }
 
-// moveRanges adapts regions and inlined calls to new code and drops those that
-// have become empty. Code that is ahead of a region's first instruction stays
-// outside the region. The region's end may lie within the loop that the code
-// was taken out of, and then the region's target does not know of registers set
-// in the region. Of the variables the first vars are adapted.
+// moveRanges adapts regions and inlined calls to new code and drops those that have become empty.
+// Code that is ahead of a region's first instruction stays outside the region. The region's end may
+// be within the loop that the code was taken out of, and then the region's target does not know
+// registers set in the region. Of the variables the first vars are adapted.
 func (u *unit) moveRanges(vars int, moved, begins []int32) {
 	to := func(pc int) int { return int(moved[pc]) }
 	regions, inlined, calls := u.regions[:0], u.inlined[:0], u.names.calls[:0]

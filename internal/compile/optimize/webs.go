@@ -10,11 +10,10 @@ import (
 // and those that read what these set, joined where paths meet.
 type web struct {
 	reg int
-	// fixed says that the web must stay in its register: it is a parameter, a
-	// part of a window, a call's result, or an error that a region catches.
+	// fixed means that the web must stay in its register: it is a parameter, a part of a window, a
+	// call's result, or an error that a region catches.
 	fixed bool
-	// crosses says that the web lives across a call, so that it must stay below
-	// the call's window.
+	// crosses means that the web lives across a call, so that it must stay below the call's window.
 	crosses bool
 	defs    []int32 // pcs
 	uses    []use
@@ -30,9 +29,9 @@ type use struct {
 	window bool
 }
 
-// webs are the webs of a function's first blocks; registers that are live
-// behind these blocks are fixed. def[pc] is the web that an instruction sets,
-// of[operands*pc+field] the one that an operand reads; -1 for none.
+// webs are the webs of a function's first blocks; registers that are live after these blocks are
+// fixed. def[pc] is the web that an instruction sets, of[operands*pc+field] the one that an operand
+// reads; -1 for none.
 type webs struct {
 	u      *unit
 	blocks int
@@ -49,7 +48,7 @@ type webs struct {
 	entry []int32
 	cur   []int32 // the node in each register, -1 for none
 	reads []pending
-	after []regs // what lives behind the calls of a block, from its end
+	after []regs // the registers that are live after the calls of a block, from its end
 
 	number     []int32
 	defs       []int32
@@ -113,7 +112,8 @@ func (s *regs) each(visit func(r int)) {
 	}
 }
 
-// lives reports whether a register is read in a block, or behind it, as it arrives.
+// lives reports whether a register is read in a block, or after it, with the value that it has at
+// the beginning.
 func (w *webs) lives(block int32, r int) bool { return w.l.in[block].has(r) }
 
 // arrival is the node of a register that lives at the beginning of a block.
@@ -224,7 +224,7 @@ func (w *webs) caught(b *ir.Run, r int, n int32) {
 	}
 }
 
-// afterCalls notes what lives behind each call of a block.
+// afterCalls records the registers that are live after each call of a block.
 func (w *webs) afterCalls(b *ir.Run, i int) {
 	w.after = w.after[:0]
 	calls := false

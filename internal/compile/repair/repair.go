@@ -96,8 +96,8 @@ func Merge(a, b []diag.Edit) (edits []diag.Edit, apart bool) {
 	return edits, true
 }
 
-// overlap reports whether two edits cannot be made together: they share text, or stand where it is
-// open which of them comes first.
+// overlap reports whether two edits cannot be applied together: they share text, or their order is
+// undetermined.
 func overlap(a, b source.Span) bool {
 	return a.Start < b.End && b.Start < a.End || a.Start == b.Start || a.Start == a.End && (a.Start == b.End) || b.Start == b.End && b.Start == a.End
 }
@@ -120,7 +120,7 @@ func apply(text []byte, edits []diag.Edit) (out []byte) {
 // Diff is a unified diff of a file before and after; nil when nothing is different.
 func Diff(name string, was, is []byte) []byte { return diff.Diff("a/"+name, was, "b/"+name, is) }
 
-// Worse reports whether a source file has more mistakes of syntax than it had.
+// Worse reports whether a source file has more syntax errors than before.
 func Worse(was, is *source.File) bool { return syntaxErrors(is) > syntaxErrors(was) }
 
 func syntaxErrors(f *source.File) (n int) {

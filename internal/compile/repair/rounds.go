@@ -5,10 +5,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Rounds makes safe fixes until there are none left: whoever checks gives each round what it has found of the texts as
-// they are by then. The zero value is ready.
+// Rounds applies safe fixes until there are none left: for each round the caller passes the
+// diagnostics of the current texts. The zero value is ready to use.
 type Rounds struct {
-	// Program says which files are programs, which no round makes worse; nil for all.
+	// Program reports which files are programs, which no round may make worse; nil for all.
 	Program func(name string) bool
 
 	files []*Fixed
@@ -20,7 +20,7 @@ type Fixed struct {
 	Edits []diag.Edit // of Was, in the order of its text
 	Fixes int
 
-	left bool // as it is: its fixes would make more mistakes, or come round in a circle
+	left bool // unchanged: its fixes would add errors, or repeat in a cycle
 	seen map[string]bool
 }
 

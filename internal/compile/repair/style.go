@@ -77,12 +77,12 @@ func Narrowed(was, is []byte) []diag.Edit {
 	return []diag.Edit{diag.Replace(source.Span{Start: source.Pos(start), End: source.Pos(end)}, string(is[start:stop]))}
 }
 
-// Splices are what makes one text of another that says the same with other spaces, and commas before them: an
-// edit for each stretch between words that is different. Where the texts say different things, the
-// last one is all the rest.
+// Splices returns the edits that turn one text into another that differs only in spaces, and commas
+// before them: an edit for each range between words that differs. If the texts differ otherwise,
+// the last edit is all the rest.
 func Splices(was, is []byte) (out []diag.Edit) {
 	i, j := 0, 0   // up to where the texts are compared
-	i0, j0 := 0, 0 // behind the last word that they share
+	i0, j0 := 0, 0 // after the last common word
 	flush := func() {
 		if !bytes.Equal(was[i0:i], is[j0:j]) {
 			out = append(out, diag.Replace(source.Span{Start: source.Pos(i0), End: source.Pos(i)}, string(is[j0:j])))

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// What is changed is in the one style afterwards; the rest stays as it was.
+// Changed parts have the standard style afterwards; the rest is unchanged.
 func TestRestyle(t *testing.T) {
 	for name, c := range map[string]struct{ text, mark, put, want string }{
 		"styled":     {"fn main() {\n    f(1);\n}\n", "f(1);", "if  x {\nf( 1 );\n}", "fn main() {\n    if x {\n        f(1);\n    }\n}\n"},

@@ -27,7 +27,7 @@ func (b *Bound) Identical(o *Bound) bool {
 	return true
 }
 
-// Substitute replaces type parameters in the arguments by what m gives for them.
+// Substitute replaces type parameters in the arguments by their values in m.
 func (b *Bound) Substitute(m map[*Param]Type) *Bound {
 	if len(b.Args) == 0 || len(m) == 0 {
 		return b

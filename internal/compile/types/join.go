@@ -161,9 +161,8 @@ func isError(t Type) bool {
 	return ok && n.Decl.Kind == ErrorStruct
 }
 
-// Conversion reports whether a value of type a is accepted where b is wanted, and
-// whether it has to be converted: Int to Float, T to Option<T>, Any to T,
-// anything to Nil (spec/03-types.md).
+// Conversion reports whether a value of type a is accepted where b is required, and whether it must
+// be converted: Int to Float, T to Option<T>, Any to T, anything to Nil (spec/03-types.md).
 func Conversion(a, b Type) (ok, convert bool) {
 	a, b = Resolve(a), Resolve(b)
 	switch {

@@ -185,7 +185,7 @@ func (v *Var) within(t Type) bool {
 	return found
 }
 
-// Walk calls f on t and, while f gives true, on its parts.
+// Walk calls f on t and, while f returns true, on its parts.
 func Walk(t Type, f func(Type) bool) {
 	t = Resolve(t)
 	if !f(t) {
@@ -313,7 +313,7 @@ func IsAny(t Type) bool {
 	return ok && Resolve(o.Elem) == Any
 }
 
-// Substitute replaces type parameters by what m gives for them.
+// Substitute replaces type parameters by their values in m.
 func Substitute(t Type, m map[*Param]Type) Type {
 	if len(m) == 0 {
 		return t

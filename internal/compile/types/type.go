@@ -81,7 +81,7 @@ type Named struct {
 	Args []Type
 }
 
-// DeclKind tells the declarations of Named types apart.
+// DeclKind is the kind of declaration of a Named type.
 type DeclKind uint8
 
 // The kinds of Decl.
