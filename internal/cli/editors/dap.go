@@ -18,17 +18,6 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
-const dapHelp = `Speaks the Debug Adapter Protocol on standard input and output: editors start it.
-
-  concerto dap                      for an editor that starts it
-  concerto dap --tcp 127.0.0.1:4711 for one that connects, one after the other
-
-The editor's launch names a program: {"program": "triage.conc"}. It may also give
-cwd, args, env, stopOnEntry, mock, answers {"channel": value}, emitHandler, test (the
-name of one test) and showStd (step into the library).
-
-To debug a program that you start yourself: ` + "`concerto run --debug ADDR`" + `.`
-
 // dapCommand is the command dap with its options.
 type dapCommand struct {
 	console *console.Console
