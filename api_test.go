@@ -34,8 +34,8 @@ func TestAPIIsSmall(t *testing.T) {
 	}
 }
 
-// TestAPIIsDocumented demands a comment at every exported name and at every field. A comment before a
-// group counts for all of its fields.
+// TestAPIIsDocumented demands a comment at every exported name and at every field. A comment before
+// a group counts for all of its fields.
 func TestAPIIsDocumented(t *testing.T) {
 	for _, f := range ownFiles(t) {
 		for _, d := range f.Decls {
@@ -48,7 +48,8 @@ func TestAPIIsDocumented(t *testing.T) {
 		for name, s := range structs(f) {
 			documented := false
 			for i, field := range s.Fields.List {
-				// a field is documented by a comment of its own, or by that of a group without blank lines
+				// a field is documented by a comment of its own, or by that of a group without
+				// blank lines
 				documented = field.Doc != nil || field.Comment != nil || documented && i > 0 && field.Pos()-s.Fields.List[i-1].End() < 4
 				for _, n := range field.Names {
 					if n.IsExported() && !documented {
@@ -60,9 +61,9 @@ func TestAPIIsDocumented(t *testing.T) {
 	}
 }
 
-// TestAPIIsItsOwn demands that exported declarations consist of the language's types, those of Go's library and
-// those of this package: a program that imports it needs no other package of ours, and can read what it
-// uses here. There are no aliases, and no embedded fields.
+// TestAPIIsItsOwn demands that exported declarations consist of the language's types, those of Go's
+// library and those of this package: a program that imports it needs no other package of ours, and
+// can read what it uses here. There are no aliases, and no embedded fields.
 func TestAPIIsItsOwn(t *testing.T) {
 	for _, f := range ownFiles(t) {
 		ours := importedOurs(f)
@@ -93,8 +94,8 @@ func TestAPIIsItsOwn(t *testing.T) {
 	}
 }
 
-// TestOptionsAreOpen demands that whoever uses the package can set all that changes a run: Options and
-// the structs in it have exported fields only.
+// TestOptionsAreOpen demands that whoever uses the package can set all that changes a run: Options
+// and the structs in it have exported fields only.
 func TestOptionsAreOpen(t *testing.T) {
 	found := 0
 	for _, f := range ownFiles(t) {

@@ -368,8 +368,8 @@ func TestDurable(t *testing.T) {
 	}
 }
 
-// TestHostQuestions: what the program does not handle is put to the application, and without one the
-// host gets an error.
+// TestHostQuestions: what the program does not handle is put to the application, and without one
+// the host gets an error.
 func TestHostQuestions(t *testing.T) {
 	p, err := concerto.LoadFS(fstest.MapFS{
 		"main.conc": {Data: []byte("host W { connector: w, output_format: \"json\", question_timeout: 60 }\n\nfn main() {\n    let r = listen W.execute(\"go\") { \"progress\" => |p| {} };\n    println(to_string(r?.text));\n}\n")},

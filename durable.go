@@ -11,15 +11,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
 
-// Durable says how a run is stored. When the context of such a run ends, the run is suspended instead
-// of cancelled: Run returns ErrSuspended, and the program does not notice.
+// Durable says how a run is stored. When the context of such a run ends, the run is suspended
+// instead of cancelled: Run returns ErrSuspended, and the program does not notice.
 type Durable struct {
 	// Dir is the directory of the run. It is created, or must be empty. Resume ignores it.
 	Dir string
 	// SuspendOnQuestion suspends the run when it waits for nothing but questions without an answer.
 	// StoredRun.Answer answers them.
 	SuspendOnQuestion bool
-	// WaitForAnswer keeps the run waiting in that case. Without both such a question is an EmitError.
+	// WaitForAnswer keeps the run waiting in that case. Without both such a question is an
+	// EmitError.
 	WaitForAnswer bool
 	// Sync says when records are synced to disk: "output" (before each output), "every" (record) or
 	// "never"; "" is what the manifest says.
@@ -104,8 +105,8 @@ func OpenRun(dir string) (*StoredRun, error) {
 	return s, nil
 }
 
-// ListRuns returns the stored runs in the directories in dir, the oldest first. It is empty when there is
-// no such directory.
+// ListRuns returns the stored runs in the directories in dir, the oldest first. It is empty when
+// there is no such directory.
 func ListRuns(dir string) ([]*StoredRun, error) {
 	all, err := runs.List(dir)
 	if err != nil {
@@ -130,12 +131,12 @@ func stored(r *durable.Shown) *StoredRun {
 	return s
 }
 
-// Resume continues the run: it restores its state from the directory, without repeating what the run has
-// done outside. Args, Input, Dir and Session are those that the run
-// began with; functions, writers and Env are those of o, and Durable may be nil.
+// Resume continues the run: it restores its state from the directory, without repeating what the
+// run has done outside. Args, Input, Dir and Session are those that the run began with; functions,
+// writers and Env are those of o, and Durable may be nil.
 //
-// The Result and the error are those of Run. The error is also ErrLocked when another process executes
-// the run, or ErrSecret.
+// The Result and the error are those of Run. The error is also ErrLocked when another process
+// executes the run, or ErrSecret.
 func (s *StoredRun) Resume(ctx context.Context, o Options) (*Result, error) {
 	kept, err := engine.OpenRun(s.Dir)
 	if err != nil {
@@ -147,8 +148,8 @@ func (s *StoredRun) Resume(ctx context.Context, o Options) (*Result, error) {
 }
 
 // Answer answers a question of the run. The value is encoded as JSON; an error as value refuses the
-// question, which is an EmitError in the program. A process that executes the run receives the answer at
-// once, otherwise Resume does.
+// question, which is an EmitError in the program. A process that executes the run receives the
+// answer at once, otherwise Resume does.
 func (s *StoredRun) Answer(id string, value any) error {
 	var given runs.GivenAnswer
 	if refusal, ok := value.(error); ok {

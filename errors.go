@@ -24,21 +24,21 @@ var (
 	ErrSource = errors.New("the program has errors")
 	// ErrInvalidIR: the data is no compiled program, or was changed after it was compiled.
 	ErrInvalidIR = errors.New("invalid compiled program")
-	// ErrVersion: another version of Concerto has written the compiled program or the stored run, and
-	// this one cannot read it.
+	// ErrVersion: another version of Concerto has written the compiled program or the stored run,
+	// and this one cannot read it.
 	ErrVersion = errors.New("written by another version")
 	// ErrNoMain: the program has no main function.
 	ErrNoMain = errors.New("the program has no main function")
-	// ErrProgram: the program failed with an error that it did not catch, or with a panic. Error.Code is
-	// the error's type, or "panic".
+	// ErrProgram: the program failed with an error that it did not catch, or with a panic.
+	// Error.Code is the error's type, or "panic".
 	ErrProgram = errors.New("the program failed")
 	// ErrTimeLimit: the run took longer than Budget.Time or the manifest's max_run_seconds.
 	ErrTimeLimit = errors.New("the run took too long")
-	// ErrNoAnswer is returned by Options.AnswerEmit and Options.AnswerHost when there is no answer. The
-	// program then gets an EmitError with the reason "no_listener".
+	// ErrNoAnswer is returned by Options.AnswerEmit and Options.AnswerHost when there is no answer.
+	// The program then gets an EmitError with the reason "no_listener".
 	ErrNoAnswer = errors.New("no answer")
-	// ErrSuspended: a durable run stopped before its end and can be resumed. Result.Questions lists the
-	// questions that it waits for.
+	// ErrSuspended: a durable run stopped before its end and can be resumed. Result.Questions lists
+	// the questions that it waits for.
 	ErrSuspended = errors.New("the run is suspended")
 	// ErrNoRun: a directory contains no stored run.
 	ErrNoRun = errors.New("no stored run")
@@ -58,8 +58,8 @@ var (
 type Error struct {
 	// Kind is one of the Err variables, or nil for other errors, such as those of files.
 	Kind error
-	// Code is the first diagnostic's code for ErrSource, the type of the program's error or "panic" for
-	// ErrProgram, and otherwise "".
+	// Code is the first diagnostic's code for ErrSource, the type of the program's error or "panic"
+	// for ErrProgram, and otherwise "".
 	Code string
 	// Message says what failed.
 	Message string

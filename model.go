@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/llm"
 )
 
-// Model answers a request of an agent. An error becomes an AgentError of the program with the reason
-// "script", and is not retried. Several calls may overlap.
+// Model answers a request of an agent. An error becomes an AgentError of the program with the
+// reason "script", and is not retried. Several calls may overlap.
 type Model func(ctx context.Context, r ModelRequest) (ModelReply, error)
 
 // ModelRequest is what an agent sends to its model.

@@ -15,20 +15,21 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// Options are what a run receives from outside. The zero Options have no environment, no output and no
-// answers; they permit what the program's own [permissions] permit.
+// Options are what a run receives from outside. The zero Options have no environment, no output and
+// no answers; they permit what the program's own [permissions] permit.
 type Options struct {
 	// Args are the arguments that std::env::args returns.
 	Args []string
 	// Input is what std::app::inputs returns. Its JSON form must be an object; nil is an empty one.
 	Input any
-	// Env is the environment as "NAME=value", for example os.Environ(): for the program, its hosts and
-	// MCP servers, and the keys of models.
+	// Env is the environment as "NAME=value", for example os.Environ(): for the program, its hosts
+	// and MCP servers, and the keys of models.
 	Env []string
 	// Dir is the working directory of the run; "" is that of the process.
 	Dir string
-	// ProjectDir is where the relative paths in the manifest start, for a program of LoadIR or LoadFS;
-	// "" is the working directory of the process. Other programs use the directory of their manifest.
+	// ProjectDir is where the relative paths in the manifest start, for a program of LoadIR or
+	// LoadFS; "" is the working directory of the process. Other programs use the directory of their
+	// manifest.
 	ProjectDir string
 	// Stdin is standard input: std::io reads it, and each of its lines answers an awaited emit when
 	// there is no AnswerEmit. nil is an empty one.
@@ -36,15 +37,16 @@ type Options struct {
 
 	// Output receives printed text, and emits when there is no OnEmit; nil discards them.
 	Output io.Writer
-	// OnEmit is called for every emit, also for awaited ones, in the order of the program. Calls do not
-	// overlap, and the program waits until OnEmit returns.
+	// OnEmit is called for every emit, also for awaited ones, in the order of the program. Calls do
+	// not overlap, and the program waits until OnEmit returns.
 	OnEmit func(Emit)
-	// AnswerEmit answers awaited emits, and the approvals of tools on the channel "tool:approval". The
-	// answer is encoded as JSON. An error becomes an EmitError in the program. Several calls may overlap.
+	// AnswerEmit answers awaited emits, and the approvals of tools on the channel "tool:approval".
+	// The answer is encoded as JSON. An error becomes an EmitError in the program. Several calls
+	// may overlap.
 	AnswerEmit func(ctx context.Context, e Emit) (any, error)
 	// AnswerHost answers the questions and approvals of hosts for which the program has neither a
-	// handler nor a default. The answer is encoded as JSON; it is what a handler would return. Several
-	// calls may overlap. nil: the host gets an error.
+	// handler nor a default. The answer is encoded as JSON; it is what a handler would return.
+	// Several calls may overlap. nil: the host gets an error.
 	AnswerHost func(ctx context.Context, q HostQuestion) (any, error)
 
 	// Tools are Go functions that agents, hosts and dispatch_tool call; nil: none.
@@ -52,26 +54,28 @@ type Options struct {
 	// Session describes the run to tools and to std::app.
 	Session Session
 
-	// Model answers the requests of all agents, in place of the manifest's connections; nil: they do.
+	// Model answers the requests of all agents, in place of the manifest's connections; nil: they
+	// do.
 	Model Model
-	// Permissions narrow what the program may access, in addition to its own [permissions]; nil does
-	// not.
+	// Permissions narrow what the program may access, in addition to its own [permissions]; nil
+	// does not.
 	Permissions *Permissions
 	// Budget narrows the manifest's [limits].
 	Budget Budget
 
 	// Log receives the log of the run; nil discards it.
 	Log io.Writer
-	// LogLevel is the lowest level that is logged: "debug", "info", "warn" or "error"; "" is "info".
+	// LogLevel is the lowest level that is logged: "debug", "info", "warn" or "error"; "" is
+	// "info".
 	LogLevel string
 	// Records are the recordings of the run.
 	Records Records
 	// Durable stores the run, so that it can be resumed; nil: it ends with its process.
 	Durable *Durable
 
-	// Executable is the path of the `concerto` command; "" when it is not installed. On Linux the run
-	// uses it to stop subprocesses when the application is killed. The hosts of a durable run survive
-	// its process only with it.
+	// Executable is the path of the `concerto` command; "" when it is not installed. On Linux the
+	// run uses it to stop subprocesses when the application is killed. The hosts of a durable run
+	// survive its process only with it.
 	Executable string
 }
 
@@ -119,13 +123,14 @@ type Budget struct {
 	ToolCalls int64
 }
 
-// Permissions list what a program may access; what no list contains is refused. "*" in a list stands
-// for all of its kind.
+// Permissions list what a program may access; what no list contains is refused. "*" in a list
+// stands for all of its kind.
 type Permissions struct {
-	// Read and Write are files and directories with what is in them, to read and to change. Relative
-	// paths start at Options.Dir.
+	// Read and Write are files and directories with what is in them, to read and to change.
+	// Relative paths start at Options.Dir.
 	Read, Write []string
-	// Net are network hosts, also those of models: "api.openai.com", "*.example.com", "localhost:8080".
+	// Net are network hosts, also those of models: "api.openai.com", "*.example.com",
+	// "localhost:8080".
 	Net []string
 	// Env are environment variables, also those with keys of models.
 	Env []string

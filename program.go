@@ -21,14 +21,14 @@ type Program struct {
 	warnings []Diagnostic
 }
 
-// Load checks and compiles the program at a path, without running it: a file whose name ends in .conc, a directory with a
-// Concerto.toml, or "" for the nearest Concerto.toml from the working directory up. The error is
-// ErrNotFound, or ErrSource with the diagnostics.
+// Load checks and compiles the program at a path, without running it: a file whose name ends in
+// .conc, a directory with a Concerto.toml, or "" for the nearest Concerto.toml from the working
+// directory up. The error is ErrNotFound, or ErrSource with the diagnostics.
 func Load(path string) (*Program, error) { return compile(driver.Request{Path: path, Dir: "."}) }
 
-// LoadFS is Load for a file system, such as an embed.FS. The path has slashes and is relative to the
-// root of the file system. The relative paths of the manifest start at Options.ProjectDir when the
-// program runs.
+// LoadFS is Load for a file system, such as an embed.FS. The path has slashes and is relative to
+// the root of the file system. The relative paths of the manifest start at Options.ProjectDir when
+// the program runs.
 func LoadFS(files fs.FS, name string) (*Program, error) {
 	if name == "" {
 		name = "."
@@ -116,8 +116,8 @@ type Diagnostic struct {
 	Warning bool
 	// File is the file's name, as the path to the program was written.
 	File string
-	// Line and Column are where the marked text begins, EndLine and EndColumn where it ends. All count
-	// from 1, columns in characters.
+	// Line and Column are where the marked text begins, EndLine and EndColumn where it ends. All
+	// count from 1, columns in characters.
 	Line, Column, EndLine, EndColumn int
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/activity"
 )
 
-// Records are the recordings of a run; the zero Records record nothing. The run's secrets are removed
-// from all of them, except from the profile, which contains none. Writers are not closed.
+// Records are the recordings of a run; the zero Records record nothing. The run's secrets are
+// removed from all of them, except from the profile, which contains none. Writers are not closed.
 type Records struct {
 	// Tape receives what the run receives from outside, for Program.Replay.
 	Tape io.Writer
@@ -23,15 +23,15 @@ type Records struct {
 	Profile io.Writer
 	// Trace receives tasks and effects as trace events for Perfetto.
 	Trace io.Writer
-	// OnActivity is called for what the run does with its hosts, when it happens. Calls do not overlap,
-	// and the program waits until OnActivity returns.
+	// OnActivity is called for what the run does with its hosts, when it happens. Calls do not
+	// overlap, and the program waits until OnActivity returns.
 	OnActivity func(Activity)
-	// AuditFile is the path of a log with a chained record of every call of a tool. A call that cannot
-	// be recorded does not happen. "" is the log of the manifest's [audit], if it has one. Runs of this
-	// process may share a file.
+	// AuditFile is the path of a log with a chained record of every call of a tool. A call that
+	// cannot be recorded does not happen. "" is the log of the manifest's [audit], if it has one.
+	// Runs of this process may share a file.
 	AuditFile string
-	// LedgerFile is the path of a log with a chained record of every decision: who answered or approved
-	// what. Runs of this process may share a file.
+	// LedgerFile is the path of a log with a chained record of every decision: who answered or
+	// approved what. Runs of this process may share a file.
 	LedgerFile string
 }
 
@@ -75,17 +75,17 @@ func (r *Records) open(o *engine.Options) (release func() error, err error) {
 	return release, nil
 }
 
-// Activity is something that a run does with its hosts. Fields that its kind does not have are zero.
-// Texts are what hosts, models and programs said; they may contain control characters.
+// Activity is something that a run does with its hosts. Fields that its kind does not have are
+// zero. Texts are what hosts, models and programs said; they may contain control characters.
 type Activity struct {
-	// Kind is "began", "moved", "asked", "answered", "withdrawn" or "ended" for an exchange with a host,
-	// "listen began" or "listen ended" for a listen, "stage began" or "stage ended" for a stage of a
-	// pipeline, and "progressed" or "progress ended" for run::progress.
+	// Kind is "began", "moved", "asked", "answered", "withdrawn" or "ended" for an exchange with a
+	// host, "listen began" or "listen ended" for a listen, "stage began" or "stage ended" for a
+	// stage of a pipeline, and "progressed" or "progress ended" for run::progress.
 	Kind string
 	// At is how long the run had lasted.
 	At time.Duration
-	// Number identifies the exchange, the listen or the stage. 0 is an exchange whose host could not
-	// be started.
+	// Number identifies the exchange, the listen or the stage. 0 is an exchange whose host could
+	// not be started.
 	Number int64
 	// Task is the program's task, from 1, which is main.
 	Task int64

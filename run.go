@@ -49,9 +49,9 @@ func usage(u budget.Usage) Usage {
 		TokensIn: u.TokensIn, TokensOut: u.TokensOut, CostUSD: u.Cost.USD(), Priced: u.Priced}
 }
 
-// Run executes the program's main function until it returns, ctx ends, or a limit is reached. When Run
-// returns, all processes and goroutines of the run have ended. The manifest's max_memory_mb applies to
-// the heap of the whole process.
+// Run executes the program's main function until it returns, ctx ends, or a limit is reached. When
+// Run returns, all processes and goroutines of the run have ended. The manifest's max_memory_mb
+// applies to the heap of the whole process.
 //
 // The Result is never nil; after an error it contains what the run used until then. The error is an
 // *Error, such as ErrProgram when the program failed, or the cause of ctx's end.
@@ -61,8 +61,8 @@ func (p *Program) Run(ctx context.Context, o Options) (*Result, error) {
 
 // Replay executes the program with what a recorded run received from outside: nothing outside is
 // accessed, and the clock is that of the recording. Of the options it uses Output, Env (for
-// secrets, which a tape does not contain), Log and LogLevel. The error is that of Run, or ErrDiverged
-// when the program requests something that the tape does not contain.
+// secrets, which a tape does not contain), Log and LogLevel. The error is that of Run, or
+// ErrDiverged when the program requests something that the tape does not contain.
 func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (*Result, error) {
 	var unused []string
 	r, err := o.run(ctx, func(ctx context.Context, o engine.Options) (err error) {

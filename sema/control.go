@@ -297,8 +297,8 @@ func (b *body) iterable(t types.Type) bool {
 }
 
 // source returns the element type of a library value that returns elements one by one with the
-// methods `next` and `close`, and optionally `__close_on_error`, which is called if an error leaves the
-// loop. It returns nil for other values.
+// methods `next` and `close`, and optionally `__close_on_error`, which is called if an error leaves
+// the loop. It returns nil for other values.
 func (b *body) source(x ast.Expr, t types.Type) types.Type {
 	if n, ok := t.(*types.Named); !ok || !n.Decl.Library {
 		return nil

@@ -163,7 +163,8 @@ func (c fileCache) store() effect.Store {
 	return effect.Store{File: c.file, Kind: "cache", Name: c.name}
 }
 
-// fileCacheKey returns the key of a call: a hash of the call's text and of the type of the stored value.
+// fileCacheKey returns the key of a call: a hash of the call's text and of the type of the stored
+// value.
 func fileCacheKey(text string, t *value.Type) json.RawMessage {
 	return json.RawMessage(`"` + hexsum.SHA256(append([]byte(text+"\x00"), schema.Text(t)...)) + `"`)
 }

@@ -108,8 +108,8 @@ func mcpRead(a *vm.Args) (value.Slot, error) {
 		With("tool", value.String(a.String(0)+"."+a.String(1)))
 }
 
-// inTextOrder returns data with its members in the order of the text if both contain the same value.
-// The decoded data has lost the order.
+// inTextOrder returns data with its members in the order of the text if both contain the same
+// value. The decoded data has lost the order.
 func inTextOrder(a *vm.Args, text string, data value.Slot) value.Slot {
 	if !data.IsNil() {
 		if v, err := value.ParseIn([]byte(text), a.Room, a.Pace()); err == nil && value.EqualIn(a.Pace(), v, data) {

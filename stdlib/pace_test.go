@@ -236,8 +236,8 @@ func longCalls() []longCall {
 // interrupted is the panic value of the pace in these tests.
 type interrupted struct{}
 
-// countChecks calls a native and counts how often its pace checks for the end of the run; check number
-// last interrupts it.
+// countChecks calls a native and counts how often its pace checks for the end of the run; check
+// number last interrupts it.
 func (c longCall) countChecks(last int) (n int, ended bool) {
 	const between = 1000
 	p := &value.Pace{Left: between, Look: func() int {

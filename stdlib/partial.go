@@ -294,8 +294,8 @@ func (p *partial) update(v value.Slot, in func(*value.Array)) {
 	h.v.Map().Set(h.key, v)
 }
 
-// writableContainer returns the innermost open container, ready for a change: open containers that were shown
-// are copied. It returns nil at the top level.
+// writableContainer returns the innermost open container, ready for a change: open containers that
+// were shown are copied. It returns nil at the top level.
 func (p *partial) writableContainer() *holder {
 	var in *holder
 	for i := range p.open {

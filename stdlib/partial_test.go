@@ -47,8 +47,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// mayBeRows reports whether a value of the type may be written as consecutive elements, as in NDJSON.
-// Each element then looks at first like the array itself.
+// mayBeRows reports whether a value of the type may be written as consecutive elements, as in
+// NDJSON. Each element then looks at first like the array itself.
 func mayBeRows(t *value.Type) bool {
 	if t.Kind != value.TypeArray {
 		return false

@@ -80,8 +80,8 @@ func assertEq(a *vm.Args) (value.Slot, error) {
 // maxDifferences is the maximum number of differences that a failed assertion lists.
 const maxDifferences = 12
 
-// listDifferences lists the places within two values at which they differ, one per line; it is empty if they
-// differ as a whole.
+// listDifferences lists the places within two values at which they differ, one per line; it is
+// empty if they differ as a whole.
 func listDifferences(a *vm.Args, x, y value.Slot) string {
 	all := value.DiffIn(a.Pace(), x, y, maxDifferences+1)
 	if len(all) == 0 || len(all) == 1 && all[0].Path == "" {
@@ -115,8 +115,8 @@ func assertNe(a *vm.Args) (value.Slot, error) {
 // maxShown is the maximum size of a value in the message of an assertion, in bytes.
 const maxShown = 2000
 
-// showValue returns a value as JSON, so that "1" and 1 look different. References and errors are shown
-// as their text.
+// showValue returns a value as JSON, so that "1" and 1 look different. References and errors are
+// shown as their text.
 func showValue(a *vm.Args, s value.Slot) string {
 	if value.IsError(s) {
 		return value.TypeName(s) + " " + string(value.AppendString(nil, value.Message(s)))
@@ -128,8 +128,8 @@ func showValue(a *vm.Args, s value.Slot) string {
 	return fmt.Sprintf("%s… (%d bytes)", text[:utf8cut.Before(text, maxShown)], len(text))
 }
 
-// assertionFault returns the fault of an assertion from the program's message and the finding, each of
-// which may be empty.
+// assertionFault returns the fault of an assertion from the program's message and the finding, each
+// of which may be empty.
 func assertionFault(msg, found string) error {
 	switch {
 	case msg == "" && found == "":

@@ -33,9 +33,9 @@ type typedRead struct {
 	mended []string
 }
 
-// isBetterThan reports whether f fits better than g: it has fewer misfits, or else more of the type's
-// members, or else fewer repairs. If all are equal, the later value is better, because a model's
-// last value is its answer.
+// isBetterThan reports whether f fits better than g: it has fewer misfits, or else more of the
+// type's members, or else fewer repairs. If all are equal, the later value is better, because a
+// model's last value is its answer.
 func (f *typedRead) isBetterThan(g *typedRead) bool {
 	switch {
 	case len(f.Errors) != len(g.Errors):
@@ -111,8 +111,8 @@ func readBareScalar(text string, t *value.Type) *typedRead {
 	return nil
 }
 
-// readSequence reads consecutive values, as in NDJSON, as the elements of an array. It returns nil if the
-// text does not have this form.
+// readSequence reads consecutive values, as in NDJSON, as the elements of an array. It returns nil
+// if the text does not have this form.
 func readSequence(a *vm.Args, text string, t *value.Type, candidates []jsonrepair.Candidate, cut bool) *typedRead {
 	if t.Kind != value.TypeArray || len(candidates) < 2 || cut || !jsonrepair.InRow(text, candidates) {
 		return nil

@@ -87,8 +87,8 @@ func stringMap2(f func(s, t string) string) vm.Native {
 	}
 }
 
-// changedString returns s as a String. If the text is unchanged, it returns the receiver itself, which
-// preserves the receiver's cached data.
+// changedString returns s as a String. If the text is unchanged, it returns the receiver itself,
+// which preserves the receiver's cached data.
 func changedString(a *vm.Args, s string) value.Slot {
 	if len(s) == len(a.String(0)) && s == a.String(0) {
 		return a.Slot(0)

@@ -7,8 +7,8 @@ import (
 
 // Cancellation. When a task, or a handler that the task runs, is cancelled, the task detects it
 // where it waits or after it has computed for a while. It unwinds its whole stack, or the handler's
-// part, and no catch region stops that. The task's pending request is cancelled first, so that nothing
-// that the task started only for itself outlives it.
+// part, and no catch region stops that. The task's pending request is cancelled first, so that
+// nothing that the task started only for itself outlives it.
 
 // mustEnd reports whether all tasks must end.
 func (m *VM) mustEnd() bool { return m.ending.fatal != nil || m.ending.panicked != nil || m.ctxOver() }
@@ -30,8 +30,8 @@ func (t *task) cancelled() bool {
 	return false
 }
 
-// recordCut records the place, at instruction pc, of the first task that detects the end of the run's
-// context.
+// recordCut records the place, at instruction pc, of the first task that detects the end of the
+// run's context.
 func (t *task) recordCut(pc int) {
 	if t.m.ending.cutAt == nil && t.m.ctxOver() {
 		t.m.ending.cutAt = t.stoppedAt(pc, context.Cause(t.m.requests.ctx))

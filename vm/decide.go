@@ -54,7 +54,8 @@ type Part struct {
 	Effect int64
 }
 
-// openDecision is the period in which the program has received a host's question and not decided it.
+// openDecision is the period in which the program has received a host's question and not decided
+// it.
 type openDecision struct {
 	outer  *openDecision // the enclosing one
 	asked  json.RawMessage
@@ -69,8 +70,8 @@ type listenDecisions struct {
 	effect   int64         // the number of the last request for messages
 }
 
-// taskDecisions is what a task records about its decisions. It is stored apart from the task, because
-// most tasks have none.
+// taskDecisions is what a task records about its decisions. It is stored apart from the task,
+// because most tasks have none.
 type taskDecisions struct {
 	open   *openDecision // the innermost decision of the task; nil for none
 	effect int64         // the number of the last request that it may wait for
@@ -263,8 +264,8 @@ func (t *task) programPlace() Place {
 	return Place{}
 }
 
-// recordRuleDecisions reports the decisions that permission rules made on a host's messages, which arrive
-// with the messages, and removes them from the messages that the program receives.
+// recordRuleDecisions reports the decisions that permission rules made on a host's messages, which
+// arrive with the messages, and removes them from the messages that the program receives.
 func (m *VM) recordRuleDecisions(host *Host, x *effect.HostMessage, e int64) {
 	if !x.Decided {
 		return
@@ -299,9 +300,9 @@ func (t *task) recordWithdrawal(host *Host, x *effect.HostMessage, h *openDecisi
 	t.m.recordDecision(d.addTiming(h, t.m.config.Decisions.Now()))
 }
 
-// recordAwaitedAnswer reports who answered an awaited emit. For a message of a host that the library
-// passes on, the decision is reported with the reply to the host; here only the participant is
-// recorded.
+// recordAwaitedAnswer reports who answered an awaited emit. For a message of a host that the
+// library passes on, the decision is reported with the reply to the host; here only the participant
+// is recorded.
 func (t *task) recordAwaitedAnswer(w *wait, v value.Slot, problem string) error {
 	listener := t.m.config.Decisions
 	if listener == nil {

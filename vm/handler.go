@@ -162,8 +162,8 @@ func (t *task) handleUnhandled(s *scope, m *effect.HostMessage) (st status, agai
 	return st, st == running
 }
 
-// answerUnhandled reports a message that has no handler. If the message needs an answer, it sends the
-// declared default, or else an error.
+// answerUnhandled reports a message that has no handler. If the message needs an answer, it sends
+// the declared default, or else an error.
 func (t *task) answerUnhandled(s *scope, m *effect.HostMessage, row *hostmsg.Message) (st status) {
 	if st = s.notice("listen:unhandled", m, nil); st == running && row.Waits() {
 		answer, ok := s.decl.defaultAnswer(row)

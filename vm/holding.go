@@ -48,8 +48,8 @@ func (h holdings) letGo(t *task, closing effect.Kind, id int64) {
 	}
 }
 
-// transfer transfers the holdings of t to another task: a stream that a body of `race` or `await (…)`
-// has opened outlives the body.
+// transfer transfers the holdings of t to another task: a stream that a body of `race` or `await
+// (…)` has opened outlives the body.
 func (h holdings) transfer(t, to *task) {
 	if held := h[t]; len(held) > 0 {
 		h[to] = append(h[to], held...)

@@ -74,8 +74,8 @@ func (d *Host) defaultAnswer(row *hostmsg.Message) (json.RawMessage, bool) {
 	return answer, ok
 }
 
-// timeoutAnswer returns the answer to a message that was not answered in time: the default, or the error
-// for the host.
+// timeoutAnswer returns the answer to a message that was not answered in time: the default, or the
+// error for the host.
 func (d *Host) timeoutAnswer(typ string) (answer json.RawMessage, problem string) {
 	answer, ok := d.defaultAnswer(hostmsg.Of(typ))
 	if !ok {
@@ -171,10 +171,10 @@ func (d *Host) busy() *effect.Error {
 		d.Name, max(d.Instances, 1)+1, d.Connector).With("host", d.Name)
 }
 
-// recheckExchanges repeats that check, because a task has begun to await t, for the exchanges that t and
-// the tasks it waits for have requested. It does nothing while no exchange is being opened: in a
-// chain of tasks that each await the one before, it would otherwise visit the whole chain for each
-// task.
+// recheckExchanges repeats that check, because a task has begun to await t, for the exchanges that
+// t and the tasks it waits for have requested. It does nothing while no exchange is being opened:
+// in a chain of tasks that each await the one before, it would otherwise visit the whole chain for
+// each task.
 func (t *task) recheckExchanges() {
 	w := t.wait
 	if w == nil || t.m.requests.opening == 0 {

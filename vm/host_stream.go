@@ -218,7 +218,8 @@ func (x *hostStream) fetch(t *task) {
 	x.next, x.effect = f, t.m.stats.Requests
 }
 
-// fetchWithdrawals notifies the streams that have unanswered messages of messages that the host has withdrawn.
+// fetchWithdrawals notifies the streams that have unanswered messages of messages that the host has
+// withdrawn.
 func (l *hostStreams) fetchWithdrawals(t *task) {
 	for _, x := range l.asked {
 		if x.asks.live > 0 {

@@ -342,8 +342,8 @@ func (m *VM) pollPast(at Moment) {
 	}
 }
 
-// memoryExceeded decides the outcome of a check of the memory in use: as in the past, or by the actual
-// amount.
+// memoryExceeded decides the outcome of a check of the memory in use: as in the past, or by the
+// actual amount.
 func (m *VM) memoryExceeded(n int) bool {
 	at := m.journaled.moment()
 	if p := m.journaled.past; p != nil {

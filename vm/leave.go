@@ -53,8 +53,8 @@ type leavings struct {
 	next int       // the number of all leavings so far
 }
 
-// recordLeaving records that an Err is created, or leaves a function, at the running instruction. of is
-// the Err from which it was created.
+// recordLeaving records that an Err is created, or leaves a function, at the running instruction.
+// of is the Err from which it was created.
 func (t *task) recordLeaving(err, of unsafe.Pointer, made bool) {
 	l := &t.m.left
 	if l.ring == nil {

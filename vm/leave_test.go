@@ -42,7 +42,8 @@ func TestLeavings(t *testing.T) {
 	}
 }
 
-// An error that a try of its own function takes is a value like any other to a run without a debugger.
+// An error that a try of its own function takes is a value like any other to a run without a
+// debugger.
 func TestCaught(t *testing.T) {
 	a := newAsm()
 	a.str("bad")

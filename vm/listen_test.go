@@ -338,8 +338,8 @@ func TestListenLost(t *testing.T) {
 		started, opened, "ask go ", "close ", failedDropping(silent, 3))
 }
 
-// TestListenReplyLost: a reply finds the host gone. Messages of the host that need no answer are read
-// and handled; a question that comes later is dropped. After a timeout nothing is handled.
+// TestListenReplyLost: a reply finds the host gone. Messages of the host that need no answer are
+// read and handled; a question that comes later is dropped. After a timeout nothing is handled.
 func TestListenReplyLost(t *testing.T) {
 	const dead = "host exited without result"
 	l := newListening("question", "LoadConst r10 k0\nBlockEnd r10")

@@ -156,8 +156,8 @@ func (t *task) requested(r effect.Request) func(effect.Result, error) {
 	return nil
 }
 
-// addOrigin records the origin of a piece of output in it: the task, and the exchange whose message the
-// task handles.
+// addOrigin records the origin of a piece of output in it: the task, and the exchange whose message
+// the task handles.
 func (t *task) addOrigin(r effect.Request) {
 	from := func() *effect.From {
 		f := &effect.From{Task: t.id}

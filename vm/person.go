@@ -41,8 +41,8 @@ func (t *task) personAnswered(w *wait) status {
 	return t.pump(s)
 }
 
-// forwardedQuestion returns the host's message that an awaited emit on this channel passes on, in a default
-// loop; otherwise nil.
+// forwardedQuestion returns the host's message that an awaited emit on this channel passes on, in a
+// default loop; otherwise nil.
 func (t *task) forwardedQuestion(channel string) *effect.Asking {
 	s := t.innermost()
 	if s == nil || s.run == nil || !s.l.info.Execute || hostmsg.Of(s.run.message.Type).Channel != channel {

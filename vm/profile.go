@@ -71,8 +71,8 @@ func (s *sampling) isDue() bool { return s != nil && s.due.Load() > 0 }
 // since, at most the innermost line of a sample is wrong.
 type mark struct{ ip, fp uintptr }
 
-// stackAtMark returns the stack at the mark before the current one. That mark is in the same call, in
-// its caller, or in a call that has just returned.
+// stackAtMark returns the stack at the mark before the current one. That mark is in the same call,
+// in its caller, or in a call that has just returned.
 func (t *task) stackAtMark() []Place {
 	pc := t.pc()
 	last := int((t.samples.mark.ip-uintptr(t.code))/insSize) - 1

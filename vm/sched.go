@@ -423,8 +423,8 @@ func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
 	})
 }
 
-// isAlone reports whether only t can act while it waits: there is no other task, no pending request,
-// no handler that could be cancelled.
+// isAlone reports whether only t can act while it waits: there is no other task, no pending
+// request, no handler that could be cancelled.
 func (t *task) isAlone() bool {
 	if t.m.sched.alive != 1 || t.served != nil || t.m.config.Choose != nil || t.m.journaled.on || t.m.config.Application.Debugger != nil {
 		return false
@@ -495,8 +495,8 @@ func (t *task) park(w *wait) status {
 	return parked
 }
 
-// fetchWithdrawals ensures that for every listen whose handler runs a request for messages is pending, so that
-// a withdrawal arrives in time.
+// fetchWithdrawals ensures that for every listen whose handler runs a request for messages is
+// pending, so that a withdrawal arrives in time.
 func (t *task) fetchWithdrawals() {
 	for _, s := range t.scopes {
 		if s.run != nil {
@@ -515,7 +515,8 @@ func (t *task) resume(w *wait) status {
 	return st
 }
 
-// returnResult passes a result to the operation that requested it, unless the task has been cancelled.
+// returnResult passes a result to the operation that requested it, unless the task has been
+// cancelled.
 func (t *task) returnResult(w *wait) status {
 	if w.kind != waitUnwind && w.kind != waitQuiet && t.cancelled() {
 		switch {

@@ -65,8 +65,8 @@ const (
 	entityKinds
 )
 
-// Unkept is the error if a snapshot is not possible: the run contains a value that a snapshot cannot
-// contain, or it is not at a boundary.
+// Unkept is the error if a snapshot is not possible: the run contains a value that a snapshot
+// cannot contain, or it is not at a boundary.
 type Unkept struct{ What string }
 
 func (e *Unkept) Error() string { return "no snapshot is possible: " + e.What }

@@ -59,9 +59,9 @@ type attachment struct {
 }
 
 // seat is the end of a connection at which a run is followed and receives input. localSeat connects
-// to hostd's socket; the one in seat_server.go connects to a server's WebSocket, and reconnects with
-// the run's cursor. Over a server, a decision waits for its command.state and is sent again on a new
-// connection, because the same decision twice changes nothing.
+// to hostd's socket; the one in seat_server.go connects to a server's WebSocket, and reconnects
+// with the run's cursor. Over a server, a decision waits for its command.state and is sent again on
+// a new connection, because the same decision twice changes nothing.
 type seat interface {
 	// follow returns the run's envelopes until its end, or until give fails.
 	follow(ctx context.Context, give func(protocol.Envelope) error) error
@@ -73,8 +73,8 @@ type seat interface {
 // errDetached ends an attachment.
 var errDetached = errors.New("detached")
 
-// attach shows a run until its end, whose exit code becomes ours: from its beginning, or the end of what it
-// wrote.
+// attach shows a run until its end, whose exit code becomes ours: from its beginning, or the end of
+// what it wrote.
 func (a *app) attach(ctx context.Context, e *end, run string, asJSON, whole bool) error {
 	ctx, detach := context.WithCancelCause(ctx)
 	defer detach(nil)

@@ -193,7 +193,8 @@ func (e *end) call(ctx context.Context, method, path string, body, into any) err
 	return json.Unmarshal(text, into)
 }
 
-// socket is a server's WebSocket. begin is called on each connection that has greeted, lost when one is lost.
+// socket is a server's WebSocket. begin is called on each connection that has greeted, lost when
+// one is lost.
 func (e *end) socket(begin func(context.Context) error, lost func(error)) *serverLink {
 	return newLink(linkOptions{Server: e.base, Token: e.token, Agent: "concerto-relay-cli/" + release, HTTP: e.http, Begin: begin, Lost: lost})
 }

@@ -66,7 +66,8 @@ func (h *host) bash(run, id, cmd string) error {
 	return e.call(context.Background(), http.MethodPost, runPath(run)+"/bash", map[string]string{"request_id": id, "cmd": cmd}, nil)
 }
 
-// spooled are a run's events that are no output, with times that are all alike. hostd does not live.
+// spooled are a run's events that are no output, with times that are all alike. hostd does not
+// live.
 func (h *host) spooled(run string) (all []string) {
 	h.t.Helper()
 	s, err := spool.Open(context.Background(), filepath.Join(h.dir, "state", "spool.db"), spool.Options{})

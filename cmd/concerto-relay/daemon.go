@@ -9,7 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// untilStopped is a context that ends by the first SIGTERM or Ctrl-C; a second one ends the process.
+// untilStopped is a context that ends by the first SIGTERM or Ctrl-C; a second one ends the
+// process.
 func (a *app) untilStopped() (ctx context.Context, stop func()) {
 	ctx, stop = signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	context.AfterFunc(ctx, stop)

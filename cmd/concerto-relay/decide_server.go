@@ -75,7 +75,8 @@ func (a *app) decideRemote(ctx context.Context, e *end, d *decision) error {
 	return err
 }
 
-// begin decides, on each connection: the same again changes nothing, and is answered with what is known.
+// begin decides, on each connection: the same again changes nothing, and is answered with what is
+// known.
 func (x *remoteDecision) begin(ctx context.Context) error {
 	typ := map[string]string{"approve": protocol.RunApprove, "deny": protocol.RunDeny}[x.DecideRequest.Decision]
 	d := protocol.Decide{RequestID: x.request, Actor: "cli", ArgsSHA256: x.ArgsSHA256, Answer: x.Answer, Answers: x.Answers, Text: x.Text, Scope: x.Scope}

@@ -84,8 +84,8 @@ func has(all []audit.Line, kind, text string) bool {
 	return false
 }
 
-// TestHostileUsers: what one may not is refused, over sockets and HTTP alike, and recorded; what one may
-// not see is not there.
+// TestHostileUsers: what one may not is refused, over sockets and HTTP alike, and recorded; what
+// one may not see is not there.
 func TestHostileUsers(t *testing.T) {
 	t.Parallel()
 	s := serveWithHost(t)

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// passed is the variable that has the programs which were passed over on the way to a tool: those of
-// other relays, whose links would lead back.
+// passed is the variable that has the programs which were passed over on the way to a tool: those
+// of other relays, whose links would lead back.
 const passed = "RELAY_PASSED"
 
 // exitNotFound is a shell's exit code for a program that does not exist.
 const exitNotFound = 127
 
-// pass goes, within a run, past a link to us that has the name of a tool: to the next program of that
-// name on PATH. Called by a name of ours, or by one that nothing else has, it does nothing.
+// pass goes, within a run, past a link to us that has the name of a tool: to the next program of
+// that name on PATH. Called by a name of ours, or by one that nothing else has, it does nothing.
 func (a *app) pass(name string, args []string) (code int, done bool) {
 	exe, err := os.Executable()
 	if err == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/push/pushtest"
 )
 
-// TestPushed: what a terminal asks reaches a browser by a push service, and is withdrawn there once it is
-// decided; the key stays the same.
+// TestPushed: what a terminal asks reaches a browser by a push service, and is withdrawn there once
+// it is decided; the key stays the same.
 func TestPushed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -157,8 +157,8 @@ func (a *app) listRuns(all []json.RawMessage, again string) error {
 	return w.Flush()
 }
 
-// requestLines are what a request asks, in so many cells, and the command that approves it. again are the
-// flags that reach the same end.
+// requestLines are what a request asks, in so many cells, and the command that approves it. again
+// are the flags that reach the same end.
 func requestLines(q *protocol.PermissionRequested, run, again string, most int) (asks, command string) {
 	asks, answer := asked(q.Prompt, most), ""
 	if q.Redacted {

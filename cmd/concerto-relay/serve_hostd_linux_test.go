@@ -151,9 +151,9 @@ func ownAddress(t *testing.T) string {
 	return ""
 }
 
-// TestServeWithPairedHost: a machine that was paired with a server is that host, by its key, when the server's
-// own process runs hostd, wherever it listens then; at a server that knows nothing of the pairing it
-// is a host as any other.
+// TestServeWithPairedHost: a machine that was paired with a server is that host, by its key, when
+// the server's own process runs hostd, wherever it listens then; at a server that knows nothing of
+// the pairing it is a host as any other.
 func TestServeWithPairedHost(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

@@ -147,8 +147,8 @@ func run(t *testing.T, dir, stdin string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestServe: the owner is made at the start and has what was given also after another; what the command
-// line does to people counts at once; sockets and the process end well.
+// TestServe: the owner is made at the start and has what was given also after another; what the
+// command line does to people counts at once; sockets and the process end well.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -276,8 +276,8 @@ func TestSetupLink(t *testing.T) {
 	d.stop()
 }
 
-// TestServeAlone: two servers on one SQLite file would not know of one another; the second is refused, and
-// when the first has ended the file is free.
+// TestServeAlone: two servers on one SQLite file would not know of one another; the second is
+// refused, and when the first has ended the file is free.
 func TestServeAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -31,8 +31,8 @@ func fromEnv(f *pflag.FlagSet, flag, name string) {
 // tableOf are commands whose settings are another's; what is below one has its own.
 var tableOf = map[string]string{"doctor": "hostd", "pair": "hostd"}
 
-// settings sets the flags that were not given from the environment, else from relay.toml, and records
-// where each comes from.
+// settings sets the flags that were not given from the environment, else from relay.toml, and
+// records where each comes from.
 func (a *app) settings(c *cobra.Command) (err error) {
 	if a.file, a.tables, err = a.settingsFile(c.Root()); err != nil {
 		return err

@@ -81,8 +81,8 @@ func (x *attachment) said(to io.Writer, format string, args ...any) error {
 	return err
 }
 
-// emit shows an emit as the program's own terminal does. One that waits for an answer is shown as what it
-// asks.
+// emit shows an emit as the program's own terminal does. One that waits for an answer is shown as
+// what it asks.
 func (x *attachment) emit(e *protocol.Emit) error {
 	if e.Awaited && e.RequestID != "" {
 		return nil

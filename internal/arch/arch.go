@@ -47,7 +47,8 @@ var Layers = []Layer{
 	{"commands", "the command line", "sdk internal/cli cmd"},
 }
 
-// LayerOf returns the index of a package's layer in Layers, or len(Layers) for a program or a test's package.
+// LayerOf returns the index of a package's layer in Layers, or len(Layers) for a program or a
+// test's package.
 func LayerOf(pkg string) int {
 	for folder := pkg; ; folder = path.Dir(folder) {
 		for i, l := range Layers {

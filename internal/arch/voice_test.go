@@ -92,13 +92,15 @@ func regexpOf(pattern, name string) *regexp.Regexp {
 	return re
 }
 
-// voiceExceptions are the uses of a banned phrase that are right, by the file and the phrase's name.
+// voiceExceptions are the uses of a banned phrase that are right, by the file and the phrase's
+// name.
 var voiceExceptions = map[string]string{
 	"internal/arch/voice_test.go: *": "the table itself",
 	"docs/voice.md: *":               "its examples show the sentences as they were",
 }
 
-// voiceLeft has, by folder, how many banned phrases are not replaced yet. The numbers only get smaller.
+// voiceLeft has, by folder, how many banned phrases are not replaced yet. The numbers only get
+// smaller.
 var voiceLeft = filepath.Join("testdata", "voice.txt")
 
 // TestVoice reports texts that use a banned phrase: Go comments and messages, comments of programs
@@ -182,7 +184,8 @@ func readVoiceLeft(t *testing.T) map[string]int {
 	return left
 }
 
-// A passage is a piece of text and the line on which it begins. Its line breaks are those of the file.
+// A passage is a piece of text and the line on which it begins. Its line breaks are those of the
+// file.
 type passage struct {
 	line int
 	text string

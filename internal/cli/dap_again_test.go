@@ -85,8 +85,8 @@ fn main() {
 	d.ask("disconnect", nil)
 }
 
-// TestDapLoopHead: at the head of a loop that begins again, variables are what they are elsewhere, though that of the
-// loop has no value yet.
+// TestDapLoopHead: at the head of a loop that begins again, variables are what they are elsewhere,
+// though that of the loop has no value yet.
 func TestDapLoopHead(t *testing.T) {
 	t.Parallel()
 	const program = `fn main() {

@@ -200,7 +200,8 @@ func TestDapOverTCP(t *testing.T) {
 	}
 }
 
-// TestDapConsole: what a `let` in the console binds is there for what is typed after it, in every frame.
+// TestDapConsole: what a `let` in the console binds is there for what is typed after it, in every
+// frame.
 func TestDapConsole(t *testing.T) {
 	t.Parallel()
 	const program = `struct P { x: Int }

@@ -169,8 +169,8 @@ fn main() {
 }
 `
 
-// TestDapGoto: goto leads over lines that call, forwards and back, but to no line that uses a variable
-// or a loop's place in its list that has no value yet.
+// TestDapGoto: goto leads over lines that call, forwards and back, but to no line that uses a
+// variable or a loop's place in its list that has no value yet.
 func TestDapGoto(t *testing.T) {
 	t.Parallel()
 	d := debugs(t, map[string]string{"main.conc": jumps})

@@ -172,8 +172,8 @@ func (s *stormed) spares(all []string) bool {
 	return whole > 1
 }
 
-// once runs concerto, and kills it, as long as there are kills left: at some moment, or, more often, when it
-// has written so much more into its journal.
+// once runs concerto, and kills it, as long as there are kills left: at some moment, or, more
+// often, when it has written so much more into its journal.
 func (s *stormed) once(args []string) error {
 	c := command(s.dir, args...)
 	if s.drops {
@@ -226,7 +226,8 @@ func (s *stormed) printed() (n int) {
 	return n
 }
 
-// kill kills the run's process, in a lossy storm now and then after its keeper, or its keeper alone first.
+// kill kills the run's process, in a lossy storm now and then after its keeper, or its keeper alone
+// first.
 func (s *stormed) kill(run *os.Process, ended <-chan struct{}) {
 	var keeper struct{ PID int }
 	if text, err := os.ReadFile(filepath.Join(s.dir, "job", "keeper.json")); s.lossy && s.random.IntN(3) == 0 && err == nil && json.Unmarshal(text, &keeper) == nil && s.keeps(keeper.PID) {

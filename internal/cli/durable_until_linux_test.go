@@ -30,7 +30,8 @@ func TestNotBeforeItsTime(t *testing.T) {
 		t.Fatalf("the record of the effect is %+v, that of the owner %+v", last, h.Owner())
 	}
 	for name, boot := range map[string]string{"known": h.Owner().Boot, "unknown": "another"} {
-		// On a busy machine the time may be over before the run is resumed: then it is given twice as much.
+		// On a busy machine the time may be over before the run is resumed: then it is given twice
+		// as much.
 		within := time.Second
 		for !madeAgain(t, dir, name, boot, h, within) {
 			within *= 2

@@ -210,7 +210,8 @@ func (h *counting) Before([]byte) error   { return nil }
 func (h *counting) Hear(*journal.Record)  { h.n++ }
 func (h *counting) Rest() ([]byte, error) { return fmt.Appendf(nil, "%d", h.n), nil }
 
-// manySegments is a journal of several files, of which those are dropped that end before a record; 0 for none.
+// manySegments is a journal of several files, of which those are dropped that end before a record;
+// 0 for none.
 func manySegments(t *testing.T, drop uint64) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "many")

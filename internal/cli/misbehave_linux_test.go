@@ -356,7 +356,8 @@ func (m *misdeed) checkError(t *testing.T, o *came) {
 	}
 }
 
-// checkBounds holds the row to its times, on a machine that has nothing else to do, and to its memory.
+// checkBounds holds the row to its times, on a machine that has nothing else to do, and to its
+// memory.
 func (m *misdeed) checkBounds(t *testing.T, o *came) {
 	if m.within > 0 && o.exactly == 0 {
 		t.Error("the time of the misbehaviour is not known")

@@ -22,7 +22,8 @@ import (
 // first are the commands that a newcomer needs, in this order.
 var first = []string{"init", "run", "check", "test", "fmt", "build", "repl", "doc", "explain", "runs", "host", "tools", "mcp", "serve", "relay"}
 
-// commands are all commands of the program. The help, the completion and the manual pages list them.
+// commands are all commands of the program. The help, the completion and the manual pages list
+// them.
 var commands = []func(*console.Console) *cobra.Command{
 	runner.NewRun,
 	runs.NewRuns,

@@ -468,8 +468,8 @@ func TestAsksAtTerminal(t *testing.T) {
 	}
 }
 
-// TestAskHandlersAtTerminal: a handler `ask` has the person there asked, as if there were no handler. A
-// replay does not prompt.
+// TestAskHandlersAtTerminal: a handler `ask` has the person there asked, as if there were no
+// handler. A replay does not prompt.
 func TestAskHandlersAtTerminal(t *testing.T) {
 	r, dir := onTerminal(t, askHandlers, 60, 20, nil, "run", "-q", "--record", "run.tape", "main.conc")
 	before := r.Before

@@ -63,8 +63,8 @@ func TestTalksReplayed(t *testing.T) {
 }
 
 // TestReplaysOfChangedTapesEnd removes and changes each entry of tapes of generated conversations,
-// of tasks beside each other and of timers. Each replay ends, with the recorded result or because the program
-// has left the tape.
+// of tasks beside each other and of timers. Each replay ends, with the recorded result or because
+// the program has left the tape.
 func TestReplaysOfChangedTapesEnd(t *testing.T) {
 	talk := func(seed uint64) *conversation.Talk {
 		return conversation.Make(seed, conversation.Options{Level: conversation.Listen})
@@ -142,7 +142,8 @@ func changedTapes(t *testing.T, files map[string]string, diverged *counts) {
 	}
 }
 
-// TestAdoptIsInterrupted: a program that is tried out on what a run has done, and does not end, ends with the context.
+// TestAdoptIsInterrupted: a program that is tried out on what a run has done, and does not end,
+// ends with the context.
 func TestAdoptIsInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := programs(t, map[string]string{
@@ -172,7 +173,8 @@ func TestAdoptIsInterrupted(t *testing.T) {
 	}
 }
 
-// otherEntry is an entry of a tape in which a member has another value; "" when it has no such member.
+// otherEntry is an entry of a tape in which a member has another value; "" when it has no such
+// member.
 func otherEntry(t *testing.T, line, member string) string {
 	t.Helper()
 	var entry map[string]any

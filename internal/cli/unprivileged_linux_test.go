@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unprivileged becomes a command that may only open what the modes of files let it: also root, which else may all.
+// unprivileged becomes a command that may only open what the modes of files let it: also root,
+// which else may all.
 func unprivileged(args []string) int {
 	path, err := exec.LookPath(args[0])
 	if err == nil && os.Getuid() == 0 {

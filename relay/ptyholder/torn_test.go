@@ -38,7 +38,8 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-// TestInputOfTheEnd: a run that ends as soon as it has read an input leaves a record that the input was applied.
+// TestInputOfTheEnd: a run that ends as soon as it has read an input leaves a record that the input
+// was applied.
 func TestInputOfTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	in, err := openInputs(dir)

@@ -12,7 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// outputs has a host write so many outputs of a run, from a seq on, and waits until they are stored.
+// outputs has a host write so many outputs of a run, from a seq on, and waits until they are
+// stored.
 func outputs(h *servertest.Peer, run string, from, n int64) {
 	for seq := from; seq < from+n; seq++ {
 		h.Say(protocol.RunOutput, run, seq, servertest.Output(fmt.Sprint(seq)))

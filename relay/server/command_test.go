@@ -186,7 +186,8 @@ func TestDecisions(t *testing.T) {
 	if _, body := r.Do(servertest.Viewer, "GET", "/inbox", nil); string(body) != "[]\n" {
 		t.Errorf("%s", body)
 	}
-	// one for an offline host waits as long as its request, by the time that passed, not by its clock
+	// one for an offline host waits as long as its request, by the time that passed, not by its
+	// clock
 	e := protocol.New(protocol.RunPermissionRequested, time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC), json.RawMessage(`{"request_id":"q2","reason":"choice","prompt":"?","expires_at":"1999-01-01T00:01:00Z"}`))
 	e.RunID, e.Seq = "run_a", 4
 	h.Raw(e.Append(nil))

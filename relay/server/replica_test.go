@@ -24,7 +24,8 @@ type trio struct {
 	bus             *servertest.Bus
 }
 
-// TestReplicas: on one database any server serves any client, with words between the servers and without.
+// TestReplicas: on one database any server serves any client, with words between the servers and
+// without.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.Start(t)

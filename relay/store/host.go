@@ -106,8 +106,8 @@ type Taking struct {
 	At       int64  // Unix ms
 }
 
-// TakeOver assigns a new generation to a host's connection; events from older ones are no longer stored.
-// The server of the previous connection receives mail. ErrStale means that the host had a
+// TakeOver assigns a new generation to a host's connection; events from older ones are no longer
+// stored. The server of the previous connection receives mail. ErrStale means that the host had a
 // connection of a higher epoch.
 func (s *Store) TakeOver(ctx context.Context, t Taking) (gen int64, err error) {
 	err = s.change(ctx, func(tx database) error {

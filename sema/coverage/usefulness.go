@@ -1,5 +1,5 @@
-// Package coverage knows which values of a type the patterns of a match take, and which they leave out; its API
-// promises nothing.
+// Package coverage knows which values of a type the patterns of a match take, and which they leave
+// out; its API promises nothing.
 package coverage
 
 import (
@@ -406,7 +406,8 @@ func relaxed(c Pattern, t types.Type) Pattern {
 // Tuple is told apart by length for the same reason.
 func Tuple(n int) string { return "()" + strconv.Itoa(n) }
 
-// Unmatched returns a value of a type that a pattern does not match, as a pattern; ok is false when there is none.
+// Unmatched returns a value of a type that a pattern does not match, as a pattern; ok is false when
+// there is none.
 func Unmatched(p Pattern, t types.Type) (value string, ok bool) {
 	if w := useful([][]Pattern{{relaxed(p, t)}}, []Pattern{{}}, []types.Type{t}); w != nil {
 		return w[0].text, true

@@ -1,5 +1,5 @@
-// Package edits builds the edits of which the fixes of diagnostics consist, and the texts that they insert; its API
-// promises nothing.
+// Package edits builds the edits of which the fixes of diagnostics consist, and the texts that they
+// insert; its API promises nothing.
 package edits
 
 import (

@@ -138,7 +138,8 @@ func (e *Edit) spread(files []*ast.File) {
 	}
 }
 
-// Touches reports whether bodies of a file, which looked through the imports of some files, may mean something else.
+// Touches reports whether bodies of a file, which looked through the imports of some files, may
+// mean something else.
 func (e *Edit) Touches(f *ast.File, imports []int) bool {
 	return e.files[f] || slices.ContainsFunc(imports, func(file int) bool { return e.imports[file] }) || spells(f.Source.Text, e.names)
 }
@@ -201,8 +202,8 @@ func eachName(d ast.Decl, visit func(string)) {
 	})
 }
 
-// spells reports whether any of the names is a word of a text, or joined to others by `_` as in the names by which
-// models call tools.
+// spells reports whether any of the names is a word of a text, or joined to others by `_` as in the
+// names by which models call tools.
 func spells(text []byte, names map[string]bool) bool {
 	for i := 0; i < len(text); i++ {
 		if !inWord[text[i]] {

@@ -1,5 +1,5 @@
-// Package surface knows what other files see of a file, and which files an edit of that touches; its API promises
-// nothing.
+// Package surface knows what other files see of a file, and which files an edit of that touches;
+// its API promises nothing.
 package surface
 
 import (
@@ -54,7 +54,8 @@ func Start(d ast.Decl) source.Pos {
 	return at
 }
 
-// eachBody calls visit for the bodies of the functions that a declaration declares, in the order of the text.
+// eachBody calls visit for the bodies of the functions that a declaration declares, in the order of
+// the text.
 func eachBody(d ast.Decl, visit func(*ast.Block)) {
 	fns := []*ast.FnDecl(nil)
 	switch d := d.(type) {

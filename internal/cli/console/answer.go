@@ -53,8 +53,8 @@ func (a *Console) Prompter() emit.Prompter {
 	return a.Asked
 }
 
-// MarkEditable tells the prompter which hosts accept edited arguments of an approval. Hosts with the
-// codex and acp protocols do not.
+// MarkEditable tells the prompter which hosts accept edited arguments of an approval. Hosts with
+// the codex and acp protocols do not.
 func (a *Console) MarkEditable(p *engine.Program) {
 	asked, ok := a.Asked.(*prompt.Person)
 	if !ok {

@@ -60,8 +60,8 @@ func FlagError(c *cobra.Command, err error) error {
 	return Usage(hint, "%v", err)
 }
 
-// OnePath accepts at most one argument before `--`. If rest is true, it also accepts arguments after
-// `--`, which are the program's.
+// OnePath accepts at most one argument before `--`. If rest is true, it also accepts arguments
+// after `--`, which are the program's.
 func OnePath(rest bool) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		before := args

@@ -11,8 +11,8 @@ import (
 )
 
 // NewStderr returns a writer for the process's standard error. A pipe without a reader fills up and
-// blocks, so a separate goroutine writes to pipes, and a full pipe does not block the program. flush
-// waits for the remaining output.
+// blocks, so a separate goroutine writes to pipes, and a full pipe does not block the program.
+// flush waits for the remaining output.
 func NewStderr(f *os.File) (w io.Writer, flush func()) {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) == 0 {

@@ -9,7 +9,8 @@ func CompleteFiles(endings ...string) cobra.CompletionFunc {
 	}
 }
 
-// CompleteFlag completes a flag's value with words, of which each may be followed by a tab and an explanation.
+// CompleteFlag completes a flag's value with words, of which each may be followed by a tab and an
+// explanation.
 func CompleteFlag(c *cobra.Command, flag string, words func() []string) {
 	err := c.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return words(), cobra.ShellCompDirectiveNoFileComp

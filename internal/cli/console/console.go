@@ -1,5 +1,6 @@
 // Package console holds the state that all commands share: the standard streams, the terminal, the
-// environment, the working directory and the global flags. It reports errors and returns exit codes.
+// environment, the working directory and the global flags. It reports errors and returns exit
+// codes.
 package console
 
 import (
@@ -188,8 +189,8 @@ func (a *Console) Processes() *procgroup.Run {
 	return &procgroup.Run{ID: procgroup.NewID(), Executable: a.Binary.Executable}
 }
 
-// UserDir is the user's directory of a kind for this program: below what a variable names, or below HOME; ""
-// without either.
+// UserDir is the user's directory of a kind for this program: below what a variable names, or below
+// HOME; "" without either.
 func (a *Console) UserDir(variable string, home ...string) string {
 	dir := a.Getenv(variable)
 	if !filepath.IsAbs(dir) {

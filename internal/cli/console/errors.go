@@ -49,8 +49,8 @@ type brokenError struct {
 
 func (e *brokenError) Error() string { return e.message }
 
-// Broken returns the error of an audit log or a recording that is not as it was written. hint is the next step,
-// or "".
+// Broken returns the error of an audit log or a recording that is not as it was written. hint is
+// the next step, or "".
 func Broken(hint, format string, args ...any) error {
 	return &brokenError{fmt.Sprintf(format, args...), hint}
 }

@@ -81,8 +81,8 @@ Commands:
 
 // lineSource is where a session's lines come from.
 type lineSource interface {
-	// next returns a line. The error is io.EOF at the end, console.ErrInterrupted for a line that was
-	// given up.
+	// next returns a line. The error is io.EOF at the end, console.ErrInterrupted for a line that
+	// was given up.
 	next(ctx context.Context, prompt string) (string, error)
 	// interactive reports whether a person types, for whom an error does not end the session.
 	interactive() bool

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 )
 
-// lineInterrupts turns Ctrl-C into the end of the line that runs, and SIGTERM and SIGHUP into the end of
-// the session.
+// lineInterrupts turns Ctrl-C into the end of the line that runs, and SIGTERM and SIGHUP into the
+// end of the session.
 type lineInterrupts struct {
 	*interrupt.Handler
 	mu      sync.Mutex

@@ -1,4 +1,5 @@
-// Package help has the commands that explain: explain, doc, version, the manual pages and the shells' completion.
+// Package help has the commands that explain: explain, doc, version, the manual pages and the
+// shells' completion.
 package help
 
 import (
@@ -70,8 +71,9 @@ func unknown(text, code string) error {
 	return console.Usage(hint, "no diagnostic has the code %s", code)
 }
 
-// find finds the diagnostics that a text names: by a code, of which the letter and zeros before the number may be
-// left out, or by a part of a title. code is how the text reads as one, "" when it does not.
+// find finds the diagnostics that a text names: by a code, of which the letter and zeros before the
+// number may be left out, or by a part of a title. code is how the text reads as one, "" when it
+// does not.
 func find(text string) (found []*diag.Info, code string) {
 	letters := strings.ToUpper(strings.TrimRight(text, "0123456789"))
 	if digits := text[len(letters):]; digits != "" && (letters == "" || letters == "E" || letters == "W") {

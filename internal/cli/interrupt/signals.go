@@ -1,4 +1,5 @@
-// Package interrupt turns Ctrl-C and signals like it, and the wish of a debugger, into the end of a run.
+// Package interrupt turns Ctrl-C and signals like it, and the wish of a debugger, into the end of a
+// run.
 package interrupt
 
 import (

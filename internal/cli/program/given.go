@@ -1,5 +1,5 @@
-// Package program loads the program that a command line names and prepares what it runs with: the flags that replace
-// parts of the world around it, its permissions, tools and audit log.
+// Package program loads the program that a command line names and prepares what it runs with: the
+// flags that replace parts of the world around it, its permissions, tools and audit log.
 package program
 
 import (

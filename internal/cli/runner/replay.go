@@ -131,8 +131,8 @@ func ReadTape(a *console.Console, file string) (*engine.Tape, error) {
 	return t, nil
 }
 
-// TapeSource returns the program to play a tape on: that of path, else the recorded one if it is here,
-// else the project's.
+// TapeSource returns the program to play a tape on: that of path, else the recorded one if it is
+// here, else the project's.
 func TapeSource(a *console.Console, t *engine.Tape, path string) (driver.Request, error) {
 	if path == "" && t.Program() != "" && console.IsFile(a.Abs(t.Program())) {
 		path = t.Program()

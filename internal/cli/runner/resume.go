@@ -96,7 +96,8 @@ only returns its exit code. RUN is the run's directory, or its id with [run] jou
 	return c
 }
 
-// resumeCommand is the command resume: it runs a program as run does, from the history of a stored run.
+// resumeCommand is the command resume: it runs a program as run does, from the history of a stored
+// run.
 type resumeCommand struct {
 	runCommand
 	asStarted, accept bool // which program it is

@@ -237,7 +237,7 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 	return err
 }
 
-// AtBoundary, when set, is called at the boundaries of runs with a tape: by tests.
+// AtBoundary is a hook of tests. If set, it is called at the boundaries of runs with a tape.
 var AtBoundary func(verify func() (refused, err error))
 
 // recording calls run with the files open to which its profile, trace and

@@ -74,8 +74,8 @@ func oneFile(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// auditLog opens a log for reading: a file, or the ledger of a run. It returns its name, and, of a run
-// that has ended, the hash of its last record.
+// auditLog opens a log for reading: a file, or the ledger of a run. It returns its name, and, of a
+// run that has ended, the hash of its last record.
 func auditLog(a *console.Console, path string) (f *os.File, name, head string, err error) {
 	if info, err := os.Stat(a.Abs(path)); err != nil || info.IsDir() {
 		if dir, err := runner.FindRun(a, path); err == nil {

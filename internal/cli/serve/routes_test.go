@@ -139,8 +139,8 @@ func (r *route) Call(ctx context.Context, name string, args json.RawMessage) too
 	return tooltest.Got{Text: got, Failed: failed, Outcome: result.Metadata.Concerto.Outcome}
 }
 
-// events waits until the session has sent at least one event, passes the events to the application, and returns the outcome
-// of the last call.
+// events waits until the session has sent at least one event, passes the events to the application,
+// and returns the outcome of the last call.
 func (r *route) events() (outcome string) {
 	var told struct {
 		Events []struct {

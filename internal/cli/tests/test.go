@@ -200,8 +200,8 @@ func (cmd *testCommand) options(allow permit.Grants, selected func(engine.Test) 
 	return o
 }
 
-// runWithTools runs the tests with the tools and the audit log of the flags. The report is nil if no
-// test was started.
+// runWithTools runs the tests with the tools and the audit log of the flags. The report is nil if
+// no test was started.
 func (cmd *testCommand) runWithTools(ctx context.Context, p *engine.Program, o engine.TestOptions, seen func(path string)) (*testReport, error) {
 	var of engine.Options
 	of.WorkDir, of.Dir, of.Allow = cmd.console.Dir, cmd.console.Dir, o.Allow

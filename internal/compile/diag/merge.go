@@ -3,8 +3,8 @@ package diag
 import "slices"
 
 // Merge removes diagnostics that follow from another one in the list, so that an error is reported
-// once. If an error follows from a warning, Merge retains the error and adds to it the hints and fixes
-// of the warning.
+// once. If an error follows from a warning, Merge retains the error and adds to it the hints and
+// fixes of the warning.
 func (l *List) Merge() {
 	causes := map[string]*Diagnostic{}
 	for _, d := range l.all {

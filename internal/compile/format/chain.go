@@ -92,7 +92,8 @@ func (p *printer) chain(e ast.Expr) {
 	p.end()
 }
 
-// isShort reports whether an expression is a path no longer than a step, however the source lays it out.
+// isShort reports whether an expression is a path no longer than a step, however the source lays it
+// out.
 func isShort(e ast.Expr) bool {
 	n, ok := e.(*ast.PathExpr)
 	if !ok || len(n.TypeArgs) > 0 {

@@ -1,5 +1,5 @@
-// Package literal writes values as the source of a program does, and takes them apart: for a debugger,
-// and for who types line by line.
+// Package literal writes values as the source of a program does, and takes them apart: for a
+// debugger, and for who types line by line.
 package literal
 
 import (
@@ -15,8 +15,8 @@ import (
 // bytes.
 const Most = 2000
 
-// Text returns a value as it is written in the source. t is its type, nil where that is not known. A
-// text of more than Most bytes is cut.
+// Text returns a value as it is written in the source. t is its type, nil where that is not known.
+// A text of more than Most bytes is cut.
 func Text(v value.Slot, t types.Type) string { return Upto(v, t, Most) }
 
 // Upto is Text with another bound.

@@ -91,8 +91,9 @@ func withoutLines(f *source.File, n *node) []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Remove(at), "Remove the second `%s`", n.name)}
 }
 
-// withoutName reports once the keys of a section that needs a name, such as [connections], which are in
-// it directly, and returns them. A name among them is that of the section, which is read then.
+// withoutName reports once the keys of a section that needs a name, such as [connections], which
+// are in it directly, and returns them. A name among them is that of the section, which is read
+// then.
 func (r *reader) withoutName(n *node, values map[string]any, read func(n *node, v any)) (loose []*node) {
 	known := namesIn(n.name + ".*")
 	var key, name *node

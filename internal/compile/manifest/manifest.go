@@ -41,8 +41,8 @@ type Manifest struct {
 	Relay       Relay
 	Run         Run
 	Permissions *Permissions // nil without [permissions]: fs, env and http are allowed
-	// Nameless is set where keys are directly in a section such as [connections], so that it is not known
-	// which connections, hosts or servers there are.
+	// Nameless is set where keys are directly in a section such as [connections], so that it is not
+	// known which connections, hosts or servers there are.
 	Nameless bool
 }
 

@@ -7,7 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// A section whose name is a key in it is read under that name, and its fix puts the name into the header.
+// A section whose name is a key in it is read under that name, and its fix puts the name into the
+// header.
 func TestNameOfASection(t *testing.T) {
 	text := "[connections]\nname = \"main\"\nprovider = \"scripted\"\nreplies = [{ text = \"ok\" }]\n"
 	f := source.NewFile("Concerto.toml", []byte(text))

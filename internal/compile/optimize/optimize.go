@@ -31,7 +31,7 @@ type Pass struct {
 	Doc  string // what it does, for --help and the manual
 }
 
-// The passes, in the order in which they run.
+// Passes are the optimizer's passes in the order in which they run.
 var Passes = [...]Pass{
 	inlining:  {"inline", "small functions, and closures given to small functions, in place of their calls"},
 	deciding:  {"decide", "a test that an earlier one has decided is not made: nested patterns become decision trees"},

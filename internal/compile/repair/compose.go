@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Compose returns the edits that do what first does, and then what second does to the text that first
-// makes. Each list is in the order of its text, and so is the result. Edits that do not touch each
-// other stay separate.
+// Compose returns the edits that do what first does, and then what second does to the text that
+// first makes. Each list is in the order of its text, and so is the result. Edits that do not touch
+// each other stay separate.
 func Compose(first, second []diag.Edit) (out []diag.Edit) {
 	between := pieces{}
 	at := source.Pos(0)

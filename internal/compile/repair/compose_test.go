@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// TestCompose: composed edits make what the two lists make one after the other, and are in the order
-// of the text without touching each other.
+// TestCompose: composed edits make what the two lists make one after the other, and are in the
+// order of the text without touching each other.
 func TestCompose(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	random := func(size int, letters string) (edits []diag.Edit) {

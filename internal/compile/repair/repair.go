@@ -20,9 +20,9 @@ type Change struct {
 	Fixes int
 }
 
-// Safe picks the safe fixes of what was found that can be made in one pass. Of two that overlap, or that
-// write the same name in place of different ones, it takes the first; the other is found again after the
-// first is made, if it is safe still. The files are in the order of their names.
+// Safe picks the safe fixes of what was found that can be made in one pass. Of two that overlap, or
+// that write the same name in place of different ones, it takes the first; the other is found again
+// after the first is made, if it is safe still. The files are in the order of their names.
 func Safe(found []*diag.Diagnostic) []*Change {
 	var all []*Change
 	instead := map[string]string{} // what names are replaced by, and the name that was there
@@ -40,8 +40,8 @@ func Safe(found []*diag.Diagnostic) []*Change {
 	return all
 }
 
-// merges reports whether a fix writes a name that another fix writes in place of a different one: after both,
-// two things would have one name. It notes the names that the fix replaces.
+// merges reports whether a fix writes a name that another fix writes in place of a different one:
+// after both, two things would have one name. It notes the names that the fix replaces.
 func merges(own *source.File, f diag.Fix, instead map[string]string) bool {
 	for _, e := range f.Edits {
 		if e.Text == "" || e.Span.Start == e.Span.End {
@@ -83,8 +83,8 @@ func add(all []*Change, own *source.File, f diag.Fix) []*Change {
 	return all
 }
 
-// Merge returns the edits of two fixes of one file in the order of the text; apart is false when they
-// cannot be made together.
+// Merge returns the edits of two fixes of one file in the order of the text; apart is false when
+// they cannot be made together.
 func Merge(a, b []diag.Edit) (edits []diag.Edit, apart bool) {
 	for _, x := range a {
 		if slices.ContainsFunc(b, func(y diag.Edit) bool { return overlap(x.Span, y.Span) }) {

@@ -7,7 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Rounds end when nothing is left, when a text comes round in a circle, and where a program would get worse.
+// Rounds end when nothing is left, when a text comes round in a circle, and where a program would
+// get worse.
 func TestRounds(t *testing.T) {
 	flip := map[string]string{"fn a() {}": "fn b() {}", "fn b() {}": "fn a() {}"}
 	for name, c := range map[string]struct {

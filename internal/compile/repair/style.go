@@ -11,8 +11,8 @@ import (
 )
 
 // Restyle returns edits of a program that also format what they change: the whole program if it was
-// formatted, otherwise the changed stretches alone. A text that has syntax errors afterwards stays as
-// the edits have it.
+// formatted, otherwise the changed stretches alone. A text that has syntax errors afterwards stays
+// as the edits have it.
 func Restyle(f *source.File, edits []diag.Edit) []diag.Edit {
 	slices.SortStableFunc(edits, func(a, b diag.Edit) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
 	after := Apply(f, edits)
@@ -33,7 +33,8 @@ func Styled(f *source.File) bool {
 	return !ok || bytes.Equal(out, f.Text)
 }
 
-// formatted is the text of a program without syntax errors, formatted, with the line ends that it has.
+// formatted is the text of a program without syntax errors, formatted, with the line ends that it
+// has.
 func formatted(f *source.File) (out []byte, ok bool) {
 	out, found := format.Source(f, 0)
 	if bytes.Contains(f.Text, []byte("\r\n")) {

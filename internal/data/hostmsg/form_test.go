@@ -33,7 +33,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// asks is a host of sh that sends both types that only the table of these tests has (see export_test.go), and returns the responses.
+// asks is a host of sh that sends both types that only the table of these tests has (see
+// export_test.go), and returns the responses.
 const asks = `read -r prompt
 echo '{"type":"confirm","id":"c","description":"rm -r build","tool":"Bash","risk_level":"high"}'; read -r one
 echo '{"type":"which","id":"w","question":"Tabs or spaces?","options":["tabs","spaces"]}'; read -r two

@@ -84,7 +84,8 @@ func (s *Snapshot) newFiles(ctx context.Context, path string) string {
 	return ""
 }
 
-// placed are edits in which the names of new files are paths; ok is false when there is no directory for them.
+// placed are edits in which the names of new files are paths; ok is false when there is no
+// directory for them.
 func placed(edits []diag.Edit, dir string) (out []diag.Edit, ok bool) {
 	for _, e := range edits {
 		if e.File != nil && len(e.File.Text) == 0 && !IsFile(pathOfName(e.File.Name)) {

@@ -143,7 +143,8 @@ func rendered(l diag.List) string {
 	return b.String()
 }
 
-// TestActionsCheckWhatTheyChange: what an action would make of a program is checked where it is another.
+// TestActionsCheckWhatTheyChange: what an action would make of a program is checked where it is
+// another.
 func TestActionsCheckWhatTheyChange(t *testing.T) {
 	dir := modules(t, 30)
 	path := filepath.Join(dir, "m7.conc")

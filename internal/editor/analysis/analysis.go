@@ -13,9 +13,10 @@
 //	s := ws.Snapshot()
 //	found, err := s.Diagnostics(ctx)               // by path; err is ctx's
 //
-// Then there are the queries, each in a file of its own: Hover, Definition, TypeDefinition, Implementations,
-// References, Highlights, FunctionAt with Incoming and Outgoing, Symbols, WorkspaceSymbols, Completion, Signature,
-// PrepareRename and Rename, Tokens, Inlays, Folds, Selections, Links.
+// Then there are the queries, each in a file of its own: Hover, Definition, TypeDefinition,
+// Implementations, References, Highlights, FunctionAt with Incoming and Outgoing, Symbols,
+// WorkspaceSymbols, Completion, Signature, PrepareRename and Rename, Tokens, Inlays, Folds,
+// Selections, Links.
 //
 // Paths of files are absolute. A document that is no file, such as
 // "untitled:Untitled-1", has a path that is not absolute: it is checked alone, under its

@@ -55,7 +55,8 @@ func modules(tb testing.TB, n int) string {
 	return dir
 }
 
-// BenchmarkKeystroke is the work from a keystroke to diagnostics: in a file of 2,000 lines, and in one of
+// BenchmarkKeystroke is the work from a keystroke to diagnostics: in a file of 2,000 lines, and in
+// one of
 // 1,000 modules of 100 lines.
 func BenchmarkKeystroke(b *testing.B) {
 	for _, c := range []struct {
@@ -96,7 +97,8 @@ func BenchmarkFirst(b *testing.B) {
 	}
 }
 
-// BenchmarkAgain is the work of `check --watch` after a body of one of 1,000 modules of 100 lines was saved.
+// BenchmarkAgain is the work of `check --watch` after a body of one of 1,000 modules of 100 lines
+// was saved.
 func BenchmarkAgain(b *testing.B) {
 	dir := modules(b, 1000)
 	text := lines("S", 100) + "pub fn g() -> Int { common::used(1) }\n"

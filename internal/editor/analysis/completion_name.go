@@ -83,8 +83,9 @@ func (c *completer) declarations() {
 	}
 }
 
-// expressions offers what a statement or an expression may begin with: variables, names of the modules around, what
-// the library has for all, modules of the library with their import, and words.
+// expressions offers what a statement or an expression may begin with: variables, names of the
+// modules around, what the library has for all, modules of the library with their import, and
+// words.
 func (c *completer) expressions() {
 	c.want = c.expect()
 	c.arguments()

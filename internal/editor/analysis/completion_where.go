@@ -284,8 +284,9 @@ func (c *completer) atLabel() bool {
 	return c.before(n) == lexer.Break || c.before(n) == lexer.Continue
 }
 
-// loops reports whether the place is in a loop of its function, closure or handler, and returns the labels of
-// the loops around it, the innermost first. It reads tokens, since an unfinished text has no tree.
+// loops reports whether the place is in a loop of its function, closure or handler, and returns the
+// labels of the loops around it, the innermost first. It reads tokens, since an unfinished text has
+// no tree.
 func (c *completer) loops() (inLoop bool, labels []string) {
 	depth := 0
 	for i := len(c.toks) - 1; i >= 0; i-- {

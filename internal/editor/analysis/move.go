@@ -260,8 +260,8 @@ func modPlace(tree *ast.File) (at source.Pos) {
 	return at
 }
 
-// paths has the paths of a file that lead through a module lead to where it is afterwards. One that begins with the
-// module's own name, which an import brings in, stays.
+// paths has the paths of a file that lead through a module lead to where it is afterwards. One that
+// begins with the module's own name, which an import brings in, stays.
 func (m *mover) paths(i, moved *sema.Info) {
 	f := i.File.Source
 	toks, _, _ := lexer.Lex(f)

@@ -43,8 +43,8 @@ type worth struct {
 
 func newResults() *results { return &results{slots: map[string]*slot{}} }
 
-// begun are results for another state of the workspace, which begin with the last ones: what of them holds is taken
-// over. One that is being made is left out.
+// begun are results for another state of the workspace, which begin with the last ones: what of
+// them holds is taken over. One that is being made is left out.
 func (r *results) begun() *results {
 	r.mu.Lock()
 	defer r.mu.Unlock()

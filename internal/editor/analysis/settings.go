@@ -87,7 +87,8 @@ func (f *checked) connection(a *sema.Agent) *manifest.Connection {
 	return f.res.input.Manifest.Connection(a.Connection)
 }
 
-// unaliased returns the settings with the full name of a model that the agent names by an alias of its connection.
+// unaliased returns the settings with the full name of a model that the agent names by an alias of
+// its connection.
 func (f *checked) unaliased(d *sema.Def, all []setting) []setting {
 	a, ok := d.Object.(*sema.Agent)
 	if !ok {

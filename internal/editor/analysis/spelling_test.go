@@ -13,7 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Declarations are found where they are called otherwise: by aliases of aliases, `Self` and `super`.
+// Declarations are found where they are called otherwise: by aliases of aliases, `Self` and
+// `super`.
 func TestOtherSpellings(t *testing.T) {
 	dir := tree(t, `
 -- main.conc --

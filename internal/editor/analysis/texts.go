@@ -11,7 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// textRef is a text in a program that names something: an alias of models, a type of messages or a tool's function.
+// textRef is a text in a program that names something: an alias of models, a type of messages or a
+// tool's function.
 type textRef struct {
 	at Location // between the quotes
 	to Location // where it is declared

@@ -13,7 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// consoleVar is a variable that a `let` in the console has bound: it is there in every frame, until the run ends.
+// consoleVar is a variable that a `let` in the console has bound: it is there in every frame, until
+// the run ends.
 type consoleVar struct {
 	name  string
 	typ   types.Type

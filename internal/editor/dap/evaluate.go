@@ -122,8 +122,8 @@ type how struct {
 // quietLimit is how long a quiet evaluation may take, such as a watch's or a condition's.
 const quietLimit = time.Second
 
-// stopper returns what ends an evaluation early: the end of its context or, of a quiet one, its limit.
-// The time begins when it is first called, which is when the evaluation takes long.
+// stopper returns what ends an evaluation early: the end of its context or, of a quiet one, its
+// limit. The time begins when it is first called, which is when the evaluation takes long.
 func (r *Run) stopper(h how) func() error {
 	now := r.s.adapter.Now
 	if now == nil {

@@ -36,7 +36,8 @@ var itemKinds = map[analysis.ItemKind]protocol.CompletionItemKind{
 	analysis.FileItem:      protocol.CompletionItemKindFile,
 }
 
-// completions are lists that the client was given, from which it may have an item resolved: the last ones.
+// completions are lists that the client was given, from which it may have an item resolved: the
+// last ones.
 type completions struct {
 	number int
 	lists  map[int]*completed

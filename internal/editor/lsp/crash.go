@@ -25,8 +25,8 @@ func (s *server) safely(f func()) {
 	f()
 }
 
-// crashed reports a panic: it writes what led to it into the state directory, without texts, and shows the
-// file's path, each once.
+// crashed reports a panic: it writes what led to it into the state directory, without texts, and
+// shows the file's path, each once.
 func (s *server) crashed(v *view, doing string, p any, stack []byte) {
 	s.options.log("panic in %s: %v", doing, p)
 	text := v.crash(doing, p, stack)

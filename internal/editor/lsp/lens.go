@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// commandReferences is a command of the client's own: it shows places, which are its arguments together with the
-// document and the position that they are about.
+// commandReferences is a command of the client's own: it shows places, which are its arguments
+// together with the document and the position that they are about.
 const commandReferences = "concerto.references"
 
 // codeLens answers with the code lenses of a document.

@@ -153,7 +153,8 @@ func TestWatching(t *testing.T) {
 	})
 }
 
-// A client that pulls gets no pushes, the same answer only once, and a word when other files are concerned.
+// A client that pulls gets no pushes, the same answer only once, and a word when other files are
+// concerned.
 func TestPulling(t *testing.T) {
 	dir := project(t, map[string]string{"Concerto.toml": "[project]\nname = \"x\"\n", "main.conc": "mod part;\nfn main() {\n    part::f();\n}\n", "part.conc": "pub fn f() {}\n"})
 	bubble(t, Options{}, func(e *editor) {

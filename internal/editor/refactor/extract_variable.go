@@ -10,7 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// extractVariable puts the value of an expression into a variable right before the statement that holds it.
+// extractVariable puts the value of an expression into a variable right before the statement that
+// holds it.
 func extractVariable(in *Input) []diag.Edit {
 	nodes, e := in.selected()
 	if e == nil || !in.hasValue(e) || in.isCalled(nodes) {

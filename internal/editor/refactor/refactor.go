@@ -1,9 +1,10 @@
-// Package refactor is the table of what an editor may do to a program that has no mistake there: extract, inline,
-// rewrite, organise. It computes edits of one file from its tree and what the checker knows of it; it knows no
-// editor. An action is offered only where it can be seen that the program means the same; whether the result
-// compiles, who asks finds out by checking it.
+// Package refactor is the table of what an editor may do to a program that has no mistake there:
+// extract, inline, rewrite, organise. It computes edits of one file from its tree and what the
+// checker knows of it; it knows no editor. An action is offered only where it can be seen that the
+// program means the same; whether the result compiles, who asks finds out by checking it.
 //
-// Each action is a file of its own, and has a test of its own in testdata, whose texts the manual shows.
+// Each action is a file of its own, and has a test of its own in testdata, whose texts the manual
+// shows.
 package refactor
 
 //go:generate go run ./gen ../analysis/testdata/actions ../../../spec/28-editors.md
@@ -169,7 +170,8 @@ func (in *Input) moduleDecl(at source.Span) (found ast.Decl) {
 	}
 }
 
-// before puts a declaration before another, and before the comments and decorators that belong to that.
+// before puts a declaration before another, and before the comments and decorators that belong to
+// that.
 func (in *Input) before(d ast.Decl, text string) diag.Edit {
 	at := d.Span().Start
 	for _, x := range d.Head().Decorators {

@@ -1,7 +1,7 @@
 // Package hostreplay plays a recorded process of a host (package hosttrace): it sends what the
 // process sent, after it has received what the process had received, and exits in the same way. So
-// any conversation, also with vendors' agents, becomes a test that needs no vendor (spec/34-host.md,
-// `concerto host replay`).
+// any conversation, also with vendors' agents, becomes a test that needs no vendor
+// (spec/34-host.md, `concerto host replay`).
 package hostreplay
 
 import (

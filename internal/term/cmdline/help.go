@@ -129,7 +129,8 @@ func flagRow(f *pflag.Flag) row {
 	return row{left, text}
 }
 
-// flagsFrom returns the parent whose flags also apply to a command; "" if only those of the root do.
+// flagsFrom returns the parent whose flags also apply to a command; "" if only those of the root
+// do.
 func flagsFrom(c *cobra.Command) string {
 	if p := c.Parent(); p != nil && p.HasParent() && p.HasAvailablePersistentFlags() {
 		return p.CommandPath()
@@ -240,8 +241,8 @@ type Topic struct {
 	Text  string
 }
 
-// SetHelp sets the help of a program: of the root, of its commands, and the command help, which also
-// shows topics. usage makes the error of an unknown topic.
+// SetHelp sets the help of a program: of the root, of its commands, and the command help, which
+// also shows topics. usage makes the error of an unknown topic.
 func SetHelp(root *cobra.Command, first []string, topics []Topic, usage func(hint, format string, args ...any) error) {
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		text := ""

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// editor is a line that is being typed. A text that is recalled may have several, and is edited as one: what ends
-// a line is shown as a sign.
+// editor is a line that is being typed. A text that is recalled may have several, and is edited as
+// one: what ends a line is shown as a sign.
 type editor struct {
 	text []rune
 	at   int    // where the next character goes

@@ -12,9 +12,10 @@ import (
 
 // Outcome is the result of a conversation.
 type Outcome struct {
-	// ProgramReceived holds what the program receives in each exchange. At level Wire these are its messages,
-	// formatted by Message, followed by the failure, formatted by Failed, unless a terminal message
-	// or the program ended the exchange. At level Listen these are its emits, formatted by Emitted.
+	// ProgramReceived holds what the program receives in each exchange. At level Wire these are its
+	// messages, formatted by Message, followed by the failure, formatted by Failed, unless a
+	// terminal message or the program ended the exchange. At level Listen these are its emits,
+	// formatted by Emitted.
 	ProgramReceived [][]string
 	// HostReceived holds the lines that each process receives, formatted by Canonical.
 	HostReceived [][]string

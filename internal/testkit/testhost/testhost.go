@@ -40,12 +40,12 @@
 //	serve … end         runs the enclosed steps until the input ends
 //	--- spawn           begins the script of the next process started
 //
-// In output, ${.a.b} is that member of the last input line as JSON, ${.} the whole line, ${line} the
-// last line as a JSON string; ${env.NAME}, ${cwd}, ${args} and ${pid} are JSON too.
+// In output, ${.a.b} is that member of the last input line as JSON, ${.} the whole line, ${line}
+// the last line as a JSON string; ${env.NAME}, ${cwd}, ${args} and ${pid} are JSON too.
 //
-// The host creates FILE.in (all input lines) and FILE.spawns (a line "pid pgid" for each start) next
-// to the script FILE and, on a mismatch, FILE.fail. After a mismatch it also writes the message to
-// the standard error, and exits with 9.
+// The host creates FILE.in (all input lines) and FILE.spawns (a line "pid pgid" for each start)
+// next to the script FILE and, on a mismatch, FILE.fail. After a mismatch it also writes the
+// message to the standard error, and exits with 9.
 package testhost
 
 import (

@@ -65,7 +65,8 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// TestNearestTakesShortCuts: what is passed over at a glance would not have been chosen by the whole rule.
+// TestNearestTakesShortCuts: what is passed over at a glance would not have been chosen by the
+// whole rule.
 func TestNearestTakesShortCuts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	word := func() string {
@@ -119,7 +120,8 @@ func wholeCost(name, other []rune) (int, bool) {
 	return 0, false
 }
 
-// TestCertain: only a slip of typing is certain. What may be another name is not, however near it is.
+// TestCertain: only a slip of typing is certain. What may be another name is not, however near it
+// is.
 func TestCertain(t *testing.T) {
 	for _, c := range []struct {
 		name, near string

@@ -59,7 +59,8 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// FuzzCuts: no text makes a cut leave it, or lie further back than a character is long, or within one where the text is valid.
+// FuzzCuts: no text makes a cut leave it, or lie further back than a character is long, or within
+// one where the text is valid.
 func FuzzCuts(f *testing.F) {
 	f.Add(mixed, 5)
 	f.Add(strings.Repeat("\x80", 9), 4)

@@ -217,8 +217,8 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestLogins: names and passwords that are wrong are refused alike, and too many of them whatever the
-// password; times and addresses decide.
+// TestLogins: names and passwords that are wrong are refused alike, and too many of them whatever
+// the password; times and addresses decide.
 func TestLogins(t *testing.T) {
 	f := begin(t, auth.TOFUOff, httpguard.Config{Loopback: true, Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	f.user("ann", auth.Owner)

@@ -128,8 +128,9 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestSummaryIsWhole: of what a program asks people a notification shows all, or how much is missing, and nothing
-// hidden; of a command that waits for an approval it shows nothing, since others may see the screen.
+// TestSummaryIsWhole: of what a program asks people a notification shows all, or how much is
+// missing, and nothing hidden; of a command that waits for an approval it shows nothing, since
+// others may see the screen.
 func TestSummaryIsWhole(t *testing.T) {
 	for _, command := range testcommand.Hostile() {
 		asks := func(d protocol.PermissionRequested) string {

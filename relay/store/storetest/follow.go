@@ -201,8 +201,8 @@ func lost(t *testing.T, open Opener) {
 	}
 }
 
-// overdue: what was not sent in time; a decision of that sort is taken back, and another comes after
-// what was accepted meanwhile.
+// overdue: what was not sent in time; a decision of that sort is taken back, and another comes
+// after what was accepted meanwhile.
 func overdue(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.asked("q")
@@ -245,7 +245,8 @@ func overdue(t *testing.T, open Opener) {
 	}
 }
 
-// skipped: what the server said would not come may come after all, and is there for who reads later.
+// skipped: what the server said would not come may come after all, and is there for who reads
+// later.
 func skipped(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.stored(1, f.event(1, protocol.RunStarted, started))

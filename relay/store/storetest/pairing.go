@@ -100,7 +100,8 @@ func pairings(t *testing.T, open Opener) {
 	}
 }
 
-// pairedOnce: of many that confirm one code at once, one does, and of many first servers one makes a secret.
+// pairedOnce: of many that confirm one code at once, one does, and of many first servers one makes
+// a secret.
 func pairedOnce(t *testing.T, open Opener) {
 	f := begin(t, open)
 	if err := f.AddPairing(ctx, f.pairing(0, nil), 1, 10, 10); err != nil {

@@ -22,8 +22,8 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// replicas: servers say that they live, hosts are where they were taken last, and who had one before
-// gets mail.
+// replicas: servers say that they live, hosts are where they were taken last, and who had one
+// before gets mail.
 func replicas(t *testing.T, open Opener) {
 	f := begin(t, open)
 	live := func(want ...string) {

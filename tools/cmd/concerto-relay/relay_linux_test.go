@@ -34,7 +34,8 @@ type relay struct {
 	stderr bytes.Buffer // complete after the server has exited
 }
 
-// newRelay builds the command and creates the home directory. It skips the test if there is no browser.
+// newRelay builds the command and creates the home directory. It skips the test if there is no
+// browser.
 func newRelay(t *testing.T) *relay {
 	t.Helper()
 	t.Parallel()

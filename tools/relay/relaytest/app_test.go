@@ -31,8 +31,8 @@ type app struct {
 	ctx   context.Context
 	end   context.CancelFunc
 	gone  sync.WaitGroup
-	// lossy means that frames between app and server may be lost, doubled or reordered; the app then
-	// asks again.
+	// lossy means that frames between app and server may be lost, doubled or reordered; the app
+	// then asks again.
 	lossy bool
 
 	mu     sync.Mutex

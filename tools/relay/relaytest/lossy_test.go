@@ -47,8 +47,8 @@ func TestLossy(t *testing.T) {
 				w.input()
 				a.grows(w.run, 5+chance.IntN(20))
 			}
-			// Each connection sends a command once. A dropped one is sent by the next connection, which
-			// loses nothing.
+			// Each connection sends a command once. A dropped one is sent by the next connection,
+			// which loses nothing.
 			over.Store(true)
 			s.host.CutAll()
 			w.finish()

@@ -161,7 +161,8 @@ func TestApprovalIgnoresEarlyInput(t *testing.T) {
 	b.Eval("window.decided.value = null")
 	b.Click(first + " [data-testid=deny]")
 	b.Wait("window.decided.value.decision === 'deny'")
-	// A card that moves under the pointer accepts no click either; keys apply to the focused element.
+	// A card that moves under the pointer accepts no click either; keys apply to the focused
+	// element.
 	moved := b.Eval(`(async () => {
 		const approve = document.querySelector("[data-testid=approve]");
 		const above = document.querySelector("#part-approval");

@@ -1,6 +1,6 @@
-// Package daptest plays sessions of debugging with a real adapter (its API promises nothing: it is for tests). A
-// session is lines. One that begins with "> " is what a person does in the editor, the others are what the editor is
-// told then:
+// Package daptest plays sessions of debugging with a real adapter (its API promises nothing: it is
+// for tests). A session is lines. One that begins with "> " is what a person does in the editor,
+// the others are what the editor is told then:
 //
 //	> break 3 if n > 1       a breakpoint on a line; also `hits % 2`, and `log TEXT` in place of stopping
 //	> break emit "approve"   one with a name

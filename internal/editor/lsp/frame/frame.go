@@ -1,5 +1,5 @@
-// Package frame reads and writes the messages of the Language Server Protocol and the Debug Adapter Protocol as
-// they are sent: a header with the length, an empty line, a text of JSON.
+// Package frame reads and writes the messages of the Language Server Protocol and the Debug Adapter
+// Protocol as they are sent: a header with the length, an empty line, a text of JSON.
 package frame
 
 import (

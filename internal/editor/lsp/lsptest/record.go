@@ -14,9 +14,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/frame"
 )
 
-// Record returns an executable that runs the command concerto and records what an editor sends to it as a
-// language server. At the end of the test it writes the messages to a file, one a line. Paths that differ between
-// machines are replaced by the names that paths has for them.
+// Record returns an executable that runs the command concerto and records what an editor sends to
+// it as a language server. At the end of the test it writes the messages to a file, one a line.
+// Paths that differ between machines are replaced by the names that paths has for them.
 func Record(t testing.TB, command, file string, paths map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

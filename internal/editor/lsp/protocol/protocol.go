@@ -20,7 +20,8 @@ func (l List[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]T(l))
 }
 
-// DocumentChange is one thing that a client does to documents: edits of one, or the making of a file. The other is nil.
+// DocumentChange is one thing that a client does to documents: edits of one, or the making of a
+// file. The other is nil.
 type DocumentChange struct {
 	*TextDocumentEdit
 	*CreateFile

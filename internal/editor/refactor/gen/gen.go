@@ -1,5 +1,5 @@
-// Command gen writes the descriptions of the code actions into a chapter of the manual. It reads them
-// from the archives of the actions' tests.
+// Command gen writes the descriptions of the code actions into a chapter of the manual. It reads
+// them from the archives of the actions' tests.
 package main
 
 import (
@@ -46,8 +46,8 @@ func write(archives, chapter string) error {
 	return os.WriteFile(chapter, []byte(out), 0o666)
 }
 
-// show returns the manual's text on an action: the comment of its archive, and the difference between
-// the archive's first before and after.
+// show returns the manual's text on an action: the comment of its archive, and the difference
+// between the archive's first before and after.
 func show(archives string, r refactor.Row) (string, error) {
 	name := filepath.Join(archives, r.Name+".txtar")
 	a, err := txtar.ParseFile(name)

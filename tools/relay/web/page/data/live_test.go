@@ -25,8 +25,8 @@ func TestLive(t *testing.T) {
 	same(t, b, "items('run_a').map((x) => [x.kind, x.role, x.seq, x.text])", `[["started","system",1,"codex -q"],["output","assistant",2,"two\n"],["request","request",3,"May it?"]]`)
 	same(t, b, "[data.runs.value[0].status, data.runs.value[0].pending.length, card('q1').state, request('q1').cwd]", `["awaiting_approval",1,"open","/w"]`)
 
-	// The request expires by the host's clock, which is at the beginning of 2025; also for pages that
-	// connect later.
+	// The request expires by the host's clock, which is at the beginning of 2025; also for pages
+	// that connect later.
 	const minutes = "Math.round((request('q1').expires_ms - data.now()) / 60e3)"
 	same(t, b, minutes, 10)
 	later := r.tab("vera")
