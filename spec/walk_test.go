@@ -188,7 +188,6 @@ func (f *follower) typedUntil(cmd string, wanted *regexp.Regexp) string {
 		if wanted.MatchString(printed) || !time.Now().Before(end) {
 			return printed
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 }
 

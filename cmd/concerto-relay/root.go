@@ -39,7 +39,7 @@ func (a *app) root() *cobra.Command {
 	root.Flags().BoolVarP(&asked, "version", "v", false, "print the version")
 	root.PersistentFlags().StringVar(&a.config, "config", "", "read settings from `FILE` instead of relay.toml")
 	root.AddCommand(a.serveCommand(), a.hostdCommand(), a.runCommand(), a.runsCommand(), a.attachCommand(), a.approveCommand(), a.denyCommand(), a.shimCommand(), a.talkCommand(), a.doctorCommand(), a.pairCommand(), a.tokenCommand(), a.userCommand(), a.auditCommand())
-	cmdline.AddAliases(root, nil)
+	cmdline.AddAliases(root)
 	cmdline.SetHelp(root, first, topics, usage)
 	return root
 }

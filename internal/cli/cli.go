@@ -14,6 +14,7 @@ import (
 	_ "github.com/concerto-lang/concerto/internal/process/guard" // concerto host guard
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	_ "github.com/concerto-lang/concerto/internal/process/sandbox/inside" // concerto host sandbox
+	"github.com/concerto-lang/concerto/internal/term/cmdline"
 )
 
 // Main runs the command for this process and returns its exit code. release is the version of the
@@ -73,7 +74,7 @@ func run(args []string, a *console.Console) (code int) {
 	}()
 	a.Binary.Execute = run
 	root := root(a)
-	root.SetArgs(args)
+	root.SetArgs(cmdline.ResolveAlias(root, args))
 	if err := root.Execute(); err != nil {
 		return a.Fail(err)
 	}

@@ -51,13 +51,6 @@ var commands = []func(*console.Console) *cobra.Command{
 
 // root is the command with all its commands.
 func root(a *console.Console) *cobra.Command {
-	root := tree(a)
-	cmdline.AddAliases(root, func() *cobra.Command { return tree(a) })
-	return root
-}
-
-// tree is the command with its commands, without their former names.
-func tree(a *console.Console) *cobra.Command {
 	var chdir, overlay string
 	var asked bool
 	root := &cobra.Command{
@@ -89,6 +82,7 @@ func tree(a *console.Console) *cobra.Command {
 		root.AddCommand(add(a))
 	}
 	cmdline.SetHelp(root, first, help.Topics(), console.Usage)
+	cmdline.AddAliases(root)
 	console.CompleteFlag(root, "log-level", func() []string { return logs.Levels })
 	return root
 }

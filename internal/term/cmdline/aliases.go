@@ -62,28 +62,43 @@ var FlagAliases = []FlagAlias{
 	{"concerto-relay user list", "json", "format", "ndjson"},
 }
 
-// AddAliases adds the former names of commands and flags to a program's tree of commands. build
-// returns a second tree, which provides the commands with former names.
-func AddAliases(root *cobra.Command, build func() *cobra.Command) {
+// AddAliases adds the former names of commands and flags to a program's tree of commands. Execute
+// the tree with the arguments that ResolveAlias returns.
+func AddAliases(root *cobra.Command) {
 	addFlagAliases(root)
-	var second *cobra.Command
 	for _, alias := range CommandAliases {
 		if !strings.HasPrefix(alias.Old, root.Name()+" ") {
 			continue
 		}
-		if second == nil {
-			second = build()
-			addFlagAliases(second)
-		}
-		c := find(second, alias.New)
-		c.Parent().RemoveCommand(c)
 		words := strings.Fields(alias.Old)
-		_, arguments, _ := strings.Cut(c.Use, " ")
-		c.Use = strings.TrimSpace(words[len(words)-1] + " " + arguments)
-		c.Hidden = true
-		c.Long = "This is the former name of `" + alias.New + "`. It will be removed in a later version.\n\n" + c.Long
-		find(root, strings.Join(words[:len(words)-1], " ")).AddCommand(c)
+		c := find(root, alias.New)
+		find(root, strings.Join(words[:len(words)-1], " ")).AddCommand(&cobra.Command{
+			Use:     words[len(words)-1],
+			Short:   c.Short,
+			Long:    "This is the former name of `" + alias.New + "`. It will be removed in a later version.",
+			Example: c.Example,
+			Hidden:  true,
+			Run:     func(*cobra.Command, []string) {}, // makes it a command that Find returns
+		})
 	}
+}
+
+// ResolveAlias returns the arguments of a program with the former name of a command replaced by its
+// name.
+func ResolveAlias(root *cobra.Command, args []string) []string {
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		return append(args[:1:1], ResolveAlias(root, args[1:])...)
+	}
+	c, rest, err := root.Find(args)
+	if err != nil {
+		return args // cobra reports it
+	}
+	for _, alias := range CommandAliases {
+		if alias.Old == c.CommandPath() {
+			return append(strings.Fields(alias.New)[1:], rest...)
+		}
+	}
+	return args
 }
 
 func addFlagAliases(root *cobra.Command) {
