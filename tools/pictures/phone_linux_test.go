@@ -54,10 +54,11 @@ func photograph(t *testing.T) []byte {
 	b.Wait("document.querySelector('[data-testid=conn]').dataset.state === 'online'")
 
 	run := exec.Command(concerto, "run", "--share")
-	run.Dir, run.Env = filepath.Join(home, "invoice"), env // the page shows the path
+	run.Dir, run.Env = filepath.Join(os.TempDir(), "invoice"), env // the page shows this path: one that exists is an error
 	if err := os.CopyFS(run.Dir, os.DirFS(example)); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { os.RemoveAll(run.Dir) })
 	start(t, run, "3 of 3 tests pass")
 	b.Eval("location.hash = '#/inbox'")
 	b.See("git push origin fix-rounding")
