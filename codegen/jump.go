@@ -8,10 +8,10 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// cond jumps to l if e equals `when`, and otherwise continues.
+// cond jumps to l if e equals when, and otherwise continues with the next instruction.
 func (f *builder) cond(e ast.Expr, l *label, when bool) {
 	if let, ok := unparen(f.info, e).(*ast.LetCond); ok {
-		f.condLet(let, l, when) // its variables stay
+		f.condLet(let, l, when) // the registers are not freed: the variables live on in the enclosing scope
 		return
 	}
 	defer f.free(f.top)
@@ -44,7 +44,8 @@ func (f *builder) cond(e ast.Expr, l *label, when bool) {
 	}
 }
 
-// condBinary is cond for an operator that has its own jumps. It reports whether e is one.
+// condBinary generates cond's jump if e has an operator with jump instructions of its own, and
+// reports whether it has.
 func (f *builder) condBinary(e *ast.Binary, l *label, when bool) bool {
 	switch e.Op {
 	case ast.OpAnd, ast.OpOr:
@@ -64,7 +65,8 @@ func (f *builder) condBinary(e *ast.Binary, l *label, when bool) bool {
 	return false
 }
 
-// condCompare jumps by a comparison.
+// condCompare jumps to l if the comparison e equals when. It returns false, and generates nothing,
+// if no jump instruction compares operands of these types.
 func (f *builder) condCompare(e *ast.Binary, l *label, when bool) bool {
 	x, y := types.Resolve(f.resultType(e.X)), types.Resolve(f.resultType(e.Y))
 	op := e.Op
@@ -125,7 +127,7 @@ func (f *builder) jumpInts(op ast.Op, e *ast.Binary, l *label) {
 	}
 }
 
-// jumpFloats jumps if `x op y` equals `when`, for two Floats. With a NaN the comparison is false.
+// jumpFloats jumps if `x op y` equals when, for two Floats. A comparison with a NaN is false.
 func (f *builder) jumpFloats(op ast.Op, e *ast.Binary, l *label, when bool) {
 	x := f.operand(e.X, e.Y)
 	y := f.operand(e.Y)
@@ -140,7 +142,7 @@ func (f *builder) jumpFloats(op ast.Op, e *ast.Binary, l *label, when bool) {
 	}
 }
 
-// jumpEqual jumps if two values are equal, or if they are not.
+// jumpEqual jumps to l if the operands of e are equal, or, if equal is false, if they differ.
 func (f *builder) jumpEqual(e *ast.Binary, l *label, equal bool) {
 	if f.isNil(e.Y) {
 		f.jumpNil(f.full(e.X).reg, l, equal)
@@ -176,7 +178,7 @@ func (f *builder) jumpNil(reg int, l *label, isNil bool) {
 	}
 }
 
-// isNil reports whether e is written as nil or None.
+// isNil reports whether e is the literal nil or None.
 func (f *builder) isNil(e ast.Expr) bool {
 	switch x := unparen(f.info, e).(type) {
 	case *ast.NilLit:
@@ -187,13 +189,14 @@ func (f *builder) isNil(e ast.Expr) bool {
 	return false
 }
 
-// smallInt returns the value of e if it is an Int that is known at compile time, between lo and hi.
+// smallInt returns the value of e if e is an Int constant between lo and hi.
 func (f *builder) smallInt(e ast.Expr, lo, hi int64) (int64, bool) {
 	n, ok := f.knownInt(e)
 	return n, ok && n >= lo && n <= hi
 }
 
-// condLet tests `let p = x`. Its variables are declared in the enclosing scope.
+// condLet generates the match of `let p = x`, and jumps to l if it fails. Its variables are
+// declared in the enclosing scope.
 func (f *builder) condLet(e *ast.LetCond, l *label, when bool) {
 	if when {
 		bug(f.info, e.Sp, "let condition that jumps when it holds")

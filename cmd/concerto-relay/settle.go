@@ -14,16 +14,17 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
-// settled are the settings, read.
+// settled holds the validated settings of `serve`.
 type settled struct {
 	guard      httpguard.Config
 	retain     time.Duration
 	listen     net.Listener
-	origin     string // of the address it listens on
-	everywhere bool   // it listens on all addresses
+	origin     string // the URL of the listen address
+	everywhere bool   // it listens on all interfaces
 }
 
-// settle reads the settings; an invalid one is reported with its source.
+// settle validates the settings and opens the listener. An error names the source of the invalid
+// setting: a flag, an environment variable or a key of relay.toml.
 func (a *app) settle(s *serveFlags) (out settled, err error) {
 	for _, check := range []func(*serveFlags, *settled) error{a.settleNATS, a.settleWords, a.settlePublic, a.settleOrigins, a.settleProxies, a.settleRetain, a.settleListen} {
 		if err := check(s, &out); err != nil {
@@ -33,13 +34,14 @@ func (a *app) settle(s *serveFlags) (out settled, err error) {
 	return out, nil
 }
 
-// settleNATS refuses NATS where there is one server.
+// settleNATS rejects an invalid NATS URL, and NATS with a SQLite database, which only one server
+// can use.
 func (a *app) settleNATS(s *serveFlags, _ *settled) error {
 	if s.nats == "" {
 		return nil
 	}
 	if err := nats.CheckURL(s.nats); err != nil {
-		return a.wrong("nats", "nats://HOST:4222, for one", "%v", err) // its text may hold a password
+		return a.wrong("nats", "nats://HOST:4222, for one", "%v", err) // the URL is not quoted: it may contain a password
 	}
 	if scheme, _, _ := strings.Cut(s.db, ":"); scheme == "sqlite" {
 		return a.wrong("nats", "leave it out, or name a database that several servers can serve: --db postgres://USER@HOST/NAME", "one server alone serves a SQLite file, and has nobody to tell")
@@ -77,7 +79,7 @@ func (a *app) settleWords(s *serveFlags, _ *settled) error {
 	return nil
 }
 
-// webURL parses the URL of a server: a scheme and a host, and nothing after them.
+// webURL parses the URL of a server: a scheme and a host, without a path.
 func webURL(text string) (*url.URL, bool) {
 	u, err := url.Parse(text)
 	return u, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == ""

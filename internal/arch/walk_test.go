@@ -29,7 +29,8 @@ var (
 	bareTest = regexp.MustCompile("`(Test[A-Z]\\w*)`")
 )
 
-// guides returns the text of each guide for newcomers, by its path.
+// guides returns the text of each document for newcomers, by its path: the architecture, the
+// decisions and the guides next to them.
 func guides(t *testing.T) map[string]string {
 	t.Helper()
 	root := filepath.Join("..", "..")

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// said is a line that a host of a storm receives, of any protocol.
+// said is a message from a run to a host of the storm program, in any of the three protocols.
 type said struct {
 	Type      string `json:"type"`
 	Text      string `json:"text"`
@@ -39,9 +39,9 @@ type said struct {
 	} `json:"result"`
 }
 
-// stormHost is a host of a storm: a Clerk, a Coder, which speaks Codex's protocol, or an Agent,
-// which speaks ACP. It stores the received messages in a file, and continues a conversation of
-// another process.
+// stormHost runs the host of the storm program that args names: clerk, coder, which speaks Codex's
+// protocol, or agent, which speaks ACP. It stores the received messages in a file. It can continue
+// an exchange that began in another process of the same host.
 func stormHost(args []string) int {
 	log, err := os.OpenFile(args[0]+".in", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -78,7 +78,8 @@ func stormHost(args []string) int {
 
 func tell(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
-// clerkHears reports, asks, requests an approval, and finishes.
+// clerkHears returns a message handler that sends progress, a question and a request for approval,
+// and then the result.
 func clerkHears() func(*said) {
 	job := ""
 	return func(m *said) {
@@ -107,7 +108,8 @@ func clerkHears() func(*said) {
 
 var stormTask = regexp.MustCompile(`task \d+\.`)
 
-// coderHears requests approval of a command, and finishes.
+// coderHears returns a message handler that requests approval of a command, and then completes the
+// turn.
 func coderHears() func(*said) {
 	task, turn := "", 0
 	return func(m *said) {
@@ -140,14 +142,15 @@ func coderHears() func(*said) {
 
 var stormErrand = regexp.MustCompile(`errand (\d+)\.`)
 
-// agentHears has a command run, calls a tool during the command, and asks for its outcome. Each of
-// its questions has another id, and is answered once.
+// agentHears returns a message handler that starts a command in a terminal, calls a tool while the
+// command runs, and then requests the command's output. It fails unless each of its requests gets
+// exactly one response.
 func agentHears() func(*said) {
 	var tools net.Conn
 	var in *bufio.Reader
 	var prompt json.RawMessage
 	terminal, id, asked := "", 0, 100
-	waits := "" // what the answer to the last question is
+	waits := "" // the method of the request without a response
 	fail := func(format string, args ...any) {
 		_ = os.WriteFile("agent.fail", fmt.Appendf(nil, format, args...), 0o666)
 		os.Exit(9)
@@ -163,7 +166,7 @@ func agentHears() func(*said) {
 		fmt.Fprintf(tools, `{"id":%d,"method":"tools/call","params":{"name":"Notes_note","arguments":{"id":%d}}}`+"\n", asked, id)
 		line, err := in.ReadBytes('\n')
 		if err != nil {
-			os.Exit(0) // the keeper is killed, which has the other end; a run without it finds that nothing was answered
+			os.Exit(0) // the keeper, which has the other end of the connection, was killed; a resumed run has no response to this call
 		}
 		err = json.Unmarshal(line, &got)
 		if err != nil || string(got.ID) != fmt.Sprint(asked) || got.Result.Value.Result != 2*id {

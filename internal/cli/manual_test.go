@@ -12,7 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// The manual's chapter on the command names each command and each flag that is shown.
+// TestManualNamesAllCommands checks that the manual's chapters on the commands name each visible
+// command and flag.
 func TestManualNamesAllCommands(t *testing.T) {
 	manual := manual(t)
 	root := root(&console.Console{})
@@ -35,7 +36,7 @@ func TestManualNamesAllCommands(t *testing.T) {
 	}
 }
 
-// manual returns the chapters on the commands.
+// manual returns the text of the chapters on the commands.
 func manual(t *testing.T) string {
 	t.Helper()
 	files, err := filepath.Glob("../../spec/3[0-6]-*.md")
@@ -53,8 +54,7 @@ func manual(t *testing.T) string {
 	return all.String()
 }
 
-// TestCommandsHaveScripts: every command, and every command below one, is played by
-// a script.
+// TestCommandsHaveScripts checks that a script runs each command and subcommand.
 func TestCommandsHaveScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil || len(files) < 100 {

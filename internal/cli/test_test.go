@@ -12,8 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// thousand writes a program of 1,000 small tests, each with a mock, into a
-// directory.
+// thousand writes a program with 1,000 small tests, each with a mock, into a directory.
 func thousand(tb testing.TB) (dir string) {
 	tb.Helper()
 	var b strings.Builder
@@ -35,7 +34,7 @@ fn t%d() {
 	return dir
 }
 
-// Many tests, side by side, are reported in their order.
+// TestThousandTests checks that tests that run in parallel are reported in source order.
 func TestThousandTests(t *testing.T) {
 	t.Parallel()
 	dir := thousand(t)
@@ -54,8 +53,8 @@ func TestThousandTests(t *testing.T) {
 	}
 }
 
-// BenchmarkThousandTests is what compiling and running 1,000 small tests costs
-// without the process's start.
+// BenchmarkThousandTests measures compiling and running 1,000 small tests, without the start of a
+// process.
 func BenchmarkThousandTests(b *testing.B) {
 	dir := thousand(b)
 	for b.Loop() {

@@ -16,13 +16,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 )
 
-// durableFlags configure the storage of a durable run.
+// durableFlags are the flags that configure how a durable run is stored.
 type durableFlags struct {
 	journal    string
 	park, wait bool
 	sync       string
-	verify     bool           // continue from snapshots
-	every      int            // records between snapshots; 0: as in the manifest
+	verify     bool           // of --verify-snapshots: continue from snapshots wherever the run waits
+	every      int            // number of records between snapshots; 0 uses the manifest
 	dir        string         // the directory, as the user named it
 	command    *cobra.Command // its flags are stored with the run
 }
@@ -34,7 +34,7 @@ func (f *durableFlags) add(c *cobra.Command) {
 	f.waiting(c)
 }
 
-// waiting adds the flags that a resumed run has too.
+// waiting adds the flags that `run` and `resume` share.
 func (f *durableFlags) waiting(c *cobra.Command) {
 	c.Flags().BoolVar(&f.park, "park", false, "exit with code 75 while the run waits only for answers and times")
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait for answers by 'concerto runs answer'")
@@ -45,10 +45,12 @@ func (f *durableFlags) waiting(c *cobra.Command) {
 	c.MarkFlagsMutuallyExclusive("park", "wait")
 }
 
-// unkept are the flags that are not stored with a run, as they do not change how it continues.
+// unkept lists the flags that are not stored with a run, because they do not change how it
+// continues.
 var unkept = []string{"journal", "park", "wait", "sync", "verify-snapshots", "snapshot-every", "watch", "eval", "input", "record", "trace", "profile", "transcript", "wire", "as-started", "accept-changes", "trust"}
 
-// useJournal sets where a run is stored, if it is.
+// useJournal sets the directory in which the run is stored, if --journal or the manifest requests
+// storage.
 func (cmd *runCommand) useJournal(p *engine.Program, o *engine.Options) error {
 	d := &cmd.durable
 	if err := d.check(); err != nil {
@@ -88,7 +90,7 @@ func (cmd *runCommand) useJournal(p *engine.Program, o *engine.Options) error {
 	return nil
 }
 
-// check returns an error for a value that --sync or --snapshot-every does not take.
+// check returns an error for an invalid value of --sync or --snapshot-every.
 func (f *durableFlags) check() error {
 	if f.sync != "" {
 		if err := console.OneOf("--sync", f.sync, syncForms); err != nil {
@@ -106,7 +108,7 @@ func (f *durableFlags) records(a *console.Console, dir string) *engine.Durable {
 	return &engine.Durable{Dir: dir, Park: f.park, Wait: f.wait, Sync: f.sync, VerifySnapshots: f.verify, SnapshotEvery: f.every, Remark: func(text string) { a.Notef("concerto: %s\n", text) }}
 }
 
-// givenFlags are the flags that were given, with their values.
+// givenFlags returns the flags set on the command line, with their values, without those in unkept.
 func givenFlags(all *pflag.FlagSet) map[string][]string {
 	kept := map[string][]string{}
 	all.Visit(func(f *pflag.Flag) {

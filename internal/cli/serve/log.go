@@ -12,7 +12,7 @@ const (
 	keptEventBytes = 16 << 20
 )
 
-// eventLog is the last events of a session, by number from 1.
+// eventLog holds the last events of a session. Events are numbered from 1.
 type eventLog struct {
 	first int64 // the number of kept[0]
 	kept  []json.RawMessage
@@ -36,8 +36,9 @@ func (l *eventLog) add(event json.RawMessage) {
 	}
 }
 
-// after returns at most limit events after a number, and the number of the last of them. Of
-// events that are not kept any more, from and to are the first and the last.
+// after returns the stored events after number, at most limit of them, and the number of the last
+// one. If events after number are no longer stored, from and to are the numbers of the first and
+// the last of these, and events begins after to.
 func (l *eventLog) after(number int64, limit int) (from, to int64, events []json.RawMessage, last int64) {
 	if number = max(0, number); number >= l.last() {
 		return 0, 0, nil, number
@@ -51,10 +52,10 @@ func (l *eventLog) after(number int64, limit int) (from, to int64, events []json
 	return from, to, events, number + int64(len(events))
 }
 
-// timeForm is how times are written.
+// timeForm is the format of the times in events.
 const timeForm = "2006-01-02T15:04:05.000Z"
 
-// eventHead is what all events begin with.
+// eventHead holds the members with which all events begin.
 type eventHead struct {
 	SessionID string `json:"session_id,omitempty"`
 	Seq       int64  `json:"seq,omitempty"`
@@ -62,7 +63,7 @@ type eventHead struct {
 	Type      string `json:"type"`
 }
 
-// event writes an event of a type; body is a struct with its further members.
+// event encodes an event. body is a struct with the members that follow the head.
 func event(session string, seq int64, kind string, body any) json.RawMessage {
 	head := encode(eventHead{session, seq, time.Now().UTC().Format(timeForm), kind})
 	rest := encode(body)

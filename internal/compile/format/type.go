@@ -6,9 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// wrapped writes the parentheses and bars before a type or pattern that begins
-// at start, which are not in the tree. It returns the number of parentheses to
-// close.
+// wrapped writes the parentheses and leading bars before a type or pattern that begins at start.
+// They are not in the syntax tree. It returns the number of opening parentheses, for unwrap.
 func (p *printer) wrapped(start source.Pos) (parens int) {
 	for p.toks[p.i].Start < start {
 		if p.at(lexer.Bar) {
@@ -60,7 +59,8 @@ func (p *printer) types(open, shut lexer.Kind, list []ast.Type, st style) {
 	p.list(open, shut, len(list), st, func(i int) { p.typ(list[i]) })
 }
 
-// typeArgs writes `<A, B>`. A lone argument is broken by itself, if at all.
+// typeArgs writes `<A, B>`. The list of a single argument is not broken; only the argument itself
+// can be.
 func (p *printer) typeArgs(list []ast.Type) {
 	p.types(lexer.Less, lexer.Greater, list, style{bare: true, rigid: p.rigid || len(list) == 1})
 }

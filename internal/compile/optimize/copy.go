@@ -2,9 +2,10 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// copies lets an instruction read the original instead of a copy: the source of a move that still
-// contains the value or, where a number is required, the number from which a box was created. A
-// move that is no longer read is then removed as dead.
+// copies makes the instruction at pc read original registers instead of copies of them. The
+// original is the source of a move that still contains the value or, for an operand that must be an
+// unboxed number, the register that was boxed. A move that is no longer read is then removed as
+// dead.
 func (k *facts) copies(pc int, holds bitset) {
 	in := k.u.code[pc]
 	if in == nop {
@@ -29,7 +30,8 @@ func (k *facts) copies(pc int, holds bitset) {
 	k.u.set(pc, out)
 }
 
-// source is the register that r has been copied from, for a reader of a class.
+// source returns the register from which r was copied, if an operand of the given class can read
+// it.
 func (k *facts) source(r int, class ir.Class, holds bitset) (int, bool) {
 	in, ok := k.known(r, holds, func(in ir.Instr) bool {
 		switch in.Op {
@@ -47,7 +49,7 @@ func (k *facts) source(r int, class ir.Class, holds bitset) (int, bool) {
 	return int(in.B), ok
 }
 
-// known finds a fact about a register.
+// known returns a fact about register r among those in holds that satisfies want.
 func (k *facts) known(r int, holds bitset, want func(ir.Instr) bool) (ir.Instr, bool) {
 	for w, bits := range k.registers.dest(r) {
 		for bits &= holds[w]; bits != 0; bits &= bits - 1 {

@@ -5,10 +5,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Rounds applies safe fixes until there are none left: for each round the caller passes the
+// Rounds applies safe fixes until there are none left. In each round the caller passes the
 // diagnostics of the current texts. The zero value is ready to use.
 type Rounds struct {
-	// Program reports which files are programs, which no round may make worse; nil for all.
+	// Program reports whether a file is Concerto source. A round that would add syntax errors to
+	// such a file leaves it unchanged. If Program is nil, all files are.
 	Program func(name string) bool
 
 	files []*Fixed
@@ -17,20 +18,21 @@ type Rounds struct {
 // Fixed is a file that has been fixed.
 type Fixed struct {
 	Was   *source.File
-	Edits []diag.Edit // of Was, in the order of its text
+	Edits []diag.Edit // edits of Was, in the order of its text
 	Fixes int
 
-	left bool // unchanged: its fixes would add errors, or repeat in a cycle
+	left bool // no longer fixed: the next fixes would add syntax errors, or produce an earlier text again
 	seen map[string]bool
 }
 
-// Name is the file's.
+// Name returns the name of the file.
 func (f *Fixed) Name() string { return f.Was.Name }
 
-// Text returns the text with all fixes made.
+// Text returns the text with all fixes applied.
 func (f *Fixed) Text() []byte { return Apply(f.Was, f.Edits) }
 
-// Round makes the safe fixes of what was found, and returns the files that they have changed.
+// Round applies the safe fixes of the diagnostics in found, and returns the files that they
+// changed.
 func (r *Rounds) Round(found []*diag.Diagnostic) (changed []*Fixed) {
 	for _, c := range Safe(found) {
 		f := r.file(c.File)
@@ -49,7 +51,7 @@ func (r *Rounds) Round(found []*diag.Diagnostic) (changed []*Fixed) {
 	return changed
 }
 
-// Files are those that have been fixed, in the order in which they first were.
+// Files returns the fixed files, in the order of their first fix.
 func (r *Rounds) Files() (all []*Fixed) {
 	for _, f := range r.files {
 		if f.Fixes > 0 {

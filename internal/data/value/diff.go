@@ -7,20 +7,19 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// Difference is a place where two values that are not Equal differ. Path leads
-// to it from the whole value ("[1].name"; "" is the whole itself). A and B are
-// the two values there, as JSON; of long strings, the part around the first
-// difference. One of them is "" when only the other value has the place.
+// Difference is a place where two values that are not Equal differ. Path leads to it from the whole
+// value: "[1].name", or "" for the whole value. A and B are the two values at that place, as JSON;
+// of a long string, they are the part around the first differing character. If only one value has
+// the place, the other string is "".
 type Difference struct {
 	Path string
 	A, B string
 }
 
-// Diff lists where two values differ, at most limit places, in the order in
-// which the first value holds them.
+// Diff returns the first limit places where a and b differ, in the order of a.
 func Diff(a, b Slot, limit int) []Difference { return DiffIn(nil, a, b, limit) }
 
-// DiffIn is Diff under a pace.
+// DiffIn is Diff with a pace, which can interrupt it.
 func DiffIn(p *Pace, a, b Slot, limit int) []Difference {
 	d := differ{limit: limit, pace: p}
 	d.compare("", a, b)
@@ -44,7 +43,7 @@ func (d *differ) differs(path string, a, b Slot) { d.add(path, d.written(a), d.w
 // maxWritten bounds how much of one value is shown, in bytes.
 const maxWritten = 240
 
-// written returns a value as JSON, cut where it is long.
+// written returns a value as JSON, truncated to maxWritten bytes.
 func (d *differ) written(s Slot) string {
 	return cut(string(AppendJSONWithin(nil, s, &Bound{Pace: d.pace})))
 }
@@ -104,8 +103,7 @@ func (d *differ) compare(path string, a, b Slot) {
 	}
 }
 
-// lists compares element by element. An element that only one side has is a
-// difference.
+// lists compares element by element. An element that only one side has is a difference.
 func (d *differ) lists(path string, n, m int, x, y func(int) Slot, step func(int) string) {
 	for i := range max(n, m) {
 		switch {
@@ -119,12 +117,12 @@ func (d *differ) lists(path string, n, m int, x, y func(int) Slot, step func(int
 	}
 }
 
-// blocks compares the slots of tuples, structs and variants. Paths name a slot
-// by its field; when fields is nil, by its number.
+// blocks compares the slots of tuples, structs and variants. Paths name a slot by its field, or by
+// its number if fields is nil.
 func (d *differ) blocks(path string, a, b Slot, fields []Field) {
 	x, y := a.Fields(), b.Fields()
 	if fields != nil {
-		x, y = x[:len(fields)], y[:len(fields)] // an error's source does not count
+		x, y = x[:len(fields)], y[:len(fields)] // the source of an error comes after the fields and is not compared
 	}
 	d.lists(path, len(x), len(y), func(i int) Slot { return x[i] }, func(i int) Slot { return y[i] }, func(i int) string {
 		if fields != nil {
@@ -167,12 +165,11 @@ func isWord(s string) bool {
 	return s != ""
 }
 
-// aroundText is how many bytes of two texts are shown before and after the place
-// where they begin to differ.
+// aroundText is the number of bytes shown of two texts before and after their first difference.
 const aroundText = 40
 
-// texts compares two strings. Short ones are shown whole, long ones only around
-// the first character that differs.
+// texts compares two strings. It shows short ones whole, and long ones only around the first
+// character that differs.
 func (d *differ) texts(path, a, b string) {
 	if len(a) <= 2*aroundText && len(b) <= 2*aroundText {
 		d.add(path, string(AppendString(nil, a)), string(AppendString(nil, b)))

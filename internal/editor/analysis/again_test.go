@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// loaded returns the program of a folder as the next load finds it.
+// loaded loads the program of a folder with a, which reuses results of its previous load.
 func loaded(t *testing.T, a *Again, dir string) *driver.Input {
 	t.Helper()
 	in, err := driver.Load(a.Request(driver.Request{Path: "main.conc", Dir: dir}))
@@ -32,8 +32,9 @@ func save(t *testing.T, path, text string) {
 	}
 }
 
-// TestAgainChecksWhatChanged checks that in a program of 31 modules the edit of a body parses one
-// module and checks its bodies; that of a signature parses one, too.
+// TestAgainChecksWhatChanged checks, in a program of 31 modules, how many modules are parsed and
+// checked after an edit. After the edit of a function's body, one module is parsed and checked;
+// after that of a signature, one is parsed.
 func TestAgainChecksWhatChanged(t *testing.T) {
 	dir := modules(t, 30)
 	path := filepath.Join(dir, "m7.conc")
@@ -68,7 +69,7 @@ func TestAgainChecksWhatChanged(t *testing.T) {
 	}
 }
 
-// othersTrees counts the trees of a program that another has not.
+// othersTrees returns the number of syntax trees in p that are not in of.
 func othersTrees(p, of *sema.Program) (n int) {
 	have := map[*ast.File]bool{}
 	if of != nil {
@@ -84,7 +85,7 @@ func othersTrees(p, of *sema.Program) (n int) {
 	return n
 }
 
-// checkedIn counts the modules whose bodies were checked.
+// checkedIn returns the number of modules whose bodies were checked.
 func checkedIn(p *sema.Program) (n int) {
 	for _, i := range p.Files {
 		if !i.Library && !p.TookOver(i) {
@@ -94,8 +95,8 @@ func checkedIn(p *sema.Program) (n int) {
 	return n
 }
 
-// TestAgainTellsWhatCheckTells checks that after any edit the diagnostics are those of a first
-// check, including errors that prevent a build.
+// TestAgainTellsWhatCheckTells checks that after each edit the diagnostics equal those of a check
+// without reuse. Some edits add errors that prevent a build.
 func TestAgainTellsWhatCheckTells(t *testing.T) {
 	dir := tree(t, mixed)
 	e := newEditor(dir, 3)
@@ -105,7 +106,7 @@ func TestAgainTellsWhatCheckTells(t *testing.T) {
 	var checked, built Again
 	taken := 0
 	for n := range 3 * *edits {
-		if n%10 == 9 { // not ever more broken
+		if n%10 == 9 { // restore the first texts, so that errors do not accumulate
 			for _, path := range e.paths {
 				e.texts[path] = e.first[path]
 				save(t, path, e.first[path])
@@ -143,8 +144,8 @@ func rendered(l diag.List) string {
 	return b.String()
 }
 
-// TestActionsCheckWhatTheyChange: what an action would make of a program is checked where it is
-// another.
+// TestActionsCheckWhatTheyChange checks that the check of a text with a code action's edits checks
+// only the edited module.
 func TestActionsCheckWhatTheyChange(t *testing.T) {
 	dir := modules(t, 30)
 	path := filepath.Join(dir, "m7.conc")

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// breakpointLocations answers with the places in some lines where the run can stop.
+// breakpointLocations responds with the places in a range of lines at which the run can be stopped.
 func (s *session) breakpointLocations(r *dap.BreakpointLocationsRequest) {
 	if r.Arguments == nil {
 		s.refuse(r, "breakpointLocations: `source` and `line` are missing")
@@ -42,7 +42,8 @@ func (s *session) breakpointLocations(r *dap.BreakpointLocationsRequest) {
 	})
 }
 
-// gotoTargets answers with the places of a line at which the stopped task can continue.
+// gotoTargets responds with the place in a line at which the stopped task can continue, if there is
+// one.
 func (s *session) gotoTargets(r *dap.GotoTargetsRequest) {
 	file, line := s.absolute(r.Arguments.Source), s.lineIn(r.Arguments.Line)
 	s.stopped(r, func(at *stand) {

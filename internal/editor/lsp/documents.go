@@ -13,10 +13,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// document is a text that is open in the editor. It is not changed: an edit makes another.
+// document is the text of an open document. It is immutable: an edit creates a new one.
 type document struct {
 	uri     protocol.DocumentURI
-	path    string // as the analysis knows it
+	path    string // in the analysis
 	version int32
 	text    []byte
 	lines   func() *lines
@@ -26,7 +26,8 @@ func newDocument(uri protocol.DocumentURI, version int32, text []byte, enc encod
 	return &document{uri, pathOf(uri), version, text, sync.OnceValue(func() *lines { return newLines(text, enc) })}
 }
 
-// pathOf returns the path of a document in the analysis: that of a file, or the URI itself.
+// pathOf returns the path of a document in the analysis: the path of a file, or the URI itself if
+// it is not that of a file.
 func pathOf(uri protocol.DocumentURI) string {
 	u, err := url.Parse(string(uri))
 	if err != nil || u.Scheme != "file" || !strings.HasPrefix(u.Path, "/") {
@@ -35,7 +36,7 @@ func pathOf(uri protocol.DocumentURI) string {
 	return filepath.Clean(filepath.FromSlash(u.Path))
 }
 
-// uriOf returns the URI of a path. An open document has the one by which it was opened.
+// uriOf returns the URI of a path: for an open document, the URI with which the client opened it.
 func (v *view) uriOf(path string) protocol.DocumentURI {
 	for uri, d := range v.docs {
 		if d.path == path {
@@ -50,10 +51,11 @@ func (v *view) uriOf(path string) protocol.DocumentURI {
 	return fileURI(path)
 }
 
-// link is a folder that the client names by a path with links in it.
+// link is a folder that the client names by a path with symbolic links, and its real path.
 type link struct{ given, real string }
 
-// linksOf returns the symbolic links to folders. Their files keep the names that the client uses.
+// linksOf returns the folders whose paths contain symbolic links. URIs of files in them use the
+// client's path.
 func linksOf(folders []string) (all []link) {
 	for _, given := range folders {
 		if real, err := filepath.EvalSymlinks(given); err == nil && real != filepath.Clean(given) {
@@ -71,7 +73,7 @@ func fileURI(path string) protocol.DocumentURI {
 	return protocol.DocumentURI(u.String())
 }
 
-// find returns an open document, by its URI or another of the same path.
+// find returns the open document with a URI, or with another URI of the same path.
 func (v *view) find(uri protocol.DocumentURI) *document {
 	if d := v.docs[uri]; d != nil {
 		return d
@@ -85,7 +87,7 @@ func (v *view) find(uri protocol.DocumentURI) *document {
 	return nil
 }
 
-// change makes the view another.
+// change replaces the view by a copy that f changed.
 func (s *server) change(f func(v *view)) {
 	v := *s.view
 	f(&v)
@@ -131,7 +133,7 @@ func (s *server) didChange(p *protocol.DidChangeTextDocumentParams) {
 	s.edited()
 }
 
-// spliced returns the text after a change.
+// spliced returns the text after a change by the client.
 func (l *lines) spliced(c protocol.TextDocumentContentChangePartial) []byte {
 	if c.Range == nil {
 		return []byte(c.Text)
@@ -155,14 +157,14 @@ func (s *server) didClose(p *protocol.DidCloseTextDocumentParams) {
 	s.edited()
 }
 
-// edited is called after each change of a document or file.
+// edited updates the snapshot and schedules a check, after each change of a document or file.
 func (s *server) edited() {
 	s.change(func(v *view) { v.snapshot = s.workspace.Snapshot() })
 	s.overtake()
 	s.checkSoon()
 }
 
-// methodText requests the server's text of a document, for tests with --check-sync.
+// methodText requests the server's text of a document. Tests with --check-sync use it.
 const methodText = "concerto/text"
 
 type textParams struct {
