@@ -199,7 +199,7 @@ func (f *builder) smallInt(e ast.Expr, lo, hi int64) (int64, bool) {
 // declared in the enclosing scope.
 func (f *builder) condLet(e *ast.LetCond, l *label, when bool) {
 	if when {
-		bug(f.info, e.Sp, "let condition that jumps when it holds")
+		bug(f.info, e.Sp, "let condition with a jump for the case that it holds")
 	}
 	scope := f.scope
 	f.declarePattern(e.Pattern)

@@ -49,7 +49,7 @@ A server stores a decision for a host that is offline. The command waits for the
 			d.run, d.request = args[0], args[1]
 			switch {
 			case d.wait < 0:
-				return a.wrong("wait", "30s, for one; 0s does not wait", "it cannot be negative")
+				return a.wrong("wait", "write a time such as 30s; 0s does not wait", "the time is negative")
 			case name == "deny" && answer != "":
 				return usage("--text says why", "--answer: a denial has none")
 			}

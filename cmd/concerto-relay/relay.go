@@ -27,7 +27,7 @@ type relay struct {
 }
 
 // compose makes a server over a database.
-func (a *app) compose(ctx context.Context, db *store.Store, set settled, s *serveFlags) (*relay, error) {
+func (a *app) compose(ctx context.Context, db *store.Store, set serveConfig, s *serveFlags) (*relay, error) {
 	g, log := httpguard.New(set.guard), a.log()
 	clock := server.SystemClock()
 	r := &relay{}

@@ -75,7 +75,7 @@ SIGTERM or Ctrl-C stops it within 5 seconds.`,
 func (a *app) serve(s *serveFlags) error {
 	ctx, stop := a.untilStopped()
 	defer stop()
-	set, err := a.settle(s)
+	set, err := a.configureServe(s)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (a *app) serve(s *serveFlags) error {
 }
 
 // serveUntil serves until ctx ends.
-func (a *app) serveUntil(ctx context.Context, s *serveFlags, set settled, db *store.Store, relay *relay, host *besideHost) error {
+func (a *app) serveUntil(ctx context.Context, s *serveFlags, set serveConfig, db *store.Store, relay *relay, host *besideHost) error {
 	web := &http.Server{
 		Handler:           relay.handler,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -173,7 +173,7 @@ const endWithin = 4 * time.Second
 
 // firstPeople creates or updates the owner in the settings, or prints how to create the first one.
 // later runs while the server serves; it is nil for nothing.
-func (a *app) firstPeople(ctx context.Context, s *serveFlags, set settled, people *auth.Auth) (later func(context.Context) error, err error) {
+func (a *app) firstPeople(ctx context.Context, s *serveFlags, set serveConfig, people *auth.Auth) (later func(context.Context) error, err error) {
 	switch {
 	case s.admin == "":
 		return nil, a.setupLink(ctx, set, people)
@@ -190,7 +190,7 @@ func (a *app) firstPeople(ctx context.Context, s *serveFlags, set settled, peopl
 
 // sayUnnamed prints, for a server that other machines can reach, the names by which they cannot
 // call it.
-func (a *app) sayUnnamed(set settled) {
+func (a *app) sayUnnamed(set serveConfig) {
 	switch {
 	case set.guard.Loopback || set.guard.Public != nil:
 	case set.everywhere:
@@ -201,7 +201,7 @@ func (a *app) sayUnnamed(set settled) {
 }
 
 // setupLink prints the link by which the first owner is made, when there are no users.
-func (a *app) setupLink(ctx context.Context, set settled, people *auth.Auth) error {
+func (a *app) setupLink(ctx context.Context, set serveConfig, people *auth.Auth) error {
 	code, err := people.Setup(ctx)
 	if err != nil || code == "" {
 		return err

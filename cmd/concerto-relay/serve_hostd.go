@@ -20,7 +20,7 @@ type besideHost struct {
 }
 
 // hostBeside opens this machine's hostd, known to the server.
-func (a *app) hostBeside(ctx context.Context, set settled, people *auth.Auth) (_ *besideHost, err error) {
+func (a *app) hostBeside(ctx context.Context, set serveConfig, people *auth.Auth) (_ *besideHost, err error) {
 	var h hostdSettings
 	flags := pflag.NewFlagSet("hostd", pflag.ContinueOnError)
 	a.hostdFlags(flags, &h)

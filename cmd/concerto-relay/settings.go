@@ -85,7 +85,7 @@ func (a *app) oneOf(flag, v string, list ...string) error {
 	if slices.Contains(list, v) {
 		return nil
 	}
-	return a.wrong(flag, "it is "+strings.Join(list[:len(list)-1], ", ")+" or "+list[len(list)-1], "it cannot be %q", v)
+	return a.wrong(flag, "write "+strings.Join(list[:len(list)-1], ", ")+" or "+list[len(list)-1], "invalid value %q", v)
 }
 
 // written is a value of the file as a flag takes it.

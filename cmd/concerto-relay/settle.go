@@ -14,8 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
-// settled holds the validated settings of `serve`.
-type settled struct {
+// serveConfig holds the validated settings of `serve`.
+type serveConfig struct {
 	guard      httpguard.Config
 	retain     time.Duration
 	listen     net.Listener
@@ -23,10 +23,10 @@ type settled struct {
 	everywhere bool   // it listens on all interfaces
 }
 
-// settle validates the settings and opens the listener. An error names the source of the invalid
-// setting: a flag, an environment variable or a key of relay.toml.
-func (a *app) settle(s *serveFlags) (out settled, err error) {
-	for _, check := range []func(*serveFlags, *settled) error{a.settleNATS, a.settleWords, a.settlePublic, a.settleOrigins, a.settleProxies, a.settleRetain, a.settleListen} {
+// configureServe validates the settings and opens the listener. An error names the source of the
+// invalid setting: a flag, an environment variable or a key of relay.toml.
+func (a *app) configureServe(s *serveFlags) (out serveConfig, err error) {
+	for _, check := range []func(*serveFlags, *serveConfig) error{a.checkNATS, a.checkAccess, a.parsePublicURL, a.checkOrigins, a.parseProxies, a.parseRetention, a.openListener} {
 		if err := check(s, &out); err != nil {
 			return out, err
 		}
@@ -34,22 +34,22 @@ func (a *app) settle(s *serveFlags) (out settled, err error) {
 	return out, nil
 }
 
-// settleNATS rejects an invalid NATS URL, and NATS with a SQLite database, which only one server
+// checkNATS rejects an invalid NATS URL, and NATS with a SQLite database, which only one server
 // can use.
-func (a *app) settleNATS(s *serveFlags, _ *settled) error {
+func (a *app) checkNATS(s *serveFlags, _ *serveConfig) error {
 	if s.nats == "" {
 		return nil
 	}
 	if err := nats.CheckURL(s.nats); err != nil {
-		return a.wrong("nats", "nats://HOST:4222, for one", "%v", err) // the URL is not quoted: it may contain a password
+		return a.wrong("nats", "write it as nats://HOST:4222", "%v", err) // the URL is not quoted: it may contain a password
 	}
 	if scheme, _, _ := strings.Cut(s.db, ":"); scheme == "sqlite" {
-		return a.wrong("nats", "leave it out, or name a database that several servers can serve: --db postgres://USER@HOST/NAME", "one server alone serves a SQLite file, and has nobody to tell")
+		return a.wrong("nats", "omit it, or use a database that several servers can share: --db postgres://USER@HOST/NAME", "NATS connects several servers, but only one server can use a SQLite database")
 	}
 	return nil
 }
 
-func (a *app) settleWords(s *serveFlags, _ *settled) error {
+func (a *app) checkAccess(s *serveFlags, _ *serveConfig) error {
 	if err := a.oneOf("tofu", s.tofu, string(auth.TOFUOn), string(auth.TOFUOff), string(auth.TOFULoopback)); err != nil {
 		return err
 	}
@@ -58,9 +58,9 @@ func (a *app) settleWords(s *serveFlags, _ *settled) error {
 	}
 	switch {
 	case s.admin == "" && s.adminFile != "":
-		return a.wrong("admin-password-file", "add --admin NAME", "it is an owner's password, and none is named")
+		return a.wrong("admin-password-file", "add --admin NAME", "a password is set, but no owner is named")
 	case s.admin == "" && s.hash != "":
-		return a.wrong("admin-password-hash", "add --admin NAME", "it is an owner's password, and none is named")
+		return a.wrong("admin-password-hash", "add --admin NAME", "a password is set, but no owner is named")
 	case s.admin == "":
 		return nil
 	case s.adminFile == "" && s.hash == "":
@@ -72,9 +72,9 @@ func (a *app) settleWords(s *serveFlags, _ *settled) error {
 		}
 	}
 	if err := auth.CheckUser(s.admin, auth.Owner); err != nil {
-		var told *httpguard.Refusal
-		errors.As(err, &told)
-		return a.wrong("admin", "", "%s", told.Why)
+		var refusal *httpguard.Refusal
+		errors.As(err, &refusal)
+		return a.wrong("admin", "", "%s", refusal.Why)
 	}
 	return nil
 }
@@ -85,41 +85,41 @@ func webURL(text string) (*url.URL, bool) {
 	return u, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == ""
 }
 
-func (a *app) settlePublic(s *serveFlags, out *settled) error {
+func (a *app) parsePublicURL(s *serveFlags, out *serveConfig) error {
 	if s.public == "" {
 		return nil
 	}
 	u, ok := webURL(s.public)
 	if !ok {
-		return a.wrong("public-url", "https://relay.example, for one: a name, and no path", "it cannot be %q", httpguard.Clean(s.public))
+		return a.wrong("public-url", "write a URL without a path, such as https://relay.example", "invalid value %q", httpguard.Clean(s.public))
 	}
 	out.guard.Public = u
 	return nil
 }
 
-func (a *app) settleOrigins(s *serveFlags, out *settled) error {
+func (a *app) checkOrigins(s *serveFlags, out *serveConfig) error {
 	for _, o := range s.origins {
 		u, ok := webURL(o)
 		if !ok || httpguard.Origin(u) != o {
-			return a.wrong("allow-origin", "https://app.example, for one, as browsers write it", "it cannot be %q", o)
+			return a.wrong("allow-origin", "write an origin as browsers send it, such as https://app.example", "invalid value %q", o)
 		}
 	}
 	out.guard.Allow = s.origins
 	return nil
 }
 
-func (a *app) settleProxies(s *serveFlags, out *settled) error {
+func (a *app) parseProxies(s *serveFlags, out *serveConfig) error {
 	for _, text := range s.trusted {
 		p, err := netip.ParsePrefix(text)
 		if err != nil {
-			return a.wrong("trusted-proxy", "10.0.0.0/8 is one, 127.0.0.1/32 a single address", "it cannot be %q", text)
+			return a.wrong("trusted-proxy", "write a network such as 10.0.0.0/8, or a single address as 127.0.0.1/32", "invalid value %q", text)
 		}
 		out.guard.Trusted = append(out.guard.Trusted, p)
 	}
 	return nil
 }
 
-func (a *app) settleRetain(s *serveFlags, out *settled) error {
+func (a *app) parseRetention(s *serveFlags, out *serveConfig) error {
 	if s.retain == "off" {
 		return nil
 	}
@@ -133,16 +133,16 @@ func (a *app) settleRetain(s *serveFlags, out *settled) error {
 		}
 	}
 	if err != nil || d <= 0 {
-		return a.wrong("retain", "30d, 12h, or off", "it cannot be %q", s.retain)
+		return a.wrong("retain", "write 30d, 12h or off", "invalid value %q", s.retain)
 	}
 	out.retain = d
 	return nil
 }
 
-func (a *app) settleListen(s *serveFlags, out *settled) error {
-	const forms = "127.0.0.1:8787, for one; port 0 is one that is free"
+func (a *app) openListener(s *serveFlags, out *serveConfig) error {
+	const forms = "write an address such as 127.0.0.1:8787; port 0 selects a free port"
 	if _, _, err := net.SplitHostPort(s.listen); err != nil {
-		return a.wrong("listen", forms, "it cannot be %q", s.listen)
+		return a.wrong("listen", forms, "invalid value %q", s.listen)
 	}
 	l, err := net.Listen("tcp", s.listen)
 	if err != nil {

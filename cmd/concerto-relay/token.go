@@ -51,7 +51,7 @@ expires 30 days after its last use.` + whereHelp,
 				return err
 			}
 			if _, ok := webURL(public); public != "" && !ok {
-				return a.wrong("public-url", "https://relay.example, for one: a name, and no path", "it cannot be %q", public)
+				return a.wrong("public-url", "write a URL without a path, such as https://relay.example", "invalid value %q", public)
 			}
 			n.Role = auth.Role(role)
 			if c.Flags().Changed("ttl") {

@@ -36,7 +36,7 @@ func guides(t *testing.T) map[string]string {
 	root := filepath.Join("..", "..")
 	decisions, err := filepath.Glob(filepath.Join(root, "docs", "decisions", "*.md"))
 	if err != nil || len(decisions) < 50 {
-		t.Fatalf("found %d files of decisions (%v)", len(decisions), err)
+		t.Fatalf("found %d files in docs/decisions (%v), want 50 or more", len(decisions), err)
 	}
 	out := map[string]string{}
 	for _, file := range append(decisions, filepath.Join(root, "ARCHITECTURE.md"), filepath.Join(root, "CONTRIBUTING.md"),
@@ -142,7 +142,7 @@ func TestDecisionsAreListed(t *testing.T) {
 			continue
 		}
 		if n, err := strconv.Atoi(m[1]); err != nil || !strings.HasPrefix(name, fmt.Sprintf("%03d-", n)) {
-			t.Errorf("%s has the number %s in its title", file, m[1])
+			t.Errorf("the title of %s has the number %s, which differs from that of the file name", file, m[1])
 		}
 		want = append(want, fmt.Sprintf("- [%s. %s](%s)", m[1], m[2], name))
 	}
@@ -161,7 +161,7 @@ func TestDecisionsAreListed(t *testing.T) {
 // TestArchitectureIsShort limits the length of ARCHITECTURE.md.
 func TestArchitectureIsShort(t *testing.T) {
 	if n := len(strings.Fields(guides(t)["ARCHITECTURE.md"])); n > 2500 {
-		t.Errorf("ARCHITECTURE.md has %d words; 2,500 are the most: reasons belong into docs/decisions", n)
+		t.Errorf("ARCHITECTURE.md has %d words; 2,500 are the most: reasons belong in docs/decisions", n)
 	}
 }
 

@@ -68,14 +68,14 @@ func TestCommandsHaveScripts(t *testing.T) {
 		}
 		all.Write(text)
 	}
-	var look func(c *cobra.Command)
-	look = func(c *cobra.Command) {
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
 		for _, sub := range c.Commands() {
 			if !strings.Contains(all.String(), sub.CommandPath()+" ") && !strings.Contains(all.String(), sub.CommandPath()+"\n") {
 				t.Errorf("no script in testdata/script has `%s`", sub.CommandPath())
 			}
-			look(sub)
+			visit(sub)
 		}
 	}
-	look(root(&console.Console{}))
+	visit(root(&console.Console{}))
 }

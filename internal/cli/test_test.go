@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// thousand writes a program with 1,000 small tests, each with a mock, into a directory.
-func thousand(tb testing.TB) (dir string) {
+// writeThousandTests writes a program with 1,000 small tests, each with a mock, into a directory.
+func writeThousandTests(tb testing.TB) (dir string) {
 	tb.Helper()
 	var b strings.Builder
 	b.WriteString("fn double(n: Int) -> Int { n * 2 }\nagent A uses scripted { }\n")
@@ -37,7 +37,7 @@ fn t%d() {
 // TestThousandTests checks that tests that run in parallel are reported in source order.
 func TestThousandTests(t *testing.T) {
 	t.Parallel()
-	dir := thousand(t)
+	dir := writeThousandTests(t)
 	var out, errs bytes.Buffer
 	if code := run([]string{"test", "--parallel", "4", "main.conc"}, &console.Console{Stdout: &out, Stderr: &errs, Dir: dir}); code != 0 || errs.Len() > 0 {
 		t.Fatalf("exit %d\n%s\n%s", code, errs.String(), out.String())
@@ -56,7 +56,7 @@ func TestThousandTests(t *testing.T) {
 // BenchmarkThousandTests measures compiling and running 1,000 small tests, without the start of a
 // process.
 func BenchmarkThousandTests(b *testing.B) {
-	dir := thousand(b)
+	dir := writeThousandTests(b)
 	for b.Loop() {
 		if code := run([]string{"test", "main.conc"}, &console.Console{Stdout: io.Discard, Stderr: io.Discard, Dir: dir}); code != 0 {
 			b.Fatal(code)

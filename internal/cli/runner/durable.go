@@ -31,11 +31,11 @@ var syncForms = []string{"output", "every", "never"}
 
 func (f *durableFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.journal, "journal", "", "store the run in `DIR`, a new or empty directory")
-	f.waiting(c)
+	f.addCommon(c)
 }
 
-// waiting adds the flags that `run` and `resume` share.
-func (f *durableFlags) waiting(c *cobra.Command) {
+// addCommon adds the flags that `run` and `resume` share.
+func (f *durableFlags) addCommon(c *cobra.Command) {
 	c.Flags().BoolVar(&f.park, "park", false, "exit with code 75 while the run waits only for answers and times")
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait for answers by 'concerto runs answer'")
 	c.Flags().StringVar(&f.sync, "sync", "", "sync the journal `WHEN`: output, every or never (default output)")
@@ -45,9 +45,9 @@ func (f *durableFlags) waiting(c *cobra.Command) {
 	c.MarkFlagsMutuallyExclusive("park", "wait")
 }
 
-// unkept lists the flags that are not stored with a run, because they do not change how it
+// unstoredFlags lists the flags that are not stored with a run, because they do not change how it
 // continues.
-var unkept = []string{"journal", "park", "wait", "sync", "verify-snapshots", "snapshot-every", "watch", "eval", "input", "record", "trace", "profile", "transcript", "wire", "as-started", "accept-changes", "trust"}
+var unstoredFlags = []string{"journal", "park", "wait", "sync", "verify-snapshots", "snapshot-every", "watch", "eval", "input", "record", "trace", "profile", "transcript", "wire", "as-started", "accept-changes", "trust"}
 
 // useJournal sets the directory in which the run is stored, if --journal or the manifest requests
 // storage.
@@ -62,7 +62,7 @@ func (cmd *runCommand) useJournal(p *engine.Program, o *engine.Options) error {
 	}
 	switch {
 	case d.journal != "" && cmd.watch:
-		return console.Usage("leave one of them out", "--watch runs the program again and again, and --journal keeps one run")
+		return console.Usage("leave one of them out", "--watch runs the program repeatedly, but --journal stores a single run")
 	case d.journal != "":
 		d.dir, cmd.console.RunName = d.journal, d.journal
 		o.Records.Durable = d.records(cmd.console, cmd.console.Abs(d.journal))
@@ -71,16 +71,16 @@ func (cmd *runCommand) useJournal(p *engine.Program, o *engine.Options) error {
 		o.Session.SessionID, d.dir = id, id
 		o.Records.Durable = d.records(cmd.console, filepath.Join(root, id))
 		if err := os.MkdirAll(root, 0o700); err != nil {
-			return fmt.Errorf("make %s, where the manifest has runs kept: %w", root, err)
+			return fmt.Errorf("create %s, the manifest's directory for runs: %w", root, err)
 		}
 		cmd.console.Notef("concerto: run %s is kept in %s\n", id, cmd.console.Relative(o.Records.Durable.Dir))
 	case d.park || d.wait || d.sync != "" || d.verify || d.every > 0:
-		return console.Usage("add --journal DIR", "--park, --wait, --sync, --snapshot-every and --verify-snapshots are of runs that are kept")
+		return console.Usage("add --journal DIR", "--park, --wait, --sync, --snapshot-every and --verify-snapshots require a stored run")
 	default:
 		return nil
 	}
 	if cmd.files.tape != "" {
-		return console.Usage("leave one of them out: `concerto runs tape` makes a tape of a journal", "--record and --journal both write down what the run gets")
+		return console.Usage("leave one of them out: `concerto runs tape` converts a journal to a tape", "--record and --journal cannot be combined")
 	}
 	given, err := json.Marshal(givenFlags(d.command.Flags()))
 	if err != nil {
@@ -98,7 +98,7 @@ func (f *durableFlags) check() error {
 		}
 	}
 	if f.every < 0 || f.command != nil && f.every == 0 && f.command.Flags().Changed("snapshot-every") {
-		return console.Usage("--snapshot-every 1 takes one wherever the run waits", "--snapshot-every cannot be %d", f.every)
+		return console.Usage("--snapshot-every 1 takes a snapshot wherever the run waits", "--snapshot-every cannot be %d", f.every)
 	}
 	return nil
 }
@@ -108,11 +108,11 @@ func (f *durableFlags) records(a *console.Console, dir string) *engine.Durable {
 	return &engine.Durable{Dir: dir, Park: f.park, Wait: f.wait, Sync: f.sync, VerifySnapshots: f.verify, SnapshotEvery: f.every, Remark: func(text string) { a.Notef("concerto: %s\n", text) }}
 }
 
-// givenFlags returns the flags set on the command line, with their values, without those in unkept.
+// givenFlags returns the flags set on the command line, with their values, without unstoredFlags.
 func givenFlags(all *pflag.FlagSet) map[string][]string {
 	kept := map[string][]string{}
 	all.Visit(func(f *pflag.Flag) {
-		if slices.Contains(unkept, f.Name) || cmdline.IsAlias(f) {
+		if slices.Contains(unstoredFlags, f.Name) || cmdline.IsAlias(f) {
 			return
 		}
 		if many, ok := f.Value.(pflag.SliceValue); ok {

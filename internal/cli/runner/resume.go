@@ -81,7 +81,7 @@ only returns its exit code. RUN is the run's directory, or its id with [run] jou
 	relayFlag(c, &cmd.relay)
 	cmd.records(c)
 	cmdline.Hide(c, "record")
-	cmd.durable.waiting(c)
+	cmd.durable.addCommon(c)
 	c.Flags().BoolVar(&cmd.asStarted, "as-started", false, "if the program changed, run the version that the run began with")
 	c.Flags().BoolVar(&cmd.accept, "accept-changes", false, "if the program changed, run the new one if it makes equal requests")
 	c.Flags().BoolVar(&cmd.due, "due", false, "resume every run below a directory that is answered or due")

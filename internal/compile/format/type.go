@@ -50,7 +50,7 @@ func (p *printer) typ(t ast.Type) {
 	case *ast.UnionType:
 		p.alternatives(len(t.Alts), func(i int) { p.typ(t.Alts[i]) })
 	default:
-		panic("format: a type with mistakes")
+		panic("format: a type with syntax errors")
 	}
 	p.unwrap(parens)
 }

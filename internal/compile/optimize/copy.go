@@ -2,11 +2,11 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// copies makes the instruction at pc read original registers instead of copies of them. The
-// original is the source of a move that still contains the value or, for an operand that must be an
-// unboxed number, the register that was boxed. A move that is no longer read is then removed as
-// dead.
-func (k *facts) copies(pc int, holds bitset) {
+// propagateCopies makes the instruction at pc read original registers instead of copies of them.
+// The original is the source of a move that still contains the value or, for an operand that must
+// be an unboxed number, the register that was boxed. A move that is no longer read is then removed
+// as dead.
+func (k *facts) propagateCopies(pc int, holds bitset) {
 	in := k.u.code[pc]
 	if in == nop {
 		return

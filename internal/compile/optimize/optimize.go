@@ -276,7 +276,7 @@ func (u *unit) sweep() {
 	on := u.o.on
 	k.each(func(pc int, holds bitset) {
 		if on.has(copying) {
-			k.copies(pc, holds)
+			k.propagateCopies(pc, holds)
 		}
 		if on.has(folding) {
 			k.fold(pc, holds)

@@ -38,7 +38,7 @@ func (d *differ) add(path, a, b string) {
 	}
 }
 
-func (d *differ) differs(path string, a, b Slot) { d.add(path, d.written(a), d.written(b)) }
+func (d *differ) addValues(path string, a, b Slot) { d.add(path, d.written(a), d.written(b)) }
 
 // maxWritten bounds how much of one value is shown, in bytes.
 const maxWritten = 240
@@ -68,7 +68,7 @@ func (d *differ) compare(path string, a, b Slot) {
 	a, b = x, y
 	ka, kb := a.Kind(), b.Kind()
 	if ka != kb {
-		d.differs(path, a, b)
+		d.addValues(path, a, b)
 		return
 	}
 	switch ka {
@@ -83,13 +83,13 @@ func (d *differ) compare(path string, a, b Slot) {
 		d.maps(path, a.Map(), b.Map())
 	case KindStruct:
 		if a.Type() != b.Type() {
-			d.differs(path, a, b)
+			d.addValues(path, a, b)
 			return
 		}
 		d.blocks(path, a, b, a.Type().Fields)
 	case KindEnum:
 		if a.Variant() != b.Variant() || !sameEnum(a.Type(), b.Type()) {
-			d.differs(path, a, b)
+			d.addValues(path, a, b)
 			return
 		}
 		v := a.Type().Variants[a.Variant()]
@@ -99,7 +99,7 @@ func (d *differ) compare(path string, a, b Slot) {
 		}
 		d.blocks(path+"."+v.Name, a, b, fields)
 	default:
-		d.differs(path, a, b)
+		d.addValues(path, a, b)
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// loaded loads the program of a folder with a, which reuses results of its previous load.
-func loaded(t *testing.T, a *Again, dir string) *driver.Input {
+// loadAgain loads the program of a folder with a, which reuses results of its previous load.
+func loadAgain(t *testing.T, a *Again, dir string) *driver.Input {
 	t.Helper()
 	in, err := driver.Load(a.Request(driver.Request{Path: "main.conc", Dir: dir}))
 	if err != nil {
@@ -48,29 +48,29 @@ func TestAgainChecksWhatChanged(t *testing.T) {
 		parsed, checked int // modules
 		wrong           int
 	}{
-		{"at first", text, 32, 32, 0},
-		{"nothing", text, 0, 0, 0},
+		{"first load", text, 32, 32, 0},
+		{"no edit", text, 0, 0, 0},
 		{"a body", strings.Replace(text, "ys.len()", "ys.len() + 1", 1), 1, 1, 0},
-		{"a mistake in it", strings.Replace(text, "ys.len()", "ys", 1), 1, 1, 1},
-		{"a body, and the mistake stays", strings.Replace(text, "ys.len()", "ys  ", 1), 1, 1, 1},
-		{"it is mended", text, 1, 1, 0},
+		{"an error in the body", strings.Replace(text, "ys.len()", "ys", 1), 1, 1, 1},
+		{"the body, with the error", strings.Replace(text, "ys.len()", "ys  ", 1), 1, 1, 1},
+		{"the error fixed", text, 1, 1, 0},
 		{"a signature", text + "fn more() {}\n", 1, any, 0},
-		{"it is back", text, 1, 1, 0},
+		{"the signature restored", text, 1, 1, 0},
 	} {
 		save(t, path, c.text)
-		now, found := driver.Analyse(loaded(t, &a, dir), nil)
+		now, found := driver.Analyse(loadAgain(t, &a, dir), nil)
 		if found.Len() != c.wrong {
-			t.Errorf("%s: %d mistakes, want %d", c.what, found.Len(), c.wrong)
+			t.Errorf("%s: %d errors, want %d", c.what, found.Len(), c.wrong)
 		}
-		if parsed, checked := othersTrees(now, before), checkedIn(now); parsed != c.parsed || c.checked != any && checked != c.checked {
+		if parsed, checked := countNewTrees(now, before), countChecked(now); parsed != c.parsed || c.checked != any && checked != c.checked {
 			t.Errorf("%s: %d modules were parsed and %d checked; want %d and %d", c.what, parsed, checked, c.parsed, c.checked)
 		}
 		before = now
 	}
 }
 
-// othersTrees returns the number of syntax trees in p that are not in of.
-func othersTrees(p, of *sema.Program) (n int) {
+// countNewTrees returns the number of syntax trees in p that are not in of.
+func countNewTrees(p, of *sema.Program) (n int) {
 	have := map[*ast.File]bool{}
 	if of != nil {
 		for _, i := range of.Files {
@@ -85,8 +85,8 @@ func othersTrees(p, of *sema.Program) (n int) {
 	return n
 }
 
-// checkedIn returns the number of modules whose bodies were checked.
-func checkedIn(p *sema.Program) (n int) {
+// countChecked returns the number of modules whose bodies were checked.
+func countChecked(p *sema.Program) (n int) {
 	for _, i := range p.Files {
 		if !i.Library && !p.TookOver(i) {
 			n++
@@ -95,16 +95,16 @@ func checkedIn(p *sema.Program) (n int) {
 	return n
 }
 
-// TestAgainTellsWhatCheckTells checks that after each edit the diagnostics equal those of a check
+// TestAgainMatchesFirstCheck checks that after each edit the diagnostics equal those of a check
 // without reuse. Some edits add errors that prevent a build.
-func TestAgainTellsWhatCheckTells(t *testing.T) {
+func TestAgainMatchesFirstCheck(t *testing.T) {
 	dir := tree(t, mixed)
 	e := newEditor(dir, 3)
 	for path, text := range e.texts {
 		save(t, path, text)
 	}
 	var checked, built Again
-	taken := 0
+	reused := 0
 	for n := range 3 * *edits {
 		if n%10 == 9 { // restore the first texts, so that errors do not accumulate
 			for _, path := range e.paths {
@@ -118,25 +118,25 @@ func TestAgainTellsWhatCheckTells(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, got := driver.Analyse(loaded(t, &checked, dir), nil)
+		p, got := driver.Analyse(loadAgain(t, &checked, dir), nil)
 		if p.TakenOver() > 0 {
-			taken++
+			reused++
 		}
-		if d := cmp.Diff(rendered(driver.Check(fresh)), rendered(got)); d != "" {
+		if d := cmp.Diff(render(driver.Check(fresh)), render(got)); d != "" {
 			t.Fatalf("after edit %d, of %s: %s", n, path, d)
 		}
 		want, whole := driver.Build(fresh)
-		program, list := driver.Build(loaded(t, &built, dir))
-		if d := cmp.Diff(rendered(whole), rendered(list)); d != "" || (program == nil) != (want == nil) {
-			t.Fatalf("built after edit %d, of %s: %v, want %v: %s", n, path, program != nil, want != nil, d)
+		program, list := driver.Build(loadAgain(t, &built, dir))
+		if d := cmp.Diff(render(whole), render(list)); d != "" || (program == nil) != (want == nil) {
+			t.Fatalf("build after edit %d, of %s: built %v, want %v: %s", n, path, program != nil, want != nil, d)
 		}
 	}
-	if taken < *edits/2 {
-		t.Errorf("of %d edits %d let anything be taken over", 3**edits, taken)
+	if reused < *edits/2 {
+		t.Errorf("results were reused after %d of %d edits, want %d or more", reused, 3**edits, *edits/2)
 	}
 }
 
-func rendered(l diag.List) string {
+func render(l diag.List) string {
 	var b strings.Builder
 	if err := diag.JSON(&b, l.Sorted()); err != nil {
 		panic(err)
@@ -160,7 +160,7 @@ func TestActionsCheckWhatTheyChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := checkedIn(res.prog); n != 1 {
-		t.Errorf("%d modules were checked", n)
+	if n := countChecked(res.prog); n != 1 {
+		t.Errorf("%d modules were checked, want 1", n)
 	}
 }

@@ -63,7 +63,7 @@ func (s *session) gotoTarget(r *dap.GotoRequest) {
 	s.stopped(r, func(at *stand) {
 		all, n := s.run.debuggee.vm.Marks(), r.Arguments.TargetId
 		if n < 1 || n > len(all) {
-			s.refuse(r, "there is no place %d to go to", n)
+			s.refuse(r, "goto: there is no target %d", n)
 			return
 		}
 		if err := at.scene.GoTo(all[n-1]); err != nil {

@@ -116,7 +116,7 @@ func (s *server) didOpen(p *protocol.DidOpenTextDocumentParams) {
 func (s *server) didChange(p *protocol.DidChangeTextDocumentParams) {
 	d := s.view.docs[p.TextDocument.URI]
 	if d == nil {
-		s.options.log("an edit of %s, which is not open, is ignored", p.TextDocument.URI)
+		s.options.log("ignored an edit of %s, which is not open", p.TextDocument.URI)
 		return
 	}
 	text := d.text
@@ -125,7 +125,7 @@ func (s *server) didChange(p *protocol.DidChangeTextDocumentParams) {
 		if i > 0 {
 			l = newLines(text, s.view.enc)
 		}
-		text = l.spliced(c)
+		text = l.splice(c)
 	}
 	d = newDocument(d.uri, p.TextDocument.Version, text, s.view.enc)
 	s.put(d.uri, d)
@@ -133,8 +133,8 @@ func (s *server) didChange(p *protocol.DidChangeTextDocumentParams) {
 	s.edited()
 }
 
-// spliced returns the text after a change by the client.
-func (l *lines) spliced(c protocol.TextDocumentContentChangePartial) []byte {
+// splice returns the text after a change by the client.
+func (l *lines) splice(c protocol.TextDocumentContentChangePartial) []byte {
 	if c.Range == nil {
 		return []byte(c.Text)
 	}
@@ -148,7 +148,7 @@ func (l *lines) spliced(c protocol.TextDocumentContentChangePartial) []byte {
 func (s *server) didClose(p *protocol.DidCloseTextDocumentParams) {
 	d := s.view.docs[p.TextDocument.URI]
 	if d == nil {
-		s.options.log("%s, which is not open, is closed", p.TextDocument.URI)
+		s.options.log("ignored the close of %s, which is not open", p.TextDocument.URI)
 		return
 	}
 	s.put(d.uri, nil)

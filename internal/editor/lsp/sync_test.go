@@ -143,7 +143,7 @@ func TestNotOpen(t *testing.T) {
 		e.edit("file:///nowhere.conc", 2, "x")
 		e.tell(protocol.MethodTextDocumentDidClose, map[string]any{"textDocument": map[string]any{"uri": "file:///nowhere.conc"}})
 		e.refused(e.ask(methodText, map[string]any{"uri": "file:///nowhere.conc"}, nil), codeInvalidParams)
-		for _, want := range []string{"an edit of file:///nowhere.conc, which is not open, is ignored", "file:///nowhere.conc, which is not open, is closed"} {
+		for _, want := range []string{"ignored an edit of file:///nowhere.conc, which is not open", "ignored the close of file:///nowhere.conc, which is not open"} {
 			if !strings.Contains(e.log.String(), want) {
 				t.Errorf("the log does not say %q:\n%s", want, e.log.String())
 			}
