@@ -151,7 +151,7 @@ func TestAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "{\"n\":1}\nrefused: not now\nno_listener: there is nobody to ask\n"
+	want := "{\"n\":1}\nrefused: not now\nno_listener: no handler is available to answer\n"
 	if d := cmp.Diff(want, out.String()); d != "" {
 		t.Error(d)
 	}

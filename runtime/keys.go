@@ -17,7 +17,7 @@ type Parties struct {
 	// Process is the name of this process among those that continue a durable run; "" in other
 	// runs.
 	Process string
-	// keeps the processes of a durable run; nil means that they end with this process
+	// runs the processes of a durable run; nil means that they end with this process
 	Keeper      *keeper.Client
 	Connections []llm.Connection
 	Servers     []mcp.Config
@@ -92,7 +92,7 @@ func (c *Parties) keys(each func(by owner, variable string)) {
 	}
 }
 
-// KeepKeys tells each host and server which variables contain others' keys. A mocked run's
+// KeepKeys passes to each host and server the variables that contain others' keys. A mocked run's
 // connections have none, so it must be called before they are replaced.
 func (c *Parties) KeepKeys() {
 	c.all = c.keysBut(owner{})

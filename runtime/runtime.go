@@ -44,7 +44,7 @@ type Config struct {
 	// Executable is the path of the concerto program, which guards the run's processes; "" for
 	// none.
 	Executable string
-	// Emit says where output goes and what answers awaited emits. New sets its Environ and Log.
+	// Emit configures the output and the answers to awaited emits. New sets its Environ and Log.
 	Emit emit.Options
 	// Environ is the environment, as "NAME=value".
 	Environ []string
@@ -54,7 +54,7 @@ type Config struct {
 	Bounds   Bounds
 	// Dir is the base of the program's relative paths; "" means the working directory.
 	Dir string
-	// Stores says where the files of stores are.
+	// Stores configures the files of stores.
 	Stores sqlitestore.Options
 	// Allowed contains the caller's grants. Permissions is the program's own [permissions], or nil
 	// without the section; its relative paths start at Root.
@@ -307,13 +307,13 @@ func (r *Runtime) OutputProgress() (added, written int64) { return r.sink.Progre
 func (r *Runtime) Kill() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	// The error only says that they had no time.
+	// An error only means that they had no time.
 	_ = r.hosts.Close(ctx)
 }
 
 // Close ends hosts and handlers, writes the rest of the output, removes the temporary directory,
 // and closes connections. When ctx ends first, it kills what still runs. The error is that of the
-// output, or says what could not be finished. Nothing runs afterwards in any case.
+// output, or names what could not be finished. Nothing runs afterwards in any case.
 func (r *Runtime) Close(ctx context.Context) error {
 	r.mcp.Close(ctx)
 	err := errors.Join(r.hosts.Close(ctx), r.tools.Close())

@@ -26,7 +26,7 @@ func TestEveryKindHasAPerformer(t *testing.T) {
 	for _, row := range effect.Table() {
 		p := areas[row.By]
 		if p == nil {
-			t.Errorf("nobody performs %s", row.Kind)
+			t.Errorf("no performer handles %s", row.Kind)
 			continue
 		}
 		q := row.Request()

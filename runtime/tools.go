@@ -79,9 +79,9 @@ func (r *Runtime) around(c *Config, policy *permit.Policy) tool.World {
 		Refused: func(owner string, x tool.Reach) string { return refused(policy, owner == tool.OwnerManifest, x) }}
 }
 
-// refused returns why a tool may not access something, or "". What the manifest names must be
-// allowed by the caller, and addresses also by [permissions]. What the application provides is not
-// restricted.
+// refused returns why a tool may not access something, or "". The caller must allow resources that
+// the manifest names, and [permissions] must also allow its addresses. Resources that the
+// application provides are not restricted.
 func refused(policy *permit.Policy, declared bool, x tool.Reach) string {
 	if x.Address != "" {
 		if why := policy.Refuse(permit.Net, x.Address, false); why != "" {

@@ -47,7 +47,7 @@ func TestToolsAreTold(t *testing.T) {
 			got += x.Name + " "
 		}
 		if got != c.want || len(open.Tools) != 1 {
-			t.Errorf("%+v: told of %s, want %s", c.list, got, c.want)
+			t.Errorf("%+v: sent tools %s, want %s", c.list, got, c.want)
 		}
 	}
 }

@@ -333,7 +333,7 @@ func TestListenLost(t *testing.T) {
 		`emit listen:unhandled {"host":"Worker","type":"progress","message":{"n":1}}`,
 		`emit listen:unhandled {"host":"Worker","type":"log","message":{}}`,
 		"close ", failedDropping(dead, 3))
-	const silent = "host 'Worker' said nothing for 1 seconds"
+	const silent = "host 'Worker' sent nothing for 1 seconds"
 	l.play(t, play("! HostError/heartbeat "+silent), `[{"err":{"message":"`+silent+`","kind":"HostError","code":"heartbeat","host":"Worker"}},null]`,
 		started, opened, "ask go ", "close ", failedDropping(silent, 3))
 }

@@ -29,7 +29,7 @@ func (p *person) AskHost(ctx context.Context, q effect.Asking, message json.RawM
 	defer p.mu.Unlock()
 	p.asked = append(p.asked, fmt.Sprintf("%s %s %d %s", q.Host, q.Type, q.Within, message))
 	if p.fails {
-		return nil, fmt.Errorf("nobody is there")
+		return nil, fmt.Errorf("no handler is available")
 	}
 	if q.Type == "approval" {
 		return json.RawMessage(`"session"`), nil

@@ -226,8 +226,8 @@ replies = [
 	}
 }
 
-// A prepared call whose approval is cancelled is not made and leaves nothing behind; the audit
-// contains it.
+// A prepared call whose approval is cancelled is not made and leaves no data; the audit contains
+// it.
 func TestApprovalCancelled(t *testing.T) {
 	p := compileTests(t, map[string]string{"Concerto.toml": "", "main.conc": `
 		fn late() -> Any { await emit("go", 1)?; 2 }

@@ -16,8 +16,7 @@ import (
 )
 
 // Ask is a resource outside the run that a program may use. Name is the value for the flag of its
-// Kind; "" means every resource of that kind. Detail says what it is used for, or what the name
-// means.
+// Kind; "" means every resource of that kind. Detail describes its use, or the meaning of the name.
 type Ask struct {
 	Kind   permit.Kind
 	Name   string

@@ -49,6 +49,6 @@ fn main() {
 		t.Fatal(err)
 	}
 	if out.String() != "true 0 0\n" {
-		t.Errorf("it says %q", out.String())
+		t.Errorf("output %q", out.String())
 	}
 }

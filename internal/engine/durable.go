@@ -32,13 +32,14 @@ type Durable struct {
 	// Park makes unanswered questions wait, and suspends the run when it waits for nothing else.
 	// Wait makes them wait while the run stays in memory.
 	Park, Wait bool
-	// Sync says when records are synced: "output", "every" or "never"; "" uses the program's [run].
+	// Sync selects when records are synced: "output", "every" or "never"; "" uses the program's
+	// [run].
 	Sync string
 	// VerifySnapshots replaces the run's state by a snapshot of it wherever it waits, and fails if
 	// the next snapshot differs. It is for tests.
 	VerifySnapshots bool
-	// SnapshotEvery is the number of records after which a snapshot of the run is taken, from which
-	// it can be resumed; 0 uses the program's [run].
+	// SnapshotEvery is the number of records after which the run writes a snapshot, from which it
+	// can be resumed; 0 uses the program's [run].
 	SnapshotEvery int
 	// Given is stored with the run for the process that resumes it: any JSON.
 	Given json.RawMessage

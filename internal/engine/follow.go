@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Steps says how much of its use of models a run logs.
+// Steps is the detail in which a run logs its use of models.
 type Steps uint8
 
 // The levels.

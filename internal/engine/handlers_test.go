@@ -84,7 +84,7 @@ func TestToolsThatAreNoGo(t *testing.T) {
 	}
 }
 
-// A global tool keeps its process from run to run, until the registry is closed.
+// A global tool's process stays alive between runs, until the registry is closed.
 func TestToolsThatStay(t *testing.T) {
 	script := `n=0; while read line; do n=$((n+1)); echo "{\"jsonrpc\":\"2.0\",\"id\":$n,\"result\":{\"success\":true,\"output\":[$n,$$]}}"; done`
 	stays, err := tool.Command{Run: []string{"sh", "-c", script}, Answer: "lines"}.Definition(tool.Spec{Name: "c", Description: "c"}, "")

@@ -48,7 +48,7 @@ func TestKeysAreDecoded(t *testing.T) {
 				continue
 			}
 			if !read[name] {
-				t.Errorf("nobody reads %s: give its performer's Config a field of that name", k.Path)
+				t.Errorf("no code reads %s: add a field of that name to its performer's Config", k.Path)
 			}
 			delete(read, name)
 		}

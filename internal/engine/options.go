@@ -144,7 +144,7 @@ type Records struct {
 	// Transcript receives the complete texts between the program and its models, as records
 	// (spec/20-transcript.md). The run's secrets are removed. nil means no transcript.
 	Transcript io.Writer
-	// Steps says how much of a Transcript's content is logged.
+	// Steps is the detail in which a Transcript's content is logged.
 	Steps Steps
 	// OnActivity is called for events of the run's hosts when they happen: one call at a time, from
 	// any goroutine. The program waits until it returns.
@@ -169,7 +169,7 @@ type Records struct {
 	Tape io.Writer
 	// Boundary, if not nil, is called wherever a run with a Tape waits for its next result, on the
 	// run's goroutine. verify takes a snapshot of the run, and replaces the run's state by it;
-	// refused is why no snapshot can be taken, and err means that the snapshot is incomplete.
+	// refused is why no snapshot is possible, and err means that the snapshot is incomplete.
 	Boundary func(verify func() (refused, err error))
 	// Wire receives each line between the run and its hosts, when it passes, in one write each, in
 	// the form of `--wire` (spec/34-host.md). The run's secrets are removed. nil means none.

@@ -136,7 +136,7 @@ func (p *Program) Assembly() string { return ir.Disassemble(p.ir) }
 // passed. When it returns, every process and goroutine of the run has ended. The error is an
 // *Uncaught if the program failed, the cause of ctx's end, or the reason why the program could not
 // run. The manifest's max_memory_mb is measured on the process's heap, so memory that the
-// application allocates meanwhile counts too.
+// application allocates during the run counts too.
 func (p *Program) Run(ctx context.Context, o Options) error {
 	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error { return p.run(ctx, world, f, &o) })
 }
@@ -335,8 +335,8 @@ func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following,
 }
 
 // unkeyed returns a hint for a failed run: a model was not asked because its key is missing. It
-// returns "" if no key was missing, or if the error says so itself. A program that continues
-// without the reply often fails because of that.
+// returns "" if no key was missing, or if the error already contains the hint. A program that
+// continues without the reply often fails because of that.
 func unkeyed(world *runtime.Runtime, failed *vm.Uncaught) string {
 	message := world.Unkeyed()
 	if message == "" || strings.Contains(failed.Message, message) {

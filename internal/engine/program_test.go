@@ -84,7 +84,7 @@ func TestLoadedRunsAlike(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range []*Program{p, again, p} { // p twice: a run leaves no state behind
+	for _, x := range []*Program{p, again, p} { // p twice: a run leaves no state in its program
 		var out bytes.Buffer
 		if err := x.Run(context.Background(), Options{Output: Output{To: &out, Mode: emit.NDJSON}}); err != nil || out.String() != `{"channel":"r","payload":"yes"}`+"\n" {
 			t.Errorf("%q, %v", out.String(), err)

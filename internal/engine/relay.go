@@ -33,7 +33,7 @@ func (p *Program) Sharing() (share bool, title string) {
 	return p.manifest.Relay.Share, title
 }
 
-// relayed tells the relay what begins to run.
+// relayed reports the start of the run to the relay.
 func (p *Program) relayed(r Relay, world *runtime.Runtime) {
 	r.Begin(world.ID(), program.StructureOf(p.ir), world.Secrets(), func() protocol.Usage {
 		_, all := world.Usage()

@@ -20,8 +20,8 @@ import (
 // ErrNothingOffered means that a program has nothing to serve.
 var ErrNothingOffered = errors.New("the program has nothing to serve: it has no `pub pipeline`, and no `pub tool` with a function that has `@describe`")
 
-// ServeOptions says where a program is served: over In and Out or, if HTTP has an address, over
-// HTTP. Ready is then called with the URL.
+// ServeOptions specifies where a program is served: over In and Out or, if HTTP has an address,
+// over HTTP. Ready is then called with the URL.
 type ServeOptions struct {
 	In    io.ReadCloser
 	Out   io.WriteCloser

@@ -24,7 +24,7 @@ func (o *Options) canBeAnswered(channel string) bool {
 }
 
 // applicationOffers returns the application's tools for an MCP server, except those whose names are
-// taken and those that need an unavailable approval.
+// in use and those that need an unavailable approval.
 type applicationOffers struct {
 	world    *runtime.Runtime
 	o        *Options

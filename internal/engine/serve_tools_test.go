@@ -166,7 +166,7 @@ func TestServeToolsThatChange(t *testing.T) {
 		t.Error(err)
 	}
 	if len(*withheld) != 1 {
-		t.Errorf("it is said %q", *withheld)
+		t.Errorf("log lines about withheld tools: %q", *withheld)
 	}
 }
 

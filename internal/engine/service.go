@@ -104,7 +104,7 @@ func (o *Options) toolHooks() (h runtime.ToolHooks) {
 	return h
 }
 
-// reportBegin tells the service that the run begins.
+// reportBegin notifies the service that the run begins.
 func (o *Options) reportBegin(world *runtime.Runtime) {
 	if o.Service == nil || o.Service.Began == nil {
 		return

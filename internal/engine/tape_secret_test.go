@@ -41,7 +41,7 @@ func TestTapeSecrets(t *testing.T) {
 	environ := []string{"CUSTOMER_DB=" + value}
 	live, tape := taped(t, p, Options{Environ: environ, Args: []string{server.URL + "/orders"}})
 	if want := "Token abc, " + value + ", cust_17 says " + value; heard != want {
-		t.Fatalf("the server heard %s, want %s", heard, want)
+		t.Fatalf("the server received %s, want %s", heard, want)
 	}
 	for _, gone := range []string{"hunter", encoded, "Token abc", "another key", "ghp_", "cust_1", "cust_9", url.QueryEscape(value)} {
 		if bytes.Contains(tape, []byte(gone)) {

@@ -43,8 +43,8 @@ type TestOptions struct {
 	Parallel int
 	// Live lets tests use the models, hosts and network that they do not mock, in real time.
 	Live bool
-	// Record says what is recorded on the tests' tapes: "" nothing, "missing" what no tape
-	// contains, or "all" everything again.
+	// Record selects what is recorded on the tests' tapes: "" nothing, "missing" the calls that no
+	// tape contains, or "all" every call again.
 	Record string
 	// Environ is the environment, as "NAME=value".
 	Environ []string
@@ -104,8 +104,8 @@ type TestResult struct {
 	UnusedEntries int
 }
 
-// TestFailure says why a test failed. Place and Trace are empty if the failure has no position in
-// the program.
+// TestFailure is the reason why a test failed. Place and Trace are empty if the failure has no
+// position in the program.
 type TestFailure struct {
 	Kind    string // the error's type, "panic", or "" if it is not an error of the program
 	Message string

@@ -93,7 +93,7 @@ func TestTestsAreApart(t *testing.T) {
 			t.Errorf("%d at a time: %s", parallel, d)
 		}
 		if d := cmp.Diff(want, outcomes(told)); d != "" {
-			t.Errorf("told, %d at a time: %s", parallel, d)
+			t.Errorf("OnResult, %d at a time: %s", parallel, d)
 		}
 	}
 	if all := p.Tests(); len(all) != 5 || all[1].Group != "a" || all[1].Function != "two" || all[2].Group != "" || all[1].File != "main.conc" || all[1].Line != 24 {

@@ -165,7 +165,7 @@ func cause(err error) error {
 	return err
 }
 
-// clashes reports tools of programs whose names are taken; those of files were reported with their
+// clashes reports tools of programs whose names are in use; those of files were reported with their
 // positions.
 func (l *toolLoader) clashes() error {
 	if l.definer.found.HasErrors() || len(l.definer.broken) > 0 {

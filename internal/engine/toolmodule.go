@@ -43,7 +43,7 @@ type closer func() error
 
 func (f closer) Close() error { return f() }
 
-// acquire keeps the session's VM running until it is released.
+// acquire prevents the end of the session's VM until it is released.
 func (m *module) acquire(ctx context.Context, session string, c *tool.Context) error {
 	r, err := m.run(ctx, session, c)
 	if err != nil {

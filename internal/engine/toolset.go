@@ -120,7 +120,7 @@ func (t *ToolSet) Close() error {
 }
 
 // CallTool calls one of o.Tools in o.Session without a program. Approvals are requested from o's
-// answers. The error says why no tool was called; a tool's failure is a result.
+// answers. The error is the reason why no tool was called; a tool's failure is a result.
 func CallTool(ctx context.Context, o Options, name string, args json.RawMessage) (tool.Result, error) {
 	var r tool.Result
 	p := &Program{ir: &ir.Program{Name: "tools", Entry: -1}, root: o.WorkDir}

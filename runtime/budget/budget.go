@@ -133,8 +133,8 @@ const OpenReply = 8192
 // Reserve reserves a call's tokens and cost. If they fit only after running calls have ended,
 // Reserve waits until enough of those have. granted limits the reply, in tokens, if the call does
 // not; 0 means that no limit is needed. settle must be called once after the call, with the tokens
-// that the provider reported. The error is the context's, or says why the call cannot be made and
-// what to do.
+// that the provider reported. The error is the context's, or the reason why the call cannot be made
+// with what to do.
 func (b *Budget) Reserve(ctx context.Context, c Call) (granted int64, settle func(in, out int64, answered bool), err error) {
 	for {
 		granted, settle, wait, err := b.reserve(c)
@@ -239,11 +239,11 @@ func (b *Budget) crossedMessage(c Call, used, given int64) string {
 	}
 	if all := b.used.TokensIn + b.used.TokensOut; b.tokens > 0 && all > b.tokens && !b.told[0] {
 		b.told[0] = true
-		return fmt.Sprintf("the run has gone beyond [limits] max_tokens: it has used %d tokens, and %d are allowed: %s", all, b.tokens, why())
+		return fmt.Sprintf("the run exceeded [limits] max_tokens: it has used %d tokens, and %d are allowed: %s", all, b.tokens, why())
 	}
 	if b.cost > 0 && b.used.Cost > b.cost && !b.told[1] {
 		b.told[1] = true
-		return fmt.Sprintf("the run has gone beyond [limits] max_cost_usd: it has used %s dollars, and %s are allowed: %s", b.used.Cost, b.cost, why())
+		return fmt.Sprintf("the run exceeded [limits] max_cost_usd: it has used %s dollars, and %s are allowed: %s", b.used.Cost, b.cost, why())
 	}
 	return ""
 }

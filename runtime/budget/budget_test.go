@@ -225,13 +225,13 @@ func TestCountedMore(t *testing.T) {
 	}
 	granted, settle := reserve(t, b, Call{Connection: "main", Model: "big", In: 100, Priced: true, Input: 10, Output: 20})
 	if granted != 250 || len(told) != 0 {
-		t.Errorf("%d tokens are left, told %q", granted, told)
+		t.Errorf("granted %d tokens, warnings %q", granted, told)
 	}
 	settle(400, 500, true)
 	if _, _, err := b.Reserve(t.Context(), c); err == nil {
 		t.Error("a call is made beyond the bound")
 	}
-	want := []string{"the run has gone beyond [limits] max_cost_usd: it has used 0.018 dollars, and 0.01 are allowed: " +
+	want := []string{"the run exceeded [limits] max_cost_usd: it has used 0.018 dollars, and 0.01 are allowed: " +
 		"model big of connection 'main' counted 400 tokens in and 500 out, where 100 and 250 at most were expected; no call is made any more"}
 	if d := cmp.Diff(want, told); d != "" {
 		t.Error(d)
@@ -244,7 +244,7 @@ func TestCountedMore(t *testing.T) {
 	_, two := reserve(t, tokens, Call{Model: "m", In: 10, Out: 10})
 	one(80, 30, true)
 	two(10, 10, true)
-	if len(told) != 1 || !strings.HasPrefix(told[0], "the run has gone beyond [limits] max_tokens: it has used 110 tokens, and 100 are allowed: ") {
+	if len(told) != 1 || !strings.HasPrefix(told[0], "the run exceeded [limits] max_tokens: it has used 110 tokens, and 100 are allowed: ") {
 		t.Errorf("%q", told)
 	}
 }

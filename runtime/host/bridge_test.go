@@ -56,7 +56,7 @@ func TestBridgeDeafClient(t *testing.T) {
 			break
 		}
 		if sent<<15 > 8*unreadLimit {
-			t.Fatalf("%d requests are taken, and no answer was read", sent)
+			t.Fatalf("the bridge accepted %d requests of a client that reads no answer", sent)
 		}
 	}
 	if sent<<15 < unreadLimit {

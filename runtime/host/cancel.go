@@ -25,8 +25,8 @@ func cancelLine(reason string) []byte {
 }
 
 // cancelHost cancels an exchange before its terminal message and then releases its slot. A host
-// that supports cancellation receives a cancel message, and its process is kept if it sends its
-// terminal message in time. Any other process is ended.
+// that supports cancellation receives a cancel message, and its process stays in the pool if it
+// sends its terminal message in time. Any other process is stopped.
 func (ex *exchange) cancelHost(p *process, reason string) {
 	defer ex.releaseSlot()
 	if !p.announced.cancels {

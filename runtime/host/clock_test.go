@@ -9,11 +9,11 @@ import (
 )
 
 // TestLimitsStand checks that while the run's time is paused, no timeout or heartbeat expires, and
-// the host's messages are kept.
+// the host's messages are delivered.
 func TestLimitsStand(t *testing.T) {
 	for limit, ends := range map[string]string{
 		"timeout":   "HostError: host 'w' timed out after 10 seconds",
-		"heartbeat": "HostError: host 'w' said nothing for 3 seconds",
+		"heartbeat": "HostError: host 'w' sent nothing for 3 seconds",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := Config{Timeout: 10}

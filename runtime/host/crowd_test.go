@@ -80,7 +80,7 @@ func TestCrowd(t *testing.T) {
 	if got := descriptors(t) - files; got > 8 {
 		t.Errorf("%d descriptors are left", got)
 	}
-	if got := runtime.NumGoroutine(); got > routines+1 { // package os/signal keeps one
+	if got := runtime.NumGoroutine(); got > routines+1 { // package os/signal retains one
 		t.Errorf("%d goroutines are left, of %d before", got, routines)
 	}
 }

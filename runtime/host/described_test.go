@@ -36,8 +36,8 @@ func (q *quietTerminal) Ask(_ context.Context, p screen.Prompt) (string, error) 
 	return "a", nil
 }
 
-// TestDescribed checks that the description of an approval is shown completely or says what is
-// missing, with nothing hidden, in every place.
+// TestDescribed checks that every place shows the description of an approval completely or names
+// the omitted part, and hides nothing.
 func TestDescribed(t *testing.T) {
 	commands := testcommand.Hostile()
 	if len(commands) < 200 {

@@ -18,7 +18,7 @@ type Inherited struct {
 	Keys map[string]bool `json:"-"`
 }
 
-// procNumberEnv is the variable that tells a process its number among the host's processes.
+// procNumberEnv is the variable that contains the process's number among the host's processes.
 const procNumberEnv = "CONCERTO_PROC"
 
 // buildEnviron returns the environment of the host's process number n: variables inherited from

@@ -119,7 +119,7 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 	return ex.openedResult(), nil
 }
 
-// openedResult returns the result of the opening, with the process if it is kept.
+// openedResult returns the result of the opening. With a keeper, it includes the process.
 func (ex *exchange) openedResult() *effect.ExchangeOpened {
 	o := &effect.ExchangeOpened{ID: ex.id}
 	if p := ex.currentProcess(); p != nil && p.kept.conn != nil {

@@ -139,8 +139,8 @@ func (v *handover) markSent(r *effect.ExchangeReply) {
 }
 
 // filterRepeated passes a message of a process that continues an exchange to the handover. known
-// means that the program does not receive it. It adds withdrawals of the requests that are gone
-// before the message.
+// means that the program does not receive it. It adds withdrawals of the requests that no longer
+// exist before the message.
 func (r *reader) filterRepeated(t *segment, m **effect.HostMessage) (known bool, err error) {
 	known, reply, gone := t.handover.matchMessage(*m)
 	if reply != nil {
@@ -159,7 +159,7 @@ func (r *reader) filterRepeated(t *segment, m **effect.HostMessage) (known bool,
 		o := jsonobject.New("withdraw")
 		o.Raw("id", []byte(id))
 		if err := decodeMessage(r.batch.nextMessage(), o.End(), nil); err != nil {
-			panic("host: what is taken back does not parse: " + err.Error())
+			panic("host: the replayed message does not parse: " + err.Error())
 		}
 		r.batch.commitMessage()
 	}

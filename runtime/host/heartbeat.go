@@ -55,7 +55,7 @@ func (p *silenceTimer) beginWait() {
 	p.since, p.waiting = p.clock.Now(), true
 }
 
-// endWait stops measuring. heard reports whether a line has come.
+// endWait stops measuring. heard reports whether a line has arrived.
 func (p *silenceTimer) endWait(heard bool) {
 	if p == nil {
 		return
@@ -150,5 +150,5 @@ func (ex *exchange) checkHeartbeat() {
 
 // silenceError is the error of an exchange whose host was silent for the heartbeat.
 func (c *Config) silenceError() *effect.Error {
-	return c.unknownErrorf("said nothing for %s seconds", formatSeconds(c.heartbeat().Seconds())).With("code", "heartbeat")
+	return c.unknownErrorf("sent nothing for %s seconds", formatSeconds(c.heartbeat().Seconds())).With("code", "heartbeat")
 }

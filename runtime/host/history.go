@@ -16,8 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// History records an exchange of a run whose hosts are kept: the data that a new process needs to
-// continue the exchange if its process is lost together with the keeper. It depends only on what
+// History records an exchange of a run whose hosts a keeper runs: the data that a new process needs
+// to continue the exchange if its process is lost together with the keeper. It depends only on what
 // the program received and sent, so a journal can rebuild it. It is safe for concurrent use.
 // Methods of a nil History do nothing.
 type History struct {

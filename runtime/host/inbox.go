@@ -19,7 +19,7 @@ const (
 // blocks the host.
 type inbox struct {
 	mu          sync.Mutex
-	space       sync.Cond     // for the reader: the batch was taken, or no more is wanted
+	space       sync.Cond     // for the reader: the batch was read, or no more is needed
 	ready       chan struct{} // for nextMessages: takeBatch returns something
 	ended       chan struct{} // closed when no message will come any more
 	pending     batch         // not yet taken
@@ -118,7 +118,7 @@ type inboxState uint8
 
 const (
 	inboxOpen         inboxState = iota // more messages may come
-	inboxComplete                       // the terminal message was taken, or the exchange closed
+	inboxComplete                       // the terminal message was read, or the exchange closed
 	inboxFailed                         // no more will come; see failureError
 	inboxNeedsProcess                   // the prompt was not read: another process is needed
 )

@@ -41,7 +41,7 @@ func TestInbox(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		do   func(in *inbox)
-		want string // what is taken until the inbox is closed
+		want string // the batches read until the inbox is closed
 		ends bool
 	}{
 		{"nothing", func(*inbox) {}, "waiting", false},
@@ -81,7 +81,7 @@ func TestInbox(t *testing.T) {
 	}
 	in := newInbox()
 	if !in.failOnTimeout(broke) || in.failOnTimeout(broke) || !in.hasTimedOut() || in.failureError() != broke || in.requestProcess() || in.discardAll() {
-		t.Error("an exchange whose time is over ends once")
+		t.Error("a second timeout, discard or request after a timeout has an effect")
 	}
 	if in = newInbox(); in.hasTimedOut() || in.failureError() != nil || !in.requestProcess() || in.requestProcess() {
 		t.Error("a process that has not read the prompt is replaced once")

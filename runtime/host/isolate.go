@@ -138,7 +138,8 @@ func (p *process) addWorkDir(m *effect.HostMessage) {
 	}
 }
 
-// endWorkDir removes or keeps the directory of a process that has exited.
+// endWorkDir ends the use of the directory of a process that has exited: it is removed if it is
+// unchanged.
 func (p *process) endWorkDir() {
 	h, c := p.hosts, p.cfg
 	defer h.pools[c.Name].workDirs.removeLive(p)
@@ -159,7 +160,7 @@ func (p *process) endWorkDir() {
 		if p.workDir.Branch != "" {
 			on = ", on branch " + p.workDir.Branch
 		}
-		h.logf("info", c, "has changed files: %s is kept%s", p.workDir.Shown(), on)
+		h.logf("info", c, "has changed files: %s remains%s", p.workDir.Shown(), on)
 	}
 	if session := p.sessionName(); session != "" {
 		if err := h.pools[c.Name].workDirs.saveDir(workDir{Host: c.Name, Session: session, Name: p.workDir.Name, Dir: p.workDir.Path, Branch: p.workDir.Branch, kept: kept}, p.workDir); err != nil {
@@ -169,7 +170,7 @@ func (p *process) endWorkDir() {
 }
 
 // awaitEnding waits for processes of the session that are ending, since only then it is known
-// whether the directory is kept.
+// whether the directory remains.
 func (p *workDirs) awaitEnding(ctx context.Context, session string) error {
 	if session == "" {
 		return nil
@@ -242,7 +243,7 @@ func (p *workDirs) findDir(session string, c *Config, at *workspace.Place) (work
 // noteSuffix is the suffix of the file that records which session used a kept directory.
 const noteSuffix = ".json"
 
-// saveDir records the directory of a session, also in a file if the directory is kept.
+// saveDir records the directory of a session, also in a file if the directory remains.
 func (p *workDirs) saveDir(was workDir, d *workspace.Dir) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
-// keepSpec says how the keeper runs a new process.
+// keepSpec is the configuration with which the keeper runs a new process.
 type keepSpec struct {
 	client *keeper.Client
 	number int64 // number of the process among its host's
@@ -123,7 +123,7 @@ type restNote struct {
 	Spoken bool `json:"spoken"` // the process has sent a message
 }
 
-// keptExchange is the part of an exchange that is used when processes are kept.
+// keptExchange is the part of an exchange that is used when a keeper runs the process.
 type keptExchange struct {
 	deliveredLine atomic.Int64 // number of the last line that the program has received
 	resumedFrom   *Open        // set if an earlier process began the exchange and this one has not opened it
@@ -133,7 +133,7 @@ type keptExchange struct {
 	handover *handover
 }
 
-// keeperState is the part of a process that is used when it is kept.
+// keeperState is the part of a process that is used when a keeper runs it.
 type keeperState struct {
 	conn      *keeper.Conn // nil if the process is not kept
 	exchanges atomic.Int64 // number of exchanges begun
@@ -248,7 +248,7 @@ func (p *process) noteRest(served bool) {
 	p.keepNote(keeper.KindNote, lineNote{Rest: &restNote{served, p.reader.hasSpoken.Load()}})
 }
 
-// ackJournaled tells the keeper, with some delay, that the lines up to the given one are in the
+// ackJournaled notifies the keeper, with some delay, that the lines up to the given one are in the
 // run's journal.
 func (ex *exchange) ackJournaled(line int64) {
 	if p := ex.currentProcess(); p != nil && p.kept.conn != nil && line > 0 {
@@ -256,7 +256,7 @@ func (ex *exchange) ackJournaled(line int64) {
 	}
 }
 
-// AckJournaled tells the keeper that the exchange's lines up to the given one are in the run's
+// AckJournaled notifies the keeper that the exchange's lines up to the given one are in the run's
 // journal. The keeper limits the lines that are not, so durable runs call it after each group that
 // they write. A reply to an exchange, and its close, acknowledge all lines that the program has
 // received.

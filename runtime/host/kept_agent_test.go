@@ -248,7 +248,7 @@ func TestKilledWithTerminals(t *testing.T) {
 		all := strings.Join(got, "\n")
 		want := x % 2
 		if x == 0 {
-			want = 1 // the one that keeps running
+			want = 1 // the one that continues to run
 		}
 		if n := strings.Count(all, `"type":"approval"`); n != want {
 			t.Errorf("exchange %d: %d approvals:\n%s", x, n, all)
@@ -298,7 +298,7 @@ end
 		}
 		id := got.(*effect.ExchangeOpened).ID
 		if m := next(t, h, id); m.Messages[len(m.Messages)-1].Type != "result" {
-			t.Errorf("the exchange gives %+v", m.Messages)
+			t.Errorf("the exchange's messages are %+v", m.Messages)
 		}
 		if _, err := h.Perform(t.Context(), &effect.ExchangeClose{ID: id}); err != nil {
 			t.Fatal(err)

@@ -112,7 +112,7 @@ func readRecords(name string) (all []logRecord) {
 	return all
 }
 
-// writeRecord writes a record, and tells the parent process.
+// writeRecord writes a record, and notifies the parent process.
 func (t *killableRun) writeRecord(n logRecord) {
 	n.At = time.Now().UnixMilli()
 	text, err := json.Marshal(n)
@@ -335,7 +335,7 @@ func checkHostLog(t *testing.T, file string, lines int) {
 	}
 	in, _ := os.ReadFile(file + ".in")
 	if n := strings.Count(string(in), "\n"); n != lines {
-		t.Errorf("the host was told %d lines, want %d:\n%s", n, lines, in)
+		t.Errorf("the host received %d lines, want %d:\n%s", n, lines, in)
 	}
 	if spawns, _ := os.ReadFile(file + ".spawns"); strings.Count(string(spawns), "\n") != 1 {
 		t.Errorf("the host was started so often: %s", spawns)
@@ -362,7 +362,7 @@ end
 `)
 	for x, got := range kill(t, dir, c, 25) {
 		if len(got) != 30+1+1+1+3+1 {
-			t.Errorf("exchange %d: the program was told %d messages: %q", x, len(got), got)
+			t.Errorf("exchange %d: the program received %d messages: %q", x, len(got), got)
 		}
 	}
 	checkHostLog(t, file, exchanges*3)
@@ -395,11 +395,11 @@ end
 	told := kill(t, dir, c, 25)
 	for x, got := range told {
 		if strings.Join(got, "\n") != strings.Join(told[0], "\n") {
-			t.Errorf("exchange %d: the program was told\n%s\nand in the first\n%s", x, strings.Join(got, "\n"), strings.Join(told[0], "\n"))
+			t.Errorf("exchange %d: the program received\n%s\nand in the first exchange\n%s", x, strings.Join(got, "\n"), strings.Join(told[0], "\n"))
 		}
 	}
 	if all := strings.Join(told[0], "\n"); !strings.Contains(all, `"text":"All done."`) || strings.Count(all, `"type":"approval"`) != 2 {
-		t.Errorf("the program was told\n%s", all)
+		t.Errorf("the program received\n%s", all)
 	}
 	checkHostLog(t, file, 3+exchanges*3)
 }

@@ -8,7 +8,7 @@ import (
 // readLease decides which goroutine reads a process's output: by default its reader goroutine. A
 // goroutine that waits for messages (exchange.nextMessages) can acquire the lease and read itself,
 // because waking another goroutine takes longer than handling a short message. During a flood of
-// messages the reader goroutine keeps the lease, so that reading and handling run in parallel.
+// messages the reader goroutine retains the lease, so that reading and handling run in parallel.
 type readLease struct {
 	conn Conn
 
@@ -19,13 +19,13 @@ type readLease struct {
 	recalled      bool // the holder must return the lease
 	readerWatches bool // the reader waits until the holder stops reading
 	uses          int  // number of acquisitions
-	flood         int  // number of small batches until the flood is over
+	flood         int  // number of small batches until the flood has ended
 
 	granted  chan bool     // the reader's answer to the requester
 	returned chan struct{} // for the reader: the lease was returned, or readerWatches
 }
 
-// leaseState says which goroutine has the lease, and whether it reads.
+// leaseState is the goroutine that has the lease, and whether it reads.
 type leaseState uint8
 
 const (
@@ -75,8 +75,8 @@ func (r *readLease) startReading() {
 	r.uses++
 }
 
-// stopReading ends the holder's reading. The holder keeps the lease if keep is true and it was not
-// recalled.
+// stopReading ends the holder's reading. The holder retains the lease if keep is true and it was
+// not recalled.
 func (r *readLease) stopReading(keep bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

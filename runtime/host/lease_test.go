@@ -46,7 +46,7 @@ func (h *memHost) pause(d time.Duration) {
 	}
 }
 
-// TestLease checks that a goroutine that waits for messages reads them, and keeps the lease while
+// TestLease checks that a goroutine that waits for messages reads them, and retains the lease while
 // it continues to; otherwise the reader takes it back.
 func TestLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -164,7 +164,8 @@ func TestLeaseWithMessages(t *testing.T) {
 	})
 }
 
-// TestLeaseInFlood checks that the reader keeps the lease during a flood, and grants it afterwards.
+// TestLeaseInFlood checks that the reader retains the lease during a flood, and grants it
+// afterwards.
 func TestLeaseInFlood(t *testing.T) {
 	for name, flood := range map[string]string{
 		"many messages": strings.Repeat(saidMore+"\n", floodMessages),

@@ -41,7 +41,7 @@ func TestLongPrompts(t *testing.T) {
 					t.Fatalf("%s: %d long texts beside %d bytes", name, len(l.long), len(l.short))
 				}
 				if got := l.concat(); !bytes.Equal(got, want) || len(got) != l.size() {
-					t.Fatalf("%s, moved by %d, as %s: %d bytes said to be %d, want %d", name, shift, format, len(got), l.size(), len(want))
+					t.Fatalf("%s, moved by %d, as %s: %d bytes, size() = %d, want %d", name, shift, format, len(got), l.size(), len(want))
 				}
 			}
 		}
@@ -68,7 +68,7 @@ func TestLongAmongOthers(t *testing.T) {
 					synctest.Wait()
 				}
 				if at, ok := o.enqueueLine(l, true); !ok || at != int64(want.Len()) {
-					t.Errorf("line %d stands at %d, %v; want %d", i, at, ok, want.Len())
+					t.Errorf("line %d is at %d, %v; want %d", i, at, ok, want.Len())
 				}
 				want.Write(l.concat())
 			}
@@ -86,7 +86,7 @@ func TestLongAmongOthers(t *testing.T) {
 				t.Errorf("%d bytes came, want %d", got.Len(), len(wanted))
 			}
 			if n := o.bytesConsumed(); n != int64(want.Len()) {
-				t.Errorf("%d bytes were taken, want %d", n, want.Len())
+				t.Errorf("%d bytes were written, want %d", n, want.Len())
 			}
 		})
 	}
@@ -97,7 +97,7 @@ func TestLongIsFull(t *testing.T) {
 	o := newOutbox(&memConn{})
 	o.enqueueLine(line{long: []longPart{newLongPart(0, strings.Repeat("x", outboxLimit), value.AppendEscaped)}}, false)
 	if _, ok := o.enqueueLine(line{short: []byte("x\n")}, false); ok || !o.isFull() {
-		t.Error("there is room behind a text as large as the box")
+		t.Error("there is room after a text as large as the box")
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// keptHosts returns hosts whose processes are kept; owner counts the run's processes.
+// keptHosts returns hosts whose processes a keeper runs; owner counts the run's processes.
 func keptHosts(t *testing.T, dir string, owner int64, c host.Config) *host.Hosts {
 	t.Helper()
 	c.Name, c.Connector = "worker", "worker"
@@ -54,7 +54,7 @@ func failure(t *testing.T, h *host.Hosts, id int64) *effect.Error {
 	got, err := h.Perform(t.Context(), &effect.ExchangeNext{ID: id})
 	var e *effect.Error
 	if !errors.As(err, &e) || e.Kind != "HostError" {
-		t.Fatalf("next gives %v (%v), want a HostError", got, err)
+		t.Fatalf("next returned %v (%v), want a HostError", got, err)
 	}
 	return e
 }
@@ -121,7 +121,7 @@ func TestKeeperLost(t *testing.T) {
 	}
 	again, said := openExchange(t, second)
 	if again.ID <= 7 || again.Process != 2 || string(said.Messages[0].Text) != `{"type":"result","text":"another"}` {
-		t.Errorf("the next is %+v, and says %s", again, said.Messages[0].Text)
+		t.Errorf("the next exchange is %+v, its message %s", again, said.Messages[0].Text)
 	}
 }
 
@@ -160,7 +160,7 @@ exit 3
 		t.Fatal(err)
 	}
 	if m := next(t, second, 5); string(m.Messages[0].Text) != `{"type":"progress","message":"after"}` || m.Lines.First != 2 {
-		t.Errorf("it says %s, lines %+v", m.Messages[0].Text, m.Lines)
+		t.Errorf("message %s, lines %+v", m.Messages[0].Text, m.Lines)
 	}
 	e := failure(t, second, 5)
 	if e.Message != "host exited without result" || e.Fields["exit_code"] != int64(3) || e.Fields["stderr"] != "out of paper" {
@@ -190,7 +190,7 @@ func TestTimeMeanwhile(t *testing.T) {
 	}
 	third := keptHosts(t, dir, 1, c)
 	if err := third.Resume(t.Context(), nil); !errors.Is(err, keeper.ErrFenced) {
-		t.Errorf("a process that has lost the run goes on with it: %v", err)
+		t.Errorf("a process that has lost the run continues it: %v", err)
 	}
 }
 
@@ -228,7 +228,7 @@ func awaitQuestion(t *testing.T, h *host.Hosts, id int64, want, value string) *e
 			continue
 		}
 		if !strings.Contains(string(x.Text), want) {
-			t.Fatalf("it says %s, want %s", x.Text, want)
+			t.Fatalf("message %s, want %s", x.Text, want)
 		}
 		r := &effect.ExchangeReply{ID: id, InReplyTo: x.Type, AnswerTo: x.ID, Value: json.RawMessage(`"` + value + `"`)}
 		if value != "" {
@@ -259,14 +259,14 @@ func TestRevived(t *testing.T) {
 	second.Value = json.RawMessage(`"two"`)
 	killKeeper(t, dir)
 	if m := next(t, h, opened.ID); string(m.Messages[0].Text) != `{"type":"progress","message":"again"}` || m.Lines.Process != 2 {
-		t.Errorf("it says %s, lines %+v", m.Messages[0].Text, m.Lines)
+		t.Errorf("message %s, lines %+v", m.Messages[0].Text, m.Lines)
 	}
 	if _, err := h.Perform(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
 	awaitQuestion(t, h, opened.ID, "third?", "three")
 	if m := next(t, h, opened.ID); !strings.Contains(string(m.Messages[0].Text), "done") {
-		t.Errorf("it says %s", m.Messages[0].Text)
+		t.Errorf("message %s", m.Messages[0].Text)
 	}
 	if _, err := h.Perform(t.Context(), &effect.ExchangeClose{ID: opened.ID}); err != nil {
 		t.Fatal(err)
@@ -276,7 +276,7 @@ func TestRevived(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := next(t, h, got.(*effect.ExchangeOpened).ID); !strings.Contains(string(m.Messages[0].Text), "another") {
-		t.Errorf("it says %s", m.Messages[0].Text)
+		t.Errorf("message %s", m.Messages[0].Text)
 	}
 	if fail, err := os.ReadFile(file + ".fail"); err == nil {
 		t.Errorf("the host: %s", fail)
@@ -375,14 +375,14 @@ func TestAgentsRevived(t *testing.T) {
 				m := next(t, second, 7)
 				x := m.Messages[len(m.Messages)-1]
 				if last = x.Type; last == "approval" || last == "error" || last == "partial" || m.Lines.Process != 2 {
-					t.Fatalf("it says %s, lines %+v", x.Text, m.Lines)
+					t.Fatalf("message %s, lines %+v", x.Text, m.Lines)
 				}
 				if args := `"--resume","S"`; last == "result" && transport == "claude-code" && !strings.Contains(string(x.Text), args) {
 					t.Errorf("%s is not in %s", args, x.Text)
 				}
 			}
 			if in, _ := os.ReadFile(file + ".in"); strings.Count(string(in), "You were interrupted") != 1 {
-				t.Errorf("it was told\n%s", in)
+				t.Errorf("the host received\n%s", in)
 			}
 			if fail, err := os.ReadFile(file + ".fail"); err == nil {
 				t.Errorf("the host: %s", fail)

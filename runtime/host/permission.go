@@ -211,7 +211,7 @@ func (r *reader) allowAnswer() string {
 	return decision.Once
 }
 
-// decisionMessage returns the message that tells the program about a decided approval.
+// decisionMessage returns the message that informs the program of a decided approval.
 func (r *reader) decisionMessage(verdict hostpolicy.Verdict, m *effect.HostMessage, line []byte) effect.HostMessage {
 	var a struct {
 		Description json.RawMessage `json:"description"`

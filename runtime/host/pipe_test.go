@@ -83,7 +83,7 @@ func (p *memPipe) written() int64 {
 	return p.taken + int64(len(p.bytes))
 }
 
-// said returns everything ever written.
+// said returns all bytes ever written.
 func (p *memPipe) said() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -87,7 +87,7 @@ func CancelWait(c *Config) time.Duration { return c.cancelGrace() }
 func InitWait(c *Config) time.Duration { return c.initTimeout() }
 
 // AwaitsInput reports whether a dialled process, with the processes that it started, only waits for
-// its input. known is false if the system cannot tell.
+// its input. known is false if the system does not report it.
 func AwaitsInput(c Conn) (waits, known bool) {
 	if d, ok := c.(*dialedConn); ok {
 		c = d.Conn

@@ -32,7 +32,7 @@ var errNotReading = errors.New("it does not read the answers to its requests")
 var errCutOff = errors.New("output ended within a message")
 
 // process is one running host with its connection and its reader and writer. It serves one exchange
-// at a time. Between exchanges it keeps running, and its output is dropped.
+// at a time. Between exchanges it continues to run, and its output is dropped.
 type process struct {
 	hosts       *Hosts
 	cfg         *Config
@@ -215,9 +215,9 @@ func (p *process) endReason(err error, last ndjson.Line) (failure *effect.Error,
 	return failure, exited && !cut
 }
 
-// notifyInbox tells an exchange that the process has ended. If the process had served an exchange
-// before and did not read the prompt, it cannot have begun the work, and another process takes
-// over.
+// notifyInbox notifies an exchange that the process has ended. If the process had served an
+// exchange before and did not read the prompt, it cannot have begun the work, and another process
+// takes over.
 func (p *process) notifyInbox(in *inbox) {
 	failure, untouched := p.lifecycle.endState(p.out.bytesConsumed())
 	if untouched && in.requestProcess() || isLostError(failure) && in.markLost(failure) {

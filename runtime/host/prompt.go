@@ -70,7 +70,8 @@ func (ex *exchange) promptFor(p *process) line {
 	return ex.prompt
 }
 
-// lineBreaks keeps a text prompt on one line. Backslashes are not escaped.
+// lineBreaks replaces the line breaks of a text prompt, which must be one line. Backslashes are not
+// escaped.
 var lineBreaks = strings.NewReplacer("\r\n", `\n`, "\n", `\n`)
 
 func appendUnbroken(dst []byte, s string) []byte { return append(dst, lineBreaks.Replace(s)...) }

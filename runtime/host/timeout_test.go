@@ -194,7 +194,7 @@ func TestReplyWaitsForTimeoutAtMost(t *testing.T) {
 			t.Errorf("reply %d: %v after %s seconds", n, err, since(start))
 		}
 		if n > 5 {
-			t.Errorf("%d large replies were taken", n)
+			t.Errorf("%d large replies were accepted", n)
 		}
 		ctx, cancel := context.WithCancelCause(context.Background())
 		id = b.openExchange()

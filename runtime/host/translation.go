@@ -105,7 +105,7 @@ func (r *reader) translateLine(l ndjson.Line) ([][]byte, error) {
 		r.process.service.Perform(t.stampHeard(s.Requests))
 	}
 	if s.Quiet != "" {
-		r.process.hosts.logf("debug", r.process.cfg, "says %s", s.Quiet)
+		r.process.hosts.logf("debug", r.process.cfg, "sends %s", s.Quiet)
 	}
 	return s.Messages, nil
 }

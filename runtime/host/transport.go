@@ -17,7 +17,7 @@ var transports = map[string]Transport{
 
 // A Transport connects to hosts.
 type Transport interface {
-	// Connect starts or reaches a host. An error is an *effect.Error that says what to check.
+	// Connect starts or reaches a host. An error is an *effect.Error that states what to check.
 	Connect(c *Config, s Surroundings) (Conn, error)
 }
 

@@ -18,23 +18,23 @@ func TestHeartbeat(t *testing.T) {
 		at   string // seconds after the prompt
 		ends string
 	}{
-		{"silent from the start", (*memHost).hang, "HostError: host 'w' said nothing for 3 seconds", "3", "term@3 kill@8 exit@8"},
+		{"silent from the start", (*memHost).hang, "HostError: host 'w' sent nothing for 3 seconds", "3", "term@3 kill@8 exit@8"},
 		{"silent after a message", func(h *memHost) {
 			time.Sleep(2 * time.Second)
 			h.writeLine(`{"type":"progress"}`)
 			h.hang()
-		}, "HostError: host 'w' said nothing for 3 seconds", "5", "term@5 kill@10 exit@10"},
+		}, "HostError: host 'w' sent nothing for 3 seconds", "5", "term@5 kill@10 exit@10"},
 		{"a line that is no message is a sign of life", func(h *memHost) {
 			h.writeLine(`{"type":"progress"}`)
 			time.Sleep(2 * time.Second)
 			h.writeLine(`hm`)
 			h.hang()
-		}, "HostError: host 'w' said nothing for 3 seconds", "5", "term@5 kill@10 exit@10"},
+		}, "HostError: host 'w' sent nothing for 3 seconds", "5", "term@5 kill@10 exit@10"},
 		{"half a line is none", func(h *memHost) {
 			for !h.exitedWithin(time.Second) {
 				h.out.write("x")
 			}
-		}, "HostError: host 'w' said nothing for 3 seconds", "3", "term@3 kill@8 exit@8"},
+		}, "HostError: host 'w' sent nothing for 3 seconds", "3", "term@3 kill@8 exit@8"},
 		{"often enough", func(h *memHost) {
 			for range 4 {
 				time.Sleep(2900 * time.Millisecond)
@@ -110,7 +110,7 @@ func TestHeartbeatWaits(t *testing.T) {
 				}
 			}
 		}
-		b.expectMessage(id, "HostError: host 'w' said nothing for 3 seconds")
+		b.expectMessage(id, "HostError: host 'w' sent nothing for 3 seconds")
 		if got := since(start); got != "23" {
 			t.Errorf("after %s seconds", got)
 		}

@@ -91,7 +91,7 @@ func TestBridgeOutlivesTheRun(t *testing.T) {
 	}
 	hear(t, b, "before", "\x1e1 one", "\x1e1 two")
 	if b.Known().Taken != 2 {
-		t.Errorf("%d frames are taken", b.Known().Taken)
+		t.Errorf("the keeper accepted %d frames", b.Known().Taken)
 	}
 	answer(b, 3, "to two")
 	for _, want := range []string{"to one\n", "to two\n"} {
@@ -104,7 +104,7 @@ func TestBridgeOutlivesTheRun(t *testing.T) {
 	o.say(t, "three")
 	l, err := b.Read()
 	if err != nil || string(l.Text) != "\x1e1 three" || l.Offset < mark {
-		t.Errorf("heard %q at %d (%v), and %d was the mark", l.Text, l.Offset, err, mark)
+		t.Errorf("received %q at %d (%v), the mark was %d", l.Text, l.Offset, err, mark)
 	}
 	o.Close()
 	hear(t, b, "\x1e1")
@@ -273,7 +273,7 @@ func TestLinesAreNotMixed(t *testing.T) {
 			own++
 		}
 		if string(l.Text) != want {
-			t.Fatalf("heard %q, want %q", l.Text, want)
+			t.Fatalf("received %q, want %q", l.Text, want)
 		}
 	}
 	must(t, c.End())

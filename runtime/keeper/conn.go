@@ -314,7 +314,7 @@ func (c *Conn) Stderr() string {
 	return s.Text
 }
 
-// Ack tells the keeper that the lines up to the given one are in the run's journal.
+// Ack notifies the keeper that the lines up to the given one are in the run's journal.
 func (c *Conn) Ack(line int64) {
 	if c.link != nil {
 		// a lost process needs no acknowledgement

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/secret"
 )
 
-// redactor keeps secrets out of files: it replaces them by marks.
+// redactor replaces secrets in texts that are written to files by marks.
 type redactor struct {
 	mu     sync.Mutex
 	known  secret.Set

@@ -1,9 +1,9 @@
-// Package keeper keeps the host processes of a durable run alive while no process of the run
-// exists; its API promises nothing. Each run has at most one keeper, the process `concerto keeper`
-// in a session of its own, which starts with the run's first host. It owns the hosts' processes,
-// pipes and process groups. It appends a host's output, in whole lines, to hosts/<name>.<k>/out in
-// the run's directory, then sends it over a Unix socket, and stores it until the client reports
-// that it is journaled. A host's input arrives in numbered frames, and each frame is accepted once.
+// Package keeper runs the host processes of a durable run, also while no process of the run exists;
+// its API promises nothing. Each run has at most one keeper, the process `concerto keeper` in a
+// session of its own, which starts with the run's first host. It owns the hosts' processes, pipes
+// and process groups. It appends a host's output, in whole lines, to hosts/<name>.<k>/out in the
+// run's directory, then sends it over a Unix socket, and stores it until the client reports that it
+// is journaled. A host's input arrives in numbered frames, and each frame is accepted once.
 //
 // Client is the run's side. In a resumed run it attaches to the keeper and receives each process's
 // output from any line, together with the accepted frames. From these package runtime/host restores
@@ -151,7 +151,7 @@ const (
 type address struct {
 	Socket string `json:"socket"` // path of the socket, relative to the run's directory
 	Token  string `json:"token"`  // required in a hello
-	Boot   string `json:"boot"`   // boot id of the machine; a different one means that the keeper is gone
+	Boot   string `json:"boot"`   // boot id of the machine; a different one means that the keeper no longer exists
 	PID    int    `json:"pid"`
 }
 

@@ -99,7 +99,7 @@ func hear(t *testing.T, c *keeper.Conn, want ...string) {
 	for _, w := range want {
 		l, err := c.Read()
 		if err != nil || string(l.Text) != w {
-			t.Fatalf("heard %q (%v), want %q", l.Text, err, w)
+			t.Fatalf("received %q (%v), want %q", l.Text, err, w)
 		}
 	}
 }
@@ -132,7 +132,7 @@ func TestTakenOver(t *testing.T) {
 	hear(t, a, "0 x", "1 x", "2 x")
 	a.Ack(2)
 	if n := a.BytesSent(); n < int64(len("0 x\n")*3) {
-		t.Errorf("it has said %d bytes", n)
+		t.Errorf("it has written %d bytes", n)
 	}
 	tell(t, a, keeper.KindSay, "say once")
 	second := client(t, dir, 2)
@@ -198,7 +198,7 @@ func TestEndedAlone(t *testing.T) {
 	})
 	if err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
 		if text, e := os.ReadFile(path); e == nil && strings.Contains(string(text), secret) {
-			t.Errorf("a secret stands in %s", path)
+			t.Errorf("%s contains a secret", path)
 		}
 		if err == nil && info.Mode().IsRegular() && info.Mode().Perm() != 0o600 {
 			t.Errorf("%s has the mode %o", path, info.Mode().Perm())
@@ -218,14 +218,14 @@ func TestEndedAlone(t *testing.T) {
 	}
 	hear(t, b, secret, "«secret:API_KEY»", "last")
 	if _, err := b.Read(); err != io.EOF {
-		t.Errorf("behind the end: %v", err)
+		t.Errorf("after the end: %v", err)
 	}
 	if e := b.Exit(); e.Code != 7 || e.Stderr != "it was "+secret {
 		t.Errorf("it ended by %+v", e)
 	}
 }
 
-// TestKeeperKilled checks that hosts are killed with their keeper, that the client is told that
+// TestKeeperKilled checks that hosts are killed with their keeper, that the client is notified that
 // they are lost, and that the next host starts another keeper.
 func TestKeeperKilled(t *testing.T) {
 	dir := t.TempDir()
@@ -291,7 +291,7 @@ func TestUnjournaled(t *testing.T) {
 	read(64 << 20 / (length + 6)) // the allowed amount
 	until(t, "it waits", func() bool { return spooled() >= 64<<20 })
 	if n := spooled(); n > 64<<20+1<<20 {
-		t.Errorf("%d bytes were read that nobody has written down", n)
+		t.Errorf("%d bytes were read that no record contains", n)
 	}
 	a.Ack(100)
 	read(lines - 64<<20/(length+6))
@@ -407,7 +407,7 @@ func TestDeadClientIsHeard(t *testing.T) {
 		t.Fatalf("there are %+v (%v)", kept, err)
 	}
 	if b, err := second.Connect(kept[0].ID, 0, 0, nil); err != nil || b.Known().Taken != 1+frames {
-		t.Errorf("%d frames are taken, and %d were said (%v)", b.Known().Taken, 1+frames, err)
+		t.Errorf("the keeper accepted %d frames, %d were sent (%v)", b.Known().Taken, 1+frames, err)
 	}
 	if err := second.End(); err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ func Main(in io.Reader, out io.Writer, log io.Writer) error {
 	if err != nil {
 		said.Error, said.Held = err.Error(), errors.Is(err, lockfile.ErrHeld)
 	}
-	_ = json.NewEncoder(out).Encode(said) // if the starter is gone, no client will connect
+	_ = json.NewEncoder(out).Encode(said) // if the starter has exited, no client will connect
 	if c, ok := out.(io.Closer); ok {
 		c.Close()
 	}

@@ -25,8 +25,8 @@ const (
 	ClassPermission    Class = "permission"     // the run may not use the connection
 )
 
-// classes says for each class whether the same request may succeed later, whether another
-// connection may succeed now, and what the user can do next.
+// classes has for each class whether the same request may succeed later, whether another connection
+// may succeed now, and what the user can do next.
 var classes = map[Class]struct {
 	retry, elsewhere bool
 	hint             string

@@ -14,7 +14,7 @@ import (
 // for keepIdle, so that idle connections can be closed.
 type deadlines struct {
 	idle func() // called when no call was made for keepIdle
-	// hand, if not nil, gives each call a timer of its own, since its time can be paused.
+	// hand, if not nil, provides a timer for each call, since its time can be paused.
 	hand *clock.Hand
 
 	mu    sync.Mutex
@@ -24,7 +24,8 @@ type deadlines struct {
 	next  time.Time   // when the timer fires; zero if it is not set
 }
 
-// keepIdle is how long unused connections are kept at least; at most twice as long.
+// keepIdle is the minimum time for which unused connections stay open; the maximum is twice as
+// long.
 const keepIdle = 90 * time.Second
 
 // deadline is the context of a call with a time limit.

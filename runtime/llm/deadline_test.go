@@ -53,7 +53,7 @@ func TestDeadlines(t *testing.T) {
 		}
 		synctest.Wait()
 		if len(d.calls) != 0 {
-			t.Errorf("%d are left behind", len(d.calls))
+			t.Errorf("%d calls remain", len(d.calls))
 		}
 		d.close()
 	})
@@ -76,14 +76,14 @@ func TestIdle(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if len(told) != 1 || told[0] < 290*time.Second+keepIdle || told[0] > 290*time.Second+2*keepIdle || !d.next.IsZero() {
-			t.Errorf("told at %v; next %v", told, d.next)
+			t.Errorf("expired at %v; next %v", told, d.next)
 		}
 		again := time.Since(start)
 		call(0, time.Second)
 		time.Sleep(2 * keepIdle)
 		synctest.Wait()
 		if len(told) != 2 || told[1] < again+keepIdle {
-			t.Errorf("told at %v, called again at %v", told, again)
+			t.Errorf("expired at %v, called again at %v", told, again)
 		}
 	})
 }
@@ -157,8 +157,8 @@ func TestDeadlineStands(t *testing.T) {
 	})
 }
 
-// TestConnectionsAreLeft checks that a client keeps its connection between calls, and closes it
-// when it is idle.
+// TestConnectionsAreLeft checks that a client holds its connection open between calls, and closes
+// it when it is idle.
 func TestConnectionsAreLeft(t *testing.T) {
 	states := make(chan http.ConnState, 16)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

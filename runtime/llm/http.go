@@ -39,8 +39,8 @@ func newHTTP(c *Connection) *http.Transport {
 	t.DialContext = limitDials((&net.Dialer{Timeout: connectBound(c), KeepAliveConfig: alive}).DialContext)
 	t.TLSHandshakeTimeout = connectBound(c)
 	// A timer for each connection, reset at each call, costs more than the rest of the call, so the
-	// client uses one for all (deadlines). The probes above detect connections that break
-	// meanwhile.
+	// client uses one for all (deadlines). The probes above detect connections that break in
+	// between.
 	t.IdleConnTimeout = 0
 	// Keep as many connections as there may be concurrent calls.
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1024

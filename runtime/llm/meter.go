@@ -13,9 +13,9 @@ type Price struct {
 }
 
 // Meter is called before each attempt and returns when it may be made; an error is the context's or
-// says why it may not. granted limits, in tokens, the reply of a call without a limit; 0 means no
-// limit. settle must be called once with the tokens that the provider reported; answered is false
-// without a reply. A Meter must be safe for concurrent use.
+// the reason why it may not. granted limits, in tokens, the reply of a call without a limit; 0
+// means no limit. settle must be called once with the tokens that the provider reported; answered
+// is false without a reply. A Meter must be safe for concurrent use.
 type Meter func(ctx context.Context, m Metered) (granted int64, settle func(in, out int64, answered bool), err error)
 
 // Metered describes one attempt for a Meter. In is an estimate of the prompt's tokens. Out is the

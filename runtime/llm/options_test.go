@@ -84,7 +84,7 @@ func TestKeysOfClouds(t *testing.T) {
 	}
 }
 
-// TestBadOptions checks that the error for an invalid connection says what to write.
+// TestBadOptions checks that the error for an invalid connection states what to write.
 func TestBadOptions(t *testing.T) {
 	for _, c := range []struct {
 		conn Connection

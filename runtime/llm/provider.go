@@ -37,7 +37,7 @@ type Capabilities struct {
 	NoFiles []string
 }
 
-// SchemaBy says how a provider makes a model answer in the form of a schema.
+// SchemaBy is the way in which a provider makes a model answer in the form of a schema.
 type SchemaBy uint8
 
 // The ways.
@@ -102,7 +102,7 @@ type world struct {
 	secrets *secret.Set
 }
 
-// adapters opens a connection of each provider in internal/data/provider. The error says what is
+// adapters opens a connection of each provider in internal/data/provider. The error states what is
 // wrong with the connection.
 var adapters = map[string]func(*Connection, *world) (Provider, error){
 	"openai":    openOpenAI,

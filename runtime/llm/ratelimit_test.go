@@ -75,7 +75,7 @@ func TestCancelledWaitLeaves(t *testing.T) {
 			t.Error(err)
 		}
 		if n := len(l.slots); n != 0 {
-			t.Errorf("%d slots are taken", n)
+			t.Errorf("%d slots are in use", n)
 		}
 	})
 }

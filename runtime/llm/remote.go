@@ -222,7 +222,7 @@ func (x *exchange) addContext(err error) error {
 	return x.redact(f)
 }
 
-// How much of a failure is kept, in bytes.
+// Limits of the stored part of a failure, in bytes.
 const (
 	maxMessage = 4000
 	maxBody    = 2000

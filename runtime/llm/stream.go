@@ -27,7 +27,7 @@ type stream struct {
 	err   error
 	over  bool
 	more  chan struct{} // signals that something has arrived
-	room  chan struct{} // signals that something was taken
+	room  chan struct{} // signals that text was read
 }
 
 // maxWaiting limits the text that was not taken, in bytes. Beyond it, the provider must wait.

@@ -202,7 +202,7 @@ func TestSlowReader(t *testing.T) {
 }
 
 // TestSilentStream checks that silence in a stream, and a response that arrives byte by byte, end
-// with the timeout, which says how much had arrived.
+// with the timeout, which states how much had arrived.
 func TestSilentStream(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		s, conn := server(t, provider, testllm.Reply{Text: "a b c", StreamEnd: testllm.StreamEnd{HangAfter: 3}, Chunk: 1})

@@ -27,7 +27,7 @@ type assembly interface {
 	reply() (r *effect.AgentReply, ok bool)
 }
 
-// framing says how the events of a streamed response are separated.
+// framing is the way in which the events of a streamed response are separated.
 type framing uint8
 
 const (

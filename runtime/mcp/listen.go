@@ -15,7 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Listen says where tools are offered over streamable HTTP, and to whom.
+// Listen specifies where tools are offered over streamable HTTP, and to which clients.
 type Listen struct {
 	Address string   // host:port; without a host, the loopback
 	Token   string   // bearer token that clients must send; "" for none

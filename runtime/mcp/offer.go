@@ -70,7 +70,8 @@ func newServer(ctx context.Context, name, version string, all Offers) *sdk.Serve
 	return s
 }
 
-// change replaces the offers. Unchanged ones are kept, because clients would be notified.
+// change replaces the offers. It leaves unchanged ones registered, because clients would be
+// notified.
 func change(s *sdk.Server, now map[string]Offer, next []Offer) {
 	wanted := map[string]bool{}
 	for _, o := range next {

@@ -38,7 +38,7 @@ func subject(r *effect.MCPOpen) string {
 	return "tool " + r.Tool
 }
 
-// instead says where to find the valid names.
+// instead states where to find the valid names.
 var instead = map[string]string{
 	effect.MCPReadResource: " (`resources()` and `resource_templates()` list them)",
 	effect.MCPGetPrompt:    " (`prompts()` lists them, with their arguments)",

@@ -190,7 +190,7 @@ func isClosedError(err error) bool {
 	return false
 }
 
-// exited returns an error that says how a process exited, with the end of its standard error.
+// exited returns an error with the exit of a process and the end of its standard error.
 func exited(p *procgroup.Process, what string) error {
 	<-p.Gone()
 	e := p.Exit()

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestOrder: what one says is heard in its order, and so are its answers; those that it was given
-// before its last word come all.
+// TestOrder checks that lines of a client arrive in order, that their answers are written in order,
+// and that a client that closes its side receives all answers.
 func TestOrder(t *testing.T) {
 	var b *Bridge
 	opened, left := make(chan struct{}), make(chan int, 1)

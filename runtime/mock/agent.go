@@ -227,5 +227,5 @@ func (a *agent) leftovers() []string {
 	if a.fixed != nil || a.used >= len(a.turns) {
 		return nil
 	}
-	return []string{fmt.Sprintf("the mock of %s has %s left that nobody asked for; the next is %s", a.name, plural(len(a.turns)-a.used, "response"), a.turns[a.used].raw)}
+	return []string{fmt.Sprintf("the mock of %s has %s left that no call used; the next is %s", a.name, plural(len(a.turns)-a.used, "response"), a.turns[a.used].raw)}
 }

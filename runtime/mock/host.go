@@ -271,5 +271,5 @@ func (h *host) leftovers() []string {
 	if next.line == nil {
 		shown = "a pause or exit"
 	}
-	return []string{fmt.Sprintf("the mock of %s has %s left that nobody took; the next is %s", h.name, plural(h.messages(), "message"), shown)}
+	return []string{fmt.Sprintf("the mock of %s has %s left that no listen read; the next is %s", h.name, plural(h.messages(), "message"), shown)}
 }

@@ -222,7 +222,7 @@ func TestCommand(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{`mock_command("git", …) has 1 outcome left that no run asked for; the next is "left"`}, w.Leftovers()); d != "" {
+	if d := cmp.Diff([]string{`mock_command("git", …) has 1 outcome left that no run used; the next is "left"`}, w.Leftovers()); d != "" {
 		t.Error(d)
 	}
 	for outcome, want := range map[string]string{`5`: "the outcome of u is neither a String nor a Map", `{"code":1}`: "the outcome of u has no member `code`; it may have stdout, stderr, exit_code, delay_ms, error",
@@ -266,7 +266,7 @@ func TestHTTP(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{`mock_http("v", …) has 1 answer left that no request asked for; the next is "left"`}, w.Leftovers()); d != "" {
+	if d := cmp.Diff([]string{`mock_http("v", …) has 1 answer left that no request used; the next is "left"`}, w.Leftovers()); d != "" {
 		t.Error(d)
 	}
 	record := string(perform(t, w, &effect.Record{What: "requests"}).(*effect.Recorded).Value)

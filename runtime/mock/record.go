@@ -41,7 +41,7 @@ func (w *World) performOutput(r effect.Request) (effect.Result, error) {
 func (w *World) answer(r *effect.AwaitEmit) (effect.Result, error) {
 	queue := w.answers[r.Channel]
 	if len(queue) == 0 {
-		return nil, effect.Errorf("EmitError", "nobody answers the emit on channel '%[1]s': give the test an answer with mock_answer(\"%[1]s\", …)", r.Channel).
+		return nil, effect.Errorf("EmitError", "no handler answers the emit on channel '%[1]s': add an answer to the test with mock_answer(\"%[1]s\", …)", r.Channel).
 			With("channel", r.Channel).With("reason", "no_listener")
 	}
 	w.answers[r.Channel] = queue[1:]
@@ -96,7 +96,7 @@ func (w *World) Leftovers() []string {
 	}
 	for _, channel := range slices.Sorted(maps.Keys(w.answers)) {
 		if q := w.answers[channel]; len(q) > 0 {
-			out = append(out, fmt.Sprintf("mock_answer(\"%s\", …) has %s left that no awaited emit asked for; the next is %s", channel, plural(len(q), "answer"), q[0]))
+			out = append(out, fmt.Sprintf("mock_answer(\"%s\", …) has %s left that no awaited emit used; the next is %s", channel, plural(len(q), "answer"), q[0]))
 		}
 	}
 	return append(append(out, w.web.leftovers("mock_http", "answer", "request")...), w.shell.leftovers("mock_command", "outcome", "run")...)

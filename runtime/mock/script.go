@@ -80,7 +80,7 @@ func (s *script[R, T]) leftovers(function, answer, request string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
 		if q := s.queues[name]; len(q) > 0 {
-			out = append(out, fmt.Sprintf("%s(%q, …) has %s left that no %s asked for; the next is %s", function, name, plural(len(q), answer), request, q[0].raw))
+			out = append(out, fmt.Sprintf("%s(%q, …) has %s left that no %s used; the next is %s", function, name, plural(len(q), answer), request, q[0].raw))
 		}
 	}
 	return out

@@ -87,8 +87,8 @@ type command struct {
 }
 
 // Open starts a command and returns its name. asked is the request's number; a repeated request
-// returns the same name. The error is ErrFull, ErrEnding, or says why the command could not be
-// started.
+// returns the same name. The error is ErrFull, ErrEnding, or the reason why the command could not
+// be started.
 func (s *Set) Open(asked int64, spec *Spec) (id string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

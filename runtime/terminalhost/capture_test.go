@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is kept of an output is its end, in whole characters, within the limit,
-// however the output comes in pieces.
+// TestTheEndIsKept checks that the stored output is the end of what the command printed, in whole
+// characters, within the limit, however the output is split into pieces.
 func TestTheEndIsKept(t *testing.T) {
 	all := strings.Repeat("aä€😀", 40)
 	for limit := range 40 {
@@ -41,7 +41,7 @@ func TestTheEndIsKept(t *testing.T) {
 		big.add(make([]byte, 100<<10))
 	}
 	if len(big.b) > 2*Most {
-		t.Errorf("%d bytes are kept", len(big.b))
+		t.Errorf("%d bytes are stored", len(big.b))
 	}
 }
 

@@ -52,7 +52,7 @@ func readAnswer(form string, text []byte) Result {
 }
 
 // readResult parses a Result: an object with a Boolean `success`. If another member has the wrong
-// type, the Result is a failure that says so.
+// type, the Result is a failure that names the member.
 func readResult(text []byte) (Result, bool) {
 	var has struct {
 		Success *bool `json:"success"`

@@ -52,7 +52,7 @@ type Approval struct {
 	Reason      *string     `json:"reason"`
 }
 
-// ruleOfTools is the name of the rule that says which tools may be called.
+// ruleOfTools is the name of the rule that lists the tools that may be called.
 const ruleOfTools = "[permissions] tools"
 
 // allowed is the decision that allows a call.
@@ -162,7 +162,7 @@ func (c *Call) allow(a decision.Answer, by audit.Actor, took time.Duration) {
 	}
 }
 
-// edit replaces the arguments. A redaction mark keeps the original value.
+// edit replaces the arguments. A redaction mark in them is replaced by the original value.
 func (c *Call) edit(input json.RawMessage) {
 	v, err := jsonschema.Decode(input)
 	var problems []jsonschema.Problem
@@ -215,7 +215,7 @@ func (c *Call) Approved(a *Approval) {
 func (c *Call) Approval() *Approval { return c.approval }
 
 // ErrNobody is returned by a hook if no approver is available.
-var ErrNobody = errors.New("there is nobody to ask")
+var ErrNobody = errors.New("no handler is available to answer")
 
 var errNoAnswer = errors.New("there was no answer in time")
 

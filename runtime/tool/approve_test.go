@@ -78,7 +78,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// The model is told about changed arguments, without their secrets.
+// The model is informed of changed arguments, without their secrets.
 func TestChangedArguments(t *testing.T) {
 	app := &recorder{answers: []string{`{"decision":"allow","input":{"sql":"read","token":"other1"}}`, `{"decision":"allow","input":{"sql": "same"}}`}}
 	s := opened(t, registered(t, guarded()), Context{}, app.hooks())
@@ -97,7 +97,7 @@ func TestChangedArguments(t *testing.T) {
 }
 
 // A grant for the session applies to that registration of that version, and to the same arguments
-// if it says so.
+// if it is restricted to them.
 func TestGrants(t *testing.T) {
 	app := &recorder{answers: []string{`{"decision":"allow","scope":"session","match":"args"}`, `"once"`, `"session"`, `"yes"`, `"no"`}}
 	r := registered(t, guarded())

@@ -40,7 +40,7 @@ type Ask struct {
 	Route  string
 	Parent string   // CallID of the call that makes this one
 	Chain  []string // names of the enclosing calls
-	// Heard, if not nil, also receives what the call emits.
+	// Heard, if not nil, also receives the emits of the call.
 	Heard func(channel string, payload json.RawMessage)
 }
 

@@ -214,7 +214,7 @@ func TestAuditFails(t *testing.T) {
 	}
 }
 
-// What handlers do and return becomes a result.
+// The actions and results of handlers become a result.
 func TestHandlers(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -357,7 +357,7 @@ func TestTime(t *testing.T) {
 			}
 			time.Sleep(2 * time.Hour)
 			if got := app.so(&app.logs); got != c.logs {
-				t.Errorf("%s: the log says %q", c.name, got)
+				t.Errorf("%s: the log is %q", c.name, got)
 			}
 			cancel(nil)
 		})
@@ -396,7 +396,7 @@ func TestProgress(t *testing.T) {
 			t.Error(err)
 		}
 		if got := later.Call(context.Background(), "x", nil); got.Success {
-			t.Errorf("a call that is over calls: %+v", got)
+			t.Errorf("a call that has ended calls: %+v", got)
 		}
 	})
 }
@@ -475,7 +475,7 @@ func TestComposition(t *testing.T) {
 		d := echo(name)
 		d.Handler = func(ctx context.Context, input json.RawMessage, c *Context) (Result, error) {
 			if got := From(ctx); got.CallID != c.CallID || !slices.Equal(got.Chain, c.Chain) {
-				t.Errorf("From gives %+v, not %+v", got, c)
+				t.Errorf("From returned %+v, want %+v", got, c)
 			}
 			return c.Call(context.Background(), inner, input), nil
 		}

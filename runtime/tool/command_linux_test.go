@@ -306,7 +306,7 @@ tool 'x': /command/max_output: must be 1 or more, not -1`
 		t.Errorf("%+v %v", x, err)
 	}
 	if err := json.Unmarshal([]byte(`{"run": ["a"], "shell": true}`), &x); err == nil {
-		t.Error("a member that nobody knows is taken")
+		t.Error("an unknown member is accepted")
 	}
 }
 

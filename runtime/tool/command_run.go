@@ -14,7 +14,7 @@ import (
 const (
 	// commandGrace is the time between SIGTERM and SIGKILL for a command.
 	commandGrace = 2 * time.Second
-	// leftGrace is the same for processes that a command has left behind.
+	// leftGrace is the same for processes that a command started and did not stop.
 	leftGrace = 100 * time.Millisecond
 	// keptStderr is how much of the end of a command's standard error is stored, in bytes.
 	keptStderr = 64 << 10

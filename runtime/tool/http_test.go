@@ -39,7 +39,7 @@ func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) *s
 	return s
 }
 
-// heard is a recorded request.
+// heard returns the recorded requests in short form.
 func (s *served) heard() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func TestHTTPRequest(t *testing.T) {
 func TestHTTPGet(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Content-Type") != "" {
-			t.Error("it says of what type no body is")
+			t.Error("a request without a body has a content type")
 		}
 		_, _ = io.WriteString(w, "cheap\n")
 	})

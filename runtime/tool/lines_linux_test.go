@@ -204,7 +204,7 @@ func gives(t *testing.T, s *Session, args, want string) {
 	t.Helper()
 	e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(args), Caller: "Clerk", Route: RouteAgent})
 	if got, _ := e.Text(); got != want {
-		t.Errorf("%s gives %s, not %s", args, got, want)
+		t.Errorf("%s: got %s, want %s", args, got, want)
 	}
 }
 
@@ -401,7 +401,7 @@ func TestLinesUnregister(t *testing.T) {
 	}
 	await(t, file+".cancelled")
 	if left, err := testproc.AwaitExit(time.Minute, old); err != nil || len(left) > 0 {
-		t.Errorf("it goes on (%v)", err)
+		t.Errorf("the call continues (%v)", err)
 	}
 	r.Close()
 }
@@ -445,7 +445,7 @@ func TestLinesCancel(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	if left, err := testproc.AwaitExit(time.Minute, first); err != nil || len(left) > 0 {
-		t.Errorf("it goes on (%v)", err)
+		t.Errorf("the call continues (%v)", err)
 	}
 	gives(t, s, `{"do":"count"}`, "1")
 	if want := []string{"warn tool 'x' does not finish a cancelled call: its process is replaced"}; !slices.Equal(rec.logs, want) {

@@ -210,7 +210,7 @@ func (p *peer) run() {
 	}
 }
 
-// exitText returns a text that says how a process of the command exited.
+// exitText describes how a process of the command exited.
 func (x *command) exitText(e procgroup.Exit) string {
 	if e.Limit != "" {
 		return "used more than " + x.Sandbox.limits().Describe(e.Limit) + " and was ended"

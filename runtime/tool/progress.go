@@ -75,7 +75,7 @@ func From(ctx context.Context) *Context {
 	return r.context()
 }
 
-// end prevents further reports, and returns what of the sandbox was missing.
+// end prevents further reports, and returns the features of the sandbox that were missing.
 func (r *running) end() (lacks []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

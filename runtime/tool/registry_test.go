@@ -246,7 +246,7 @@ func TestWatch(t *testing.T) {
 		synctest.Wait()
 		select {
 		case c := <-changes:
-			t.Errorf("what came and went is told: %+v", c)
+			t.Errorf("a removed tool is reported: %+v", c)
 		default:
 		}
 		cancel()

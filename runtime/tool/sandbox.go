@@ -29,7 +29,7 @@ type Sandbox struct {
 	Missing    string   `json:"missing"`     // MissingFail, MissingWarn
 }
 
-// What happens to a call if the machine cannot confine the command completely.
+// The policies for a call whose command the machine cannot confine completely.
 const (
 	MissingFail = "fail" // it fails and starts nothing; the default
 	MissingWarn = "warn" // it runs in the sandbox that is available, with a warning

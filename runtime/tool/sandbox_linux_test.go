@@ -183,7 +183,7 @@ func TestSandboxFiles(t *testing.T) {
 	}
 }
 
-// `net: false` is an empty network; the command keeps its user.
+// `net: false` is an empty network; the command's user is unchanged.
 func TestSandboxNet(t *testing.T) {
 	off, on := false, true
 	s := serve(t, func(http.ResponseWriter, *http.Request) {})

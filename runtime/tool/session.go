@@ -68,7 +68,7 @@ type Session struct {
 	closed bool
 	made   map[*entry]*made         // handlers of the session
 	turns  map[*entry]chan struct{} // of sequential tools; full during a call
-	grants map[grant]audit.Actor    // what was allowed for the session, and by whom
+	grants map[grant]audit.Actor    // calls allowed for the session, and who allowed them
 	warned map[*entry]bool          // a warning that another tool hides it was logged
 	mocked map[string]bool          // in a test: tools that it answers for, "x" or "x@2"
 }

@@ -113,7 +113,7 @@ func (d *Definition) ApprovalLimit() time.Duration {
 	return d.ApprovalTimeout
 }
 
-// What happens if no answer to an approval comes in time.
+// The policies for an approval without an answer in time.
 const (
 	OnTimeoutDeny  = "deny"
 	OnTimeoutAllow = "allow"

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// copy makes the directory a copy: links remain links, times and permissions are kept. Entries that
-// are not files, directories or links are left out.
+// copy makes the directory a copy: links remain links, and times and permissions are copied.
+// Entries that are not files, directories or links are left out.
 func (d *Dir) copy(ctx context.Context) error {
 	leave := append(slices.Clone(d.place.Leave), filepath.Join(d.place.Root, home), filepath.Join(d.place.From, home))
 	c := copier{ctx: ctx, leave: leave}

@@ -1,6 +1,6 @@
 // Package workspace creates working directories for single tasks: a copy of another directory, or a
-// worktree of its repository; its API promises nothing. A directory in which something has changed
-// is kept, any other is removed.
+// worktree of its repository; its API promises nothing. At the end of its task, a directory is
+// removed if nothing has changed in it.
 //
 // The directories are .concerto/tasks/NAME in the root, the directory of the manifest.
 package workspace
@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 )
 
-// Place says where directories are created and what they are made from.
+// Place specifies where directories are created and what they are copied from.
 type Place struct {
 	Root    string   // absolute
 	From    string   // absolute
@@ -77,7 +77,8 @@ func (p *Place) prepare() error {
 	return os.WriteFile(ignore, []byte("*\n"), 0o644)
 }
 
-// Kept returns a directory that was kept before. It is kept again.
+// Kept returns an existing directory that End did not remove. A later End does not remove it
+// either.
 func Kept(name, path, branch string, p Place) *Dir {
 	return &Dir{Name: name, Path: path, Branch: branch, place: p}
 }
@@ -88,7 +89,7 @@ func (d *Dir) Tasks() string { return d.place.Tasks() }
 // Shown returns the directory's name in log lines, relative to the root.
 func (d *Dir) Shown() string { return home + "/tasks/" + d.Name }
 
-// End removes the directory if nothing has changed in it, and reports whether it is kept.
+// End removes the directory if nothing has changed in it, and reports whether it remains.
 func (d *Dir) End(ctx context.Context) (kept bool, err error) {
 	switch {
 	case d.tree != nil:

@@ -262,7 +262,7 @@ func TestWorktree(t *testing.T) {
 			}
 			again := Kept(d.Name, d.Path, d.Branch, at)
 			if kept, err := again.End(t.Context()); !kept || err != nil {
-				t.Errorf("one that was kept is kept: %v, %v", kept, err)
+				t.Errorf("End of a directory that remained before: %v, %v", kept, err)
 			}
 		})
 	}

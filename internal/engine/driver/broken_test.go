@@ -104,11 +104,11 @@ func checkText(t *testing.T, dir, text string) []*diag.Diagnostic {
 	for _, d := range l.Sorted() {
 		switch {
 		case d.File == nil || d.Span.Start < 0 || d.Span.Start > d.Span.End || int(d.Span.End) > len(d.File.Text):
-			t.Errorf("%s %q stands nowhere", d.Info.Code, d.Message)
+			t.Errorf("%s %q has no valid position", d.Info.Code, d.Message)
 		case d.Message == "" || strings.Contains(d.Message, "%!"):
-			t.Errorf("%s says %q", d.Info.Code, d.Message)
+			t.Errorf("%s has the message %q", d.Info.Code, d.Message)
 		case d.Info.NoFix != "" && len(d.Fixes) > 0:
-			t.Errorf("%s brings %q, and says: %s", d.Info.Code, d.Fixes[0].Title, d.Info.NoFix)
+			t.Errorf("%s has the fix %q, but its Info has NoFix: %s", d.Info.Code, d.Fixes[0].Title, d.Info.NoFix)
 		}
 	}
 	checkFixes(t, l.Sorted())
@@ -213,7 +213,7 @@ func TestBrokenTexts(t *testing.T) {
 			for _, d := range said {
 				fmt.Fprintf(&b, "%s: %s %s\n", d.File.Position(d.Span.Start), d.Info.Code, d.Message)
 			}
-			t.Errorf("%d things are said:\n%s", len(said), &b)
+			t.Errorf("%d diagnostics:\n%s", len(said), &b)
 		}
 		checkText(t, spliced.dir, spliced.text)
 	})

@@ -104,7 +104,7 @@ func (l *Line) load() (*Input, error) {
 }
 
 // closureOf returns the closure of the program that is the value of a variable: the last one whose
-// name is wanted.
+// name is accepted.
 func closureOf(p *sema.Program, wanted func(name string, x *ast.Closure) bool) (info *sema.Info, found *ast.Closure) {
 	for _, f := range p.Files {
 		if f.Library {

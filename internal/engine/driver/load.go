@@ -28,8 +28,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Request says what to load. Path is a .conc file, or a directory with a manifest; "" is the
-// nearest manifest from Dir upwards. A relative path starts at Dir.
+// Request specifies the program to load. Path is a .conc file, or a directory with a manifest; ""
+// is the nearest manifest from Dir upwards. A relative path starts at Dir.
 type Request struct {
 	Path string
 	Dir  string

@@ -13,9 +13,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// manyModules is a project of nested modules, in both kinds of files and inline, with enough
-// functions to be verified in parts. mistake is inserted into some of them.
-func manyModules(mistake string) string {
+// manyModules returns a project of nested modules, in both kinds of files and inline, with enough
+// functions to be verified in parts. The text broken is inserted into some of them.
+func manyModules(broken string) string {
 	var b strings.Builder
 	b.WriteString("-- Concerto.toml --\n[project]\nentry = \"src/main.conc\"\n")
 	var write func(file, dir string, depth int)
@@ -28,7 +28,7 @@ func manyModules(mistake string) string {
 		}
 		fmt.Fprintf(&b, "pub fn value() -> Int { let unread = %d; [1, %d].map(|x| x * 2).len() }\n", len(file), depth)
 		if len(dir)%3 == 0 {
-			b.WriteString(mistake)
+			b.WriteString(broken)
 		}
 		for i, name := range below {
 			if i == 0 {
@@ -49,12 +49,12 @@ func manyModules(mistake string) string {
 // same diagnostics on any number of processors.
 func TestAnyNumberOfProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for name, mistake := range map[string]string{
+	for name, broken := range map[string]string{
 		"right":  "",
 		"syntax": "fn broken( { }\nlet x = ;\n",
 		"types":  "pub fn wrong() -> Int { \"no\" + missing }\nmod gone;\n",
 	} {
-		dir := tree(t, manyModules(mistake))
+		dir := tree(t, manyModules(broken))
 		var first string
 		for _, processors := range []int{1, 2, 3, 8, 2, 8} {
 			runtime.GOMAXPROCS(processors)
@@ -63,7 +63,7 @@ func TestAnyNumberOfProcessors(t *testing.T) {
 				t.Fatal(err)
 			}
 			p, found := Build(in)
-			if (p == nil) != (mistake != "") {
+			if (p == nil) != (broken != "") {
 				t.Fatalf("%s: %v", name, found.Sorted())
 			}
 			var b strings.Builder
@@ -80,7 +80,7 @@ func TestAnyNumberOfProcessors(t *testing.T) {
 				t.Fatalf("%s, %d processors:\n%s", name, processors, d)
 			}
 		}
-		if n := strings.Count(first, "W0220"); mistake == "" && n < 10 {
+		if n := strings.Count(first, "W0220"); broken == "" && n < 10 {
 			t.Errorf("%d warnings in\n%s", n, first)
 		}
 	}

@@ -48,7 +48,7 @@ func (in *Input) verify(p *ir.Program) {
 	}
 }
 
-// optimise applies the optimisations and verifies the result. The error says what is wrong with the
+// optimise applies the optimisations and verifies the result. The error names the fault of the
 // result, or how an optimisation failed.
 func (in *Input) optimise(p *ir.Program) (err error) {
 	defer func() {

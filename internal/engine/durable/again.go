@@ -31,7 +31,7 @@ func (w *world) recover(ctx context.Context, f *inFlight, q effect.Request) (kno
 	return false, nil, nil
 }
 
-// probe checks whether what an effect was to change has changed.
+// probe checks whether the intended change of an effect has happened.
 func (w *world) probe(ctx context.Context, f *inFlight, q effect.Request) effect.Status {
 	switch q := q.(type) {
 	case *effect.WriteFile:
@@ -75,7 +75,7 @@ func (w *world) probeAbsent(ctx context.Context, path string) effect.Status {
 	return effect.None
 }
 
-// completeAppend completes an effect that was to append to a file: it writes what is missing.
+// completeAppend completes an effect that appends to a file: it writes the missing text.
 func (w *world) completeAppend(ctx context.Context, f *inFlight, q *effect.WriteFile, text string, size int64) effect.Status {
 	before := max(f.mark, 0)
 	switch {

@@ -27,7 +27,7 @@ type NoEffect struct {
 func (e *NoEffect) Error() string {
 	text := fmt.Sprintf("the journal has no effect %d; the last one is %d", e.Effect, e.Last)
 	if e.Damage != nil {
-		text += ", behind which it is " + e.Damage.Error()
+		text += "; after it the journal is " + e.Damage.Error()
 	}
 	return text
 }

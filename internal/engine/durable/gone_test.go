@@ -73,7 +73,7 @@ func TestUnplayable(t *testing.T) {
 		t.Fatalf("a good one: %+v, %v", s, err)
 	}
 	if from, err := s.KeptFrom(); from != 30 || err != nil {
-		t.Errorf("it is kept from effect %d: %v", from, err)
+		t.Errorf("the first stored effect is %d: %v", from, err)
 	}
 	var gone *Gone
 	if err := s.Whole(); !errors.As(err, &gone) || gone.From != 30 {

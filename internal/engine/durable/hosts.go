@@ -109,7 +109,7 @@ func (r *Run) resumeHosts() error {
 	return nil
 }
 
-// flushed tells the hosts which of their lines are in the journal.
+// flushed notifies the hosts which of their lines are in the journal.
 func (r *Run) flushed(lines map[int64]int64) {
 	for e, line := range lines {
 		if real, ok := r.given.get(effect.KindExchangeNext, e); ok {

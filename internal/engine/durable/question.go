@@ -29,7 +29,7 @@ func (s *Shown) Question(id string) *ShownQuestion {
 }
 
 // Read parses a person's answer: as a text if a text or any value is expected, otherwise as JSON.
-// The error says why it is invalid.
+// The error is the reason why it is invalid.
 func (q *ShownQuestion) Read(text string, isJSON bool) (json.RawMessage, error) {
 	asText, err := jsonwrite.Encode(text)
 	if err != nil {

@@ -33,8 +33,8 @@ type snapshots struct {
 	took  time.Duration
 	last  journal.From // position of the last snapshot
 	bytes int64        // size of the journal at that time
-	tried uint64       // the last record after which one was due
-	soon  bool         // one is due in any case: the program has changed
+	tried uint64       // the last record after which one was scheduled
+	soon  bool         // write one in any case: the program has changed
 }
 
 // init begins to count. A run whose program was changed since its suspension has no valid snapshot.
@@ -82,7 +82,7 @@ func (r *Run) Boundary(m *vm.VM) {
 	}
 	data, err := take(head)
 	if err != nil || !due {
-		return // none can be taken here
+		return // no snapshot is possible here
 	}
 	took := time.Since(began)
 	if data, err = vm.Timed(data, float64(took.Microseconds())/1000); err == nil {
@@ -145,7 +145,7 @@ func (r *Run) printedAll() bool {
 	return r.c.World.FlushOutput(ctx) == nil
 }
 
-// snapshotDue reports whether a snapshot must be taken after the journal's last record.
+// snapshotDue reports whether the run must write a snapshot after the journal's last record.
 func (r *Run) snapshotDue(at journal.From, bytes int64) bool {
 	s := &r.snaps
 	switch {

@@ -59,8 +59,8 @@ func Open(dir string) (*Stored, error) {
 }
 
 // complete reads a journal, and checks that it has all records that were on the disk when the
-// snapshots were taken and the answers given. A missing record is damage, for example if the
-// journal is an older copy than the rest of the directory.
+// snapshots and answers were written. A missing record is damage, for example if the journal is an
+// older copy than the rest of the directory.
 func complete(d *journal.Directory, read func() (*journal.History, error)) (*journal.History, error) {
 	for before := uint64(0); ; {
 		h, err := read()
@@ -71,15 +71,15 @@ func complete(d *journal.Directory, read func() (*journal.History, error)) (*jou
 		if err != nil || synced <= h.N {
 			return h, err
 		}
-		if h.N == before { // no process has written it meanwhile
+		if h.N == before { // no process has written it since the first read
 			return nil, &journal.Damaged{Where: journal.SegmentName(h.Segment), Why: fmt.Sprintf("it ends with record %d, but according to %s record %d was on the disk", h.N, name, synced)}
 		}
 		before = h.N
 	}
 }
 
-// lastSynced returns the last record that a file of the directory says was on the disk, and the
-// file. Snapshots of the journal's first n records add nothing.
+// lastSynced returns the last record that a file of the directory lists as synced, and that file.
+// Snapshots of the journal's first n records add nothing.
 func lastSynced(d *journal.Directory, n uint64) (name string, synced uint64, err error) {
 	snapshots, err := d.Snapshots()
 	if err != nil {

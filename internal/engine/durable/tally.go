@@ -41,7 +41,7 @@ func tallied(h *journal.History) (*tally, error) {
 	return t, nil
 }
 
-// Before restores what was kept of earlier records; see journal.Keeper.
+// Before restores the counts of earlier records; see journal.Keeper.
 func (t *tally) Before(rest []byte) error {
 	if err := json.Unmarshal(rest, t); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// Asking says what happens to a question without an answer.
+// Asking specifies what happens to a question without an answer.
 type Asking struct {
 	Park bool // it waits; if the run waits for nothing else, the run is parked
 	Wait bool // it waits, and the run stays in memory
@@ -184,7 +184,7 @@ func (i *idleness) parkable() bool {
 	}
 	for _, x := range i.questions {
 		if a, err := i.run.c.Dir.Given(x.ID); err != nil || a != nil {
-			return false // it is about to be taken
+			return false // the run is about to accept it
 		}
 	}
 	now := i.run.c.Writer.Time()

@@ -79,7 +79,7 @@ func approval(s *session) Verdict {
 		}
 		return &effect.ExchangeReply{Value: [][]byte{[]byte(`"yes"`), []byte(`"not now"`)}[min(n, 1)]}
 	}}
-	return t.expectMessage("approval", "it wanted nothing allowed", "allowed", "[true,false]", "reason", `"not now"`)
+	return t.expectMessage("approval", "it did not request an approval", "allowed", "[true,false]", "reason", `"not now"`)
 }
 
 // toolCall answers a testable host's first call and refuses the second.

@@ -30,8 +30,8 @@ const (
 	Skipped Outcome = "skip"
 )
 
-// Verdict is the result of a check. A failed check says what was expected, what came instead and
-// what to do; a skipped one says why.
+// Verdict is the result of a check. A failed check states what was expected, what came instead and
+// what to do; a skipped one states why.
 type Verdict struct {
 	Check    string  `json:"check"`
 	Outcome  Outcome `json:"outcome"`
@@ -104,10 +104,10 @@ type Options struct {
 // Time limits, unless the host's own timeout applies.
 const (
 	patience = 30 * time.Second // for a check, if the host has no timeout
-	// to wait for unrequested output of a new process, if the system cannot tell whether it waits
-	// for input
+	// to wait for unrequested output of a new process, if the system does not report whether it
+	// waits for input
 	early    = 500 * time.Millisecond
-	starting = 5 * time.Second // the same if the system can tell, and it does not wait
+	starting = 5 * time.Second // the same if the system reports it, and it does not wait
 	// to wait for later unrequested output, unless the process is known to wait
 	settle   = 200 * time.Millisecond
 	glance   = 5 * time.Millisecond // between polls

@@ -66,7 +66,7 @@ func (p *peer) receive(ctx context.Context, d time.Duration) (e event, ok bool) 
 }
 
 // waits reports whether the host waits for its input, and all its earlier output was received.
-// known is false if the system cannot tell.
+// known is false if the system does not report it.
 func (p *peer) waits() (waits, known bool) {
 	waits, known = host.AwaitsInput(p.conn)
 	// The order matters: a line is put into the channel before it is counted.

@@ -93,9 +93,9 @@ func (s *session) start() Verdict {
 	return *s.began
 }
 
-// unasked returns unrequested output of a process before it waits for its input. If the system can
-// tell, it waits until most, otherwise within. A vendor's agent may send unrequested messages that
-// end no exchange.
+// unasked returns unrequested output of a process before it waits for its input. If the system
+// reports that, it waits until most, otherwise within. A vendor's agent may send unrequested
+// messages that end no exchange.
 func (s *session) unasked(within, most time.Duration) (event, bool) {
 	vendor := host.UsesAdapter(&s.o.Config)
 	for began := time.Now(); ; {

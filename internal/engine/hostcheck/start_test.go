@@ -17,8 +17,8 @@ type hasty struct {
 	after time.Duration
 	says  string
 	exit  host.Exit
-	seen  bool          // whether the system can tell that it waits
-	waits time.Duration // after this time it waits, if the system can tell; 0 means never
+	seen  bool          // whether the system reports that it waits
+	waits time.Duration // after this time it waits, if the system reports it; 0 means never
 	began time.Time
 
 	spoke bool
@@ -102,7 +102,7 @@ func TestStart(t *testing.T) {
 			began := time.Now()
 			got := s.start()
 			if took := time.Since(began); took > c.most {
-				t.Errorf("%s: it took %v, at most %v are wanted", c.name, took, c.most)
+				t.Errorf("%s: it took %v, want at most %v", c.name, took, c.most)
 			}
 			if got.Outcome != c.want.Outcome || got.Expected != c.want.Expected || got.Got != c.want.Got {
 				t.Errorf("%s: %+v, and should be %+v", c.name, got, c.want)
@@ -111,8 +111,8 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// heard is a host that waits, and whose line is read at the moment of the check whether it has
-// written more.
+// heard is a host that waits for input, and whose line is read while the check probes whether it
+// has written more.
 type heard struct {
 	hasty
 	p *peer

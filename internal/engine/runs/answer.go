@@ -97,7 +97,7 @@ func withdrawLate(s *durable.Stored, id string, given *journal.Answer) error {
 
 // withdrawn returns the error for a question that is no longer open.
 func withdrawn(s *durable.Stored, id string) error {
-	p := &Problem{Message: id + " waits for no answer any more: the run has gone on without one, or has ended"}
+	p := &Problem{Message: id + " no longer waits for an answer: the run has continued without one, or has ended"}
 	if e, ok := strings.CutPrefix(id, "q"); ok {
 		p.Hint = fmt.Sprintf("concerto runs fork %s --at %s --answer VALUE continues from there with an answer", s.Dir.Path(), e)
 	}

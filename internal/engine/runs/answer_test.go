@@ -29,9 +29,8 @@ func asking(t *testing.T) (*journal.Writer, string) {
 	return w, dir
 }
 
-// TestLateAnswer: an answer that comes in the moment in which the question ends otherwise, or the
-// run does, is said to be late, and is not left behind; one that the run has taken in that moment
-// is not.
+// TestLateAnswer checks that an answer that arrives while the question or the run ends is reported
+// as late and removed, unless the run has accepted it.
 func TestLateAnswer(t *testing.T) {
 	code := 0
 	finish := &journal.Record{K: journal.KFinish, Rest: journal.Rest{Code: &code}}
@@ -45,8 +44,8 @@ func TestLateAnswer(t *testing.T) {
 	}{
 		"it waits":                 {nil, "", true},
 		"another one ends":         {[]*journal.Record{{K: journal.KEnd, E: 3, Gave: journal.Gave{X: "unknown"}}}, "", true},
-		"it is withdrawn":          {[]*journal.Record{end("")}, "q2 waits for no answer any more", false},
-		"the run ends":             {[]*journal.Record{finish}, "q2 waits for no answer any more", false},
+		"it is withdrawn":          {[]*journal.Record{end("")}, "q2 no longer waits for an answer", false},
+		"the run ends":             {[]*journal.Record{finish}, "q2 no longer waits for an answer", false},
 		"somebody else answers":    {[]*journal.Record{end("Bob")}, "q2 was answered by Bob at 20", false},
 		"it is taken":              {[]*journal.Record{end("Ada")}, "", true},
 		"it is taken, and the end": {[]*journal.Record{end("Ada"), finish}, "", true},

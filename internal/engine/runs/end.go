@@ -86,7 +86,7 @@ func Verify(dir string) (v Verified, err error) {
 		torn, err := verify(s)
 		head := s.History.Head
 		if now, rerr := durable.Open(dir); err != nil && rerr == nil && now.History.Head.After(head) {
-			continue // what it names was dropped meanwhile
+			continue // another process has removed it
 		}
 		v = Verified{Records: s.History.N, Torn: s.History.Torn, OutTorn: torn}
 		if head != nil {

@@ -122,7 +122,7 @@ func underWay(class string) string {
 }
 
 // Tape returns the run on a tape, of a compiled program. The error is a *tape.Mistake for an
-// invalid tape, or says what is wrong with the program.
+// invalid tape, or states what is wrong with the program.
 func Tape(text io.Reader, program []byte, environ []string) (*Source, error) {
 	p, err := ir.Decode(program)
 	if err == nil {

@@ -147,7 +147,7 @@ func (s *Session) machine(c vm.Config, a *again, from int) (*vm.VM, error) {
 	return vm.Restore(c, data)
 }
 
-// takeSnapshot takes a snapshot if one is due and possible.
+// takeSnapshot takes a snapshot if one is scheduled and possible.
 func (s *Session) takeSnapshot(a *again, m *vm.VM) {
 	if a.leaving || len(s.snaps) > 0 && a.effects < s.snaps[len(s.snaps)-1].effects+every || a.effects < every {
 		return

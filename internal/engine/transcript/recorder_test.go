@@ -59,7 +59,7 @@ func TestStream(t *testing.T) {
 		r.Heard(e)
 		r.Heard(event1(llm.EventEnd, &q.AgentCall))
 		if len(r.calls) != 0 {
-			t.Error("a call that has ended is kept")
+			t.Error("a call that has ended is still stored")
 		}
 		r.TaskEnded(2, "")
 		r.Requested(1, &effect.Step{What: effect.StepMended, By: "A", Text: "x"})

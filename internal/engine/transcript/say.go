@@ -109,7 +109,7 @@ func (r *Recorder) sayStep(x *step) {
 		if x.Failed {
 			r.logLine(x.Task, x.Stage, "%s: %s fails%s", x.Agent, x.Tool, took)
 		} else {
-			r.logLine(x.Task, x.Stage, "%s: %s gives %s%s", x.Agent, x.Tool, counted(len(*x.Result), "byte"), took)
+			r.logLine(x.Task, x.Stage, "%s: %s returns %s%s", x.Agent, x.Tool, counted(len(*x.Result), "byte"), took)
 		}
 		r.body(x.Tool, *x.Result)
 	case effect.StepRepair:

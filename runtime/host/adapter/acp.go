@@ -329,7 +329,7 @@ func (a *ACP) endExchange(s *Output, r *acpAnswer, line []byte) {
 	for _, id := range sortedKeys(a.Bridged) {
 		s.withdraw(id)
 	}
-	a.endBridged(s, "the exchange is over")
+	a.endBridged(s, "the exchange has ended")
 	clear(a.RPC.Open)
 	clear(a.Calls)
 	switch r.Stop {

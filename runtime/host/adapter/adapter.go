@@ -128,11 +128,11 @@ func (o *ours) prompt() string {
 	return s
 }
 
-// text returns the text that tells an agent about the exchange that it continues.
+// text returns the text that describes to an agent the exchange that it continues.
 func (r *Resumption) text() string {
-	s := "You were interrupted while you worked on this, and go on here. Go on from where it stood, and do not do again what is done."
+	s := "You were interrupted while you worked on this. Continue from the point of the interruption, and do not repeat work that is done."
 	if r.Answered != nil {
-		s += "\nThe last that you asked and were answered: " + string(r.Answered) + "\nThe answer: " + string(r.Response) + "\nWhat you have asked since then, ask again."
+		s += "\nYour last question that was answered: " + string(r.Answered) + "\nThe answer: " + string(r.Response) + "\nRepeat the questions that you have asked since then."
 	}
 	return s
 }

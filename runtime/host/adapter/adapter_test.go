@@ -316,8 +316,8 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
-// An ACP agent that asks whether it may call a tool that the program provides is told yes. A call
-// with another name or kind needs approval.
+// An ACP agent that asks whether it may call a tool of the program receives an approval at once. A
+// call with another name or kind needs approval.
 func TestOwnToolsAreAllowed(t *testing.T) {
 	ask := func(title, kind, option string) []byte {
 		return []byte(fmt.Sprintf(`{"method":"session/request_permission","id":5,"params":{"sessionId":"S","toolCall":{"toolCallId":"1","title":%q,"kind":%q},"options":[{"optionId":"x","kind":"allow_always"},{"optionId":"y","kind":%q},{"optionId":"n","kind":"reject_once"}]}}`, title, kind, option))
@@ -350,7 +350,7 @@ func TestOwnToolsAreAllowed(t *testing.T) {
 					t.Errorf("%+v: %s, answered with %s", c, s.Messages, s.Lines)
 				}
 			} else if len(s.Lines) != 0 || len(s.Messages) != 1 || !bytes.Contains(s.Messages[0], []byte(`"type":"approval"`)) {
-				t.Errorf("%+v, told of it: %v: %s, answered with %s", c, told, s.Messages, s.Lines)
+				t.Errorf("%+v, program's tools known to the agent: %v: messages %s, lines %s", c, told, s.Messages, s.Lines)
 			}
 		}
 	}

@@ -278,7 +278,7 @@ func (c *codex) handleInitialized(s *Output, agent string) {
 		s.answer(c.RPC.request("thread/start", t))
 		return
 	}
-	delete(t, "dynamicTools") // a thread keeps its original tools
+	delete(t, "dynamicTools") // a thread retains its original tools
 	t["threadId"] = c.cfg.Resume
 	s.answer(c.RPC.request("thread/resume", t))
 }

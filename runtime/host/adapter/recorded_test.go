@@ -110,7 +110,7 @@ func TestRecorded(t *testing.T) {
 				switch l.Dir {
 				case hosttrace.To:
 					if len(told) == 0 || told[0] != l.Text {
-						t.Fatalf("the agent was told\n%s\nnow it is told\n%s", l.Text, strings.Join(told, "\n"))
+						t.Fatalf("the recorded line to the agent is\n%s\nthe adapter wrote\n%s", l.Text, strings.Join(told, "\n"))
 					}
 					told = told[1:]
 				case hosttrace.From:
@@ -132,7 +132,7 @@ func TestRecorded(t *testing.T) {
 				}
 			}
 			if len(told) > 0 {
-				t.Errorf("it is told more than it was: %s", told)
+				t.Errorf("the adapter wrote lines that the recording lacks: %s", told)
 			}
 			file.Check("messages", seen.String())
 		})

@@ -9,7 +9,7 @@ import (
 // Vendor contains the manifest's keys for a host that is a vendor's agent.
 type Vendor struct {
 	Model    string   `json:"model"`           // "" selects the agent's default
-	Mode     string   `json:"mode"`            // how it asks for permission; "" means "default"
+	Mode     string   `json:"mode"`            // when it requests permission; "" means "default"
 	Settings []string `json:"settings"`        // which of its own settings it loads; default none
 	Approval string   `json:"approval_policy"` // codex: when it asks; "" means "untrusted"
 	Sandbox  string   `json:"sandbox"`         // codex: what it may access; "" means "workspace-write"

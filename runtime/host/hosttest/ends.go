@@ -10,7 +10,7 @@ import (
 var endRules = []rule{
 	{"H40", "A host that exits before its terminal message fails the exchange with `host exited without result`; the error has `exit_code` (128 plus the number, if a signal terminated it) and, in `stderr`, the last lines of its standard error.", exits},
 	{"H41", "Its earlier messages that need no answer are handled first. A request that waits for an answer when the exit is detected is dropped: its handler is cancelled, or never runs. `listen:error` has their number as `dropped_requests`.", saidBefore},
-	{"H42", "A host that closes its output and keeps running has a second to exit; then the exchange fails as if it had exited, and the process is terminated.", closesOutput},
+	{"H42", "A host that closes its output and continues to run has a second to exit; then the exchange fails as if it had exited, and the process is terminated.", closesOutput},
 	{"H43", "The timeout, 120 seconds if none is set (1800 for a vendor's agent), covers the whole exchange, from prompt to terminal message, however many messages the host sends in between. The error is `host '<name>' timed out after N seconds`.", timesOut},
 	{"H44", "At the timeout the program continues at once. A host with the capability `cancel` gets `cancel` and has a second; then its process group gets SIGTERM, and SIGKILL five seconds later.", toldAtTimeout},
 	{"H45", "When the program ends an exchange early, a host with the capability `cancel` gets `{\"type\":\"cancel\",\"reason\":\"…\"}`. If it sends its terminal message, which is dropped like all others, within `cancel_grace` (five seconds), it is reused for the next exchange; otherwise it is terminated.", cancelled},
@@ -136,7 +136,7 @@ func toldAtTimeout(w *world) {
 	c := withParams(w, "on-sigterm signalled\n"+ackCancel+`
 read
 > {"type":"cancel","reason":"timeout"}
-write told x
+write cancelled x
 hang
 `)
 	c.Timeout = 3 // the initialisation must fit on a busy machine
@@ -144,7 +144,7 @@ hang
 	x := w.open("go")
 	x.fails()
 	x.close()
-	w.await("told")
+	w.await("cancelled")
 	w.await("signalled")
 	w.endAsync()()
 }
@@ -230,13 +230,13 @@ func runEnds(w *world) {
 read
 < {"type":"progress"}
 > {"type":"cancel","reason":"the run is ending"}
-write told x
+write cancelled x
 exit 0
 `))
 	x := w.open("go")
 	x.want("progress", `{}`)
 	w.end()
-	if w.lines("told") == nil || w.lines("signalled") != nil {
-		w.Errorf("told %v, signalled %v", w.lines("told"), w.lines("signalled"))
+	if w.lines("cancelled") == nil || w.lines("signalled") != nil {
+		w.Errorf("cancel messages %v, signals %v", w.lines("cancelled"), w.lines("signalled"))
 	}
 }

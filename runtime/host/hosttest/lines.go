@@ -47,7 +47,7 @@ read
 crlf {"type":"result","text":"typed"}
 read
 batch
-< {"type":"result","text":"blank lines behind it"}
+< {"type":"result","text":"followed by blank lines"}
 <
 raw  
 end
@@ -60,7 +60,7 @@ read
 	x.want("result", `{"text":"done"}`)
 	x.close()
 	w.ask("two", "typed")
-	w.ask("three", "blank lines behind it")
+	w.ask("three", "followed by blank lines")
 	x = w.open("four")
 	x.want("progress", `{"message":"not lost"}`)
 	x.want("result", `{"text":"four"}`)

@@ -65,7 +65,7 @@ read
 < {"type":"result","text":"one"}
 < {"type":"progress","message":"too late"}
 < {"type":"result","text":"again"}
-write said all
+write written all
 await go
 read
 batch
@@ -76,7 +76,7 @@ read
 < {"type":"result","text":"three"}
 `))
 	w.ask("go", "one")
-	w.await("said") // output after the next prompt would belong to that
+	w.await("written") // output after the next prompt would belong to that
 	w.until("the remark", func() bool {
 		return w.remarked("warn: host 'worker' sent a message of type 'progress' outside an exchange")
 	})

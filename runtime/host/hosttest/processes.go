@@ -15,8 +15,8 @@ var processRules = []rule{
 	{"H1", "A host is started when the program first uses it, and not before.", startsOnUse},
 	{"H2", "A process receives the variables of the run's environment that programs need (below) and those that `pass_env` names; `env` adds to them. It is started in its `working_dir`.", dirAndEnv},
 	{"H3", "A `command` that contains a slash is a file, relative to the working directory; any other is looked up in the PATH of the host's environment.", commandLookup},
-	{"H4", "A command that is not found, not executable or not a program is an error that names the host and the command, and says what to check in the manifest.", spawnFailures},
-	{"H5", "There is one process for a host declaration. It stays alive when an exchange ends, and keeps its state for the next one.", oneProcess},
+	{"H4", "A command that is not found, not executable or not a program is an error that names the host and the command, and states what to check in the manifest.", spawnFailures},
+	{"H5", "There is one process for a host declaration. It stays alive when an exchange ends, and its state remains for the next exchange.", oneProcess},
 	{"H6", "Exchanges that need the same host at the same time are queued in the order of their requests. With `instances = n` up to n processes run in parallel, and a running process is preferred to a new one.", turns},
 	{"H7", "After a crash, a timeout or a protocol error the next exchange gets a new process, initialised again. The old one and its process group have exited before the new one starts.", replaced},
 	{"H8", "If a process that served an earlier exchange exits without having read the next prompt, a new process takes over that exchange: the work has not begun.", takenOver},
@@ -277,7 +277,7 @@ stderr at work` + "\x1b" + `[31m
 
 func idleHostsEnd(w *world) {
 	polite, deaf := w.worker("read\n< {\"type\":\"result\"}\neof\nwrite left x\n"), w.named("deaf", `
-on-sigterm told
+on-sigterm terminated
 read
 < {"type":"result"}
 hang
@@ -289,7 +289,7 @@ hang
 	x.close()
 	y.close()
 	stop := w.endAsync()
-	w.await("told")
+	w.await("terminated")
 	stop()
 	if w.lines("left") == nil {
 		w.Error("the polite host was not left to end by itself")

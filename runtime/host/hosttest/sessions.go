@@ -6,7 +6,7 @@ import (
 
 var sessionRules = []rule{
 	{"H49", "Any message may have a member `session`, a text: the host's name for the conversation. The last name that it sent is part of every result and of every error of the exchange, also if it exits, times out or violates the protocol.", namesSession},
-	{"H50", "A prompt with `session` goes to the process that last named the conversation, if that is idle. A host without the capability `resume` does not get it: the call fails with `host '<name>' cannot resume a session`, whose code is `resume`, and the process keeps running.", resumes},
+	{"H50", "A prompt with `session` goes to the process that last named the conversation, if that is idle. A host without the capability `resume` does not get it: the call fails with `host '<name>' cannot resume a session`, whose code is `resume`, and the process continues to run.", resumes},
 }
 
 func namesSession(w *world) {
@@ -68,7 +68,7 @@ func resumes(w *world) {
 < {"type":"init_ack","capabilities":["resume"]}
 read
 < {"type":"result","session":"a"}
->= {"type":"prompt","text":"go on","session":"a"}
+>= {"type":"prompt","text":"continue","session":"a"}
 < {"type":"result"}
 >= {"type":"prompt","text":"of another run","session":"z"}
 exit 0
@@ -96,7 +96,7 @@ read
 < {"type":"init_ack","capabilities":["resume"]}
 read
 < {"type":"result","session":"b"}
->= {"type":"prompt","text":"go on","session":"b"}
+>= {"type":"prompt","text":"continue","session":"b"}
 < {"type":"result"}
 `)
 	two.Instances = 2
@@ -110,7 +110,7 @@ read
 	x := w.openAt("can", "go")
 	x.want("result", `{"session":"a"}`)
 	x.close()
-	w.resume("can", "go on", "a", `{"session":"a"}`)
+	w.resume("can", "continue", "a", `{"session":"a"}`)
 	x = w.openOn("can", "of another run", "z")
 	if e := x.fails(); e.Fields["session"] != "z" {
 		w.Errorf("the error's session is %v", e.Fields["session"])
@@ -123,14 +123,14 @@ read
 	beside.want("result", `{"session":"b"}`)
 	x.close()
 	beside.close()
-	w.resume("two", "go on", "b", `{"session":"b"}`)
+	w.resume("two", "continue", "b", `{"session":"b"}`)
 	for _, name := range []string{"cannot", "worker"} {
 		x = w.openAt(name, "go")
 		x.want("result", `{"session":"a"}`)
 		x.close()
 		_, err := w.tryOpen(effect.ExchangeOpen{Host: name, Prompt: "again", Session: "a"})
 		if err == nil {
-			w.Fatalf("%s goes on with a session", name)
+			w.Fatalf("host %s, which cannot resume, continues a session", name)
 		}
 		if e := w.hostError(err); e.Fields["code"] != "resume" || e.Message != "host '"+name+"' cannot resume a session" {
 			w.Errorf("%s: %v, code %v", name, e, e.Fields["code"])

@@ -22,7 +22,7 @@ func TestRulesAreTheChapters(t *testing.T) {
 			continue
 		}
 		if r := rules[i]; r.id != m[1] || r.text != m[2] {
-			t.Errorf("the chapter says %s %s\nthe suite says   %s %s", m[1], m[2], r.id, r.text)
+			t.Errorf("rule in the chapter: %s %s\nrule in the suite:   %s %s", m[1], m[2], r.id, r.text)
 		}
 	}
 	for _, r := range rules[min(len(written), len(rules)):] {

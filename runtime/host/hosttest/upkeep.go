@@ -8,7 +8,7 @@ import (
 
 var upkeepRules = []rule{
 	{"H52", "After a start that failed, or whose process died before its first terminal message, the next start waits 100 ms, and after each further one twice as long, at most 5 seconds. After five in a row, a caller gets `host '<name>' failed to start 5 times in a row: …` with the code `crash_loop` at once, for 30 seconds. A completed exchange resets the count.", backsOff},
-	{"H53", "With `heartbeat`, a host that sends no line for that long during an exchange, while it does not wait for an answer, fails it with `host '<name>' said nothing for N seconds` and the code `heartbeat`. It is terminated as at a timeout.", silent},
+	{"H53", "With `heartbeat`, a host that sends no line for that long during an exchange, while it does not wait for an answer, fails it with `host '<name>' sent nothing for N seconds` and the code `heartbeat`. It is terminated as at a timeout.", silent},
 	{"H54", "With `idle_seconds`, Concerto closes the input of a process that has been idle for that long, as when the run ends.", idleEnds},
 }
 
@@ -57,7 +57,7 @@ hang
 	began := time.Now()
 	x.reply(m, `1`)
 	e := x.fails()
-	if e.Message != "host 'worker' said nothing for 2 seconds" || e.Fields["code"] != "heartbeat" || e.Fields["stderr"] != "thinking" {
+	if e.Message != "host 'worker' sent nothing for 2 seconds" || e.Fields["code"] != "heartbeat" || e.Fields["stderr"] != "thinking" {
 		w.Errorf("message %q, fields %v", e.Message, e.Fields)
 	}
 	if took := time.Since(began); took < 2*time.Second {

@@ -108,8 +108,8 @@ func (s *Service) next() (e adapter.Request, ok bool) {
 	return e, true
 }
 
-// An errandRow says how requests of a method are performed: it returns a result or a failure. A nil
-// result means that the answer follows later.
+// An errandRow specifies how requests of a method are performed: the function returns a result or a
+// failure. A nil result means that the answer follows later.
 type errandRow struct {
 	method string
 	do     func(s *Service, e *adapter.Request) (any, *adapter.RPCError)

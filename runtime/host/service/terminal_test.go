@@ -20,7 +20,7 @@ func TestPartOf(t *testing.T) {
 	}
 	long := strings.Repeat("x", 200<<10) + "\n"
 	if got, err := partOf(strings.NewReader(long+long+"end"), n(3), nil); got != "end" || err != nil {
-		t.Errorf("behind long lines: %.20q, %v", got, err)
+		t.Errorf("after long lines: %.20q, %v", got, err)
 	}
 	if _, err := partOf(strings.NewReader(strings.Repeat(long, 100)), nil, nil); err != errTooLong {
 		t.Errorf("20 MB: %v", err)
@@ -30,11 +30,11 @@ func TestPartOf(t *testing.T) {
 	}
 }
 
-// Each request that the adapter hands on is done by somebody.
+// Each request that the adapter passes to the client has a row in errandRows.
 func TestErrandsAreDone(t *testing.T) {
 	for _, method := range adapter.ClientMethods() {
 		if !slices.ContainsFunc(errandRows, func(row errandRow) bool { return row.method == method }) {
-			t.Errorf("nobody does %s: give it a row in errandRows", method)
+			t.Errorf("%s has no row in errandRows", method)
 		}
 	}
 }

@@ -15,7 +15,7 @@ const maxOutput = 8 << 20
 
 // once is the reason why tools that serve one call lack steps.
 var once = map[string]string{
-	"progress":    "it has no way to tell it",
+	"progress":    "it cannot report progress",
 	"composition": "it has no way to call",
 }
 
@@ -38,7 +38,7 @@ func Lacks(answer string) map[string]string {
 	case tool.AnswerLines:
 		return nil
 	case tool.AnswerText:
-		lacks := map[string]string{"failure": "it says so by its exit code"}
+		lacks := map[string]string{"failure": "it reports a failure by its exit code"}
 		maps.Copy(lacks, once)
 		return lacks
 	}

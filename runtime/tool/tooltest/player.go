@@ -73,7 +73,7 @@ type alone struct{}
 func (alone) Progress(float64, float64, string) {}
 
 func (alone) Call(context.Context, string, any) tool.Result {
-	return tool.Failure("a tool that is called once calls nobody")
+	return tool.Failure("a tool that is called once calls no tool")
 }
 
 // Handler returns the script's tools as an address.

@@ -3,7 +3,7 @@
 // with the script, so all routes behave the same.
 //
 // A route is one value. It creates its tools in its own way, but their behaviour is Tools, whose Do
-// another process may run too. If a route does not support a step, it says why.
+// another process may run too. A route that does not support a step has a reason in Lacks.
 package tooltest
 
 import (
@@ -154,7 +154,7 @@ func play(t *testing.T, app *App, s Session, step Step) {
 		t.Errorf("the outcome is %s, not %s", got.Outcome, step.Outcome)
 	}
 	if failed := step.Outcome != tool.OutcomeOK; got.Text != step.Want || got.Failed != failed {
-		t.Errorf("it gives (failed: %v)\n%s\nnot (failed: %v)\n%s", got.Failed, cut(got.Text), failed, cut(step.Want))
+		t.Errorf("got (failed: %v)\n%s\nwant (failed: %v)\n%s", got.Failed, cut(got.Text), failed, cut(step.Want))
 	}
 	app.mu.Lock()
 	defer app.mu.Unlock()
@@ -179,7 +179,7 @@ func play(t *testing.T, app *App, s Session, step Step) {
 		t.Errorf("asked is about %q, not %q", asked, step.Asked)
 	}
 	if len(app.answers) > 0 {
-		t.Errorf("%d answers were not wanted", len(app.answers))
+		t.Errorf("%d answers were not used", len(app.answers))
 	}
 }
 

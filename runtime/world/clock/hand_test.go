@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestHand: while a hand stands nothing that goes by it moves on, and then it goes on from there.
+// TestHand checks that timers of a paused clock do not expire, and continue after the pause.
 func TestHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewHand()

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestMain makes this test binary the command that the tests run: its first
-// argument says what it does.
+// TestMain makes this test binary the command that the tests run: its first argument selects what
+// it does.
 func TestMain(m *testing.M) {
 	if os.Getenv("COMMAND_TEST") == "" {
 		os.Exit(m.Run())

@@ -238,8 +238,8 @@ func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Res
 	return s.begin(ctx, done, func(ctx context.Context) (effect.Result, error) { return s.answer(ctx, a, id) }), true
 }
 
-// begin asks for an answer while the program continues. Users are asked in the order of these
-// calls.
+// begin requests an answer while the program continues. Requests reach the user in the order of
+// these calls.
 func (s *Sink) begin(ctx context.Context, done func(effect.Result, error), ask func(context.Context) (effect.Result, error)) (stop func()) {
 	ctx, stop = context.WithCancel(ctx)
 	ctx, leave := s.join(ctx)

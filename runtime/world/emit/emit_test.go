@@ -156,7 +156,7 @@ func TestSlowReaderHoldsUpProgram(t *testing.T) {
 			break
 		}
 		if n++; n > 20 {
-			t.Fatal("20 emits of a quarter of the limit were taken, and nobody reads")
+			t.Fatal("20 emits of a quarter of the limit were accepted without a reader")
 		}
 	}
 	go io.Copy(io.Discard, r)
@@ -183,7 +183,7 @@ func TestBrokenPipe(t *testing.T) {
 	}
 }
 
-// TestCloseDoesNotHangOnReader: output that nobody takes is given up with ctx.
+// TestCloseDoesNotHangOnReader checks that Close drops output that is not read when ctx ends.
 func TestCloseDoesNotHangOnReader(t *testing.T) {
 	r, w := io.Pipe()
 	s := New(Options{Out: w})
@@ -349,7 +349,7 @@ read
 // for each emit, also when the next emit comes before its end is noticed.
 func TestHandlerThatLeaves(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells what a process has not read")
+		t.Skip("only Linux reports what a process has not read")
 	}
 	s := New(Options{Out: io.Discard, Handler: `read -r line; echo '{"value":"once"}'`, Environ: os.Environ()})
 	for range 20 {
@@ -365,8 +365,8 @@ func TestHandlerCannotBeFound(t *testing.T) {
 	finish(t, s)
 }
 
-// TestAnswersKeepTheirOrder: several tasks wait for answers at the same time,
-// and one that gives up does not get another's answer.
+// TestAnswersKeepTheirOrder checks that when several tasks wait for answers at the same time, a
+// task that is cancelled does not receive another's answer.
 func TestAnswersKeepTheirOrder(t *testing.T) {
 	up := make(chan string, 1)
 	s, _ := withHandler(t, `
@@ -385,7 +385,7 @@ await go
 		done <- err
 	}()
 	if l := <-up; l != "up" {
-		t.Fatalf("the handler says %q", l)
+		t.Fatalf("the handler received %q", l)
 	}
 	cancel(gaveUp)
 	if err := <-done; err != gaveUp {

@@ -97,7 +97,7 @@ func (h *handler) answer(ctx context.Context, r *effect.AwaitEmit, _ string) (*e
 
 // send queues all for the next answers and begins to write their lines. The caller holds the turn,
 // which is released after all is written. So a handler that does not read delays the next line, but
-// not a caller that gives up.
+// not a caller that stops waiting.
 func (h *handler) send(all ...*ask) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

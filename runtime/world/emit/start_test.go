@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestStart: an awaited emit that is started is printed at once, before it is
-// answered. It is answered at once when nobody has to be asked.
+// TestStart checks that an awaited emit that is started is printed before it is answered, and that
+// one that needs no prompt is answered at once.
 func TestStart(t *testing.T) {
 	var out bytes.Buffer
 	p := &held{asked: make(chan string), answer: make(chan string)}
@@ -68,7 +68,7 @@ func TestStart(t *testing.T) {
 	finish(t, nobody)
 }
 
-// held is a prompter that says when it is asked and answers when it is told.
+// held is a prompter that reports when it is asked and answers on request.
 type held struct{ asked, answer chan string }
 
 func (h *held) Ask(ctx context.Context, channel string) (string, error) {

@@ -282,7 +282,7 @@ func (f *Files) info(q *effect.FileInfo) (effect.Result, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, failed("look at", q.Path, err)
+		return nil, failed("inspect", q.Path, err)
 	}
 	return s, nil
 }

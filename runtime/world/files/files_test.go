@@ -39,7 +39,7 @@ func tree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// said returns what a request gave as text: its result, or its error.
+// said returns a request's result or its error as text.
 func said(t *testing.T, f *Files, r effect.Request) string {
 	t.Helper()
 	v, err := f.Perform(t.Context(), r)
@@ -241,8 +241,8 @@ func TestTempDir(t *testing.T) {
 	}
 }
 
-// TestPipe: reading a pipe that nobody writes to ends with the run. A pipe that
-// is written to is read.
+// TestPipe checks that reading a pipe without a writer ends with the run, and that a pipe with a
+// writer is read.
 func TestPipe(t *testing.T) {
 	dir := t.TempDir()
 	pipe := func(name string) string {
@@ -338,8 +338,8 @@ func TestAreas(t *testing.T) {
 	}
 }
 
-// TestReasonsNameThePathAtFault: of an operation on two paths the reason says
-// which it was, whatever the reason's own words.
+// TestReasonsNameThePathAtFault checks that the error of an operation on two paths names the path
+// that caused it.
 func TestReasonsNameThePathAtFault(t *testing.T) {
 	for _, c := range []struct {
 		err  error

@@ -186,9 +186,8 @@ func TestOtherRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// TestHeadersStay: headers that a program sends to one host reach no other host
-// by a redirect, and do not come back from there. Headers that only describe the
-// wanted answer do.
+// TestHeadersStay checks that a redirect to another host, and a redirect from there, omit the
+// headers that a program set, except headers that only describe the requested answer.
 func TestHeadersStay(t *testing.T) {
 	var far *httptest.Server
 	got := map[string]http.Header{}
@@ -247,8 +246,8 @@ func TestSameSite(t *testing.T) {
 	}
 }
 
-// TestStatusOfFailures: a request for which there was no connection did not happen; of any other
-// one that failed nobody knows, also when only the place that it was led to cannot be reached.
+// TestStatusOfFailures checks that a request without a connection has the status "did not happen",
+// and any other failed request "unknown", also if only the target of a redirect cannot be reached.
 func TestStatusOfFailures(t *testing.T) {
 	s := server(t)
 	c := New(nil, nil)

@@ -72,7 +72,7 @@ type List struct {
 	Names []string
 }
 
-// Grants are the permissions that the caller gives to a program. The zero Grants allow everything.
+// Grants are the permissions of a program that its caller allows. The zero Grants allow everything.
 type Grants struct {
 	// Allow narrows its kinds to their lists.
 	Allow map[Kind]List

@@ -12,7 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestEveryEffectHasARow: whoever adds an effect says here what it needs.
+// TestEveryEffectHasARow checks that every kind of effect has a row with the permissions that it
+// requires, or the reason why it requires none.
 func TestEveryEffectHasARow(t *testing.T) {
 	for _, e := range effect.Table() {
 		k, w := e.Kind, rows[e.Kind]
@@ -20,7 +21,7 @@ func TestEveryEffectHasARow(t *testing.T) {
 		case w == nil:
 			t.Errorf("%s has no row in table.go: say what it needs, or why it needs nothing", k)
 		case (w.free == "") == (w.needs == nil || w.refused == nil || len(w.kinds) == 0):
-			t.Errorf("%s: a row says either why nothing is needed, or what is, its kinds and how it is refused", k)
+			t.Errorf("%s: a row needs either the reason why no permission is required, or the needs, their kinds and the refusal", k)
 		}
 	}
 	if n := len(effect.Table()); len(rows) != n {
@@ -123,9 +124,9 @@ func given(t *testing.T, flags string) Grants {
 	return g
 }
 
-// TestManifest: what [permissions] does not grant is refused with an error that
-// says so, whatever the caller allows. Only what a section of the manifest names
-// is exempt.
+// TestManifest checks that a request that [permissions] does not grant is refused with an error
+// that names [permissions], whatever the caller allows. Only resources that a section of the
+// manifest names are exempt.
 func TestManifest(t *testing.T) {
 	c := config(Grants{})
 	c.Manifest = &Manifest{FS: []string{"data"}}
@@ -152,15 +153,15 @@ func TestManifest(t *testing.T) {
 	// Without the section RunCommand has nothing to run, and all else is free.
 	p = New(config(Grants{}))
 	if err := p.refusal(rows[effect.KindCommand], &effect.Command{Command: "ls"}); err == nil {
-		t.Error("a command that nobody listed")
+		t.Error("a command that is not listed")
 	}
 	if got := p.Roots(Read); got != nil {
 		t.Error(got)
 	}
 }
 
-// TestSides: what both sides allow is permitted. When no flag is given for a
-// kind, the manifest decides it, unless the caller gives a sandbox.
+// TestSides checks that a request that both sides allow is permitted. Without a flag for a kind,
+// the manifest decides it, unless the caller sets a sandbox.
 func TestSides(t *testing.T) {
 	c := config(Grants{Allow: map[Kind]List{Read: {Names: []string{"p", "q"}}, Env: {Names: []string{"B", "C"}}, Run: {Names: []string{"git", "./p/x"}}, Host: {Names: []string{"section"}}}})
 	c.Manifest = &Manifest{FS: []string{"data", ".."}, Env: []string{"A", "B"}, Run: []string{"git", "ls", "./x", "x"}}
@@ -234,7 +235,7 @@ func TestReal(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	// What removes a link does not follow it.
+	// Removing a link does not follow it.
 	if err := p.refusal(rows[effect.KindRemoveFile], &effect.RemoveFile{Path: "in/away"}); err != nil {
 		t.Error(err)
 	}

@@ -1,7 +1,7 @@
 // Package permit decides which resources a run may use: files, the network, environment variables,
 // commands and hosts (spec/19-permissions.md). Two sides grant permissions: the program's own
-// [permissions], and its caller. What both allow is permitted. The compatibility promise does not
-// cover its API.
+// [permissions], and its caller. Resources that both allow are permitted. The compatibility promise
+// does not cover its API.
 //
 // All effects are decided here: table.go lists the needs of each kind of request, and Guard checks
 // a request before its performer receives it. A performer calls Refuse only for targets that it

@@ -25,9 +25,9 @@ type row struct {
 
 // The reasons why an effect needs no permission.
 const (
-	ours  = "it goes to the caller, who decides what becomes of it"
+	ours  = "the caller receives it and decides how to use it"
 	inner = "it touches nothing outside of the run"
-	goes  = "it goes on with what was permitted when it was opened"
+	goes  = "it continues an operation that was permitted when it was opened"
 	tests = "only a test makes it, of its own world"
 )
 

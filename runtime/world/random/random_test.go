@@ -32,7 +32,7 @@ func TestRandom(t *testing.T) {
 	}
 	seed = 8
 	if draw(t, New(&seed)) == draw(t, a) {
-		t.Error("another seed gives the same")
+		t.Error("another seed produces the same sequence")
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestDiskFull: on a full disk the error says so, the store is as it was before,
-// and can still be read.
+// TestDiskFull checks that on a full disk the error names the cause, and the store is unchanged and
+// readable.
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=512k"); err != nil {
@@ -41,7 +41,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// TestReasons: what the system says of a disk is told in words.
+// TestReasons checks the texts of errors for disk failures of the system.
 func TestReasons(t *testing.T) {
 	f := &file{options: &Options{}}
 	for errno, want := range map[error]string{

@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writing describes one writer: which of the writers that share a file it is,
-// the operation it begins with, and perhaps a mistake that it makes.
+// writing describes one writer: its number among the writers that share a file, its first
+// operation, and the error that it makes on purpose, if any.
 type writing struct {
 	Seed    uint64
 	N       int
@@ -42,7 +42,7 @@ type writing struct {
 	Mistake string // "" is none
 }
 
-// The mistakes of writers.
+// The errors that writers make on purpose.
 const (
 	acknowledgesEarly = "early" // before the operation has been performed
 	writesInParts     = "parts" // what belongs together by several requests
@@ -115,7 +115,7 @@ var common = effect.Store{File: "kill.db", Kind: "hashmap", Name: "common"}
 
 func jsonInt(v int) json.RawMessage { return json.RawMessage(strconv.Itoa(v)) }
 
-// requests are those of an operation: one, but by mistake several.
+// requests returns the requests of an operation: one, or several with writesInParts.
 func (c change) requests(n int, parts bool) []effect.Request {
 	switch {
 	case len(c.set) > 0:
@@ -227,8 +227,8 @@ func killed(dir string, w writing, some int, moment time.Duration) (next int, er
 	return next, nil
 }
 
-// rounds lets writers write to one file, kills them, and compares the file with
-// what they acknowledged, several times over. It gives what is wrong.
+// rounds repeatedly lets writers write to one file, kills them, and compares the file with what
+// they acknowledged. It returns a description of the first difference.
 func rounds(t *testing.T, seed uint64, n int, mistake string) string {
 	r := rand.New(rand.NewPCG(seed, 1))
 	dir := t.TempDir()
@@ -302,8 +302,8 @@ func (x content) is(y content) bool {
 	return maps.Equal(x.Numbers, y.Numbers) && maps.Equal(x.Notes, y.Notes) && slices.Equal(x.Said, y.Said)
 }
 
-// TestKilled kills processes that write to one file. What each acknowledged must
-// be in the file; of the operation under way, all or nothing.
+// TestKilled kills processes that write to one file. The file must contain every acknowledged
+// operation, and all or nothing of the operation in progress.
 func TestKilled(t *testing.T) {
 	show := func(seed uint64) string {
 		var b strings.Builder
@@ -319,7 +319,8 @@ func TestKilled(t *testing.T) {
 	})
 }
 
-// TestKilledShowsMistakes: the same shows mistakes of writers.
+// TestKilledShowsMistakes checks that the same test detects the errors that writers make on
+// purpose.
 func TestKilledShowsMistakes(t *testing.T) {
 	for _, mistake := range []string{acknowledgesEarly, writesInParts} {
 		t.Run(mistake, func(t *testing.T) {

@@ -77,8 +77,8 @@ func (f *file) open(ctx context.Context) error {
 }
 
 // private creates the file if it does not exist, so that only its user may read it; an existing
-// file retains its mode. It returns the file's URI with the parameter that gives SQLite's log the
-// same mode.
+// file retains its mode. It returns the file's URI with the parameter that sets the same mode for
+// SQLite's log.
 func private(path string) (string, error) {
 	made, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err == nil {

@@ -140,7 +140,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestNoPlace: what is wrong with a path is said, with what to do.
+// TestNoPlace checks that the error for an invalid path names the problem and the remedy.
 func TestNoPlace(t *testing.T) {
 	dir := t.TempDir()
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "plain"), nil, 0o666), os.Mkdir(filepath.Join(dir, "d"), 0o777)); err != nil {
@@ -182,8 +182,8 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestEmptyFile: an empty file is taken as a new one: a process that is killed
-// while it creates a file leaves one behind.
+// TestEmptyFile checks that an empty file is treated as a new one: a process that is killed while
+// it creates a file leaves an empty file.
 func TestEmptyFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "s.db"), nil, 0o666); err != nil {
@@ -195,8 +195,8 @@ func TestEmptyFile(t *testing.T) {
 	}
 }
 
-// TestMadeHalf: a process that is killed while it creates the tables leaves a
-// journal, which undoes them; the next process creates them anew.
+// TestMadeHalf checks that the next process creates all tables if a process was killed while it
+// created them; the journal undoes the incomplete ones.
 func TestMadeHalf(t *testing.T) {
 	dir := t.TempDir()
 	journal := make([]byte, 512)
@@ -298,8 +298,8 @@ func TestDamagedName(t *testing.T) {
 	}
 }
 
-// TestMigrate: a file of format 1 gets its checksums when it is first used, and
-// keeps its content.
+// TestMigrate checks that a file of format 1 gets its checksums when it is first used, and that its
+// content does not change.
 func TestMigrate(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "s.db")

@@ -125,7 +125,7 @@ func TestHashMap(t *testing.T) {
 		other.Scope = `["in"]`
 		do[any](t, next(), &effect.StoreWrite{Store: other, Entries: []effect.StoreEntry{set(`"a"`, `0`)}})
 		if n := do[*effect.StoreCount](t, next(), &effect.StoreLen{Store: again}).Count; n != 5 {
-			t.Errorf("%d entries, 5 are to be there", n)
+			t.Errorf("%d entries, want 5", n)
 		}
 		if got := show(do[*effect.StoreEntries](t, next(), &effect.StoreClear{Store: h, List: true})); got != `"a"=7 1="\u0000" "1"=4 "c"=6 "b"=8` {
 			t.Errorf("cleared: %s", got)
@@ -352,7 +352,7 @@ func TestSmallerWindow(t *testing.T) {
 	}
 	do[any](t, s, &effect.MemoryAppend{Store: at, Messages: many[:1], Window: 2})
 	if n := do[*effect.StoreCount](t, s, &effect.StoreLen{Store: at}).Count; n != 2 {
-		t.Errorf("%d messages are kept", n)
+		t.Errorf("%d messages are stored", n)
 	}
 }
 
@@ -482,6 +482,6 @@ func TestFiles(t *testing.T) {
 	}
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(names) != 1 {
-		t.Errorf("one file is to be left: %q, %v", names, err)
+		t.Errorf("files %q (%v), want one", names, err)
 	}
 }

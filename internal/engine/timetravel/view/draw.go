@@ -49,9 +49,9 @@ func (b *View) title() string {
 	at := fmt.Sprintf("effect %d of %d", b.s.Effects, len(b.r.Effects))
 	switch {
 	case b.s.Ended:
-		at = fmt.Sprintf("the end, behind %d effects", len(b.r.Effects))
+		at = fmt.Sprintf("the end, after %d effects", len(b.r.Effects))
 	case b.s.Effect == 0:
-		at = fmt.Sprintf("behind effect %d of %d", b.s.Effects, len(b.r.Effects))
+		at = fmt.Sprintf("after effect %d of %d", b.s.Effects, len(b.r.Effects))
 	}
 	if b.s.Task > 1 {
 		at += fmt.Sprintf(", task %d", b.s.Task)
@@ -231,12 +231,12 @@ func (b *View) asked(width int) []row {
 	}
 	x := &b.r.Effects[b.s.Effect-1]
 	out := []row{nil, line(strong, clean(fmt.Sprintf("%s, effect %d: %s", x.Kind, x.N, x.Status), width)),
-		line(plain, clean("  asks  "+string(x.Request), width))}
+		line(plain, clean("  request  "+string(x.Request), width))}
 	switch {
 	case x.Error != nil:
-		out = append(out, line(red, clean("  fails "+x.Error.Kind+": "+x.Error.Message, width)))
+		out = append(out, line(red, clean("  error    "+x.Error.Kind+": "+x.Error.Message, width)))
 	case len(x.Result) > 0:
-		out = append(out, line(plain, clean("  gives "+string(x.Result), width)))
+		out = append(out, line(plain, clean("  result   "+string(x.Result), width)))
 	}
 	return out
 }

@@ -142,7 +142,7 @@ func init() { // set here to avoid an initialisation cycle
 		{[]string{"/"}, "/       search for a text in kinds, places, requests and results", (*View).search},
 		{[]string{"n"}, "n       search on", func(b *View) (bool, error) { return b.find(b.sought) }},
 		{[]string{"tab"}, "Tab     the call around: its line and its variables", (*View).outer},
-		{[]string{"f"}, "f       fork here: a copy of the run, to go on with", (*View).fork},
+		{[]string{"f"}, "f       fork here: copy the run, and continue the copy", (*View).fork},
 		{[]string{"?"}, "?       this help", func(b *View) (bool, error) { b.help = true; return false, nil }},
 		{[]string{"q"}, "q       leave", func(*View) (bool, error) { return true, nil }},
 	}
