@@ -49,7 +49,7 @@ func TestGrammar(t *testing.T) {
 	}
 	var all []program
 	for name, text := range odd {
-		all = append(all, classified(name, text))
+		all = append(all, classify(name, text))
 	}
 	for _, dir := range []string{"../examples", "../stdlib", "../bench", "../internal/cli/project/templates"} {
 		if err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -57,7 +57,7 @@ func TestGrammar(t *testing.T) {
 				return err
 			}
 			text, err := os.ReadFile(path)
-			all = append(all, classified(path, string(text)))
+			all = append(all, classify(path, string(text)))
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -92,7 +92,7 @@ func manual(t *testing.T) (all []program) {
 			t.Fatal(err)
 		}
 		for _, m := range fence.FindAllStringSubmatch(string(text), -1) {
-			if p := classified(page, m[1]); p.Tokens != nil {
+			if p := classify(page, m[1]); p.Tokens != nil {
 				all = append(all, p)
 			}
 		}
@@ -100,8 +100,8 @@ func manual(t *testing.T) (all []program) {
 	return all
 }
 
-// classified returns the lexer's classes for a text, or nothing if the text has an error.
-func classified(name, text string) program {
+// classify returns the lexer's classes for a text, or nothing if the text has an error.
+func classify(name, text string) program {
 	p := program{Name: name, Text: text}
 	tokens, comments, found := lexer.Lex(source.NewFile(name, []byte(text)))
 	if len(found.Sorted()) > 0 {

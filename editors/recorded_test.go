@@ -34,8 +34,8 @@ func TestRecordedSessions(t *testing.T) {
 	}
 }
 
-// said is a message of an editor.
-type said struct {
+// recordedMessage is a message of an editor.
+type recordedMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params map[string]any  `json:"params"`
@@ -71,7 +71,7 @@ func replay(t *testing.T, path string) {
 	var lines []string
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(strings.ReplaceAll(line, "/recorded/root", root))
-		var m said
+		var m recordedMessage
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func replay(t *testing.T, path string) {
 	}
 	pulls := false // the editor requests diagnostics
 	for _, line := range lines {
-		var m said
+		var m recordedMessage
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			t.Fatal(err)
 		}
@@ -97,22 +97,22 @@ func replay(t *testing.T, path string) {
 			}
 			line = string(body)
 		case "textDocument/didChange": // an editor that pulls received the error before the fix
-			s.until(func() bool { return s.told })
+			s.until(func() bool { return s.notified })
 		case "shutdown": // answers to earlier requests come first
-			s.until(func() bool { return s.all(open) })
+			s.until(func() bool { return s.hasAllAnswers(open) })
 		}
 		if m.ID != nil {
 			open[string(m.ID)] = m.Method
 		}
 		s.send(line)
 		if m.Method == "textDocument/didOpen" && !pulls { // the editor waited for the diagnostics
-			s.until(func() bool { return s.told })
+			s.until(func() bool { return s.notified })
 		}
 	}
-	s.until(func() bool { return s.all(open) })
+	s.until(func() bool { return s.hasAllAnswers(open) })
 	_ = in.Close()
 	_ = c.Wait() // a killed editor sends no exit
-	if !s.told {
+	if !s.notified {
 		t.Error("the server published no diagnostic for the error")
 	}
 }
@@ -123,7 +123,7 @@ type server struct {
 	client   *lsptest.Client
 	answers  map[string]any // the editor's answers to the server's requests
 	answered map[string]bool
-	told     bool
+	notified bool
 }
 
 func (s *server) send(line string) {
@@ -139,13 +139,13 @@ func (s *server) until(done func() bool) {
 	if done() {
 		return
 	}
-	if _, err := s.client.Until(func(m *lsptest.Message) bool { s.hear(m); return done() }); err != nil {
+	if _, err := s.client.Until(func(m *lsptest.Message) bool { s.handleMessage(m); return done() }); err != nil {
 		s.Fatalf("%v; answered are %v", err, s.answered)
 	}
 }
 
-func (s *server) hear(m *lsptest.Message) {
-	s.told = s.told || strings.Contains(m.Text, "unknown name `")
+func (s *server) handleMessage(m *lsptest.Message) {
+	s.notified = s.notified || strings.Contains(m.Text, "unknown name `")
 	if m.Method == "" {
 		s.answered[string(m.ID)] = true
 		if m.Error != nil && m.Error.Code != -32800 && m.Error.Code != -32801 {
@@ -154,8 +154,8 @@ func (s *server) hear(m *lsptest.Message) {
 	}
 }
 
-// all reports whether all requests are answered.
-func (s *server) all(open map[string]string) bool {
+// hasAllAnswers reports whether all requests are answered.
+func (s *server) hasAllAnswers(open map[string]string) bool {
 	for id := range open {
 		if !s.answered[id] {
 			return false

@@ -38,16 +38,16 @@ fn main() {
 // TestNeovim checks that Neovim's client shows diagnostics, hovers and definitions, renames and
 // formats.
 func TestNeovim(t *testing.T) {
-	edits(t, "nvim", "-n", "--headless", "-u", "NONE", "-i", "NONE", "--cmd", "set runtimepath+=nvim", "--cmd", "filetype plugin on", "--cmd", "runtime ftdetect/concerto.vim", "-S", "testdata/session.lua")
+	runEditor(t, "nvim", "-n", "--headless", "-u", "NONE", "-i", "NONE", "--cmd", "set runtimepath+=nvim", "--cmd", "filetype plugin on", "--cmd", "runtime ftdetect/concerto.vim", "-S", "testdata/session.lua")
 }
 
 // TestEmacs checks the same with eglot.
 func TestEmacs(t *testing.T) {
-	edits(t, "emacs", "--batch", "-L", "emacs", "--eval", "(package-initialize)", "-l", "testdata/session.el")
+	runEditor(t, "emacs", "--batch", "-L", "emacs", "--eval", "(package-initialize)", "-l", "testdata/session.el")
 }
 
-// edits runs an editor's session.
-func edits(t *testing.T, name string, args ...string) {
+// runEditor runs an editor's session.
+func runEditor(t *testing.T, name string, args ...string) {
 	if _, err := exec.LookPath(name); err != nil {
 		t.Skipf("%s is not installed", name)
 	}
@@ -68,10 +68,10 @@ func edits(t *testing.T, name string, args ...string) {
 	defer cancel()
 	c := exec.CommandContext(ctx, name, args...)
 	c.Env = append(os.Environ(), "CONCERTO="+command, "PROGRAM="+file, "OUT="+out, "HOME="+dir, "XDG_STATE_HOME="+dir, "XDG_CACHE_HOME="+dir, "XDG_DATA_HOME="+dir)
-	said, err := c.CombinedOutput()
+	output, err := c.CombinedOutput()
 	text, readErr := os.ReadFile(out)
 	if err != nil || readErr != nil {
-		t.Fatalf("%s: %v, %v\n%s%s", name, err, readErr, said, text)
+		t.Fatalf("%s: %v, %v\n%s%s", name, err, readErr, output, text)
 	}
 	var s session
 	if err := json.Unmarshal(text, &s); err != nil {

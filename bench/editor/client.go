@@ -81,7 +81,7 @@ func (c *client) end() {
 func (c *client) failed() error { return c.err }
 
 func (c *client) notify(method string, params any) {
-	if err := c.editor.Tell(method, params); err != nil && c.err == nil {
+	if err := c.editor.Notify(method, params); err != nil && c.err == nil {
 		c.err = err
 	}
 }
@@ -97,7 +97,7 @@ func (c *client) ask(method string, params any) (json.RawMessage, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	result, err := c.editor.Ask(method, params)
+	result, err := c.editor.Call(method, params)
 	var refused *lsptest.Error
 	if err != nil && !errors.As(err, &refused) {
 		c.err = err

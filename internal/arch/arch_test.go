@@ -156,7 +156,7 @@ func imported(f *ast.File) []string {
 // code: each package has one row, and uses every import that the row permits.
 func TestImports(t *testing.T) {
 	randtest.InOneGoroutine(t)
-	imports := importsOfOurs(t)
+	imports := moduleImports(t)
 	above := map[string]bool{}
 	for _, r := range Policy {
 		if above[r.Package] {
@@ -198,8 +198,8 @@ func layerName(i int) string {
 	return Layers[i].Name
 }
 
-// importsOfOurs returns the packages of the module that each package imports.
-func importsOfOurs(t *testing.T) map[string]map[string]bool {
+// moduleImports returns the packages of the module that each package imports.
+func moduleImports(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	out := map[string]map[string]bool{}
 	for pkg, files := range packageFiles(t) {
@@ -328,11 +328,11 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// mostBytes limits the size of a file, except test data, unmodified third-party files and lists
+// maxBytes limits the size of a file, except test data, unmodified third-party files and lists
 // that npm writes. Every clone contains a committed file forever.
-const mostBytes = 100 << 10
+const maxBytes = 100 << 10
 
-// TestFileSizes checks that no file is larger than mostBytes.
+// TestFileSizes checks that no file is larger than maxBytes.
 func TestFileSizes(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	root := filepath.Join("..", "..")
@@ -352,8 +352,8 @@ func TestFileSizes(t *testing.T) {
 		if err != nil {
 			continue // deleted, but not yet committed
 		}
-		if info.Size() > mostBytes {
-			t.Errorf("%s has %d bytes; %d are the most outside of testdata", name, info.Size(), mostBytes)
+		if info.Size() > maxBytes {
+			t.Errorf("%s has %d bytes; %d are the most outside of testdata", name, info.Size(), maxBytes)
 		}
 	}
 }

@@ -13,10 +13,10 @@ import (
 
 // Limits for folders, packages and types.
 const (
-	mostPackages = 14 // in a folder
-	mostFiles    = 45 // of a package, without tests
-	leastLines   = 60 // of a package
-	mostMethods  = 60 // of a type
+	maxPackages = 14 // in a folder
+	maxFiles    = 45 // of a package, without tests
+	minLines    = 60 // of a package
+	maxMethods  = 60 // of a type
 )
 
 // crowded lists the folders ("name/"), packages and types ("name()") that exceed a limit, with
@@ -37,7 +37,7 @@ var crowded = map[string]int{
 	"vm.task()":                            159,
 }
 
-// small lists the packages below leastLines, with the reason for each.
+// small lists the packages below minLines, with the reason for each.
 var small = map[string]string{
 	"web/lexemes":               "a program: it writes the lexemes that the page's highlighter uses",
 	"cmd/concerto":              "a program: it calls internal/cli",
@@ -74,7 +74,7 @@ func TestFolders(t *testing.T) {
 		if above := path.Dir(pkg); above != "." && LayerOf(pkg) < len(Layers) { // the root contains the layers
 			folders[above+"/"]++
 		}
-		check(pkg, len(files), mostFiles, "files")
+		check(pkg, len(files), maxFiles, "files")
 		methods := map[string]int{}
 		for _, f := range files {
 			for _, d := range f.Decls {
@@ -87,11 +87,11 @@ func TestFolders(t *testing.T) {
 			if visitors := LayerOf(pkg); visitors < len(Layers) && Layers[visitors].Name == "language" {
 				continue // it has one method for each kind of node
 			}
-			check(pkg+"."+name+"()", n, mostMethods, "methods")
+			check(pkg+"."+name+"()", n, maxMethods, "methods")
 		}
 	}
 	for folder, n := range folders {
-		check(folder, n, mostPackages, "packages")
+		check(folder, n, maxPackages, "packages")
 	}
 	for what := range crowded {
 		if !used[what] {
@@ -128,9 +128,9 @@ func TestSmallPackages(t *testing.T) {
 		if LayerOf(pkg) == len(Layers) || strings.HasSuffix(pkg, "/gen") {
 			continue
 		}
-		if reason := small[pkg]; n < leastLines && reason == "" {
+		if reason := small[pkg]; n < minLines && reason == "" {
 			t.Errorf("package %q has %d lines: it can be a file of another, or has a reason in `small`", pkg, n)
-		} else if n >= leastLines && reason != "" {
+		} else if n >= minLines && reason != "" {
 			t.Errorf("package %q has %d lines, and needs no reason", pkg, n)
 		}
 	}

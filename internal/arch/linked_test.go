@@ -30,7 +30,7 @@ const namedImporters = 3
 func TestLinked(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	for _, program := range []string{"concerto", "concerto-relay"} {
-		got, file := linked(t, program), filepath.Join("testdata", "linked", program+".txt")
+		got, file := linkedList(t, program), filepath.Join("testdata", "linked", program+".txt")
 		if golden.Updating() {
 			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 				t.Fatal(err)
@@ -46,8 +46,8 @@ func TestLinked(t *testing.T) {
 	}
 }
 
-// linked returns the list for a program.
-func linked(t *testing.T, program string) string {
+// linkedList returns the list for a program.
+func linkedList(t *testing.T, program string) string {
 	t.Helper()
 	list := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports,Standard", "./cmd/"+program)
 	list.Dir = "../.."
@@ -91,7 +91,7 @@ func linked(t *testing.T, program string) string {
 	}
 	var b strings.Builder
 	for _, pkg := range slices.Sorted(maps.Keys(importers)) {
-		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%-60s %s", short(pkg), whose(importers[pkg])), " "))
+		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%-60s %s", shortPath(pkg), importersText(importers[pkg])), " "))
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(library)) {
 		fmt.Fprintln(&b, pkg)
@@ -99,15 +99,15 @@ func linked(t *testing.T, program string) string {
 	return b.String()
 }
 
-// whose returns the first importers of a package, in order.
-func whose(importers []string) string {
+// importersText returns the first importers of a package, in order.
+func importersText(importers []string) string {
 	if len(importers) == 0 {
 		return ""
 	}
 	slices.Sort(importers)
 	names := "from"
 	for _, i := range importers[:min(len(importers), namedImporters)] {
-		names += " " + short(i)
+		names += " " + shortPath(i)
 	}
 	if more := len(importers) - namedImporters; more > 0 {
 		names += fmt.Sprintf(" +%d", more)
@@ -115,9 +115,9 @@ func whose(importers []string) string {
 	return names
 }
 
-// short returns the path below the module for a package of the module, and the full path for any
+// shortPath returns the path below the module for a package of the module, and the full path for any
 // other.
-func short(pkg string) string {
+func shortPath(pkg string) string {
 	if pkg == Module {
 		return "."
 	}

@@ -16,8 +16,8 @@ import (
 // toolsFolder is the module of the generators and tests that need more modules than the product.
 const toolsFolder = "tools"
 
-// mostRequirements limits the third-party modules that the product and its tests import.
-const mostRequirements = 21
+// maxRequirements limits the third-party modules that the product and its tests import.
+const maxRequirements = 21
 
 // requirements returns the versions of the modules in a go.mod, and the number of them that our
 // packages import directly.
@@ -55,8 +55,8 @@ func requirements(t *testing.T, dir string) (versions map[string]string, direct 
 func TestRequirements(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	product, direct := requirements(t, ".")
-	if direct > mostRequirements {
-		t.Errorf("go.mod requires %d modules directly; the limit is %d. Modules that only generators or tests need may move to %s", direct, mostRequirements, toolsFolder)
+	if direct > maxRequirements {
+		t.Errorf("go.mod requires %d modules directly; the limit is %d. Modules that only generators or tests need may move to %s", direct, maxRequirements, toolsFolder)
 	}
 	tools, _ := requirements(t, toolsFolder)
 	for module, version := range product {

@@ -35,11 +35,11 @@ func (b *box) middle() float64 { return b.x + b.width/2 }
 // import implies has no arrow; the tooltip lists all imports. All arrows point down. The picture
 // omits packages for tests and benchmarks, and generators.
 func Picture() string {
-	levels := levelled(boxes())
+	levels := byLevel(boxes())
 	for range 40 {
-		settle(levels)
+		orderLevels(levels)
 	}
-	width := place(levels)
+	width := placeBoxes(levels)
 	var s strings.Builder
 	height := float64(len(levels))*rowHeight + 2*margin - (rowHeight - boxHeight)
 	fmt.Fprintf(&s, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" font-family="ui-monospace, monospace" font-size="12">
@@ -64,7 +64,7 @@ func Picture() string {
   }
 </style>
 `, width, height)
-	bands(&s, levels, width)
+	drawBands(&s, levels, width)
 	for _, level := range levels {
 		for _, b := range level {
 			b.draw(&s)
@@ -74,8 +74,8 @@ func Picture() string {
 	return s.String()
 }
 
-// bands writes the background and the name of each layer.
-func bands(s *strings.Builder, levels [][]*box, width float64) {
+// drawBands writes the background and the name of each layer.
+func drawBands(s *strings.Builder, levels [][]*box, width float64) {
 	for first := 0; first < len(levels); {
 		layer, next := LayerOf(levels[first][0].pkg), first+1
 		for next < len(levels) && LayerOf(levels[next][0].pkg) == layer {
@@ -90,8 +90,8 @@ func bands(s *strings.Builder, levels [][]*box, width float64) {
 	}
 }
 
-// drawn reports whether the picture contains a package.
-func drawn(r Rule) bool {
+// isDrawn reports whether the picture contains a package.
+func isDrawn(r Rule) bool {
 	return !r.Tests && r.Package != "bench" && !strings.HasPrefix(r.Package, "bench/") &&
 		!strings.HasSuffix(r.Package, "/gen") && LayerOf(r.Package) < len(Layers)
 }
@@ -101,7 +101,7 @@ func boxes() []*box {
 	var all []*box
 	byName := map[string]*box{}
 	reach := map[*box]map[*box]bool{} // direct and indirect imports
-	rules := slices.DeleteFunc(slices.Clone(Policy), func(r Rule) bool { return !drawn(r) })
+	rules := slices.DeleteFunc(slices.Clone(Policy), func(r Rule) bool { return !isDrawn(r) })
 	slices.SortStableFunc(rules, func(a, b Rule) int { return LayerOf(a.Package) - LayerOf(b.Package) })
 	layer, lowest, highest := 0, 0, 0 // the layer's lowest row, and the highest row in use
 	for _, r := range rules {
@@ -152,8 +152,8 @@ func name(pkg string) string {
 	return pkg
 }
 
-// levelled groups boxes by level, the highest first.
-func levelled(all []*box) [][]*box {
+// byLevel groups boxes by level, the highest first.
+func byLevel(all []*box) [][]*box {
 	top := 0
 	for _, b := range all {
 		top = max(top, b.level)
@@ -165,10 +165,10 @@ func levelled(all []*box) [][]*box {
 	return levels
 }
 
-// settle orders the boxes of each level by the positions of their neighbours, once downwards and
+// orderLevels orders the boxes of each level by the positions of their neighbours, once downwards and
 // once upwards. This removes most crossings (the barycenter method of Sugiyama, Tagawa and Toda,
 // 1981).
-func settle(levels [][]*box) {
+func orderLevels(levels [][]*box) {
 	importers := map[*box][]*box{}
 	for _, level := range levels {
 		for _, b := range level {
@@ -177,11 +177,11 @@ func settle(levels [][]*box) {
 			}
 		}
 	}
-	place(levels)
+	placeBoxes(levels)
 	for _, level := range levels {
 		sortBy(level, func(b *box) []*box { return importers[b] })
 	}
-	place(levels)
+	placeBoxes(levels)
 	for _, level := range slices.Backward(levels) {
 		sortBy(level, func(b *box) []*box { return b.imports })
 	}
@@ -211,9 +211,9 @@ func sortBy(level []*box, neighbours func(*box) []*box) {
 	})
 }
 
-// place sets the coordinates of every box. It spreads each level over the width of the widest one,
+// placeBoxes sets the coordinates of every box. It spreads each level over the width of the widest one,
 // and returns the picture's width.
-func place(levels [][]*box) float64 {
+func placeBoxes(levels [][]*box) float64 {
 	widest := 0.0
 	total := func(level []*box) float64 {
 		sum := 0.0

@@ -43,7 +43,7 @@ func TestPicture(t *testing.T) {
 		}
 	}
 	for _, r := range Policy {
-		if drawn(r) && !texts[name(r.Package)] {
+		if isDrawn(r) && !texts[name(r.Package)] {
 			t.Errorf("%s shows no box of %q", file, r.Package)
 		}
 	}

@@ -40,8 +40,8 @@ func depsOf(t *testing.T, command string) []string {
 	return strings.Fields(string(out))
 }
 
-// mostRelayBytes limits the size of the stripped relay server.
-const mostRelayBytes = 25_000_000
+// maxRelayBytes limits the size of the stripped relay server.
+const maxRelayBytes = 25_000_000
 
 // TestRelayIsSmall checks the size of the relay server. It links neither the VM nor text/template,
 // whose method calls by name would prevent the linker from removing exported methods and so add a
@@ -64,8 +64,8 @@ func TestRelayIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(text) > mostRelayBytes {
-		t.Errorf("the relay has %d bytes; %d are the most", len(text), mostRelayBytes)
+	if len(text) > maxRelayBytes {
+		t.Errorf("the relay has %d bytes; %d are the most", len(text), maxRelayBytes)
 	}
 	if bytes.Contains(text, []byte("text/template.(*Template).Execute")) {
 		t.Error("the relay has text/template: does a command set a template of cobra's?")

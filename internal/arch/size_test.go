@@ -14,8 +14,8 @@ import (
 
 // Limits in lines of the file, including comments.
 const (
-	mostFileLines     = 800
-	mostFunctionLines = 80
+	maxFileLines     = 800
+	maxFunctionLines = 80
 )
 
 // larger lists the exceptions, with their limit and the reason.
@@ -48,10 +48,10 @@ func TestSizes(t *testing.T) {
 			t.Fatal(err)
 		}
 		line := func(p token.Pos) int { return fset.Position(p).Line }
-		check(name, line(f.FileEnd)-1, mostFileLines)
+		check(name, line(f.FileEnd)-1, maxFileLines)
 		for _, d := range f.Decls {
 			if d, ok := d.(*ast.FuncDecl); ok && !strings.HasSuffix(name, "_test.go") {
-				check(name+":"+d.Name.Name, line(d.End())-line(d.Pos())+1, mostFunctionLines)
+				check(name+":"+d.Name.Name, line(d.End())-line(d.Pos())+1, maxFunctionLines)
 			}
 		}
 	}

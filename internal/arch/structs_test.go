@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// mostFields limits the fields of a struct. The fields of embedded structs count as well, also of
+// maxFields limits the fields of a struct. The fields of embedded structs count as well, also of
 // those embedded through a pointer, an alias or from another package.
-const mostFields = 30
+const maxFields = 30
 
 // largeStructs lists the structs with more fields, with their number and the reason. The numbers
 // may only shrink.
@@ -32,11 +32,11 @@ func TestStructs(t *testing.T) {
 			continue
 		}
 		switch n, allowed := types.fields(name), largeStructs[name.String()].fields; {
-		case n <= mostFields && allowed > 0:
+		case n <= maxFields && allowed > 0:
 			t.Errorf("%s has %d fields: remove it from largeStructs", name, n)
-		case n > max(mostFields, allowed):
+		case n > max(maxFields, allowed):
 			t.Errorf("%s has %d fields, those of embedded structs counted; %d are the most: which of them are a part with methods of its own?",
-				name, n, max(mostFields, allowed))
+				name, n, max(maxFields, allowed))
 		case n < allowed:
 			t.Errorf("%s has %d fields now: say so in largeStructs", name, n)
 		}

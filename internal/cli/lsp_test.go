@@ -27,7 +27,7 @@ type languageClient struct {
 
 func newLanguageClient(t *testing.T, to io.Writer, from io.Reader) *languageClient {
 	c := &languageClient{Client: lsptest.New(to, from), t: t, pushed: map[string]json.RawMessage{}}
-	c.Heard, c.Patience = c.heard, debugWait
+	c.OnMessage, c.Patience = c.heard, debugWait
 	return c
 }
 
@@ -54,7 +54,7 @@ func (c *languageClient) heard(m *lsptest.Message) {
 // ask is the result of a request.
 func (c *languageClient) ask(method string, params any) string {
 	c.t.Helper()
-	result, err := c.Ask(method, params)
+	result, err := c.Call(method, params)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func (c *languageClient) ask(method string, params any) string {
 
 func (c *languageClient) tell(method string, params any) {
 	c.t.Helper()
-	if err := c.Tell(method, params); err != nil {
+	if err := c.Notify(method, params); err != nil {
 		c.t.Fatal(err)
 	}
 }

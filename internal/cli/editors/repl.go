@@ -209,7 +209,7 @@ func (t *talker) all(ctx context.Context) error {
 // tell prints an error and returns its code.
 func (t *talker) tell(err error) int {
 	t.out.endLine()
-	var wrong *repl.Mistakes
+	var wrong *repl.CompileError
 	if errors.As(err, &wrong) {
 		var l diag.List
 		for _, d := range wrong.Found {
@@ -231,7 +231,7 @@ func (t *talker) input(ctx context.Context) (string, error) {
 		t.lines.remember(text)
 		return text, nil
 	}
-	for repl.Open(text) {
+	for repl.IsIncomplete(text) {
 		line, err := t.lines.next(ctx, furtherPrompt)
 		if errors.Is(err, io.EOF) {
 			break // it is shown what is missing

@@ -86,7 +86,7 @@ func (cmd *checkCommand) run(parent context.Context, path string) error {
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
 	<-signals.Ready
-	var again analysis.Again
+	var again analysis.LoadCache
 	return rerun.OnChange(ctx, cmd.console, false, func(_ context.Context, seen func(string)) error {
 		s.Seen = seen
 		cmd.tools.Watch(cmd.console, seen)

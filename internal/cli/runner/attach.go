@@ -45,7 +45,7 @@ func (cmd *runCommand) runDebugged(s driver.Request, signals *interrupt.Handler,
 	if err := run(); err != nil {
 		code = cmd.console.Fail(err)
 	}
-	cmd.console.Debugging.Debugger.End(code)
+	cmd.console.Debugging.Debugger.ReportEnd(code)
 	if code != console.ExitOK {
 		return console.ExitError(code)
 	}

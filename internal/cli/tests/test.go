@@ -130,7 +130,7 @@ func (cmd *testCommand) runTests(parent context.Context, path string) error {
 	if !cmd.watch {
 		return cmd.testOnce(ctx, s, grants, selected, signals.Kill)
 	}
-	var again analysis.Again
+	var again analysis.LoadCache
 	return rerun.OnChange(ctx, cmd.console, false, func(_ context.Context, seen func(path string)) error {
 		s.Seen = seen
 		return cmd.testOnce(ctx, again.Request(s), grants, selected, signals.Kill)

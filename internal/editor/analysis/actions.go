@@ -32,10 +32,10 @@ func (s *Snapshot) Actions(ctx context.Context, path string, at source.Span, wan
 	}
 	var out []Action
 	if wanted(refactor.QuickFix) {
-		out = s.mending(found, at, s.newFiles(ctx, path))
+		out = s.collectFixes(found, at, s.newFileDir(ctx, path))
 	}
 	if wanted(refactor.FixAll) {
-		edits, n, err := s.allSafe(ctx, path)
+		edits, n, err := s.safeFixes(ctx, path)
 		if err != nil {
 			return nil, err
 		}
@@ -47,8 +47,8 @@ func (s *Snapshot) Actions(ctx context.Context, path string, at source.Span, wan
 	return append(out, more...), err
 }
 
-// mending returns the fixes of diagnostics at a range, or that edit the text there.
-func (s *Snapshot) mending(found []*diag.Diagnostic, at source.Span, dir string) (out []Action) {
+// collectFixes returns the fixes of diagnostics at a range, or that edit the text there.
+func (s *Snapshot) collectFixes(found []*diag.Diagnostic, at source.Span, dir string) (out []Action) {
 	touches := func(s source.Span) bool { return s.Start <= at.End && s.End >= at.Start }
 	for _, d := range found {
 		if d.File == nil {
@@ -59,12 +59,12 @@ func (s *Snapshot) mending(found []*diag.Diagnostic, at source.Span, dir string)
 			if !touches(d.Span) && !slices.ContainsFunc(f.Edits, here) {
 				continue
 			}
-			edits, ok := placed(f.Edits, dir)
+			edits, ok := resolvePaths(f.Edits, dir)
 			if !ok {
 				continue
 			}
-			a := Action{Kind: refactor.QuickFix, Title: f.Title, Preferred: f.Safe, Mends: d, Edits: styled(edits, d.File)}
-			if !slices.ContainsFunc(out, a.same) {
+			a := Action{Kind: refactor.QuickFix, Title: f.Title, Preferred: f.Safe, Mends: d, Edits: formatEdits(edits, d.File)}
+			if !slices.ContainsFunc(out, a.equal) {
 				out = append(out, a)
 			}
 		}
@@ -72,9 +72,9 @@ func (s *Snapshot) mending(found []*diag.Diagnostic, at source.Span, dir string)
 	return out
 }
 
-// newFiles returns the directory for files that a fix of the document creates, or "".
-func (s *Snapshot) newFiles(ctx context.Context, path string) string {
-	r := s.rootOf(s.real(path))
+// newFileDir returns the directory for files that a fix of the document creates, or "".
+func (s *Snapshot) newFileDir(ctx context.Context, path string) string {
+	r := s.rootOf(s.realPath(path))
 	if r == nil || !IsFile(path) {
 		return ""
 	}
@@ -84,9 +84,9 @@ func (s *Snapshot) newFiles(ctx context.Context, path string) string {
 	return ""
 }
 
-// placed are edits in which the names of new files are paths; ok is false when there is no
+// resolvePaths are edits in which the names of new files are paths; ok is false when there is no
 // directory for them.
-func placed(edits []diag.Edit, dir string) (out []diag.Edit, ok bool) {
+func resolvePaths(edits []diag.Edit, dir string) (out []diag.Edit, ok bool) {
 	for _, e := range edits {
 		if e.File != nil && len(e.File.Text) == 0 && !IsFile(pathOfName(e.File.Name)) {
 			if dir == "" {
@@ -99,12 +99,12 @@ func placed(edits []diag.Edit, dir string) (out []diag.Edit, ok bool) {
 	return out, true
 }
 
-func (a Action) same(b Action) bool {
+func (a Action) equal(b Action) bool {
 	return a.Title == b.Title && slices.EqualFunc(a.Edits, b.Edits, func(x, y Edit) bool { return x.File.Name == y.File.Name && x.Span == y.Span && x.Text == y.Text })
 }
 
-// styled returns edits by file, formatted. own is the file of edits that name none.
-func styled(edits []diag.Edit, own *source.File) (out []Edit) {
+// formatEdits returns edits by file, formatted. own is the file of edits that name none.
+func formatEdits(edits []diag.Edit, own *source.File) (out []Edit) {
 	var files []*source.File
 	by := map[*source.File][]diag.Edit{}
 	for _, e := range edits {
@@ -127,9 +127,9 @@ func styled(edits []diag.Edit, own *source.File) (out []Edit) {
 	return out
 }
 
-// allSafe returns the edits that make all safe fixes of a file, in the rounds of `check --fix`, and
+// safeFixes returns the edits that make all safe fixes of a file, in the rounds of `check --fix`, and
 // how many these are.
-func (s *Snapshot) allSafe(ctx context.Context, path string) (edits []Edit, n int, err error) {
+func (s *Snapshot) safeFixes(ctx context.Context, path string) (edits []Edit, n int, err error) {
 	file := s.File(path)
 	if file == nil {
 		return nil, 0, nil
@@ -140,20 +140,20 @@ func (s *Snapshot) allSafe(ctx context.Context, path string) (edits []Edit, n in
 		if err != nil {
 			return nil, 0, err
 		}
-		changed := rounds.Round(ownFixes(found))
+		changed := rounds.Round(withOwnFixes(found))
 		if len(changed) == 0 {
 			break
 		}
-		next = s.with([]Edit{{Location{file, source.Span{End: source.Pos(len(file.Text))}}, string(changed[0].Text())}})
+		next = s.withEdits([]Edit{{Location{file, source.Span{End: source.Pos(len(file.Text))}}, string(changed[0].Text())}})
 	}
 	for _, f := range rounds.Files() {
-		edits, n = styled(f.Edits, file), f.Fixes
+		edits, n = formatEdits(f.Edits, file), f.Fixes
 	}
 	return edits, n, nil
 }
 
-// ownFixes returns diagnostics with only those fixes that change their own file.
-func ownFixes(found []*diag.Diagnostic) (out []*diag.Diagnostic) {
+// withOwnFixes returns diagnostics with only those fixes that change their own file.
+func withOwnFixes(found []*diag.Diagnostic) (out []*diag.Diagnostic) {
 	for _, d := range found {
 		own := *d
 		own.Fixes = nil
@@ -170,15 +170,15 @@ func ownFixes(found []*diag.Diagnostic) (out []*diag.Diagnostic) {
 // refactorings returns the actions of package refactor, as far as the program compiles afterwards
 // as it did before.
 func (s *Snapshot) refactorings(ctx context.Context, path string, at source.Span, found []*diag.Diagnostic, wanted func(string) bool) (out []Action, err error) {
-	f := s.file(ctx, path)
+	f := s.checkFile(ctx, path)
 	if f == nil {
 		return nil, ctx.Err()
 	}
 	_, list := f.text.parse()
 	in := &refactor.Input{File: f.text.file, Tree: f.tree, Broken: list.HasErrors(), Untitled: !IsFile(path), Info: f.info,
-		Refs: f.refs, Found: found, Taken: f.prelude, At: at}
+		Refs: f.refs, Found: found, IsPreludeName: f.isPreludeName, At: at}
 	for _, a := range refactor.Find(in, wanted) {
-		x := Action{Kind: a.Kind, Title: a.Title, Edits: styled(a.Edits, f.text.file)}
+		x := Action{Kind: a.Kind, Title: a.Title, Edits: formatEdits(a.Edits, f.text.file)}
 		sound, err := s.compilesWith(ctx, f, x.Edits)
 		if err != nil {
 			return nil, err
@@ -190,8 +190,8 @@ func (s *Snapshot) refactorings(ctx context.Context, path string, at source.Span
 	return out, nil
 }
 
-// prelude reports whether every program sees something of a name.
-func (f *checked) prelude(name string) bool {
+// isPreludeName reports whether every program sees something of a name.
+func (f *checkedFile) isPreludeName(name string) bool {
 	if f.info == nil || f.res.prog == nil {
 		return false
 	}
@@ -201,8 +201,8 @@ func (f *checked) prelude(name string) bool {
 }
 
 // compilesWith reports whether nothing more is wrong in the programs of a file once it is edited.
-func (s *Snapshot) compilesWith(ctx context.Context, f *checked, edits []Edit) (bool, error) {
-	next := s.with(edits)
+func (s *Snapshot) compilesWith(ctx context.Context, f *checkedFile, edits []Edit) (bool, error) {
+	next := s.withEdits(edits)
 	before, after := map[string][]*diag.Diagnostic{}, map[string][]*diag.Diagnostic{}
 	for _, r := range s.roots() {
 		if r.path != f.res.root && !r.files[f.path] {
@@ -218,7 +218,7 @@ func (s *Snapshot) compilesWith(ctx context.Context, f *checked, edits []Edit) (
 		}
 		before[r.path], after[r.path] = was.list, is.list
 	}
-	return worse(before, after) == nil, nil
+	return findNewError(before, after) == nil, nil
 }
 
 // Wanted reports whether a kind of actions is requested. A requested kind includes its subkinds; an

@@ -22,15 +22,15 @@ import (
 )
 
 // The marks around the range for which actions are requested.
-const open, shut = "⟨", "⟩"
+const markOpen, markClose = "⟨", "⟩"
 
-// unmarked returns a text without its marks, and the stretch between the first two.
-func unmarked(text string) (plain string, at source.Span) {
-	start := strings.Index(text, open)
-	text = strings.Replace(text, open, "", 1)
-	end := strings.Index(text, shut)
-	text = strings.Replace(text, shut, "", 1)
-	return strings.NewReplacer(open, "", shut, "").Replace(text), source.Span{Start: source.Pos(start), End: source.Pos(end)}
+// stripMarks returns a text without its marks, and the stretch between the first two.
+func stripMarks(text string) (plain string, at source.Span) {
+	start := strings.Index(text, markOpen)
+	text = strings.Replace(text, markOpen, "", 1)
+	end := strings.Index(text, markClose)
+	text = strings.Replace(text, markClose, "", 1)
+	return strings.NewReplacer(markOpen, "", markClose, "").Replace(text), source.Span{Start: source.Pos(start), End: source.Pos(end)}
 }
 
 // TestRefactorings runs the archive of each action: "before" becomes "after", which is formatted,
@@ -48,10 +48,10 @@ func TestRefactorings(t *testing.T) {
 			}
 			for _, section := range a.Sections("before") {
 				after := strings.TrimSuffix(section, "before") + "after"
-				a.Check(after, actOn(t, dir, r, a.Input(section), a.Has("wrong")))
+				a.Check(after, applyAction(t, dir, r, a.Input(section), a.Has("wrong")))
 			}
 			for _, section := range a.Sections(".refused") {
-				if got := actOn(t, dir, r, a.Input(section), a.Has("wrong")); got != "" {
+				if got := applyAction(t, dir, r, a.Input(section), a.Has("wrong")); got != "" {
 					t.Errorf("%s: it is done:\n%s", section, got)
 				}
 			}
@@ -59,11 +59,11 @@ func TestRefactorings(t *testing.T) {
 	}
 }
 
-// actOn returns a marked program after an action, or "" if it is not offered. Only where wrong is
+// applyAction returns a marked program after an action, or "" if it is not offered. Only where wrong is
 // set may it have mistakes.
-func actOn(t *testing.T, dir string, r refactor.Row, text string, wrong bool) string {
+func applyAction(t *testing.T, dir string, r refactor.Row, text string, wrong bool) string {
 	t.Helper()
-	plain, at := unmarked(text)
+	plain, at := stripMarks(text)
 	path := filepath.Join(dir, "main.conc")
 	w := New(Options{Folders: []string{dir}})
 	w.Open(path, plain)
@@ -81,7 +81,7 @@ func actOn(t *testing.T, dir string, r refactor.Row, text string, wrong bool) st
 	}
 	for _, a := range all {
 		if a.Title == r.Title {
-			return edited(t, s, a, path)
+			return editedText(t, s, a, path)
 		}
 	}
 	return ""
@@ -96,8 +96,8 @@ func mustDiagnose(t *testing.T, s *Snapshot) map[string][]*diag.Diagnostic {
 	return all
 }
 
-// edited returns the text of a document after an action, which is in the one style if it was.
-func edited(t *testing.T, s *Snapshot, a Action, path string) string {
+// editedText returns the text of a document after an action, which is in the one style if it was.
+func editedText(t *testing.T, s *Snapshot, a Action, path string) string {
 	t.Helper()
 	var edits []diag.Edit
 	for _, e := range a.Edits {
@@ -133,7 +133,7 @@ func TestActionsAnywhere(t *testing.T) {
 			k := r.IntN(len(toks))
 			text = text[:toks[k].Start] + text[toks[k].End:]
 		default: // a node
-			if nodes := nodesAt(parsed(text), at.Start); len(nodes) > 0 {
+			if nodes := nodesAt(parseText(text), at.Start); len(nodes) > 0 {
 				at = nodes[r.IntN(len(nodes))].Span()
 			}
 		}
@@ -141,7 +141,7 @@ func TestActionsAnywhere(t *testing.T) {
 	}
 	show := func(seed uint64) string {
 		_, text, at := made(seed)
-		return text[:at.Start] + open + text[at.Start:at.End] + shut + text[at.End:]
+		return text[:at.Start] + markOpen + text[at.Start:at.End] + markClose + text[at.End:]
 	}
 	ws := New(Options{})
 	randtest.Run(t, "internal/editor/analysis", 60, show, func(t *testing.T, seed uint64) {
@@ -158,17 +158,17 @@ func TestActionsAnywhere(t *testing.T) {
 			if a.Mends != nil {
 				continue // its own test makes it
 			}
-			if d := worse(before, mustDiagnose(t, s.with(a.Edits))); d != nil {
+			if d := findNewError(before, mustDiagnose(t, s.withEdits(a.Edits))); d != nil {
 				t.Errorf("%s makes a mistake: %s", a.Title, d.Message)
 			}
 			if _, list := parser.Parse(s.File(path)); !list.HasErrors() {
-				edited(t, s, a, path)
+				editedText(t, s, a, path)
 			}
 		}
 	})
 }
 
-func parsed(text string) *ast.File {
+func parseText(text string) *ast.File {
 	tree, _ := parser.Parse(source.NewFile("", []byte(text)))
 	return tree
 }
@@ -183,7 +183,7 @@ func TestQuickFixes(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "Concerto.toml"), []byte(a.Input("Concerto.toml")), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		plain, at := unmarked(a.Input(section))
+		plain, at := stripMarks(a.Input(section))
 		path := filepath.Join(dir, "main.conc")
 		w := New(Options{Folders: []string{dir}})
 		w.Open(path, plain)
@@ -196,7 +196,7 @@ func TestQuickFixes(t *testing.T) {
 		for _, x := range all {
 			titles = append(titles, x.Title)
 			if x.Title == title {
-				a.Check(title+".after", mended(t, s, x, dir))
+				a.Check(title+".after", fixedText(t, s, x, dir))
 			}
 		}
 		if !slices.Contains(titles, title) {
@@ -205,16 +205,16 @@ func TestQuickFixes(t *testing.T) {
 	}
 }
 
-// mended returns the files that a fix changes, or makes, as they are then.
-func mended(t *testing.T, s *Snapshot, a Action, dir string) (text string) {
+// fixedText returns the files that a fix changes, or makes, as they are then.
+func fixedText(t *testing.T, s *Snapshot, a Action, dir string) (text string) {
 	t.Helper()
-	next := s.with(a.Edits)
-	if d := worse(mustDiagnose(t, s), mustDiagnose(t, next)); d != nil {
+	next := s.withEdits(a.Edits)
+	if d := findNewError(mustDiagnose(t, s), mustDiagnose(t, next)); d != nil {
 		t.Errorf("%s makes a mistake: %s", a.Title, d.Message)
 	}
 	var names []string
 	for _, e := range a.Edits {
-		if name := strings.TrimPrefix(e.File.Name, shownName(real(dir))+"/"); !slices.Contains(names, name) {
+		if name := strings.TrimPrefix(e.File.Name, shownName(realPath(dir))+"/"); !slices.Contains(names, name) {
 			names = append(names, name)
 			if len(names) > 1 || name != "main.conc" {
 				text += name + ":\n"

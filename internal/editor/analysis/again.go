@@ -13,11 +13,11 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// Again loads a program repeatedly from the disk, for file watchers. Unchanged texts keep their
+// LoadCache loads a program repeatedly from the disk, for file watchers. Unchanged texts keep their
 // trees, and results of unchanged bodies are reused, as in the editor. The zero value is ready.
 // Loads must not overlap; within a load files are read concurrently.
-type Again struct {
-	kept driver.Kept
+type LoadCache struct {
+	retained driver.Kept
 
 	mu      sync.Mutex
 	overlay map[string][]byte
@@ -27,14 +27,14 @@ type Again struct {
 }
 
 // Request returns the request for the next load: r with the sources and results of the last load.
-func (a *Again) Request(r driver.Request) driver.Request {
+func (a *LoadCache) Request(r driver.Request) driver.Request {
 	a.before, a.now, a.trees, a.overlay = a.now, map[string]*text{}, map[*source.File]*text{}, r.Overlay
-	r.Sources, r.Kept = a, &a.kept
+	r.Sources, r.Kept = a, &a.retained
 	return r
 }
 
 // Read returns a file of the disk.
-func (a *Again) Read(path, name string) (*source.File, error) {
+func (a *LoadCache) Read(path, name string) (*source.File, error) {
 	b, overlaid := a.overlay[path]
 	if !overlaid {
 		var err error
@@ -53,14 +53,14 @@ func (a *Again) Read(path, name string) (*source.File, error) {
 }
 
 // IsFile reports whether there is a file.
-func (a *Again) IsFile(path string) bool {
+func (a *LoadCache) IsFile(path string) bool {
 	_, overlaid := a.overlay[path]
 	info, err := os.Stat(path)
 	return overlaid || err == nil && !info.IsDir()
 }
 
 // Parse returns the tree of a text, parsed once.
-func (a *Again) Parse(f *source.File) (*ast.File, diag.List) {
+func (a *LoadCache) Parse(f *source.File) (*ast.File, diag.List) {
 	a.mu.Lock()
 	t := a.trees[f]
 	a.mu.Unlock()

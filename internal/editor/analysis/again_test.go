@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// loadAgain loads the program of a folder with a, which reuses results of its previous load.
-func loadAgain(t *testing.T, a *Again, dir string) *driver.Input {
+// loadNext loads the program of a folder with a, which reuses results of its previous load.
+func loadNext(t *testing.T, a *LoadCache, dir string) *driver.Input {
 	t.Helper()
 	in, err := driver.Load(a.Request(driver.Request{Path: "main.conc", Dir: dir}))
 	if err != nil {
@@ -32,15 +32,15 @@ func save(t *testing.T, path, text string) {
 	}
 }
 
-// TestAgainChecksWhatChanged checks, in a program of 31 modules, how many modules are parsed and
+// TestLoadCacheChecksOnlyChanges checks, in a program of 31 modules, how many modules are parsed and
 // checked after an edit. After the edit of a function's body, one module is parsed and checked;
 // after that of a signature, one is parsed.
-func TestAgainChecksWhatChanged(t *testing.T) {
-	dir := modules(t, 30)
+func TestLoadCacheChecksOnlyChanges(t *testing.T) {
+	dir := writeModules(t, 30)
 	path := filepath.Join(dir, "m7.conc")
-	text := lines("S", 100) + "pub fn g() -> Int { common::used(1) }\n"
+	text := programOfLines("S", 100) + "pub fn g() -> Int { common::used(1) }\n"
 	const any = -1 // number of them
-	var a Again
+	var a LoadCache
 	var before *sema.Program
 	for _, c := range []struct {
 		what            string
@@ -58,7 +58,7 @@ func TestAgainChecksWhatChanged(t *testing.T) {
 		{"the signature restored", text, 1, 1, 0},
 	} {
 		save(t, path, c.text)
-		now, found := driver.Analyse(loadAgain(t, &a, dir), nil)
+		now, found := driver.Analyse(loadNext(t, &a, dir), nil)
 		if found.Len() != c.wrong {
 			t.Errorf("%s: %d errors, want %d", c.what, found.Len(), c.wrong)
 		}
@@ -95,15 +95,15 @@ func countChecked(p *sema.Program) (n int) {
 	return n
 }
 
-// TestAgainMatchesFirstCheck checks that after each edit the diagnostics equal those of a check
+// TestLoadCacheMatchesFirstCheck checks that after each edit the diagnostics equal those of a check
 // without reuse. Some edits add errors that prevent a build.
-func TestAgainMatchesFirstCheck(t *testing.T) {
-	dir := tree(t, mixed)
+func TestLoadCacheMatchesFirstCheck(t *testing.T) {
+	dir := writeTree(t, mixed)
 	e := newEditor(dir, 3)
 	for path, text := range e.texts {
 		save(t, path, text)
 	}
-	var checked, built Again
+	var checked, built LoadCache
 	reused := 0
 	for n := range 3 * *edits {
 		if n%10 == 9 { // restore the first texts, so that errors do not accumulate
@@ -118,16 +118,16 @@ func TestAgainMatchesFirstCheck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, got := driver.Analyse(loadAgain(t, &checked, dir), nil)
+		p, got := driver.Analyse(loadNext(t, &checked, dir), nil)
 		if p.TakenOver() > 0 {
 			reused++
 		}
-		if d := cmp.Diff(render(driver.Check(fresh)), render(got)); d != "" {
+		if d := cmp.Diff(renderList(driver.Check(fresh)), renderList(got)); d != "" {
 			t.Fatalf("after edit %d, of %s: %s", n, path, d)
 		}
 		want, whole := driver.Build(fresh)
-		program, list := driver.Build(loadAgain(t, &built, dir))
-		if d := cmp.Diff(render(whole), render(list)); d != "" || (program == nil) != (want == nil) {
+		program, list := driver.Build(loadNext(t, &built, dir))
+		if d := cmp.Diff(renderList(whole), renderList(list)); d != "" || (program == nil) != (want == nil) {
 			t.Fatalf("build after edit %d, of %s: built %v, want %v: %s", n, path, program != nil, want != nil, d)
 		}
 	}
@@ -136,7 +136,7 @@ func TestAgainMatchesFirstCheck(t *testing.T) {
 	}
 }
 
-func render(l diag.List) string {
+func renderList(l diag.List) string {
 	var b strings.Builder
 	if err := diag.JSON(&b, l.Sorted()); err != nil {
 		panic(err)
@@ -144,10 +144,10 @@ func render(l diag.List) string {
 	return b.String()
 }
 
-// TestActionsCheckWhatTheyChange checks that the check of a text with a code action's edits checks
+// TestActionCheckReusesOtherModules checks that the check of a text with a code action's edits checks
 // only the edited module.
-func TestActionsCheckWhatTheyChange(t *testing.T) {
-	dir := modules(t, 30)
+func TestActionCheckReusesOtherModules(t *testing.T) {
+	dir := writeModules(t, 30)
 	path := filepath.Join(dir, "m7.conc")
 	s := New(Options{Folders: []string{dir}}).Snapshot()
 	if _, err := s.DiagnosticsOf(t.Context(), path); err != nil {
@@ -155,8 +155,8 @@ func TestActionsCheckWhatTheyChange(t *testing.T) {
 	}
 	file := s.File(path)
 	at := source.Pos(strings.Index(file.String(), "ys.len()"))
-	next := s.with([]Edit{{Location{file, source.Span{Start: at, End: at}}, "1 + "}})
-	res, err := next.check(t.Context(), next.rootOf(next.real(path)))
+	next := s.withEdits([]Edit{{Location{file, source.Span{Start: at, End: at}}, "1 + "}})
+	res, err := next.check(t.Context(), next.rootOf(next.realPath(path)))
 	if err != nil {
 		t.Fatal(err)
 	}

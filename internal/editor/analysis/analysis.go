@@ -73,20 +73,20 @@ func (w *Workspace) SetFolders(folders ...string) {
 	w.folders = nil
 	w.listed = map[string]bool{}
 	for _, f := range folders {
-		f = real(f)
+		f = realPath(f)
 		w.folders = append(w.folders, f)
 		listFolder(f, w.listed)
 	}
-	w.changed()
+	w.dropSnapshot()
 }
 
 // Open makes a text the one of a document. Opening it again replaces the text.
 func (w *Workspace) Open(path, txt string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p := real(path)
+	p := realPath(path)
 	w.open[p] = &document{newText(p, []byte(txt)), path}
-	w.changed()
+	w.dropSnapshot()
 }
 
 // Change replaces the text of an open document. It returns false if the document is not open.
@@ -96,7 +96,7 @@ func (w *Workspace) Change(path, txt string) bool {
 	for p, d := range w.open {
 		if d.shown == path || p == path {
 			w.open[p] = &document{newText(p, []byte(txt)), d.shown}
-			w.changed()
+			w.dropSnapshot()
 			return true
 		}
 	}
@@ -110,38 +110,38 @@ func (w *Workspace) Close(path string) {
 	for p, d := range w.open {
 		if d.shown == path || p == path {
 			delete(w.open, p)
-			w.look(p)
-			w.changed()
+			w.refresh(p)
+			w.dropSnapshot()
 			return
 		}
 	}
 }
 
-// Changed reports that files or folders on the disk were created, changed or removed.
-func (w *Workspace) Changed(paths ...string) {
+// FilesChanged reports that files or folders on the disk were created, changed or removed.
+func (w *Workspace) FilesChanged(paths ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, p := range paths {
-		w.look(real(p))
+		w.refresh(realPath(p))
 	}
-	w.changed()
+	w.dropSnapshot()
 }
 
-// look reads a path on the disk again.
-func (w *Workspace) look(path string) {
-	w.disk = w.disk.without(path)
+// refresh reads a path on the disk again.
+func (w *Workspace) refresh(path string) {
+	w.disk = w.disk.invalidate(path)
 	w.listed = maps.Clone(w.listed)
-	maps.DeleteFunc(w.listed, func(p string, _ bool) bool { return p == path || below(p, path) })
+	maps.DeleteFunc(w.listed, func(p string, _ bool) bool { return p == path || isBelow(p, path) })
 	for _, f := range w.folders {
-		if path == f || below(path, f) {
+		if path == f || isBelow(path, f) {
 			listFolder(path, w.listed)
 			return
 		}
 	}
 }
 
-// changed makes the next snapshot necessary.
-func (w *Workspace) changed() {
+// dropSnapshot makes the next snapshot necessary.
+func (w *Workspace) dropSnapshot() {
 	w.number++
 	w.current = nil
 }
@@ -159,8 +159,8 @@ func (w *Workspace) Snapshot() *Snapshot {
 // IsFile reports whether a document is one: others have paths that are not absolute.
 func IsFile(path string) bool { return filepath.IsAbs(path) }
 
-// real returns the path of a file with all links resolved, even if the file does not exist.
-func real(path string) string {
+// realPath returns the path of a file with all links resolved, even if the file does not exist.
+func realPath(path string) string {
 	if !IsFile(path) {
 		return path
 	}
@@ -172,11 +172,11 @@ func real(path string) string {
 	if dir == path {
 		return path
 	}
-	return filepath.Join(real(dir), filepath.Base(path))
+	return filepath.Join(realPath(dir), filepath.Base(path))
 }
 
-// below reports whether a path is in a directory.
-func below(path, dir string) bool {
+// isBelow reports whether a path is in a directory.
+func isBelow(path, dir string) bool {
 	return strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }
 
@@ -194,12 +194,12 @@ type Edit struct {
 
 // Files returns the paths of all programs and manifests that are known, in order.
 func (s *Snapshot) Files() []string {
-	known := map[string]bool{}
+	found := map[string]bool{}
 	for p := range s.listed {
-		known[s.shown(p)] = true
+		found[s.shownPath(p)] = true
 	}
 	for p := range s.open {
-		known[s.shown(p)] = true
+		found[s.shownPath(p)] = true
 	}
-	return slices.Sorted(maps.Keys(known))
+	return slices.Sorted(maps.Keys(found))
 }

@@ -19,11 +19,11 @@ func BenchmarkActions(b *testing.B) {
 		dir        func() string
 	}{
 		{"2000-lines", "main.conc", func() string { return b.TempDir() }},
-		{"1000-modules", "m7.conc", func() string { return modules(b, 1000) }},
+		{"1000-modules", "m7.conc", func() string { return writeModules(b, 1000) }},
 	} {
-		text := lines("S", 1990) + "fn main() { emit(\"a\", f0(1)); }\n"
+		text := programOfLines("S", 1990) + "fn main() { emit(\"a\", f0(1)); }\n"
 		if c.file != "main.conc" {
-			text = lines("S", 100) + "pub fn g() -> Int { common::used(1) }\n"
+			text = programOfLines("S", 100) + "pub fn g() -> Int { common::used(1) }\n"
 		}
 		at := source.Pos(strings.Index(text, "x * s.a"))
 		span := source.Span{Start: at, End: at + source.Pos(len("x * s.a"))}
@@ -60,11 +60,11 @@ func BenchmarkActions(b *testing.B) {
 		})
 		b.Run(c.name+"/edits", func(b *testing.B) {
 			ws, path := open()
-			f := ws.Snapshot().file(context.Background(), path)
+			f := ws.Snapshot().checkFile(context.Background(), path)
 			for b.Loop() {
-				in := &refactor.Input{File: f.text.file, Tree: f.tree, Info: f.info, Refs: f.refs, Taken: f.prelude, At: span}
+				in := &refactor.Input{File: f.text.file, Tree: f.tree, Info: f.info, Refs: f.refs, IsPreludeName: f.isPreludeName, At: span}
 				for _, a := range refactor.Find(in, all) {
-					styled(a.Edits, f.text.file)
+					formatEdits(a.Edits, f.text.file)
 				}
 			}
 		})

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// lines returns a correct program of n lines, whose names begin with a prefix.
-func lines(prefix string, n int) string {
+// programOfLines returns a correct program of n lines, whose names begin with a prefix.
+func programOfLines(prefix string, n int) string {
 	var b strings.Builder
 	for i := 0; strings.Count(b.String(), "\n") < n; i++ {
 		fmt.Fprintf(&b, `struct %[1]s%[2]d { a: Int, b: String }
@@ -31,8 +31,8 @@ pub fn f%[2]d(k: Int) -> Int {
 	return b.String()
 }
 
-// modules writes a project of n modules, each of about 100 lines, and returns its folder.
-func modules(tb testing.TB, n int) string {
+// writeModules writes a project of n modules, each of about 100 lines, and returns its folder.
+func writeModules(tb testing.TB, n int) string {
 	tb.Helper()
 	dir := tb.TempDir()
 	write := func(name, text string) {
@@ -43,7 +43,7 @@ func modules(tb testing.TB, n int) string {
 	var main strings.Builder
 	for i := range n {
 		fmt.Fprintf(&main, "mod m%d;\n", i)
-		write(fmt.Sprintf("m%d.conc", i), lines("S", 100)+"pub fn g() -> Int { common::used(1) }\n")
+		write(fmt.Sprintf("m%d.conc", i), programOfLines("S", 100)+"pub fn g() -> Int { common::used(1) }\n")
 	}
 	main.WriteString("mod common;\n")
 	write("common.conc", "pub fn used(k: Int) -> Int { k }\n")
@@ -65,8 +65,8 @@ func BenchmarkKeystroke(b *testing.B) {
 		file string
 		text string
 	}{
-		{"2000-lines", func() string { return b.TempDir() }, "main.conc", lines("S", 1990) + "fn main() { emit(\"a\", f0(1)); }\n"},
-		{"1000-modules", func() string { return modules(b, 1000) }, "m7.conc", lines("S", 100)},
+		{"2000-lines", func() string { return b.TempDir() }, "main.conc", programOfLines("S", 1990) + "fn main() { emit(\"a\", f0(1)); }\n"},
+		{"1000-modules", func() string { return writeModules(b, 1000) }, "m7.conc", programOfLines("S", 100)},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			dir := c.dir()
@@ -87,9 +87,9 @@ func BenchmarkKeystroke(b *testing.B) {
 	}
 }
 
-// BenchmarkFirst is the work to the first diagnostics of 1,000 modules of 100 lines.
-func BenchmarkFirst(b *testing.B) {
-	dir := modules(b, 1000)
+// BenchmarkFirstCheck is the work to the first diagnostics of 1,000 modules of 100 lines.
+func BenchmarkFirstCheck(b *testing.B) {
+	dir := writeModules(b, 1000)
 	for b.Loop() {
 		if _, err := New(Options{Folders: []string{dir}}).Snapshot().Diagnostics(context.Background()); err != nil {
 			b.Fatal(err)
@@ -97,12 +97,12 @@ func BenchmarkFirst(b *testing.B) {
 	}
 }
 
-// BenchmarkAgain is the work of `check --watch` after a body of one of 1,000 modules of 100 lines
+// BenchmarkReload is the work of `check --watch` after a body of one of 1,000 modules of 100 lines
 // was saved.
-func BenchmarkAgain(b *testing.B) {
-	dir := modules(b, 1000)
-	text := lines("S", 100) + "pub fn g() -> Int { common::used(1) }\n"
-	var a Again
+func BenchmarkReload(b *testing.B) {
+	dir := writeModules(b, 1000)
+	text := programOfLines("S", 100) + "pub fn g() -> Int { common::used(1) }\n"
+	var a LoadCache
 	for i := 0; b.Loop(); i++ {
 		if err := os.WriteFile(filepath.Join(dir, "m7.conc"), []byte(text+strings.Repeat(" ", i%7)), 0o600); err != nil {
 			b.Fatal(err)
@@ -120,9 +120,9 @@ func BenchmarkAgain(b *testing.B) {
 	}
 }
 
-// BenchmarkWhole is a check of the same program without what an earlier one has left.
-func BenchmarkWhole(b *testing.B) {
-	dir := modules(b, 1000)
+// BenchmarkFullCheck is a check of the same program without what an earlier one has left.
+func BenchmarkFullCheck(b *testing.B) {
+	dir := writeModules(b, 1000)
 	for b.Loop() {
 		in, err := driver.Load(driver.Request{Path: "main.conc", Dir: dir})
 		if err != nil {
@@ -136,7 +136,7 @@ func BenchmarkWhole(b *testing.B) {
 func BenchmarkCompletion(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "main.conc")
 	ws := New(Options{})
-	text := lines("S", 2000) + "fn main() { let s = S0 { a: 1, b: \"x\" }; s."
+	text := programOfLines("S", 2000) + "fn main() { let s = S0 { a: 1, b: \"x\" }; s."
 	ws.Open(path, text)
 	for i := 0; b.Loop(); i++ {
 		ws.Change(path, text+strings.Repeat(" ", i%7)+"}\n")
@@ -148,7 +148,7 @@ func BenchmarkCompletion(b *testing.B) {
 
 // BenchmarkRename is a rename of a name that is used 1,000 times in as many modules.
 func BenchmarkRename(b *testing.B) {
-	dir := modules(b, 1000)
+	dir := writeModules(b, 1000)
 	path := filepath.Join(dir, "common.conc")
 	s := New(Options{Folders: []string{dir}}).Snapshot()
 	at := strings.Index(s.File(path).String(), "used")

@@ -14,8 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// askAll runs every query at a place and returns invalid results.
-func askAll(s *Snapshot, path string, pos source.Pos) (wrong string) {
+// runAllQueries runs every query at a place and returns invalid results.
+func runAllQueries(s *Snapshot, path string, pos source.Pos) (wrong string) {
 	ctx := context.Background()
 	fits := func(f *source.File, sp source.Span) {
 		if f == nil || sp.Start < 0 || sp.Start > sp.End || int(sp.End) > len(f.Text) {
@@ -112,7 +112,7 @@ func corpus(t *testing.T) (paths []string, texts map[string]string) {
 }
 
 // Every query has an answer at every place of a program, also while it is being typed.
-func TestEveryPlace(t *testing.T) {
+func TestQueriesAtEveryPosition(t *testing.T) {
 	paths, texts := corpus(t)
 	made := func(seed uint64) (path, text string) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -142,7 +142,7 @@ func TestEveryPlace(t *testing.T) {
 		s := ws.Snapshot()
 		step := max(1, len(text)/40)
 		for pos := int(seed) % step; pos <= len(text); pos += step {
-			if wrong := askAll(s, path, source.Pos(pos)); wrong != "" {
+			if wrong := runAllQueries(s, path, source.Pos(pos)); wrong != "" {
 				t.Fatalf("%d: %s", pos, wrong)
 			}
 		}
@@ -153,8 +153,8 @@ func TestEveryPlace(t *testing.T) {
 }
 
 // Queries at an invalid place, and of a missing document, return results.
-func TestNowhere(t *testing.T) {
-	dir := tree(t, project)
+func TestQueriesAtInvalidPositions(t *testing.T) {
+	dir := writeTree(t, project)
 	s := New(Options{Folders: []string{dir}}).Snapshot()
 	for _, path := range append(s.Files(), "/nowhere/x.conc", "untitled:1", "") {
 		for _, pos := range []source.Pos{-5, 0, 3, 1 << 20} {
@@ -164,7 +164,7 @@ func TestNowhere(t *testing.T) {
 				}
 				continue
 			}
-			if wrong := askAll(s, path, pos); wrong != "" {
+			if wrong := runAllQueries(s, path, pos); wrong != "" {
 				t.Errorf("%s %d: %s", path, pos, wrong)
 			}
 		}
@@ -172,7 +172,7 @@ func TestNowhere(t *testing.T) {
 }
 
 // Several may ask one snapshot at a time.
-func TestAskedByMany(t *testing.T) {
+func TestConcurrentQueries(t *testing.T) {
 	paths, texts := corpus(t)
 	ws := New(Options{Folders: []string{filepath.Dir(filepath.Dir(paths[0]))}})
 	s := ws.Snapshot()
@@ -181,7 +181,7 @@ func TestAskedByMany(t *testing.T) {
 		wg.Go(func() {
 			path := paths[i%2]
 			for pos := i; pos < len(texts[path]); pos += len(texts[path])/6 + 1 {
-				if wrong := askAll(s, path, source.Pos(pos)); wrong != "" {
+				if wrong := runAllQueries(s, path, source.Pos(pos)); wrong != "" {
 					t.Error(wrong)
 				}
 			}

@@ -25,20 +25,20 @@ type Calls struct {
 
 // FunctionAt returns the function whose name is at a place, or nil.
 func (s *Snapshot) FunctionAt(ctx context.Context, path string, pos source.Pos) *Function {
-	f := s.file(ctx, path)
+	f := s.checkFile(ctx, path)
 	if f == nil {
 		return nil
 	}
-	for _, r := range f.at(pos) {
-		if fn, ok := f.res.function(r.Def); ok {
+	for _, r := range f.refsAt(pos) {
+		if fn, ok := f.res.toFunction(r.Def); ok {
 			return &fn
 		}
 	}
 	return nil
 }
 
-// function returns a declaration as a function.
-func (r *result) function(d *sema.Def) (Function, bool) {
+// toFunction returns a declaration as a function.
+func (r *result) toFunction(d *sema.Def) (Function, bool) {
 	n, ok := d.Node.(*ast.FnDecl)
 	if !ok {
 		return Function{}, false
@@ -100,7 +100,7 @@ func (s *Snapshot) Outgoing(ctx context.Context, path string, pos source.Pos) []
 	if fn == nil {
 		return out
 	}
-	f := s.file(ctx, pathOfName(fn.File.Name))
+	f := s.checkFile(ctx, pathOfName(fn.File.Name))
 	if f == nil {
 		return out
 	}
@@ -108,7 +108,7 @@ func (s *Snapshot) Outgoing(ctx context.Context, path string, pos source.Pos) []
 		if r.Decl || !fn.Span.Contains(r.At) {
 			continue
 		}
-		if to, ok := f.res.function(r.Def); ok {
+		if to, ok := f.res.toFunction(r.Def); ok {
 			out = addCall(out, to, r.At)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // The callers and callees of functions.
 func TestCalls(t *testing.T) {
-	m := place(t, `
+	m := loadMarked(t, `
 -- main.conc --
 mod part;
 struct P { x: Int }

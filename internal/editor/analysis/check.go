@@ -38,48 +38,48 @@ type result struct {
 
 // check returns the result of a root. The error is ctx's.
 func (s *Snapshot) check(ctx context.Context, r *root) (*result, error) {
-	slot, err := s.results.enter(ctx, r.path)
+	slot, err := s.results.acquire(ctx, r.path)
 	if err != nil {
 		return nil, err
 	}
-	defer slot.leave()
-	return s.checked(ctx, r, slot)
+	defer slot.release()
+	return s.checkInSlot(ctx, r, slot)
 }
 
-// told returns the diagnostics of a root. They outlive the result.
-func (s *Snapshot) told(ctx context.Context, r *root) ([]*diag.Diagnostic, error) {
-	slot, err := s.results.enter(ctx, r.path)
+// listDiagnostics returns the diagnostics of a root. They outlive the result.
+func (s *Snapshot) listDiagnostics(ctx context.Context, r *root) ([]*diag.Diagnostic, error) {
+	slot, err := s.results.acquire(ctx, r.path)
 	if err != nil {
 		return nil, err
 	}
-	defer slot.leave()
-	if slot.seen != nil && s.holds(slot.seen) {
-		s.results.looked(slot, s.isOpen(r))
+	defer slot.release()
+	if slot.seen != nil && s.isCurrent(slot.seen) {
+		s.results.markListed(slot, s.isOpen(r))
 		return slot.list, nil
 	}
-	res, err := s.checked(ctx, r, slot)
+	res, err := s.checkInSlot(ctx, r, slot)
 	if err != nil {
 		return nil, err
 	}
 	return res.list, nil
 }
 
-// checked implements check for the owner of the slot.
-func (s *Snapshot) checked(ctx context.Context, r *root, slot *slot) (*result, error) {
-	if slot.last != nil && s.holds(slot.seen) {
-		s.results.used(slot, s.isOpen(r))
+// checkInSlot implements check for the owner of the slot.
+func (s *Snapshot) checkInSlot(ctx context.Context, r *root, slot *slot) (*result, error) {
+	if slot.last != nil && s.isCurrent(slot.seen) {
+		s.results.markUsed(slot, s.isOpen(r))
 		return slot.last, nil
 	}
-	var kept driver.Kept
+	var retained driver.Kept
 	if slot.last != nil {
-		kept.Bodies = slot.last.bodies
+		retained.Bodies = slot.last.bodies
 	}
-	res, err := s.checkAnew(ctx, r, &kept)
+	res, err := s.runCheck(ctx, r, &retained)
 	if err != nil {
 		return nil, err
 	}
 	slot.last, slot.seen, slot.list = res, res.seen, res.list
-	s.results.used(slot, s.isOpen(r))
+	s.results.markUsed(slot, s.isOpen(r))
 	return res, nil
 }
 
@@ -93,25 +93,25 @@ func (s *Snapshot) isOpen(r *root) bool {
 	return false
 }
 
-// holds reports whether the files that were read are the same in this snapshot.
-func (s *Snapshot) holds(seen map[string]*text) bool {
+// isCurrent reports whether the files that were read are the same in this snapshot.
+func (s *Snapshot) isCurrent(seen map[string]*text) bool {
 	for path, t := range seen {
-		if s.state(path) != t {
+		if s.textOf(path) != t {
 			return false
 		}
 	}
 	return true
 }
 
-func (s *Snapshot) checkAnew(ctx context.Context, r *root, kept *driver.Kept) (*result, error) {
+func (s *Snapshot) runCheck(ctx context.Context, r *root, retained *driver.Kept) (*result, error) {
 	v := &view{s: s, alone: !IsFile(r.path), texts: map[*source.File]*text{}}
 	defer v.end()
 	res := &result{root: r.path, seen: map[string]*text{}, infos: map[*source.File]*sema.Info{}}
-	req := driver.Request{Path: r.path, Sources: v, Kept: kept, Seen: func(path string) { res.seen[path] = v.state(path) }}
+	req := driver.Request{Path: r.path, Sources: v, Kept: retained, Seen: func(path string) { res.seen[path] = v.textOf(path) }}
 	switch {
 	case v.alone:
-		res.seen[r.path] = s.state(r.path)
-		req.Path, req.Given = "", &driver.Given{File: s.state(r.path).file, Alone: true}
+		res.seen[r.path] = s.textOf(r.path)
+		req.Path, req.Given = "", &driver.Given{File: s.textOf(r.path).file, Alone: true}
 	case r.path == r.manifest:
 		req.Path = filepath.Dir(r.path)
 	}
@@ -126,7 +126,7 @@ func (s *Snapshot) checkAnew(ctx context.Context, r *root, kept *driver.Kept) (*
 	}
 	res.prog, res.list = prog, list.Sorted()
 	if prog != nil {
-		res.bodies = kept.Bodies
+		res.bodies = retained.Bodies
 		for _, info := range prog.Files {
 			res.size += perNode * int(info.File.IDs)
 			if !info.Library {
@@ -146,9 +146,9 @@ type view struct {
 	texts map[*source.File]*text
 }
 
-func (v *view) state(path string) *text {
+func (v *view) textOf(path string) *text {
 	if s := v.snapshot(); s != nil {
-		return s.state(path)
+		return s.textOf(path)
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func (v *view) Read(path, _ string) (*source.File, error) {
 }
 
 // IsFile reports whether there is a file.
-func (v *view) IsFile(path string) bool { return v.state(path) != nil }
+func (v *view) IsFile(path string) bool { return v.textOf(path) != nil }
 
 // Parse returns the tree of a text, parsed once.
 func (v *view) Parse(f *source.File) (*ast.File, diag.List) {

@@ -74,7 +74,7 @@ type Completion struct {
 
 // completer computes the completions at a place.
 type completer struct {
-	*checked
+	*checkedFile
 	pos   source.Pos
 	word  source.Span   // the word around the place
 	toks  []lexer.Token // before the word
@@ -96,38 +96,38 @@ type completionContext struct {
 
 // completionContexts is the table of kinds of place.
 var completionContexts = []completionContext{
-	{"label", (*completer).atLabel, (*completer).labels},
-	{"message", (*completer).inMessage, (*completer).messages},
-	{"value", (*completer).inValue, (*completer).texts},
-	{"nothing", (*completer).inText, func(*completer) {}},
-	{"decorator", func(c *completer) bool { return c.before(1) == lexer.At }, (*completer).decorators},
-	{"argument", (*completer).atDecoratorArgument, (*completer).decoratorArguments},
-	{"member", func(c *completer) bool { return c.before(1) == lexer.Dot }, (*completer).members},
+	{"label", (*completer).atLabel, (*completer).addLabels},
+	{"message", (*completer).inMessage, (*completer).addMessages},
+	{"value", (*completer).inValue, (*completer).addTexts},
+	{"nothing", (*completer).inCommentOrLiteral, func(*completer) {}},
+	{"decorator", func(c *completer) bool { return c.kindBefore(1) == lexer.At }, (*completer).addDecorators},
+	{"argument", (*completer).atDecoratorArgument, (*completer).addDecoratorArguments},
+	{"member", func(c *completer) bool { return c.kindBefore(1) == lexer.Dot }, (*completer).addMembers},
 	{"path", func(c *completer) bool {
-		return c.before(1) == lexer.PathSep || c.inUse() && c.before(1) == lexer.LBrace
-	}, (*completer).path},
-	{"import", (*completer).inUse, (*completer).imports},
-	{"module", func(c *completer) bool { return c.before(1) == lexer.Mod }, (*completer).files},
-	{"connection", (*completer).atConnection, (*completer).connections},
-	{"connector", func(c *completer) bool { return c.atSetting("connector") }, (*completer).connectors},
-	{"text", (*completer).atText, (*completer).quotedTexts},
-	{"retry", (*completer).atRetryKey, (*completer).retryKeys},
-	{"tool", (*completer).atTools, (*completer).tools},
-	{"mock", (*completer).atMocked, (*completer).mocked},
+		return c.kindBefore(1) == lexer.PathSep || c.inUse() && c.kindBefore(1) == lexer.LBrace
+	}, (*completer).addPathMembers},
+	{"import", (*completer).inUse, (*completer).addImports},
+	{"module", func(c *completer) bool { return c.kindBefore(1) == lexer.Mod }, (*completer).addModuleFiles},
+	{"connection", (*completer).atConnection, (*completer).addConnections},
+	{"connector", func(c *completer) bool { return c.atSetting("connector") }, (*completer).addConnectors},
+	{"text", (*completer).atText, (*completer).addQuotedTexts},
+	{"retry", (*completer).atRetryKey, (*completer).addRetryKeys},
+	{"tool", (*completer).atTools, (*completer).addTools},
+	{"mock", (*completer).atMocked, (*completer).addMockable},
 	{"name", (*completer).atNewName, func(*completer) {}},
-	{"setting", (*completer).atKey, (*completer).keys},
-	{"field", (*completer).atField, (*completer).fields},
-	{"arm", (*completer).atArm, (*completer).arms},
-	{"handler", (*completer).atHandler, (*completer).messages},
-	{"method", (*completer).atMethod, (*completer).missingMethods},
-	{"type", (*completer).atType, (*completer).types},
-	{"declaration", func(c *completer) bool { return c.function() == nil && c.atDecl() }, (*completer).declarations},
-	{"expression", func(*completer) bool { return true }, (*completer).expressions},
+	{"setting", (*completer).atKey, (*completer).addSettings},
+	{"field", (*completer).atField, (*completer).addFields},
+	{"arm", (*completer).atArm, (*completer).addArms},
+	{"handler", (*completer).atHandler, (*completer).addMessages},
+	{"method", (*completer).atMethod, (*completer).addMissingMethods},
+	{"type", (*completer).atType, (*completer).addTypes},
+	{"declaration", func(c *completer) bool { return c.enclosingFunction() == nil && c.atDecl() }, (*completer).addDeclarations},
+	{"expression", func(*completer) bool { return true }, (*completer).addExpressions},
 }
 
 // Completion returns the completions at a place.
 func (s *Snapshot) Completion(ctx context.Context, path string, pos source.Pos) Completion {
-	f := s.file(ctx, path)
+	f := s.checkFile(ctx, path)
 	if f == nil {
 		return s.completeManifest(path, pos)
 	}
@@ -138,42 +138,42 @@ func (s *Snapshot) Completion(ctx context.Context, path string, pos source.Pos) 
 			break
 		}
 	}
-	c.sort()
+	c.sortItems()
 	if c.items == nil {
 		c.items = []Item{}
 	}
 	return Completion{c.word, c.items}
 }
 
-// sort sorts items by whether they have the expected type, then by distance and name. A single item
+// sortItems sorts items by whether they have the expected type, then by distance and name. A single item
 // that fits is preselected.
-func (c *completer) sort() {
+func (c *completer) sortItems() {
 	slices.SortStableFunc(c.items, func(a, b Item) int {
-		return cmp.Or(cmp.Compare(unfit(a), unfit(b)), cmp.Compare(a.order, b.order), cmp.Compare(strings.ToLower(a.Label), strings.ToLower(b.Label)), cmp.Compare(a.Label, b.Label))
+		return cmp.Or(cmp.Compare(fitRank(a), fitRank(b)), cmp.Compare(a.order, b.order), cmp.Compare(strings.ToLower(a.Label), strings.ToLower(b.Label)), cmp.Compare(a.Label, b.Label))
 	})
 	if n := len(c.items); n == 1 || n > 1 && c.items[0].fits && !c.items[1].fits {
 		c.items[0].Preselect = true
 	}
 }
 
-func unfit(i Item) int {
+func fitRank(i Item) int {
 	if i.fits {
 		return 0
 	}
 	return 1
 }
 
-// fitting sets whether the item added last has the expected type.
-func (c *completer) fitting(fits bool) {
+// markFitting sets whether the item added last has the expected type.
+func (c *completer) markFitting(fits bool) {
 	if n := len(c.items); n > 0 && fits {
 		c.items[n-1].fits = true
 	}
 }
 
-func (f *checked) completer(pos source.Pos) *completer {
+func (f *checkedFile) completer(pos source.Pos) *completer {
 	pos = clamp(f.text.file, pos)
 	text := f.text.file.Text
-	c := &completer{checked: f, pos: pos, seen: map[string]bool{}, word: source.Span{Start: pos, End: pos}}
+	c := &completer{checkedFile: f, pos: pos, seen: map[string]bool{}, word: source.Span{Start: pos, End: pos}}
 	for c.word.Start > 0 && isWordByte(text[c.word.Start-1]) {
 		c.word.Start--
 	}
@@ -187,27 +187,27 @@ func (f *checked) completer(pos source.Pos) *completer {
 		}
 		c.toks = append(c.toks, t)
 	}
-	c.nodes = f.nodes(c.word.Start)
+	c.nodes = f.nodesAt(c.word.Start)
 	if n := len(c.toks); n > 0 { // missing code is directly after the previous token
-		behind := f.nodes(c.toks[n-1].End)
-		if k := len(behind); k > 0 && (isHole(behind[k-1]) || len(c.nodes) < k && f.neverClosed(behind, c.word.Start)) {
-			c.nodes = behind
+		after := f.nodesAt(c.toks[n-1].End)
+		if k := len(after); k > 0 && (isHole(after[k-1]) || len(c.nodes) < k && f.hasUnclosedFunction(after, c.word.Start)) {
+			c.nodes = after
 		}
 	}
 	return c
 }
 
-// neverClosed reports whether one of the nodes is a function with an unclosed body that extends to
+// hasUnclosedFunction reports whether one of the nodes is a function with an unclosed body that extends to
 // a place.
-func (f *checked) neverClosed(nodes []ast.Node, pos source.Pos) bool {
+func (f *checkedFile) hasUnclosedFunction(nodes []ast.Node, pos source.Pos) bool {
 	return slices.ContainsFunc(nodes, func(n ast.Node) bool {
 		fn, ok := n.(*ast.FnDecl)
-		return ok && f.open(fn.Body, pos)
+		return ok && f.isUnclosed(fn.Body, pos)
 	})
 }
 
-// open reports whether an unclosed block extends to a place.
-func (f *checked) open(b *ast.Block, pos source.Pos) bool {
+// isUnclosed reports whether an unclosed block extends to a place.
+func (f *checkedFile) isUnclosed(b *ast.Block, pos source.Pos) bool {
 	return b != nil && f.tree.IsFlawed(b) && b.Sp.End <= pos && strings.TrimSpace(f.text.file.Slice(source.Span{Start: b.Sp.End, End: pos})) == ""
 }
 
@@ -222,8 +222,8 @@ func isHole(n ast.Node) bool {
 
 func isWordByte(b byte) bool { return isLetter(b) || b >= '0' && b <= '9' }
 
-// before returns the n-th token before the word, EOF where there is none.
-func (c *completer) before(n int) lexer.Kind {
+// kindBefore returns the n-th token before the word, EOF where there is none.
+func (c *completer) kindBefore(n int) lexer.Kind {
 	if n > len(c.toks) {
 		return lexer.EOF
 	}
@@ -248,8 +248,8 @@ func innermost[N ast.Node](c *completer) (n N, ok bool) {
 	return n, false
 }
 
-// inText reports whether the place is in a comment, a number or the literal part of a string.
-func (c *completer) inText() bool {
+// inCommentOrLiteral reports whether the place is in a comment, a number or the literal part of a string.
+func (c *completer) inCommentOrLiteral() bool {
 	all, comments, _ := lexer.Lex(c.text.file)
 	for _, x := range comments {
 		if x.Start < c.pos && c.pos <= x.End {
@@ -261,7 +261,7 @@ func (c *completer) inText() bool {
 		switch t.Kind {
 		case lexer.String, lexer.StringHead, lexer.StringMid, lexer.StringTail:
 			if inside {
-				return t.Kind != lexer.String || !interpolates(c.text.file.Slice(source.Span{Start: t.Start, End: c.pos}))
+				return t.Kind != lexer.String || !endsInInterpolation(c.text.file.Slice(source.Span{Start: t.Start, End: c.pos}))
 			}
 		case lexer.Int, lexer.Float:
 			if inside || t.End == c.pos {
@@ -272,8 +272,8 @@ func (c *completer) inText() bool {
 	return false
 }
 
-// interpolates reports whether a text ends within a `${` that nothing closes.
-func interpolates(text string) bool {
+// endsInInterpolation reports whether a text ends within a `${` that nothing closes.
+func endsInInterpolation(text string) bool {
 	i := strings.LastIndex(text, "${")
 	return i >= 0 && !strings.Contains(text[i:], "}") && (i == 0 || text[i-1] != '\\')
 }
@@ -290,13 +290,13 @@ func (c *completer) add(i Item) {
 	c.items = append(c.items, i)
 }
 
-// def adds a declaration under a name.
-func (c *completer) def(name string, d *sema.Def, order int) {
+// addDef adds a declaration under a name.
+func (c *completer) addDef(name string, d *sema.Def, order int) {
 	i := Item{Label: name, Kind: itemKinds[d.Kind], order: order, doc: func() string { return c.describe(d) }}
 	switch n := d.Node.(type) {
 	case *ast.FnDecl:
 		i.Signature = signature(d.Info.File.Source, n)
-		if c.called() {
+		if c.hasArguments() {
 			break
 		}
 		i.Snippet = callSnippet(name, d)
@@ -315,8 +315,8 @@ func (c *completer) def(name string, d *sema.Def, order int) {
 	c.add(i)
 }
 
-// called reports whether arguments already follow the word.
-func (c *completer) called() bool {
+// hasArguments reports whether arguments already follow the word.
+func (c *completer) hasArguments() bool {
 	return int(c.word.End) < len(c.text.file.Text) && c.text.file.Text[c.word.End] == '('
 }
 
@@ -341,12 +341,12 @@ var itemKinds = map[sema.DefKind]ItemKind{
 }
 
 // word adds a word of the language.
-func (c *completer) keyword(w string, order int) {
+func (c *completer) addKeyword(w string, order int) {
 	c.add(Item{Label: w, Kind: KeywordItem, order: order, doc: func() string { return topic(w) }})
 }
 
-// ask calls f with the program, which one goroutine at a time may ask.
-func (c *completer) ask(f func(p *sema.Program)) {
+// withProgram calls f with the program, which one goroutine at a time may ask.
+func (c *completer) withProgram(f func(p *sema.Program)) {
 	if c.info == nil {
 		return
 	}

@@ -9,14 +9,14 @@ import (
 
 // The expected type of a completion.
 
-// expect returns the expected type of the value at the place, or nil if it is unknown.
-func (c *completer) expect() types.Type {
+// expectedType returns the expected type of the value at the place, or nil if it is unknown.
+func (c *completer) expectedType() types.Type {
 	if c.info == nil {
 		return nil
 	}
-	switch c.before(1) {
+	switch c.kindBefore(1) {
 	case lexer.LParen, lexer.Comma:
-		if call := c.checked.callAt(c.pos); call != nil && call.active >= 0 {
+		if call := c.checkedFile.callAt(c.pos); call != nil && call.active >= 0 {
 			return call.params[call.active].t
 		}
 		return nil
@@ -24,7 +24,7 @@ func (c *completer) expect() types.Type {
 		if t := c.fieldType(); t != nil {
 			return t
 		}
-		if call := c.checked.callAt(c.pos); call != nil && call.active >= 0 && call.params[call.active].name == c.wordBefore(2) {
+		if call := c.checkedFile.callAt(c.pos); call != nil && call.active >= 0 && call.params[call.active].name == c.wordBefore(2) {
 			return call.params[call.active].t
 		}
 		return nil
@@ -33,26 +33,26 @@ func (c *completer) expect() types.Type {
 	case lexer.Listen:
 		return types.Host
 	case lexer.Return:
-		return c.result()
+		return c.resultType()
 	}
 	for i := len(c.nodes) - 1; i >= 0; i-- {
 		switch n := c.nodes[i].(type) {
 		case *ast.Ident, *ast.BadExpr, *ast.PathExpr, *ast.StringLit:
 		case *ast.LetStmt:
-			return c.valueOf(n.Type)
+			return c.declaredType(n.Type)
 		case *ast.ConstDecl:
-			return c.valueOf(n.Type)
+			return c.declaredType(n.Type)
 		case *ast.StoreDecl:
 			return nil
 		case *ast.Binary:
-			return c.operand(n)
+			return c.otherOperandType(n)
 		case *ast.Assign:
-			if c.before(1) == lexer.Assign {
-				return known(c.info.TypeOf(n.Target))
+			if c.kindBefore(1) == lexer.Assign {
+				return knownType(c.info.TypeOf(n.Target))
 			}
 			return nil
 		case *ast.Block:
-			return c.tail(n)
+			return c.tailType(n)
 		default:
 			return nil
 		}
@@ -60,41 +60,41 @@ func (c *completer) expect() types.Type {
 	return nil
 }
 
-// known returns a type, nil for one that is not.
-func known(t types.Type) types.Type {
+// knownType returns a type, nil for one that is not.
+func knownType(t types.Type) types.Type {
 	if t = types.Resolve(t); t == nil || t == types.Bad || t == types.Type(types.Any) {
 		return nil
 	}
 	return t
 }
 
-// valueOf returns the type that is written before the `=` at the place.
-func (c *completer) valueOf(t ast.Type) types.Type {
-	if t == nil || c.before(1) != lexer.Assign {
+// declaredType returns the type that is written before the `=` at the place.
+func (c *completer) declaredType(t ast.Type) types.Type {
+	if t == nil || c.kindBefore(1) != lexer.Assign {
 		return nil
 	}
-	return known(c.info.Written(t))
+	return knownType(c.info.Written(t))
 }
 
-// operand returns the type of the other operand of a comparison or calculation.
-func (c *completer) operand(n *ast.Binary) types.Type {
+// otherOperandType returns the type of the other operand of a comparison or calculation.
+func (c *completer) otherOperandType(n *ast.Binary) types.Type {
 	if n.X == nil || n.X.Span().End > c.word.Start || n.OpSpan.Start >= c.word.Start {
 		return nil
 	}
-	return known(c.info.TypeOf(n.X))
+	return knownType(c.info.TypeOf(n.X))
 }
 
-// tail returns the result type of a function whose last statement is at the place.
-func (c *completer) tail(b *ast.Block) types.Type {
-	k := c.before(1)
+// tailType returns the result type of a function whose last statement is at the place.
+func (c *completer) tailType(b *ast.Block) types.Type {
+	k := c.kindBefore(1)
 	if fn, ok := innermost[*ast.FnDecl](c); ok && fn.Body == b && (k == lexer.LBrace || k == lexer.Semi || k == lexer.RBrace) {
-		return c.result()
+		return c.resultType()
 	}
 	return nil
 }
 
-// result returns the result type of the enclosing function.
-func (c *completer) result() types.Type {
+// resultType returns the result type of the enclosing function.
+func (c *completer) resultType() types.Type {
 	for i := len(c.nodes) - 1; i >= 0; i-- {
 		switch n := c.nodes[i].(type) {
 		case *ast.Closure:
@@ -103,7 +103,7 @@ func (c *completer) result() types.Type {
 			if n.Result == nil {
 				return nil
 			}
-			return known(c.info.Written(n.Result))
+			return knownType(c.info.Written(n.Result))
 		}
 	}
 	return nil
@@ -111,13 +111,13 @@ func (c *completer) result() types.Type {
 
 // fieldType returns the type of the field whose value is at the place.
 func (c *completer) fieldType() types.Type {
-	n, ok := c.listAround().(*ast.StructLit)
+	n, ok := c.enclosingList().(*ast.StructLit)
 	if !ok {
 		return nil
 	}
 	for _, f := range c.literalFields(n) {
 		if f.Name == c.wordBefore(2) {
-			return known(f.Type)
+			return knownType(f.Type)
 		}
 	}
 	return nil
@@ -138,8 +138,8 @@ func (c *completer) literalFields(n *ast.StructLit) []*types.Field {
 	return nil
 }
 
-// fits reports whether a declaration provides a value of the expected type.
-func (c *completer) fits(d *sema.Def) bool {
+// matchesExpected reports whether a declaration provides a value of the expected type.
+func (c *completer) matchesExpected(d *sema.Def) bool {
 	if c.want == nil {
 		return false
 	}
@@ -159,14 +159,14 @@ func (c *completer) fits(d *sema.Def) bool {
 	default:
 		return false
 	}
-	return known(t) != nil && types.Identical(t, c.want)
+	return knownType(t) != nil && types.Identical(t, c.want)
 }
 
 // literalOrder sorts literals after declarations of the program.
 const literalOrder = 15
 
-// literals offers the values of the wanted type that are written out.
-func (c *completer) literals() {
+// addLiterals offers the values of the wanted type that are written out.
+func (c *completer) addLiterals() {
 	add := func(label, snippet string, k ItemKind) {
 		c.add(Item{Label: label, Kind: k, Text: label, Snippet: snippet, fits: true, order: literalOrder + len(c.items)})
 	}

@@ -12,7 +12,7 @@ import (
 // completeManifest completes the keys of a section, values with a fixed set, and section names
 // after `[`.
 func (s *Snapshot) completeManifest(path string, pos source.Pos) Completion {
-	t, err := s.text(s.real(path))
+	t, err := s.text(s.realPath(path))
 	if err != nil || !isManifest(path) {
 		return Completion{Items: []Item{}}
 	}
@@ -36,7 +36,7 @@ func (s *Snapshot) completeManifest(path string, pos source.Pos) Completion {
 			if strings.TrimSpace(value) == "" { // a missing value hides the following text
 				whole = source.NewFile(f.Name, slices.Concat(f.Text[:c.Replace.Start], []byte(`""`), f.Text[c.Replace.End:]))
 			}
-			c.Items = values(k, named(whole, n, k), strings.Contains(value, `"`))
+			c.Items = valueItems(k, namesFor(whole, n, k), strings.Contains(value, `"`))
 		}
 	case strings.HasPrefix(trimmed, "["):
 		c.Items = sectionItems(strings.TrimLeft(trimmed, "["))
@@ -48,9 +48,9 @@ func (s *Snapshot) completeManifest(path string, pos source.Pos) Completion {
 
 func isKeyByte(b byte) bool { return isWordByte(b) || b == '-' }
 
-// named returns the names of the manifest that a key takes: other connections, and models of the
+// namesFor returns the names of the manifest that a key takes: other connections, and models of the
 // connection.
-func named(f *source.File, line int, k *manifest.Key) (out []string) {
+func namesFor(f *source.File, line int, k *manifest.Key) (out []string) {
 	m, _ := manifest.Parse(f)
 	if m == nil {
 		return nil
@@ -69,7 +69,7 @@ func named(f *source.File, line int, k *manifest.Key) (out []string) {
 	return out
 }
 
-func values(k *manifest.Key, names []string, quoted bool) []Item {
+func valueItems(k *manifest.Key, names []string, quoted bool) []Item {
 	out := []Item{}
 	all := slices.Concat(k.Values, names)
 	if k.Type == manifest.Bool {
@@ -102,14 +102,14 @@ func sectionItems(before string) []Item {
 // keyItems returns the keys of a section that it does not have.
 func keyItems(f *source.File, line int) []Item {
 	section := strings.Split(sectionOf(f, line), ".")
-	given := map[string]bool{}
+	present := map[string]bool{}
 	for n := line - 1; n > 0 && !strings.HasPrefix(strings.TrimSpace(string(f.Line(n))), "["); n-- {
 		name, _, _ := strings.Cut(string(f.Line(n)), "=")
-		given[strings.TrimSpace(name)] = true
+		present[strings.TrimSpace(name)] = true
 	}
 	for n := line + 1; n <= f.Lines() && !strings.HasPrefix(strings.TrimSpace(string(f.Line(n))), "["); n++ {
 		name, _, _ := strings.Cut(string(f.Line(n)), "=")
-		given[strings.TrimSpace(name)] = true
+		present[strings.TrimSpace(name)] = true
 	}
 	out := []Item{}
 	for _, k := range manifest.Keys() {
@@ -118,7 +118,7 @@ func keyItems(f *source.File, line int) []Item {
 		for i := 0; same && i < len(row); i++ {
 			same = row[i] == section[i] || row[i] == "*"
 		}
-		if same && k.Name() != "*" && !given[k.Name()] {
+		if same && k.Name() != "*" && !present[k.Name()] {
 			out = append(out, Item{Label: k.Name(), Kind: SettingItem, Signature: " = " + k.Type.String(), Text: k.Name() + " = ", doc: func() string { return k.Doc }})
 		}
 	}

@@ -14,8 +14,8 @@ import (
 
 // Completions after `.` and in paths.
 
-// members offers the members of a value.
-func (c *completer) members() {
+// addMembers offers the members of a value.
+func (c *completer) addMembers() {
 	dot := c.toks[len(c.toks)-1].Start
 	var x ast.Expr
 	for _, n := range nodesAt(c.tree, dot) {
@@ -38,20 +38,20 @@ func (c *completer) members() {
 			c.add(Item{Label: strconv.Itoa(i), Kind: FieldItem, Signature: ": " + typeText(e)})
 		}
 	}
-	c.ask(func(p *sema.Program) {
+	c.withProgram(func(p *sema.Program) {
 		for i, d := range p.Members(c.info, c.info.TypeOf(x)) {
 			order := 1
 			if d.Kind == sema.DefField {
 				order = 0
 			}
 			_ = i
-			c.def(d.Name, d, order)
+			c.addDef(d.Name, d, order)
 		}
 	})
 }
 
-// path offers what may follow a `::`.
-func (c *completer) path() {
+// addPathMembers offers what may follow a `::`.
+func (c *completer) addPathMembers() {
 	using := c.inUse()
 	i := len(c.toks) - 1
 	for using && i >= 0 && (c.toks[i].Kind == lexer.Comma || c.toks[i].Kind == lexer.LBrace || c.toks[i].Kind == lexer.Ident && c.toks[i+1].Kind == lexer.Comma) {
@@ -62,62 +62,62 @@ func (c *completer) path() {
 		segs = append([]string{c.text.file.Slice(c.toks[i-1].Span())}, segs...)
 		i -= 2
 	}
-	c.ask(func(p *sema.Program) {
+	c.withProgram(func(p *sema.Program) {
 		for _, n := range p.Within(c.info, c.nodes, segs, using) {
-			c.def(n.Name, n.Def, 0)
+			c.addDef(n.Name, n.Def, 0)
 			if using {
-				c.plain()
+				c.useBareName()
 			}
 		}
 	})
 }
 
-// plain makes the item added last its bare name.
-func (c *completer) plain() {
+// useBareName makes the item added last its bare name.
+func (c *completer) useBareName() {
 	if n := len(c.items); n > 0 {
 		c.items[n-1].Snippet, c.items[n-1].Text = "", c.items[n-1].Label
 	}
 }
 
-// imports offers what a `use` may begin with.
-func (c *completer) imports() {
-	if c.before(1) == lexer.Comma {
-		c.path()
+// addImports offers what a `use` may begin with.
+func (c *completer) addImports() {
+	if c.kindBefore(1) == lexer.Comma {
+		c.addPathMembers()
 		return
 	}
 	for _, w := range []string{"std", "super", "self"} {
 		c.add(Item{Label: w, Kind: ModuleItem, order: 1})
 	}
-	c.ask(func(p *sema.Program) {
+	c.withProgram(func(p *sema.Program) {
 		for _, n := range p.Visible(c.info, c.nodes) {
 			if n.Def.Kind == sema.DefModule || n.Def.Kind == sema.DefEnum {
-				c.def(n.Name, n.Def, 0)
+				c.addDef(n.Name, n.Def, 0)
 			}
 		}
 	})
 }
 
-// files offers files that can become modules of this one.
-func (c *completer) files() {
-	dir := filepath.Dir(c.checked.path)
+// addModuleFiles offers files that can become modules of this one.
+func (c *completer) addModuleFiles() {
+	dir := filepath.Dir(c.checkedFile.path)
 	entry := ""
 	if c.res.input != nil && c.res.input.Entry != nil {
 		entry = pathOfName(c.res.input.Entry.Name)
 	}
-	if filepath.Base(c.checked.path) != "mod"+driver.SourceExt && c.checked.path != entry {
-		dir = strings.TrimSuffix(c.checked.path, filepath.Ext(c.checked.path))
+	if filepath.Base(c.checkedFile.path) != "mod"+driver.SourceExt && c.checkedFile.path != entry {
+		dir = strings.TrimSuffix(c.checkedFile.path, filepath.Ext(c.checkedFile.path))
 	}
 	declared := map[string]bool{}
 	for _, m := range c.text.mods {
 		declared[m[len(m)-1]] = c.text.file.Slice(c.word) != m[len(m)-1]
 	}
 	for _, p := range c.s.Files() {
-		p = c.s.real(p)
+		p = c.s.realPath(p)
 		name, in := strings.TrimSuffix(filepath.Base(p), filepath.Ext(p)), filepath.Dir(p)
 		if name == "mod" {
 			name, in = filepath.Base(in), filepath.Dir(in)
 		}
-		if in == dir && isProgram(p) && p != c.checked.path && p != entry && !declared[name] {
+		if in == dir && isProgram(p) && p != c.checkedFile.path && p != entry && !declared[name] {
 			c.add(Item{Label: name, Kind: FileItem})
 		}
 	}

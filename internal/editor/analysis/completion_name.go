@@ -13,10 +13,10 @@ import (
 
 // Completions of names.
 
-// types offers the names of types.
-func (c *completer) types() {
-	if c.inBound() && (c.before(1) == lexer.Colon || c.before(1) == lexer.Plus) {
-		c.traits()
+// addTypes offers the names of types.
+func (c *completer) addTypes() {
+	if c.inBound() && (c.kindBefore(1) == lexer.Colon || c.kindBefore(1) == lexer.Plus) {
+		c.addTraits()
 		return
 	}
 	for _, n := range c.nodes {
@@ -38,33 +38,33 @@ func (c *completer) types() {
 			c.add(Item{Label: g.Name.Name, Kind: TypeParamItem})
 		}
 	}
-	traits, schema := c.before(1) == lexer.Impl, c.handlerSchema()
+	traits, schema := c.kindBefore(1) == lexer.Impl, c.handlerSchema()
 	isType := map[sema.DefKind]bool{sema.DefStruct: true, sema.DefSchema: true, sema.DefEnum: true, sema.DefAlias: true, sema.DefBuiltin: true,
-		sema.DefModule: true, sema.DefTrait: c.before(1) == lexer.Impl || c.inBound(), sema.DefTypeParam: true}
-	c.ask(func(p *sema.Program) {
+		sema.DefModule: true, sema.DefTrait: c.kindBefore(1) == lexer.Impl || c.inBound(), sema.DefTypeParam: true}
+	c.withProgram(func(p *sema.Program) {
 		for _, n := range slices.Concat(p.Visible(c.info, c.nodes), p.Prelude(c.info)) {
 			if isType[n.Def.Kind] {
-				c.def(n.Name, n.Def, n.Distance+1)
-				c.fitting(n.Name == schema || traits && n.Def.Kind == sema.DefTrait)
+				c.addDef(n.Name, n.Def, n.Distance+1)
+				c.markFitting(n.Name == schema || traits && n.Def.Kind == sema.DefTrait)
 			}
 		}
 	})
 }
 
-// traits offers what may bound a type parameter.
-func (c *completer) traits() {
-	c.ask(func(p *sema.Program) {
+// addTraits offers what may bound a type parameter.
+func (c *completer) addTraits() {
+	c.withProgram(func(p *sema.Program) {
 		for _, n := range slices.Concat(p.Visible(c.info, c.nodes), p.Prelude(c.info)) {
 			if n.Def.Kind == sema.DefTrait || n.Def.Kind == sema.DefModule {
-				c.def(n.Name, n.Def, n.Distance+1)
+				c.addDef(n.Name, n.Def, n.Distance+1)
 			}
 		}
 	})
 }
 
-// labels offers the labels of the loops around.
-func (c *completer) labels() {
-	_, labels := c.loops()
+// addLabels offers the labels of the loops around.
+func (c *completer) addLabels() {
+	_, labels := c.enclosingLoops()
 	for i, l := range labels {
 		c.add(Item{Label: l, Kind: VariableItem, order: i})
 	}
@@ -72,66 +72,66 @@ func (c *completer) labels() {
 
 func (c *completer) inBound() bool {
 	_, ok := innermost[*ast.TypeParam](c)
-	return ok || c.before(1) == lexer.Colon && c.before(3) == lexer.Less
+	return ok || c.kindBefore(1) == lexer.Colon && c.kindBefore(3) == lexer.Less
 }
 
-// declarations offers the words that begin a declaration.
-func (c *completer) declarations() {
+// addDeclarations offers the words that begin a declaration.
+func (c *completer) addDeclarations() {
 	for _, k := range []lexer.Kind{lexer.Fn, lexer.Agent, lexer.Host, lexer.Tool, lexer.Mcp, lexer.Schema, lexer.Struct, lexer.Enum, lexer.Trait,
 		lexer.Impl, lexer.Type, lexer.Pub, lexer.Use, lexer.Mod, lexer.Const, lexer.Async, lexer.Pipeline, lexer.HashMap, lexer.Ledger, lexer.Memory} {
-		c.keyword(k.Info().Text, 0)
+		c.addKeyword(k.Info().Text, 0)
 	}
 }
 
-// expressions offers what a statement or an expression may begin with: variables, names of the
+// addExpressions offers what a statement or an expression may begin with: variables, names of the
 // modules around, what the library has for all, modules of the library with their import, and
 // words.
-func (c *completer) expressions() {
-	c.want = c.expect()
-	c.arguments()
-	c.literals()
-	c.variables()
-	c.ask(func(p *sema.Program) {
+func (c *completer) addExpressions() {
+	c.want = c.expectedType()
+	c.addArgumentNames()
+	c.addLiterals()
+	c.addVariables()
+	c.withProgram(func(p *sema.Program) {
 		for _, n := range p.Visible(c.info, c.nodes) {
-			c.def(n.Name, n.Def, 2+n.Distance)
-			c.fitting(c.fits(n.Def))
+			c.addDef(n.Name, n.Def, 2+n.Distance)
+			c.markFitting(c.matchesExpected(n.Def))
 		}
 		for _, n := range p.Prelude(c.info) {
-			c.def(n.Name, n.Def, 20)
-			c.fitting(c.fits(n.Def))
+			c.addDef(n.Name, n.Def, 20)
+			c.markFitting(c.matchesExpected(n.Def))
 		}
 	})
-	c.library()
+	c.addLibrary()
 	statement := []lexer.Kind{lexer.Let, lexer.For, lexer.While, lexer.Loop, lexer.Return, lexer.Break, lexer.Continue, lexer.Throw}
 	anywhere := []lexer.Kind{lexer.If, lexer.Match, lexer.Try, lexer.Await, lexer.Emit, lexer.Listen, lexer.True, lexer.False, lexer.Nil, lexer.Fn}
-	starts := c.before(1) == lexer.Semi || c.before(1) == lexer.LBrace || c.before(1) == lexer.RBrace
-	inLoop, _ := c.loops()
+	starts := c.kindBefore(1) == lexer.Semi || c.kindBefore(1) == lexer.LBrace || c.kindBefore(1) == lexer.RBrace
+	inLoop, _ := c.enclosingLoops()
 	for _, k := range statement {
 		if !inLoop && (k == lexer.Break || k == lexer.Continue) {
 			continue
 		}
-		if starts || c.before(1) == lexer.FatArrow {
-			c.keyword(k.Info().Text, 30)
+		if starts || c.kindBefore(1) == lexer.FatArrow {
+			c.addKeyword(k.Info().Text, 30)
 		}
 	}
 	if c.atAskWord() {
-		c.keyword("ask", 1)
+		c.addKeyword("ask", 1)
 	}
 	for _, k := range anywhere {
-		c.keyword(k.Info().Text, 30)
+		c.addKeyword(k.Info().Text, 30)
 	}
-	if c.before(1) == lexer.RBrace {
-		c.keyword("else", 30)
-		c.keyword("catch", 30)
+	if c.kindBefore(1) == lexer.RBrace {
+		c.addKeyword("else", 30)
+		c.addKeyword("catch", 30)
 	}
 }
 
-// library offers the library's modules and their functions, with the import that they need.
-func (c *completer) library() {
+// addLibrary offers the library's modules and their functions, with the import that they need.
+func (c *completer) addLibrary() {
 	if c.word.Start == c.word.End {
 		return
 	}
-	at := c.importPlace()
+	at := c.importPos()
 	imported := func(path string) []Edit {
 		return []Edit{{Location{c.text.file, source.Span{Start: at, End: at}}, "use std::" + path + ";\n"}}
 	}
@@ -152,8 +152,8 @@ func (c *completer) library() {
 
 func isLower(s string) bool { return s != "" && s == strings.ToLower(s) }
 
-// importPlace returns where to add an import: after the existing ones, or before the declarations.
-func (c *completer) importPlace() source.Pos {
+// importPos returns where to add an import: after the existing ones, or before the declarations.
+func (c *completer) importPos() source.Pos {
 	var at source.Pos
 	for _, d := range c.tree.Decls {
 		switch d.(type) {
@@ -167,12 +167,12 @@ func (c *completer) importPlace() source.Pos {
 	return at
 }
 
-// arguments offers the names of the arguments that the call around takes.
-func (c *completer) arguments() {
-	if k := c.before(1); k != lexer.LParen && k != lexer.Comma {
+// addArgumentNames offers the names of the arguments that the call around takes.
+func (c *completer) addArgumentNames() {
+	if k := c.kindBefore(1); k != lexer.LParen && k != lexer.Comma {
 		return
 	}
-	call := c.checked.callAt(c.pos)
+	call := c.checkedFile.callAt(c.pos)
 	if call == nil {
 		return
 	}

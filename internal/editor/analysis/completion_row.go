@@ -12,9 +12,9 @@ import (
 
 // Completions of rows in lists: fields, arms, handlers and methods.
 
-// fields offers the fields of a literal or pattern that are not given.
-func (c *completer) fields() {
-	given := map[string]bool{}
+// addFields offers the fields of a literal or pattern that are not given.
+func (c *completer) addFields() {
+	present := map[string]bool{}
 	var t types.Type
 	var v *types.Variant
 	isPattern := false
@@ -23,10 +23,10 @@ func (c *completer) fields() {
 	}
 	note := func(id *ast.Ident) {
 		if id != nil && (c.pos < id.Sp.Start || c.pos > id.Sp.End) {
-			given[id.Name] = true
+			present[id.Name] = true
 		}
 	}
-	switch n := c.listAround().(type) {
+	switch n := c.enclosingList().(type) {
 	case *ast.StructLit:
 		if d := c.info.Struct(n); d != nil {
 			t = d.Type
@@ -55,7 +55,7 @@ func (c *completer) fields() {
 		fields = v.Fields
 	}
 	for _, f := range fields {
-		if given[f.Name] {
+		if present[f.Name] {
 			continue
 		}
 		i := Item{Label: f.Name, Kind: FieldItem, Signature: ": " + typeText(f.Type), order: len(c.items), Text: f.Name + ": ", doc: func() string { return f.Doc }}
@@ -66,25 +66,25 @@ func (c *completer) fields() {
 	}
 }
 
-// arms offers the variants that a match has no arm for.
-func (c *completer) arms() {
-	m, _ := c.listAround().(*ast.MatchExpr)
+// addArms offers the variants that a match has no arm for.
+func (c *completer) addArms() {
+	m, _ := c.enclosingList().(*ast.MatchExpr)
 	if c.info == nil || m.Subject == nil {
 		return
 	}
-	given := map[string]bool{}
+	present := map[string]bool{}
 	for _, a := range m.Arms {
 		ast.Inspect(a.Pattern, func(n ast.Node) bool {
 			if p, ok := n.(ast.Pattern); ok {
 				if v := c.info.Variant(p); v != nil {
-					given[v.Name] = true
+					present[v.Name] = true
 				}
 			}
 			return true
 		})
 	}
 	offer := func(name, pattern string) {
-		if !given[name] {
+		if !present[name] {
 			c.add(Item{Label: pattern, Kind: VariantItem, Text: pattern + " => ", Snippet: pattern + " => $0,", order: len(c.items)})
 		}
 	}
@@ -131,16 +131,16 @@ func patternParts(v *types.Variant) string {
 	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-// messages offers the types of messages that have no handler.
-func (c *completer) messages() {
+// addMessages offers the types of messages that have no handler.
+func (c *completer) addMessages() {
 	n, ok := innermost[*ast.ListenExpr](c)
 	if !ok {
 		return
 	}
-	given := map[string]bool{}
+	present := map[string]bool{}
 	for _, h := range n.Handlers {
 		if h.Type != nil && (c.pos < h.Type.Sp.Start || c.pos > h.Type.Sp.End) {
-			given[h.Type.Value] = true
+			present[h.Type.Value] = true
 		}
 	}
 	inString := c.word.Start > 0 && c.text.file.Text[c.word.Start-1] == '"'
@@ -151,7 +151,7 @@ func (c *completer) messages() {
 		}
 	}
 	for _, typ := range slices.Concat(hostmsg.Types((*hostmsg.Message).Handled), own) {
-		if given[typ] {
+		if present[typ] {
 			continue
 		}
 		m := hostmsg.Of(typ)
@@ -167,9 +167,9 @@ func (c *completer) messages() {
 	}
 }
 
-// missingMethods offers the methods of a trait that an impl lacks.
-func (c *completer) missingMethods() {
-	im, _ := c.listAround().(*ast.ImplDecl)
+// addMissingMethods offers the methods of a trait that an impl lacks.
+func (c *completer) addMissingMethods() {
+	im, _ := c.enclosingList().(*ast.ImplDecl)
 	has := map[string]bool{}
 	for _, m := range im.Methods {
 		if m.Name != nil && (c.pos < m.Name.Sp.Start || c.pos > m.Name.Sp.End) {
@@ -181,11 +181,11 @@ func (c *completer) missingMethods() {
 		return
 	}
 	prefix := "fn "
-	if c.before(1) == lexer.Fn {
+	if c.kindBefore(1) == lexer.Fn {
 		prefix = ""
 	}
 	last := named.Segments[len(named.Segments)-1]
-	for _, r := range c.checked.at(last.Sp.Start) {
+	for _, r := range c.checkedFile.refsAt(last.Sp.Start) {
 		t, ok := r.Def.Node.(*ast.TraitDecl)
 		if !ok {
 			continue
@@ -199,6 +199,6 @@ func (c *completer) missingMethods() {
 		}
 	}
 	if prefix != "" {
-		c.keyword("fn", 1)
+		c.addKeyword("fn", 1)
 	}
 }

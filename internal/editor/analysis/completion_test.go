@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-const completed = `
+const completionProgram = `
 struct Point { x: Int, y: Int }
 impl Point { fn len(self) -> Int { 1 } fn zero() -> Point { Point { x: 0, y: 0 } } }
 enum Shape { Round(Float), Box { w: Int }, Nothing }
@@ -20,7 +20,7 @@ tool Db { description: "d", count: Int = 0, fn add(mut self, n: Int) -> Int { n 
 fn area(width: Int, height: Int = 1) -> Int { width * height }
 `
 
-const completedManifest = `[connections.rules]
+const completionManifest = `[connections.rules]
 provider = "scripted"
 default_model = "m"
 replies = [{ text = "x" }]
@@ -34,9 +34,9 @@ command = "./w"
 message_types = ["question", "ping"]
 `
 
-// completions lists places, marked by `‸`, with items that are offered and items that are not. A
+// completionCases lists places, marked by `‸`, with items that are offered and items that are not. A
 // `^` before a label means that it is the first.
-var completions = []struct{ name, text, with, without string }{
+var completionCases = []struct{ name, text, with, without string }{
 	{"members", "fn f(p: Point) { p.‸ }", "^x y len", "zero area let"},
 	{"members of half a name", "fn f(p: Point) { p.le‸; }", "len x", ""},
 	{"members of a chain", "fn f(p: Point) { \"a\".to_upper().‸\n}", "len trim", "x"},
@@ -134,15 +134,15 @@ var completions = []struct{ name, text, with, without string }{
 }
 
 func TestCompletion(t *testing.T) {
-	dir := tree(t, "-- Concerto.toml --\n"+completedManifest)
+	dir := writeTree(t, "-- Concerto.toml --\n"+completionManifest)
 	ws := New(Options{Folders: []string{dir}})
 	path := filepath.Join(dir, "main.conc")
-	for _, c := range completions {
+	for _, c := range completionCases {
 		before, after, ok := strings.Cut(c.text, "‸")
 		if !ok {
 			t.Fatal(c.name)
 		}
-		full := completed + before
+		full := completionProgram + before
 		ws.Open(path, full+after)
 		got := ws.Snapshot().Completion(context.Background(), path, source.Pos(len(full)))
 		labels := map[string]int{}
@@ -173,7 +173,7 @@ func TestCompletion(t *testing.T) {
 
 // The inserted texts of items.
 func TestCompletionItems(t *testing.T) {
-	dir := tree(t, "-- Concerto.toml --\n"+completedManifest)
+	dir := writeTree(t, "-- Concerto.toml --\n"+completionManifest)
 	ws := New(Options{Folders: []string{dir}})
 	path := filepath.Join(dir, "main.conc")
 	for _, c := range []struct{ text, label, signature, snippet, edit string }{
@@ -186,7 +186,7 @@ func TestCompletionItems(t *testing.T) {
 		{"agent A uses rules { ‸ }", "top_p", ": Float", "top_p: $0,", ""},
 	} {
 		before, after, _ := strings.Cut(c.text, "‸")
-		full := completed + before
+		full := completionProgram + before
 		ws.Open(path, full+after)
 		got := ws.Snapshot().Completion(context.Background(), path, source.Pos(len(full)))
 		found := false
@@ -223,7 +223,7 @@ func TestCompletionInTheManifest(t *testing.T) {
 		"[connections.a.retry]\nbackoff = \"expo‸\"": "exponential linear",
 	} {
 		before, after, _ := strings.Cut(text, "‸")
-		dir := tree(t, "-- Concerto.toml --\n")
+		dir := writeTree(t, "-- Concerto.toml --\n")
 		path := filepath.Join(dir, "Concerto.toml")
 		ws := New(Options{Folders: []string{dir}})
 		ws.Open(path, before+after)
@@ -244,7 +244,7 @@ func TestCompletionInTheManifest(t *testing.T) {
 
 // The signature of the call at a place.
 func TestSignature(t *testing.T) {
-	dir := tree(t, "-- Concerto.toml --\n"+completedManifest)
+	dir := writeTree(t, "-- Concerto.toml --\n"+completionManifest)
 	ws := New(Options{Folders: []string{dir}})
 	path := filepath.Join(dir, "main.conc")
 	for text, want := range map[string]string{
@@ -262,7 +262,7 @@ func TestSignature(t *testing.T) {
 		"fn f() { let x = area(area(1), ‸); }":    "area(width: Int, height: Int = 1) -> Int [height: Int = 1]",
 	} {
 		before, after, _ := strings.Cut(text, "‸")
-		full := completed + before
+		full := completionProgram + before
 		ws.Open(path, full+after)
 		got := ""
 		if s := ws.Snapshot().Signature(context.Background(), path, source.Pos(len(full))); s != nil {

@@ -26,7 +26,7 @@ func (c *completer) inValue() bool {
 		if closed && c.pos == t.End {
 			return false
 		}
-		inner := c.inside(t.Start)
+		inner := c.completerAt(t.Start)
 		values := inner.textValues()
 		if len(values) == 0 {
 			return false
@@ -41,8 +41,8 @@ func (c *completer) inValue() bool {
 	return false
 }
 
-// inside returns a completer for the place at which a text begins.
-func (c *completer) inside(start source.Pos) *completer {
+// completerAt returns a completer for the place at which a text begins.
+func (c *completer) completerAt(start source.Pos) *completer {
 	x := *c
 	x.pos = start
 	x.word = source.Span{Start: start, End: start}
@@ -53,32 +53,32 @@ func (c *completer) inside(start source.Pos) *completer {
 
 // textValues returns the possible strings at the place, if they are a fixed set.
 func (c *completer) textValues() []string {
-	if c.before(1) == lexer.Colon {
-		switch n := c.listAround().(type) {
+	if c.kindBefore(1) == lexer.Colon {
+		switch n := c.enclosingList().(type) {
 		case *ast.AgentDecl:
 			if c.wordBefore(2) == "model" {
-				return c.models(n)
+				return c.modelAliases(n)
 			}
 		case *ast.HostDecl:
 			if k := manifestKey("hosts.*." + c.wordBefore(2)); k != nil {
 				return k.Values
 			}
 		}
-		if c.wordBefore(2) == "backoff" && (c.inRetryPolicy() || c.decorator() == "retry") {
+		if c.wordBefore(2) == "backoff" && (c.inRetryPolicy() || c.enclosingDecorator() == "retry") {
 			return sema.Backoffs()
 		}
 	}
 	if c.atArm() {
-		return c.unionArms()
+		return c.missingUnionTexts()
 	}
-	if u, ok := c.expect().(*types.Union); ok {
+	if u, ok := c.expectedType().(*types.Union); ok {
 		return u.Values
 	}
 	return nil
 }
 
-// texts offers them.
-func (c *completer) texts() {
+// addTexts offers them.
+func (c *completer) addTexts() {
 	for _, v := range c.values {
 		c.add(Item{Label: v, Kind: ReferenceItem, order: len(c.items), fits: true})
 	}
@@ -87,12 +87,12 @@ func (c *completer) texts() {
 // atText reports whether a text with few values may begin at the place.
 func (c *completer) atText() bool {
 	c.values = nil
-	if c.before(1) == lexer.Colon {
-		switch c.listAround().(type) {
+	if c.kindBefore(1) == lexer.Colon {
+		switch c.enclosingList().(type) {
 		case *ast.AgentDecl, *ast.HostDecl:
 			c.values = c.textValues()
 		default:
-			if c.inRetryPolicy() || c.decorator() != "" {
+			if c.inRetryPolicy() || c.enclosingDecorator() != "" {
 				c.values = c.textValues()
 			}
 		}
@@ -100,15 +100,15 @@ func (c *completer) atText() bool {
 	return len(c.values) > 0
 }
 
-// quotedTexts offers them with their quotes.
-func (c *completer) quotedTexts() {
+// addQuotedTexts offers them with their quotes.
+func (c *completer) addQuotedTexts() {
 	for _, v := range c.values {
 		c.add(Item{Label: v, Kind: ReferenceItem, order: len(c.items), Text: `"` + v + `"`, fits: true})
 	}
 }
 
-// models returns the aliases of the connection of an agent.
-func (c *completer) models(n *ast.AgentDecl) (out []string) {
+// modelAliases returns the aliases of the connection of an agent.
+func (c *completer) modelAliases(n *ast.AgentDecl) (out []string) {
 	if c.res.input == nil || c.res.input.Manifest == nil {
 		return nil
 	}
@@ -120,9 +120,9 @@ func (c *completer) models(n *ast.AgentDecl) (out []string) {
 	return out
 }
 
-// unionArms returns the texts of a match's subject that have no arm.
-func (c *completer) unionArms() (out []string) {
-	m, ok := c.listAround().(*ast.MatchExpr)
+// missingUnionTexts returns the texts of a match's subject that have no arm.
+func (c *completer) missingUnionTexts() (out []string) {
+	m, ok := c.enclosingList().(*ast.MatchExpr)
 	if !ok || m.Subject == nil || c.info == nil {
 		return nil
 	}
@@ -130,14 +130,14 @@ func (c *completer) unionArms() (out []string) {
 	if !ok {
 		return nil
 	}
-	given := map[string]bool{}
+	present := map[string]bool{}
 	for _, a := range m.Arms {
-		if a.Pattern != nil && !within(source.Span{Start: a.Pattern.Span().Start - 1, End: a.Pattern.Span().End + 1}, c.pos) {
-			given[strings.Trim(c.text.file.Slice(a.Pattern.Span()), `"`)] = true
+		if a.Pattern != nil && !isWithin(source.Span{Start: a.Pattern.Span().Start - 1, End: a.Pattern.Span().End + 1}, c.pos) {
+			present[strings.Trim(c.text.file.Slice(a.Pattern.Span()), `"`)] = true
 		}
 	}
 	for _, v := range u.Values {
-		if !given[v] {
+		if !present[v] {
 			out = append(out, v)
 		}
 	}
@@ -166,18 +166,18 @@ func (c *completer) openToken() int {
 	return -1
 }
 
-func (c *completer) atRetryKey() bool { return c.rowStart() && c.inRetryPolicy() }
+func (c *completer) atRetryKey() bool { return c.atRowStart() && c.inRetryPolicy() }
 
-// retryKeys offers the members of a retry_policy that it does not have.
-func (c *completer) retryKeys() {
-	given := map[string]bool{}
+// addRetryKeys offers the members of a retry_policy that it does not have.
+func (c *completer) addRetryKeys() {
+	present := map[string]bool{}
 	for i := c.openToken(); i < len(c.toks)-1; i++ {
 		if c.toks[i+1].Kind == lexer.Colon {
-			given[c.text.file.Slice(c.toks[i].Span())] = true
+			present[c.text.file.Slice(c.toks[i].Span())] = true
 		}
 	}
 	for _, name := range sema.RetryFields() {
-		if !given[name] {
+		if !present[name] {
 			c.add(Item{Label: name, Kind: SettingItem, Text: name + ": ", Snippet: name + ": $0", order: len(c.items)})
 		}
 	}
@@ -194,36 +194,36 @@ func (c *completer) atTools() bool {
 	return agent || host
 }
 
-// tools offers the tools that the list does not have.
-func (c *completer) tools() {
-	given := map[string]bool{}
+// addTools offers the tools that the list does not have.
+func (c *completer) addTools() {
+	present := map[string]bool{}
 	for _, t := range c.toks[c.openToken():] {
-		given[c.text.file.Slice(t.Span())] = true
+		present[c.text.file.Slice(t.Span())] = true
 	}
-	c.visibleKinds(given, sema.DefTool)
+	c.addVisible(present, sema.DefTool)
 }
 
-// visibleKinds offers the declarations of some kinds, but for some names.
-func (c *completer) visibleKinds(without map[string]bool, kinds ...sema.DefKind) {
-	c.ask(func(p *sema.Program) {
+// addVisible offers the declarations of some kinds, but for some names.
+func (c *completer) addVisible(without map[string]bool, kinds ...sema.DefKind) {
+	c.withProgram(func(p *sema.Program) {
 		for _, n := range p.Visible(c.info, c.nodes) {
 			if (slices.Contains(kinds, n.Def.Kind) || n.Def.Kind == sema.DefModule) && !without[n.Name] {
 				order := n.Distance
 				if n.Def.Kind == sema.DefModule {
 					order += 10
 				}
-				c.def(n.Name, n.Def, order)
+				c.addDef(n.Name, n.Def, order)
 			}
 		}
 	})
 }
 
 func (c *completer) atMocked() bool {
-	return c.wordBefore(1) == "mock" && (c.before(2) == lexer.LBrace || c.before(2) == lexer.Semi || c.before(2) == lexer.RBrace)
+	return c.wordBefore(1) == "mock" && (c.kindBefore(2) == lexer.LBrace || c.kindBefore(2) == lexer.Semi || c.kindBefore(2) == lexer.RBrace)
 }
 
-// mocked offers what a test may mock.
-func (c *completer) mocked() { c.visibleKinds(nil, sema.DefAgent, sema.DefHost, sema.DefTool) }
+// addMockable offers what a test may mock.
+func (c *completer) addMockable() { c.addVisible(nil, sema.DefAgent, sema.DefHost, sema.DefTool) }
 
 // handlerSchema returns the schema of the message whose handler's parameter type is at the place,
 // or "".

@@ -30,12 +30,12 @@ func (c *completer) inUse() bool {
 	return false
 }
 
-// function returns the function, method, stage or test whose body contains the place, or nil.
-func (c *completer) function() ast.Node {
+// enclosingFunction returns the function, method, stage or test whose body contains the place, or nil.
+func (c *completer) enclosingFunction() ast.Node {
 	for i := len(c.nodes) - 1; i >= 0; i-- {
 		switch n := c.nodes[i].(type) {
 		case *ast.FnDecl:
-			if n.Body != nil && (within(n.Body.Sp, c.pos) || c.open(n.Body, c.word.Start)) {
+			if n.Body != nil && (isWithin(n.Body.Sp, c.pos) || c.isUnclosed(n.Body, c.word.Start)) {
 				return n
 			}
 		case *ast.Stage:
@@ -47,19 +47,19 @@ func (c *completer) function() ast.Node {
 	return nil
 }
 
-// within reports whether a place is between the brackets of a span.
-func within(s source.Span, p source.Pos) bool { return s.Start < p && p < s.End }
+// isWithin reports whether a place is between the brackets of a span.
+func isWithin(s source.Span, p source.Pos) bool { return s.Start < p && p < s.End }
 
-// rowStart reports whether a row of a braced list begins at the place.
-func (c *completer) rowStart() bool {
-	k := c.before(1)
+// atRowStart reports whether a row of a braced list begins at the place.
+func (c *completer) atRowStart() bool {
+	k := c.kindBefore(1)
 	return k == lexer.LBrace || k == lexer.Comma
 }
 
-// listAround returns the innermost node whose braces directly contain the place: a declaration with
+// enclosingList returns the innermost node whose braces directly contain the place: a declaration with
 // settings, a literal, a match, a listen, an impl or a block.
-func (c *completer) listAround() ast.Node {
-	open := c.openBrace()
+func (c *completer) enclosingList() ast.Node {
+	open := c.innermostBrace()
 	for i := len(c.nodes) - 1; i >= 0; i-- {
 		n := c.nodes[i]
 		if n.Span().Start > open {
@@ -74,9 +74,9 @@ func (c *completer) listAround() ast.Node {
 	return nil
 }
 
-// openBrace returns the place of the innermost bracket that is open at the place if it is a brace,
+// innermostBrace returns the place of the innermost bracket that is open at the place if it is a brace,
 // else one before all.
-func (c *completer) openBrace() source.Pos {
+func (c *completer) innermostBrace() source.Pos {
 	depth := 0
 	for i := len(c.toks) - 1; i >= 0; i-- {
 		switch c.toks[i].Kind {
@@ -96,38 +96,38 @@ func (c *completer) openBrace() source.Pos {
 }
 
 func (c *completer) atKey() bool {
-	switch c.listAround().(type) {
+	switch c.enclosingList().(type) {
 	case *ast.AgentDecl, *ast.HostDecl, *ast.MockStmt:
-		return c.rowStart()
+		return c.atRowStart()
 	case *ast.ToolDecl, *ast.McpDecl:
-		return c.rowStart() || c.before(1) == lexer.RBrace
+		return c.atRowStart() || c.kindBefore(1) == lexer.RBrace
 	}
 	return false
 }
 
 func (c *completer) atField() bool {
-	switch c.listAround().(type) {
+	switch c.enclosingList().(type) {
 	case *ast.StructLit, *ast.StructPat:
-		return c.rowStart()
+		return c.atRowStart()
 	}
 	return false
 }
 
 func (c *completer) atArm() bool {
-	_, ok := c.listAround().(*ast.MatchExpr)
-	return ok && (c.rowStart() || c.before(1) == lexer.RBrace)
+	_, ok := c.enclosingList().(*ast.MatchExpr)
+	return ok && (c.atRowStart() || c.kindBefore(1) == lexer.RBrace)
 }
 
 func (c *completer) atHandler() bool {
-	_, ok := c.listAround().(*ast.ListenExpr)
-	return ok && (c.rowStart() || c.before(1) == lexer.RBrace || c.wordBefore(1) == "on")
+	_, ok := c.enclosingList().(*ast.ListenExpr)
+	return ok && (c.atRowStart() || c.kindBefore(1) == lexer.RBrace || c.wordBefore(1) == "on")
 }
 
 // atAskWord reports whether the place is after the `=>` of a handler for a message that a person
 // can answer.
 func (c *completer) atAskWord() bool {
-	_, ok := c.listAround().(*ast.ListenExpr)
-	if !ok || c.before(1) != lexer.FatArrow || c.before(2) != lexer.String {
+	_, ok := c.enclosingList().(*ast.ListenExpr)
+	if !ok || c.kindBefore(1) != lexer.FatArrow || c.kindBefore(2) != lexer.String {
 		return false
 	}
 	return hostmsg.Of(strings.Trim(c.wordBefore(2), `"`)).ByPerson()
@@ -151,24 +151,24 @@ func (c *completer) inMessage() bool {
 }
 
 func (c *completer) atMethod() bool {
-	im, ok := c.listAround().(*ast.ImplDecl)
-	return ok && im.Trait != nil && (c.before(1) == lexer.LBrace || c.before(1) == lexer.RBrace || c.before(1) == lexer.Fn)
+	im, ok := c.enclosingList().(*ast.ImplDecl)
+	return ok && im.Trait != nil && (c.kindBefore(1) == lexer.LBrace || c.kindBefore(1) == lexer.RBrace || c.kindBefore(1) == lexer.Fn)
 }
 
 func (c *completer) atConnection() bool {
 	if c.wordBefore(1) == "uses" {
 		_, ok := innermost[*ast.AgentDecl](c)
-		return ok || c.before(3) == lexer.Agent
+		return ok || c.kindBefore(3) == lexer.Agent
 	}
 	return c.atSetting("provider")
 }
 
 // atSetting reports whether the place is the value of a setting.
 func (c *completer) atSetting(name string) bool {
-	if c.before(1) != lexer.Colon || c.wordBefore(2) != name {
+	if c.kindBefore(1) != lexer.Colon || c.wordBefore(2) != name {
 		return false
 	}
-	switch c.listAround().(type) {
+	switch c.enclosingList().(type) {
 	case *ast.AgentDecl, *ast.HostDecl:
 		return true
 	}
@@ -177,19 +177,19 @@ func (c *completer) atSetting(name string) bool {
 
 // atNewName reports whether a name is declared at the place, for which nothing can be offered.
 func (c *completer) atNewName() bool {
-	switch c.before(1) {
+	switch c.kindBefore(1) {
 	case lexer.Fn:
-		_, inImpl := c.listAround().(*ast.ImplDecl)
+		_, inImpl := c.enclosingList().(*ast.ImplDecl)
 		return !inImpl
 	case lexer.Let, lexer.Mut, lexer.Const, lexer.Struct, lexer.Schema, lexer.Enum, lexer.Trait, lexer.Agent, lexer.Host, lexer.Tool, lexer.Mcp,
 		lexer.Pipeline, lexer.Stage, lexer.As, lexer.HashMap, lexer.Ledger, lexer.Memory:
-		return c.before(1) != lexer.As
+		return c.kindBefore(1) != lexer.As
 	case lexer.For:
-		return c.before(2) != lexer.RBrace && !c.inImplHead()
+		return c.kindBefore(2) != lexer.RBrace && !c.inImplHead()
 	}
-	switch c.listAround().(type) {
+	switch c.enclosingList().(type) {
 	case *ast.StructDecl, *ast.SchemaDecl, *ast.EnumDecl:
-		return c.rowStart()
+		return c.atRowStart()
 	}
 	return false
 }
@@ -209,30 +209,30 @@ func (c *completer) inImplHead() bool {
 
 // atType reports whether a type is expected at the place.
 func (c *completer) atType() bool {
-	switch c.before(1) {
+	switch c.kindBefore(1) {
 	case lexer.Arrow, lexer.Impl, lexer.As:
 		return true
 	case lexer.Assign:
-		return c.before(3) == lexer.Type
+		return c.kindBefore(3) == lexer.Type
 	case lexer.For:
 		return c.inImplHead()
 	case lexer.Less:
 		_, ok := innermost[ast.Type](c)
 		return ok || c.wordBefore(2) != "" && isUpperByte(c.wordBefore(2)[0])
 	case lexer.Colon:
-		return c.colonOfType()
+		return c.isTypeColon()
 	case lexer.Comma:
-		_, ok := c.nodes0().(ast.Type)
+		_, ok := c.innermostNonName().(ast.Type)
 		return ok
 	}
-	_, ok := c.nodes0().(*ast.NamedType)
-	return ok && c.before(1) != lexer.LBrace
+	_, ok := c.innermostNonName().(*ast.NamedType)
+	return ok && c.kindBefore(1) != lexer.LBrace
 }
 
 func isUpperByte(b byte) bool { return b >= 'A' && b <= 'Z' }
 
-// nodes0 returns the innermost node that is no name.
-func (c *completer) nodes0() ast.Node {
+// innermostNonName returns the innermost node that is no name.
+func (c *completer) innermostNonName() ast.Node {
 	for i := len(c.nodes) - 1; i >= 0; i-- {
 		if _, isName := c.nodes[i].(*ast.Ident); !isName {
 			return c.nodes[i]
@@ -241,10 +241,10 @@ func (c *completer) nodes0() ast.Node {
 	return nil
 }
 
-// colonOfType reports whether the `:` before the place introduces the type of a variable, parameter
+// isTypeColon reports whether the `:` before the place introduces the type of a variable, parameter
 // or field.
-func (c *completer) colonOfType() bool {
-	switch c.before(3) {
+func (c *completer) isTypeColon() bool {
+	switch c.kindBefore(3) {
 	case lexer.Let, lexer.Mut, lexer.Const, lexer.HashMap, lexer.Ledger, lexer.Memory, lexer.Catch, lexer.Less:
 		return true
 	}
@@ -266,7 +266,7 @@ func (c *completer) colonOfType() bool {
 		case *ast.StoreDecl:
 			return n.Value == nil || n.Value.Span().Start >= c.pos
 		default:
-			return c.before(3) == lexer.Let || c.before(4) == lexer.Let
+			return c.kindBefore(3) == lexer.Let || c.kindBefore(4) == lexer.Let
 		}
 	}
 	return false
@@ -281,13 +281,13 @@ func (c *completer) atLabel() bool {
 	if k := len(c.toks); k > 0 && c.toks[k-1].End == c.word.Start {
 		n++ // the quote is a token of its own
 	}
-	return c.before(n) == lexer.Break || c.before(n) == lexer.Continue
+	return c.kindBefore(n) == lexer.Break || c.kindBefore(n) == lexer.Continue
 }
 
-// loops reports whether the place is in a loop of its function, closure or handler, and returns the
+// enclosingLoops reports whether the place is in a loop of its function, closure or handler, and returns the
 // labels of the loops around it, the innermost first. It reads tokens, since an unfinished text has
 // no tree.
-func (c *completer) loops() (inLoop bool, labels []string) {
+func (c *completer) enclosingLoops() (inLoop bool, labels []string) {
 	depth := 0
 	for i := len(c.toks) - 1; i >= 0; i-- {
 		switch c.toks[i].Kind {
@@ -330,11 +330,11 @@ func (c *completer) loops() (inLoop bool, labels []string) {
 
 // atDecl reports whether a declaration may begin at the place.
 func (c *completer) atDecl() bool {
-	switch c.before(1) {
+	switch c.kindBefore(1) {
 	case lexer.EOF, lexer.RBrace, lexer.Semi, lexer.Pub, lexer.RParen:
 		return true
 	case lexer.LBrace, lexer.Ident:
-		return c.before(1) == lexer.Ident || c.listAround() == nil
+		return c.kindBefore(1) == lexer.Ident || c.enclosingList() == nil
 	}
 	return false
 }

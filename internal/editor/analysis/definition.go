@@ -16,12 +16,12 @@ import (
 // Definition returns where the name at a place is declared: in a program, the manifest or a text of
 // the library, which has no path (PathOf).
 func (s *Snapshot) Definition(ctx context.Context, path string, pos source.Pos) []Location {
-	f := s.file(ctx, path)
+	f := s.checkFile(ctx, path)
 	if f == nil {
-		return s.fromManifest(ctx, path, pos, false)
+		return s.manifestReferences(ctx, path, pos, false)
 	}
 	out := []Location{}
-	for _, r := range f.at(pos) {
+	for _, r := range f.refsAt(pos) {
 		if l, ok := f.res.locate(r.Def); ok && !slices.Contains(out, l) {
 			out = append(out, l)
 		}
@@ -35,11 +35,11 @@ func (s *Snapshot) Definition(ctx context.Context, path string, pos source.Pos) 
 // TypeDefinition returns the declaration of the type of the expression at a place.
 func (s *Snapshot) TypeDefinition(ctx context.Context, path string, pos source.Pos) []Location {
 	out := []Location{}
-	f := s.file(ctx, path)
+	f := s.checkFile(ctx, path)
 	if f == nil || f.info == nil {
 		return out
 	}
-	for _, r := range f.at(pos) {
+	for _, r := range f.refsAt(pos) {
 		t := r.Def.Type
 		if fn, ok := r.Def.Object.(*sema.Function); ok {
 			t = fn.Result
@@ -67,19 +67,19 @@ func (r *result) typeDefs(t types.Type) []*sema.Def {
 func (r *result) locate(d *sema.Def) (Location, bool) {
 	switch d.Kind {
 	case sema.DefConnection, sema.DefConnector:
-		return r.inManifest(d)
+		return r.manifestLocation(d)
 	}
 	if d.Info == nil {
 		return Location{}, false
 	}
 	if d.Info.Library {
-		return inLibrary(d)
+		return libraryLocation(d)
 	}
 	return Location{d.Info.File.Source, d.At}, true
 }
 
-// inManifest returns the section of a connection or connector.
-func (r *result) inManifest(d *sema.Def) (Location, bool) {
+// manifestLocation returns the section of a connection or connector.
+func (r *result) manifestLocation(d *sema.Def) (Location, bool) {
 	if r.input == nil || r.input.Manifest == nil {
 		return Location{}, false
 	}
@@ -110,9 +110,9 @@ func sections(m *manifest.Manifest) []section {
 	return all
 }
 
-// inLibrary returns a declaration's place in the complete text of its library file, of which
+// libraryLocation returns a declaration's place in the complete text of its library file, of which
 // programs use parts.
-func inLibrary(d *sema.Def) (Location, bool) {
+func libraryLocation(d *sema.Def) (Location, bool) {
 	part := d.Info.File.Source
 	whole, ok := stdlib.Text(part.Name)
 	if !ok {
@@ -130,27 +130,27 @@ func inLibrary(d *sema.Def) (Location, bool) {
 	return Location{whole, source.Span{Start: start, End: start + source.Pos(len(d.Name))}}, true
 }
 
-// fromManifest returns the references to a section of a manifest in all programs; with decl only
+// manifestReferences returns the references to a section of a manifest in all programs; with decl only
 // those in host declarations.
-func (s *Snapshot) fromManifest(ctx context.Context, path string, pos source.Pos, decl bool) []Location {
+func (s *Snapshot) manifestReferences(ctx context.Context, path string, pos source.Pos, decl bool) []Location {
 	out := []Location{}
 	m, at := s.sectionAt(path, pos)
 	if m == nil {
-		return append(out, s.namedInManifest(ctx, path, pos, decl)...)
+		return append(out, s.manifestNameReferences(ctx, path, pos, decl)...)
 	}
 	if decl {
 		out = append(out, Location{m.File, at.at})
 	}
 	for _, r := range s.roots() {
-		if r.manifest == s.real(path) {
-			out = append(out, s.usesIn(ctx, r, map[identity]bool{{name: at.name, kind: at.kind}: true}, &spelling{names: []string{at.name}}, true)...)
+		if r.manifest == s.realPath(path) {
+			out = append(out, s.findUses(ctx, r, map[identity]bool{{name: at.name, kind: at.kind}: true}, &spelling{names: []string{at.name}}, true)...)
 		}
 	}
-	return distinct(out)
+	return sortDistinct(out)
 }
 
-// sectionNamed returns the section whose name is at a place of the manifest, or nil.
-func (s *Snapshot) sectionNamed(path string, pos source.Pos) (*manifest.Manifest, section) {
+// sectionNameAt returns the section whose name is at a place of the manifest, or nil.
+func (s *Snapshot) sectionNameAt(path string, pos source.Pos) (*manifest.Manifest, section) {
 	m, x := s.sectionAt(path, pos)
 	if m == nil || pos < x.at.Start || pos > x.at.End {
 		return nil, section{}
@@ -160,7 +160,7 @@ func (s *Snapshot) sectionNamed(path string, pos source.Pos) (*manifest.Manifest
 
 // sectionAt returns the section whose header contains a place.
 func (s *Snapshot) sectionAt(path string, pos source.Pos) (*manifest.Manifest, section) {
-	t, err := s.text(s.real(path))
+	t, err := s.text(s.realPath(path))
 	if err != nil || !isManifest(path) {
 		return nil, section{}
 	}

@@ -14,25 +14,25 @@ import (
 // disk caches files of the disk until a change is reported.
 type disk struct {
 	mu    sync.Mutex
-	files map[string]*onDisk
+	files map[string]*diskFile
 }
 
-// onDisk is a file as it was read: its text, or why there is none.
-type onDisk struct {
+// diskFile is a file as it was read: its text, or why there is none.
+type diskFile struct {
 	text *text
 	err  error
 }
 
-func newDisk() *disk { return &disk{files: map[string]*onDisk{}} }
+func newDisk() *disk { return &disk{files: map[string]*diskFile{}} }
 
-// without returns a disk that reads a file, or the files of a directory, again. An unchanged text
+// invalidate returns a disk that reads a file, or the files of a directory, again. An unchanged text
 // keeps its tree.
-func (d *disk) without(path string) *disk {
+func (d *disk) invalidate(path string) *disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	next := newDisk()
 	for p, f := range d.files {
-		if p != path && !below(p, path) {
+		if p != path && !isBelow(p, path) {
 			next.files[p] = f
 		} else if now := readDisk(p); f.text != nil && now.text != nil && string(now.text.file.Text) == string(f.text.file.Text) {
 			next.files[p] = f
@@ -44,7 +44,7 @@ func (d *disk) without(path string) *disk {
 }
 
 // read returns a file.
-func (d *disk) read(path string) *onDisk {
+func (d *disk) read(path string) *diskFile {
 	d.mu.Lock()
 	f := d.files[path]
 	d.mu.Unlock()
@@ -61,12 +61,12 @@ func (d *disk) read(path string) *onDisk {
 	return f
 }
 
-func readDisk(path string) *onDisk {
+func readDisk(path string) *diskFile {
 	b, err := userfile.Read(path, userfile.MaxText)
 	if err != nil {
-		return &onDisk{err: err}
+		return &diskFile{err: err}
 	}
-	return &onDisk{text: newText(path, b)}
+	return &diskFile{text: newText(path, b)}
 }
 
 // shownName returns a path as diagnostics show it.
@@ -87,7 +87,7 @@ func listFolder(path string, into map[string]bool) {
 				return fs.SkipDir
 			}
 		case isProgram(p) || isManifest(p):
-			into[real(p)] = true
+			into[realPath(p)] = true
 		}
 		return nil
 	})

@@ -32,27 +32,27 @@ func (s *Snapshot) Folds(path string) []Fold {
 	if tree == nil {
 		return []Fold{}
 	}
-	f := &folder{file: tree.Source, out: []Fold{}}
-	f.brackets()
-	f.imports(tree.Decls)
-	f.comments(tree.Comments)
+	f := &foldCollector{file: tree.Source, out: []Fold{}}
+	f.addBrackets()
+	f.addImports(tree.Decls)
+	f.addComments(tree.Comments)
 	slices.SortStableFunc(f.out, func(a, b Fold) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
 	return slices.CompactFunc(f.out, func(a, b Fold) bool { return f.file.LineOf(a.Span.Start) == f.file.LineOf(b.Span.Start) })
 }
 
-type folder struct {
+type foldCollector struct {
 	file *source.File
 	out  []Fold
 }
 
 // add folds a stretch of several lines.
-func (f *folder) add(kind FoldKind, start, end source.Pos) {
+func (f *foldCollector) add(kind FoldKind, start, end source.Pos) {
 	if f.file.LineOf(start) < f.file.LineOf(end) {
 		f.out = append(f.out, Fold{source.Span{Start: start, End: end}, kind})
 	}
 }
 
-func (f *folder) brackets() {
+func (f *foldCollector) addBrackets() {
 	closes := map[lexer.Kind]lexer.Kind{lexer.LBrace: lexer.RBrace, lexer.LParen: lexer.RParen, lexer.LBracket: lexer.RBracket}
 	toks, _, _ := lexer.Lex(f.file)
 	var open []lexer.Token
@@ -74,7 +74,7 @@ func (f *folder) brackets() {
 	}
 }
 
-func (f *folder) imports(decls []ast.Decl) {
+func (f *foldCollector) addImports(decls []ast.Decl) {
 	var first, last ast.Decl
 	flush := func() {
 		if first != nil && first != last {
@@ -86,7 +86,7 @@ func (f *folder) imports(decls []ast.Decl) {
 		if _, ok := d.(*ast.UseDecl); !ok {
 			flush()
 			if m, ok := d.(*ast.ModDecl); ok {
-				f.imports(m.Decls)
+				f.addImports(m.Decls)
 			}
 			continue
 		}
@@ -98,19 +98,19 @@ func (f *folder) imports(decls []ast.Decl) {
 	flush()
 }
 
-func (f *folder) comments(all []ast.Comment) {
+func (f *foldCollector) addComments(all []ast.Comment) {
 	for i := 0; i < len(all); {
 		first := all[i].Span()
 		end := first.End
-		for i++; i < len(all) && f.alone(all[i-1]) && f.alone(all[i]) && f.file.LineOf(all[i].Span().Start) == f.file.LineOf(end)+1; i++ {
+		for i++; i < len(all) && f.isWholeLine(all[i-1]) && f.isWholeLine(all[i]) && f.file.LineOf(all[i].Span().Start) == f.file.LineOf(end)+1; i++ {
 			end = all[i].Span().End
 		}
 		f.add(FoldComment, min(f.lineEnd(first.Start), end), end)
 	}
 }
 
-// alone reports whether a comment is the only text on its line.
-func (f *folder) alone(c ast.Comment) bool {
+// isWholeLine reports whether a comment is the only text on its line.
+func (f *foldCollector) isWholeLine(c ast.Comment) bool {
 	for at := int(c.Span().Start) - 1; at >= 0 && f.file.Text[at] != '\n'; at-- {
 		if b := f.file.Text[at]; b != ' ' && b != '\t' {
 			return false
@@ -120,7 +120,7 @@ func (f *folder) alone(c ast.Comment) bool {
 }
 
 // lineEnd returns the end of the line of a place.
-func (f *folder) lineEnd(at source.Pos) source.Pos {
+func (f *foldCollector) lineEnd(at source.Pos) source.Pos {
 	n := f.file.LineOf(at)
 	return f.file.LineStart(n) + source.Pos(len(f.file.Line(n)))
 }

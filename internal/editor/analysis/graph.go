@@ -41,7 +41,7 @@ var graphKinds = map[sema.DefKind]string{
 // other parts.
 func (s *Snapshot) Graph(ctx context.Context, path string) *Graph {
 	out := &Graph{Nodes: []GraphNode{}, Edges: []GraphEdge{}}
-	r := s.rootOf(s.real(path))
+	r := s.rootOf(s.realPath(path))
 	if r == nil {
 		return out
 	}
@@ -51,7 +51,7 @@ func (s *Snapshot) Graph(ctx context.Context, path string) *Graph {
 	}
 	g := graph{nodes: map[string]GraphNode{}, uses: map[GraphEdge]bool{}}
 	for _, i := range res.own {
-		g.file(res, i)
+		g.addFile(res, i)
 	}
 	g.prune()
 	for _, id := range slices.Sorted(maps.Keys(g.nodes)) {
@@ -76,12 +76,12 @@ type part struct {
 	id   string
 }
 
-func (g *graph) file(res *result, info *sema.Info) {
+func (g *graph) addFile(res *result, info *sema.Info) {
 	refs := res.refs(info)
 	var parts []part
 	for _, r := range refs {
 		if n := r.Def.Node; r.Decl && n != nil {
-			if id := g.node(r.Def); id != "" {
+			if id := g.addNode(r.Def); id != "" {
 				parts = append(parts, part{n.Span(), id})
 			}
 		}
@@ -96,13 +96,13 @@ func (g *graph) file(res *result, info *sema.Info) {
 	}
 	for _, r := range refs {
 		if from, to := in(r.At), nodeID(r.Def); !r.Decl && from != "" && to != "" && from != to {
-			g.node(r.Def)
+			g.addNode(r.Def)
 			g.uses[GraphEdge{From: from, To: to}] = true
 		}
 	}
 	for _, l := range res.listens(info) {
 		to := in(l.expr.Head)
-		types := slices.Sorted(maps.Keys(l.handlers()))
+		types := slices.Sorted(maps.Keys(l.handlerTypes()))
 		if to != "" && len(types) > 0 {
 			g.uses[GraphEdge{"host:" + l.host.Name, to, strings.Join(types, ", ")}] = true
 		}
@@ -132,9 +132,9 @@ func partName(d *sema.Def) string {
 	return d.Name
 }
 
-func (g *graph) node(d *sema.Def) string {
+func (g *graph) addNode(d *sema.Def) string {
 	id := nodeID(d)
-	if _, known := g.nodes[id]; known || id == "" {
+	if _, exists := g.nodes[id]; exists || id == "" {
 		return id
 	}
 	kind, name, _ := strings.Cut(id, ":")

@@ -27,11 +27,11 @@ func (s *Snapshot) Hover(ctx context.Context, path string, pos source.Pos) *Hove
 	if isManifest(path) {
 		return s.hoverKey(path, pos)
 	}
-	f := s.file(ctx, path)
+	f := s.checkFile(ctx, path)
 	if f == nil {
 		return nil
 	}
-	nodes := f.nodes(pos)
+	nodes := f.nodesAt(pos)
 	if h := f.hoverHandler(nodes, pos); h != nil {
 		return h
 	}
@@ -40,7 +40,7 @@ func (s *Snapshot) Hover(ctx context.Context, path string, pos source.Pos) *Hove
 	}
 	var parts []string
 	var at source.Span
-	for _, r := range f.at(pos) {
+	for _, r := range f.refsAt(pos) {
 		if text := f.describe(r.Def); text != "" && !slices.Contains(parts, text) {
 			parts, at = append(parts, text), r.At
 		}
@@ -55,7 +55,7 @@ func (s *Snapshot) Hover(ctx context.Context, path string, pos source.Pos) *Hove
 func fence(code string) string { return "```concerto\n" + strings.TrimRight(code, "\n") + "\n```" }
 
 // describe returns the information about a declaration.
-func (f *checked) describe(d *sema.Def) string {
+func (f *checkedFile) describe(d *sema.Def) string {
 	switch d.Kind {
 	case sema.DefBuiltin:
 		return topic(d.Name)
@@ -98,18 +98,18 @@ func typeText(t types.Type) string {
 }
 
 // heading returns the lines that declare it.
-func (f *checked) heading(d *sema.Def) string {
+func (f *checkedFile) heading(d *sema.Def) string {
 	switch n := d.Node.(type) {
 	case *ast.FnDecl:
-		return member(d) + f.function(d, n)
+		return memberComment(d) + f.functionText(d, n)
 	case *ast.ConstDecl:
-		return f.constant(d, n)
+		return f.constantText(d, n)
 	case *ast.FieldDecl:
 		return fmt.Sprintf("%s.%s: %s", d.Owner, d.Name, typeText(d.Type))
 	case *ast.Variant:
 		return d.Owner + "::" + oneLine(d.Info.File.Source.Slice(n.Span()))
 	case *ast.StructDecl, *ast.SchemaDecl, *ast.EnumDecl, *ast.TypeDecl, *ast.TraitDecl, *ast.StoreDecl:
-		return declared(d, n.(ast.Decl))
+		return declarationText(d, n.(ast.Decl))
 	case *ast.AgentDecl:
 		if n.Uses != nil {
 			return "agent " + d.Name + " uses " + n.Uses.Name
@@ -145,15 +145,15 @@ func (f *checked) heading(d *sema.Def) string {
 	return ""
 }
 
-// member returns a comment that names a method's type.
-func member(d *sema.Def) string {
+// memberComment returns a comment that names a method's type.
+func memberComment(d *sema.Def) string {
 	if d.Owner == "" {
 		return ""
 	}
 	return "// " + d.Owner + "\n"
 }
 
-func (f *checked) function(d *sema.Def, n *ast.FnDecl) string {
+func (f *checkedFile) functionText(d *sema.Def, n *ast.FnDecl) string {
 	if n.Signature.End <= n.Signature.Start {
 		return "fn " + d.Name
 	}
@@ -179,8 +179,8 @@ func pipelineText(p *sema.Pipeline) string {
 	return text
 }
 
-// constant returns a constant, with its value if the text does not show it.
-func (f *checked) constant(d *sema.Def, n *ast.ConstDecl) string {
+// constantText returns a constant, with its value if the text does not show it.
+func (f *checkedFile) constantText(d *sema.Def, n *ast.ConstDecl) string {
 	text := "const " + d.Name + ": " + typeText(d.Type)
 	if n.Value == nil {
 		return text
@@ -205,11 +205,11 @@ func valueText(v any) string {
 	return ""
 }
 
-// mostShown is how many lines of a declaration are shown.
-const mostShown = 24
+// maxShownLines is how many lines of a declaration are shown.
+const maxShownLines = 24
 
-// declared returns a declaration's text without decorators, shortened if it is long.
-func declared(d *sema.Def, n ast.Decl) string {
+// declarationText returns a declaration's text without decorators, shortened if it is long.
+func declarationText(d *sema.Def, n ast.Decl) string {
 	text := d.Info.File.Source.Slice(n.Span())
 	if h := n.Head(); len(h.Decorators) > 0 {
 		text = d.Info.File.Source.Slice(source.Span{Start: h.Decorators[len(h.Decorators)-1].Sp.End, End: n.Span().End})
@@ -218,8 +218,8 @@ func declared(d *sema.Def, n ast.Decl) string {
 	for len(lines) > 0 && strings.HasPrefix(strings.TrimSpace(lines[0]), "///") {
 		lines = lines[1:]
 	}
-	if len(lines) > mostShown {
-		lines = append(lines[:mostShown:mostShown], "    …", "}")
+	if len(lines) > maxShownLines {
+		lines = append(lines[:maxShownLines:maxShownLines], "    …", "}")
 	}
 	return strings.Join(lines, "\n")
 }
@@ -264,7 +264,7 @@ func topicText(t doc.Topic) string {
 }
 
 // hoverWord returns the hover of a word of the language.
-func (f *checked) hoverWord(pos source.Pos) *Hover {
+func (f *checkedFile) hoverWord(pos source.Pos) *Hover {
 	t, ok := tokenAt(f.text.file, pos)
 	if !ok {
 		return nil
@@ -294,7 +294,7 @@ func isLetter(b byte) bool { return b == '_' || b|0x20 >= 'a' && b|0x20 <= 'z' |
 
 // hoverHandler returns the hover of a handler's type: what its message holds, and what its reply
 // becomes.
-func (f *checked) hoverHandler(nodes []ast.Node, pos source.Pos) *Hover {
+func (f *checkedFile) hoverHandler(nodes []ast.Node, pos source.Pos) *Hover {
 	for _, n := range nodes {
 		h, ok := n.(*ast.Handler)
 		if !ok || h.Type == nil || pos < h.Type.Sp.Start || pos > h.Type.Sp.End {

@@ -12,11 +12,11 @@ import (
 // methods.
 func (s *Snapshot) Implementations(ctx context.Context, path string, pos source.Pos) []Location {
 	out := []Location{}
-	f := s.file(ctx, path)
+	f := s.checkFile(ctx, path)
 	if f == nil || f.info == nil {
 		return out
 	}
-	for _, r := range f.at(pos) {
+	for _, r := range f.refsAt(pos) {
 		f.res.mu.Lock()
 		defs := f.res.prog.Implementing(r.Def)
 		for _, d := range f.res.prog.SameMethod(r.Def) {

@@ -20,7 +20,7 @@ impl Show for Int { fn show(self) -> String { "i" } }
 impl<T> Show for Array<T> { fn show(self) -> String { "a" } }
 fn main() { println(1.show()); println([1].show()); }
 `
-	dir := tree(t, "-- main.conc --\n"+text)
+	dir := writeTree(t, "-- main.conc --\n"+text)
 	s := New(Options{Folders: []string{dir}}).Snapshot()
 	for name, want := range map[string]string{"Show": "2:8 Point, 4:15 Int, 5:18 Array<T>", "show": "3:26 show, 4:24 show, 5:32 show"} {
 		var got []string

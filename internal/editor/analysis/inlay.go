@@ -31,7 +31,7 @@ type Inlay struct {
 // Inlays returns the inlays of a part of a document, in the order of the text.
 func (s *Snapshot) Inlays(ctx context.Context, path string, part source.Span) []Inlay {
 	out := []Inlay{}
-	f := s.file(ctx, path)
+	f := s.checkFile(ctx, path)
 	if f == nil || f.info == nil {
 		return out
 	}
@@ -47,14 +47,14 @@ func (s *Snapshot) Inlays(ctx context.Context, path string, part source.Span) []
 		switch n := n.(type) {
 		case *ast.LetStmt:
 			if p, ok := n.Pattern.(*ast.NamePat); ok && n.Type == nil {
-				f.typeInlay(p.Name, f.info.PatternType(p), add)
+				f.addTypeInlay(p.Name, f.info.PatternType(p), add)
 			}
 		case *ast.Closure:
-			f.closureInlays(n, add)
+			f.addClosureInlays(n, add)
 		case *ast.Call:
-			f.argumentInlays(n.Args, f.info.Call(n), add)
+			f.addArgumentInlays(n.Args, f.info.Call(n), add)
 		case *ast.MethodCall:
-			f.argumentInlays(n.Args, f.info.Call(n), add)
+			f.addArgumentInlays(n.Args, f.info.Call(n), add)
 		case *ast.Question:
 			if r, ok := types.Resolve(f.info.TypeOf(n.X)).(*types.Result); ok && shownType(r.Err) {
 				add(Inlay{At: n.Sp.End, Text: typeText(r.Err), Kind: LeaveInlay})
@@ -77,7 +77,7 @@ func shownType(t types.Type) bool {
 	return types.Resolve(t) != types.Bad
 }
 
-func (f *checked) typeInlay(name *ast.Ident, t types.Type, add func(Inlay)) {
+func (f *checkedFile) addTypeInlay(name *ast.Ident, t types.Type, add func(Inlay)) {
 	if name == nil || name.Missing() || !shownType(t) {
 		return
 	}
@@ -89,14 +89,14 @@ func (f *checked) typeInlay(name *ast.Ident, t types.Type, add func(Inlay)) {
 	add(i)
 }
 
-func (f *checked) closureInlays(n *ast.Closure, add func(Inlay)) {
+func (f *checkedFile) addClosureInlays(n *ast.Closure, add func(Inlay)) {
 	d := f.info.Closure(n)
 	if d == nil {
 		return
 	}
 	for i, p := range n.Params {
 		if p.Type == nil && p.Name != nil && i < len(d.Params) && d.Params[i] != nil {
-			f.typeInlay(p.Name, d.Params[i].Type, add)
+			f.addTypeInlay(p.Name, d.Params[i].Type, add)
 		}
 	}
 	if n.Result != nil || n.Body == nil || d.Type == nil || !shownType(d.Type.Result) || types.Resolve(d.Type.Result) == types.Nil {
@@ -114,8 +114,8 @@ func (f *checked) closureInlays(n *ast.Closure, add func(Inlay)) {
 	add(Inlay{At: at, Text: text, Kind: TypeInlay, Written: written})
 }
 
-// argumentInlays name the arguments that are literals.
-func (f *checked) argumentInlays(args []*ast.Arg, d *sema.Call, add func(Inlay)) {
+// addArgumentInlays name the arguments that are literals.
+func (f *checkedFile) addArgumentInlays(args []*ast.Arg, d *sema.Call, add func(Inlay)) {
 	if d == nil || d.Fn == nil {
 		return
 	}

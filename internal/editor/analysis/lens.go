@@ -33,17 +33,17 @@ type Lens struct {
 
 // Lenses returns the code lenses of a document in the order of the text.
 func (s *Snapshot) Lenses(ctx context.Context, path string) []Lens {
-	f := s.file(ctx, path)
+	f := s.checkFile(ctx, path)
 	if f == nil || f.info == nil {
 		return []Lens{}
 	}
-	out := slices.Concat([]Lens{}, f.runnable(), f.answers(), f.counted(ctx))
+	out := slices.Concat([]Lens{}, f.runnableLenses(), f.answerLenses(), f.referenceLenses(ctx))
 	slices.SortStableFunc(out, func(a, b Lens) int { return int(a.Span.Start - b.Span.Start) })
 	return out
 }
 
-// runnable returns the function with which the program begins, and the tests.
-func (f *checked) runnable() []Lens {
+// runnableLenses returns the function with which the program begins, and the tests.
+func (f *checkedFile) runnableLenses() []Lens {
 	var out []Lens
 	for _, d := range f.tree.Decls {
 		fn, ok := d.(*ast.FnDecl)
@@ -62,40 +62,40 @@ func isTest(fn *ast.FnDecl) bool {
 	return slices.ContainsFunc(fn.Decorators, func(d *ast.Decorator) bool { return d.Name != nil && d.Name.Name == "test" })
 }
 
-// countedKinds lists the kinds of declarations whose references are counted.
-var countedKinds = map[sema.DefKind]bool{
+// referencedKinds lists the kinds of declarations whose references are counted.
+var referencedKinds = map[sema.DefKind]bool{
 	sema.DefFunction: true, sema.DefMethod: true, sema.DefStruct: true, sema.DefSchema: true, sema.DefEnum: true, sema.DefAlias: true, sema.DefTrait: true,
 	sema.DefConst: true, sema.DefAgent: true, sema.DefHost: true, sema.DefTool: true, sema.DefStore: true, sema.DefPipeline: true,
 }
 
-// counted returns the declarations of a file with the places that name them, which are found in one
+// referenceLenses returns the declarations of a file with the places that name them, which are found in one
 // pass.
-func (f *checked) counted(ctx context.Context) []Lens {
+func (f *checkedFile) referenceLenses(ctx context.Context) []Lens {
 	index, wanted, traits := map[identity]int{}, map[identity]bool{}, traitImpls(f.tree)
 	var out []Lens
 	for _, r := range f.refs() {
 		id := identityOf(r.Def)
-		if _, twice := index[id]; twice || !r.Decl || !countedKinds[r.Def.Kind] || needsNoCount(r.Def, traits) {
+		if _, twice := index[id]; twice || !r.Decl || !referencedKinds[r.Def.Kind] || needsNoCount(r.Def, traits) {
 			continue
 		}
 		index[id], wanted[id] = len(out), true
 		out = append(out, Lens{Kind: ReferenceLens, Span: r.At, Name: r.Def.Name, Uses: []Location{}})
 	}
-	for _, r := range f.s.sharing(f, wanted) {
+	for _, r := range f.s.rootsSharing(f, wanted) {
 		res, err := f.s.check(ctx, r)
 		if err != nil {
 			return nil
 		}
 		for _, i := range res.own {
 			for _, ref := range res.refs(i) {
-				if at, known := index[identityOf(ref.Def)]; known && !ref.Decl {
+				if at, ok := index[identityOf(ref.Def)]; ok && !ref.Decl {
 					out[at].Uses = append(out[at].Uses, Location{i.File.Source, ref.At})
 				}
 			}
 		}
 	}
 	for i := range out {
-		out[i].Uses = distinct(out[i].Uses)
+		out[i].Uses = sortDistinct(out[i].Uses)
 	}
 	return out
 }
@@ -119,25 +119,25 @@ func traitImpls(tree *ast.File) (out []source.Span) {
 	return out
 }
 
-// answers returns lenses on each `listen` and host declaration that show how messages are answered.
-func (f *checked) answers() []Lens {
+// answerLenses returns lenses on each `listen` and host declaration that show how messages are answered.
+func (f *checkedFile) answerLenses() []Lens {
 	var out []Lens
 	for _, d := range f.tree.Decls {
 		h, ok := d.(*ast.HostDecl)
 		if !ok || h.Name == nil || h.Name.Missing() {
 			continue
 		}
-		out = append(out, f.answersAll(h))
+		out = append(out, f.hostAnswerLens(h))
 	}
 	for _, l := range f.res.listens(f.info) {
-		out = append(out, Lens{AnswerLens, l.expr.Head, l.host.Name, f.answersOf(l.host, l.handlers()), l.places()})
+		out = append(out, Lens{AnswerLens, l.expr.Head, l.host.Name, f.describeAnswers(l.host, l.handlerTypes()), l.places()})
 	}
 	return out
 }
 
-// asked returns the message types of a host that expect an answer, including those that only
+// answerableMessages returns the message types of a host that expect an answer, including those that only
 // handlers can answer.
-func (f *checked) asked(h *sema.Host) []*hostmsg.Message {
+func (f *checkedFile) answerableMessages(h *sema.Host) []*hostmsg.Message {
 	var sent []string
 	if f.res.input != nil && f.res.input.Manifest != nil {
 		sent = f.res.input.MessageTypes(h.Connector)
@@ -153,39 +153,39 @@ func (f *checked) asked(h *sema.Host) []*hostmsg.Message {
 	return out
 }
 
-// answersOf describes how a host's messages are answered: `question: the handler · approval:
+// describeAnswers describes how a host's messages are answered: `question: the handler · approval:
 // approval_default`.
-func (f *checked) answersOf(h *sema.Host, handled map[string]string) string {
+func (f *checkedFile) describeAnswers(h *sema.Host, handled map[string]string) string {
 	var parts []string
-	for _, m := range f.asked(h) {
+	for _, m := range f.answerableMessages(h) {
 		by, ok := handled[m.Type]
 		if !ok {
-			by = f.otherwise(h, m)
+			by = f.describeDefault(h, m)
 		}
 		parts = append(parts, m.Type+": "+by)
 	}
 	return strings.Join(parts, " · ")
 }
 
-// otherwise describes how a message without a handler is answered.
-func (f *checked) otherwise(h *sema.Host, m *hostmsg.Message) string {
+// describeDefault describes how a message without a handler is answered.
+func (f *checkedFile) describeDefault(h *sema.Host, m *hostmsg.Message) string {
 	switch {
 	case m.Unhandled == hostmsg.ByTools:
 		return "its tools"
-	case m.Default != "" && (h.Fields[m.Default] != nil || f.sectionGives(h, m.Default)):
+	case m.Default != "" && (h.Fields[m.Default] != nil || f.hasSectionKey(h, m.Default)):
 		return m.Default
 	}
 	return "nobody"
 }
 
-// sectionGives reports whether a host's section of the manifest has a key.
-func (f *checked) sectionGives(h *sema.Host, key string) bool {
-	return slices.ContainsFunc(f.ofSectionGiven(h), func(x setting) bool { return x.name == key })
+// hasSectionKey reports whether a host's section of the manifest has a key.
+func (f *checkedFile) hasSectionKey(h *sema.Host, key string) bool {
+	return slices.ContainsFunc(f.writtenSectionSettings(h), func(x setting) bool { return x.name == key })
 }
 
-// answersAll returns a lens that describes how a declared host's messages are answered by all
+// hostAnswerLens returns a lens that describes how a declared host's messages are answered by all
 // `listen`s of the program: `question: main, ask · approval: nobody`.
-func (f *checked) answersAll(decl *ast.HostDecl) Lens {
+func (f *checkedFile) hostAnswerLens(decl *ast.HostDecl) Lens {
 	out := Lens{Kind: AnswerLens, Span: decl.Name.Sp, Name: decl.Name.Name, Text: "no `listen` answers it"}
 	var host *sema.Host
 	by := map[string]string{}
@@ -196,7 +196,7 @@ func (f *checked) answersAll(decl *ast.HostDecl) Lens {
 			}
 			host = l.host
 			out.Uses = append(out.Uses, l.places()...)
-			for typ := range l.handlers() {
+			for typ := range l.handlerTypes() {
 				if !slices.Contains(strings.Split(by[typ], ", "), l.function) {
 					by[typ] = strings.TrimPrefix(by[typ]+", "+l.function, ", ")
 				}
@@ -204,13 +204,13 @@ func (f *checked) answersAll(decl *ast.HostDecl) Lens {
 		}
 	}
 	if host != nil {
-		out.Text = f.answersOf(host, by)
+		out.Text = f.describeAnswers(host, by)
 	}
 	return out
 }
 
-// listening is a `listen` on a declared host, with its enclosing function.
-type listening struct {
+// listenSite is a `listen` on a declared host, with its enclosing function.
+type listenSite struct {
 	expr     *ast.ListenExpr
 	host     *sema.Host
 	file     *source.File
@@ -218,7 +218,7 @@ type listening struct {
 }
 
 // listens returns the listens of a file.
-func (r *result) listens(info *sema.Info) (out []listening) {
+func (r *result) listens(info *sema.Info) (out []listenSite) {
 	if info = r.info(info.File.Source); info == nil {
 		return nil
 	}
@@ -236,7 +236,7 @@ func (r *result) listens(info *sema.Info) (out []listening) {
 			named(n.Name)
 		case *ast.ListenExpr:
 			if d := info.Listen(n); d != nil && d.Host != nil {
-				out = append(out, listening{n, d.Host, info.File.Source, function})
+				out = append(out, listenSite{n, d.Host, info.File.Source, function})
 			}
 		}
 		return true
@@ -244,9 +244,9 @@ func (r *result) listens(info *sema.Info) (out []listening) {
 	return out
 }
 
-// handlers returns the types of messages that have one, and how it is called: by its function, if
+// handlerTypes returns the types of messages that have one, and how it is called: by its function, if
 // it has one.
-func (l *listening) handlers() map[string]string {
+func (l *listenSite) handlerTypes() map[string]string {
 	out := map[string]string{}
 	for _, h := range l.expr.Handlers {
 		if h.Type == nil {
@@ -261,7 +261,7 @@ func (l *listening) handlers() map[string]string {
 }
 
 // places returns the places of the handlers.
-func (l *listening) places() []Location {
+func (l *listenSite) places() []Location {
 	out := []Location{}
 	for _, h := range l.expr.Handlers {
 		if h.Type != nil {

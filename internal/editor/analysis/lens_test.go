@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-const lensed = `host Worker { connector: worker, question_default: "yes" }
+const lensProgram = `host Worker { connector: worker, question_default: "yes" }
 agent Judge uses rules { model: "m" }
 
 fn twice(n: Int) -> Int { n * 2 }
@@ -30,11 +30,11 @@ fn main() {
 }
 `
 
-const lensedManifest = "-- Concerto.toml --\n[connections.rules]\nprovider = \"scripted\"\ndefault_model = \"m\"\nreplies = [{ text = \"x\" }]\n\n[hosts.worker]\ncommand = \"./w\"\n"
+const lensManifest = "-- Concerto.toml --\n[connections.rules]\nprovider = \"scripted\"\ndefault_model = \"m\"\nreplies = [{ text = \"x\" }]\n\n[hosts.worker]\ncommand = \"./w\"\n"
 
 // The code lenses of a program.
 func TestLenses(t *testing.T) {
-	dir := tree(t, lensedManifest+"-- main.conc --\n"+lensed)
+	dir := writeTree(t, lensManifest+"-- main.conc --\n"+lensProgram)
 	path := filepath.Join(dir, "main.conc")
 	s := New(Options{Folders: []string{dir}}).Snapshot()
 	var got []string
@@ -59,7 +59,7 @@ func TestLenses(t *testing.T) {
 
 // An edit in a body leaves what other modules answer.
 func TestLensesAfterAnEdit(t *testing.T) {
-	dir := tree(t, lensedManifest+"-- main.conc --\nmod other;\npub host Worker { connector: worker }\nfn f() -> Int { 1 }\nfn main() { other::g(); println(f()); }\n"+
+	dir := writeTree(t, lensManifest+"-- main.conc --\nmod other;\npub host Worker { connector: worker }\nfn f() -> Int { 1 }\nfn main() { other::g(); println(f()); }\n"+
 		"-- other.conc --\nuse super::Worker;\npub fn g() { let r = listen Worker.execute(\"x\") { \"question\" => |q| 1 }; println(r); }\n")
 	ws := New(Options{Folders: []string{dir}})
 	path := filepath.Join(dir, "main.conc")
@@ -73,14 +73,14 @@ func TestLensesAfterAnEdit(t *testing.T) {
 }
 
 func TestLensesOfOddTexts(t *testing.T) {
-	dir := tree(t, lensedManifest+"-- main.conc --\n")
+	dir := writeTree(t, lensManifest+"-- main.conc --\n")
 	ws := New(Options{Folders: []string{dir}})
 	path := filepath.Join(dir, "main.conc")
-	for i := 0; i < len(lensed); i += 5 {
-		ws.Open(path, lensed[:i])
+	for i := 0; i < len(lensProgram); i += 5 {
+		ws.Open(path, lensProgram[:i])
 		ws.Snapshot().Lenses(context.Background(), path)
 	}
-	ws.Open("untitled:x", lensed)
+	ws.Open("untitled:x", lensProgram)
 	if all := ws.Snapshot().Lenses(context.Background(), "untitled:x"); len(all) == 0 {
 		t.Error("an untitled text has none")
 	}
@@ -90,7 +90,7 @@ func TestLensesOfOddTexts(t *testing.T) {
 }
 
 func TestGraph(t *testing.T) {
-	dir := tree(t, lensedManifest+"-- main.conc --\n"+lensed)
+	dir := writeTree(t, lensManifest+"-- main.conc --\n"+lensProgram)
 	s := New(Options{Folders: []string{dir}}).Snapshot()
 	got := s.Graph(context.Background(), filepath.Join(dir, "main.conc")).Mermaid()
 	want := `flowchart LR

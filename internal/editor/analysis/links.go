@@ -24,7 +24,7 @@ func (s *Snapshot) Links(ctx context.Context, path string) []Link {
 		return s.manifestLinks(path)
 	}
 	out := []Link{}
-	f := s.file(ctx, path)
+	f := s.checkFile(ctx, path)
 	if f == nil {
 		return out
 	}
@@ -65,7 +65,7 @@ func (s *Snapshot) manifestLinks(path string) []Link {
 		if to = filepath.FromSlash(to); !filepath.IsAbs(to) {
 			to = filepath.Join(filepath.Dir(path), to)
 		}
-		if s.state(s.real(to)) != nil {
+		if s.textOf(s.realPath(to)) != nil {
 			out = append(out, Link{Span: at.Value, Path: to})
 		}
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// TestLongProgramAskedByMany checks concurrent queries of a program whose tables are computed on
+// TestConcurrentQueriesOfLongProgram checks concurrent queries of a program whose tables are computed on
 // demand.
-func TestLongProgramAskedByMany(t *testing.T) {
-	dir := modules(t, 30)
+func TestConcurrentQueriesOfLongProgram(t *testing.T) {
+	dir := writeModules(t, 30)
 	ws := New(Options{Folders: []string{dir}})
 	path := filepath.Join(dir, "m7.conc")
-	text := lines("S", 100) + "pub fn g() -> Int { common::used(1) }\n"
+	text := programOfLines("S", 100) + "pub fn g() -> Int { common::used(1) }\n"
 	ws.Open(path, text)
 	if _, err := ws.Snapshot().Diagnostics(t.Context()); err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestLongProgramAskedByMany(t *testing.T) {
 		wg.Go(func() {
 			file := filepath.Join(dir, []string{"m1.conc", "m7.conc", "m2.conc", "main.conc"}[i%4])
 			for _, pos := range at[i/4:] {
-				if wrong := askAll(s, file, source.Pos(pos)); wrong != "" {
+				if wrong := runAllQueries(s, file, source.Pos(pos)); wrong != "" {
 					t.Error(wrong)
 				}
 			}

@@ -20,35 +20,35 @@ type Move struct{ From, To string }
 // moves are several at once.
 type moves []Move
 
-// path returns what a path is afterwards.
-func (ms moves) path(p string) string {
+// newPath returns what a path is afterwards.
+func (ms moves) newPath(p string) string {
 	for _, m := range ms {
 		switch {
 		case p == m.From:
 			return m.To
-		case below(p, m.From):
+		case isBelow(p, m.From):
 			return m.To + strings.TrimPrefix(p, m.From)
 		}
 	}
 	return p
 }
 
-// Moved returns the edits that preserve the meaning of programs after files are moved: `mod`
+// MoveEdits returns the edits that preserve the meaning of programs after files are moved: `mod`
 // declarations, paths through the module, and paths in manifests. It changes nothing for a file
 // that no module can declare at its new place.
-func (s *Snapshot) Moved(ctx context.Context, all []Move) ([]Edit, error) {
+func (s *Snapshot) MoveEdits(ctx context.Context, all []Move) ([]Edit, error) {
 	var ms moves
 	for _, m := range all {
-		ms = append(ms, Move{s.real(m.From), real(m.To)})
+		ms = append(ms, Move{s.realPath(m.From), realPath(m.To)})
 	}
 	out := []Edit{}
 	for _, r := range s.roots() {
 		if r.manifest != "" && r.path == r.manifest {
-			out = append(out, s.movedManifest(r.manifest, ms)...)
+			out = append(out, s.manifestMoveEdits(r.manifest, ms)...)
 		}
 		touched := false
 		for p := range r.files {
-			touched = touched || ms.path(p) != p
+			touched = touched || ms.newPath(p) != p
 		}
 		if !touched {
 			continue
@@ -65,8 +65,8 @@ func (s *Snapshot) Moved(ctx context.Context, all []Move) ([]Edit, error) {
 	return distinctEdits(out), nil
 }
 
-// movedManifest returns the edits of paths in a manifest: the entry and the scripts of connections.
-func (s *Snapshot) movedManifest(path string, ms moves) []Edit {
+// manifestMoveEdits returns the edits of paths in a manifest: the entry and the scripts of connections.
+func (s *Snapshot) manifestMoveEdits(path string, ms moves) []Edit {
 	t, err := s.text(path)
 	if err != nil {
 		return nil
@@ -75,12 +75,12 @@ func (s *Snapshot) movedManifest(path string, ms moves) []Edit {
 	if m == nil {
 		return nil
 	}
-	dir, to := filepath.Dir(path), filepath.Dir(ms.path(path))
+	dir, to := filepath.Dir(path), filepath.Dir(ms.newPath(path))
 	name := func(was string) (is string, moved bool) {
 		from := filepath.Join(dir, filepath.FromSlash(was))
-		rel, err := filepath.Rel(to, ms.path(from))
+		rel, err := filepath.Rel(to, ms.newPath(from))
 		is = filepath.ToSlash(rel)
-		return is, err == nil && was != "" && !filepath.IsAbs(was) && is != was && s.state(from) != nil
+		return is, err == nil && was != "" && !filepath.IsAbs(was) && is != was && s.textOf(from) != nil
 	}
 	var out []Edit
 	change := func(at manifest.Places, key, was string) {
@@ -94,13 +94,13 @@ func (s *Snapshot) movedManifest(path string, ms moves) []Edit {
 	if m.Project.Entry != "" {
 		change(m.Project.At, "entry", m.Project.Entry)
 	} else if is, moved := name(defaultEntry); moved {
-		out = append(out, newEntry(t.file, m, is))
+		out = append(out, entryEdit(t.file, m, is))
 	}
 	return out
 }
 
-// newEntry returns a manifest without an entry one.
-func newEntry(f *source.File, m *manifest.Manifest, name string) Edit {
+// entryEdit returns a manifest without an entry one.
+func entryEdit(f *source.File, m *manifest.Manifest, name string) Edit {
 	text := "entry = \"" + name + "\"\n"
 	at := source.Pos(0)
 	if header, ok := m.Project.At[""]; ok && header.Key.End > 0 {
@@ -130,7 +130,7 @@ func newMover(res *result, ms moves) *mover {
 			m.was[i], m.is[i] = []string{}, []string{}
 			continue
 		}
-		was, is := moduleNames(filepath.Dir(entry), p), moduleNames(filepath.Dir(ms.path(entry)), ms.path(p))
+		was, is := moduleNames(filepath.Dir(entry), p), moduleNames(filepath.Dir(ms.newPath(entry)), ms.newPath(p))
 		if was != nil && is != nil {
 			m.was[i], m.is[i] = was, is
 		}
@@ -150,7 +150,7 @@ func moduleNames(dir, path string) []string {
 		names = names[:n-1]
 	}
 	for _, name := range names {
-		if usable(name, sema.DefModule) != nil {
+		if checkName(name, sema.DefModule) != nil {
 			return nil
 		}
 	}
@@ -162,19 +162,19 @@ func (m *mover) edits() []Edit {
 		was, is := m.was[i], m.is[i]
 		switch n := len(was); {
 		case slices.Equal(was, is) || n == 0 || len(is) == 0:
-		case slices.Equal(m.now(was[:n-1]), is[:len(is)-1]):
+		case slices.Equal(m.newNames(was[:n-1]), is[:len(is)-1]):
 			if was[n-1] != is[len(is)-1] {
-				m.rename(i, was[n-1], is[len(is)-1])
+				m.renameModule(i, was[n-1], is[len(is)-1])
 			}
 		default:
-			m.move(i)
+			m.moveModule(i)
 		}
 	}
 	return m.list
 }
 
-// now returns the names of a module afterwards that had these before.
-func (m *mover) now(was []string) []string {
+// newNames returns the names of a module afterwards that had these before.
+func (m *mover) newNames(was []string) []string {
 	for i, names := range m.was {
 		if slices.Equal(names, was) {
 			return m.is[i]
@@ -183,24 +183,24 @@ func (m *mover) now(was []string) []string {
 	return was
 }
 
-func (m *mover) add(f *source.File, at source.Span, text string) {
+func (m *mover) addEdit(f *source.File, at source.Span, text string) {
 	m.list = append(m.list, Edit{Location{f, at}, text})
 }
 
-// rename renames a module in its declaration and all references.
-func (m *mover) rename(moved *sema.Info, was, is string) {
-	m.declared(moved, func(in *sema.Info, d *ast.ModDecl) { m.add(in.File.Source, d.Name.Sp, is) })
+// renameModule renames a module in its declaration and all references.
+func (m *mover) renameModule(moved *sema.Info, was, is string) {
+	m.eachDeclaration(moved, func(in *sema.Info, d *ast.ModDecl) { m.addEdit(in.File.Source, d.Name.Sp, is) })
 	for _, i := range m.res.own {
 		for _, r := range m.res.refs(i) {
 			if f := i.File.Source; r.Def.Kind == sema.DefModule && r.Def.File == moved && f.Slice(r.At) == was {
-				m.add(f, r.At, is)
+				m.addEdit(f, r.At, is)
 			}
 		}
 	}
 }
 
-// declared calls f with each `mod` that declares a module.
-func (m *mover) declared(moved *sema.Info, f func(in *sema.Info, d *ast.ModDecl)) {
+// eachDeclaration calls f with each `mod` that declares a module.
+func (m *mover) eachDeclaration(moved *sema.Info, f func(in *sema.Info, d *ast.ModDecl)) {
 	for _, i := range m.res.own {
 		ast.InspectFile(i.File, func(n ast.Node) bool {
 			d, ok := n.(*ast.ModDecl)
@@ -216,8 +216,8 @@ func (m *mover) declared(moved *sema.Info, f func(in *sema.Info, d *ast.ModDecl)
 	}
 }
 
-// move has a module declared by another one, and paths lead there.
-func (m *mover) move(moved *sema.Info) {
+// moveModule has a module declared by another one, and paths lead there.
+func (m *mover) moveModule(moved *sema.Info) {
 	is := m.is[moved]
 	var parent *sema.Info
 	for i, names := range m.is {
@@ -232,13 +232,13 @@ func (m *mover) move(moved *sema.Info) {
 	if len(is) > 1 {
 		head = "pub mod" // those outside name it
 	}
-	m.declared(moved, func(in *sema.Info, d *ast.ModDecl) { m.add(in.File.Source, wholeLine(in.File.Source, d.Sp), "") })
-	at := modPlace(parent.File)
-	m.add(parent.File.Source, source.Span{Start: at, End: at}, head+" "+is[len(is)-1]+";\n")
+	m.eachDeclaration(moved, func(in *sema.Info, d *ast.ModDecl) { m.addEdit(in.File.Source, wholeLine(in.File.Source, d.Sp), "") })
+	at := modPos(parent.File)
+	m.addEdit(parent.File.Source, source.Span{Start: at, End: at}, head+" "+is[len(is)-1]+";\n")
 	for _, i := range m.res.own {
-		m.paths(i, moved)
+		m.rewritePaths(i, moved)
 	}
-	m.outwards(moved)
+	m.rewriteSuper(moved)
 }
 
 // wholeLine returns a range with the rest of its line, if nothing else is on it.
@@ -250,8 +250,8 @@ func wholeLine(f *source.File, s source.Span) source.Span {
 	return s
 }
 
-// modPlace returns where to add a `mod`: after the existing ones, or at the beginning.
-func modPlace(tree *ast.File) (at source.Pos) {
+// modPos returns where to add a `mod`: after the existing ones, or at the beginning.
+func modPos(tree *ast.File) (at source.Pos) {
 	for _, d := range tree.Decls {
 		if x, ok := d.(*ast.ModDecl); ok && !x.Inline {
 			at = wholeLine(tree.Source, x.Sp).End
@@ -260,13 +260,13 @@ func modPlace(tree *ast.File) (at source.Pos) {
 	return at
 }
 
-// paths has the paths of a file that lead through a module lead to where it is afterwards. One that
+// rewritePaths has the paths of a file that lead through a module lead to where it is afterwards. One that
 // begins with the module's own name, which an import brings in, stays.
-func (m *mover) paths(i, moved *sema.Info) {
+func (m *mover) rewritePaths(i, moved *sema.Info) {
 	f := i.File.Source
 	toks, _, _ := lexer.Lex(f)
 	to := strings.Join(m.is[moved], "::")
-	imported := m.lists(i, moved, to)
+	imported := m.splitUseLists(i, moved, to)
 	for _, r := range m.res.refs(i) {
 		if r.Def.Kind != sema.DefModule || r.Def.File != moved || inList(i.File, r.At) {
 			continue
@@ -284,12 +284,12 @@ func (m *mover) paths(i, moved *sema.Info) {
 		case before == lexer.Mod:
 		case before == lexer.Use && toks[at+1].Kind == lexer.Semi && slices.Equal(append(slices.Clone(m.is[i]), r.Def.Name), m.is[moved]):
 			imported = true // the `mod` brings it in
-			m.add(f, wholeLine(f, source.Span{Start: toks[first-1].Start, End: toks[at+1].End}), "")
+			m.addEdit(f, wholeLine(f, source.Span{Start: toks[first-1].Start, End: toks[at+1].End}), "")
 		case before == lexer.Use:
 			imported = true
-			m.add(f, source.Span{Start: toks[first].Start, End: r.At.End}, to)
+			m.addEdit(f, source.Span{Start: toks[first].Start, End: r.At.End}, to)
 		case first < at || !imported:
-			m.add(f, source.Span{Start: toks[first].Start, End: r.At.End}, to)
+			m.addEdit(f, source.Span{Start: toks[first].Start, End: r.At.End}, to)
 		}
 	}
 }
@@ -306,9 +306,9 @@ func inList(tree *ast.File, at source.Span) bool {
 
 func hasList(t *ast.UseTree) bool { return t != nil && t.List != nil }
 
-// lists writes each `use` with a list through a moved module as one without a list for each name.
+// splitUseLists writes each `use` with a list through a moved module as one without a list for each name.
 // It reports whether one of them brings in the module itself.
-func (m *mover) lists(i, moved *sema.Info, to string) (imported bool) {
+func (m *mover) splitUseLists(i, moved *sema.Info, to string) (imported bool) {
 	f := i.File.Source
 	leads := map[source.Span]bool{}
 	for _, r := range m.res.refs(i) {
@@ -339,7 +339,7 @@ func (m *mover) lists(i, moved *sema.Info, to string) (imported bool) {
 			lines = append(lines, line)
 		}
 		if through {
-			m.add(f, u.Sp, strings.Join(lines, "\n"))
+			m.addEdit(f, u.Sp, strings.Join(lines, "\n"))
 		}
 		return false
 	})
@@ -368,8 +368,8 @@ func useLeaves(t *ast.UseTree, before []*ast.Ident) (out []useLeaf) {
 	return out
 }
 
-// outwards has the paths of a moved file that begin with `super` begin at the entry.
-func (m *mover) outwards(moved *sema.Info) {
+// rewriteSuper has the paths of a moved file that begin with `super` begin at the entry.
+func (m *mover) rewriteSuper(moved *sema.Info) {
 	f := moved.File.Source
 	toks, _, _ := lexer.Lex(f)
 	for n := 0; n < len(toks); n++ {
@@ -382,12 +382,12 @@ func (m *mover) outwards(moved *sema.Info) {
 			continue
 		}
 		base := ""
-		for _, name := range m.now(around) {
+		for _, name := range m.newNames(around) {
 			base += name + "::"
 		}
 		if base == "" && len(m.is[moved]) > 0 {
 			base = strings.Repeat("super::", len(m.is[moved]))
 		}
-		m.add(f, source.Span{Start: toks[start].Start, End: toks[n].Start}, base)
+		m.addEdit(f, source.Span{Start: toks[start].Start, End: toks[n].Start}, base)
 	}
 }

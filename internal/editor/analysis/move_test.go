@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-const movable = `
+const moveProgram = `
 -- Concerto.toml --
 [project]
 name = "p"
@@ -45,7 +45,7 @@ pub fn limit() -> Int { top() + super::top() }
 `
 
 // A program has the same meaning and no errors after its files are moved.
-func TestMoved(t *testing.T) {
+func TestMovedFilesPreserveMeaning(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		moves []string // from, to
@@ -63,13 +63,13 @@ func TestMoved(t *testing.T) {
 		{"elsewhere", []string{"shapes.conc", "shapes.txt"}, "-"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := tree(t, movable)
+			dir := writeTree(t, moveProgram)
 			ws := New(Options{Folders: []string{dir}})
 			var all []Move
 			for i := 0; i < len(c.moves); i += 2 {
 				all = append(all, Move{filepath.Join(dir, c.moves[i]), filepath.Join(dir, c.moves[i+1])})
 			}
-			edits, err := ws.Snapshot().Moved(context.Background(), all)
+			edits, err := ws.Snapshot().MoveEdits(context.Background(), all)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestMoved(t *testing.T) {
 				return
 			}
 			var lines []string
-			next := ws.Snapshot().with(edits)
+			next := ws.Snapshot().withEdits(edits)
 			for path, d := range next.open {
 				was := strings.Split(string(ws.Snapshot().File(path).Text), "\n")
 				text := string(d.file.Text)

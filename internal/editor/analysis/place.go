@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// checked is a file as one root sees it.
-type checked struct {
+// checkedFile is a file as one root sees it.
+type checkedFile struct {
 	s    *Snapshot
 	res  *result
 	path string // real
@@ -19,9 +19,9 @@ type checked struct {
 	info *sema.Info // nil if the root does not contain the file
 }
 
-// file checks the root of a file, or nil if there is no such program.
-func (s *Snapshot) file(ctx context.Context, path string) *checked {
-	path = s.real(path)
+// checkFile checks the root of a file, or nil if there is no such program.
+func (s *Snapshot) checkFile(ctx context.Context, path string) *checkedFile {
+	path = s.realPath(path)
 	t, err := s.text(path)
 	r := s.rootOf(path)
 	if err != nil || r == nil || isManifest(path) {
@@ -32,11 +32,11 @@ func (s *Snapshot) file(ctx context.Context, path string) *checked {
 		return nil
 	}
 	tree, _ := t.parse()
-	return &checked{s: s, res: res, path: path, text: t, tree: tree, info: res.info(t.file)}
+	return &checkedFile{s: s, res: res, path: path, text: t, tree: tree, info: res.info(t.file)}
 }
 
 // refs returns the names of a file.
-func (f *checked) refs() []sema.Ref {
+func (f *checkedFile) refs() []sema.Ref {
 	if f.info == nil {
 		return nil
 	}
@@ -62,29 +62,29 @@ func (r *result) refs(i *sema.Info) []sema.Ref {
 	if r.names == nil {
 		r.names = map[*sema.Info][]sema.Ref{}
 	}
-	if _, known := r.names[i]; !known {
+	if _, ok := r.names[i]; !ok {
 		r.names[i] = r.prog.Refs(i)
 	}
 	return r.names[i]
 }
 
-// refsSpelled returns the names of a file, except those in declarations whose text contains no
+// refsWithSpelling returns the names of a file, except those in declarations whose text contains no
 // spelling.
-func (r *result) refsSpelled(i *sema.Info, s *spelling) []sema.Ref {
-	if !s.in(i.File.Source.Text) {
+func (r *result) refsWithSpelling(i *sema.Info, s *spelling) []sema.Ref {
+	if !s.mayAppearIn(i.File.Source.Text) {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if known, ok := r.names[i]; ok {
-		return known
+	if names, ok := r.names[i]; ok {
+		return names
 	}
-	return r.prog.RefsIn(i, s.in)
+	return r.prog.RefsIn(i, s.mayAppearIn)
 }
 
-// at returns the names that contain the place or end there: two if one word names both a field and
+// refsAt returns the names that contain the place or end there: two if one word names both a field and
 // a variable.
-func (f *checked) at(pos source.Pos) []sema.Ref {
+func (f *checkedFile) refsAt(pos source.Pos) []sema.Ref {
 	all := f.refs()
 	i, _ := slices.BinarySearchFunc(all, pos, func(r sema.Ref, p source.Pos) int {
 		if r.At.End < p {
@@ -131,7 +131,7 @@ func identityOf(d *sema.Def) identity {
 }
 
 // path returns the innermost node around a place, with all nodes around it, outermost first.
-func (f *checked) nodes(pos source.Pos) []ast.Node { return nodesAt(f.tree, pos) }
+func (f *checkedFile) nodesAt(pos source.Pos) []ast.Node { return nodesAt(f.tree, pos) }
 
 func nodesAt(tree *ast.File, pos source.Pos) []ast.Node {
 	var found []ast.Node

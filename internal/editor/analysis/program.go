@@ -21,7 +21,7 @@ func (s *Snapshot) Programs() []*Program {
 
 // ProgramOf returns the program that a document belongs to, or nil if it belongs to none.
 func (s *Snapshot) ProgramOf(path string) *Program {
-	if r := s.rootOf(s.real(path)); r != nil {
+	if r := s.rootOf(s.realPath(path)); r != nil {
 		return s.program(r)
 	}
 	return nil
@@ -29,12 +29,12 @@ func (s *Snapshot) ProgramOf(path string) *Program {
 
 func (s *Snapshot) program(r *root) *Program {
 	if r.path != r.manifest {
-		return &Program{s.shown(r.path), s.shown(r.path)}
+		return &Program{s.shownPath(r.path), s.shownPath(r.path)}
 	}
-	p := &Program{Path: filepath.Dir(s.shown(r.path))}
+	p := &Program{Path: filepath.Dir(s.shownPath(r.path))}
 	f := rootFinder{s: s}
-	if entry := f.entry(r.path); s.state(entry) != nil {
-		p.Entry = s.shown(entry)
+	if entry := f.entryOf(r.path); s.textOf(entry) != nil {
+		p.Entry = s.shownPath(entry)
 	}
 	return p
 }
@@ -51,4 +51,4 @@ func (s *Snapshot) Unsaved() map[string]string {
 }
 
 // Real returns the path of a document through all links: two that are the same file have the same.
-func (s *Snapshot) Real(path string) string { return s.real(path) }
+func (s *Snapshot) Real(path string) string { return s.realPath(path) }

@@ -16,8 +16,8 @@ import (
 
 var mark = regexp.MustCompile(`/\*([a-z]+[0-9]+)\*/`)
 
-// marked is a workspace of an archive whose texts contain marked places.
-type marked struct {
+// markedProject is a workspace of an archive whose texts contain marked places.
+type markedProject struct {
 	t     *testing.T
 	dir   string
 	ws    *Workspace
@@ -26,12 +26,12 @@ type marked struct {
 	pos   map[string]source.Pos
 }
 
-// place removes the marks from an archive's texts.
-func place(t *testing.T, archive string) *marked {
+// loadMarked removes the marks from an archive's texts.
+func loadMarked(t *testing.T, archive string) *markedProject {
 	t.Helper()
-	m := &marked{t: t, path: map[string]string{}, pos: map[string]source.Pos{}}
+	m := &markedProject{t: t, path: map[string]string{}, pos: map[string]source.Pos{}}
 	a := txtar.Parse([]byte(archive))
-	m.dir = real(t.TempDir())
+	m.dir = realPath(t.TempDir())
 	for i, f := range a.Files {
 		text := string(f.Data)
 		path := filepath.Join(m.dir, filepath.FromSlash(f.Name))
@@ -55,7 +55,7 @@ func place(t *testing.T, archive string) *marked {
 }
 
 // show returns a place in the form of the golden files.
-func (m *marked) show(l Location) string {
+func (m *markedProject) show(l Location) string {
 	name, err := filepath.Rel(m.dir, filepath.FromSlash(l.File.Name))
 	if err != nil || strings.HasPrefix(l.File.Name, stdPrefix) {
 		name = l.File.Name
@@ -63,7 +63,7 @@ func (m *marked) show(l Location) string {
 	return fmt.Sprintf("%s:%s %q", filepath.ToSlash(name), l.File.Position(l.Span.Start), l.File.Slice(l.Span))
 }
 
-func (m *marked) list(ls []Location) string {
+func (m *markedProject) list(ls []Location) string {
 	var parts []string
 	for _, l := range ls {
 		parts = append(parts, m.show(l))
@@ -74,10 +74,10 @@ func (m *marked) list(ls []Location) string {
 // The results of queries at each marked place.
 func TestQueries(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, a *golden.Archive) {
-		m := placeArchive(t, a)
+		m := loadMarkedArchive(t, a)
 		ctx, s := context.Background(), m.ws.Snapshot()
 		var b strings.Builder
-		for p, rows := range found(t, s) {
+		for p, rows := range diagnosticRows(t, s) {
 			if rows != "[]\n" {
 				t.Errorf("%s: %s", p, rows)
 			}
@@ -105,14 +105,14 @@ func TestQueries(t *testing.T) {
 		var y strings.Builder
 		for _, p := range s.Files() {
 			fmt.Fprintf(&y, "== %s\n", filepath.Base(p))
-			outlined(t, &y, s.Symbols(p), "")
+			writeOutline(t, &y, s.Symbols(p), "")
 		}
 		a.Check("symbols", y.String())
 	})
 }
 
-// placeArchive is place for the programs of a golden.
-func placeArchive(t *testing.T, a *golden.Archive) *marked {
+// loadMarkedArchive is place for the programs of a golden.
+func loadMarkedArchive(t *testing.T, a *golden.Archive) *markedProject {
 	t.Helper()
 	var ar txtar.Archive
 	for _, ext := range []string{".toml", ".conc"} {
@@ -120,23 +120,23 @@ func placeArchive(t *testing.T, a *golden.Archive) *marked {
 			ar.Files = append(ar.Files, txtar.File{Name: name, Data: []byte(a.Input(name))})
 		}
 	}
-	return place(t, string(txtar.Format(&ar)))
+	return loadMarked(t, string(txtar.Format(&ar)))
 }
 
-// outlined writes the symbols of a document.
-func outlined(t *testing.T, b *strings.Builder, all []Symbol, indent string) {
+// writeOutline writes the symbols of a document.
+func writeOutline(t *testing.T, b *strings.Builder, all []Symbol, indent string) {
 	t.Helper()
 	for _, y := range all {
 		fmt.Fprintf(b, "%s%d %s %s %s\n", indent, y.Kind, y.Name, y.Detail, y.File.Position(y.NameSpan.Start))
 		if !y.Span.Contains(y.NameSpan) {
 			t.Errorf("%s: its name is outside of it", y.Name)
 		}
-		outlined(t, b, y.Children, indent+"  ")
+		writeOutline(t, b, y.Children, indent+"  ")
 	}
 }
 
 func TestWorkspaceSymbols(t *testing.T) {
-	dir := tree(t, "-- a.conc --\nfn name() { }\nstruct P { main: Int }\nfn MaNy() { }\n@test(\"x\")\nfn nano() { }\n-- b.conc --\nfn main() { }\n")
+	dir := writeTree(t, "-- a.conc --\nfn name() { }\nstruct P { main: Int }\nfn MaNy() { }\n@test(\"x\")\nfn nano() { }\n-- b.conc --\nfn main() { }\n")
 	s := New(Options{Folders: []string{dir}}).Snapshot()
 	for query, want := range map[string]string{
 		"na": `name"" nano"test"`, "mn": `main"P" MaNy"" main""`, "zzz": "", "": `name"" P"" main"P" MaNy"" nano"test" main""`, "many": `MaNy""`,

@@ -254,7 +254,7 @@ func newEditor(dir string, stream uint64) *editor {
 		if filepath.Base(path) == "main.conc" {
 			text += strings.Repeat("\n", 2100)
 		}
-		for _, tok := range must(lexer.Lex(source.NewFile("", []byte(text)))) {
+		for _, tok := range mustLex(lexer.Lex(source.NewFile("", []byte(text)))) {
 			if tok.Kind == lexer.Ident {
 				e.names = append(e.names, text[tok.Start:tok.End])
 			}
@@ -351,7 +351,7 @@ func TestRandomEdits(t *testing.T) {
 	for name, archive := range map[string]string{"mixed": mixed, "linked": linked, "examples": examplesAsModules(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := tree(t, archive)
+			dir := writeTree(t, archive)
 			e := newEditor(dir, uint64(len(name)))
 			ws := New(Options{Folders: []string{dir}})
 			for path, text := range e.texts {
@@ -390,8 +390,8 @@ func TestRandomEdits(t *testing.T) {
 
 // An edit in a body checks only the bodies of its file, one in a signature also those of its users,
 // and a syntax error all; also when a missing declaration is back.
-func TestOnlyBodies(t *testing.T) {
-	dir := tree(t, mixed)
+func TestBodyEditsRecheckOnlyBodies(t *testing.T) {
+	dir := writeTree(t, mixed)
 	main, loose := filepath.Join(dir, "main.conc"), filepath.Join(dir, "loose.conc")
 	ws := New(Options{Folders: []string{dir}})
 	text, other := ws.Snapshot().File(main).String()+strings.Repeat("\n", 2100), ws.Snapshot().File(loose).String()
@@ -425,7 +425,7 @@ func TestOnlyBodies(t *testing.T) {
 }
 
 // An edit of a signature checks its users, also those that do not name what was changed.
-func TestUsersOfSurface(t *testing.T) {
+func TestSignatureEditsRecheckUsers(t *testing.T) {
 	for _, c := range []struct{ file, old, new, tells string }{
 		{"shop", "pub fn item(name: String) -> Item", "pub fn item(name: String, many: Int) -> Item", "report"},
 		{"units", "pub const ZERO: Int = 0", "pub const ZERO: String = \"\"", "early"},
@@ -437,15 +437,15 @@ func TestUsersOfSurface(t *testing.T) {
 		{"cart", "pub paid: Bool = false", "paid: Bool = false", "early"},
 		{"early", "pub fn later() -> Int", "pub fn later() -> Float", ""},
 	} {
-		dir := tree(t, linked)
+		dir := writeTree(t, linked)
 		file := func(name string) string { return filepath.Join(dir, name+".conc") }
 		ws := New(Options{Folders: []string{dir}})
 		e := newEditor(dir, 1)
 		for path, text := range e.texts {
 			ws.Open(path, text)
 		}
-		if told := e.told(t, ws.Snapshot()); len(told[file(c.file)]) > 0 {
-			t.Fatal(told)
+		if found := e.diagnosticsByFile(t, ws.Snapshot()); len(found[file(c.file)]) > 0 {
+			t.Fatal(found)
 		}
 		text := strings.Replace(e.texts[file(c.file)], c.old, c.new, 1)
 		if text == e.texts[file(c.file)] {
@@ -454,7 +454,7 @@ func TestUsersOfSurface(t *testing.T) {
 		e.texts[file(c.file)] = text
 		ws.Change(file(c.file), text)
 		e.compare(t, ws, dir)
-		if told := e.told(t, ws.Snapshot()); c.tells != "" && len(told[file(c.tells)]) == 0 {
+		if found := e.diagnosticsByFile(t, ws.Snapshot()); c.tells != "" && len(found[file(c.tells)]) == 0 {
 			t.Errorf("%s for %s: nothing is told of %s", c.new, c.old, c.tells)
 		}
 		for _, s := range ws.results.slots {
@@ -465,7 +465,7 @@ func TestUsersOfSurface(t *testing.T) {
 	}
 }
 
-func must(toks []lexer.Token, _ []lexer.Comment, _ diag.List) []lexer.Token { return toks }
+func mustLex(toks []lexer.Token, _ []lexer.Comment, _ diag.List) []lexer.Token { return toks }
 
 // compare holds a workspace against a new one of the same texts.
 func (e *editor) compare(t *testing.T, ws *Workspace, dir string) {
@@ -475,7 +475,7 @@ func (e *editor) compare(t *testing.T, ws *Workspace, dir string) {
 		fresh.Open(path, e.texts[path])
 	}
 	got, want := ws.Snapshot(), fresh.Snapshot()
-	if d := cmp.Diff(e.told(t, want), e.told(t, got)); d != "" {
+	if d := cmp.Diff(e.diagnosticsByFile(t, want), e.diagnosticsByFile(t, got)); d != "" {
 		t.Error(d)
 	}
 	ctx := context.Background()
@@ -484,8 +484,8 @@ func (e *editor) compare(t *testing.T, ws *Workspace, dir string) {
 		pos := source.Pos(e.IntN(len(e.texts[path]) + 1))
 		for what, ask := range map[string]func(*Snapshot) any{
 			"hover":      func(s *Snapshot) any { return s.Hover(ctx, path, pos) },
-			"definition": func(s *Snapshot) any { return places(s.Definition(ctx, path, pos)) },
-			"references": func(s *Snapshot) any { return places(s.References(ctx, path, pos, true)) },
+			"definition": func(s *Snapshot) any { return formatLocations(s.Definition(ctx, path, pos)) },
+			"references": func(s *Snapshot) any { return formatLocations(s.References(ctx, path, pos, true)) },
 			"inlays": func(s *Snapshot) any {
 				return fmt.Sprint(s.Inlays(ctx, path, source.Span{End: source.Pos(len(e.texts[path]))}))
 			},
@@ -506,7 +506,7 @@ func labels(c Completion) (all []string) {
 	return all
 }
 
-func places(ls []Location) []string {
+func formatLocations(ls []Location) []string {
 	out := []string{}
 	for _, l := range ls {
 		out = append(out, fmt.Sprint(l.File.Name, l.Span))
@@ -514,8 +514,8 @@ func places(ls []Location) []string {
 	return out
 }
 
-// told returns all diagnostics by file.
-func (e *editor) told(t *testing.T, s *Snapshot) map[string][]string {
+// diagnosticsByFile returns all diagnostics by file.
+func (e *editor) diagnosticsByFile(t *testing.T, s *Snapshot) map[string][]string {
 	t.Helper()
 	all, err := s.Diagnostics(context.Background())
 	if err != nil {

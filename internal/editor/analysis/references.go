@@ -12,36 +12,36 @@ import (
 // References returns the references to the name at a place in all programs, in the order of files
 // and places; with the declaration if includeDecl.
 func (s *Snapshot) References(ctx context.Context, path string, pos source.Pos, includeDecl bool) []Location {
-	f := s.file(ctx, path)
+	f := s.checkFile(ctx, path)
 	if f == nil {
-		return s.fromManifest(ctx, path, pos, includeDecl)
+		return s.manifestReferences(ctx, path, pos, includeDecl)
 	}
 	out := []Location{}
-	wanted := identities(f.at(pos))
+	wanted := identities(f.refsAt(pos))
 	if t := f.textAt(pos); t != nil && len(wanted) == 0 {
-		out = s.textsTo(ctx, t.to)
+		out = s.textReferences(ctx, t.to)
 		if includeDecl {
 			out = append(out, t.to)
 		}
-		return distinct(out)
+		return sortDistinct(out)
 	}
 	if len(wanted) == 0 {
 		return out
 	}
-	roots := s.sharing(f, wanted)
-	spelled := s.spellingOf(ctx, roots, f.at(pos))
+	roots := s.rootsSharing(f, wanted)
+	spelled := s.spellingOf(ctx, roots, f.refsAt(pos))
 	for _, r := range roots {
-		out = append(out, s.usesIn(ctx, r, wanted, spelled, includeDecl)...)
+		out = append(out, s.findUses(ctx, r, wanted, spelled, includeDecl)...)
 	}
-	for _, r := range f.at(pos) {
-		if l, ok := f.res.inManifest(r.Def); ok && includeDecl {
+	for _, r := range f.refsAt(pos) {
+		if l, ok := f.res.manifestLocation(r.Def); ok && includeDecl {
 			out = append(out, l)
 		}
 		if l, ok := f.res.locate(r.Def); ok && isToolFunction(r.Def) {
-			out = append(out, s.textsTo(ctx, l)...)
+			out = append(out, s.textReferences(ctx, l)...)
 		}
 	}
-	return distinct(out)
+	return sortDistinct(out)
 }
 
 func identities(refs []sema.Ref) map[identity]bool {
@@ -52,8 +52,8 @@ func identities(refs []sema.Ref) map[identity]bool {
 	return ids
 }
 
-// sharing returns the roots that may refer to a file's declarations.
-func (s *Snapshot) sharing(f *checked, wanted map[identity]bool) []*root {
+// rootsSharing returns the roots that may refer to a file's declarations.
+func (s *Snapshot) rootsSharing(f *checkedFile, wanted map[identity]bool) []*root {
 	var out []*root
 	for _, r := range s.roots() {
 		all := r.path == f.res.root
@@ -72,8 +72,8 @@ func (s *Snapshot) sharing(f *checked, wanted map[identity]bool) []*root {
 	return out
 }
 
-// usesIn returns the places of a root's files in which declarations are named.
-func (s *Snapshot) usesIn(ctx context.Context, r *root, wanted map[identity]bool, spelled *spelling, decl bool) []Location {
+// findUses returns the places of a root's files in which declarations are named.
+func (s *Snapshot) findUses(ctx context.Context, r *root, wanted map[identity]bool, spelled *spelling, decl bool) []Location {
 	res, err := s.check(ctx, r)
 	if err != nil {
 		return nil
@@ -83,7 +83,7 @@ func (s *Snapshot) usesIn(ctx context.Context, r *root, wanted map[identity]bool
 		if ctx.Err() != nil {
 			return nil
 		}
-		for _, ref := range res.refsSpelled(i, spelled) {
+		for _, ref := range res.refsWithSpelling(i, spelled) {
 			if wanted[identityOf(ref.Def)] && (decl || !ref.Decl) {
 				out = append(out, Location{i.File.Source, ref.At})
 			}
@@ -92,8 +92,8 @@ func (s *Snapshot) usesIn(ctx context.Context, r *root, wanted map[identity]bool
 	return out
 }
 
-// distinct sorts places and drops repeats.
-func distinct(ls []Location) []Location {
+// sortDistinct sorts places and drops repeats.
+func sortDistinct(ls []Location) []Location {
 	slices.SortFunc(ls, func(a, b Location) int {
 		return cmp.Or(cmp.Compare(a.File.Name, b.File.Name), cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(a.Span.End, b.Span.End))
 	})
@@ -109,11 +109,11 @@ type Highlight struct {
 // Highlights returns the occurrences in a document of the name at a place.
 func (s *Snapshot) Highlights(ctx context.Context, path string, pos source.Pos) []Highlight {
 	out := []Highlight{}
-	f := s.file(ctx, path)
+	f := s.checkFile(ctx, path)
 	if f == nil {
 		return out
 	}
-	wanted := identities(f.at(pos))
+	wanted := identities(f.refsAt(pos))
 	for _, r := range f.refs() {
 		if !wanted[identityOf(r.Def)] {
 			continue

@@ -23,9 +23,9 @@ type Renaming struct {
 	Warning string
 }
 
-// renamed is a name that is about to be changed.
-type renamed struct {
-	file   *checked
+// renameTarget is a name that is about to be changed.
+type renameTarget struct {
+	file   *checkedFile
 	ref    sema.Ref
 	text   string // as written at the place
 	wanted map[identity]bool
@@ -34,27 +34,27 @@ type renamed struct {
 
 // PrepareRename returns the name at a place if it can be renamed; the error explains why it cannot.
 func (s *Snapshot) PrepareRename(ctx context.Context, path string, pos source.Pos) (source.Span, string, error) {
-	if m, x := s.sectionNamed(path, pos); m != nil {
+	if m, x := s.sectionNameAt(path, pos); m != nil {
 		return x.at, x.name, nil
 	}
-	r, err := s.toRename(ctx, path, pos)
+	r, err := s.findRename(ctx, path, pos)
 	if err != nil {
 		return source.Span{}, "", err
 	}
 	return r.ref.At, r.text, nil
 }
 
-// toRename finds the name at a place.
-func (s *Snapshot) toRename(ctx context.Context, path string, pos source.Pos) (*renamed, error) {
-	f := s.file(ctx, path)
+// findRename finds the name at a place.
+func (s *Snapshot) findRename(ctx context.Context, path string, pos source.Pos) (*renameTarget, error) {
+	f := s.checkFile(ctx, path)
 	if f == nil || f.info == nil {
 		return nil, errors.New("there is no name here that can be renamed")
 	}
-	refs := f.at(pos)
+	refs := f.refsAt(pos)
 	if len(refs) == 0 {
 		return nil, errors.New("there is no name here that can be renamed")
 	}
-	r := &renamed{file: f, ref: refs[0]}
+	r := &renameTarget{file: f, ref: refs[0]}
 	for _, x := range refs { // of a field and a variable in one word, the variable is meant
 		if x.Def.Kind != sema.DefField {
 			r.ref = x
@@ -65,7 +65,7 @@ func (s *Snapshot) toRename(ctx context.Context, path string, pos source.Pos) (*
 	r.alias = r.text != d.Name && d.Kind != sema.DefLabel
 	switch {
 	case d.Kind == sema.DefConnection || d.Kind == sema.DefConnector:
-		if _, ok := f.res.inManifest(d); !ok {
+		if _, ok := f.res.manifestLocation(d); !ok {
 			return nil, fmt.Errorf("`%s` is no section of the manifest", d.Name)
 		}
 	case r.text == "self" || r.text == "Self":
@@ -92,11 +92,11 @@ func (s *Snapshot) toRename(ctx context.Context, path string, pos source.Pos) (*
 // Rename renames the name at a place everywhere. It returns an error if the program's meaning would
 // change.
 func (s *Snapshot) Rename(ctx context.Context, path string, pos source.Pos, name string) (*Renaming, error) {
-	if m, x := s.sectionNamed(path, pos); m != nil {
-		if uses := s.fromManifest(ctx, path, pos, false); len(uses) > 0 { // as from where it is named first
+	if m, x := s.sectionNameAt(path, pos); m != nil {
+		if uses := s.manifestReferences(ctx, path, pos, false); len(uses) > 0 { // as from where it is named first
 			return s.Rename(ctx, uses[0].File.Name, uses[0].Span.Start, name)
 		}
-		if err := usable(name, x.kind); err != nil {
+		if err := checkName(name, x.kind); err != nil {
 			return nil, err
 		}
 		if slices.ContainsFunc(sections(m), func(o section) bool { return o.kind == x.kind && o.name == name && o != x }) {
@@ -104,29 +104,29 @@ func (s *Snapshot) Rename(ctx context.Context, path string, pos source.Pos, name
 		}
 		return &Renaming{Edits: []Edit{{Location{m.File, x.at}, name}}}, nil
 	}
-	r, err := s.toRename(ctx, path, pos)
+	r, err := s.findRename(ctx, path, pos)
 	if err != nil {
 		return nil, err
 	}
 	d := r.ref.Def
-	if err := usable(name, d.Kind); err != nil {
+	if err := checkName(name, d.Kind); err != nil {
 		return nil, err
 	}
 	if d.Kind == sema.DefLabel {
 		name = "'" + strings.TrimPrefix(name, "'")
 	}
-	out := &Renaming{Edits: []Edit{}, Warning: seenOutside(d)}
+	out := &Renaming{Edits: []Edit{}, Warning: outsideUse(d)}
 	if name == r.text {
 		return out, nil
 	}
-	for _, x := range s.sharing(r.file, r.wanted) {
+	for _, x := range s.rootsSharing(r.file, r.wanted) {
 		if r.alias && x.path != r.file.res.root {
 			continue
 		}
-		out.Edits = append(out.Edits, s.renamesIn(ctx, x, r, name)...)
+		out.Edits = append(out.Edits, s.renameEdits(ctx, x, r, name)...)
 	}
 	out.Edits = append(out.Edits, r.file.res.manifestEdits(d, name)...)
-	out.Edits = append(out.Edits, s.toolTexts(ctx, r, name)...)
+	out.Edits = append(out.Edits, s.toolTextEdits(ctx, r, name)...)
 	out.Edits = distinctEdits(out.Edits)
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -134,13 +134,13 @@ func (s *Snapshot) Rename(ctx context.Context, path string, pos source.Pos, name
 	if s.isFresh(r, name) {
 		return out, nil
 	}
-	return out, s.unchanged(ctx, r, out.Edits, name)
+	return out, s.checkUnchanged(ctx, r, out.Edits, name)
 }
 
-// usable returns an error if a new name is not valid.
-func usable(name string, k sema.DefKind) error {
+// checkName returns an error if a new name is not valid.
+func checkName(name string, k sema.DefKind) error {
 	if k == sema.DefLabel {
-		if usable(strings.TrimPrefix(name, "'"), sema.DefVariable) != nil {
+		if checkName(strings.TrimPrefix(name, "'"), sema.DefVariable) != nil {
 			return fmt.Errorf("`%s` is no label: a label is a `'` and a name", name)
 		}
 		return nil
@@ -155,8 +155,8 @@ func usable(name string, k sema.DefKind) error {
 	return nil
 }
 
-// seenOutside returns what outside of the program uses a name, or "".
-func seenOutside(d *sema.Def) string {
+// outsideUse returns what outside of the program uses a name, or "".
+func outsideUse(d *sema.Def) string {
 	_, isFunction := d.Node.(*ast.FnDecl)
 	fn, _ := d.Object.(*sema.Function)
 	l, _ := d.Object.(*sema.Local)
@@ -180,8 +180,8 @@ func isSchema(d *sema.Def) bool {
 	return false
 }
 
-// renamesIn returns the edits of a root's files.
-func (s *Snapshot) renamesIn(ctx context.Context, x *root, r *renamed, name string) []Edit {
+// renameEdits returns the edits of a root's files.
+func (s *Snapshot) renameEdits(ctx context.Context, x *root, r *renameTarget, name string) []Edit {
 	res, err := s.check(ctx, x)
 	if err != nil {
 		return nil
@@ -192,7 +192,7 @@ func (s *Snapshot) renamesIn(ctx context.Context, x *root, r *renamed, name stri
 		if r.alias && file != r.file.text.file {
 			continue
 		}
-		for _, ref := range res.refsSpelled(i, &spelling{names: []string{r.text}}) {
+		for _, ref := range res.refsWithSpelling(i, &spelling{names: []string{r.text}}) {
 			old := file.Slice(ref.At)
 			if old != r.text || !r.wanted[identityOf(ref.Def)] {
 				continue
@@ -212,7 +212,7 @@ func (s *Snapshot) renamesIn(ctx context.Context, x *root, r *renamed, name stri
 
 // manifestEdits rename a section of the manifest, with the sections in it and where others name it.
 func (r *result) manifestEdits(d *sema.Def, name string) []Edit {
-	l, ok := r.inManifest(d)
+	l, ok := r.manifestLocation(d)
 	if !ok {
 		return nil
 	}
@@ -234,9 +234,9 @@ func (r *result) manifestEdits(d *sema.Def, name string) []Edit {
 	return out
 }
 
-// toolTexts returns the edits of texts that name a tool's functions as models do, where the tool or
+// toolTextEdits returns the edits of texts that name a tool's functions as models do, where the tool or
 // one of them is renamed.
-func (s *Snapshot) toolTexts(ctx context.Context, r *renamed, name string) (out []Edit) {
+func (s *Snapshot) toolTextEdits(ctx context.Context, r *renameTarget, name string) (out []Edit) {
 	d := r.ref.Def
 	fn, _ := d.Object.(*sema.Function)
 	tool, isTool := d.Node.(*ast.ToolDecl)
@@ -247,13 +247,13 @@ func (s *Snapshot) toolTexts(ctx context.Context, r *renamed, name string) (out 
 	switch {
 	case isTool:
 		for _, m := range tool.Methods {
-			for _, l := range s.textsTo(ctx, Location{file, m.Name.Sp}) {
+			for _, l := range s.textReferences(ctx, Location{file, m.Name.Sp}) {
 				l.Span.End = l.Span.Start + source.Pos(len(d.Name))
 				out = append(out, Edit{l, name})
 			}
 		}
 	case fn != nil && fn.Tool != nil:
-		for _, l := range s.textsTo(ctx, Location{file, d.At}) {
+		for _, l := range s.textReferences(ctx, Location{file, d.At}) {
 			l.Span.Start = l.Span.End - source.Pos(len(d.Name))
 			out = append(out, Edit{l, name})
 		}
@@ -268,9 +268,9 @@ func distinctEdits(es []Edit) []Edit {
 	return slices.CompactFunc(es, func(a, b Edit) bool { return a.File.Name == b.File.Name && a.Span == b.Span })
 }
 
-// with returns the snapshot after edits.
-func (s *Snapshot) with(edits []Edit) *Snapshot {
-	next := &Snapshot{number: s.number, open: maps.Clone(s.open), disk: s.disk, listed: s.listed, results: s.results.begun()}
+// withEdits returns the snapshot after edits.
+func (s *Snapshot) withEdits(edits []Edit) *Snapshot {
+	next := &Snapshot{number: s.number, open: maps.Clone(s.open), disk: s.disk, listed: s.listed, results: s.results.startFrom()}
 	for len(edits) > 0 {
 		file := edits[0].File
 		var own []diag.Edit
@@ -278,15 +278,15 @@ func (s *Snapshot) with(edits []Edit) *Snapshot {
 			own = append(own, diag.Replace(edits[0].Span, edits[0].Text))
 		}
 		path := pathOfName(file.Name)
-		next.open[path] = &document{newText(path, repair.Apply(file, own)), s.shown(path)}
+		next.open[path] = &document{newText(path, repair.Apply(file, own)), s.shownPath(path)}
 	}
 	return next
 }
 
-// unchanged reports whether the program has the same meaning after a rename: all names refer to the
+// checkUnchanged reports whether the program has the same meaning after a rename: all names refer to the
 // same declarations, and there are no new errors.
-func (s *Snapshot) unchanged(ctx context.Context, r *renamed, edits []Edit, name string) error {
-	next := s.with(edits)
+func (s *Snapshot) checkUnchanged(ctx context.Context, r *renameTarget, edits []Edit, name string) error {
+	next := s.withEdits(edits)
 	before, err := s.Diagnostics(ctx)
 	if err != nil {
 		return err
@@ -295,7 +295,7 @@ func (s *Snapshot) unchanged(ctx context.Context, r *renamed, edits []Edit, name
 	if err != nil {
 		return err
 	}
-	if d := worse(before, after); d != nil {
+	if d := findNewError(before, after); d != nil {
 		if d.Info == diag.DuplicateName || d.Info == diag.DuplicateField {
 			return fmt.Errorf("`%s` is taken: another declaration has that name", name)
 		}
@@ -318,21 +318,21 @@ func (s *Snapshot) unchanged(ctx context.Context, r *renamed, edits []Edit, name
 		at += source.Pos(len(r.text) + len(": "))
 	}
 	uses := func(s *Snapshot, pos source.Pos) int {
-		f := s.file(ctx, r.file.path)
+		f := s.checkFile(ctx, r.file.path)
 		if f == nil {
 			return -1
 		}
 		var refs []sema.Ref
-		for _, x := range f.at(pos) {
+		for _, x := range f.refsAt(pos) {
 			if (x.Def.Kind == sema.DefField) == (r.ref.Def.Kind == sema.DefField) {
 				refs = append(refs, x)
 			}
 		}
 		n := 0
-		roots := s.sharing(f, identities(refs))
+		roots := s.rootsSharing(f, identities(refs))
 		spelled := s.spellingOf(ctx, roots, refs)
 		for _, x := range roots {
-			n += len(s.usesIn(ctx, x, identities(refs), spelled, true))
+			n += len(s.findUses(ctx, x, identities(refs), spelled, true))
 		}
 		return n
 	}
@@ -348,8 +348,8 @@ func (s *Snapshot) unchanged(ctx context.Context, r *renamed, edits []Edit, name
 	return nil
 }
 
-// worse returns an error that was not there before, or nil if there is none.
-func worse(before, after map[string][]*diag.Diagnostic) *diag.Diagnostic {
+// findNewError returns an error that was not there before, or nil if there is none.
+func findNewError(before, after map[string][]*diag.Diagnostic) *diag.Diagnostic {
 	count := map[*diag.Info]int{}
 	for _, ds := range before {
 		for _, d := range ds {

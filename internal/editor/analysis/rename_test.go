@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-const renamable = `
+const renameProgram = `
 -- Concerto.toml --
 [connections.rules]
 provider = "scripted"
@@ -63,8 +63,8 @@ pub fn /*p2*/area(p: Point) -> Int { p.x * p.y }
 pub fn sum(/*p3*/a: Int, b: Int) -> Int { a + b }
 `
 
-// renames lists the results of renaming a marked name: edited lines, or the error.
-var renames = []struct{ mark, name, want string }{
+// renameCases lists the results of renaming a marked name: edited lines, or the error.
+var renameCases = []struct{ mark, name, want string }{
 	{"v1", "first", "main.conc 11:9 first; main.conc 13:13 first; main.conc 14:21 x: first"},
 	{"v1", "other", "! `other` stands for something else in a place where `x` is used"},
 	{"v1", "fn", "! `fn` is a reserved word"},
@@ -104,14 +104,14 @@ var renames = []struct{ mark, name, want string }{
 }
 
 func TestRename(t *testing.T) {
-	m := place(t, renamable)
+	m := loadMarked(t, renameProgram)
 	s, ctx := m.ws.Snapshot(), context.Background()
-	for p, rows := range found(t, s) {
+	for p, rows := range diagnosticRows(t, s) {
 		if strings.Contains(rows, `"error"`) {
 			t.Fatalf("%s: %s", p, rows)
 		}
 	}
-	for _, c := range renames {
+	for _, c := range renameCases {
 		if at, text, err := s.PrepareRename(ctx, m.path[c.mark], m.pos[c.mark]); err == nil && s.File(m.path[c.mark]).Slice(at) != text {
 			t.Errorf("%s: %q", c.mark, text)
 		}
@@ -139,7 +139,7 @@ func TestRename(t *testing.T) {
 
 // A name is renamed in code that is broken elsewhere.
 func TestRenameInBrokenCode(t *testing.T) {
-	m := place(t, "-- main.conc --\nfn main() {\n    let /*a1*/n = 1;\n    let m = n + ;\n    emit(\"n\", n);\n    x.\n}\n")
+	m := loadMarked(t, "-- main.conc --\nfn main() {\n    let /*a1*/n = 1;\n    let m = n + ;\n    emit(\"n\", n);\n    x.\n}\n")
 	r, err := m.ws.Snapshot().Rename(context.Background(), m.path["a1"], m.pos["a1"], "k")
 	if err != nil || len(r.Edits) != 3 {
 		t.Fatal(r, err)
@@ -148,12 +148,12 @@ func TestRenameInBrokenCode(t *testing.T) {
 
 // The names of the program of the other queries, the information about places, and the folding
 // ranges.
-func TestPictures(t *testing.T) {
+func TestTokensHoversAndFolds(t *testing.T) {
 	text, err := os.ReadFile("testdata/picture.conc")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := tree(t, "-- Concerto.toml --\n"+completedManifest+"\n[project]\nentry = \"main.conc\"\n-- part.conc --\npub fn one() -> Int { 1 }\n")
+	dir := writeTree(t, "-- Concerto.toml --\n"+completionManifest+"\n[project]\nentry = \"main.conc\"\n-- part.conc --\npub fn one() -> Int { 1 }\n")
 	path := filepath.Join(dir, "main.conc")
 	ws := New(Options{Folders: []string{dir}})
 	ws.Open(path, string(text))

@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 )
 
-// mostKept limits the results of programs without open files, in bytes of the checker's tables.
+// maxRetained limits the results of programs without open files, in bytes of the checker's tables.
 // Their diagnostics are retained.
-const mostKept = 32 << 20
+const maxRetained = 32 << 20
 
 // perNode is what the tables have for each node of a tree, in bytes, with what hangs on them.
 const perNode = 100
@@ -43,23 +43,23 @@ type worth struct {
 
 func newResults() *results { return &results{slots: map[string]*slot{}} }
 
-// begun are results for another state of the workspace, which begin with the last ones: what of
+// startFrom are results for another state of the workspace, which begin with the last ones: what of
 // them holds is taken over. One that is being made is left out.
-func (r *results) begun() *results {
+func (r *results) startFrom() *results {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := newResults()
 	for path, s := range r.slots {
-		if s.try() {
+		if s.tryAcquire() {
 			out.slots[path] = &slot{token: make(chan struct{}, 1), last: s.last, seen: s.seen, list: s.list, worth: s.worth}
-			s.leave()
+			s.release()
 		}
 	}
 	return out
 }
 
-// enter waits for the slot of a root, which the caller owns until leave. The error is that of ctx.
-func (r *results) enter(ctx context.Context, path string) (*slot, error) {
+// acquire waits for the slot of a root, which the caller owns until leave. The error is that of ctx.
+func (r *results) acquire(ctx context.Context, path string) (*slot, error) {
 	r.mu.Lock()
 	s := r.slots[path]
 	if s == nil {
@@ -73,16 +73,16 @@ func (r *results) enter(ctx context.Context, path string) (*slot, error) {
 		return nil, ctx.Err()
 	}
 	if err := ctx.Err(); err != nil {
-		s.leave()
+		s.release()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *slot) leave() { <-s.token }
+func (s *slot) release() { <-s.token }
 
-// try takes the slot if it is free.
-func (s *slot) try() bool {
+// tryAcquire takes the slot if it is free.
+func (s *slot) tryAcquire() bool {
 	select {
 	case s.token <- struct{}{}:
 		return true
@@ -91,8 +91,8 @@ func (s *slot) try() bool {
 	}
 }
 
-// keep drops the slots of all other roots.
-func (r *results) keep(roots []*root) {
+// retainOnly drops the slots of all other roots.
+func (r *results) retainOnly(roots []*root) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	have := map[string]bool{}
@@ -102,29 +102,29 @@ func (r *results) keep(roots []*root) {
 	maps.DeleteFunc(r.slots, func(path string, _ *slot) bool { return !have[path] })
 }
 
-// used notes that the result of a slot, which the caller has, is wanted.
-func (r *results) used(s *slot, open bool) {
+// markUsed notes that the result of a slot, which the caller has, is wanted.
+func (r *results) markUsed(s *slot, open bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.turns++
 	s.worth = worth{open, r.turns, s.last.size}
-	r.bound(s)
+	r.evict(s)
 }
 
-// looked records whether a program is open whose diagnostics, but not its result, were used. The
+// markListed records whether a program is open whose diagnostics, but not its result, were used. The
 // caller owns the slot.
-func (r *results) looked(s *slot, open bool) {
+func (r *results) markListed(s *slot, open bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s.open != open {
 		s.open = open
-		r.bound(s)
+		r.evict(s)
 	}
 }
 
-// bound drops the least recently used results above the limit, except that of a slot which the
+// evict drops the least recently used results above the limit, except that of a slot which the
 // caller owns. The caller holds the lock.
-func (r *results) bound(mine *slot) {
+func (r *results) evict(mine *slot) {
 	total := 0
 	var shut []*slot
 	for _, s := range r.slots {
@@ -133,16 +133,16 @@ func (r *results) bound(mine *slot) {
 			total += s.size
 		}
 	}
-	if total <= mostKept {
+	if total <= maxRetained {
 		return
 	}
 	slices.SortFunc(shut, func(a, b *slot) int { return int(a.turn) - int(b.turn) })
 	for _, s := range shut {
-		if s == mine || total <= mostKept || !s.try() {
+		if s == mine || total <= maxRetained || !s.tryAcquire() {
 			continue
 		}
 		total -= s.size
 		s.last, s.size = nil, 0
-		s.leave()
+		s.release()
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 )
 
-// programs writes programs with one error each and returns their paths.
-func programs(t *testing.T, n, lines int) (dir string, paths []string) {
+// writePrograms writes programs with one error each and returns their paths.
+func writePrograms(t *testing.T, n, lines int) (dir string, paths []string) {
 	t.Helper()
 	var archive strings.Builder
 	for i := range n {
 		fmt.Fprintf(&archive, "-- p%d.conc --\nfn main() { let n: Int = missing%d; emit(\"n\", n); }\n%s", i, i, strings.Repeat("fn f() -> Int { let a = [1, 2, 3]; a.len() + 4 * 5 }\n", lines))
 	}
-	dir = tree(t, archive.String())
+	dir = writeTree(t, archive.String())
 	for i := range n {
 		paths = append(paths, filepath.Join(dir, fmt.Sprintf("p%d.conc", i)))
 	}
@@ -32,7 +32,7 @@ func programs(t *testing.T, n, lines int) (dir string, paths []string) {
 // The least recently used results of programs without open files are dropped; their diagnostics are
 // returned without another check, and a query checks again.
 func TestResultsAreBounded(t *testing.T) {
-	dir, paths := programs(t, 40, 1000)
+	dir, paths := writePrograms(t, 40, 1000)
 	ws := New(Options{Folders: []string{dir}})
 	ctx := context.Background()
 	ws.Open(paths[0], ws.Snapshot().File(paths[0]).String())
@@ -40,7 +40,7 @@ func TestResultsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := func() (names []string, size int) {
+	retained := func() (names []string, size int) {
 		for _, p := range paths {
 			if s := ws.results.slots[p]; s.last != nil {
 				names = append(names, filepath.Base(p))
@@ -51,14 +51,14 @@ func TestResultsAreBounded(t *testing.T) {
 		}
 		return names, size
 	}
-	names, size := kept()
-	if len(names) < 3 || len(names) > 35 || names[0] != "p0.conc" || size > mostKept {
+	names, size := retained()
+	if len(names) < 3 || len(names) > 35 || names[0] != "p0.conc" || size > maxRetained {
 		t.Errorf("%d bytes of %s are kept", size, names)
 	}
-	if again, err := ws.Snapshot().Diagnostics(ctx); err != nil || cmp.Diff(counts(first), counts(again)) != "" {
-		t.Error(err, cmp.Diff(counts(first), counts(again)))
+	if repeated, err := ws.Snapshot().Diagnostics(ctx); err != nil || cmp.Diff(counts(first), counts(repeated)) != "" {
+		t.Error(err, cmp.Diff(counts(first), counts(repeated)))
 	}
-	if after, _ := kept(); cmp.Diff(names, after) != "" {
+	if after, _ := retained(); cmp.Diff(names, after) != "" {
 		t.Errorf("what is told was checked again: %s", cmp.Diff(names, after))
 	}
 	dropped := ""
@@ -74,7 +74,7 @@ func TestResultsAreBounded(t *testing.T) {
 	if _, err := ws.Snapshot().Diagnostics(ctx); err != nil || ws.results.slots[paths[0]].open {
 		t.Error("a program that was closed counts as open", err)
 	}
-	if names, size := kept(); size > mostKept {
+	if names, size := retained(); size > maxRetained {
 		t.Errorf("%d bytes of %s are kept", size, names)
 	}
 }
@@ -90,7 +90,7 @@ func counts(all map[string][]*diag.Diagnostic) map[string]int {
 
 // A result does not hold the state of the workspace in which it was made, which has all roots.
 func TestResultsHoldNoSnapshot(t *testing.T) {
-	dir, paths := programs(t, 3, 10)
+	dir, paths := writePrograms(t, 3, 10)
 	ws := New(Options{Folders: []string{dir}})
 	ctx := context.Background()
 	var before []weak.Pointer[Snapshot]
@@ -113,8 +113,8 @@ func TestResultsHoldNoSnapshot(t *testing.T) {
 }
 
 // Programs are queried and checked concurrently while they are opened and closed.
-func TestResultsByMany(t *testing.T) {
-	dir, paths := programs(t, 12, 400)
+func TestConcurrentResults(t *testing.T) {
+	dir, paths := writePrograms(t, 12, 400)
 	ws := New(Options{Folders: []string{dir}})
 	ctx := context.Background()
 	var all sync.WaitGroup
@@ -127,8 +127,8 @@ func TestResultsByMany(t *testing.T) {
 					t.Error("nothing is known")
 				}
 				ws.Close(p)
-				if told, err := ws.Snapshot().Diagnostics(ctx); err != nil || len(told[p]) == 0 {
-					t.Error(told[p], err)
+				if found, err := ws.Snapshot().Diagnostics(ctx); err != nil || len(found[p]) == 0 {
+					t.Error(found[p], err)
 				}
 			}
 		})

@@ -25,7 +25,7 @@ func (s *Snapshot) roots() []*root {
 		f := rootFinder{s: s, reached: map[string]bool{}}
 		f.find()
 		s.found, s.owners = f.roots, f.owners()
-		s.results.keep(f.roots)
+		s.results.retainOnly(f.roots)
 	})
 	return s.found
 }
@@ -45,7 +45,7 @@ type rootFinder struct {
 
 func (f *rootFinder) find() {
 	var programs, manifests []string
-	for _, p := range f.known() {
+	for _, p := range f.knownPaths() {
 		switch {
 		case isManifest(p) && IsFile(p):
 			manifests = append(manifests, p)
@@ -55,33 +55,33 @@ func (f *rootFinder) find() {
 	}
 	parallel.Do(len(programs), 1, func(from, to int) {
 		for _, p := range programs[from:to] {
-			if t := f.s.state(p); t != nil {
+			if t := f.s.textOf(p); t != nil {
 				t.parse()
 			}
 		}
 	})
 	for _, m := range manifests {
 		r := &root{path: m, manifest: m, files: map[string]bool{}}
-		if entry := f.entry(m); f.s.state(entry) != nil {
-			f.reach(r, entry, filepath.Dir(entry))
+		if entry := f.entryOf(m); f.s.textOf(entry) != nil {
+			f.addToRoot(r, entry, filepath.Dir(entry))
 		}
 		f.roots = append(f.roots, r)
 	}
-	named := f.named(programs)
+	named := f.namedPrograms(programs)
 	for _, free := range []bool{true, false} { // then the programs that name each other in a cycle
 		for _, p := range programs {
-			if f.reached[p] || free && named[p] || f.s.state(p) == nil {
+			if f.reached[p] || free && named[p] || f.s.textOf(p) == nil {
 				continue
 			}
 			r := &root{path: p, manifest: f.manifestOf(p), files: map[string]bool{}}
-			f.reach(r, p, filepath.Dir(p))
+			f.addToRoot(r, p, filepath.Dir(p))
 			f.roots = append(f.roots, r)
 		}
 	}
 }
 
-// known returns the real paths of all documents and listed files, in order.
-func (f *rootFinder) known() []string {
+// knownPaths returns the real paths of all documents and listed files, in order.
+func (f *rootFinder) knownPaths() []string {
 	all := maps.Clone(f.s.listed)
 	if all == nil {
 		all = map[string]bool{}
@@ -95,10 +95,10 @@ func (f *rootFinder) known() []string {
 // defaultEntry is the program of a manifest that names none.
 const defaultEntry = "main.conc"
 
-// entry returns the program that a manifest names.
-func (f *rootFinder) entry(path string) string {
+// entryOf returns the program that a manifest names.
+func (f *rootFinder) entryOf(path string) string {
 	name := defaultEntry
-	if t := f.s.state(path); t != nil {
+	if t := f.s.textOf(path); t != nil {
 		if m, _ := manifest.Parse(t.file); m != nil && m.Project.Entry != "" {
 			name = m.Project.Entry
 		}
@@ -111,52 +111,52 @@ func (f *rootFinder) manifestOf(path string) string {
 	if !IsFile(path) {
 		return ""
 	}
-	m, _ := manifest.Locate(filepath.Dir(path), func(p string) bool { return f.s.state(p) != nil })
+	m, _ := manifest.Locate(filepath.Dir(path), func(p string) bool { return f.s.textOf(p) != nil })
 	return m
 }
 
-// reach adds a program and its modules to a root. dir contains the modules.
-func (f *rootFinder) reach(r *root, path, dir string) {
-	t := f.s.state(path)
+// addToRoot adds a program and its modules to a root. dir contains the modules.
+func (f *rootFinder) addToRoot(r *root, path, dir string) {
+	t := f.s.textOf(path)
 	if t == nil || r.files[path] {
 		return
 	}
 	r.files[path], f.reached[path] = true, true
 	t.parse()
 	for _, m := range t.mods {
-		if file := f.module(dir, m); file != "" {
-			f.reach(r, file, filepath.Join(dir, filepath.Join(m...)))
+		if file := f.moduleFile(dir, m); file != "" {
+			f.addToRoot(r, file, filepath.Join(dir, filepath.Join(m...)))
 		}
 	}
 }
 
-// module returns the file of a module, or "" if there is none.
-func (f *rootFinder) module(dir string, m modPath) string {
+// moduleFile returns the file of a module, or "" if there is none.
+func (f *rootFinder) moduleFile(dir string, m modPath) string {
 	if !filepath.IsAbs(dir) {
 		return ""
 	}
 	inner := len(m) - 1
 	for _, name := range sema.ModuleFiles(filepath.ToSlash(filepath.Join(dir, filepath.Join(m[:inner]...))), m[inner]) {
-		if p := filepath.FromSlash(name); f.s.state(p) != nil {
+		if p := filepath.FromSlash(name); f.s.textOf(p) != nil {
 			return p
 		}
 	}
 	return ""
 }
 
-// named returns the programs that others name as modules. Where a file's modules are depends on
+// namedPrograms returns the programs that others name as modules. Where a file's modules are depends on
 // whether it is a module itself, so both directories count.
-func (f *rootFinder) named(programs []string) map[string]bool {
+func (f *rootFinder) namedPrograms(programs []string) map[string]bool {
 	named := map[string]bool{}
 	for _, p := range programs {
-		t := f.s.state(p)
+		t := f.s.textOf(p)
 		if t == nil {
 			continue
 		}
 		t.parse()
 		for _, m := range t.mods {
 			for _, dir := range []string{filepath.Dir(p), strings.TrimSuffix(p, filepath.Ext(p))} {
-				if file := f.module(dir, m); file != "" && file != p {
+				if file := f.moduleFile(dir, m); file != "" && file != p {
 					named[file] = true
 				}
 			}
@@ -185,7 +185,7 @@ func (f *rootFinder) owners() map[string]*root {
 // nearness returns how near a root's manifest is to a file: the length of its directory's path if
 // that contains the file.
 func nearness(r *root, path string) int {
-	if dir := filepath.Dir(r.manifest); r.manifest != "" && below(path, dir) {
+	if dir := filepath.Dir(r.manifest); r.manifest != "" && isBelow(path, dir) {
 		return len(dir)
 	}
 	return 0

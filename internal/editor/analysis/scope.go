@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// variables offers the variables that are seen at the place, the nearest first.
-func (c *completer) variables() {
-	names := c.checked.visible(c.nodes, c.pos, c.statement())
+// addVariables offers the variables that are seen at the place, the nearest first.
+func (c *completer) addVariables() {
+	names := c.checkedFile.visibleVariables(c.nodes, c.pos, c.statementStart())
 	byPlace := map[source.Pos]*sema.Def{}
 	for _, r := range c.refs() {
 		if r.Decl {
@@ -23,24 +23,24 @@ func (c *completer) variables() {
 			d = &sema.Def{Kind: sema.DefVariable, Name: id.Name, Info: c.info, At: id.Sp}
 		}
 		if !id.Missing() {
-			c.def(id.Name, d, 1)
-			c.fitting(c.fits(d))
+			c.addDef(id.Name, d, 1)
+			c.markFitting(c.matchesExpected(d))
 		}
 	}
 }
 
-// statement returns the start of the current statement: a variable that it declares is not visible
+// statementStart returns the start of the current statement: a variable that it declares is not visible
 // yet.
-func (c *completer) statement() source.Pos {
-	if k := c.before(1); k == lexer.Semi || k == lexer.RBrace || k == lexer.LBrace || len(c.toks) == 0 {
+func (c *completer) statementStart() source.Pos {
+	if k := c.kindBefore(1); k == lexer.Semi || k == lexer.RBrace || k == lexer.LBrace || len(c.toks) == 0 {
 		return c.pos
 	}
 	return c.toks[len(c.toks)-1].Start
 }
 
-// visible returns the names of the variables visible at a place, the outermost first, considering
+// visibleVariables returns the names of the variables visible at a place, the outermost first, considering
 // only statements that end before another place.
-func (f *checked) visible(nodes []ast.Node, pos, before source.Pos) []*ast.Ident {
+func (f *checkedFile) visibleVariables(nodes []ast.Node, pos, before source.Pos) []*ast.Ident {
 	var out []*ast.Ident
 	bound := func(p ast.Pattern) {
 		if p == nil {
@@ -92,15 +92,15 @@ func (f *checked) visible(nodes []ast.Node, pos, before source.Pos) []*ast.Ident
 				}
 			}
 		case *ast.ForExpr:
-			if n.Body != nil && within(n.Body.Sp, pos) {
+			if n.Body != nil && isWithin(n.Body.Sp, pos) {
 				bound(n.Pattern)
 			}
 		case *ast.ParallelFor:
-			if n.Body != nil && within(n.Body.Sp, pos) {
+			if n.Body != nil && isWithin(n.Body.Sp, pos) {
 				bound(n.Pattern)
 			}
 		case *ast.IfExpr:
-			if n.Then != nil && within(n.Then.Sp, pos) {
+			if n.Then != nil && isWithin(n.Then.Sp, pos) {
 				cond(n.Cond)
 			}
 		case *ast.WhileExpr:

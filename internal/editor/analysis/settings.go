@@ -18,13 +18,13 @@ import (
 type setting struct{ name, value, from string }
 
 // settings returns the effective settings of an agent or a host, as a table.
-func (f *checked) settings(d *sema.Def) string {
+func (f *checkedFile) settings(d *sema.Def) string {
 	var all []setting
 	switch n := d.Node.(type) {
 	case *ast.AgentDecl:
-		all = f.unaliased(d, append(written(d, n.Fields), f.ofConnection(d)...))
+		all = f.resolveAliases(d, append(writtenSettings(d, n.Fields), f.connectionSettings(d)...))
 	case *ast.HostDecl:
-		all = append(written(d, n.Fields), f.ofSection(d)...)
+		all = append(writtenSettings(d, n.Fields), f.sectionSettings(d)...)
 	}
 	var b strings.Builder
 	seen := map[string]bool{}
@@ -41,8 +41,8 @@ func (f *checked) settings(d *sema.Def) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// written returns the settings in the declaration.
-func written(d *sema.Def, fields []*ast.ConfigField) []setting {
+// writtenSettings returns the settings in the declaration.
+func writtenSettings(d *sema.Def, fields []*ast.ConfigField) []setting {
 	var all []setting
 	for _, c := range fields {
 		if c.Name == nil || c.Name.Missing() || c.Value == nil {
@@ -54,14 +54,14 @@ func written(d *sema.Def, fields []*ast.ConfigField) []setting {
 	return all
 }
 
-// ofConnection returns an agent's settings from its connection, and the settings without a value.
-func (f *checked) ofConnection(d *sema.Def) []setting {
+// connectionSettings returns an agent's settings from its connection, and the settings without a value.
+func (f *checkedFile) connectionSettings(d *sema.Def) []setting {
 	a, ok := d.Object.(*sema.Agent)
 	if !ok {
 		return nil
 	}
 	var all []setting
-	if c := f.connection(a); c != nil {
+	if c := f.connectionOf(a); c != nil {
 		section := "[connections." + c.Name + "]"
 		if c.Provider != "" {
 			all = append(all, setting{"provider", c.Provider, section})
@@ -79,22 +79,22 @@ func (f *checked) ofConnection(d *sema.Def) []setting {
 	return all
 }
 
-// connection returns the section of an agent's connection, or nil without one.
-func (f *checked) connection(a *sema.Agent) *manifest.Connection {
+// connectionOf returns the section of an agent's connection, or nil without one.
+func (f *checkedFile) connectionOf(a *sema.Agent) *manifest.Connection {
 	if f.res.input == nil || f.res.input.Manifest == nil {
 		return nil
 	}
 	return f.res.input.Manifest.Connection(a.Connection)
 }
 
-// unaliased returns the settings with the full name of a model that the agent names by an alias of
+// resolveAliases returns the settings with the full name of a model that the agent names by an alias of
 // its connection.
-func (f *checked) unaliased(d *sema.Def, all []setting) []setting {
+func (f *checkedFile) resolveAliases(d *sema.Def, all []setting) []setting {
 	a, ok := d.Object.(*sema.Agent)
 	if !ok {
 		return all
 	}
-	c := f.connection(a)
+	c := f.connectionOf(a)
 	for i, x := range all {
 		if x.name != "model" || c == nil {
 			continue
@@ -108,13 +108,13 @@ func (f *checked) unaliased(d *sema.Def, all []setting) []setting {
 	return all
 }
 
-// ofSection returns a host's settings from its section, and the settings without a value.
-func (f *checked) ofSection(d *sema.Def) []setting {
+// sectionSettings returns a host's settings from its section, and the settings without a value.
+func (f *checkedFile) sectionSettings(d *sema.Def) []setting {
 	h, ok := d.Object.(*sema.Host)
 	if !ok {
 		return nil
 	}
-	all := f.ofSectionGiven(h)
+	all := f.writtenSectionSettings(h)
 	for _, k := range manifest.Keys() {
 		if k.Section() == "hosts.*" && k.Default != "" && slices.Contains(sema.HostFields(), k.Name()) {
 			all = append(all, setting{k.Name(), k.Default, "default"})
@@ -123,8 +123,8 @@ func (f *checked) ofSection(d *sema.Def) []setting {
 	return all
 }
 
-// ofSectionGiven returns the settings in a host's section of the manifest.
-func (f *checked) ofSectionGiven(h *sema.Host) []setting {
+// writtenSectionSettings returns the settings in a host's section of the manifest.
+func (f *checkedFile) writtenSectionSettings(h *sema.Host) []setting {
 	var all []setting
 	if f.res.input != nil && f.res.input.Manifest != nil {
 		for _, x := range f.res.input.Manifest.Hosts {
@@ -134,7 +134,7 @@ func (f *checked) ofSectionGiven(h *sema.Host) []setting {
 			var config map[string]json.RawMessage
 			if json.Unmarshal(x.Config, &config) == nil {
 				for _, k := range manifest.Keys() {
-					if v, given := config[k.Name()]; given && k.Section() == "hosts.*" {
+					if v, ok := config[k.Name()]; ok && k.Section() == "hosts.*" {
 						all = append(all, setting{k.Name(), string(v), "[hosts." + x.Name + "]"})
 					}
 				}
@@ -156,7 +156,7 @@ func manifestKey(path string) *manifest.Key {
 }
 
 // hoverSetting returns the hover of a setting's name in a declaration.
-func (f *checked) hoverSetting(nodes []ast.Node, pos source.Pos) *Hover {
+func (f *checkedFile) hoverSetting(nodes []ast.Node, pos source.Pos) *Hover {
 	for i, n := range nodes {
 		c, ok := n.(*ast.ConfigField)
 		if !ok || c.Name == nil || pos < c.Name.Sp.Start || pos > c.Name.Sp.End || i == 0 {
@@ -179,9 +179,9 @@ func (f *checked) hoverSetting(nodes []ast.Node, pos source.Pos) *Hover {
 }
 
 // describeSection describes a section of the manifest that a program names.
-func (f *checked) describeSection(d *sema.Def) string {
+func (f *checkedFile) describeSection(d *sema.Def) string {
 	table := map[sema.DefKind]string{sema.DefConnection: "connections", sema.DefConnector: "hosts"}[d.Kind]
-	l, ok := f.res.inManifest(d)
+	l, ok := f.res.manifestLocation(d)
 	if !ok {
 		return ""
 	}
@@ -200,7 +200,7 @@ func (f *checked) describeSection(d *sema.Def) string {
 
 // hoverKey returns the hover of a key of the manifest.
 func (s *Snapshot) hoverKey(path string, pos source.Pos) *Hover {
-	t, err := s.text(s.real(path))
+	t, err := s.text(s.realPath(path))
 	if err != nil {
 		return nil
 	}

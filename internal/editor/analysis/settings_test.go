@@ -35,7 +35,7 @@ agent Plain uses plain { model: "m" }
 host Worker { connector: worker }
 fn main() { }
 `
-	dir := tree(t, "-- Concerto.toml --\n"+manifest+"-- main.conc --\n"+text)
+	dir := writeTree(t, "-- Concerto.toml --\n"+manifest+"-- main.conc --\n"+text)
 	s := New(Options{Folders: []string{dir}}).Snapshot()
 	for name, rows := range map[string][]string{
 		"Usual":  {"| provider | `scripted` | [connections.rules] |", "| model | `usual` | [connections.rules] |", "| timeout | `30` | [connections.rules] |"},

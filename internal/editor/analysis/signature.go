@@ -34,7 +34,7 @@ type parameter struct {
 
 // Signature returns the call around a place, nil outside of all.
 func (s *Snapshot) Signature(ctx context.Context, path string, pos source.Pos) *Signature {
-	f := s.file(ctx, path)
+	f := s.checkFile(ctx, path)
 	if f == nil {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (s *Snapshot) Signature(ctx context.Context, path string, pos source.Pos) *
 }
 
 // callAt returns the callee of the innermost call whose parentheses contain a place.
-func (f *checked) callAt(pos source.Pos) *callee {
+func (f *checkedFile) callAt(pos source.Pos) *callee {
 	open, commas, name := f.openCall(clamp(f.text.file, pos))
 	if open < 0 || f.info == nil {
 		return nil
@@ -112,7 +112,7 @@ func (f *checked) callAt(pos source.Pos) *callee {
 
 // openCall returns the innermost open parenthesis at a place, the number of commas after it, and
 // the name of the argument at the place, or "".
-func (f *checked) openCall(pos source.Pos) (open source.Pos, commas int, name string) {
+func (f *checkedFile) openCall(pos source.Pos) (open source.Pos, commas int, name string) {
 	toks, _, _ := lexer.Lex(f.text.file)
 	n := 0
 	for n < len(toks) && toks[n].End <= pos && toks[n].Kind != lexer.EOF {
@@ -145,13 +145,13 @@ func (f *checked) openCall(pos source.Pos) (open source.Pos, commas int, name st
 }
 
 // calleeOf returns what a call of a name or a value takes.
-func (f *checked) calleeOf(n *ast.Call) *callee {
+func (f *checkedFile) calleeOf(n *ast.Call) *callee {
 	if d := f.info.Call(n); d != nil && d.Fn != nil {
 		return f.functionCallee(d.Fn, false)
 	}
 	if p, ok := n.Fn.(*ast.PathExpr); ok && len(p.Segments) > 0 {
 		last := p.Segments[len(p.Segments)-1]
-		for _, r := range f.at(last.Sp.Start) {
+		for _, r := range f.refsAt(last.Sp.Start) {
 			switch o := r.Def.Object.(type) {
 			case *sema.Function:
 				return f.functionCallee(o, false)
@@ -163,7 +163,7 @@ func (f *checked) calleeOf(n *ast.Call) *callee {
 	if t, ok := types.Resolve(f.info.TypeOf(n.Fn)).(*types.Func); ok {
 		c := &callee{name: f.text.file.Slice(n.Fn.Span()), result: resultText(t.Result)}
 		for _, p := range t.Params {
-			c.params = append(c.params, parameter{typ: typeText(p), text: typeText(p), t: known(p)})
+			c.params = append(c.params, parameter{typ: typeText(p), text: typeText(p), t: knownType(p)})
 		}
 		return c
 	}
@@ -176,16 +176,16 @@ func variantCallee(name string, v *sema.VariantRef) *callee {
 	}
 	c := &callee{name: name, result: typeText(v.Type)}
 	for _, x := range v.Variant.Fields {
-		c.params = append(c.params, parameter{typ: typeText(x.Type), text: typeText(x.Type), t: known(x.Type)})
+		c.params = append(c.params, parameter{typ: typeText(x.Type), text: typeText(x.Type), t: knownType(x.Type)})
 	}
 	return c
 }
 
-func (f *checked) methodCallee(n *ast.MethodCall) *callee {
+func (f *checkedFile) methodCallee(n *ast.MethodCall) *callee {
 	if d := f.info.Call(n); d != nil && d.Fn != nil {
 		return f.functionCallee(d.Fn, true)
 	}
-	for _, r := range f.at(n.Name.Sp.Start) {
+	for _, r := range f.refsAt(n.Name.Sp.Start) {
 		if fn, ok := r.Def.Object.(*sema.Function); ok {
 			return f.functionCallee(fn, true)
 		}
@@ -195,7 +195,7 @@ func (f *checked) methodCallee(n *ast.MethodCall) *callee {
 
 // decoratorCallee returns the parameters of a decorator, or nil if the library does not describe
 // it.
-func (f *checked) decoratorCallee(name string) *callee {
+func (f *checkedFile) decoratorCallee(name string) *callee {
 	f.res.mu.Lock()
 	defer f.res.mu.Unlock()
 	params := f.res.prog.DecoratorParams(f.info, name)
@@ -204,7 +204,7 @@ func (f *checked) decoratorCallee(name string) *callee {
 	}
 	c := &callee{name: "@" + name, doc: topic("@" + name)}
 	for _, p := range params {
-		x := parameter{name: p.Name, typ: typeText(p.Type), t: known(p.Type)}
+		x := parameter{name: p.Name, typ: typeText(p.Type), t: knownType(p.Type)}
 		x.text = x.name + ": " + x.typ
 		c.params = append(c.params, x)
 	}
@@ -212,7 +212,7 @@ func (f *checked) decoratorCallee(name string) *callee {
 }
 
 // functionCallee returns the parameters of a function; a method's receiver is part of its name.
-func (f *checked) functionCallee(fn *sema.Function, method bool) *callee {
+func (f *checkedFile) functionCallee(fn *sema.Function, method bool) *callee {
 	if fn.Decl == nil || fn.Decl.Name == nil {
 		return nil
 	}
@@ -227,7 +227,7 @@ func (f *checked) functionCallee(fn *sema.Function, method bool) *callee {
 		}
 		x := parameter{name: p.Name.Name}
 		if of := params[p.Name.Name]; of != nil {
-			x.typ, x.t = typeText(of.Type), known(of.Type)
+			x.typ, x.t = typeText(of.Type), knownType(of.Type)
 		}
 		x.text = x.name + ": " + x.typ
 		if p.Default != nil {

@@ -31,7 +31,7 @@ func (s *Snapshot) Number() int { return s.number }
 
 // File returns the text of a file, or nil when there is none.
 func (s *Snapshot) File(path string) *source.File {
-	if t, err := s.text(s.real(path)); err == nil {
+	if t, err := s.text(s.realPath(path)); err == nil {
 		return t.file
 	}
 	return nil
@@ -43,22 +43,22 @@ func (s *Snapshot) PathOf(f *source.File) string {
 	if strings.HasPrefix(f.Name, stdPrefix) {
 		return ""
 	}
-	return s.shown(filepath.FromSlash(f.Name))
+	return s.shownPath(filepath.FromSlash(f.Name))
 }
 
 // stdPrefix begins the names of the library's texts.
 const stdPrefix = "std/"
 
-// shown returns a real path as the document was opened.
-func (s *Snapshot) shown(path string) string {
+// shownPath returns a real path as the document was opened.
+func (s *Snapshot) shownPath(path string) string {
 	if d := s.open[path]; d != nil {
 		return d.shown
 	}
 	return path
 }
 
-// real returns the real path of a document.
-func (s *Snapshot) real(path string) string {
+// realPath returns the real path of a document.
+func (s *Snapshot) realPath(path string) string {
 	if s.open[path] != nil || s.listed[path] {
 		return path
 	}
@@ -67,7 +67,7 @@ func (s *Snapshot) real(path string) string {
 			return p
 		}
 	}
-	return real(path)
+	return realPath(path)
 }
 
 // text returns the text of a real path.
@@ -82,15 +82,15 @@ func (s *Snapshot) text(path string) (*text, error) {
 	return f.text, f.err
 }
 
-// state returns the text of a file, or nil if it cannot be read.
-func (s *Snapshot) state(path string) *text {
+// textOf returns the text of a file, or nil if it cannot be read.
+func (s *Snapshot) textOf(path string) *text {
 	t, _ := s.text(path)
 	return t
 }
 
 // tree returns the tree of a program, or nil if there is none.
 func (s *Snapshot) tree(path string) *ast.File {
-	t, err := s.text(s.real(path))
+	t, err := s.text(s.realPath(path))
 	if err != nil || isManifest(path) {
 		return nil
 	}
@@ -106,12 +106,12 @@ func (s *Snapshot) Diagnostics(ctx context.Context) (map[string][]*diag.Diagnost
 		all[p] = []*diag.Diagnostic{}
 	}
 	for _, r := range s.roots() {
-		list, err := s.told(ctx, r)
+		list, err := s.listDiagnostics(ctx, r)
 		if err != nil {
 			return nil, err
 		}
 		for _, d := range list {
-			if p, mine := s.tells(r, d); mine {
+			if p, mine := s.diagnosticFile(r, d); mine {
 				all[p] = append(all[p], d)
 			}
 		}
@@ -119,32 +119,32 @@ func (s *Snapshot) Diagnostics(ctx context.Context) (map[string][]*diag.Diagnost
 	return all, nil
 }
 
-// tells returns the file of a diagnostic and reports whether this program reports it: of several
+// diagnosticFile returns the file of a diagnostic and reports whether this program reports it: of several
 // programs that share a file, only one does.
-func (s *Snapshot) tells(r *root, d *diag.Diagnostic) (path string, mine bool) {
+func (s *Snapshot) diagnosticFile(r *root, d *diag.Diagnostic) (path string, mine bool) {
 	if d.File == nil {
-		return s.shown(r.path), true
+		return s.shownPath(r.path), true
 	}
 	p := filepath.FromSlash(d.File.Name)
 	if owner := s.owners[p]; owner != nil && owner != r {
 		return "", false
 	}
-	return s.shown(p), true
+	return s.shownPath(p), true
 }
 
 // DiagnosticsOf returns the diagnostics of one file.
 func (s *Snapshot) DiagnosticsOf(ctx context.Context, path string) ([]*diag.Diagnostic, error) {
-	r := s.rootOf(s.real(path))
+	r := s.rootOf(s.realPath(path))
 	found := []*diag.Diagnostic{}
 	if r == nil {
 		return found, ctx.Err()
 	}
-	list, err := s.told(ctx, r)
+	list, err := s.listDiagnostics(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	for _, d := range list {
-		if p, mine := s.tells(r, d); mine && s.real(p) == s.real(path) {
+		if p, mine := s.diagnosticFile(r, d); mine && s.realPath(p) == s.realPath(path) {
 			found = append(found, d)
 		}
 	}

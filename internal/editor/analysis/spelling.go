@@ -24,9 +24,9 @@ type spelling struct {
 var ownsSelf = map[sema.DefKind]bool{sema.DefStruct: true, sema.DefSchema: true, sema.DefEnum: true, sema.DefTrait: true, sema.DefAlias: true,
 	sema.DefAgent: true, sema.DefHost: true, sema.DefTool: true, sema.DefPipeline: true}
 
-// in reports whether a text may refer to the declarations. Names derived from a name, as
+// mayAppearIn reports whether a text may refer to the declarations. Names derived from a name, as
 // `Tool_function`, contain it.
-func (p *spelling) in(text []byte) bool {
+func (p *spelling) mayAppearIn(text []byte) bool {
 	return p.all || slices.ContainsFunc(p.names, func(n string) bool { return bytes.Contains(text, []byte(n)) })
 }
 
@@ -46,15 +46,15 @@ func (s *Snapshot) spellingOf(ctx context.Context, roots []*root, refs []sema.Re
 			own = append(own, res.own...)
 		}
 	}
-	for again := !p.all; again; {
-		again = false
+	for changed := !p.all; changed; {
+		changed = false
 		for _, i := range own {
-			if text := i.File.Source.Text; !p.in(text) || !bytes.Contains(text, []byte("as")) {
+			if text := i.File.Source.Text; !p.mayAppearIn(text) || !bytes.Contains(text, []byte("as")) {
 				continue
 			}
 			eachAlias(i.File, func(name, alias string) {
 				if slices.Contains(p.names, name) && !slices.Contains(p.names, alias) {
-					p.names, again = append(p.names, alias), true
+					p.names, changed = append(p.names, alias), true
 				}
 			})
 		}
@@ -92,8 +92,8 @@ var byNameAlone = map[sema.DefKind]bool{sema.DefFunction: true, sema.DefStruct: 
 
 // isFresh reports whether a new name occurs in no program and not in the library, and has the form
 // of the old one: then a rename cannot change any meaning.
-func (s *Snapshot) isFresh(r *renamed, name string) bool {
-	if name == "main" || r.alias || r.ref.Short || !byNameAlone[r.ref.Def.Kind] || seenOutside(r.ref.Def) != "" || formOf(name) != formOf(r.text) {
+func (s *Snapshot) isFresh(r *renameTarget, name string) bool {
+	if name == "main" || r.alias || r.ref.Short || !byNameAlone[r.ref.Def.Kind] || outsideUse(r.ref.Def) != "" || formOf(name) != formOf(r.text) {
 		return false
 	}
 	for _, p := range s.Files() {
@@ -101,7 +101,7 @@ func (s *Snapshot) isFresh(r *renamed, name string) bool {
 			return false
 		}
 	}
-	return !isKnownToAll(r.file, name)
+	return !isLibraryName(r.file, name)
 }
 
 // formOf returns the part of a name that determines its syntax: its beginning.
@@ -114,12 +114,12 @@ func formOf(name string) string {
 	return form
 }
 
-// isKnownToAll reports whether the library has a name.
-func isKnownToAll(f *checked, name string) bool {
+// isLibraryName reports whether the library has a name.
+func isLibraryName(f *checkedFile, name string) bool {
 	f.res.mu.Lock()
-	known := f.res.prog.Prelude(f.info)
+	prelude := f.res.prog.Prelude(f.info)
 	f.res.mu.Unlock()
-	if slices.ContainsFunc(known, func(n sema.Named) bool { return n.Name == name }) {
+	if slices.ContainsFunc(prelude, func(n sema.Named) bool { return n.Name == name }) {
 		return true
 	}
 	lib := stdlib.Library()

@@ -16,7 +16,7 @@ import (
 // Declarations are found where they are called otherwise: by aliases of aliases, `Self` and
 // `super`.
 func TestOtherSpellings(t *testing.T) {
-	dir := tree(t, `
+	dir := writeTree(t, `
 -- main.conc --
 mod shapes;
 mod other;
@@ -46,24 +46,24 @@ pub fn far() -> Int { extent(2) + super::top() }
 			}
 		}
 		if len(found) != want {
-			t.Errorf("%s: %d references, want %d: %v", what, len(found), want, places(found))
+			t.Errorf("%s: %d references, want %d: %v", what, len(found), want, formatLocations(found))
 		}
 	}
 }
 
 // A new name that occurs nowhere needs no second check.
 func TestFreshNames(t *testing.T) {
-	dir := tree(t, mixed)
+	dir := writeTree(t, mixed)
 	s := New(Options{Folders: []string{dir}}).Snapshot()
 	ctx := context.Background()
 	fresh := 0
 	for _, p := range s.Files() {
-		f := s.file(ctx, p)
+		f := s.checkFile(ctx, p)
 		if f == nil {
 			continue
 		}
 		for _, ref := range f.refs() {
-			r, err := s.toRename(ctx, p, ref.At.Start)
+			r, err := s.findRename(ctx, p, ref.At.Start)
 			if err != nil {
 				continue
 			}
@@ -79,7 +79,7 @@ func TestFreshNames(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := s.unchanged(ctx, r, out.Edits, name); err != nil {
+				if err := s.checkUnchanged(ctx, r, out.Edits, name); err != nil {
 					t.Errorf("%s of %s: %v", r.text, p, err)
 				}
 				fresh++
@@ -96,7 +96,7 @@ func TestFreshNames(t *testing.T) {
 func TestSpelledReferences(t *testing.T) {
 	for name, archive := range map[string]string{"mixed": mixed, "examples": examplesAsModules(t)} {
 		t.Run(name, func(t *testing.T) {
-			dir := tree(t, archive)
+			dir := writeTree(t, archive)
 			main := filepath.Join(dir, "main.conc")
 			ws := New(Options{Folders: []string{dir}})
 			text := ws.Snapshot().File(main).String() + strings.Repeat("\n", 2100) // so long that bodies are taken over
@@ -106,7 +106,7 @@ func TestSpelledReferences(t *testing.T) {
 				for k := range 12 {
 					ws.Open(main, text+strings.Repeat(" ", 12*round+k))
 					s := ws.Snapshot()
-					f := s.file(ctx, p)
+					f := s.checkFile(ctx, p)
 					if f == nil || len(f.refs()) == 0 {
 						break
 					}
@@ -115,11 +115,11 @@ func TestSpelledReferences(t *testing.T) {
 					}
 					ref := f.refs()[len(f.refs())*k/12]
 					wanted := identities([]sema.Ref{ref})
-					roots := s.sharing(f, wanted)
+					roots := s.rootsSharing(f, wanted)
 					spelled := s.spellingOf(ctx, roots, []sema.Ref{ref})
 					for _, r := range roots {
-						got := places(s.usesIn(ctx, r, wanted, spelled, true))
-						if d := cmp.Diff(places(s.usesIn(ctx, r, wanted, &spelling{all: true}, true)), got); d != "" {
+						got := formatLocations(s.findUses(ctx, r, wanted, spelled, true))
+						if d := cmp.Diff(formatLocations(s.findUses(ctx, r, wanted, &spelling{all: true}, true)), got); d != "" {
 							t.Fatalf("%s in %s: %s", ref.Def.Name, p, d)
 						}
 						compared += len(got)

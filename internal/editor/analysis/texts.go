@@ -26,15 +26,15 @@ func (r *result) texts(i *sema.Info) []textRef {
 	}
 	for _, l := range r.listens(i) {
 		for _, h := range l.expr.Handlers {
-			t.message(h.Type, l.host.Connector)
+			t.addMessage(h.Type, l.host.Connector)
 		}
 	}
 	ast.InspectFile(i.File, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.AgentDecl:
-			t.agent(n)
+			t.addAgent(n)
 		case *ast.StringLit:
-			t.tool(n)
+			t.addTool(n)
 		}
 		return true
 	})
@@ -55,8 +55,8 @@ func (t *textRefs) add(lit *ast.StringLit, to Location) {
 	}
 }
 
-// agent adds the model of an agent if it is an alias.
-func (t *textRefs) agent(n *ast.AgentDecl) {
+// addAgent adds the model of an agent if it is an alias.
+func (t *textRefs) addAgent(n *ast.AgentDecl) {
 	if t.manifest == nil {
 		return
 	}
@@ -67,7 +67,7 @@ func (t *textRefs) agent(n *ast.AgentDecl) {
 			continue
 		}
 		if x := t.manifest.Connection(name); x != nil && slices.ContainsFunc(x.Models, func(a manifest.Alias) bool { return a.Name == lit.Value }) {
-			t.add(lit, aliasPlace(t.manifest.File, x, lit.Value))
+			t.add(lit, aliasLocation(t.manifest.File, x, lit.Value))
 		}
 	}
 }
@@ -85,9 +85,9 @@ func connectionName(f *source.File, n *ast.AgentDecl) (name string) {
 	return name
 }
 
-// aliasPlace returns where a connection declares an alias: its key in the section of models, else
+// aliasLocation returns where a connection declares an alias: its key in the section of models, else
 // all of `models`.
-func aliasPlace(f *source.File, x *manifest.Connection, alias string) Location {
+func aliasLocation(f *source.File, x *manifest.Connection, alias string) Location {
 	for n := 1; n <= f.Lines(); n++ {
 		key, _, isKey := strings.Cut(string(f.Line(n)), "=")
 		if name := strings.TrimSpace(key); isKey && strings.Trim(name, `"'`) == alias && sectionOf(f, n) == "connections."+x.Name+".models" {
@@ -102,8 +102,8 @@ func aliasPlace(f *source.File, x *manifest.Connection, alias string) Location {
 	return Location{f, at}
 }
 
-// message is the type of a handler, which the host's section may list.
-func (t *textRefs) message(lit *ast.StringLit, connector string) {
+// addMessage is the type of a handler, which the host's section may list.
+func (t *textRefs) addMessage(lit *ast.StringLit, connector string) {
 	if lit == nil || t.manifest == nil {
 		return
 	}
@@ -119,8 +119,8 @@ func (t *textRefs) message(lit *ast.StringLit, connector string) {
 	}
 }
 
-// tool is a tool's function by the name that models call it by.
-func (t *textRefs) tool(lit *ast.StringLit) {
+// addTool is a tool's function by the name that models call it by.
+func (t *textRefs) addTool(lit *ast.StringLit) {
 	if to, ok := t.res.toolFunctions()[lit.Value]; ok {
 		t.add(lit, to)
 	}
@@ -155,7 +155,7 @@ func isToolFunction(d *sema.Def) bool {
 }
 
 // textAt returns the text at a place that names something, or nil if none does.
-func (f *checked) textAt(pos source.Pos) *textRef {
+func (f *checkedFile) textAt(pos source.Pos) *textRef {
 	if f.info == nil {
 		return nil
 	}
@@ -167,8 +167,8 @@ func (f *checked) textAt(pos source.Pos) *textRef {
 	return nil
 }
 
-// textsTo returns the texts in all programs that lead to a place.
-func (s *Snapshot) textsTo(ctx context.Context, to Location) (out []Location) {
+// textReferences returns the texts in all programs that lead to a place.
+func (s *Snapshot) textReferences(ctx context.Context, to Location) (out []Location) {
 	path := pathOfName(to.File.Name)
 	for _, r := range s.roots() {
 		if !r.files[path] && r.manifest != path {
@@ -189,10 +189,10 @@ func (s *Snapshot) textsTo(ctx context.Context, to Location) (out []Location) {
 	return out
 }
 
-// namedInManifest returns the place of a name in a manifest that texts of programs lead to, with
+// manifestNameReferences returns the place of a name in a manifest that texts of programs lead to, with
 // these; nil for any other.
-func (s *Snapshot) namedInManifest(ctx context.Context, path string, pos source.Pos, decl bool) []Location {
-	real := s.real(path)
+func (s *Snapshot) manifestNameReferences(ctx context.Context, path string, pos source.Pos, decl bool) []Location {
+	real := s.realPath(path)
 	for _, r := range s.roots() {
 		if r.manifest != real {
 			continue
@@ -204,11 +204,11 @@ func (s *Snapshot) namedInManifest(ctx context.Context, path string, pos source.
 		for _, i := range res.own {
 			for _, t := range res.texts(i) {
 				if pathOfName(t.to.File.Name) == real && t.to.Span.Start <= pos && pos <= t.to.Span.End {
-					out := s.textsTo(ctx, t.to)
+					out := s.textReferences(ctx, t.to)
 					if decl {
 						out = append(out, t.to)
 					}
-					return distinct(out)
+					return sortDistinct(out)
 				}
 			}
 		}

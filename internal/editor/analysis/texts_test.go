@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-const texted = `-- Concerto.toml --
+const textProgram = `-- Concerto.toml --
 [connections.rules]
 provider = "scripted"
 default_model = "m"
@@ -34,8 +34,8 @@ fn main() {
 `
 
 // Texts lead to what they name, and back.
-func TestTexts(t *testing.T) {
-	dir := tree(t, texted)
+func TestTextReferences(t *testing.T) {
+	dir := writeTree(t, textProgram)
 	s := New(Options{Folders: []string{dir}}).Snapshot()
 	for _, c := range []struct{ file, at, def, refs string }{
 		{"main.conc", "big", "Concerto.toml:7", "Concerto.toml:7 main.conc:1"},
@@ -70,7 +70,7 @@ func TestTexts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := s.with(r.Edits).File(path).String(); !strings.Contains(text, `dispatch_tool("`+want+`"`) {
+		if text := s.withEdits(r.Edits).File(path).String(); !strings.Contains(text, `dispatch_tool("`+want+`"`) {
 			t.Errorf("renamed, it is %s", text)
 		}
 	}

@@ -41,12 +41,12 @@ func modifier(name string) uint32 { return 1 << slices.Index(TokenModifiers, nam
 
 // Tokens returns the names of a program, in the order of the text; none overlaps another.
 func (s *Snapshot) Tokens(ctx context.Context, path string) []Token {
-	f := s.file(ctx, path)
+	f := s.checkFile(ctx, path)
 	if f == nil {
 		return []Token{}
 	}
-	p := &painter{checked: f}
-	ast.InspectFile(f.tree, p.look)
+	p := &tokenCollector{checkedFile: f}
+	ast.InspectFile(f.tree, p.visit)
 	for _, r := range f.refs() {
 		if name, ok := tokenTypes[r.Def.Kind]; ok && f.isName(r.At) {
 			p.add(r.At, name, p.modifiers(r))
@@ -55,15 +55,15 @@ func (s *Snapshot) Tokens(ctx context.Context, path string) []Token {
 	slices.SortStableFunc(p.out, func(a, b Token) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
 	end := source.Pos(0)
 	return slices.DeleteFunc(p.out, func(t Token) bool {
-		again := t.Span.Start < end || t.Span.End <= t.Span.Start
+		overlaps := t.Span.Start < end || t.Span.End <= t.Span.Start
 		end = max(end, t.Span.End)
-		return again
+		return overlaps
 	})
 }
 
 // isName reports whether a stretch is a word, and no reserved one, which the grammar of editors
 // knows.
-func (f *checked) isName(at source.Span) bool {
+func (f *checkedFile) isName(at source.Span) bool {
 	if int(at.End) > len(f.text.file.Text) || at.Start >= at.End {
 		return false
 	}
@@ -73,25 +73,25 @@ func (f *checked) isName(at source.Span) bool {
 	return (c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') && !reserved
 }
 
-// painter finds the tokens of a file.
-type painter struct {
-	*checked
+// tokenCollector finds the tokens of a file.
+type tokenCollector struct {
+	*checkedFile
 	out      []Token
 	closures []source.Span
 	handlers map[ast.Node]bool // closures that capture nothing
 }
 
-func (p *painter) add(at source.Span, name string, modifiers uint32) {
+func (p *tokenCollector) add(at source.Span, name string, modifiers uint32) {
 	p.out = append(p.out, Token{at, tokenType(name), modifiers})
 }
 
-// look adds the tokens that are not names: message types and contextual keywords. It also collects
+// visit adds the tokens that are not names: message types and contextual keywords. It also collects
 // the closures.
-func (p *painter) look(n ast.Node) bool {
+func (p *tokenCollector) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.Handler:
 		if n.On {
-			p.word(n.Span().Start, "on")
+			p.addKeyword(n.Span().Start, "on")
 		}
 		if n.Type != nil {
 			p.add(n.Type.Span(), "messageType", 0)
@@ -101,7 +101,7 @@ func (p *painter) look(n ast.Node) bool {
 		}
 		p.handlers[n.Value] = true
 		if p.info != nil && n.Value != nil && p.info.AsksPerson(n.Value) {
-			p.word(n.Value.Span().Start, "ask")
+			p.addKeyword(n.Value.Span().Start, "ask")
 		}
 	case *ast.Closure:
 		if !p.handlers[n] {
@@ -109,50 +109,50 @@ func (p *painter) look(n ast.Node) bool {
 		}
 	case *ast.AgentDecl:
 		if n.Name != nil {
-			p.wordBehind(n.Name.Span().End, "uses")
+			p.addKeywordAfter(n.Name.Span().End, "uses")
 		}
 	case *ast.ToolDecl:
 		if n.Description != nil && n.Name != nil {
-			p.wordIn(source.Span{Start: n.Name.Span().End, End: n.Description.Span().Start}, "description")
+			p.addKeywordIn(source.Span{Start: n.Name.Span().End, End: n.Description.Span().Start}, "description")
 		}
 	case *ast.MockStmt:
-		p.word(n.Span().Start, "mock")
+		p.addKeyword(n.Span().Start, "mock")
 	case *ast.ParallelFor:
-		p.word(n.Span().Start, "parallel")
+		p.addKeyword(n.Span().Start, "parallel")
 	}
 	return true
 }
 
-// word adds a keyword if it is at the place.
-func (p *painter) word(at source.Pos, word string) {
+// addKeyword adds a keyword if it is at the place.
+func (p *tokenCollector) addKeyword(at source.Pos, word string) {
 	s := source.Span{Start: at, End: at + source.Pos(len(word))}
 	if int(s.End) <= len(p.text.file.Text) && p.text.file.Slice(s) == word {
 		p.add(s, "keyword", 0)
 	}
 }
 
-// wordBehind is a keyword, if it is the next word.
-func (p *painter) wordBehind(at source.Pos, word string) {
+// addKeywordAfter is a keyword, if it is the next word.
+func (p *tokenCollector) addKeywordAfter(at source.Pos, word string) {
 	text := p.text.file.Text
 	for int(at) < len(text) && (text[at] == ' ' || text[at] == '\n' || text[at] == '\t' || text[at] == '\r') {
 		at++
 	}
-	p.word(at, word)
+	p.addKeyword(at, word)
 }
 
-// wordIn is a keyword, if it is the last word of a stretch before a colon.
-func (p *painter) wordIn(s source.Span, word string) {
+// addKeywordIn is a keyword, if it is the last word of a stretch before a colon.
+func (p *tokenCollector) addKeywordIn(s source.Span, word string) {
 	text := p.text.file.Slice(s)
 	for at := len(text) - len(word); at >= 0; at-- {
 		if text[at:at+len(word)] == word {
-			p.word(s.Start+source.Pos(at), word)
+			p.addKeyword(s.Start+source.Pos(at), word)
 			return
 		}
 	}
 }
 
 // modifiers returns the modifiers of a name.
-func (p *painter) modifiers(r sema.Ref) (m uint32) {
+func (p *tokenCollector) modifiers(r sema.Ref) (m uint32) {
 	d := r.Def
 	if r.Decl {
 		m |= modifier("declaration")
@@ -164,7 +164,7 @@ func (p *painter) modifiers(r sema.Ref) (m uint32) {
 	case sema.DefConst:
 		m |= modifier("readonly")
 	case sema.DefVariable, sema.DefParam:
-		m |= p.place(r)
+		m |= p.variableModifiers(r)
 	case sema.DefFunction, sema.DefMethod:
 		if fn, ok := d.Node.(*ast.FnDecl); ok {
 			if fn.Async {
@@ -178,9 +178,9 @@ func (p *painter) modifiers(r sema.Ref) (m uint32) {
 	return m
 }
 
-// place returns the modifiers of a variable: whether it is mutable and whether a closure captures
+// variableModifiers returns the modifiers of a variable: whether it is mutable and whether a closure captures
 // it.
-func (p *painter) place(r sema.Ref) (m uint32) {
+func (p *tokenCollector) variableModifiers(r sema.Ref) (m uint32) {
 	l, ok := r.Def.Object.(*sema.Local)
 	if !ok {
 		return 0

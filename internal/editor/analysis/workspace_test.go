@@ -16,18 +16,18 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// tree writes an archive's files into a directory of the test's own.
-func tree(t *testing.T, archive string) string {
+// writeTree writes an archive's files into a directory of the test's own.
+func writeTree(t *testing.T, archive string) string {
 	t.Helper()
-	dir := real(t.TempDir())
+	dir := realPath(t.TempDir())
 	if err := txtar.Write(txtar.Parse([]byte(archive)), dir); err != nil {
 		t.Fatal(err)
 	}
 	return dir
 }
 
-// found returns the rows of all files of a snapshot, as `check --format json` writes them.
-func found(t *testing.T, s *Snapshot) map[string]string {
+// diagnosticRows returns the rows of all files of a snapshot, as `check --format json` writes them.
+func diagnosticRows(t *testing.T, s *Snapshot) map[string]string {
 	t.Helper()
 	all, err := s.Diagnostics(context.Background())
 	if err != nil {
@@ -75,12 +75,12 @@ func codes(t *testing.T, s *Snapshot, dir string) map[string]string {
 }
 
 // The diagnostics of a root are those of `concerto check`.
-func TestRowsAreThoseOfCheck(t *testing.T) {
+func TestDiagnosticsMatchCheck(t *testing.T) {
 	dirs, err := filepath.Glob("../../../examples/*/main.conc")
 	if err != nil || len(dirs) < 8 {
 		t.Fatal(dirs, err)
 	}
-	broken := tree(t, `
+	broken := writeTree(t, `
 -- Concerto.toml --
 [project]
 entry = "src/main.conc"
@@ -129,7 +129,7 @@ pub fn add(a: Int, b: Int) -> Int { let c = 1; a + }
 				files[root] = true
 			}
 		}
-		got := found(t, s)
+		got := diagnosticRows(t, s)
 		for p := range files {
 			if d := cmp.Diff(rows(t, want[p]), got[p]); d != "" {
 				t.Errorf("%s: %s", p, d)
@@ -173,7 +173,7 @@ mod round;
 
 // The diagnostics of every program are reported once, in the right files.
 func TestRoots(t *testing.T) {
-	dir := tree(t, project)
+	dir := writeTree(t, project)
 	ws := New(Options{Folders: []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}})
 	want := map[string]string{
 		"a/Concerto.toml": "", "a/src/main.conc": "", "a/src/util.conc": "E0301", "a/src/util/deep.conc": "E0301",
@@ -188,13 +188,13 @@ func TestRoots(t *testing.T) {
 
 // Diagnostics disappear after a fix, revert, rename or removal.
 func TestEdits(t *testing.T) {
-	dir := tree(t, project)
+	dir := writeTree(t, project)
 	ws := New(Options{Folders: []string{dir}})
 	util, main := filepath.Join(dir, "a/src/util.conc"), filepath.Join(dir, "a/src/main.conc")
 	expect := func(path, want string) {
 		t.Helper()
 		rel, _ := filepath.Rel(dir, path)
-		if got, known := codes(t, ws.Snapshot(), dir)[filepath.ToSlash(rel)]; got != want || !known && want != "" {
+		if got, ok := codes(t, ws.Snapshot(), dir)[filepath.ToSlash(rel)]; got != want || !ok && want != "" {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}
@@ -216,21 +216,21 @@ func TestEdits(t *testing.T) {
 	if err := os.Remove(util); err != nil {
 		t.Fatal(err)
 	}
-	ws.Changed(util)
-	if _, known := codes(t, ws.Snapshot(), dir)["a/src/util.conc"]; known {
+	ws.FilesChanged(util)
+	if _, ok := codes(t, ws.Snapshot(), dir)["a/src/util.conc"]; ok {
 		t.Error("a file that is gone is known")
 	}
 	expect(main, "E0227")
 	if err := os.WriteFile(util, []byte("pub fn f() { }"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ws.Changed(util)
+	ws.FilesChanged(util)
 	expect(main, "")
 	expect(filepath.Join(dir, "a/src/util/deep.conc"), "E0301") // a program of its own now
 	if err := os.RemoveAll(filepath.Join(dir, "b")); err != nil {
 		t.Fatal(err)
 	}
-	ws.Changed(filepath.Join(dir, "b"))
+	ws.FilesChanged(filepath.Join(dir, "b"))
 	if all := ws.Snapshot().Files(); len(all) != 6 {
 		t.Error(all)
 	}
@@ -243,7 +243,7 @@ func TestEdits(t *testing.T) {
 // A document without a file is checked alone; a file that does not exist yet together with the
 // others.
 func TestUnsaved(t *testing.T) {
-	dir := tree(t, project)
+	dir := writeTree(t, project)
 	ws := New(Options{})
 	ws.Open("untitled:Untitled-1", "mod lone; fn main() { let x: Int = true; emit(\"x\", x); }")
 	fresh := filepath.Join(dir, "b/fresh.conc")
@@ -261,7 +261,7 @@ func TestUnsaved(t *testing.T) {
 
 // A module is identified by its real path; its diagnostics have the path by which it was opened.
 func TestLinks(t *testing.T) {
-	dir := tree(t, project)
+	dir := writeTree(t, project)
 	link := filepath.Join(dir, "link")
 	if err := os.Symlink(filepath.Join(dir, "a"), link); err != nil {
 		t.Skip(err)
@@ -282,7 +282,7 @@ func TestLinks(t *testing.T) {
 
 // A check is cancelled when its result is not needed, and repeated when it is.
 func TestCancel(t *testing.T) {
-	dir := tree(t, project)
+	dir := writeTree(t, project)
 	s := New(Options{Folders: []string{dir}}).Snapshot()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -313,15 +313,15 @@ func (c *countedContext) Err() error {
 
 // Programs that an edit does not affect are not checked again, and unchanged files are not parsed
 // again.
-func TestOnlyWhatIsAffectedIsDoneAgain(t *testing.T) {
-	dir := tree(t, project)
+func TestUnaffectedProgramsAreNotRechecked(t *testing.T) {
+	dir := writeTree(t, project)
 	ws := New(Options{Folders: []string{dir}})
 	lone, util := filepath.Join(dir, "b/lone.conc"), filepath.Join(dir, "a/src/util.conc")
 	codes(t, ws.Snapshot(), dir)
 	first, tree := ws.results.slots[lone].last, ws.Snapshot().tree(lone)
 	ws.Open(util, "pub fn f() { }")
 	codes(t, ws.Snapshot(), dir)
-	ws.Changed(lone) // but it is what it was
+	ws.FilesChanged(lone) // but it is what it was
 	codes(t, ws.Snapshot(), dir)
 	if ws.results.slots[lone].last != first || ws.Snapshot().tree(lone) != tree {
 		t.Error("a program was checked again for an edit elsewhere")

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// asking holds the questions of the run for the person who debugs: awaited emits without another
+// questionQueue holds the questions of the run for the person who debugs: awaited emits without another
 // handler.
-type asking struct {
+type questionQueue struct {
 	mu      sync.Mutex
 	waiting []chan string // those asked and not answered, the first asked first
 }
@@ -18,33 +18,33 @@ const answerCommand = ":answer"
 
 // Ask shows a question of the run in the editor and waits for the answer.
 func (r *Run) Ask(ctx context.Context, prompt string) (string, error) {
-	given := make(chan string, 1)
+	answer := make(chan string, 1)
 	r.asking.mu.Lock()
-	r.asking.waiting = append(r.asking.waiting, given)
+	r.asking.waiting = append(r.asking.waiting, answer)
 	r.asking.mu.Unlock()
-	r.s.say("important", strings.TrimRight(prompt, " \n")+"\nAnswer it in the console with `"+answerCommand+" VALUE`.\n")
+	r.s.sendOutput("important", strings.TrimRight(prompt, " \n")+"\nAnswer it in the console with `"+answerCommand+" VALUE`.\n")
 	select {
-	case v := <-given:
+	case v := <-answer:
 		return v, nil
 	case <-ctx.Done():
-		r.asking.drop(given)
+		r.asking.drop(answer)
 		return "", context.Cause(ctx)
 	}
 }
 
-func (a *asking) drop(given chan string) {
+func (a *questionQueue) drop(answer chan string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i, x := range a.waiting {
-		if x == given {
+		if x == answer {
 			a.waiting = append(a.waiting[:i], a.waiting[i+1:]...)
 			return
 		}
 	}
 }
 
-// give answers the oldest question, or returns false if there is none.
-func (a *asking) give(v string) bool {
+// answerOldest answers the oldest question, or returns false if there is none.
+func (a *questionQueue) answerOldest(v string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.waiting) == 0 {

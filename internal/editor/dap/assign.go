@@ -13,8 +13,8 @@ import (
 
 // lastFrame returns the frame whose variables were requested last.
 func (r *Run) lastFrame() *frameRef {
-	if r.debuggee.refs.looked != nil {
-		return r.debuggee.refs.looked
+	if r.debuggee.refs.inspected != nil {
+		return r.debuggee.refs.inspected
 	}
 	f, _ := r.frame(0)
 	return f
@@ -43,7 +43,7 @@ func (r *Run) assign(ctx context.Context, f *frameRef, path, text string) (shown
 	if err != nil {
 		return shown, err
 	}
-	v, err := r.runs(f, c, how{ctx: ctx})
+	v, err := r.execute(f, c, evalOptions{ctx: ctx})
 	if err != nil {
 		return shown, err
 	}
@@ -52,14 +52,14 @@ func (r *Run) assign(ctx context.Context, f *frameRef, path, text string) (shown
 	}
 	value.Share(v)
 	r.refresh()
-	return r.whole(ctx, f, path, t, v)
+	return r.pathVariable(ctx, f, path, t, v)
 }
 
-// whole shows what a path has now.
-func (r *Run) whole(ctx context.Context, f *frameRef, path string, t types.Type, v value.Slot) (dap.Variable, error) {
+// pathVariable shows what a path has now.
+func (r *Run) pathVariable(ctx context.Context, f *frameRef, path string, t types.Type, v value.Slot) (dap.Variable, error) {
 	c, err := r.compile(f, path)
 	if err == nil {
-		v, err = r.runs(f, c, how{quiet: true, ctx: ctx})
+		v, err = r.execute(f, c, evalOptions{quiet: true, ctx: ctx})
 		t = c.result
 	}
 	return r.debuggee.variable(child{name: path, path: path, value: v, typ: t}), err

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// of sets the program.
-func (s *session) of(q driver.Request) {
+// setProgram sets the program.
+func (s *session) setProgram(q driver.Request) {
 	s.program = q
 	if in, err := driver.Load(q); err == nil {
 		s.root = in.Root
@@ -19,42 +19,42 @@ func (s *session) of(q driver.Request) {
 // attach attaches to the run of `concerto run --debug`.
 func (s *session) attach(r *dap.AttachRequest) {
 	if s.adapter.Attach == nil {
-		s.refuse(r, "there is nothing to attach to: `concerto run --debug ADDR` waits for that")
+		s.replyError(r, "there is nothing to attach to: `concerto run --debug ADDR` waits for that")
 		return
 	}
 	if s.launched || s.attached {
-		s.refuse(r, "the session has a program already")
+		s.replyError(r, "the session has a program already")
 		return
 	}
 	var set struct {
 		StopOnEntry bool `json:"stopOnEntry"`
 	}
 	if err := json.Unmarshal(r.Arguments, &set); err != nil {
-		s.refuse(r, "attach: %v", err)
+		s.replyError(r, "attach: %v", err)
 		return
 	}
 	s.stopOnEntry = set.StopOnEntry
 	if !s.adapter.Attach.attach(s) {
-		s.refuse(r, "the program has ended")
+		s.replyError(r, "the program has ended")
 		return
 	}
-	s.send(&dap.AttachResponse{Response: answer(r)})
+	s.send(&dap.AttachResponse{Response: newResponse(r)})
 }
 
 // Attachable returns a Run for a running program to which editors can attach. It pauses before its
 // first line until an editor has attached and configured it.
 func Attachable(program driver.Request) *Run {
-	nobody := noSession(&Adapter{})
-	nobody.of(program)
-	return newRun(nobody)
+	detached := detachedSession(&Adapter{})
+	detached.setProgram(program)
+	return newRun(detached)
 }
 
 // attach returns the run to an editor.
 func (r *Run) attach(s *session) bool {
 	before := s.run
 	return r.do(func() {
-		nobody := r.s
-		s.program, s.root, s.dir = nobody.program, nobody.root, nobody.program.Dir
+		detached := r.s
+		s.program, s.root, s.dir = detached.program, detached.root, detached.program.Dir
 		r.s, r.debuggee.left = s, false
 		s.run, s.attached = r, true
 		s.current.Store(r)
@@ -72,16 +72,16 @@ func (r *Run) detach() {
 		r.debuggee.left = true
 		r.debuggee.forget()
 		r.debuggee.resume()
-		nobody := noSession(&Adapter{})
-		nobody.program, nobody.root = r.s.program, r.s.root
-		r.s = nobody
+		detached := detachedSession(&Adapter{})
+		detached.program, detached.root = r.s.program, r.s.root
+		r.s = detached
 	})
 }
 
-// End reports that an attached run has ended.
-func (r *Run) End(code int) {
-	r.s.send(&dap.ExitedEvent{Event: event("exited"), Body: dap.ExitedEventBody{ExitCode: code}})
-	r.s.send(&dap.TerminatedEvent{Event: event("terminated")})
+// ReportEnd reports that an attached run has ended.
+func (r *Run) ReportEnd(code int) {
+	r.s.send(&dap.ExitedEvent{Event: newEvent("exited"), Body: dap.ExitedEventBody{ExitCode: code}})
+	r.s.send(&dap.TerminatedEvent{Event: newEvent("terminated")})
 	r.s.flush()
 	close(r.over)
 }

@@ -23,8 +23,8 @@ var itemTypes = map[analysis.ItemKind]dap.CompletionItemType{
 
 // completions are what may follow in the console, as an editor would offer it in the frame's place.
 func (s *session) completions(r *dap.CompletionsRequest) {
-	s.inFrame(r, r.Arguments.FrameId, func(f *frameRef) {
-		x := &dap.CompletionsResponse{Response: answer(r)}
+	s.withFrame(r, r.Arguments.FrameId, func(f *frameRef) {
+		x := &dap.CompletionsResponse{Response: newResponse(r)}
 		x.Body.Targets = []dap.CompletionItem{}
 		units := utf16.Encode([]rune(r.Arguments.Text))
 		n := min(max(r.Arguments.Column-s.colZero, 0), len(units))
@@ -50,7 +50,7 @@ func (r *Run) complete(ctx context.Context, f *frameRef, text string) (c analysi
 		return c, len(text) // the library's
 	}
 	texts := r.debuggee.sources()
-	lets, _ := r.debuggee.console.declared(func(string) bool { return true })
+	lets, _ := r.debuggee.console.declarations(func(string) bool { return true })
 	w := driver.Within{Request: r.s.program, Root: r.s.root, Texts: texts, File: f.File, Line: f.Line, Column: f.Column, Lets: lets, Text: text}
 	p, ok := w.Placed()
 	if !ok {

@@ -12,8 +12,8 @@ type hits struct {
 	wrong string // why the text is none
 }
 
-// hitsOf reads `5`, `>= 5` and `% 5`.
-func hitsOf(text string) (h hits) {
+// parseHits reads `5`, `>= 5` and `% 5`.
+func parseHits(text string) (h hits) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return h
@@ -33,8 +33,8 @@ func hitsOf(text string) (h hits) {
 	return h
 }
 
-// hold reports whether the condition holds at a pass, the first being 1.
-func (h hits) hold(pass int64) bool {
+// matches reports whether the condition holds at a pass, the first being 1.
+func (h hits) matches(pass int64) bool {
 	switch h.op {
 	case "==":
 		return pass == h.n
@@ -52,25 +52,25 @@ func (h hits) hold(pass int64) bool {
 	return true
 }
 
-// hit returns the ids of the breakpoints at which the run stops.
-func (r *Run) hit(x *stand, all []*breakpoint) (ids []int) {
+// matchBreakpoints returns the ids of the breakpoints at which the run stops.
+func (r *Run) matchBreakpoints(x *stopState, all []*breakpoint) (ids []int) {
 	for _, b := range all {
-		if r.holds(x, b) {
+		if r.stopsAt(x, b) {
 			ids = append(ids, b.id)
 		}
 	}
 	return ids
 }
 
-// holds reports whether the run stops at a breakpoint that it has reached.
-func (r *Run) holds(x *stand, b *breakpoint) bool {
+// stopsAt reports whether the run stops at a breakpoint that it has reached.
+func (r *Run) stopsAt(x *stopState, b *breakpoint) bool {
 	a := &b.ask
 	if a.condition != "" {
-		yes, err := r.condition(x, a.condition)
+		yes, err := r.evaluateCondition(x, a.condition)
 		if err != nil {
-			if !a.said {
-				a.said = true
-				r.s.say("important", "the condition `"+a.condition+"`: "+err.Error()+"\n")
+			if !a.reported {
+				a.reported = true
+				r.s.sendOutput("important", "the condition `"+a.condition+"`: "+err.Error()+"\n")
 			}
 			return a.log == ""
 		}
@@ -79,11 +79,11 @@ func (r *Run) holds(x *stand, b *breakpoint) bool {
 		}
 	}
 	a.count++
-	if !hitsOf(a.hits).hold(a.count) {
+	if !parseHits(a.hits).matches(a.count) {
 		return false
 	}
 	if a.log != "" {
-		r.s.print("console", r.logged(x, a.log)+"\n")
+		r.s.print("console", r.formatLogMessage(x, a.log)+"\n")
 		return false
 	}
 	return true

@@ -40,14 +40,14 @@ func (c *console) variable(name string) *consoleVar {
 // hiddenPrefix begins the names of generated variables.
 const hiddenPrefix = "console_"
 
-// namedIn returns a function that reports whether a text contains a name.
-func namedIn(text string) func(name string) bool {
+// nameMatcher returns a function that reports whether a text contains a name.
+func nameMatcher(text string) func(name string) bool {
 	return func(name string) bool { return regexp.MustCompile(`\b` + name + `\b`).MatchString(text) }
 }
 
-// declared returns statements that declare the wanted console variables for the checker; they never
+// declarations returns statements that declare the wanted console variables for the checker; they never
 // run. They declare types without the original expressions, which may refer to another frame.
-func (c *console) declared(wanted func(name string) bool) (lets string, used map[string]*consoleVar) {
+func (c *console) declarations(wanted func(name string) bool) (lets string, used map[string]*consoleVar) {
 	used = map[string]*consoleVar{}
 	var b strings.Builder
 	for _, x := range c.all {
@@ -65,9 +65,9 @@ func (c *console) declared(wanted func(name string) bool) (lets string, used map
 	return b.String(), used
 }
 
-// letOf returns a text that is nothing but a `let` of a name; nil for any other.
-func letOf(text string) *ast.LetStmt {
-	tree, found := parser.Parse(source.NewFile("console", []byte("fn console() {\n"+bare(text)+";\n}")))
+// parseLet returns a text that is nothing but a `let` of a name; nil for any other.
+func parseLet(text string) *ast.LetStmt {
+	tree, found := parser.Parse(source.NewFile("console", []byte("fn console() {\n"+trimSemicolon(text)+";\n}")))
 	if found.HasErrors() || len(tree.Decls) != 1 {
 		return nil
 	}
@@ -85,17 +85,17 @@ func letOf(text string) *ast.LetStmt {
 	return l
 }
 
-// bare returns a statement without the `;` at its end.
-func bare(text string) string { return strings.TrimRight(text, "; \t\r\n") }
+// trimSemicolon returns a statement without the `;` at its end.
+func trimSemicolon(text string) string { return strings.TrimRight(text, "; \t\r\n") }
 
-// binds runs a `let` of the console and stores its variables.
-func (r *Run) binds(f *frameRef, text string, l *ast.LetStmt, h how) (*consoleVar, error) {
+// evaluateLet runs a `let` of the console and stores its variables.
+func (r *Run) evaluateLet(f *frameRef, text string, l *ast.LetStmt, h evalOptions) (*consoleVar, error) {
 	v := &consoleVar{name: l.Pattern.(*ast.NamePat).Name.Name, mut: l.Mut}
-	c, err := r.compile(f, bare(text)+"; "+v.name)
+	c, err := r.compile(f, trimSemicolon(text)+"; "+v.name)
 	if err != nil {
 		return nil, err
 	}
-	if v.value, err = r.runs(f, c, h); err != nil {
+	if v.value, err = r.execute(f, c, h); err != nil {
 		return nil, err
 	}
 	v.typ = c.result

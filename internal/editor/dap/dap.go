@@ -49,9 +49,9 @@ type Adapter struct {
 // read cannot block Serve. The error reports invalid messages.
 func (a *Adapter) Serve(in io.Reader, out io.Writer) error {
 	s := newSession(a, out)
-	defer close(s.gone)
+	defer close(s.done)
 	err := s.read(in)
-	s.leave()
+	s.stopRun()
 	s.out.Close()
 	return err
 }
@@ -91,18 +91,18 @@ func (c *conn) flush() {
 	}
 }
 
-// event makes the head of an event.
-func event(name string) dap.Event { return dap.Event{Event: name} }
+// newEvent makes the head of an event.
+func newEvent(name string) dap.Event { return dap.Event{Event: name} }
 
-// answer makes the head of a response.
-func answer(r dap.RequestMessage) dap.Response {
+// newResponse makes the head of a response.
+func newResponse(r dap.RequestMessage) dap.Response {
 	q := r.GetRequest()
 	return dap.Response{Command: q.Command, RequestSeq: q.Seq, Success: true}
 }
 
-// refuse answers a request with an error message.
-func (c *conn) refuse(r dap.RequestMessage, format string, args ...any) {
-	x := &dap.ErrorResponse{Response: answer(r)}
+// replyError answers a request with an error message.
+func (c *conn) replyError(r dap.RequestMessage, format string, args ...any) {
+	x := &dap.ErrorResponse{Response: newResponse(r)}
 	x.Success, x.Message = false, fmt.Sprintf(format, args...)
 	x.Body.Error = &dap.ErrorMessage{Id: 1, Format: x.Message, ShowUser: true}
 	c.send(x)
@@ -120,7 +120,7 @@ func (s *session) read(in io.Reader) (err error) {
 	}()
 	for q := s.requests.next(); q != nil; q = s.requests.next() {
 		s.ctx = q.ctx
-		if !s.takeSafely(q.RequestMessage) {
+		if !s.handleSafely(q.RequestMessage) {
 			return nil
 		}
 	}
@@ -140,11 +140,11 @@ func (s *session) receive(in io.Reader, done <-chan struct{}) error {
 		}
 		m, err := dap.DecodeProtocolMessage(data)
 		if err != nil {
-			s.undecoded(data, err)
+			s.refuseInvalid(data, err)
 			continue
 		}
 		q, ok := m.(dap.RequestMessage)
-		if !ok || s.takeNow(q) {
+		if !ok || s.handleNow(q) {
 			continue
 		}
 		select {
@@ -156,17 +156,17 @@ func (s *session) receive(in io.Reader, done <-chan struct{}) error {
 	}
 }
 
-// takeNow does what cannot wait until the request before has been answered. It reports whether
+// handleNow does what cannot wait until the request before has been answered. It reports whether
 // the request is answered by that.
-func (s *session) takeNow(q dap.RequestMessage) bool {
+func (s *session) handleNow(q dap.RequestMessage) bool {
 	switch q := q.(type) {
 	case *dap.CancelRequest:
 		if q.Arguments != nil {
 			if waiting := s.requests.cancel(q.Arguments.RequestId); waiting != nil {
-				s.refuse(waiting, "%v", errCancelled)
+				s.replyError(waiting, "%v", errCancelled)
 			}
 		}
-		s.send(&dap.CancelResponse{Response: answer(q)})
+		s.send(&dap.CancelResponse{Response: newResponse(q)})
 		return true
 	case *dap.EvaluateRequest:
 		v, is := answerOf(q.Arguments.Expression)
@@ -174,10 +174,10 @@ func (s *session) takeNow(q dap.RequestMessage) bool {
 		if !is || run == nil {
 			return false
 		}
-		if run.asking.give(v) {
-			s.evaluated(q, dap.Variable{Value: v})
+		if run.asking.answerOldest(v) {
+			s.sendEvaluated(q, dap.Variable{Value: v})
 		} else {
-			s.refuse(q, "nothing waits for an answer")
+			s.replyError(q, "nothing waits for an answer")
 		}
 		return true
 	case *dap.PauseRequest:

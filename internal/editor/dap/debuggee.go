@@ -23,29 +23,29 @@ type debuggee struct {
 		wake chan struct{}
 	}
 
-	stand   *stand // where it is stopped; nil while running
-	halt    *stand // where it must stop when no work is pending
-	begun   bool   // the editor has let it begin
-	going   bool   // it must continue
-	left    bool   // no editor is attached any more
-	plan    plan
-	points  breakpoints
-	refs    references
-	code    compiles
-	console console
-	watch   watched
-	told    value.Slot // the error of the last stop
-	hand    *clock.Hand
-	asks    map[effect.Request]int // the questions that wait for an answer, by number
-	asked   int
-	before  int64 // how many tasks began before main; -1 until it has
+	stopped   *stopState // where it is stopped; nil while running
+	halt      *stopState // where it must stop when no work is pending
+	begun     bool       // the editor has let it begin
+	going     bool       // it must continue
+	left      bool       // no editor is attached any more
+	plan      plan
+	points    breakpoints
+	refs      references
+	code      exprCompiler
+	console   console
+	watch     conversationLog
+	lastError value.Slot // the error of the last stop
+	hand      *clock.Hand
+	asks      map[effect.Request]int // the questions that wait for an answer, by number
+	asked     int
+	before    int64 // how many tasks began before main; -1 until it has
 }
 
 // Hand returns what the run's time goes by: it stands while the run does.
 func (r *Run) Hand() *clock.Hand { return r.debuggee.hand }
 
-// stand describes where and why a run is stopped.
-type stand struct {
+// stopState describes where and why a run is stopped.
+type stopState struct {
 	scene  *vm.Scene // nil before main
 	mark   *vm.Mark  // at which it does; nil elsewhere
 	reason string
@@ -65,14 +65,14 @@ func (d *debuggee) init() {
 // panics, do does, with a *panicked: the run continues.
 func (r *Run) do(f func()) bool {
 	done := make(chan struct{})
-	var failed *panicked
+	var failed *runPanic
 	q := &r.debuggee.queue
 	q.mu.Lock()
 	q.list = append(q.list, func() {
 		defer close(done)
 		defer func() {
 			if p := recover(); p != nil {
-				failed = &panicked{p, debug.Stack()}
+				failed = &runPanic{p, debug.Stack()}
 			}
 		}()
 		f()
@@ -104,7 +104,7 @@ func (r *Run) serve() {
 		q.mu.Lock()
 		if len(q.list) == 0 {
 			q.mu.Unlock()
-			if x := r.debuggee.halt; x != nil && r.debuggee.stand == nil {
+			if x := r.debuggee.halt; x != nil && r.debuggee.stopped == nil {
 				r.debuggee.halt = nil
 				r.stop(x)
 				continue
@@ -129,7 +129,7 @@ func (r *Run) Loaded(m *vm.VM) {
 	r.debuggee.queue.mu.Unlock()
 	r.debuggee.points.bind(r)
 	r.load()
-	r.hold(&stand{}, func() bool { return r.debuggee.begun || r.debuggee.left })
+	r.serveUntil(&stopState{}, func() bool { return r.debuggee.begun || r.debuggee.left })
 	if r.s.stopOnEntry && !r.debuggee.left {
 		r.debuggee.plan = plan{kind: planEntry}
 	}
@@ -137,18 +137,18 @@ func (r *Run) Loaded(m *vm.VM) {
 }
 
 // stop stops the run, notifies the editor and serves it until the run continues.
-func (r *Run) stop(x *stand) {
+func (r *Run) stop(x *stopState) {
 	if r.debuggee.left {
 		return
 	}
 	r.debuggee.plan = plan{}
 	thread := 1
 	if x.scene != nil {
-		thread = r.debuggee.thread(*x.scene)
+		thread = r.debuggee.threadID(*x.scene)
 	}
-	r.s.send(&dap.StoppedEvent{Event: event("stopped"), Body: dap.StoppedEventBody{Reason: x.reason, Description: describe[x.reason], Text: x.text,
+	r.s.send(&dap.StoppedEvent{Event: newEvent("stopped"), Body: dap.StoppedEventBody{Reason: x.reason, Description: describe[x.reason], Text: x.text,
 		ThreadId: thread, AllThreadsStopped: true, HitBreakpointIds: x.ids}})
-	r.hold(x, func() bool { return r.debuggee.going || r.debuggee.left })
+	r.serveUntil(x, func() bool { return r.debuggee.going || r.debuggee.left })
 	r.debuggee.arm()
 }
 
@@ -156,12 +156,12 @@ func (r *Run) stop(x *stand) {
 var describe = map[string]string{"breakpoint": "Paused on breakpoint", "function breakpoint": "Paused on function breakpoint", "exception": "Paused on exception",
 	"step": "Paused after step", "pause": "Paused", "entry": "Paused on entry", "goto": "Paused after goto"}
 
-// hold serves the editor until over returns true.
-func (r *Run) hold(x *stand, over func() bool) {
-	r.debuggee.stand, r.debuggee.going = x, false
+// serveUntil serves the editor until over returns true.
+func (r *Run) serveUntil(x *stopState, over func() bool) {
+	r.debuggee.stopped, r.debuggee.going = x, false
 	r.debuggee.hand.Stand()
 	defer func() {
-		r.debuggee.stand = nil
+		r.debuggee.stopped = nil
 		r.debuggee.hand.Go()
 	}()
 	for {
@@ -187,12 +187,12 @@ func (d *debuggee) arm() {
 
 // Reached checks whether the run must stop at a mark.
 func (r *Run) Reached(at vm.Scene, k *vm.Mark) {
-	x := &stand{scene: &at, mark: k}
-	x.ids = r.hit(x, r.debuggee.points.at[k])
+	x := &stopState{scene: &at, mark: k}
+	x.ids = r.matchBreakpoints(x, r.debuggee.points.at[k])
 	switch {
 	case len(x.ids) > 0:
 		x.reason = r.debuggee.points.reason(x.ids)
-	case r.debuggee.plan.wants(at, k):
+	case r.debuggee.plan.stopsAt(at, k):
 		x.reason = r.debuggee.plan.reason()
 	default:
 		return
@@ -207,15 +207,15 @@ func (r *Run) Makes(at vm.Scene, q effect.Request) {
 		r.debuggee.asked++
 		r.debuggee.asks[q] = r.debuggee.asked
 	}
-	r.debuggee.watch.makes(q)
-	r.pointOf(at, q, false)
+	r.debuggee.watch.recordRequest(q)
+	r.stopAtEffect(at, q, false)
 }
 
 // Gave records the result of an effect.
 func (r *Run) Gave(at vm.Scene, q effect.Request, result effect.Result, err error) {
 	delete(r.debuggee.asks, q)
 	if err == nil {
-		r.debuggee.watch.gave(q, result)
-		r.pointOf(at, q, true)
+		r.debuggee.watch.recordResult(q, result)
+		r.stopAtEffect(at, q, true)
 	}
 }

@@ -36,12 +36,12 @@ type place struct {
 	console      int // its changes
 }
 
-// compiles caches compiled texts.
-type compiles struct {
+// exprCompiler caches compiled texts.
+type exprCompiler struct {
 	program *ir.Program // the running program with the additions for compiled texts
 	own     int         // how many functions it had
 	texts   map[string]string
-	known   map[place]*compiled
+	cache   map[place]*compiled
 	wrong   map[place]error
 }
 
@@ -52,14 +52,14 @@ func (r *Run) compile(f *frameRef, text string) (*compiled, error) {
 	}
 	k := &r.debuggee.code
 	at := place{f.File, f.Line, f.Column, text, r.debuggee.console.changes}
-	if c := k.known[at]; c != nil {
+	if c := k.cache[at]; c != nil {
 		return c, nil
 	}
 	if err := k.wrong[at]; err != nil {
 		return nil, err
 	}
-	if k.known == nil {
-		k.known, k.wrong, k.texts = map[place]*compiled{}, map[place]error{}, r.debuggee.sources()
+	if k.cache == nil {
+		k.cache, k.wrong, k.texts = map[place]*compiled{}, map[place]error{}, r.debuggee.sources()
 		k.program = r.debuggee.vm.Program()
 		k.own = len(k.program.Functions)
 	}
@@ -68,7 +68,7 @@ func (r *Run) compile(f *frameRef, text string) (*compiled, error) {
 		k.wrong[at] = err
 		return nil, err
 	}
-	k.known[at] = c
+	k.cache[at] = c
 	return c, nil
 }
 
@@ -83,13 +83,13 @@ func (d *debuggee) sources() map[string]string {
 	return texts
 }
 
-func (k *compiles) compile(r *Run, at place) (*compiled, error) {
-	lets, used := r.debuggee.console.declared(namedIn(at.text))
+func (k *exprCompiler) compile(r *Run, at place) (*compiled, error) {
+	lets, used := r.debuggee.console.declarations(nameMatcher(at.text))
 	w := driver.Within{Request: r.s.program, Root: r.s.root, Texts: k.texts, File: at.file, Line: at.line, Column: at.column, Lets: lets, Text: at.text}
 	c, found := w.Compile()
 	for _, d := range found.Sorted() {
 		if d.Severity() == diag.Error {
-			return nil, errors.New(worded(d))
+			return nil, errors.New(messageOf(d))
 		}
 	}
 	if c == nil {
@@ -106,13 +106,13 @@ func (k *compiles) compile(r *Run, at place) (*compiled, error) {
 	return &compiled{function: where[c.Number], captures: c.Captures, console: used, result: c.Result, body: c.Body}, nil
 }
 
-// worded returns a mistake as `check` words it.
-func worded(d *diag.Diagnostic) string {
+// messageOf returns a mistake as `check` words it.
+func messageOf(d *diag.Diagnostic) string {
 	return fmt.Sprintf("error[%s]: %s", d.Info.Code, d.Message)
 }
 
-// how describes what an evaluation may do.
-type how struct {
+// evalOptions describes what an evaluation may do.
+type evalOptions struct {
 	quiet  bool // reach nothing outside, and end soon
 	assign bool // set variables
 	// cancelled when the result is no longer needed; nil if nothing waits for it
@@ -124,7 +124,7 @@ const quietLimit = time.Second
 
 // stopper returns what ends an evaluation early: the end of its context or, of a quiet one, its
 // limit. The time begins when it is first called, which is when the evaluation takes long.
-func (r *Run) stopper(h how) func() error {
+func (r *Run) stopper(h evalOptions) func() error {
 	now := r.s.adapter.Now
 	if now == nil {
 		now = time.Now
@@ -148,8 +148,8 @@ func (r *Run) stopper(h how) func() error {
 	}
 }
 
-// runs runs a compiled text in a frame.
-func (r *Run) runs(f *frameRef, c *compiled, h how) (v value.Slot, err error) {
+// execute runs a compiled text in a frame.
+func (r *Run) execute(f *frameRef, c *compiled, h evalOptions) (v value.Slot, err error) {
 	captured := make([]value.Slot, len(c.captures))
 	var fresh []int // cells that are the evaluation's own
 	for i, x := range c.captures {
@@ -173,7 +173,7 @@ func (r *Run) runs(f *frameRef, c *compiled, h how) (v value.Slot, err error) {
 			fresh = append(fresh, i)
 		}
 	}
-	if r.debuggee.stand != nil && !h.quiet { // what it waits for has to end
+	if r.debuggee.stopped != nil && !h.quiet { // what it waits for has to end
 		r.debuggee.hand.Go()
 		defer r.debuggee.hand.Stand()
 	}
@@ -221,24 +221,24 @@ func (r *Run) runs(f *frameRef, c *compiled, h how) (v value.Slot, err error) {
 	return v, err
 }
 
-// condition reports whether a condition holds at the stop.
-func (r *Run) condition(x *stand, text string) (bool, error) {
-	f, c, err := r.conditional(x, text)
+// evaluateCondition reports whether a condition holds at the stop.
+func (r *Run) evaluateCondition(x *stopState, text string) (bool, error) {
+	f, c, err := r.compileCondition(x, text)
 	if err != nil {
 		return false, err
 	}
 	if c.result != types.Bool {
 		return false, fmt.Errorf("it is a %s, and not a Bool", c.result)
 	}
-	v, err := r.runs(f, c, how{quiet: true})
+	v, err := r.execute(f, c, evalOptions{quiet: true})
 	if err != nil {
 		return false, err
 	}
 	return v.AsBool(), nil
 }
 
-// conditional compiles a condition for the frame at the stop.
-func (r *Run) conditional(x *stand, text string) (*frameRef, *compiled, error) {
+// compileCondition compiles a condition for the frame at the stop.
+func (r *Run) compileCondition(x *stopState, text string) (*frameRef, *compiled, error) {
 	f, ok := x.scene.Top(r.s.showStd)
 	if !ok {
 		return nil, nil, errors.New("the program's own code is not here")
@@ -248,8 +248,8 @@ func (r *Run) conditional(x *stand, text string) (*frameRef, *compiled, error) {
 	return ref, c, err
 }
 
-// logged returns a logMessage with its expressions replaced by their values.
-func (r *Run) logged(x *stand, text string) string {
+// formatLogMessage returns a logMessage with its expressions replaced by their values.
+func (r *Run) formatLogMessage(x *stopState, text string) string {
 	var b strings.Builder
 	for {
 		before, rest, ok := strings.Cut(text, "{")
@@ -262,10 +262,10 @@ func (r *Run) logged(x *stand, text string) string {
 			b.WriteString("{" + rest)
 			return b.String()
 		}
-		f, c, err := r.conditional(x, expression)
+		f, c, err := r.compileCondition(x, expression)
 		var v value.Slot
 		if err == nil {
-			v, err = r.runs(f, c, how{quiet: true})
+			v, err = r.execute(f, c, evalOptions{quiet: true})
 		}
 		switch {
 		case err != nil:
@@ -303,19 +303,19 @@ func cutExpression(text string) (expression, after string, ok bool) {
 // evaluate answers an expression, and in the console also statements.
 func (s *session) evaluate(r *dap.EvaluateRequest) {
 	a := r.Arguments
-	s.inFrame(r, a.FrameId, func(f *frameRef) {
-		h := how{quiet: a.Context != "repl" && a.Context != "", assign: a.Context == "repl", ctx: s.ctx}
-		if l := letOf(a.Expression); l != nil && h.assign {
-			v, err := s.run.binds(f, a.Expression, l, h)
+	s.withFrame(r, a.FrameId, func(f *frameRef) {
+		h := evalOptions{quiet: a.Context != "repl" && a.Context != "", assign: a.Context == "repl", ctx: s.ctx}
+		if l := parseLet(a.Expression); l != nil && h.assign {
+			v, err := s.run.evaluateLet(f, a.Expression, l, h)
 			if err != nil {
-				s.refuse(r, "%v", err)
+				s.replyError(r, "%v", err)
 				return
 			}
-			s.evaluated(r, s.run.debuggee.variable(child{name: v.name, path: v.name, value: v.value, typ: v.typ}))
+			s.sendEvaluated(r, s.run.debuggee.variable(child{name: v.name, path: v.name, value: v.value, typ: v.typ}))
 			return
 		}
 		c, err := s.run.compile(f, a.Expression)
-		if err == nil && a.Context == "hover" && !plain(c.body) {
+		if err == nil && a.Context == "hover" && !isNameOrField(c.body) {
 			err = errors.New("only names and fields are evaluated where the pointer is")
 		}
 		if err == nil && h.quiet {
@@ -323,25 +323,25 @@ func (s *session) evaluate(r *dap.EvaluateRequest) {
 		}
 		var v value.Slot
 		if err == nil {
-			v, err = s.run.runs(f, c, h)
+			v, err = s.run.execute(f, c, h)
 		}
 		if err != nil {
-			s.refuse(r, "%v", err)
+			s.replyError(r, "%v", err)
 			return
 		}
-		s.evaluated(r, s.run.debuggee.variable(child{name: a.Expression, path: a.Expression, value: v, typ: c.result}))
+		s.sendEvaluated(r, s.run.debuggee.variable(child{name: a.Expression, path: a.Expression, value: v, typ: c.result}))
 	})
 }
 
-func (s *session) evaluated(r dap.RequestMessage, v dap.Variable) {
-	x := &dap.EvaluateResponse{Response: answer(r)}
+func (s *session) sendEvaluated(r dap.RequestMessage, v dap.Variable) {
+	x := &dap.EvaluateResponse{Response: newResponse(r)}
 	x.Body.Result, x.Body.Type, x.Body.VariablesReference = v.Value, v.Type, v.VariablesReference
 	x.Body.NamedVariables, x.Body.IndexedVariables = v.NamedVariables, v.IndexedVariables
 	s.send(x)
 }
 
-// plain reports whether a text is a name, or fields of one.
-func plain(c *ast.Closure) bool {
+// isNameOrField reports whether a text is a name, or fields of one.
+func isNameOrField(c *ast.Closure) bool {
 	b, ok := c.Body.(*ast.BlockExpr)
 	if !ok || len(b.Block.Stmts) > 0 {
 		return false
@@ -371,10 +371,10 @@ func changes(c *ast.Closure) (err error) {
 
 // setVariable changes a variable or a part of one.
 func (s *session) setVariable(r *dap.SetVariableRequest) {
-	s.stopped(r, func(*stand) {
+	s.withStopped(r, func(*stopState) {
 		n := r.Arguments.VariablesReference
 		if n < 1 || n > len(s.run.debuggee.refs.held) {
-			s.refuse(r, "there is nothing of number %d: it is forgotten when the program goes on", n)
+			s.replyError(r, "there is nothing of number %d: it is forgotten when the program goes on", n)
 			return
 		}
 		h := s.run.debuggee.refs.held[n-1]
@@ -385,28 +385,28 @@ func (s *session) setVariable(r *dap.SetVariableRequest) {
 			}
 			v, err := s.run.assign(s.ctx, s.run.lastFrame(), c.path, r.Arguments.Value)
 			if err != nil {
-				s.refuse(r, "%v", err)
+				s.replyError(r, "%v", err)
 				return
 			}
-			x := &dap.SetVariableResponse{Response: answer(r)}
+			x := &dap.SetVariableResponse{Response: newResponse(r)}
 			x.Body.Value, x.Body.Type, x.Body.VariablesReference = v.Value, v.Type, v.VariablesReference
 			x.Body.NamedVariables, x.Body.IndexedVariables = v.NamedVariables, v.IndexedVariables
 			s.send(x)
 			return
 		}
-		s.refuse(r, "`%s` cannot be set", r.Arguments.Name)
+		s.replyError(r, "`%s` cannot be set", r.Arguments.Name)
 	})
 }
 
 // setExpression changes what an expression refers to.
 func (s *session) setExpression(r *dap.SetExpressionRequest) {
-	s.inFrame(r, r.Arguments.FrameId, func(f *frameRef) {
+	s.withFrame(r, r.Arguments.FrameId, func(f *frameRef) {
 		v, err := s.run.assign(s.ctx, f, r.Arguments.Expression, r.Arguments.Value)
 		if err != nil {
-			s.refuse(r, "%v", err)
+			s.replyError(r, "%v", err)
 			return
 		}
-		x := &dap.SetExpressionResponse{Response: answer(r)}
+		x := &dap.SetExpressionResponse{Response: newResponse(r)}
 		x.Body.Value, x.Body.Type, x.Body.VariablesReference = v.Value, v.Type, v.VariablesReference
 		x.Body.NamedVariables, x.Body.IndexedVariables = v.NamedVariables, v.IndexedVariables
 		s.send(x)

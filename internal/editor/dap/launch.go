@@ -16,13 +16,13 @@ const grace = 3 * time.Second
 func (s *session) launch(r *dap.LaunchRequest) {
 	switch {
 	case s.adapter.Attach != nil:
-		s.refuse(r, "the program has been started already: attach to it")
+		s.replyError(r, "the program has been started already: attach to it")
 		return
 	case s.launched || s.attached:
-		s.refuse(r, "a program has been launched already: each session runs one")
+		s.replyError(r, "a program has been launched already: each session runs one")
 		return
 	}
-	l := s.launchOf(r, r.Arguments)
+	l := s.decodeLaunch(r, r.Arguments)
 	if l == nil {
 		return
 	}
@@ -31,23 +31,23 @@ func (s *session) launch(r *dap.LaunchRequest) {
 	}
 	s.launched = true
 	s.start(l)
-	s.send(&dap.LaunchResponse{Response: answer(r)})
+	s.send(&dap.LaunchResponse{Response: newResponse(r)})
 	close(s.run.launched)
 }
 
-// launchOf decodes the arguments of a launch. It returns nil if it has refused the request.
-func (s *session) launchOf(r dap.RequestMessage, arguments json.RawMessage) *Launch {
+// decodeLaunch decodes the arguments of a launch. It returns nil if it has refused the request.
+func (s *session) decodeLaunch(r dap.RequestMessage, arguments json.RawMessage) *Launch {
 	l := &Launch{}
 	err := json.Unmarshal(arguments, l)
 	switch {
 	case err != nil:
-		s.refuse(r, "launch: %v", err)
+		s.replyError(r, "launch: %v", err)
 		return nil
 	case l.Replay != "":
-		s.refuse(r, "launch.replay: recorded runs are not debugged yet; `concerto runs inspect` looks at them")
+		s.replyError(r, "launch.replay: recorded runs are not debugged yet; `concerto runs inspect` looks at them")
 		return nil
 	case l.Program == "":
-		s.refuse(r, "launch: `program` is missing: name a .conc file, or a directory with a Concerto.toml")
+		s.replyError(r, "launch: `program` is missing: name a .conc file, or a directory with a Concerto.toml")
 		return nil
 	}
 	if l.Cwd == "" {
@@ -60,13 +60,13 @@ func (s *session) launchOf(r dap.RequestMessage, arguments json.RawMessage) *Lau
 func (s *session) start(l *Launch) {
 	s.ran = l
 	s.dir, s.stopOnEntry, s.showStd = l.Cwd, l.StopOnEntry && !l.NoDebug, l.ShowStd
-	s.of(driver.Request{Path: l.Program, Dir: l.Cwd, Mock: l.Mock, Tests: l.Test != ""})
+	s.setProgram(driver.Request{Path: l.Program, Dir: l.Cwd, Mock: l.Mock, Tests: l.Test != ""})
 	if l.NoDebug {
 		s.run.debuggee.left = true
 	}
 	s.own.Store(s.run)
 	s.current.Store(s.run)
-	go s.runs(l, s.run)
+	go s.runProgram(l, s.run)
 	<-s.run.loaded
 }
 
@@ -74,27 +74,27 @@ func (s *session) start(l *Launch) {
 // arguments. It sends no event for the end.
 func (s *session) restart(r *dap.RestartRequest) {
 	if !s.launched {
-		s.refuse(r, "only a launched program is restarted: start it again, and attach to it")
+		s.replyError(r, "only a launched program is restarted: start it again, and attach to it")
 		return
 	}
-	var given struct {
+	var arguments struct {
 		Arguments json.RawMessage `json:"arguments"`
 	}
 	if len(r.Arguments) > 0 {
-		if err := json.Unmarshal(r.Arguments, &given); err != nil {
-			s.refuse(r, "restart: %v", err)
+		if err := json.Unmarshal(r.Arguments, &arguments); err != nil {
+			s.replyError(r, "restart: %v", err)
 			return
 		}
 	}
 	l := s.ran
-	if len(given.Arguments) > 0 && string(given.Arguments) != "null" {
-		if l = s.launchOf(r, given.Arguments); l == nil {
+	if len(arguments.Arguments) > 0 && string(arguments.Arguments) != "null" {
+		if l = s.decodeLaunch(r, arguments.Arguments); l == nil {
 			return
 		}
 	}
 	next := newRun(s)
 	take := func() {
-		next.debuggee.points, next.debuggee.begun = s.run.debuggee.points.again(), s.run.debuggee.begun
+		next.debuggee.points, next.debuggee.begun = s.run.debuggee.points.copyForRestart(), s.run.debuggee.begun
 	}
 	s.run.restarted.Store(true)
 	if !s.run.do(take) {
@@ -104,12 +104,12 @@ func (s *session) restart(r *dap.RestartRequest) {
 	<-s.run.over
 	s.run = next
 	s.start(l)
-	s.send(&dap.RestartResponse{Response: answer(r)})
+	s.send(&dap.RestartResponse{Response: newResponse(r)})
 	close(s.run.launched)
 }
 
-// runs runs the launched program and reports its end.
-func (s *session) runs(l *Launch, run *Run) {
+// runProgram runs the launched program and reports its end.
+func (s *session) runProgram(l *Launch, run *Run) {
 	ended := make(chan int, 1)
 	go func() { ended <- s.adapter.Command(l, run) }()
 	var code int
@@ -120,21 +120,21 @@ func (s *session) runs(l *Launch, run *Run) {
 	run.load()
 	<-run.launched
 	if !run.restarted.Load() {
-		s.send(&dap.ExitedEvent{Event: event("exited"), Body: dap.ExitedEventBody{ExitCode: code}})
-		s.send(&dap.TerminatedEvent{Event: event("terminated")})
+		s.send(&dap.ExitedEvent{Event: newEvent("exited"), Body: dap.ExitedEventBody{ExitCode: code}})
+		s.send(&dap.TerminatedEvent{Event: newEvent("terminated")})
 	}
 	close(run.over)
 }
 
 func (s *session) configured(r *dap.ConfigurationDoneRequest) {
-	s.send(&dap.ConfigurationDoneResponse{Response: answer(r)})
+	s.send(&dap.ConfigurationDoneResponse{Response: newResponse(r)})
 	if s.launched || s.attached {
 		s.run.do(func() { s.run.debuggee.begun = true })
 	}
 }
 
 func (s *session) terminate(r *dap.TerminateRequest) {
-	s.send(&dap.TerminateResponse{Response: answer(r)})
+	s.send(&dap.TerminateResponse{Response: newResponse(r)})
 	if s.launched || s.attached {
 		s.run.end()
 	}
@@ -147,17 +147,17 @@ func (s *session) disconnect(r *dap.DisconnectRequest) {
 		<-s.run.over
 	}
 	if s.attached { // the program may end at once
-		s.send(&dap.DisconnectResponse{Response: answer(r)})
+		s.send(&dap.DisconnectResponse{Response: newResponse(r)})
 		s.flush()
-		s.leave()
+		s.stopRun()
 		return
 	}
-	s.leave()
-	s.send(&dap.DisconnectResponse{Response: answer(r)})
+	s.stopRun()
+	s.send(&dap.DisconnectResponse{Response: newResponse(r)})
 }
 
-// leave ends what the session has run.
-func (s *session) leave() {
+// stopRun ends what the session has run.
+func (s *session) stopRun() {
 	if s.attached {
 		s.run.detach()
 	}

@@ -11,10 +11,10 @@ import (
 // breakpointLocations responds with the places in a range of lines at which the run can be stopped.
 func (s *session) breakpointLocations(r *dap.BreakpointLocationsRequest) {
 	if r.Arguments == nil {
-		s.refuse(r, "breakpointLocations: `source` and `line` are missing")
+		s.replyError(r, "breakpointLocations: `source` and `line` are missing")
 		return
 	}
-	x := &dap.BreakpointLocationsResponse{Response: answer(r)}
+	x := &dap.BreakpointLocationsResponse{Response: newResponse(r)}
 	x.Body.Breakpoints = []dap.BreakpointLocation{}
 	file := s.absolute(r.Arguments.Source)
 	from := s.lineIn(r.Arguments.Line)
@@ -46,8 +46,8 @@ func (s *session) breakpointLocations(r *dap.BreakpointLocationsRequest) {
 // one.
 func (s *session) gotoTargets(r *dap.GotoTargetsRequest) {
 	file, line := s.absolute(r.Arguments.Source), s.lineIn(r.Arguments.Line)
-	s.stopped(r, func(at *stand) {
-		x := &dap.GotoTargetsResponse{Response: answer(r)}
+	s.withStopped(r, func(at *stopState) {
+		x := &dap.GotoTargetsResponse{Response: newResponse(r)}
 		x.Body.Targets = []dap.GotoTarget{}
 		for i, k := range s.run.debuggee.vm.Marks() {
 			if k.Kind == vm.MarkLine && k.Line == line && s.path(k.Place) == file && at.scene.CanGoTo(k) == nil {
@@ -60,19 +60,19 @@ func (s *session) gotoTargets(r *dap.GotoTargetsRequest) {
 }
 
 func (s *session) gotoTarget(r *dap.GotoRequest) {
-	s.stopped(r, func(at *stand) {
+	s.withStopped(r, func(at *stopState) {
 		all, n := s.run.debuggee.vm.Marks(), r.Arguments.TargetId
 		if n < 1 || n > len(all) {
-			s.refuse(r, "goto: there is no target %d", n)
+			s.replyError(r, "goto: there is no target %d", n)
 			return
 		}
 		if err := at.scene.GoTo(all[n-1]); err != nil {
-			s.refuse(r, "%v", err)
+			s.replyError(r, "%v", err)
 			return
 		}
-		s.send(&dap.GotoResponse{Response: answer(r)})
+		s.send(&dap.GotoResponse{Response: newResponse(r)})
 		at.mark, at.reason = all[n-1], "goto"
 		s.run.debuggee.refs.forget()
-		s.send(&dap.StoppedEvent{Event: event("stopped"), Body: dap.StoppedEventBody{Reason: "goto", Description: describe["goto"], ThreadId: s.run.debuggee.thread(*at.scene), AllThreadsStopped: true}})
+		s.send(&dap.StoppedEvent{Event: newEvent("stopped"), Body: dap.StoppedEventBody{Reason: "goto", Description: describe["goto"], ThreadId: s.run.debuggee.threadID(*at.scene), AllThreadsStopped: true}})
 	})
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-dap"
 )
 
-// TestLost checks that the editor is notified before a launched run that does not end is abandoned,
+// TestLostRunIsReported checks that the editor is notified before a launched run that does not end is abandoned,
 // and that its request is answered.
-func TestLost(t *testing.T) {
+func TestLostRunIsReported(t *testing.T) {
 	in, typed := io.Pipe()
-	told, out := io.Pipe()
+	output, out := io.Pipe()
 	left, served := make(chan struct{}), make(chan error, 1)
 	a := &Adapter{Command: func(_ *Launch, r *Run) int {
 		r.load()
@@ -26,12 +26,12 @@ func TestLost(t *testing.T) {
 		select {} // whatever happens
 	}}
 	go func() { served <- a.Serve(in, out) }()
-	said := bufio.NewReader(told)
+	reader := bufio.NewReader(output)
 	next := func() (m struct {
 		Type, Event, Command string
 		Body                 struct{ ExitCode int }
 	}) {
-		text, err := dap.ReadBaseMessage(said)
+		text, err := dap.ReadBaseMessage(reader)
 		if err == nil {
 			err = json.Unmarshal(text, &m)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// constantsOf returns the names of the constants that a frame's file declares.
-func constantsOf(f *frameRef) (names []string) {
+// constantNames returns the names of the constants that a frame's file declares.
+func constantNames(f *frameRef) (names []string) {
 	tree, _ := parser.Parse(source.NewFile(f.File, []byte(f.Text)))
 	for _, d := range tree.Decls {
 		if c, ok := d.(*ast.ConstDecl); ok {
@@ -20,17 +20,17 @@ func constantsOf(f *frameRef) (names []string) {
 	return names
 }
 
-// moduleOf returns the constants of a frame's file.
-func (r *Run) moduleOf(ctx context.Context, f *frameRef) (all given) {
+// moduleConstants returns the constants of a frame's file.
+func (r *Run) moduleConstants(ctx context.Context, f *frameRef) (all childList) {
 	if f.Text == "" {
 		return nil
 	}
-	for _, name := range constantsOf(f) {
+	for _, name := range constantNames(f) {
 		c, err := r.compile(f, name)
 		if err != nil {
 			continue // hidden by a variable that has no value here
 		}
-		v, err := r.runs(f, c, how{quiet: true, ctx: ctx})
+		v, err := r.execute(f, c, evalOptions{quiet: true, ctx: ctx})
 		if err != nil {
 			continue
 		}
@@ -42,11 +42,11 @@ func (r *Run) moduleOf(ctx context.Context, f *frameRef) (all given) {
 // group is a scope of what a program declares.
 type group struct {
 	name string
-	all  given
+	all  childList
 }
 
-// declared returns the scopes that all frames share.
-func (d *debuggee) declared() []group {
+// sharedScopes returns the scopes that all frames share.
+func (d *debuggee) sharedScopes() []group {
 	p := d.vm.Program()
 	agents, hosts, stores := group{name: "Agents"}, group{name: "Hosts"}, group{name: "Stores"}
 	for i := range p.Agents {

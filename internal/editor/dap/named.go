@@ -21,9 +21,9 @@ var pointForms = map[string]string{
 	"host": "`host Coder \"question\"`", "emit": "`emit \"approve\"`", "agent": "`agent Judge request` or `agent Judge reply`", "tool": "`tool Db.count`",
 }
 
-// pointOf parses a point of the language, or returns nil if a text is a function's name. wrong
+// parsePoint parses a point of the language, or returns nil if a text is a function's name. wrong
 // explains an invalid point.
-func pointOf(text string) (p *point, wrong string) {
+func parsePoint(text string) (p *point, wrong string) {
 	words := strings.Fields(text)
 	if len(words) < 2 || pointForms[words[0]] == "" {
 		return nil, ""
@@ -54,21 +54,21 @@ func pointOf(text string) (p *point, wrong string) {
 	return p, ""
 }
 
-// is reports whether something is what the point is about.
-func (p *point) is(what, of, detail string) bool {
+// matches reports whether something is what the point is about.
+func (p *point) matches(what, of, detail string) bool {
 	like := func(pattern, name string) bool { return pattern == "*" || pattern == name }
 	return p.what == what && like(p.of, of) && like(p.detail, detail)
 }
 
-// placeNamed finds the marks of a function breakpoint: the first lines of functions of the name.
-func (r *Run) placeNamed(b *breakpoint) {
-	p, wrong := pointOf(b.name)
+// bindFunction finds the marks of a function breakpoint: the first lines of functions of the name.
+func (r *Run) bindFunction(b *breakpoint) {
+	p, wrong := parsePoint(b.name)
 	switch {
 	case wrong != "":
 		b.message = wrong
 		return
 	case p != nil:
-		if b.message = r.debuggee.missing(p); b.message == "" {
+		if b.message = r.debuggee.describeMissing(p); b.message == "" {
 			b.point = p
 		}
 		return
@@ -85,8 +85,8 @@ func (r *Run) placeNamed(b *breakpoint) {
 	}
 }
 
-// missing returns what a point refers to and the program does not contain, or "".
-func (d *debuggee) missing(p *point) string {
+// describeMissing returns what a point refers to and the program does not contain, or "".
+func (d *debuggee) describeMissing(p *point) string {
 	program := d.vm.Program()
 	has := map[string][]string{} // the names of each kind; of tools, their functions
 	functions := map[string][]string{}
@@ -104,91 +104,91 @@ func (d *debuggee) missing(p *point) string {
 			functions["*"] = append(functions["*"], f.Name)
 		}
 	}
-	all, known := has[p.what], p.of == "*" || slices.Contains(has[p.what], p.of)
+	all, ok := has[p.what], p.of == "*" || slices.Contains(has[p.what], p.of)
 	switch {
 	case p.what == "emit":
 	case len(all) == 0:
 		return "the program has no " + p.what
-	case !known:
+	case !ok:
 		return fmt.Sprintf("the program has no %s %s: it has %s", p.what, p.of, strings.Join(all, ", "))
 	case p.what == "tool" && p.detail != "*" && !slices.Contains(functions[p.of], p.detail):
 		return fmt.Sprintf("tool %s has no function %s: it has %s", p.of, p.detail, strings.Join(functions[p.of], ", "))
-	case p.what == "host" && p.detail != "*" && !d.handles(p.detail):
+	case p.what == "host" && p.detail != "*" && !d.hasHandler(p.detail):
 		return fmt.Sprintf("the program handles no message %q", p.detail)
 	}
 	return ""
 }
 
-// handles reports whether the program has a handler of a type of message.
-func (d *debuggee) handles(message string) bool {
+// hasHandler reports whether the program has a handler of a type of message.
+func (d *debuggee) hasHandler(message string) bool {
 	return slices.ContainsFunc(d.vm.Marks(), func(k *vm.Mark) bool { return k.Handler == message })
 }
 
 func (s *session) setFunctionBreakpoints(r *dap.SetFunctionBreakpointsRequest) {
-	x := &dap.SetFunctionBreakpointsResponse{Response: answer(r)}
+	x := &dap.SetFunctionBreakpointsResponse{Response: newResponse(r)}
 	x.Body.Breakpoints = []dap.Breakpoint{}
 	s.withRun(r, x, func(run *Run) {
 		p := &run.debuggee.points
-		p.drop(p.named)
+		p.remove(p.named)
 		p.named = nil
 		for _, g := range r.Arguments.Breakpoints {
-			b := p.add(&breakpoint{name: strings.TrimSpace(g.Name), ask: asked{condition: g.Condition, hits: g.HitCondition}})
+			b := p.add(&breakpoint{name: strings.TrimSpace(g.Name), ask: breakOptions{condition: g.Condition, hits: g.HitCondition}})
 			p.named = append(p.named, b)
-			run.place(b)
-			if wrong := hitsOf(b.ask.hits).wrong; wrong != "" {
-				p.drop([]*breakpoint{b})
+			run.bindBreakpoint(b)
+			if wrong := parseHits(b.ask.hits).wrong; wrong != "" {
+				p.remove([]*breakpoint{b})
 				b.marks, b.point, b.message = nil, nil, wrong
 			}
-			x.Body.Breakpoints = append(x.Body.Breakpoints, run.shown(b))
+			x.Body.Breakpoints = append(x.Body.Breakpoints, run.describeBreakpoint(b))
 		}
 		run.debuggee.arm()
 	})
 }
 
-// pass stops if a function breakpoint matches.
-func (r *Run) pass(at vm.Scene, what, of, detail string) {
+// stopAtPoint stops if a function breakpoint matches.
+func (r *Run) stopAtPoint(at vm.Scene, what, of, detail string) {
 	if r.debuggee.left {
 		return
 	}
 	var all []*breakpoint
 	for _, b := range r.debuggee.points.named {
-		if b.point != nil && b.point.is(what, of, detail) {
+		if b.point != nil && b.point.matches(what, of, detail) {
 			all = append(all, b)
 		}
 	}
-	x := &stand{scene: &at, reason: "function breakpoint"}
-	if x.ids = r.hit(x, all); len(x.ids) > 0 {
+	x := &stopState{scene: &at, reason: "function breakpoint"}
+	if x.ids = r.matchBreakpoints(x, all); len(x.ids) > 0 {
 		r.stop(x)
 	}
 }
 
-// pointOf stops if a breakpoint matches an effect; came reports that it was performed.
-func (r *Run) pointOf(at vm.Scene, q effect.Request, came bool) {
+// stopAtEffect stops if a breakpoint matches an effect; came reports that it was performed.
+func (r *Run) stopAtEffect(at vm.Scene, q effect.Request, came bool) {
 	detail := "request"
 	if came {
 		detail = "reply"
 	}
 	switch q := q.(type) {
 	case *effect.AgentCall:
-		r.pass(at, "agent", q.Agent, detail)
+		r.stopAtPoint(at, "agent", q.Agent, detail)
 	case *effect.StreamOpen:
-		r.pass(at, "agent", q.Agent, detail)
+		r.stopAtPoint(at, "agent", q.Agent, detail)
 	case *effect.Emit:
 		if !came {
-			r.pass(at, "emit", q.Channel, "")
+			r.stopAtPoint(at, "emit", q.Channel, "")
 		}
 	case *effect.AwaitEmit:
 		if !came {
-			r.pass(at, "emit", q.Channel, "")
+			r.stopAtPoint(at, "emit", q.Channel, "")
 		}
 	}
 }
 
 // Handles stops if a breakpoint matches a message of a host.
 func (r *Run) Handles(at vm.Scene, host string, m *effect.HostMessage) {
-	r.debuggee.watch.heard(host, m)
-	r.pass(at, "host", host, m.Type)
+	r.debuggee.watch.recordMessage(host, m)
+	r.stopAtPoint(at, "host", host, m.Type)
 }
 
 // Calls stops if a breakpoint matches a tool call.
-func (r *Run) Calls(at vm.Scene, tool, function string) { r.pass(at, "tool", tool, function) }
+func (r *Run) Calls(at vm.Scene, tool, function string) { r.stopAtPoint(at, "tool", tool, function) }

@@ -10,13 +10,13 @@ import (
 	"github.com/google/go-dap"
 )
 
-// broken is a request that panics when it is answered first.
-type broken struct {
+// brokenRequest is a request that panics when it is answered first.
+type brokenRequest struct {
 	dap.Request
 	asked bool
 }
 
-func (b *broken) GetRequest() *dap.Request {
+func (b *brokenRequest) GetRequest() *dap.Request {
 	if !b.asked {
 		b.asked = true
 		panic("broken")
@@ -27,17 +27,17 @@ func (b *broken) GetRequest() *dap.Request {
 // TestPanic: a panic while a request is answered becomes an error response, also one on the run's
 // goroutine, and the session continues.
 func TestPanic(t *testing.T) {
-	told, out := io.Pipe()
+	output, out := io.Pipe()
 	s := newSession(&Adapter{}, out)
 	s.begun = true
 	go func() {
-		if !s.takeSafely(&broken{Request: dap.Request{ProtocolMessage: dap.ProtocolMessage{Seq: 7, Type: "request"}, Command: "next"}}) {
+		if !s.handleSafely(&brokenRequest{Request: dap.Request{ProtocolMessage: dap.ProtocolMessage{Seq: 7, Type: "request"}, Command: "next"}}) {
 			t.Error("the session is closed")
 		}
 	}()
-	said := bufio.NewReader(told)
+	reader := bufio.NewReader(output)
 	for i, want := range []string{"panic: broken\n\ngoroutine ", `"success":false,"command":"next","message":"this is our bug, not yours: broken"`} {
-		text, err := dap.ReadBaseMessage(said)
+		text, err := dap.ReadBaseMessage(reader)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestPanic(t *testing.T) {
 		r.serve()
 	}()
 	defer func() {
-		if p, ok := recover().(*panicked); !ok || p.value != "in the run" {
+		if p, ok := recover().(*runPanic); !ok || p.value != "in the run" {
 			t.Errorf("%v", p)
 		}
 	}()

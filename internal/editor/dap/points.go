@@ -32,14 +32,14 @@ type breakpoint struct {
 	message      string // why it is not verified, or was moved
 	moved        int    // its line
 	movedColumn  int
-	ask          asked
+	ask          breakOptions
 }
 
-// asked holds the conditions of a breakpoint.
-type asked struct {
+// breakOptions holds the conditions of a breakpoint.
+type breakOptions struct {
 	condition, hits, log string
 	count                int64
-	said                 bool // that its condition fails has been said
+	reported             bool // that its condition fails has been said
 }
 
 // add numbers a breakpoint.
@@ -53,8 +53,8 @@ func (p *breakpoints) add(b *breakpoint) *breakpoint {
 	return b
 }
 
-// drop forgets some.
-func (p *breakpoints) drop(all []*breakpoint) {
+// remove forgets some.
+func (p *breakpoints) remove(all []*breakpoint) {
 	for _, b := range all {
 		delete(p.all, b.id)
 		for _, k := range b.marks {
@@ -66,11 +66,11 @@ func (p *breakpoints) drop(all []*breakpoint) {
 	}
 }
 
-// again returns the same breakpoints for another run, with new counts.
-func (p *breakpoints) again() breakpoints {
+// copyForRestart returns the same breakpoints for another run, with new counts.
+func (p *breakpoints) copyForRestart() breakpoints {
 	q := breakpoints{next: p.next}
 	copied := func(b *breakpoint) *breakpoint {
-		x := &breakpoint{id: b.id, file: b.file, line: b.line, column: b.column, name: b.name, ask: asked{condition: b.ask.condition, hits: b.ask.hits, log: b.ask.log}}
+		x := &breakpoint{id: b.id, file: b.file, line: b.line, column: b.column, name: b.name, ask: breakOptions{condition: b.ask.condition, hits: b.ask.hits, log: b.ask.log}}
 		q.all[b.id] = x
 		return x
 	}
@@ -106,44 +106,44 @@ func (d *debuggee) forget() {
 func (p *breakpoints) bind(r *Run) {
 	for id := 1; id <= p.next; id++ {
 		if b := p.all[id]; b != nil {
-			r.place(b)
-			r.s.send(&dap.BreakpointEvent{Event: event("breakpoint"), Body: dap.BreakpointEventBody{Reason: "changed", Breakpoint: r.shown(b)}})
+			r.bindBreakpoint(b)
+			r.s.send(&dap.BreakpointEvent{Event: newEvent("breakpoint"), Body: dap.BreakpointEventBody{Reason: "changed", Breakpoint: r.describeBreakpoint(b)}})
 		}
 	}
 }
 
-// place finds the marks of a breakpoint.
-func (r *Run) place(b *breakpoint) {
+// bindBreakpoint finds the marks of a breakpoint.
+func (r *Run) bindBreakpoint(b *breakpoint) {
 	b.marks, b.message, b.moved, b.movedColumn = nil, "", 0, 0
 	switch {
 	case r.debuggee.vm == nil:
 		b.message = "the program is not loaded yet"
 		return
 	case b.name != "":
-		r.placeNamed(b)
+		r.bindFunction(b)
 	default:
-		r.placeLine(b)
+		r.bindLine(b)
 	}
 	for _, k := range b.marks {
 		r.debuggee.points.at[k] = append(r.debuggee.points.at[k], b)
 	}
 }
 
-// placeLine finds the marks of a line, or else of the next that has code.
-func (r *Run) placeLine(b *breakpoint) {
+// bindLine finds the marks of a line, or else of the next that has code.
+func (r *Run) bindLine(b *breakpoint) {
 	best := 0
-	known := false
+	found := false
 	for _, k := range r.debuggee.vm.Marks() {
 		if k.Kind != vm.MarkLine || r.s.path(k.Place) != b.file {
 			continue
 		}
-		known = true
+		found = true
 		if k.Line >= b.line && (best == 0 || k.Line < best) {
 			best = k.Line
 		}
 	}
 	switch {
-	case !known:
+	case !found:
 		b.message = "the program has no code in this file"
 		return
 	case best == 0:
@@ -163,8 +163,8 @@ func (r *Run) placeLine(b *breakpoint) {
 	}
 }
 
-// shown returns a breakpoint in the form of DAP.
-func (r *Run) shown(b *breakpoint) dap.Breakpoint {
+// describeBreakpoint returns a breakpoint in the form of DAP.
+func (r *Run) describeBreakpoint(b *breakpoint) dap.Breakpoint {
 	x := dap.Breakpoint{Id: b.id, Verified: len(b.marks) > 0 || b.point != nil, Message: b.message}
 	if b.file != "" {
 		x.Source = &dap.Source{Name: filepath.Base(b.file), Path: b.file}
@@ -182,29 +182,29 @@ func (r *Run) shown(b *breakpoint) dap.Breakpoint {
 // setBreakpoints sets the breakpoints of a file.
 func (s *session) setBreakpoints(r *dap.SetBreakpointsRequest) {
 	file := s.absolute(r.Arguments.Source)
-	given := r.Arguments.Breakpoints
-	if given == nil {
+	requested := r.Arguments.Breakpoints
+	if requested == nil {
 		for _, l := range r.Arguments.Lines {
-			given = append(given, dap.SourceBreakpoint{Line: l})
+			requested = append(requested, dap.SourceBreakpoint{Line: l})
 		}
 	}
-	x := &dap.SetBreakpointsResponse{Response: answer(r)}
+	x := &dap.SetBreakpointsResponse{Response: newResponse(r)}
 	x.Body.Breakpoints = []dap.Breakpoint{}
 	s.withRun(r, x, func(run *Run) {
 		p := &run.debuggee.points
-		p.drop(p.lines[file])
+		p.remove(p.lines[file])
 		if p.lines != nil {
 			p.lines[file] = nil
 		}
-		for _, g := range given {
-			b := p.add(&breakpoint{file: file, line: s.lineIn(g.Line), column: g.Column, ask: asked{condition: g.Condition, hits: g.HitCondition, log: g.LogMessage}})
+		for _, g := range requested {
+			b := p.add(&breakpoint{file: file, line: s.lineIn(g.Line), column: g.Column, ask: breakOptions{condition: g.Condition, hits: g.HitCondition, log: g.LogMessage}})
 			p.lines[file] = append(p.lines[file], b)
-			run.place(b)
-			if wrong := hitsOf(b.ask.hits).wrong; wrong != "" {
-				p.drop([]*breakpoint{b})
+			run.bindBreakpoint(b)
+			if wrong := parseHits(b.ask.hits).wrong; wrong != "" {
+				p.remove([]*breakpoint{b})
 				b.marks, b.message = nil, wrong
 			}
-			x.Body.Breakpoints = append(x.Body.Breakpoints, run.shown(b))
+			x.Body.Breakpoints = append(x.Body.Breakpoints, run.describeBreakpoint(b))
 		}
 		run.debuggee.arm()
 	})
@@ -221,7 +221,7 @@ func (s *session) withRun(r dap.RequestMessage, yes dap.Message, f func(*Run)) {
 		return
 	}
 	if !s.run.do(func() { f(s.run); s.send(yes) }) {
-		s.refuse(r, "the program has ended")
+		s.replyError(r, "the program has ended")
 	}
 }
 
@@ -241,5 +241,5 @@ func (s *session) absolute(x dap.Source) string {
 	if path != "" && !filepath.IsAbs(path) {
 		path = filepath.Join(s.cwd(), path)
 	}
-	return real(path)
+	return realPath(path)
 }

@@ -28,17 +28,17 @@ var filters = []dap.ExceptionBreakpointsFilter{
 // filter is one that is set.
 type filter struct {
 	name, condition string
-	said            bool
+	reported        bool
 }
 
 func (s *session) setExceptionBreakpoints(r *dap.SetExceptionBreakpointsRequest) {
-	x := &dap.SetExceptionBreakpointsResponse{Response: answer(r)}
+	x := &dap.SetExceptionBreakpointsResponse{Response: newResponse(r)}
 	s.withRun(r, x, func(run *Run) {
 		run.debuggee.points.raise = nil
 		add := func(name, condition string) {
-			known := slices.ContainsFunc(filters, func(f dap.ExceptionBreakpointsFilter) bool { return f.Filter == name })
-			b := dap.Breakpoint{Verified: known}
-			if known {
+			ok := slices.ContainsFunc(filters, func(f dap.ExceptionBreakpointsFilter) bool { return f.Filter == name })
+			b := dap.Breakpoint{Verified: ok}
+			if ok {
 				run.debuggee.points.raise = append(run.debuggee.points.raise, &filter{name: name, condition: condition})
 			} else {
 				b.Message = "there is no filter " + name
@@ -56,18 +56,18 @@ func (s *session) setExceptionBreakpoints(r *dap.SetExceptionBreakpointsRequest)
 
 // Raised stops if a filter matches an error.
 func (r *Run) Raised(at vm.Scene, x vm.Raise) {
-	if r.debuggee.left || r.debuggee.told == x.Value && !x.Value.IsNil() {
+	if r.debuggee.left || r.debuggee.lastError == x.Value && !x.Value.IsNil() {
 		return
 	}
-	y := &stand{scene: &at, reason: "exception", raise: &x}
+	y := &stopState{scene: &at, reason: "exception", raise: &x}
 	for _, f := range r.debuggee.points.raise {
-		if !f.takes(x) {
+		if !f.matches(x) {
 			continue
 		}
-		if f.condition != "" && !r.raisedAs(y, f) {
+		if f.condition != "" && !r.conditionHolds(y, f) {
 			continue
 		}
-		r.debuggee.told = x.Value
+		r.debuggee.lastError = x.Value
 		e := describeError(x.Value)
 		y.text = e.message
 		if e.kind != "" {
@@ -78,8 +78,8 @@ func (r *Run) Raised(at vm.Scene, x vm.Raise) {
 	}
 }
 
-// takes reports whether a filter is about an error.
-func (f *filter) takes(x vm.Raise) bool {
+// matches reports whether a filter is about an error.
+func (f *filter) matches(x vm.Raise) bool {
 	switch f.name {
 	case filterUncaught:
 		return !x.Caught
@@ -89,8 +89,8 @@ func (f *filter) takes(x vm.Raise) bool {
 	return x.Propagated
 }
 
-// raisedAs reports whether the condition of a filter holds of an error.
-func (r *Run) raisedAs(y *stand, f *filter) bool {
+// conditionHolds reports whether the condition of a filter holds of an error.
+func (r *Run) conditionHolds(y *stopState, f *filter) bool {
 	top, ok := y.scene.Top(r.s.showStd)
 	if !ok {
 		return true
@@ -106,22 +106,22 @@ func (r *Run) raisedAs(y *stand, f *filter) bool {
 	c, err := r.compile(ref, fmt.Sprintf("|e: %s| %s", kind, f.condition))
 	var v value.Slot
 	if err == nil {
-		v, err = r.runsWith(ref, c, e)
+		v, err = r.executeWith(ref, c, e)
 	}
 	if err != nil {
-		if !f.said {
-			f.said = true
-			r.s.say("important", "the condition `"+f.condition+"`: "+err.Error()+"\n")
+		if !f.reported {
+			f.reported = true
+			r.s.sendOutput("important", "the condition `"+f.condition+"`: "+err.Error()+"\n")
 		}
 		return true
 	}
 	return v.Kind() == value.KindBool && v.AsBool()
 }
 
-// runsWith runs a text that returns a closure of one parameter, and calls that.
-func (r *Run) runsWith(f *frameRef, c *compiled, argument value.Slot) (value.Slot, error) {
-	h := how{quiet: true}
-	v, err := r.runs(f, c, h)
+// executeWith runs a text that returns a closure of one parameter, and calls that.
+func (r *Run) executeWith(f *frameRef, c *compiled, argument value.Slot) (value.Slot, error) {
+	h := evalOptions{quiet: true}
+	v, err := r.execute(f, c, h)
 	if err != nil {
 		return v, err
 	}
@@ -129,10 +129,10 @@ func (r *Run) runsWith(f *frameRef, c *compiled, argument value.Slot) (value.Slo
 	return r.debuggee.vm.EvaluateClosure(r.stopper(h), v, argument)
 }
 
-// raised is an error in the form for an editor.
-type raised struct{ kind, message string }
+// raisedError is an error in the form for an editor.
+type raisedError struct{ kind, message string }
 
-func describeError(v value.Slot) (t raised) {
+func describeError(v value.Slot) (t raisedError) {
 	defer func() {
 		if f, ok := recover().(*value.Fault); ok {
 			t.message = f.Message
@@ -144,14 +144,14 @@ func describeError(v value.Slot) (t raised) {
 }
 
 func (s *session) exceptionInfo(r *dap.ExceptionInfoRequest) {
-	s.stopped(r, func(at *stand) {
-		if at.raise == nil || s.run.debuggee.thread(*at.scene) != r.Arguments.ThreadId {
-			s.refuse(r, "thread %d does not stand at an error", r.Arguments.ThreadId)
+	s.withStopped(r, func(at *stopState) {
+		if at.raise == nil || s.run.debuggee.threadID(*at.scene) != r.Arguments.ThreadId {
+			s.replyError(r, "thread %d does not stand at an error", r.Arguments.ThreadId)
 			return
 		}
 		e := describeError(at.raise.Value)
 		p := at.scene.Place()
-		x := &dap.ExceptionInfoResponse{Response: answer(r)}
+		x := &dap.ExceptionInfoResponse{Response: newResponse(r)}
 		x.Body.ExceptionId, x.Body.Description, x.Body.BreakMode = e.kind, e.message, "unhandled"
 		switch {
 		case at.raise.Panic:

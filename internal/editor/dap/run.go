@@ -18,7 +18,7 @@ type Run struct {
 	// Interrupt receives a value instead of Ctrl-C: the first ends the run, the second kills it.
 	Interrupt chan struct{}
 
-	asking    asking
+	asking    questionQueue
 	s         *session
 	loaded    chan struct{} // it paused before main or has ended
 	launched  chan struct{} // the editor was notified of that
@@ -43,7 +43,7 @@ func (r *Run) load() { r.once.load.Do(func() { close(r.loaded) }) }
 func (r *Run) end() {
 	r.once.end.Do(func() {
 		r.Interrupt <- struct{}{}
-		go r.leaveEnded()
+		go r.releaseEnding()
 		go func() {
 			t := time.NewTimer(grace)
 			defer t.Stop()
@@ -63,13 +63,13 @@ func (r *Run) Lost(code int) {
 	t := time.NewTimer(grace)
 	defer t.Stop()
 	select {
-	case <-r.s.gone:
+	case <-r.s.done:
 	case <-t.C:
 	}
 }
 
-// leave continues the run without further stops.
-func (r *Run) leave() {
+// release continues the run without further stops.
+func (r *Run) release() {
 	r.do(func() {
 		r.debuggee.left = true
 		r.debuggee.forget()
@@ -77,9 +77,9 @@ func (r *Run) leave() {
 	})
 }
 
-// leaveEnded is like leave for a run that must end: it continues after it has received the
+// releaseEnding is like leave for a run that must end: it continues after it has received the
 // interrupt, so that no more of the program runs.
-func (r *Run) leaveEnded() {
+func (r *Run) releaseEnding() {
 	r.do(func() {
 		if r.debuggee.vm == nil {
 			return
@@ -91,7 +91,7 @@ func (r *Run) leaveEnded() {
 		case <-t.C:
 		}
 	})
-	r.leave()
+	r.release()
 }
 
 // output is a stream of the run, as events.
@@ -112,12 +112,12 @@ func (s *session) print(category, text string) {
 	if s.out != nil {
 		s.out.WaitRoom(s.ending)
 	}
-	s.say(category, text)
+	s.sendOutput(category, text)
 }
 
-// say sends output to the editor.
-func (s *session) say(category, text string) {
-	s.send(&dap.OutputEvent{Event: event("output"), Body: dap.OutputEventBody{Category: category, Output: text}})
+// sendOutput sends output to the editor.
+func (s *session) sendOutput(category, text string) {
+	s.send(&dap.OutputEvent{Event: newEvent("output"), Body: dap.OutputEventBody{Category: category, Output: text}})
 }
 
 // Launched reports whether an editor launched the run, rather than attached to it.

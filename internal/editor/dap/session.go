@@ -30,7 +30,7 @@ type session struct {
 	own      atomic.Pointer[Run] // what it has launched
 	current  atomic.Pointer[Run] // the same, or what it is attached to
 	ran      *Launch             // as it was asked for
-	gone     chan struct{}       // closed when the session is over
+	done     chan struct{}       // closed when the session is over
 	zero     int                 // what lines and columns of the editor count from
 	colZero  int
 
@@ -51,14 +51,14 @@ func (s *session) cwd() string {
 
 // newSession returns a session with an editor that reads from out.
 func newSession(a *Adapter, out io.Writer) *session {
-	s := noSession(a)
+	s := detachedSession(a)
 	s.out = frame.NewWriter(out, nil)
 	return s
 }
 
-// noSession returns a session without an editor.
-func noSession(a *Adapter) *session {
-	return &session{adapter: a, requests: newRequests(), ctx: context.Background(), gone: make(chan struct{}), ending: make(chan struct{}), zero: 1, colZero: 1}
+// detachedSession returns a session without an editor.
+func detachedSession(a *Adapter) *session {
+	return &session{adapter: a, requests: newRequests(), ctx: context.Background(), done: make(chan struct{}), ending: make(chan struct{}), zero: 1, colZero: 1}
 }
 
 // end cancels the current evaluation and stops the launched run. Only the reading goroutine calls
@@ -75,39 +75,39 @@ func (s *session) end() {
 	}
 }
 
-// undecoded refuses an unknown or invalid request.
-func (s *session) undecoded(data []byte, err error) {
+// refuseInvalid refuses an unknown or invalid request.
+func (s *session) refuseInvalid(data []byte, err error) {
 	var q dap.Request
 	if json.Unmarshal(data, &q) != nil || q.Type != "request" {
 		return // the sender expects no response
 	}
-	s.refuse(&q, "%s: %v", q.Command, err)
+	s.replyError(&q, "%s: %v", q.Command, err)
 }
 
-// takeSafely is take, but for a panic, which becomes an error response: the session continues.
-func (s *session) takeSafely(r dap.RequestMessage) (more bool) {
+// handleSafely is take, but for a panic, which becomes an error response: the session continues.
+func (s *session) handleSafely(r dap.RequestMessage) (more bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			stack := debug.Stack()
-			if x, ok := p.(*panicked); ok {
+			if x, ok := p.(*runPanic); ok {
 				p, stack = x.value, x.stack
 			}
-			s.say("stderr", fmt.Sprintf("concerto dap: panic: %v\n\n%s", p, stack))
-			s.refuse(r, "this is our bug, not yours: %v", p)
+			s.sendOutput("stderr", fmt.Sprintf("concerto dap: panic: %v\n\n%s", p, stack))
+			s.replyError(r, "this is our bug, not yours: %v", p)
 			more = true
 		}
 	}()
-	return s.take(r)
+	return s.handle(r)
 }
 
-// panicked is a panic in a function that ran on the run's goroutine.
-type panicked struct {
+// runPanic is a panic in a function that ran on the run's goroutine.
+type runPanic struct {
 	value any
 	stack []byte
 }
 
-// take handles a request; false ends the session.
-func (s *session) take(r dap.RequestMessage) bool {
+// handle handles a request; false ends the session.
+func (s *session) handle(r dap.RequestMessage) bool {
 	switch r := r.(type) {
 	case *dap.InitializeRequest:
 		s.initialize(r)
@@ -117,17 +117,17 @@ func (s *session) take(r dap.RequestMessage) bool {
 		return false
 	}
 	if !s.begun {
-		s.refuse(r, "%s came before initialize", r.GetRequest().Command)
+		s.replyError(r, "%s came before initialize", r.GetRequest().Command)
 		return true
 	}
-	if !s.takeLife(r) && !s.takePoints(r) && !s.takeSteps(r) && !s.takeLook(r) {
-		s.refuse(r, "%s is not supported", r.GetRequest().Command)
+	if !s.handleLifecycle(r) && !s.handleBreakpoints(r) && !s.handleSteps(r) && !s.handleInspection(r) {
+		s.replyError(r, "%s is not supported", r.GetRequest().Command)
 	}
 	return true
 }
 
-// takeLife handles requests that start and end a run.
-func (s *session) takeLife(r dap.RequestMessage) bool {
+// handleLifecycle handles requests that start and end a run.
+func (s *session) handleLifecycle(r dap.RequestMessage) bool {
 	switch r := r.(type) {
 	case *dap.LaunchRequest:
 		s.launch(r)
@@ -145,8 +145,8 @@ func (s *session) takeLife(r dap.RequestMessage) bool {
 	return true
 }
 
-// takePoints handles requests about breakpoints.
-func (s *session) takePoints(r dap.RequestMessage) bool {
+// handleBreakpoints handles requests about breakpoints.
+func (s *session) handleBreakpoints(r dap.RequestMessage) bool {
 	switch r := r.(type) {
 	case *dap.SetBreakpointsRequest:
 		s.setBreakpoints(r)
@@ -166,31 +166,31 @@ func (s *session) takePoints(r dap.RequestMessage) bool {
 	return true
 }
 
-// takeSteps handles requests that continue the run.
-func (s *session) takeSteps(r dap.RequestMessage) bool {
+// handleSteps handles requests that continue the run.
+func (s *session) handleSteps(r dap.RequestMessage) bool {
 	switch r := r.(type) {
 	case *dap.ContinueRequest:
-		s.goOn(r, plan{}, 0, &dap.ContinueResponse{Response: answer(r), Body: dap.ContinueResponseBody{AllThreadsContinued: true}})
+		s.handleContinue(r, plan{}, 0, &dap.ContinueResponse{Response: newResponse(r), Body: dap.ContinueResponseBody{AllThreadsContinued: true}})
 	case *dap.NextRequest:
-		s.goOn(r, plan{kind: planOver}, r.Arguments.ThreadId, &dap.NextResponse{Response: answer(r)})
+		s.handleContinue(r, plan{kind: planOver}, r.Arguments.ThreadId, &dap.NextResponse{Response: newResponse(r)})
 	case *dap.StepInRequest:
 		s.stepIn(r)
 	case *dap.StepOutRequest:
-		s.goOn(r, plan{kind: planOut}, r.Arguments.ThreadId, &dap.StepOutResponse{Response: answer(r)})
+		s.handleContinue(r, plan{kind: planOut}, r.Arguments.ThreadId, &dap.StepOutResponse{Response: newResponse(r)})
 	case *dap.PauseRequest:
 		s.pause(r)
 	case *dap.GotoRequest:
 		s.gotoTarget(r)
 	case *dap.StepBackRequest, *dap.ReverseContinueRequest:
-		s.refuse(r, "only a recorded run can go back, and those are not debugged yet; `concerto runs inspect` looks at them")
+		s.replyError(r, "only a recorded run can go back, and those are not debugged yet; `concerto runs inspect` looks at them")
 	default:
 		return false
 	}
 	return true
 }
 
-// takeLook handles requests about the state of a stopped run.
-func (s *session) takeLook(r dap.RequestMessage) bool {
+// handleInspection handles requests about the state of a stopped run.
+func (s *session) handleInspection(r dap.RequestMessage) bool {
 	switch r := r.(type) {
 	case *dap.ThreadsRequest:
 		s.threads(r)
@@ -218,7 +218,7 @@ func (s *session) takeLook(r dap.RequestMessage) bool {
 
 func (s *session) initialize(r *dap.InitializeRequest) {
 	if s.begun {
-		s.refuse(r, "initialize came twice")
+		s.replyError(r, "initialize came twice")
 		return
 	}
 	s.begun = true
@@ -228,8 +228,8 @@ func (s *session) initialize(r *dap.InitializeRequest) {
 	if !r.Arguments.ColumnsStartAt1 {
 		s.colZero = 0
 	}
-	s.send(&dap.InitializeResponse{Response: answer(r), Body: capabilities})
-	s.send(&dap.InitializedEvent{Event: event("initialized")})
+	s.send(&dap.InitializeResponse{Response: newResponse(r), Body: capabilities})
+	s.send(&dap.InitializedEvent{Event: newEvent("initialized")})
 }
 
 // capabilities are what the adapter can do.

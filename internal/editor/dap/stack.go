@@ -12,11 +12,11 @@ import (
 
 // threads lists the tasks.
 func (s *session) threads(r *dap.ThreadsRequest) {
-	x := &dap.ThreadsResponse{Response: answer(r)}
+	x := &dap.ThreadsResponse{Response: newResponse(r)}
 	x.Body.Threads = []dap.Thread{}
-	if s.inRun(func() {
+	if s.onRun(func() {
 		for _, t := range s.run.debuggee.vm.Tasks() {
-			x.Body.Threads = append(x.Body.Threads, dap.Thread{Id: s.run.debuggee.thread(t), Name: s.run.debuggee.threadName(t)})
+			x.Body.Threads = append(x.Body.Threads, dap.Thread{Id: s.run.debuggee.threadID(t), Name: s.run.debuggee.threadName(t)})
 		}
 	}) != nil {
 		x.Body.Threads = []dap.Thread{}
@@ -30,15 +30,15 @@ func (s *session) threads(r *dap.ThreadsRequest) {
 // threadName returns how a task is called, and what it waits for.
 func (d *debuggee) threadName(t vm.Scene) string {
 	name := d.taskName(t)
-	if what := d.waits(t); what != "" {
+	if what := d.waitReason(t); what != "" {
 		name += " · waits for " + what
 	}
 	return name
 }
 
-// thread returns the number of a task as the editor knows it: main is 1. The VM counts those too
+// threadID returns the number of a task as the editor knows it: main is 1. The VM counts those too
 // that have made the program's stores and tools, before main.
-func (d *debuggee) thread(t vm.Scene) int {
+func (d *debuggee) threadID(t vm.Scene) int {
 	if d.before < 0 {
 		for _, x := range d.vm.Tasks() {
 			if x.Main() {
@@ -53,11 +53,11 @@ func (d *debuggee) taskName(t vm.Scene) string {
 	if t.Main() {
 		return t.Entry().Function
 	}
-	return fmt.Sprintf("%s(%d)", t.Entry().Function, d.thread(t))
+	return fmt.Sprintf("%s(%d)", t.Entry().Function, d.threadID(t))
 }
 
-// waits returns what a task waits for; "" when it does not.
-func (d *debuggee) waits(t vm.Scene) string {
+// waitReason returns what a task waits for; "" when it does not.
+func (d *debuggee) waitReason(t vm.Scene) string {
 	q, task, several := t.Waiting()
 	switch {
 	case several:
@@ -91,10 +91,10 @@ type frameRef struct {
 
 // references holds the numbers of frames and variables, which are valid until the run continues.
 type references struct {
-	frames []*frameRef
-	held   []holder
-	stacks map[int64][]*frameRef
-	looked *frameRef // the frame whose scopes were requested last
+	frames    []*frameRef
+	held      []container
+	stacks    map[int64][]*frameRef
+	inspected *frameRef // the frame whose scopes were requested last
 }
 
 func (f *references) forget() { *f = references{} }
@@ -133,10 +133,10 @@ func (r *Run) refresh() {
 }
 
 func (s *session) stackTrace(r *dap.StackTraceRequest) {
-	s.stopped(r, func(*stand) {
+	s.withStopped(r, func(*stopState) {
 		t, ok := s.run.debuggee.task(r.Arguments.ThreadId)
 		if !ok {
-			s.refuse(r, "there is no thread %d", r.Arguments.ThreadId)
+			s.replyError(r, "there is no thread %d", r.Arguments.ThreadId)
 			return
 		}
 		all := s.run.stack(t)
@@ -148,7 +148,7 @@ func (s *session) stackTrace(r *dap.StackTraceRequest) {
 				}
 			}
 		}
-		x := &dap.StackTraceResponse{Response: answer(r)}
+		x := &dap.StackTraceResponse{Response: newResponse(r)}
 		x.Body.TotalFrames, x.Body.StackFrames = len(all), []dap.StackFrame{}
 		from, to := page(len(all), r.Arguments.StartFrame, r.Arguments.Levels)
 		for i := from; i < to; i++ {
@@ -184,13 +184,13 @@ func (s *session) path(p vm.Place) string {
 		return ""
 	}
 	if filepath.IsAbs(p.File) {
-		return real(p.File)
+		return realPath(p.File)
 	}
-	return real(filepath.Join(s.root, filepath.FromSlash(p.File)))
+	return realPath(filepath.Join(s.root, filepath.FromSlash(p.File)))
 }
 
-// real returns a path without links, where that can be had.
-func real(path string) string {
+// realPath returns a path without links, where that can be had.
+func realPath(path string) string {
 	if x, err := filepath.EvalSymlinks(path); err == nil {
 		return x
 	}
@@ -204,8 +204,8 @@ func (s *session) columnOut(n int) int { return n - 1 + s.colZero }
 
 // frame finds a frame by its number; 0 is the innermost of the task that has stopped.
 func (r *Run) frame(id int) (*frameRef, bool) {
-	if id == 0 && r.debuggee.stand != nil && r.debuggee.stand.scene != nil {
-		if all := r.stack(*r.debuggee.stand.scene); len(all) > 0 {
+	if id == 0 && r.debuggee.stopped != nil && r.debuggee.stopped.scene != nil {
+		if all := r.stack(*r.debuggee.stopped.scene); len(all) > 0 {
 			return all[0], true
 		}
 	}
@@ -215,13 +215,13 @@ func (r *Run) frame(id int) (*frameRef, bool) {
 	return r.debuggee.refs.frames[id-1], true
 }
 
-// inFrame calls do with a frame of a stopped run, or answers with an error.
-func (s *session) inFrame(r dap.RequestMessage, number int, do func(*frameRef)) {
-	s.stopped(r, func(*stand) {
+// withFrame calls do with a frame of a stopped run, or answers with an error.
+func (s *session) withFrame(r dap.RequestMessage, number int, do func(*frameRef)) {
+	s.withStopped(r, func(*stopState) {
 		if f, ok := s.run.frame(number); ok {
 			do(f)
 			return
 		}
-		s.refuse(r, "there is no frame %d: frames are forgotten when the program goes on", number)
+		s.replyError(r, "there is no frame %d: frames are forgotten when the program goes on", number)
 	})
 }

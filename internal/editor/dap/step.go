@@ -39,8 +39,8 @@ func (p *plan) reason() string {
 	return "step"
 }
 
-// wants reports whether the run stops at a mark.
-func (p *plan) wants(at vm.Scene, k *vm.Mark) bool {
+// stopsAt reports whether the run stops at a mark.
+func (p *plan) stopsAt(at vm.Scene, k *vm.Mark) bool {
 	line := k.Kind == vm.MarkLine
 	switch p.kind {
 	case planNone:
@@ -59,24 +59,24 @@ func (p *plan) wants(at vm.Scene, k *vm.Mark) bool {
 	case planIn:
 		return line || outside && k.Kind == vm.MarkReturn
 	case planInto:
-		return p.reaches(depth, k)
+		return p.isDone(depth, k)
 	case planOver:
 		return line && !depth.Above(p.depth) || outside && k.Kind == vm.MarkReturn
 	}
 	return outside && k.Kind != vm.MarkLoop
 }
 
-// goOn answers a request to continue and plans the next stop.
-func (s *session) goOn(r dap.RequestMessage, p plan, thread int, yes dap.Message) {
-	s.stopped(r, func(*stand) { s.goesOn(r, p, thread, yes) })
+// handleContinue answers a request to continue and plans the next stop.
+func (s *session) handleContinue(r dap.RequestMessage, p plan, thread int, yes dap.Message) {
+	s.withStopped(r, func(*stopState) { s.resumeRun(r, p, thread, yes) })
 }
 
-// goesOn continues a stopped run.
-func (s *session) goesOn(r dap.RequestMessage, p plan, thread int, yes dap.Message) {
+// resumeRun continues a stopped run.
+func (s *session) resumeRun(r dap.RequestMessage, p plan, thread int, yes dap.Message) {
 	if p.kind != planNone {
 		at, ok := s.run.debuggee.task(thread)
 		if !ok {
-			s.refuse(r, "there is no thread %d", thread)
+			s.replyError(r, "there is no thread %d", thread)
 			return
 		}
 		p.task, p.depth = at, at.Depth()
@@ -89,7 +89,7 @@ func (s *session) goesOn(r dap.RequestMessage, p plan, thread int, yes dap.Messa
 // task finds a task by its number.
 func (d *debuggee) task(n int) (at vm.Scene, ok bool) {
 	for _, t := range d.vm.Tasks() {
-		if d.thread(t) == n {
+		if d.threadID(t) == n {
 			return t, true
 		}
 	}
@@ -98,10 +98,10 @@ func (d *debuggee) task(n int) (at vm.Scene, ok bool) {
 
 // pause stops a waiting run where it waits, and a computing one at the next line.
 func (s *session) pause(r *dap.PauseRequest) {
-	err := s.inRun(func() {
-		s.send(&dap.PauseResponse{Response: answer(r)})
+	err := s.onRun(func() {
+		s.send(&dap.PauseResponse{Response: newResponse(r)})
 		switch {
-		case s.run.debuggee.stand != nil:
+		case s.run.debuggee.stopped != nil:
 		case s.run.debuggee.vm.Computes():
 			s.run.debuggee.plan = plan{kind: planPause}
 			s.run.debuggee.arm()
@@ -114,17 +114,17 @@ func (s *session) pause(r *dap.PauseRequest) {
 				at, ok = all[0], true
 			}
 			if ok {
-				s.run.debuggee.halt = &stand{scene: &at, reason: "pause"}
+				s.run.debuggee.halt = &stopState{scene: &at, reason: "pause"}
 			}
 		}
 	})
 	if err != nil {
-		s.refuse(r, "%v", err)
+		s.replyError(r, "%v", err)
 	}
 }
 
-// inRun calls f on the run's goroutine, or returns an error if there is no run.
-func (s *session) inRun(f func()) error {
+// onRun calls f on the run's goroutine, or returns an error if there is no run.
+func (s *session) onRun(f func()) error {
 	switch {
 	case !s.launched && !s.attached:
 		return errors.New("nothing has been launched")
@@ -137,16 +137,16 @@ func (s *session) inRun(f func()) error {
 	return nil
 }
 
-// stopped calls f with a stopped run, or answers with an error.
-func (s *session) stopped(r dap.RequestMessage, f func(*stand)) {
-	err := s.inRun(func() {
-		if s.run.debuggee.stand == nil || s.run.debuggee.stand.scene == nil {
-			s.refuse(r, "the program runs: pause it first")
+// withStopped calls f with a stopped run, or answers with an error.
+func (s *session) withStopped(r dap.RequestMessage, f func(*stopState)) {
+	err := s.onRun(func() {
+		if s.run.debuggee.stopped == nil || s.run.debuggee.stopped.scene == nil {
+			s.replyError(r, "the program runs: pause it first")
 			return
 		}
-		f(s.run.debuggee.stand)
+		f(s.run.debuggee.stopped)
 	})
 	if err != nil {
-		s.refuse(r, "%v", err)
+		s.replyError(r, "%v", err)
 	}
 }

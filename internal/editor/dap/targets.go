@@ -15,12 +15,12 @@ import (
 // stepInTargets answers with the functions that a frame's line calls. Several functions may have a
 // method's name.
 func (s *session) stepInTargets(r *dap.StepInTargetsRequest) {
-	s.inFrame(r, r.Arguments.FrameId, func(f *frameRef) {
-		x := &dap.StepInTargetsResponse{Response: answer(r)}
+	s.withFrame(r, r.Arguments.FrameId, func(f *frameRef) {
+		x := &dap.StepInTargetsResponse{Response: newResponse(r)}
 		x.Body.Targets = []dap.StepInTarget{}
-		for _, c := range calledIn(f) {
+		for _, c := range callsIn(f) {
 			for i, k := range s.run.debuggee.vm.Marks() {
-				if !k.Entry || k.Handler != "" || !c.calls(k.Function) ||
+				if !k.Entry || k.Handler != "" || !c.mayCall(k.Function) ||
 					slices.ContainsFunc(x.Body.Targets, func(t dap.StepInTarget) bool { return t.Label == k.Function }) {
 					continue
 				}
@@ -31,15 +31,15 @@ func (s *session) stepInTargets(r *dap.StepInTargetsRequest) {
 	})
 }
 
-// called is a call in a line.
-type called struct {
+// callSite is a call in a line.
+type callSite struct {
 	path   []string
 	method bool
 	at     source.Position
 }
 
-// calls reports whether the callee may be the function with this name.
-func (c *called) calls(function string) bool {
+// mayCall reports whether the callee may be the function with this name.
+func (c *callSite) mayCall(function string) bool {
 	last := c.path[len(c.path)-1]
 	of, name, method := strings.Cut(function, ".")
 	if !method {
@@ -48,8 +48,8 @@ func (c *called) calls(function string) bool {
 	return name == last && (c.method || len(c.path) > 1 && c.path[len(c.path)-2] == of)
 }
 
-// calledIn returns the calls in a frame's line, in order.
-func calledIn(f *frameRef) (all []called) {
+// callsIn returns the calls in a frame's line, in order.
+func callsIn(f *frameRef) (all []callSite) {
 	if f.Text == "" {
 		return nil
 	}
@@ -60,7 +60,7 @@ func calledIn(f *frameRef) (all []called) {
 		if last == nil || file.LineOf(last.Span().Start) != f.Line {
 			return
 		}
-		c := called{method: method, at: file.Position(last.Span().Start)}
+		c := callSite{method: method, at: file.Position(last.Span().Start)}
 		for _, n := range names {
 			c.path = append(c.path, n.Name)
 		}
@@ -80,31 +80,31 @@ func calledIn(f *frameRef) (all []called) {
 	for _, d := range tree.Decls {
 		ast.Inspect(d, look)
 	}
-	slices.SortStableFunc(all, func(a, b called) int { return a.at.Column - b.at.Column })
+	slices.SortStableFunc(all, func(a, b callSite) int { return a.at.Column - b.at.Column })
 	return all
 }
 
 // stepIn steps into the next call, or into the function that the editor selected.
 func (s *session) stepIn(r *dap.StepInRequest) {
-	yes := &dap.StepInResponse{Response: answer(r)}
+	yes := &dap.StepInResponse{Response: newResponse(r)}
 	n := r.Arguments.TargetId
 	if n == 0 {
-		s.goOn(r, plan{kind: planIn}, r.Arguments.ThreadId, yes)
+		s.handleContinue(r, plan{kind: planIn}, r.Arguments.ThreadId, yes)
 		return
 	}
-	s.stopped(r, func(*stand) {
+	s.withStopped(r, func(*stopState) {
 		all := s.run.debuggee.vm.Marks()
 		if n < 1 || n > len(all) {
-			s.refuse(r, "there is no function %d to step into", n)
+			s.replyError(r, "there is no function %d to step into", n)
 			return
 		}
-		s.goesOn(r, plan{kind: planInto, into: all[n-1]}, r.Arguments.ThreadId, yes)
+		s.resumeRun(r, plan{kind: planInto, into: all[n-1]}, r.Arguments.ThreadId, yes)
 	})
 }
 
-// reaches reports whether a step into a function is done: the function was entered, or the line has
+// isDone reports whether a step into a function is done: the function was entered, or the line has
 // ended.
-func (p *plan) reaches(depth vm.Depth, k *vm.Mark) bool {
+func (p *plan) isDone(depth vm.Depth, k *vm.Mark) bool {
 	if k.Kind == vm.MarkLine && k.Entry && k.Function == p.into.Function && k.File == p.into.File {
 		return true
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// holder is something with children that an editor can inspect.
-type holder interface {
+// container is something with children that an editor can inspect.
+type container interface {
 	// count is how many children it has, and whether they are numbered.
 	count() (n int, indexed bool)
 	children(from, to int) []child
@@ -22,26 +22,26 @@ type child struct {
 	name, path string // path is what evaluates to it
 	value      value.Slot
 	typ        types.Type
-	text       string // shown in place of a value
-	inside     holder // its children, if it is not a value
+	text       string    // shown in place of a value
+	inside     container // its children, if it is not a value
 }
 
-// hold assigns a number to a holder.
-func (f *references) hold(h holder) int {
+// register assigns a number to a holder.
+func (f *references) register(h container) int {
 	f.held = append(f.held, h)
 	return len(f.held)
 }
 
-// inside is a value with children.
-type inside struct {
+// valueChildren is a value with children.
+type valueChildren struct {
 	value value.Slot
 	typ   types.Type
 	path  string
 }
 
-func (x inside) count() (int, bool) { return literal.Count(x.value), literal.Indexed(x.value) }
+func (x valueChildren) count() (int, bool) { return literal.Count(x.value), literal.Indexed(x.value) }
 
-func (x inside) children(from, to int) (out []child) {
+func (x valueChildren) children(from, to int) (out []child) {
 	for _, p := range literal.Parts(x.value, x.typ, from, to) {
 		path := ""
 		if x.path != "" && p.Path != "" {
@@ -52,11 +52,11 @@ func (x inside) children(from, to int) (out []child) {
 	return out
 }
 
-// given are children that are there already.
-type given []child
+// childList are children that are there already.
+type childList []child
 
-func (g given) count() (int, bool)            { return len(g), false }
-func (g given) children(from, to int) []child { return g[from:to] }
+func (g childList) count() (int, bool)            { return len(g), false }
+func (g childList) children(from, to int) []child { return g[from:to] }
 
 // locals is the list of a frame's or closure's variables, read when requested.
 type locals struct {
@@ -65,7 +65,7 @@ type locals struct {
 	captured bool
 }
 
-func (l locals) all() given {
+func (l locals) all() childList {
 	own, captured := l.run.localsOf(l.frame)
 	if l.captured {
 		return captured
@@ -88,12 +88,12 @@ func (d *debuggee) variable(c child) dap.Variable {
 		v := literal.Flat(c.value)
 		x.Value, x.Type = literal.Text(c.value, c.typ), literal.TypeText(v, c.typ)
 		if literal.Count(v) > 0 {
-			h = inside{v, c.typ, c.path}
+			h = valueChildren{v, c.typ, c.path}
 		}
 	}
 	if h != nil {
 		n, numbered := h.count()
-		x.VariablesReference = d.refs.hold(h)
+		x.VariablesReference = d.refs.register(h)
 		if numbered {
 			x.IndexedVariables = n
 		} else {
@@ -104,12 +104,12 @@ func (d *debuggee) variable(c child) dap.Variable {
 }
 
 func (s *session) variables(r *dap.VariablesRequest) {
-	s.stopped(r, func(*stand) {
+	s.withStopped(r, func(*stopState) {
 		n := r.Arguments.VariablesReference
-		x := &dap.VariablesResponse{Response: answer(r)}
+		x := &dap.VariablesResponse{Response: newResponse(r)}
 		x.Body.Variables = []dap.Variable{}
 		if n < 1 || n > len(s.run.debuggee.refs.held) {
-			s.refuse(r, "there is nothing of number %d: it is forgotten when the program goes on", n)
+			s.replyError(r, "there is nothing of number %d: it is forgotten when the program goes on", n)
 			return
 		}
 		h := s.run.debuggee.refs.held[n-1]
@@ -125,21 +125,21 @@ func (s *session) variables(r *dap.VariablesRequest) {
 }
 
 func (s *session) scopes(r *dap.ScopesRequest) {
-	s.inFrame(r, r.Arguments.FrameId, func(f *frameRef) {
-		x := &dap.ScopesResponse{Response: answer(r)}
+	s.withFrame(r, r.Arguments.FrameId, func(f *frameRef) {
+		x := &dap.ScopesResponse{Response: newResponse(r)}
 		x.Body.Scopes = []dap.Scope{}
-		s.run.debuggee.refs.looked = f
-		add := func(name, hint string, all holder, always, expensive bool) {
+		s.run.debuggee.refs.inspected = f
+		add := func(name, hint string, all container, always, expensive bool) {
 			n, _ := all.count()
 			if n == 0 && !always {
 				return
 			}
-			x.Body.Scopes = append(x.Body.Scopes, dap.Scope{Name: name, PresentationHint: hint, VariablesReference: s.run.debuggee.refs.hold(all), NamedVariables: n, Expensive: expensive})
+			x.Body.Scopes = append(x.Body.Scopes, dap.Scope{Name: name, PresentationHint: hint, VariablesReference: s.run.debuggee.refs.register(all), NamedVariables: n, Expensive: expensive})
 		}
 		add("Locals", "locals", locals{s.run, f, false}, true, false)
 		add("Captured", "", locals{s.run, f, true}, false, false)
-		add("Module", "", s.run.moduleOf(s.ctx, f), false, false)
-		for _, d := range s.run.debuggee.declared() {
+		add("Module", "", s.run.moduleConstants(s.ctx, f), false, false)
+		for _, d := range s.run.debuggee.sharedScopes() {
 			add(d.name, "", d.all, false, true)
 		}
 		s.send(x)
@@ -147,13 +147,13 @@ func (s *session) scopes(r *dap.ScopesRequest) {
 }
 
 // localsOf returns the variables of a frame and of its closure.
-func (r *Run) localsOf(f *frameRef) (locals, captured given) {
-	known := r.typesIn(f)
+func (r *Run) localsOf(f *frameRef) (locals, captured childList) {
+	varTypes := r.typesIn(f)
 	for _, v := range f.Locals {
 		if strings.HasPrefix(v.Name, "__") {
 			continue
 		}
-		c := child{name: v.Name, path: v.Name, value: v.Value, typ: known[v.Name]}
+		c := child{name: v.Name, path: v.Name, value: v.Value, typ: varTypes[v.Name]}
 		if v.Captured {
 			captured = append(captured, c)
 		} else {
@@ -165,9 +165,9 @@ func (r *Run) localsOf(f *frameRef) (locals, captured given) {
 
 // typesIn returns the types of a frame's variables, as the checker has found them.
 func (r *Run) typesIn(f *frameRef) map[string]types.Type {
-	known := map[string]types.Type{}
+	found := map[string]types.Type{}
 	if len(f.Locals) == 0 {
-		return known
+		return found
 	}
 	look := func(names string) error {
 		c, err := r.compile(f, names+" nil")
@@ -175,7 +175,7 @@ func (r *Run) typesIn(f *frameRef) map[string]types.Type {
 			return err
 		}
 		for _, x := range c.captures {
-			known[x.Name] = x.Type
+			found[x.Name] = x.Type
 		}
 		return nil
 	}
@@ -184,11 +184,11 @@ func (r *Run) typesIn(f *frameRef) map[string]types.Type {
 		all.WriteString(v.Name + "; ")
 	}
 	if look(all.String()) == nil {
-		return known
+		return found
 	}
 	// some are not in scope, such as the variable of a `for` at its head
 	for _, v := range f.Locals {
 		_ = look(v.Name + ";") // an unknown one is shown by its value
 	}
-	return known
+	return found
 }

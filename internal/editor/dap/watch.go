@@ -8,71 +8,71 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// watched records the conversations with agents and hosts.
-type watched struct {
-	agents    map[string]*heardAgent
-	hosts     map[string]*heardHost
+// conversationLog records the conversations with agents and hosts.
+type conversationLog struct {
+	agents    map[string]*agentLog
+	hosts     map[string]*hostLog
 	exchanges map[int64]string // hosts of the open exchanges
 }
 
-// heardAgent is an agent's last call, and what all have used.
-type heardAgent struct {
+// agentLog is an agent's last call, and what all have used.
+type agentLog struct {
 	calls, in, out int64
 	history        []effect.ChatMessage
 }
 
-// heardHost is a host's session.
-type heardHost struct {
+// hostLog is a host's session.
+type hostLog struct {
 	session  string
 	messages []string // the last of them
 	pending  string   // the question that waits for an answer
 	id       string   // its id, as JSON; "" for one without
 }
 
-// answered records that the host no longer waits.
-func (h *heardHost) answered() { h.pending, h.id = "", "" }
+// clearPending records that the host no longer waits.
+func (h *hostLog) clearPending() { h.pending, h.id = "", "" }
 
-// mostMessages limits the stored messages of a host.
-const mostMessages = 50
+// maxMessages limits the stored messages of a host.
+const maxMessages = 50
 
-func (w *watched) agentOf(name string) *heardAgent {
+func (w *conversationLog) agentOf(name string) *agentLog {
 	if w.agents == nil {
-		w.agents = map[string]*heardAgent{}
+		w.agents = map[string]*agentLog{}
 	}
 	if w.agents[name] == nil {
-		w.agents[name] = &heardAgent{}
+		w.agents[name] = &agentLog{}
 	}
 	return w.agents[name]
 }
 
-func (w *watched) hostOf(name string) *heardHost {
+func (w *conversationLog) hostOf(name string) *hostLog {
 	if w.hosts == nil {
-		w.hosts = map[string]*heardHost{}
+		w.hosts = map[string]*hostLog{}
 	}
 	if w.hosts[name] == nil {
-		w.hosts[name] = &heardHost{}
+		w.hosts[name] = &hostLog{}
 	}
 	return w.hosts[name]
 }
 
 // agent returns the children of an agent: history and usage.
-func (w *watched) agent(name string) holder {
+func (w *conversationLog) agent(name string) container {
 	a := w.agentOf(name)
-	var history given
+	var history childList
 	for i, m := range a.history {
 		history = append(history, child{name: "[" + strconv.Itoa(i) + "] " + m.Role, value: value.String(m.Content)})
 	}
-	usage := given{{name: "calls", value: value.Int(a.calls)}, {name: "input_tokens", value: value.Int(a.in)}, {name: "output_tokens", value: value.Int(a.out)}}
-	return given{
-		{name: "history", text: counted(int64(len(history)), "message"), inside: history},
-		{name: "usage", text: counted(a.calls, "call"), inside: usage},
+	usage := childList{{name: "calls", value: value.Int(a.calls)}, {name: "input_tokens", value: value.Int(a.in)}, {name: "output_tokens", value: value.Int(a.out)}}
+	return childList{
+		{name: "history", text: countText(int64(len(history)), "message"), inside: history},
+		{name: "usage", text: countText(a.calls, "call"), inside: usage},
 	}
 }
 
 // host returns the children of a host: session, the last messages and the pending question.
-func (w *watched) host(name string) holder {
+func (w *conversationLog) host(name string) container {
 	h := w.hostOf(name)
-	var messages given
+	var messages childList
 	for i, m := range h.messages {
 		messages = append(messages, child{name: "[" + strconv.Itoa(i) + "]", value: value.String(m)})
 	}
@@ -80,23 +80,23 @@ func (w *watched) host(name string) holder {
 	if h.pending != "" {
 		pending = value.String(h.pending)
 	}
-	return given{
+	return childList{
 		{name: "session", value: value.String(h.session)},
-		{name: "messages", text: counted(int64(len(messages)), "message"), inside: messages},
+		{name: "messages", text: countText(int64(len(messages)), "message"), inside: messages},
 		{name: "pending", value: pending},
 	}
 }
 
-// counted returns a number of things.
-func counted(n int64, what string) string {
+// countText returns a number of things.
+func countText(n int64, what string) string {
 	if n != 1 {
 		what += "s"
 	}
 	return strconv.FormatInt(n, 10) + " " + what
 }
 
-// makes records requests to agents and answers to hosts.
-func (w *watched) makes(q effect.Request) {
+// recordRequest records requests to agents and answers to hosts.
+func (w *conversationLog) recordRequest(q effect.Request) {
 	switch q := q.(type) {
 	case *effect.AgentCall:
 		a := w.agentOf(q.Agent)
@@ -104,16 +104,16 @@ func (w *watched) makes(q effect.Request) {
 		a.history = append([]effect.ChatMessage(nil), q.Messages...)
 	case *effect.ExchangeReply:
 		if h := w.hostOf(w.exchanges[q.ID]); h.id == q.AnswerTo {
-			h.answered()
+			h.clearPending()
 		}
 	case *effect.ExchangeClose:
-		w.hostOf(w.exchanges[q.ID]).answered()
+		w.hostOf(w.exchanges[q.ID]).clearPending()
 		delete(w.exchanges, q.ID)
 	}
 }
 
-// gave notes what an agent said, and which host an exchange is with.
-func (w *watched) gave(q effect.Request, result effect.Result) {
+// recordResult notes what an agent said, and which host an exchange is with.
+func (w *conversationLog) recordResult(q effect.Request, result effect.Result) {
 	switch q := q.(type) {
 	case *effect.AgentCall:
 		if reply, ok := result.(*effect.AgentReply); ok {
@@ -133,11 +133,11 @@ func (w *watched) gave(q effect.Request, result effect.Result) {
 	}
 }
 
-// heard records a message of a host that is being handled.
-func (w *watched) heard(host string, m *effect.HostMessage) {
+// recordMessage records a message of a host that is being handled.
+func (w *conversationLog) recordMessage(host string, m *effect.HostMessage) {
 	h := w.hostOf(host)
 	text := m.Type + " " + value.Text(m.Payload)
-	if h.messages = append(h.messages, text); len(h.messages) > mostMessages {
+	if h.messages = append(h.messages, text); len(h.messages) > maxMessages {
 		h.messages = h.messages[1:]
 	}
 	if session := m.Session(); session != "" {

@@ -44,9 +44,9 @@ type Group struct {
 }
 
 // Groups lists everything, in the manual's order. The caller must not change it.
-func Groups() []Group { return all() }
+func Groups() []Group { return allGroups() }
 
-var all = sync.OnceValue(func() []Group {
+var allGroups = sync.OnceValue(func() []Group {
 	groups := []Group{
 		{Name: "keywords", Title: "Keywords", Intro: "The reserved words, and the contextual words, which are keywords in certain places only.", Topics: wordTopics(keywords)},
 		{Name: "decorators", Title: "Decorators", Intro: "The names that may follow an `@`.", Topics: wordTopics(decorators)},
@@ -98,17 +98,17 @@ func wordTopics(rows []word) []Topic {
 // Find returns the topics of a name, and the group of that name. Full names take precedence over
 // last parts: `parse` finds json::parse and time::parse.
 func Find(name string) (topics []Topic, group *Group) {
-	name = plain(name)
+	name = normalizeName(name)
 	groups := Groups()
 	for i := range groups {
-		if plain(groups[i].Name) == name || plain(groups[i].Name) == name+".*" {
+		if normalizeName(groups[i].Name) == name || normalizeName(groups[i].Name) == name+".*" {
 			group = &groups[i]
 		}
 	}
 	for _, same := range []func(topic string) bool{
 		func(topic string) bool { return topic == name },
 		func(topic string) bool {
-			return group == nil && last(topic) == last(name) && strings.HasSuffix(topic, name)
+			return group == nil && lastPart(topic) == lastPart(name) && strings.HasSuffix(topic, name)
 		},
 		func(topic string) bool { // a key that is a name of one's own
 			section, own := strings.CutSuffix(topic, "*")
@@ -117,7 +117,7 @@ func Find(name string) (topics []Topic, group *Group) {
 	} {
 		for _, g := range groups {
 			for _, t := range g.Topics {
-				if same(plain(t.Name)) {
+				if same(normalizeName(t.Name)) {
 					topics = append(topics, t)
 				}
 			}
@@ -134,7 +134,7 @@ func Members(typ string) []Topic {
 	var out []Topic
 	for _, g := range Groups() {
 		for _, t := range g.Topics {
-			if strings.HasPrefix(t.Name, last(typ)+".") && strings.Contains(typ, "::") {
+			if strings.HasPrefix(t.Name, lastPart(typ)+".") && strings.Contains(typ, "::") {
 				out = append(out, t)
 			}
 		}
@@ -145,21 +145,21 @@ func Members(typ string) []Topic {
 // Near returns the existing name that is most like one that does not exist; "" when none is. Full
 // names are preferred to last parts.
 func Near(name string) string {
-	for _, part := range []func(string) string{plain, func(name string) string { return last(plain(name)) }} {
+	for _, part := range []func(string) string{normalizeName, func(name string) string { return lastPart(normalizeName(name)) }} {
 		var names []string
 		full := map[string]string{}
 		for _, g := range Groups() {
 			for _, t := range g.Topics {
 				as := part(t.Name)
-				if _, known := full[as]; !known {
+				if _, exists := full[as]; !exists {
 					names = append(names, as)
 					full[as] = t.Name
 				}
 			}
-			names = append(names, plain(g.Name))
-			full[plain(g.Name)] = g.Name
+			names = append(names, normalizeName(g.Name))
+			full[normalizeName(g.Name)] = g.Name
 		}
-		if near := suggest.Nearest(plain(name), names); near != "" {
+		if near := suggest.Nearest(normalizeName(name), names); near != "" {
 			return full[near]
 		}
 	}
@@ -169,8 +169,8 @@ func Near(name string) string {
 // owned is a name of one's own in the path of a manifest's key.
 var owned = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(connections|hosts|mcp|tools)\.[^.*]+`) })
 
-// plain returns a name in the form for comparison, without optional parts.
-func plain(name string) string {
+// normalizeName returns a name in the form for comparison, without optional parts.
+func normalizeName(name string) string {
 	name = strings.Trim(strings.TrimSpace(name), "[]")
 	name = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "std::"), "@"), "()")
 	name = owned().ReplaceAllString(name, "$1.*")
@@ -181,8 +181,8 @@ func plain(name string) string {
 	return name
 }
 
-// last returns the part after the last separator.
-func last(name string) string {
+// lastPart returns the part after the last separator.
+func lastPart(name string) string {
 	if i := strings.LastIndexAny(name, ".:"); i >= 0 {
 		return name[i+1:]
 	}

@@ -66,9 +66,9 @@ func TestAllTypes(t *testing.T) {
 	}
 }
 
-// TestNoNameTwice checks that a name occurs once in its group. One topic describes all meanings of
+// TestNamesAreUniqueInGroups checks that a name occurs once in its group. One topic describes all meanings of
 // a name.
-func TestNoNameTwice(t *testing.T) {
+func TestNamesAreUniqueInGroups(t *testing.T) {
 	for _, g := range doc.Groups() {
 		seen := map[string]bool{}
 		for _, x := range g.Topics {

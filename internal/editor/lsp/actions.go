@@ -17,13 +17,13 @@ func codeAction(c *call, p *protocol.CodeActionParams) (protocol.List[protocol.C
 		only = append(only, string(k))
 	}
 	t := c.translation()
-	found, err := c.snapshot.Actions(c, path, t.lines(file).both(p.Range), func(kind string) bool { return analysis.Wanted(only, kind) }, len(only) > 0)
+	found, err := c.snapshot.Actions(c, path, t.lines(file).orderedSpan(p.Range), func(kind string) bool { return analysis.Wanted(only, kind) }, len(only) > 0)
 	if err != nil {
 		return nil, err
 	}
 	var out protocol.List[protocol.CodeAction]
 	for _, a := range found {
-		x := protocol.CodeAction{Title: a.Title, Kind: protocol.CodeActionKind(a.Kind), IsPreferred: a.Preferred, Edit: t.workspaceEdit(edited(a.Edits))}
+		x := protocol.CodeAction{Title: a.Title, Kind: protocol.CodeActionKind(a.Kind), IsPreferred: a.Preferred, Edit: t.workspaceEdit(groupByFile(a.Edits))}
 		if x.Edit == nil {
 			continue
 		}
@@ -35,8 +35,8 @@ func codeAction(c *call, p *protocol.CodeActionParams) (protocol.List[protocol.C
 	return out, nil
 }
 
-// both returns the stretch between the two ends of a range, in whichever order they are.
-func (l *lines) both(r protocol.Range) source.Span {
+// orderedSpan returns the stretch between the two ends of a range, in whichever order they are.
+func (l *lines) orderedSpan(r protocol.Range) source.Span {
 	a, b := source.Pos(l.offset(r.Start)), source.Pos(l.offset(r.End))
 	return source.Span{Start: min(a, b), End: max(a, b)}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// keep writes a text without a file to a read-only file in the cache directory, and returns its
+// cacheText writes a text without a file to a read-only file in the cache directory, and returns its
 // URI, or "" if there is no writable one.
-func (o *Options) keep(name string, text []byte) protocol.DocumentURI {
+func (o *Options) cacheText(name string, text []byte) protocol.DocumentURI {
 	if o.Cache == "" {
 		return ""
 	}
@@ -29,16 +29,16 @@ func (o *Options) keep(name string, text []byte) protocol.DocumentURI {
 	return fileURI(path)
 }
 
-// keeps reports whether a path is that of such a file. Diagnostics in it are not shown, because it
+// isCached reports whether a path is that of such a file. Diagnostics in it are not shown, because it
 // belongs to the library.
-func (o *Options) keeps(path string) bool {
+func (o *Options) isCached(path string) bool {
 	return o.Cache != "" && strings.HasPrefix(path, o.Cache+string(filepath.Separator))
 }
 
-// explained returns the file that explains a code, or "" if there is none.
-func (o *Options) explained(code string) protocol.DocumentURI {
+// explanationURI returns the file that explains a code, or "" if there is none.
+func (o *Options) explanationURI(code string) protocol.DocumentURI {
 	if o.Explain == nil {
 		return ""
 	}
-	return o.keep("explain/"+code+".md", []byte(o.Explain(code)))
+	return o.cacheText("explain/"+code+".md", []byte(o.Explain(code)))
 }

@@ -34,17 +34,17 @@ type call struct {
 	loop   *server
 }
 
-// overtaken is how long a request may continue after an edit.
-const overtaken = 10 * time.Millisecond
+// editGrace is how long a request may continue after an edit.
+const editGrace = 10 * time.Millisecond
 
-// start answers a request in a goroutine of its own.
-func (s *server) start(m *message) {
+// startRequest answers a request in a goroutine of its own.
+func (s *server) startRequest(m *message) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &call{s.view, ctx, cancel, m.ID, *m.Method, s}
 	s.running[string(m.ID)] = c
 	s.calls.Go(func() {
 		result, err := c.run(requests[c.method].run, m.Params)
-		s.turn(func() { s.finish(c, result, err) })
+		s.enqueue(func() { s.finish(c, result, err) })
 	})
 }
 
@@ -53,8 +53,8 @@ func (c *call) run(f request, params json.RawMessage) (result json.RawMessage, e
 	defer func() {
 		if p := recover(); p != nil {
 			stack := debug.Stack()
-			result, err = nil, failed(codeInternal, "this is our bug, not yours: %v", p)
-			c.loop.turn(func() { c.loop.crashed(c.view, c.method, p, stack) })
+			result, err = nil, newError(codeInternal, "this is our bug, not yours: %v", p)
+			c.loop.enqueue(func() { c.loop.reportCrash(c.view, c.method, p, stack) })
 		}
 	}()
 	answer, problem := f(c, params)
@@ -62,18 +62,18 @@ func (c *call) run(f request, params json.RawMessage) (result json.RawMessage, e
 		return jsonwrite.MustEncode(answer), nil
 	}
 	if !errors.As(problem, &err) {
-		err = failed(codeInternal, "%v", problem)
+		err = newError(codeInternal, "%v", problem)
 		if c.Err() != nil {
-			err = failed(codeCancelled, "cancelled")
+			err = newError(codeCancelled, "cancelled")
 		}
 	}
 	return nil, err
 }
 
-// inLoop calls f on the loop's goroutine and waits for it.
-func (c *call) inLoop(f func()) {
+// runInLoop calls f on the loop's goroutine and waits for it.
+func (c *call) runInLoop(f func()) {
 	done := make(chan struct{})
-	c.loop.turn(func() { f(); close(done) })
+	c.loop.enqueue(func() { f(); close(done) })
 	select {
 	case <-done:
 	case <-c.loop.ended:
@@ -90,15 +90,15 @@ func (s *server) finish(c *call, result json.RawMessage, err *Error) {
 	s.reply(c.id, c.method, result, err)
 }
 
-// cancelled handles $/cancelRequest.
-func (s *server) cancelled(p *protocol.CancelParams) {
+// handleCancel handles $/cancelRequest.
+func (s *server) handleCancel(p *protocol.CancelParams) {
 	if c := s.running[string(p.ID)]; c != nil {
-		s.finish(c, nil, failed(codeCancelled, "cancelled"))
+		s.finish(c, nil, newError(codeCancelled, "cancelled"))
 	}
 }
 
-// overtake ends what runs on older views, when it has had time to finish.
-func (s *server) overtake() {
+// cancelOutdated ends what runs on older views, when it has had time to finish.
+func (s *server) cancelOutdated() {
 	var old []*call
 	for _, c := range s.running {
 		if !requests[c.method].timeless {
@@ -106,9 +106,9 @@ func (s *server) overtake() {
 		}
 	}
 	if len(old) > 0 {
-		s.after(overtaken, func() {
+		s.after(editGrace, func() {
 			for _, c := range old {
-				s.finish(c, nil, failed(codeContentModified, "the text was changed meanwhile"))
+				s.finish(c, nil, newError(codeContentModified, "the text was changed meanwhile"))
 			}
 		})
 	}

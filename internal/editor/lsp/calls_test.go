@@ -9,22 +9,22 @@ import (
 
 func TestCallHierarchy(t *testing.T) {
 	dir := t.TempDir()
-	bubble(t, Options{}, func(e *editor) {
+	runInBubble(t, Options{}, func(e *editor) {
 		e.start(dir, struct{}{})
 		uri := fileURI(filepath.Join(dir, "a.conc"))
-		e.open(uri, navigated)
+		e.open(uri, navigationProgram)
 		var items []protocol.CallHierarchyItem
-		e.ask(protocol.MethodTextDocumentPrepareCallHierarchy, map[string]any{"textDocument": map[string]any{"uri": uri}, "position": map[string]int{"line": 1, "character": 4}}, &items)
+		e.request(protocol.MethodTextDocumentPrepareCallHierarchy, map[string]any{"textDocument": map[string]any{"uri": uri}, "position": map[string]int{"line": 1, "character": 4}}, &items)
 		if len(items) != 1 || items[0].Name != "add" {
 			t.Fatalf("the items are %+v", items)
 		}
 		var in []protocol.CallHierarchyIncomingCall
-		e.ask(protocol.MethodCallHierarchyIncomingCalls, map[string]any{"item": items[0]}, &in)
+		e.request(protocol.MethodCallHierarchyIncomingCalls, map[string]any{"item": items[0]}, &in)
 		if len(in) != 2 || in[0].From.Name != "adds" || in[1].From.Name != "main" || len(in[1].FromRanges) != 1 || in[1].FromRanges[0].Start.Line != 10 {
 			t.Errorf("it is called by %+v", in)
 		}
 		var out []protocol.CallHierarchyOutgoingCall
-		e.ask(protocol.MethodCallHierarchyOutgoingCalls, map[string]any{"item": in[1].From}, &out)
+		e.request(protocol.MethodCallHierarchyOutgoingCalls, map[string]any{"item": in[1].From}, &out)
 		names := map[string]bool{}
 		for _, x := range out {
 			names[x.To.Name] = true

@@ -20,7 +20,7 @@ func TestProgress(t *testing.T) {
 		can   bool
 		told  int
 	}{{299 * time.Millisecond, true, 0}, {time.Second, true, 2}, {time.Second, false, 0}} {
-		bubble(t, Options{diagnose: func(context.Context, *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) {
+		runInBubble(t, Options{diagnose: func(context.Context, *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) {
 			time.Sleep(c.takes)
 			return nil, nil
 		}}, func(e *editor) {
@@ -28,10 +28,10 @@ func TestProgress(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			e.open("untitled:a", good)
 			time.Sleep(2 * time.Second)
-			if n := e.heardOf(protocol.MethodProgress); n != c.told {
+			if n := e.countReceived(protocol.MethodProgress); n != c.told {
 				t.Errorf("of a check of %v it tells %d times", c.takes, n)
 			}
-			if n := e.heardOf(protocol.MethodWindowWorkDoneProgressCreate); n != c.told/2 {
+			if n := e.countReceived(protocol.MethodWindowWorkDoneProgressCreate); n != c.told/2 {
 				t.Errorf("of a check of %v it makes %d tokens", c.takes, n)
 			}
 		})
@@ -41,7 +41,7 @@ func TestProgress(t *testing.T) {
 // While the user types, checks that take longer than the pauses still publish results from time to
 // time.
 func TestSlowChecks(t *testing.T) {
-	bubble(t, Options{diagnose: func(ctx context.Context, s *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) {
+	runInBubble(t, Options{diagnose: func(ctx context.Context, s *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) {
 		select {
 		case <-time.After(150 * time.Millisecond):
 			return s.Diagnostics(ctx)
@@ -74,7 +74,7 @@ func TestSlowChecks(t *testing.T) {
 // A crash of a check is reported in the open documents, and the next check publishes its results.
 func TestCheckCrash(t *testing.T) {
 	crash := true
-	bubble(t, Options{diagnose: func(ctx context.Context, s *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) {
+	runInBubble(t, Options{diagnose: func(ctx context.Context, s *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) {
 		if crash {
 			panic("oh")
 		}

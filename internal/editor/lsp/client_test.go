@@ -17,13 +17,13 @@ type editor struct {
 	t           *testing.T
 	in          *io.PipeWriter
 	client      *lsptest.Client
-	told        []*lsptest.Message // notifications and requests of the server, in order
+	received    []*lsptest.Message // notifications and requests of the server, in order
 	code        chan int
 	stderr, log strings.Builder
 }
 
-// bubble runs a test with a server on the test's clock.
-func bubble(t *testing.T, o Options, play func(e *editor)) {
+// runInBubble runs a test with a server on the test's clock.
+func runInBubble(t *testing.T, o Options, play func(e *editor)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		in, w := io.Pipe()
@@ -36,28 +36,28 @@ func bubble(t *testing.T, o Options, play func(e *editor)) {
 			out.Close()
 		}()
 		e.client = lsptest.New(w, r)
-		e.client.Heard = func(m *lsptest.Message) { e.told = append(e.told, m) }
+		e.client.OnMessage = func(m *lsptest.Message) { e.received = append(e.received, m) }
 		play(e)
 		w.Close()
 		synctest.Wait()
 	})
 }
 
-func (e *editor) raw(text string) {
+func (e *editor) sendRaw(text string) {
 	if _, err := io.WriteString(e.in, text); err != nil {
 		e.t.Errorf("write: %v", err)
 	}
 }
 
-// tell sends a notification.
-func (e *editor) tell(method string, params any) {
-	if err := e.client.Tell(method, params); err != nil {
+// notify sends a notification.
+func (e *editor) notify(method string, params any) {
+	if err := e.client.Notify(method, params); err != nil {
 		e.t.Errorf("write: %v", err)
 	}
 }
 
-// begin sends a request and returns its id.
-func (e *editor) begin(method string, params any) json.RawMessage {
+// startRequest sends a request and returns its id.
+func (e *editor) startRequest(method string, params any) json.RawMessage {
 	id, err := e.client.Begin(method, params)
 	if err != nil {
 		e.t.Errorf("write: %v", err)
@@ -75,10 +75,10 @@ func (e *editor) await(id json.RawMessage) *lsptest.Message {
 	return m
 }
 
-// settle handles the server's messages until no more arrive.
-func (e *editor) settle() {
-	for before := -1; before != len(e.told); {
-		before = len(e.told)
+// drain handles the server's messages until no more arrive.
+func (e *editor) drain() {
+	for before := -1; before != len(e.received); {
+		before = len(e.received)
 		synctest.Wait()
 		if _, err := e.client.Drain(); err != nil {
 			e.t.Errorf("write: %v", err)
@@ -86,10 +86,10 @@ func (e *editor) settle() {
 	}
 }
 
-// ask returns the result of a request, into into when that is not nil.
-func (e *editor) ask(method string, params, into any) *lsptest.Message {
+// request returns the result of a request, into into when that is not nil.
+func (e *editor) request(method string, params, into any) *lsptest.Message {
 	e.t.Helper()
-	m := e.await(e.begin(method, params))
+	m := e.await(e.startRequest(method, params))
 	if into != nil {
 		if m.Error != nil {
 			e.t.Fatalf("%s: %v", method, m.Error)
@@ -101,8 +101,8 @@ func (e *editor) ask(method string, params, into any) *lsptest.Message {
 	return m
 }
 
-// refused checks for an error with this code.
-func (e *editor) refused(m *lsptest.Message, code int) {
+// expectError checks for an error with this code.
+func (e *editor) expectError(m *lsptest.Message, code int) {
 	e.t.Helper()
 	if m.Error == nil || m.Error.Code != code {
 		e.t.Errorf("the answer is %s, error %v; want the code %d", m.Result, m.Error, code)
@@ -112,27 +112,27 @@ func (e *editor) refused(m *lsptest.Message, code int) {
 // start initializes a server for a directory.
 func (e *editor) start(dir string, capabilities any) (result map[string]any) {
 	e.t.Helper()
-	e.ask(protocol.MethodInitialize, map[string]any{"processId": nil, "rootUri": fileURI(dir), "capabilities": capabilities}, &result)
-	e.tell(protocol.MethodInitialized, struct{}{})
-	e.settle()
+	e.request(protocol.MethodInitialize, map[string]any{"processId": nil, "rootUri": fileURI(dir), "capabilities": capabilities}, &result)
+	e.notify(protocol.MethodInitialized, struct{}{})
+	e.drain()
 	return result
 }
 
 func (e *editor) open(uri protocol.DocumentURI, text string) {
-	e.tell(protocol.MethodTextDocumentDidOpen, map[string]any{"textDocument": map[string]any{"uri": uri, "languageId": "concerto", "version": 1, "text": text}})
+	e.notify(protocol.MethodTextDocumentDidOpen, map[string]any{"textDocument": map[string]any{"uri": uri, "languageId": "concerto", "version": 1, "text": text}})
 }
 
 // edit replaces a whole text.
 func (e *editor) edit(uri protocol.DocumentURI, version int, text string) {
-	e.tell(protocol.MethodTextDocumentDidChange, map[string]any{"textDocument": map[string]any{"uri": uri, "version": version}, "contentChanges": []any{map[string]any{"text": text}}})
+	e.notify(protocol.MethodTextDocumentDidChange, map[string]any{"textDocument": map[string]any{"uri": uri, "version": version}, "contentChanges": []any{map[string]any{"text": text}}})
 }
 
 // published returns the diagnostics that were pushed for a document, in order, and forgets them.
 func (e *editor) published(uri protocol.DocumentURI) (all []protocol.PublishDiagnosticsParams) {
 	e.t.Helper()
-	e.settle()
+	e.drain()
 	var rest []*lsptest.Message
-	for _, m := range e.told {
+	for _, m := range e.received {
 		var p protocol.PublishDiagnosticsParams
 		if m.Method != protocol.MethodTextDocumentPublishDiagnostics {
 			rest = append(rest, m)
@@ -147,14 +147,14 @@ func (e *editor) published(uri protocol.DocumentURI) (all []protocol.PublishDiag
 			rest = append(rest, m)
 		}
 	}
-	e.told = rest
+	e.received = rest
 	return all
 }
 
-// heardOf counts what the server has said by a method.
-func (e *editor) heardOf(method string) (n int) {
-	e.settle()
-	for _, m := range e.told {
+// countReceived counts what the server has said by a method.
+func (e *editor) countReceived(method string) (n int) {
+	e.drain()
+	for _, m := range e.received {
 		if m.Method == method {
 			n++
 		}

@@ -28,16 +28,16 @@ var commands = []struct {
 	name string
 	run  command
 }{
-	{commandRun, does((*call).program)},
-	{commandTest, does((*call).test)},
-	{commandBuild, does((*call).build)},
-	{commandExplain, does((*call).explain)},
-	{commandRestart, does((*call).restart)},
-	{commandGraph, does((*call).graph)},
+	{commandRun, typedCommand((*call).runProgram)},
+	{commandTest, typedCommand((*call).test)},
+	{commandBuild, typedCommand((*call).build)},
+	{commandExplain, typedCommand((*call).explain)},
+	{commandRestart, typedCommand((*call).restart)},
+	{commandGraph, typedCommand((*call).graph)},
 }
 
-// does returns a command with this type of argument.
-func does[P any](f func(*call, *P) (any, error)) command {
+// typedCommand returns a command with this type of argument.
+func typedCommand[P any](f func(*call, *P) (any, error)) command {
 	return func(c *call, argument json.RawMessage) (any, error) {
 		p := new(P)
 		if err := decode(argument, p); err != nil {
@@ -64,7 +64,7 @@ func executeCommand(c *call, p *protocol.ExecuteCommandParams) (any, error) {
 			return x.run(c, argument)
 		}
 	}
-	return nil, failed(codeInvalidParams, "there is no command `%s`", p.Command)
+	return nil, newError(codeInvalidParams, "there is no command `%s`", p.Command)
 }
 
 type explainParams struct {
@@ -78,21 +78,21 @@ func (c *call) explain(p *explainParams) (any, error) {
 			return text, nil
 		}
 	}
-	return nil, refuse(errors.New("no diagnostic has the code " + p.Code))
+	return nil, refusal(errors.New("no diagnostic has the code " + p.Code))
 }
 
 // restart discards all results and checks the programs again.
 func (c *call) restart(*struct{}) (any, error) {
-	c.inLoop(func() {
+	c.runInLoop(func() {
 		s := c.loop
 		s.workspace = analysis.New(analysis.Options{Folders: s.folders})
 		for _, d := range s.view.docs {
 			s.workspace.Open(d.path, string(d.text))
 		}
 		s.completions, s.push.sent = completions{}, nil
-		s.change(func(v *view) { v.tests = nil })
-		clear(s.painted)
-		s.edited()
+		s.updateView(func(v *view) { v.tests = nil })
+		clear(s.sentTokens)
+		s.afterEdit()
 		s.refresh()
 	})
 	return nil, nil
@@ -110,22 +110,22 @@ func (c *call) programOf(uri protocol.DocumentURI) (*analysis.Program, error) {
 		if all := c.snapshot.Programs(); len(all) == 1 {
 			return all[0], nil
 		}
-		return nil, failed(codeInvalidParams, "say by `uri` which program is meant: there are %d", len(c.snapshot.Programs()))
+		return nil, newError(codeInvalidParams, "say by `uri` which program is meant: there are %d", len(c.snapshot.Programs()))
 	}
 	if p := c.snapshot.ProgramOf(c.path(uri)); p != nil {
 		return p, nil
 	}
-	return nil, refuse(errors.New("there is no program in " + filepath.Base(c.path(uri))))
+	return nil, refusal(errors.New("there is no program in " + filepath.Base(c.path(uri))))
 }
 
-// saved is like program for a program to run, which must be a file.
-func (c *call) saved(uri protocol.DocumentURI) (*analysis.Program, error) {
+// savedProgram is like program for a program to run, which must be a file.
+func (c *call) savedProgram(uri protocol.DocumentURI) (*analysis.Program, error) {
 	p, err := c.programOf(uri)
 	switch {
 	case err != nil:
 		return nil, err
 	case c.server.Command == nil || !analysis.IsFile(p.Path):
-		return nil, refuse(errors.New("only a program in a file can be run: save it first"))
+		return nil, refusal(errors.New("only a program in a file can be run: save it first"))
 	}
 	return p, nil
 }

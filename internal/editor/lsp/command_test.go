@@ -25,11 +25,11 @@ fn used() { }
 fn main() { used(); }
 `
 
-// commanded plays with a server whose commands run performs.
-func commanded(t *testing.T, run func(ctx context.Context, child *Child) (int, error), play func(e *editor, uri protocol.DocumentURI, dir string)) {
+// runWithCommand plays with a server whose commands run performs.
+func runWithCommand(t *testing.T, run func(ctx context.Context, child *Child) (int, error), play func(e *editor, uri protocol.DocumentURI, dir string)) {
 	t.Helper()
 	dir := t.TempDir()
-	bubble(t, Options{Command: run}, func(e *editor) {
+	runInBubble(t, Options{Command: run}, func(e *editor) {
 		e.start(dir, map[string]any{"window": map[string]any{"workDoneProgress": true}, "workspace": map[string]any{"codeLens": map[string]any{"refreshSupport": true}}})
 		uri := fileURI(filepath.Join(dir, "a.conc"))
 		e.open(uri, runnable)
@@ -38,13 +38,13 @@ func commanded(t *testing.T, run func(ctx context.Context, child *Child) (int, e
 }
 
 func (e *editor) execute(command string, argument any) *lsptest.Message {
-	return e.ask(protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": command, "arguments": []any{argument}}, nil)
+	return e.request(protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": command, "arguments": []any{argument}}, nil)
 }
 
-// said returns the params of what the server has said by a method.
-func (e *editor) said(method string) (all []string) {
-	e.settle()
-	for _, m := range e.told {
+// paramsOf returns the params of what the server has said by a method.
+func (e *editor) paramsOf(method string) (all []string) {
+	e.drain()
+	for _, m := range e.received {
 		if m.Method == method {
 			all = append(all, string(m.Params))
 		}
@@ -55,7 +55,7 @@ func (e *editor) said(method string) (all []string) {
 // lensTitles returns the titles over lines.
 func (e *editor) lensTitles(uri protocol.DocumentURI) string {
 	var all []protocol.CodeLens
-	e.ask(protocol.MethodTextDocumentCodeLens, map[string]any{"textDocument": map[string]any{"uri": uri}}, &all)
+	e.request(protocol.MethodTextDocumentCodeLens, map[string]any{"textDocument": map[string]any{"uri": uri}}, &all)
 	var out []string
 	for _, l := range all {
 		out = append(out, fmt.Sprintf("%d %s", l.Range.Start.Line, l.Command.Title))
@@ -63,8 +63,8 @@ func (e *editor) lensTitles(uri protocol.DocumentURI) string {
 	return strings.Join(out, ", ")
 }
 
-// writes writes what `concerto test` would.
-func writes(child *Child, lines ...string) {
+// writeLines writes what `concerto test` would.
+func writeLines(child *Child, lines ...string) {
 	for _, l := range lines {
 		fmt.Fprintln(child.Stdout, l)
 	}
@@ -72,10 +72,10 @@ func writes(child *Child, lines ...string) {
 
 func testChild(_ context.Context, child *Child) (int, error) {
 	if strings.Contains(strings.Join(child.Args, " "), "--list") {
-		writes(child, `[{"name":"good","file":"a.conc","line":2,"function":"good"},{"name":"really bad","file":"a.conc","line":5,"function":"bad"},{"name":"good","file":"b.conc","line":5,"function":"good"}]`)
+		writeLines(child, `[{"name":"good","file":"a.conc","line":2,"function":"good"},{"name":"really bad","file":"a.conc","line":5,"function":"bad"},{"name":"good","file":"b.conc","line":5,"function":"good"}]`)
 		return 0, nil
 	}
-	writes(child, `{"name":"good","function":"good","file":"a.conc","line":2,"status":"started"}`,
+	writeLines(child, `{"name":"good","function":"good","file":"a.conc","line":2,"status":"started"}`,
 		`{"name":"good","function":"good","file":"a.conc","line":2,"status":"passed","duration_ms":1.5}`,
 		`{"name":"good","function":"good","file":"b.conc","line":2,"status":"started"}`,
 		`{"name":"really bad","function":"bad","file":"a.conc","line":5,"status":"started"}`,
@@ -85,7 +85,7 @@ func testChild(_ context.Context, child *Child) (int, error) {
 
 // The start and end of tests is reported, and tests have code lenses.
 func TestTestCommand(t *testing.T) {
-	commanded(t, testChild, func(e *editor, uri protocol.DocumentURI, dir string) {
+	runWithCommand(t, testChild, func(e *editor, uri protocol.DocumentURI, dir string) {
 		if got, want := e.lensTitles(uri), "1 Run test, 1 Debug test, 4 Run test, 4 Debug test, 6 1 reference, 8 Run, 8 Debug"; got != want {
 			t.Errorf("there is %s, want %s", got, want)
 		}
@@ -99,10 +99,10 @@ func TestTestCommand(t *testing.T) {
 {"run":"N","name":"good","state":"passed","ms":1.5}
 {"run":"N","name":"bad","state":"started"}
 {"run":"N","name":"bad","state":"failed","ms":2,"message":"no\nnever","diff":"- 1\n+ 2",` + at + `}`
-		if got := strings.ReplaceAll(strings.Join(e.said(methodTestEvent), "\n"), strconv.Quote(ran), `"N"`); got != want {
+		if got := strings.ReplaceAll(strings.Join(e.paramsOf(methodTestEvent), "\n"), strconv.Quote(ran), `"N"`); got != want {
 			t.Errorf("it tells\n%s\nwant\n%s", got, want)
 		}
-		if e.heardOf(protocol.MethodWorkspaceCodeLensRefresh) != 1 {
+		if e.countReceived(protocol.MethodWorkspaceCodeLensRefresh) != 1 {
 			t.Error("the lenses are not asked for again")
 		}
 		if got := e.lensTitles(uri); !strings.HasPrefix(got, "1 Run test, 1 passed in 1.5 ms, 1 Debug test, 4 Run test, 4 failed: no, 4 Debug test") {
@@ -112,29 +112,29 @@ func TestTestCommand(t *testing.T) {
 		if got, want := string(m.Result), `[{"type":"concerto","request":"launch","name":"Debug bad","program":"`+filepath.Join(dir, "a.conc")+`","test":"bad"}]`; got != want {
 			t.Errorf("to debug it is %s", got)
 		}
-		e.refused(e.execute(commandTest, map[string]any{"uri": uri, "names": []string{"none"}}), codeRequestFailed)
-		e.refused(e.execute(commandTest, map[string]any{"uri": "untitled:x"}), codeRequestFailed)
-		e.refused(e.execute(commandTest, map[string]any{"names": []string{}}), codeInvalidParams)
-		e.refused(e.execute("concerto.none", nil), codeInvalidParams)
+		e.expectError(e.execute(commandTest, map[string]any{"uri": uri, "names": []string{"none"}}), codeRequestFailed)
+		e.expectError(e.execute(commandTest, map[string]any{"uri": "untitled:x"}), codeRequestFailed)
+		e.expectError(e.execute(commandTest, map[string]any{"names": []string{}}), codeInvalidParams)
+		e.expectError(e.execute("concerto.none", nil), codeInvalidParams)
 	})
 }
 
 // Cancelled tests end, and unfinished ones are reported as skipped.
 func TestTestCancelled(t *testing.T) {
 	for _, by := range []string{protocol.MethodCancelRequest, methodProgressCancel} {
-		commanded(t, func(ctx context.Context, child *Child) (int, error) {
+		runWithCommand(t, func(ctx context.Context, child *Child) (int, error) {
 			if len(child.Args) > 1 && child.Args[1] == "--list" {
 				return testChild(ctx, child)
 			}
-			writes(child, `{"name":"good","function":"good","file":"a.conc","line":2,"status":"started"}`)
+			writeLines(child, `{"name":"good","function":"good","file":"a.conc","line":2,"status":"started"}`)
 			<-ctx.Done()
 			return 0, ctx.Err()
 		}, func(e *editor, uri protocol.DocumentURI, _ string) {
-			id := e.begin(protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": commandTest, "arguments": []any{map[string]any{"uri": uri}}})
-			e.settle()
-			e.tell(by, map[string]any{"id": json.RawMessage(id), "token": "concerto-command-" + string(id)})
-			e.refused(e.await(id), codeCancelled)
-			if got := strings.Join(e.said(methodTestEvent), " "); strings.Count(got, "skipped") != 2 {
+			id := e.startRequest(protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": commandTest, "arguments": []any{map[string]any{"uri": uri}}})
+			e.drain()
+			e.notify(by, map[string]any{"id": json.RawMessage(id), "token": "concerto-command-" + string(id)})
+			e.expectError(e.await(id), codeCancelled)
+			if got := strings.Join(e.paramsOf(methodTestEvent), " "); strings.Count(got, "skipped") != 2 {
 				t.Errorf("%s: it tells %s", by, got)
 			}
 		})
@@ -144,7 +144,7 @@ func TestTestCancelled(t *testing.T) {
 // A program runs with unsaved texts, and its output is reported line by line.
 func TestRunCommand(t *testing.T) {
 	var children []*Child
-	commanded(t, func(_ context.Context, child *Child) (int, error) {
+	runWithCommand(t, func(_ context.Context, child *Child) (int, error) {
 		children = append(children, child)
 		fmt.Fprint(child.Stdout, "one\ntw")
 		fmt.Fprint(child.Stdout, "o\nlast")
@@ -155,27 +155,27 @@ func TestRunCommand(t *testing.T) {
 		if string(m.Result) != `{"code":3}` {
 			t.Errorf("it answers %s %v", m.Result, m.Error)
 		}
-		var said []string
-		for _, text := range e.said(protocol.MethodWindowLogMessage) {
+		var outputs []string
+		for _, text := range e.paramsOf(protocol.MethodWindowLogMessage) {
 			var p protocol.LogMessageParams
 			_ = json.Unmarshal([]byte(text), &p)
-			said = append(said, fmt.Sprint(p.Type, " ", p.Message))
+			outputs = append(outputs, fmt.Sprint(p.Type, " ", p.Message))
 		}
-		if got := strings.Join(said, ", "); got != "3 one, 3 two, 4 a log, 3 last" {
+		if got := strings.Join(outputs, ", "); got != "3 one, 3 two, 4 a log, 3 last" {
 			t.Errorf("it says %s", got)
 		}
 		path := filepath.Join(dir, "a.conc")
 		if c := children[0]; strings.Join(c.Args, " ") != "run "+path+" -- x" || c.Dir != dir || c.Texts[path] != runnable {
 			t.Errorf("it runs %+v", c)
 		}
-		if got := e.heardOf(protocol.MethodWindowWorkDoneProgressCreate); got != 1 {
+		if got := e.countReceived(protocol.MethodWindowWorkDoneProgressCreate); got != 1 {
 			t.Errorf("%d progresses", got)
 		}
 		m = e.execute(commandRun, map[string]any{"uri": uri, "debug": true})
 		if got, want := string(m.Result), `[{"type":"concerto","request":"launch","name":"Debug a.conc","program":"`+path+`"}]`; got != want {
 			t.Errorf("to debug it is %s", got)
 		}
-		e.refused(e.execute(commandBuild, map[string]any{"uri": uri}), codeRequestFailed)
+		e.expectError(e.execute(commandBuild, map[string]any{"uri": uri}), codeRequestFailed)
 		if m := e.execute(commandRun, nil); m.Error != nil { // there is one program
 			t.Errorf("without a document: %v", m.Error)
 		}
@@ -183,17 +183,17 @@ func TestRunCommand(t *testing.T) {
 }
 
 func TestOtherCommands(t *testing.T) {
-	commanded(t, func(context.Context, *Child) (int, error) { return 0, nil }, func(e *editor, uri protocol.DocumentURI, dir string) {
+	runWithCommand(t, func(context.Context, *Child) (int, error) { return 0, nil }, func(e *editor, uri protocol.DocumentURI, dir string) {
 		m := e.execute(commandBuild, map[string]any{"uri": uri})
 		if want := filepath.Join(dir, "a.conc-ir"); string(m.Result) != `{"path":"`+want+`","uri":"`+string(fileURI(want))+`"}` {
 			t.Errorf("it builds %s %v", m.Result, m.Error)
 		}
-		time.Sleep(mostWait)
+		time.Sleep(maxWait)
 		e.published(uri)
 		if m := e.execute(commandRestart, nil); m.Error != nil || string(m.Result) != "null" {
 			t.Errorf("restart answers %s %v", m.Result, m.Error)
 		}
-		time.Sleep(mostWait)
+		time.Sleep(maxWait)
 		if len(e.published(uri)) != 1 {
 			t.Error("nothing is checked anew")
 		}
@@ -206,18 +206,18 @@ func TestOtherCommands(t *testing.T) {
 
 // Settings leave lenses out.
 func TestLensSettings(t *testing.T) {
-	commanded(t, testChild, func(e *editor, uri protocol.DocumentURI, _ string) {
+	runWithCommand(t, testChild, func(e *editor, uri protocol.DocumentURI, _ string) {
 		for _, c := range []struct{ off, want string }{
 			{"run", "1 Run test, 1 Debug test, 4 Run test, 4 Debug test, 6 1 reference"},
 			{"tests", "6 1 reference"},
 			{"references", ""},
 		} {
-			e.tell(protocol.MethodWorkspaceDidChangeConfiguration, map[string]any{"settings": map[string]any{"concerto": map[string]any{"codeLens": map[string]any{c.off: false}}}})
+			e.notify(protocol.MethodWorkspaceDidChangeConfiguration, map[string]any{"settings": map[string]any{"concerto": map[string]any{"codeLens": map[string]any{c.off: false}}}})
 			if got := e.lensTitles(uri); got != c.want {
 				t.Errorf("without %s there is %s", c.off, got)
 			}
 		}
-		if n := e.heardOf(protocol.MethodWorkspaceCodeLensRefresh); n != 3 {
+		if n := e.countReceived(protocol.MethodWorkspaceCodeLensRefresh); n != 3 {
 			t.Errorf("asked for again %d times", n)
 		}
 	})

@@ -40,26 +40,26 @@ var itemKinds = map[analysis.ItemKind]protocol.CompletionItemKind{
 // last ones.
 type completions struct {
 	number int
-	lists  map[int]*completed
+	lists  map[int]*sentCompletion
 }
 
-// completed is one of them.
-type completed struct {
+// sentCompletion is one of them.
+type sentCompletion struct {
 	items []analysis.Item
 	with  *translation
 }
 
-// keptCompletions is the number of retained lists.
-const keptCompletions = 4
+// maxCompletions is the number of retained lists.
+const maxCompletions = 4
 
-// keep stores a list and returns its number.
-func (k *completions) keep(c *completed) int {
+// store stores a list and returns its number.
+func (k *completions) store(c *sentCompletion) int {
 	if k.lists == nil {
-		k.lists = map[int]*completed{}
+		k.lists = map[int]*sentCompletion{}
 	}
 	k.number++
 	k.lists[k.number] = c
-	delete(k.lists, k.number-keptCompletions)
+	delete(k.lists, k.number-maxCompletions)
 	return k.number
 }
 
@@ -79,7 +79,7 @@ func completion(c *call, p *protocol.CompletionParams) (*protocol.CompletionList
 		return nil, err
 	}
 	number := 0
-	c.inLoop(func() { number = c.loop.completions.keep(&completed{found.Items, x.translation}) })
+	c.runInLoop(func() { number = c.loop.completions.store(&sentCompletion{found.Items, x.translation}) })
 	whole := x.rng(x.file, found.Replace)
 	edit := protocol.InsertReplaceEdit{Insert: protocol.Range{Start: whole.Start, End: p.Position}, Replace: whole}
 	if x.pos < found.Replace.Start || x.pos > found.Replace.End {
@@ -88,33 +88,33 @@ func completion(c *call, p *protocol.CompletionParams) (*protocol.CompletionList
 	out := &protocol.CompletionList{}
 	for i := range found.Items {
 		item := c.completionItem(&found.Items[i], edit)
-		if quoted(x.file, found.Replace) {
+		if isQuoted(x.file, found.Replace) {
 			item.FilterText = `"` + item.Label
 		}
 		item.SortText = fmt.Sprintf("%05d", i)
 		item.Data = jsonwrite.MustEncode(itemData{number, i})
 		if !c.client.resolvesEdits() {
-			item.AdditionalTextEdits = x.additional(&found.Items[i])
+			item.AdditionalTextEdits = x.additionalEdits(&found.Items[i])
 		}
 		out.Items = append(out.Items, item)
 	}
 	return out, nil
 }
 
-// quoted reports whether a range begins with a quote, which clients compare with the typed text.
-func quoted(f *source.File, s source.Span) bool {
+// isQuoted reports whether a range begins with a quote, which clients compare with the typed text.
+func isQuoted(f *source.File, s source.Span) bool {
 	return int(s.Start) < len(f.Text) && s.Start < s.End && f.Text[s.Start] == '"'
 }
 
 // resolvesEdits reports whether the client resolves additional edits when an item is selected.
 func (c *client) resolvesEdits() bool {
-	r := of(of(of(c.TextDocument).Completion).CompletionItem).ResolveSupport
+	r := deref(deref(deref(c.TextDocument).Completion).CompletionItem).ResolveSupport
 	return r == nil || slices.Contains(r.Properties, "additionalTextEdits")
 }
 
 // completionItem returns an item without the properties that are resolved later.
 func (c *call) completionItem(x *analysis.Item, at protocol.InsertReplaceEdit) protocol.CompletionItem {
-	can := of(of(of(c.client.TextDocument).Completion).CompletionItem)
+	can := deref(deref(deref(c.client.TextDocument).Completion).CompletionItem)
 	item := protocol.CompletionItem{Label: x.Label, Kind: itemKinds[x.Kind], Preselect: x.Preselect}
 	if x.Signature != "" || x.Origin != "" {
 		item.LabelDetails = &protocol.CompletionItemLabelDetails{Detail: x.Signature, Description: x.Origin}
@@ -130,8 +130,8 @@ func (c *call) completionItem(x *analysis.Item, at protocol.InsertReplaceEdit) p
 	return item
 }
 
-// additional returns an item's edits elsewhere in the document.
-func (t *translation) additional(x *analysis.Item) (out []protocol.TextEdit) {
+// additionalEdits returns an item's edits elsewhere in the document.
+func (t *translation) additionalEdits(x *analysis.Item) (out []protocol.TextEdit) {
 	for _, e := range x.Edits {
 		out = append(out, protocol.TextEdit{Range: t.rng(e.File, e.Span), NewText: e.Text})
 	}
@@ -144,8 +144,8 @@ func resolveItem(c *call, item *protocol.CompletionItem) (*protocol.CompletionIt
 	if err := json.Unmarshal(item.Data, &at); err != nil {
 		return item, nil //nolint:nilerr // it is none of ours: nothing is known of it
 	}
-	var list *completed
-	c.inLoop(func() { list = c.loop.completions.lists[at.List] })
+	var list *sentCompletion
+	c.runInLoop(func() { list = c.loop.completions.lists[at.List] })
 	if list == nil || at.Item < 0 || at.Item >= len(list.items) {
 		return item, nil
 	}
@@ -154,7 +154,7 @@ func resolveItem(c *call, item *protocol.CompletionItem) (*protocol.CompletionIt
 		doc := markdown(text)
 		item.Documentation = &doc
 	}
-	item.AdditionalTextEdits = list.with.additional(x)
+	item.AdditionalTextEdits = list.with.additionalEdits(x)
 	return item, nil
 }
 

@@ -32,7 +32,7 @@ func TestCompletion(t *testing.T) {
 		"able":  {map[string]any{"completionItem": map[string]any{"snippetSupport": true, "insertReplaceSupport": true}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, Options{}, func(e *editor) {
+			runInBubble(t, Options{}, func(e *editor) {
 				e.start(dir, map[string]any{"textDocument": map[string]any{"completion": c.can}})
 				uri := fileURI(filepath.Join(dir, "a.conc"))
 				e.open(uri, typed)
@@ -40,14 +40,14 @@ func TestCompletion(t *testing.T) {
 					return map[string]any{"textDocument": map[string]any{"uri": uri}, "position": map[string]int{"line": line, "character": character}}
 				}
 				var list protocol.CompletionList
-				e.ask(protocol.MethodTextDocumentCompletion, at(9, 6), &list)
+				e.request(protocol.MethodTextDocumentCompletion, at(9, 6), &list)
 				if len(list.Items) < 2 || list.Items[0].Label != "x" || list.Items[0].Kind != protocol.CompletionItemKindField || list.Items[0].LabelDetails.Detail != ": Int" {
 					t.Errorf("the members are %+v", list.Items)
 				}
 				if !slices.IsSortedFunc(list.Items, func(a, b protocol.CompletionItem) int { return strings.Compare(a.SortText, b.SortText) }) {
 					t.Error("they are out of order")
 				}
-				e.ask(protocol.MethodTextDocumentCompletion, at(8, 14), &list)
+				e.request(protocol.MethodTextDocumentCompletion, at(8, 14), &list)
 				i := slices.IndexFunc(list.Items, func(x protocol.CompletionItem) bool { return x.Label == "sqrt" })
 				j := slices.IndexFunc(list.Items, func(x protocol.CompletionItem) bool { return x.Label == "area" })
 				if i < 0 || j < 0 {
@@ -61,13 +61,13 @@ func TestCompletion(t *testing.T) {
 					t.Errorf("the edit is %v", edit)
 				}
 				var sqrt protocol.CompletionItem
-				e.ask(protocol.MethodCompletionItemResolve, list.Items[i], &sqrt)
+				e.request(protocol.MethodCompletionItemResolve, list.Items[i], &sqrt)
 				if sqrt.Documentation == nil || !strings.Contains(sqrt.Documentation.Value, "square root") || len(sqrt.AdditionalTextEdits) != 1 || sqrt.AdditionalTextEdits[0].NewText != "use std::math::sqrt;\n" {
 					t.Errorf("resolved it is %+v", sqrt)
 				}
-				e.ask(protocol.MethodCompletionItemResolve, map[string]any{"label": "x", "data": 5}, &sqrt)
+				e.request(protocol.MethodCompletionItemResolve, map[string]any{"label": "x", "data": 5}, &sqrt)
 				var help protocol.SignatureHelp
-				e.ask(protocol.MethodTextDocumentSignatureHelp, at(7, 20), &help)
+				e.request(protocol.MethodTextDocumentSignatureHelp, at(7, 20), &help)
 				if len(help.Signatures) != 1 || *help.ActiveParameter != 1 {
 					t.Fatalf("the call is %+v", help)
 				}
@@ -75,7 +75,7 @@ func TestCompletion(t *testing.T) {
 				if p := s.Parameters[1].Label; s.Label[p[0]:p[1]] != "by: Int = 2" {
 					t.Errorf("the second parameter is %q", s.Label[p[0]:p[1]])
 				}
-				if m := e.ask(protocol.MethodTextDocumentSignatureHelp, at(0, 0), nil); string(m.Result) != "null" {
+				if m := e.request(protocol.MethodTextDocumentSignatureHelp, at(0, 0), nil); string(m.Result) != "null" {
 					t.Errorf("where no call is, there is %s", m.Result)
 				}
 			})

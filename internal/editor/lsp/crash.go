@@ -15,22 +15,22 @@ import (
 // bugText returns the message for an internal error.
 func bugText(p any) string { return fmt.Sprintf("this is our bug, not yours: %v", p) }
 
-// safely runs a function of the loop. It reports a panic and continues.
-func (s *server) safely(f func()) {
+// runSafely runs a function of the loop. It reports a panic and continues.
+func (s *server) runSafely(f func()) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.crashed(s.view, "a message", p, debug.Stack())
+			s.reportCrash(s.view, "a message", p, debug.Stack())
 		}
 	}()
 	f()
 }
 
-// crashed reports a panic: it writes what led to it into the state directory, without texts, and
+// reportCrash reports a panic: it writes what led to it into the state directory, without texts, and
 // shows the file's path, each once.
-func (s *server) crashed(v *view, doing string, p any, stack []byte) {
+func (s *server) reportCrash(v *view, doing string, p any, stack []byte) {
 	s.options.log("panic in %s: %v", doing, p)
-	text := v.crash(doing, p, stack)
-	name := "lsp-" + hexsum.SHA256(culprit(stack))[:12] + ".txt"
+	text := v.crashText(doing, p, stack)
+	name := "lsp-" + hexsum.SHA256(findCulprit(stack))[:12] + ".txt"
 	if s.reported[name] {
 		return
 	}
@@ -39,16 +39,16 @@ func (s *server) crashed(v *view, doing string, p any, stack []byte) {
 	if s.options.State != "" {
 		path := filepath.Join(s.options.State, name)
 		where = "a report is in " + path + ": please send it"
-		if err := write(path, []byte(text)); err != nil {
+		if err := writeFile(path, []byte(text)); err != nil {
 			where = "no report could be written: " + err.Error()
 		}
 	}
 	s.notify(protocol.MethodWindowShowMessage, protocol.ShowMessageParams{Type: protocol.MessageTypeError, Message: "concerto lsp: " + bugText(p) + ". " + where})
 }
 
-// culprit returns the first function of this module in a stack below the panic, which identifies a
+// findCulprit returns the first function of this module in a stack below the panic, which identifies a
 // bug.
-func culprit(stack []byte) string {
+func findCulprit(stack []byte) string {
 	_, below, _ := strings.Cut(string(stack), "panic(")
 	for line := range strings.Lines(below) {
 		if strings.HasPrefix(line, "github.com/concerto-lang/") {
@@ -59,19 +59,19 @@ func culprit(stack []byte) string {
 	return below
 }
 
-// crash returns the text of a report.
-func (v *view) crash(doing string, p any, stack []byte) string {
+// crashText returns the text of a report.
+func (v *view) crashText(doing string, p any, stack []byte) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "concerto %s lsp, in %s: %v\n\n%s\n", v.server.Name, doing, p, stack)
-	for _, uri := range sorted(v.docs) {
+	for _, uri := range sortedKeys(v.docs) {
 		d := v.docs[uri]
 		fmt.Fprintf(&b, "%s version %d: %d bytes, sha256 %x\n", filepath.Base(d.path), d.version, len(d.text), sha256.Sum256(d.text))
 	}
 	return b.String()
 }
 
-// write writes a file of the server's own.
-func write(path string, text []byte) error {
+// writeFile writes a file of the server's own.
+func writeFile(path string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (t *translation) uri(f *source.File) protocol.DocumentURI {
 	if path := t.snapshot.PathOf(f); path != "" {
 		return t.uriOf(path)
 	}
-	return t.server.keep(f.Name, f.Text)
+	return t.server.cacheText(f.Name, f.Text)
 }
 
 // diagnostics converts diagnostics.
@@ -53,16 +53,16 @@ func (t *translation) diagnostics(found []*diag.Diagnostic) protocol.List[protoc
 }
 
 func (t *translation) diagnostic(d *diag.Diagnostic) protocol.Diagnostic {
-	out := protocol.Diagnostic{Severity: protocol.DiagnosticSeverityError, Code: d.Info.Code, Source: product, Message: worded(d)}
+	out := protocol.Diagnostic{Severity: protocol.DiagnosticSeverityError, Code: d.Info.Code, Source: product, Message: messageText(d)}
 	if d.Severity() == diag.Warning {
 		out.Severity = protocol.DiagnosticSeverityWarning
 	}
 	if d.File != nil {
 		out.Range = t.rng(d.File, d.Span)
 	}
-	can := t.client.marks()
+	can := t.client.diagnosticSupport()
 	if can.codes {
-		if href := t.server.explained(d.Info.Code); href != "" {
+		if href := t.server.explanationURI(d.Info.Code); href != "" {
 			out.CodeDescription = &protocol.CodeDescription{Href: href}
 		}
 	}
@@ -84,8 +84,8 @@ func (t *translation) diagnostic(d *diag.Diagnostic) protocol.Diagnostic {
 	return out
 }
 
-// worded returns the message with its hints, a line each.
-func worded(d *diag.Diagnostic) string {
+// messageText returns the message with its hints, a line each.
+func messageText(d *diag.Diagnostic) string {
 	var b strings.Builder
 	b.WriteString(d.Message)
 	for _, h := range d.Hints {
@@ -94,19 +94,19 @@ func worded(d *diag.Diagnostic) string {
 	return b.String()
 }
 
-// marks lists the optional parts of a diagnostic that a client shows.
-type marks struct{ related, tags, codes bool }
+// diagnosticSupport lists the optional parts of a diagnostic that a client shows.
+type diagnosticSupport struct{ related, tags, codes bool }
 
-// marks returns the supported parts, the same for pulled and pushed diagnostics unless the client
+// diagnosticSupport returns the supported parts, the same for pulled and pushed diagnostics unless the client
 // says otherwise.
-func (c *client) marks() marks {
-	d := of(c.TextDocument)
+func (c *client) diagnosticSupport() diagnosticSupport {
+	d := deref(c.TextDocument)
 	if c.pulls() {
 		p := d.Diagnostic
-		return marks{p.RelatedInformation || of(d.PublishDiagnostics).RelatedInformation, p.TagSupport != nil || of(d.PublishDiagnostics).TagSupport != nil, p.CodeDescriptionSupport || of(d.PublishDiagnostics).CodeDescriptionSupport}
+		return diagnosticSupport{p.RelatedInformation || deref(d.PublishDiagnostics).RelatedInformation, p.TagSupport != nil || deref(d.PublishDiagnostics).TagSupport != nil, p.CodeDescriptionSupport || deref(d.PublishDiagnostics).CodeDescriptionSupport}
 	}
-	p := of(d.PublishDiagnostics)
-	return marks{p.RelatedInformation, p.TagSupport != nil, p.CodeDescriptionSupport}
+	p := deref(d.PublishDiagnostics)
+	return diagnosticSupport{p.RelatedInformation, p.TagSupport != nil, p.CodeDescriptionSupport}
 }
 
 // resultID names diagnostics by what they are.
@@ -114,8 +114,8 @@ func resultID(items protocol.List[protocol.Diagnostic]) string {
 	return hexsum.SHA256(jsonwrite.MustEncode(items))[:16]
 }
 
-// report returns the response to a pull: the diagnostics, or that they are unchanged.
-func report(items protocol.List[protocol.Diagnostic], previous string) (full *protocol.FullDocumentDiagnosticReport, same *protocol.UnchangedDocumentDiagnosticReport) {
+// pullReport returns the response to a pull: the diagnostics, or that they are unchanged.
+func pullReport(items protocol.List[protocol.Diagnostic], previous string) (full *protocol.FullDocumentDiagnosticReport, same *protocol.UnchangedDocumentDiagnosticReport) {
 	id := resultID(items)
 	if id == previous {
 		return nil, &protocol.UnchangedDocumentDiagnosticReport{Kind: string(protocol.DocumentDiagnosticReportKindUnchanged), ResultID: id}
@@ -128,7 +128,7 @@ func documentDiagnostic(c *call, p *protocol.DocumentDiagnosticParams) (any, err
 	if err != nil {
 		return nil, err
 	}
-	full, same := report(items, p.PreviousResultID)
+	full, same := pullReport(items, p.PreviousResultID)
 	if same != nil {
 		return same, nil
 	}
@@ -141,11 +141,11 @@ func (c *call) items(uri protocol.DocumentURI) (items protocol.List[protocol.Dia
 		if p := recover(); p != nil {
 			stack := debug.Stack()
 			items, err = protocol.List[protocol.Diagnostic]{bugRow(p)}, nil
-			c.loop.turn(func() { c.loop.crashed(c.view, c.method, p, stack) })
+			c.loop.enqueue(func() { c.loop.reportCrash(c.view, c.method, p, stack) })
 		}
 	}()
 	path := c.path(uri)
-	if c.server.keeps(path) {
+	if c.server.isCached(path) {
 		return nil, nil
 	}
 	found, err := c.snapshot.DiagnosticsOf(c, path)
@@ -174,7 +174,7 @@ func workspaceDiagnostic(c *call, p *protocol.WorkspaceDiagnosticParams) (*proto
 	}
 	t, out := c.translation(), &protocol.WorkspaceDiagnosticReport{}
 	add := func(uri protocol.DocumentURI, version *int32, items protocol.List[protocol.Diagnostic]) {
-		full, same := report(items, previous[uri])
+		full, same := pullReport(items, previous[uri])
 		delete(previous, uri)
 		if same != nil {
 			out.Items = append(out.Items, protocol.WorkspaceUnchangedDocumentDiagnosticReport{Kind: same.Kind, ResultID: same.ResultID, URI: uri, Version: version})
@@ -182,9 +182,9 @@ func workspaceDiagnostic(c *call, p *protocol.WorkspaceDiagnosticParams) (*proto
 		}
 		out.Items = append(out.Items, protocol.WorkspaceFullDocumentDiagnosticReport{Kind: full.Kind, ResultID: full.ResultID, Items: full.Items, URI: uri, Version: version})
 	}
-	for _, path := range sorted(all) {
+	for _, path := range sortedKeys(all) {
 		uri := c.uriOf(path)
-		if c.server.keeps(path) {
+		if c.server.isCached(path) {
 			continue
 		}
 		if d := c.docs[uri]; d != nil {
@@ -193,7 +193,7 @@ func workspaceDiagnostic(c *call, p *protocol.WorkspaceDiagnosticParams) (*proto
 			add(uri, nil, t.diagnostics(all[path]))
 		}
 	}
-	for _, uri := range sorted(previous) { // removed files
+	for _, uri := range sortedKeys(previous) { // removed files
 		add(uri, nil, nil)
 	}
 	return out, nil

@@ -45,21 +45,21 @@ func (v *view) uriOf(path string) protocol.DocumentURI {
 	}
 	for _, f := range v.linked {
 		if rest, in := strings.CutPrefix(path, f.real); in && (rest == "" || rest[0] == filepath.Separator) {
-			return fileURI(f.given + rest)
+			return fileURI(f.named + rest)
 		}
 	}
 	return fileURI(path)
 }
 
 // link is a folder that the client names by a path with symbolic links, and its real path.
-type link struct{ given, real string }
+type link struct{ named, real string }
 
 // linksOf returns the folders whose paths contain symbolic links. URIs of files in them use the
 // client's path.
 func linksOf(folders []string) (all []link) {
-	for _, given := range folders {
-		if real, err := filepath.EvalSymlinks(given); err == nil && real != filepath.Clean(given) {
-			all = append(all, link{filepath.Clean(given), real})
+	for _, folder := range folders {
+		if real, err := filepath.EvalSymlinks(folder); err == nil && real != filepath.Clean(folder) {
+			all = append(all, link{filepath.Clean(folder), real})
 		}
 	}
 	return all
@@ -87,16 +87,16 @@ func (v *view) find(uri protocol.DocumentURI) *document {
 	return nil
 }
 
-// change replaces the view by a copy that f changed.
-func (s *server) change(f func(v *view)) {
+// updateView replaces the view by a copy that f changed.
+func (s *server) updateView(f func(v *view)) {
 	v := *s.view
 	f(&v)
 	s.view = &v
 }
 
-// put opens a document, or closes it if d is nil.
-func (s *server) put(uri protocol.DocumentURI, d *document) {
-	s.change(func(v *view) {
+// setDocument opens a document, or closes it if d is nil.
+func (s *server) setDocument(uri protocol.DocumentURI, d *document) {
+	s.updateView(func(v *view) {
 		v.docs = maps.Clone(v.docs)
 		if d == nil {
 			delete(v.docs, uri)
@@ -108,9 +108,9 @@ func (s *server) put(uri protocol.DocumentURI, d *document) {
 
 func (s *server) didOpen(p *protocol.DidOpenTextDocumentParams) {
 	d := newDocument(p.TextDocument.URI, p.TextDocument.Version, []byte(p.TextDocument.Text), s.view.enc)
-	s.put(d.uri, d)
+	s.setDocument(d.uri, d)
 	s.workspace.Open(d.path, string(d.text))
-	s.edited()
+	s.afterEdit()
 }
 
 func (s *server) didChange(p *protocol.DidChangeTextDocumentParams) {
@@ -125,16 +125,16 @@ func (s *server) didChange(p *protocol.DidChangeTextDocumentParams) {
 		if i > 0 {
 			l = newLines(text, s.view.enc)
 		}
-		text = l.splice(c)
+		text = l.applyChange(c)
 	}
 	d = newDocument(d.uri, p.TextDocument.Version, text, s.view.enc)
-	s.put(d.uri, d)
+	s.setDocument(d.uri, d)
 	s.workspace.Change(d.path, string(text))
-	s.edited()
+	s.afterEdit()
 }
 
-// splice returns the text after a change by the client.
-func (l *lines) splice(c protocol.TextDocumentContentChangePartial) []byte {
+// applyChange returns the text after a change by the client.
+func (l *lines) applyChange(c protocol.TextDocumentContentChangePartial) []byte {
 	if c.Range == nil {
 		return []byte(c.Text)
 	}
@@ -151,16 +151,16 @@ func (s *server) didClose(p *protocol.DidCloseTextDocumentParams) {
 		s.options.log("ignored the close of %s, which is not open", p.TextDocument.URI)
 		return
 	}
-	s.put(d.uri, nil)
-	delete(s.painted, d.uri)
+	s.setDocument(d.uri, nil)
+	delete(s.sentTokens, d.uri)
 	s.workspace.Close(d.path)
-	s.edited()
+	s.afterEdit()
 }
 
-// edited updates the snapshot and schedules a check, after each change of a document or file.
-func (s *server) edited() {
-	s.change(func(v *view) { v.snapshot = s.workspace.Snapshot() })
-	s.overtake()
+// afterEdit updates the snapshot and schedules a check, after each change of a document or file.
+func (s *server) afterEdit() {
+	s.updateView(func(v *view) { v.snapshot = s.workspace.Snapshot() })
+	s.cancelOutdated()
 	s.checkSoon()
 }
 
@@ -180,7 +180,7 @@ type textResult struct {
 func text(c *call, p *textParams) (*textResult, error) {
 	d := c.docs[p.URI]
 	if d == nil {
-		return nil, failed(codeInvalidParams, "%s is not open", p.URI)
+		return nil, newError(codeInvalidParams, "%s is not open", p.URI)
 	}
 	return &textResult{d.version, hexsum.SHA256(d.text), len(d.text)}, nil
 }

@@ -16,9 +16,9 @@ type splice struct {
 }
 
 // splices returns the edits between two texts that differ only in white space.
-func splices(was, is []byte) []splice { return spliced(repair.Splices(was, is)) }
+func splices(was, is []byte) []splice { return toSplices(repair.Splices(was, is)) }
 
-func spliced(edits []diag.Edit) (out []splice) {
+func toSplices(edits []diag.Edit) (out []splice) {
 	for _, e := range edits {
 		out = append(out, splice{e.Span, e.Text})
 	}
@@ -46,7 +46,7 @@ type change struct {
 // the client cannot create a required file.
 func (t *translation) workspaceEdit(all []*change) *protocol.WorkspaceEdit {
 	out := &protocol.WorkspaceEdit{}
-	can := of(of(t.client.Workspace).WorkspaceEdit)
+	can := deref(deref(t.client.Workspace).WorkspaceEdit)
 	for _, c := range all {
 		uri := t.uri(c.file)
 		edits := t.lines(c.file).textEdits(c.splices)

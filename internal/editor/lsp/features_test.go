@@ -17,8 +17,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// applied returns a text after edits of a client, which are all of the text before.
-func applied(t *testing.T, text string, edits []protocol.TextEdit) string {
+// applyEdits returns a text after edits of a client, which are all of the text before.
+func applyEdits(t *testing.T, text string, edits []protocol.TextEdit) string {
 	t.Helper()
 	l := newLines([]byte(text), protocol.PositionEncodingKindUTF16)
 	slices.SortStableFunc(edits, func(a, b protocol.TextEdit) int { return l.offset(a.Range.Start) - l.offset(b.Range.Start) })
@@ -37,13 +37,13 @@ var styles = map[string]any{"tabSize": 8, "insertSpaces": false}
 func TestFormatting(t *testing.T) {
 	const ugly = "fn   f( ) {\r\n  let xs=[1,2 , 3,] ; // é\n println( xs)\n}\n\n\n\nfn g() { let s = \"a  b\"; println(s);\n}"
 	styled, _ := format.Source(source.NewFile("a.conc", []byte(ugly)), 0)
-	bubble(t, Options{}, func(e *editor) {
+	runInBubble(t, Options{}, func(e *editor) {
 		e.start(t.TempDir(), struct{}{})
 		at := map[string]any{"uri": "untitled:a"}
 		e.open("untitled:a", ugly)
 		var edits []protocol.TextEdit
-		e.ask(protocol.MethodTextDocumentFormatting, map[string]any{"textDocument": at, "options": styles}, &edits)
-		if got := applied(t, ugly, edits); got != string(styled) {
+		e.request(protocol.MethodTextDocumentFormatting, map[string]any{"textDocument": at, "options": styles}, &edits)
+		if got := applyEdits(t, ugly, edits); got != string(styled) {
 			t.Errorf("it is %q, want %q", got, styled)
 		}
 		for _, x := range edits {
@@ -54,32 +54,32 @@ func TestFormatting(t *testing.T) {
 		line := func(n int) map[string]any {
 			return map[string]any{"start": map[string]int{"line": n, "character": 0}, "end": map[string]int{"line": n, "character": 99}}
 		}
-		e.ask(protocol.MethodTextDocumentRangeFormatting, map[string]any{"textDocument": at, "range": line(1), "options": styles}, &edits)
-		if got := applied(t, ugly, edits); !strings.Contains(got, "fn   f( ) {\n    let xs = [1, 2, 3]; // é\n    println( xs)") {
+		e.request(protocol.MethodTextDocumentRangeFormatting, map[string]any{"textDocument": at, "range": line(1), "options": styles}, &edits)
+		if got := applyEdits(t, ugly, edits); !strings.Contains(got, "fn   f( ) {\n    let xs = [1, 2, 3]; // é\n    println( xs)") {
 			t.Errorf("with one line it is %q", got)
 		}
 		// With an error only the correct parts are edited.
 		broken := ugly + "\n\nfn h( {\n"
 		e.edit("untitled:a", 2, broken)
-		if m := e.ask(protocol.MethodTextDocumentFormatting, map[string]any{"textDocument": at, "options": styles}, nil); string(m.Result) != "[]" {
+		if m := e.request(protocol.MethodTextDocumentFormatting, map[string]any{"textDocument": at, "options": styles}, nil); string(m.Result) != "[]" {
 			t.Errorf("what is broken gets %s", m.Result)
 		}
-		e.ask(protocol.MethodTextDocumentRangeFormatting, map[string]any{"textDocument": at, "range": line(7), "options": styles}, &edits)
-		if got := applied(t, broken, edits); !strings.Contains(got, "fn g() {\n    let s = \"a  b\";") && !strings.Contains(got, "fn g() {\n    let s") {
+		e.request(protocol.MethodTextDocumentRangeFormatting, map[string]any{"textDocument": at, "range": line(7), "options": styles}, &edits)
+		if got := applyEdits(t, broken, edits); !strings.Contains(got, "fn g() {\n    let s = \"a  b\";") && !strings.Contains(got, "fn g() {\n    let s") {
 			t.Errorf("a part of what is broken is %q", got)
 		}
-		e.ask(protocol.MethodTextDocumentOnTypeFormatting, map[string]any{"textDocument": at, "position": map[string]int{"line": 3, "character": 1}, "ch": "}", "options": styles}, &edits)
-		if got := applied(t, broken, edits); !strings.HasPrefix(got, string(styled[:bytes.Index(styled, []byte("fn g"))-1])) {
+		e.request(protocol.MethodTextDocumentOnTypeFormatting, map[string]any{"textDocument": at, "position": map[string]int{"line": 3, "character": 1}, "ch": "}", "options": styles}, &edits)
+		if got := applyEdits(t, broken, edits); !strings.HasPrefix(got, string(styled[:bytes.Index(styled, []byte("fn g"))-1])) {
 			t.Errorf("behind a brace it is %q", got)
 		}
 		const lines = "fn main( ) { let x = ; }\nfn  g( ) { }\nfn  h( ) { }\n"
 		e.edit("untitled:a", 3, lines)
-		e.ask(protocol.MethodTextDocumentRangeFormatting, map[string]any{"textDocument": at, "range": line(1), "options": styles}, &edits)
-		if got, want := applied(t, lines, edits), "fn main( ) { let x = ; }\nfn g() {}\nfn  h( ) { }\n"; got != want {
+		e.request(protocol.MethodTextDocumentRangeFormatting, map[string]any{"textDocument": at, "range": line(1), "options": styles}, &edits)
+		if got, want := applyEdits(t, lines, edits), "fn main( ) { let x = ; }\nfn g() {}\nfn  h( ) { }\n"; got != want {
 			t.Errorf("a declaration of one line beside what is broken is %q, want %q", got, want)
 		}
 		for _, r := range []int{5, 99} {
-			if m := e.ask(protocol.MethodTextDocumentRangeFormatting, map[string]any{"textDocument": at, "range": line(r), "options": styles}, nil); m.Error != nil || m.Result[0] != '[' {
+			if m := e.request(protocol.MethodTextDocumentRangeFormatting, map[string]any{"textDocument": at, "range": line(r), "options": styles}, nil); m.Error != nil || m.Result[0] != '[' {
 				t.Errorf("line %d gives %s %v", r, m.Result, m.Error)
 			}
 		}
@@ -89,7 +89,7 @@ func TestFormatting(t *testing.T) {
 func TestActions(t *testing.T) {
 	const text = "use std::math;\n\nfn main() {\n    let x = 1\n    println(x)\n    let y = 2;\n    println(y);\n}\n"
 	dir := t.TempDir()
-	bubble(t, Options{}, func(e *editor) {
+	runInBubble(t, Options{}, func(e *editor) {
 		e.start(dir, map[string]any{"workspace": map[string]any{"workspaceEdit": map[string]any{"documentChanges": true}}})
 		uri := fileURI(filepath.Join(dir, "a.conc"))
 		e.open(uri, text)
@@ -98,7 +98,7 @@ func TestActions(t *testing.T) {
 			if only != nil {
 				context["only"] = only
 			}
-			e.ask(protocol.MethodTextDocumentCodeAction, map[string]any{"textDocument": map[string]any{"uri": uri}, "range": r, "context": context}, &all)
+			e.request(protocol.MethodTextDocumentCodeAction, map[string]any{"textDocument": map[string]any{"uri": uri}, "range": r, "context": context}, &all)
 			return all
 		}
 		place := func(a, b, c, d int) any {
@@ -129,7 +129,7 @@ func TestActions(t *testing.T) {
 		for _, x := range all[0].Edit.DocumentChanges[0].Edits {
 			edits = append(edits, protocol.TextEdit{Range: x.Range, NewText: x.NewText})
 		}
-		if got, want := applied(t, text, edits), "fn main() {\n    let x = 1;\n    println(x);\n    let y = 2;\n    println(y);\n}\n"; got != want {
+		if got, want := applyEdits(t, text, edits), "fn main() {\n    let x = 1;\n    println(x);\n    let y = 2;\n    println(y);\n}\n"; got != want {
 			t.Errorf("all safe fixes give %q", got)
 		}
 	})
@@ -141,21 +141,21 @@ func TestActionsBesideSecrets(t *testing.T) {
 	const key = "pässwörd-😀-of-mine"
 	text := "[connections.main]\nprovider = \"open-ai\"\napi_key = \"" + key + "\"\n\n[connections]\nother = { api_key = \"" + key + "\", provider = \"anthropc\" }\n"
 	dir := t.TempDir()
-	bubble(t, Options{}, func(e *editor) {
+	runInBubble(t, Options{}, func(e *editor) {
 		e.start(dir, map[string]any{"workspace": map[string]any{"workspaceEdit": map[string]any{"documentChanges": true}}})
 		e.open(fileURI(filepath.Join(dir, "main.conc")), "agent A uses main {}\n\nfn main() {}\n")
 		uri := fileURI(filepath.Join(dir, "Concerto.toml"))
 		e.open(uri, text)
 		var all []protocol.CodeAction
 		whole := map[string]any{"start": map[string]int{"line": 0, "character": 0}, "end": map[string]int{"line": 9, "character": 0}}
-		e.ask(protocol.MethodTextDocumentCodeAction, map[string]any{"textDocument": map[string]any{"uri": uri}, "range": whole, "context": map[string]any{"diagnostics": []any{}}}, &all)
+		e.request(protocol.MethodTextDocumentCodeAction, map[string]any{"textDocument": map[string]any{"uri": uri}, "range": whole, "context": map[string]any{"diagnostics": []any{}}}, &all)
 		want := strings.NewReplacer("open-ai", "openai", "anthropc", "anthropic")
 		for _, a := range all {
 			var edits []protocol.TextEdit
 			for _, x := range a.Edit.DocumentChanges[0].Edits {
 				edits = append(edits, protocol.TextEdit{Range: x.Range, NewText: x.NewText})
 			}
-			got := applied(t, text, edits)
+			got := applyEdits(t, text, edits)
 			switch {
 			case want.Replace(got) != want.Replace(text):
 				t.Errorf("%q makes %s", a.Title, got)
@@ -172,7 +172,7 @@ func TestActionsBesideSecrets(t *testing.T) {
 // Refactorings are selected by the requested kinds, each of which includes its subkinds.
 func TestRefactorings(t *testing.T) {
 	const text = "fn main() {\n    let n = \"1\".len() + 2;\n    println(n);\n}\n"
-	bubble(t, Options{}, func(e *editor) {
+	runInBubble(t, Options{}, func(e *editor) {
 		kinds := dig(e.start(t.TempDir(), struct{}{}), "capabilities", "codeActionProvider", "codeActionKinds")
 		if got, want := fmt.Sprint(kinds), "[quickfix source.fixAll.concerto refactor.extract refactor.inline refactor.rewrite source.organizeImports]"; got != want {
 			t.Errorf("the kinds are %s", got)
@@ -195,7 +195,7 @@ func TestRefactorings(t *testing.T) {
 				context["only"] = c.only
 			}
 			var all []protocol.CodeAction
-			e.ask(protocol.MethodTextDocumentCodeAction, map[string]any{"textDocument": map[string]any{"uri": "untitled:a"}, "context": context,
+			e.request(protocol.MethodTextDocumentCodeAction, map[string]any{"textDocument": map[string]any{"uri": "untitled:a"}, "context": context,
 				"range": map[string]any{"start": map[string]int{"line": 1, "character": c.from}, "end": map[string]int{"line": 1, "character": c.to}}}, &all)
 			var got []string
 			for _, a := range all {
@@ -205,19 +205,19 @@ func TestRefactorings(t *testing.T) {
 				t.Errorf("at %d, %v: %v", c.from, c.only, got)
 			}
 			if len(all) > 0 && all[0].Title == "Inline variable" {
-				if got, want := applied(t, text, all[0].Edit.Changes["untitled:a"]), "fn main() {\n    println(\"1\".len() + 2);\n}\n"; got != want {
+				if got, want := applyEdits(t, text, all[0].Edit.Changes["untitled:a"]), "fn main() {\n    println(\"1\".len() + 2);\n}\n"; got != want {
 					t.Errorf("it becomes %q", got)
 				}
 			}
 		}
 		e.open("untitled:json", "[{\"a\": 1}]\n")
 		var all []protocol.CodeAction
-		e.ask(protocol.MethodTextDocumentCodeAction, map[string]any{"textDocument": map[string]any{"uri": "untitled:json"}, "context": map[string]any{"diagnostics": []any{}, "only": []string{"refactor"}},
+		e.request(protocol.MethodTextDocumentCodeAction, map[string]any{"textDocument": map[string]any{"uri": "untitled:json"}, "context": map[string]any{"diagnostics": []any{}, "only": []string{"refactor"}},
 			"range": map[string]any{"start": map[string]int{"line": 0, "character": 0}, "end": map[string]int{"line": 9, "character": 0}}}, &all)
 		if len(all) != 1 || all[0].Title != "Make a schema from this JSON" {
 			t.Fatalf("JSON gets %v", all)
 		}
-		if got, want := applied(t, "[{\"a\": 1}]\n", all[0].Edit.Changes["untitled:json"]), "schema Data {\n    a: Int,\n}\n"; got != want {
+		if got, want := applyEdits(t, "[{\"a\": 1}]\n", all[0].Edit.Changes["untitled:json"]), "schema Data {\n    a: Int,\n}\n"; got != want {
 			t.Errorf("JSON becomes %q", got)
 		}
 	})
@@ -231,12 +231,12 @@ func TestCreateFile(t *testing.T) {
 		"changes": {},
 	} {
 		dir := t.TempDir()
-		bubble(t, Options{}, func(e *editor) {
+		runInBubble(t, Options{}, func(e *editor) {
 			e.start(dir, map[string]any{"workspace": map[string]any{"workspaceEdit": can}})
 			uri := fileURI(filepath.Join(dir, "main.conc"))
 			e.open(uri, "mod shapes;\n\nfn main() {}\n")
 			var all []map[string]any
-			e.ask(protocol.MethodTextDocumentCodeAction, map[string]any{"textDocument": map[string]any{"uri": uri}, "context": map[string]any{"diagnostics": []any{}, "only": []string{"quickfix"}},
+			e.request(protocol.MethodTextDocumentCodeAction, map[string]any{"textDocument": map[string]any{"uri": uri}, "context": map[string]any{"diagnostics": []any{}, "only": []string{"quickfix"}},
 				"range": map[string]any{"start": map[string]int{"line": 0, "character": 5}, "end": map[string]int{"line": 0, "character": 5}}}, &all)
 			if name != "all" {
 				if len(all) > 0 {
@@ -278,7 +278,7 @@ func FuzzSplices(f *testing.F) {
 }
 
 // No list of an answer is null.
-func TestNoNull(t *testing.T) {
+func TestListsAreNotNull(t *testing.T) {
 	for name, m := range requests {
 		result := reflect.TypeOf(m.answer)
 		if result == nil {
@@ -317,7 +317,7 @@ func nullList(text json.RawMessage, t reflect.Type) string {
 	return ""
 }
 
-const navigated = `/// Adds.
+const navigationProgram = `/// Adds.
 fn add(a: Int, b: Int) -> Int { a + b }
 
 struct Point { x: Int }
@@ -334,15 +334,15 @@ fn main() {
 // Names lead to their declarations and have descriptions.
 func TestNavigation(t *testing.T) {
 	dir := t.TempDir()
-	bubble(t, Options{Cache: t.TempDir()}, func(e *editor) {
+	runInBubble(t, Options{Cache: t.TempDir()}, func(e *editor) {
 		e.start(dir, map[string]any{"textDocument": map[string]any{"documentSymbol": map[string]any{"hierarchicalDocumentSymbolSupport": true}}})
 		uri := fileURI(filepath.Join(dir, "a.conc"))
-		e.open(uri, navigated)
+		e.open(uri, navigationProgram)
 		at := func(line, character int) map[string]any {
 			return map[string]any{"textDocument": map[string]any{"uri": uri}, "position": map[string]int{"line": line, "character": character}, "context": map[string]any{"includeDeclaration": true}}
 		}
 		var h protocol.Hover
-		e.ask(protocol.MethodTextDocumentHover, at(10, 13), &h)
+		e.request(protocol.MethodTextDocumentHover, at(10, 13), &h)
 		if h.Contents.Kind != "markdown" || !strings.Contains(h.Contents.Value, "fn add(a: Int, b: Int) -> Int") || !strings.Contains(h.Contents.Value, "Adds.") {
 			t.Errorf("hover says %+v", h)
 		}
@@ -352,27 +352,27 @@ func TestNavigation(t *testing.T) {
 			protocol.MethodTextDocumentTypeDefinition: "",
 		} {
 			var all []protocol.Location
-			e.ask(method, at(10, 13), &all)
-			if got := placesOf(all); got != want {
+			e.request(method, at(10, 13), &all)
+			if got := formatLocations(all); got != want {
 				t.Errorf("%s gives %s, want %s", method, got, want)
 			}
 		}
 		var all []protocol.Location
-		e.ask(protocol.MethodTextDocumentTypeDefinition, at(10, 16), &all)
-		if got := placesOf(all); got != "3:7-12" {
+		e.request(protocol.MethodTextDocumentTypeDefinition, at(10, 16), &all)
+		if got := formatLocations(all); got != "3:7-12" {
 			t.Errorf("the type of p is at %s", got)
 		}
-		e.ask(protocol.MethodTextDocumentDefinition, at(10, 5), &all)
+		e.request(protocol.MethodTextDocumentDefinition, at(10, 5), &all)
 		if len(all) != 1 || !strings.Contains(string(all[0].URI), "/std/") {
 			t.Errorf("println is declared in %v", all)
 		}
 		var tree []protocol.DocumentSymbol
-		e.ask(protocol.MethodTextDocumentDocumentSymbol, at(0, 0), &tree)
+		e.request(protocol.MethodTextDocumentDocumentSymbol, at(0, 0), &tree)
 		if len(tree) != 4 || tree[1].Kind != protocol.SymbolKindStruct || len(tree[1].Children) != 1 {
 			t.Errorf("the symbols are %+v", tree)
 		}
 		var found []protocol.WorkspaceSymbol
-		e.ask(protocol.MethodWorkspaceSymbol, map[string]any{"query": "adds"}, &found)
+		e.request(protocol.MethodWorkspaceSymbol, map[string]any{"query": "adds"}, &found)
 		if len(found) != 1 || found[0].ContainerName != "test" {
 			t.Errorf("the workspace has %+v", found)
 		}
@@ -380,7 +380,7 @@ func TestNavigation(t *testing.T) {
 			for _, odd := range []protocol.DocumentURI{uri, "file:///nowhere.conc", "untitled:x"} {
 				p := at(99, 99)
 				p["textDocument"] = map[string]any{"uri": odd}
-				if m := e.ask(method, p, nil); m.Error != nil && m.Error.Code == codeInternal {
+				if m := e.request(method, p, nil); m.Error != nil && m.Error.Code == codeInternal {
 					t.Errorf("%s of %s: %v", method, odd, m.Error)
 				}
 			}
@@ -388,8 +388,8 @@ func TestNavigation(t *testing.T) {
 	})
 }
 
-// placesOf are places as line:character-character.
-func placesOf(all []protocol.Location) string {
+// formatLocations are places as line:character-character.
+func formatLocations(all []protocol.Location) string {
 	var out []string
 	for _, l := range all {
 		out = append(out, fmt.Sprintf("%d:%d-%d", l.Range.Start.Line, l.Range.Start.Character, l.Range.End.Character))

@@ -10,20 +10,20 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// watched are the files that programs depend on, as a client watches them.
-const watched = "**/*.{conc,toml,json}"
+// watchedPatterns are the files that programs depend on, as a client watches them.
+const watchedPatterns = "**/*.{conc,toml,json}"
 
 // isWatched reports the same for one path.
 func isWatched(path string) bool {
 	return slices.Contains([]string{".conc", ".toml", ".json"}, filepath.Ext(path))
 }
 
-// changed reads files of the disk again.
-func (s *server) changed(paths []string) {
+// filesChanged reads files of the disk again.
+func (s *server) filesChanged(paths []string) {
 	paths = slices.DeleteFunc(paths, func(p string) bool { return !filepath.IsAbs(p) })
 	if len(paths) > 0 {
-		s.workspace.Changed(paths...)
-		s.edited()
+		s.workspace.FilesChanged(paths...)
+		s.afterEdit()
 	}
 }
 
@@ -32,11 +32,11 @@ func (s *server) didChangeWatchedFiles(p *protocol.DidChangeWatchedFilesParams) 
 	for _, c := range p.Changes {
 		paths = append(paths, pathOf(c.URI))
 	}
-	s.changed(paths)
+	s.filesChanged(paths)
 }
 
 func (s *server) didSave(p *protocol.DidSaveTextDocumentParams) {
-	s.changed([]string{pathOf(p.TextDocument.URI)})
+	s.filesChanged([]string{pathOf(p.TextDocument.URI)})
 }
 
 func (s *server) didCreateFiles(p *protocol.CreateFilesParams) {
@@ -44,7 +44,7 @@ func (s *server) didCreateFiles(p *protocol.CreateFilesParams) {
 	for _, f := range p.Files {
 		paths = append(paths, pathOf(protocol.DocumentURI(f.URI)))
 	}
-	s.changed(paths)
+	s.filesChanged(paths)
 }
 
 func (s *server) didRenameFiles(p *protocol.RenameFilesParams) {
@@ -52,7 +52,7 @@ func (s *server) didRenameFiles(p *protocol.RenameFilesParams) {
 	for _, f := range p.Files {
 		paths = append(paths, pathOf(protocol.DocumentURI(f.OldURI)), pathOf(protocol.DocumentURI(f.NewURI)))
 	}
-	s.changed(paths)
+	s.filesChanged(paths)
 }
 
 func (s *server) didDeleteFiles(p *protocol.DeleteFilesParams) {
@@ -60,7 +60,7 @@ func (s *server) didDeleteFiles(p *protocol.DeleteFilesParams) {
 	for _, f := range p.Files {
 		paths = append(paths, pathOf(protocol.DocumentURI(f.URI)))
 	}
-	s.changed(paths)
+	s.filesChanged(paths)
 }
 
 func (s *server) didChangeWorkspaceFolders(p *protocol.DidChangeWorkspaceFoldersParams) {
@@ -73,8 +73,8 @@ func (s *server) didChangeWorkspaceFolders(p *protocol.DidChangeWorkspaceFolders
 		}
 	}
 	s.workspace.SetFolders(s.folders...)
-	s.change(func(v *view) { v.linked = linksOf(s.folders) })
-	s.edited()
+	s.updateView(func(v *view) { v.linked = linksOf(s.folders) })
+	s.afterEdit()
 }
 
 // stamp is by what a changed file is known.
@@ -85,29 +85,29 @@ type stamp struct {
 
 // poll checks the files once a second, for a client that does not watch them.
 func (s *server) poll() {
-	s.after(lookEvery, func() {
-		places := s.places()
+	s.after(aliveInterval, func() {
+		places := s.watchedDirs()
 		go func() {
-			now := timesOf(places)
-			s.turn(func() {
+			now := readStamps(places)
+			s.enqueue(func() {
 				was := s.polled
 				s.polled = now
-				s.changed(differing(was, now))
+				s.filesChanged(changedPaths(was, now))
 				s.poll()
 			})
 		}()
 	})
 }
 
-// differing returns the paths of files that were made, changed or removed.
-func differing(was, is map[string]stamp) (paths []string) {
+// changedPaths returns the paths of files that were made, changed or removed.
+func changedPaths(was, is map[string]stamp) (paths []string) {
 	for path, x := range was {
 		if is[path] != x {
 			paths = append(paths, path)
 		}
 	}
 	for path := range is {
-		if _, known := was[path]; !known {
+		if _, existed := was[path]; !existed {
 			paths = append(paths, path)
 		}
 	}
@@ -115,8 +115,8 @@ func differing(was, is map[string]stamp) (paths []string) {
 	return paths
 }
 
-// places returns the directories to scan: the folders, and those of open documents outside of them.
-func (s *server) places() map[string]bool {
+// watchedDirs returns the directories to scan: the folders, and those of open documents outside of them.
+func (s *server) watchedDirs() map[string]bool {
 	all := map[string]bool{} // the value is whether to include subdirectories
 	for _, d := range s.view.docs {
 		if filepath.IsAbs(d.path) {
@@ -129,10 +129,10 @@ func (s *server) places() map[string]bool {
 	return all
 }
 
-func (s *server) times() map[string]stamp { return timesOf(s.places()) }
+func (s *server) stamps() map[string]stamp { return readStamps(s.watchedDirs()) }
 
-// timesOf returns the watched files in directories.
-func timesOf(places map[string]bool) map[string]stamp {
+// readStamps returns the watched files in directories.
+func readStamps(places map[string]bool) map[string]stamp {
 	all := map[string]stamp{}
 	for dir, deep := range places {
 		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -13,9 +13,9 @@ import (
 // isProgram reports whether a document holds Concerto: one that is no file does.
 func isProgram(path string) bool { return filepath.Ext(path) == ".conc" || !filepath.IsAbs(path) }
 
-// formatted returns the splices that put a text into the one style; none when it has mistakes of
+// formatSplices returns the splices that put a text into the one style; none when it has mistakes of
 // syntax.
-func formatted(name string, text []byte) (all []splice, ok bool) {
+func formatSplices(name string, text []byte) (all []splice, ok bool) {
 	out, found := format.Source(source.NewFile(name, text), 0)
 	if found.HasErrors() {
 		return nil, false
@@ -28,7 +28,7 @@ func formatDocument(c *call, p *protocol.DocumentFormattingParams) (protocol.Lis
 	if d == nil || !isProgram(d.path) {
 		return nil, nil
 	}
-	all, _ := formatted(d.path, d.text)
+	all, _ := formatSplices(d.path, d.text)
 	return d.lines().textEdits(all), nil
 }
 
@@ -51,13 +51,13 @@ func formatOnType(c *call, p *protocol.DocumentOnTypeFormattingParams) (protocol
 	}
 	first := int(p.Position.Line)
 	if p.Ch == "}" {
-		first = d.opening(d.lines().offset(p.Position))
+		first = d.openingLine(d.lines().offset(p.Position))
 	}
 	return d.formatLines(first, int(p.Position.Line)), nil
 }
 
-// opening returns the line of the brace that belongs to the one before a place.
-func (d *document) opening(at int) int {
+// openingLine returns the line of the brace that belongs to the one before a place.
+func (d *document) openingLine(at int) int {
 	depth := 0
 	for i := at - 1; i >= 0; i-- {
 		switch d.text[i] {
@@ -80,7 +80,7 @@ func (d *document) formatLines(first, last int) protocol.List[protocol.TextEdit]
 	if last < first {
 		return nil
 	}
-	all, ok := formatted(d.path, d.text)
+	all, ok := formatSplices(d.path, d.text)
 	if !ok {
 		all = d.formatPart(first, last)
 	}
@@ -92,24 +92,24 @@ func (d *document) formatLines(first, last int) protocol.List[protocol.TextEdit]
 // formatPart formats the declarations that lines are of.
 func (d *document) formatPart(first, last int) []splice {
 	l := d.lines()
-	for first > 0 && !l.begins(first) {
+	for first > 0 && !l.isDeclarationStart(first) {
 		first--
 	}
-	for last+1 < len(l.starts) && !l.begins(last+1) {
+	for last+1 < len(l.starts) && !l.isDeclarationStart(last+1) {
 		last++
 	}
 	start, end := l.starts[first], l.end(last)
 	part := bytes.TrimRight(d.text[start:end], " \t\r\n")
-	all, _ := formatted(d.path, append(bytes.Clone(part), '\n'))
+	all, _ := formatSplices(d.path, append(bytes.Clone(part), '\n'))
 	for i := range all {
 		all[i].Start, all[i].End = all[i].Start+source.Pos(start), all[i].End+source.Pos(start)
 	}
 	return slices.DeleteFunc(all, func(s splice) bool { return int(s.End) > start+len(part) })
 }
 
-// begins reports whether a line looks like the start of a declaration: it is not indented, and
+// isDeclarationStart reports whether a line looks like the start of a declaration: it is not indented, and
 // follows an empty line, a closing brace, or a declaration of one line.
-func (l *lines) begins(line int) bool {
+func (l *lines) isDeclarationStart(line int) bool {
 	text := l.text[l.starts[line]:l.end(line)]
 	if len(text) == 0 || isSpace(text[0]) || text[0] == '}' || text[0] == ')' || text[0] == ']' {
 		return false

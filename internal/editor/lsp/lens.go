@@ -24,7 +24,7 @@ func codeLens(c *call, p *protocol.CodeLensParams) (protocol.List[protocol.CodeL
 	l := &lenses{translation: c.translation(), uri: p.TextDocument.URI, path: path}
 	for _, x := range c.snapshot.Lenses(c, path) {
 		l.at = l.rng(file, x.Span)
-		l.lens(&x)
+		l.addLens(&x)
 	}
 	return l.list, c.Err()
 }
@@ -46,7 +46,7 @@ func (l *lenses) add(title, command string, arguments ...any) {
 	l.list = append(l.list, protocol.CodeLens{Range: l.at, Command: &protocol.Command{Title: title, Command: command, Arguments: raw}})
 }
 
-func (l *lenses) lens(x *analysis.Lens) {
+func (l *lenses) addLens(x *analysis.Lens) {
 	can := l.settings.CodeLens
 	isFile := analysis.IsFile(l.path) // a document without a file cannot be run
 	switch {
@@ -57,23 +57,23 @@ func (l *lenses) lens(x *analysis.Lens) {
 		test := testParams{URI: l.uri, Names: []string{x.Name}}
 		l.add("Run test", commandTest, test)
 		if last, ok := l.tests[testOf{l.path, x.Name}]; ok {
-			l.add(last.words(), commandTest, test)
+			l.add(last.outcomeText(), commandTest, test)
 		}
 		test.Debug = true
 		l.add("Debug test", commandTest, test)
 	case x.Kind == analysis.AnswerLens && can.Answers:
-		l.places(x.Text, x.Uses)
+		l.addPlaces(x.Text, x.Uses)
 	case x.Kind == analysis.ReferenceLens && can.References:
 		title := fmt.Sprintf("%d references", len(x.Uses))
 		if len(x.Uses) == 1 {
 			title = "1 reference"
 		}
-		l.places(title, x.Uses)
+		l.addPlaces(title, x.Uses)
 	}
 }
 
-// places is a lens that leads to places, if there are any.
-func (l *lenses) places(title string, uses []analysis.Location) {
+// addPlaces is a lens that leads to places, if there are any.
+func (l *lenses) addPlaces(title string, uses []analysis.Location) {
 	if len(uses) == 0 {
 		l.add(title, "")
 		return
@@ -84,10 +84,10 @@ func (l *lenses) places(title string, uses []analysis.Location) {
 // testOf names a test: by the path of its document and its function.
 type testOf struct{ path, name string }
 
-// words returns what became of a test, in a line.
-func (e *testEvent) words() string {
+// outcomeText returns what became of a test, in a line.
+func (e *testEvent) outcomeText() string {
 	if e.State != "failed" {
-		return fmt.Sprintf("%s in %g ms", e.State, of(e.MS))
+		return fmt.Sprintf("%s in %g ms", e.State, deref(e.MS))
 	}
 	first, _, _ := strings.Cut(e.Message, "\n")
 	return "failed: " + first

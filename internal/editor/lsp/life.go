@@ -17,8 +17,8 @@ const product = "concerto"
 // client is what the client can do.
 type client struct{ protocol.ClientCapabilities }
 
-// of returns what a pointer points at, or nothing.
-func of[T any](p *T) (v T) {
+// deref returns what a pointer points at, or nothing.
+func deref[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
 	}
@@ -26,21 +26,21 @@ func of[T any](p *T) (v T) {
 }
 
 // pulls reports whether the client pulls diagnostics.
-func (c *client) pulls() bool { return of(c.TextDocument).Diagnostic != nil }
+func (c *client) pulls() bool { return deref(c.TextDocument).Diagnostic != nil }
 
 // watches reports whether the client reports changed files.
 func (c *client) watches() bool {
-	return of(of(c.Workspace).DidChangeWatchedFiles).DynamicRegistration
+	return deref(deref(c.Workspace).DidChangeWatchedFiles).DynamicRegistration
 }
 
-// lookEvery is the interval of checks of the client's process and of files that the client does not
+// aliveInterval is the interval of checks of the client's process and of files that the client does not
 // watch.
-const lookEvery = time.Second
+const aliveInterval = time.Second
 
 // initialize begins the work.
 func (s *server) initialize(params json.RawMessage) (json.RawMessage, *Error) {
 	if s.phase != fresh {
-		return nil, failed(codeInvalidRequest, "`initialize` was there before")
+		return nil, newError(codeInvalidRequest, "`initialize` was there before")
 	}
 	p := &protocol.InitializeParams{}
 	if err := decode(params, p); err != nil {
@@ -52,16 +52,16 @@ func (s *server) initialize(params json.RawMessage) (json.RawMessage, *Error) {
 			s.options.log("initializationOptions: %v", err)
 		}
 	}
-	s.change(func(v *view) {
+	s.updateView(func(v *view) {
 		v.client, v.settings = client{p.Capabilities}, set
-		v.enc = encodingOf(of(p.Capabilities.General).PositionEncodings)
+		v.enc = encodingOf(deref(p.Capabilities.General).PositionEncodings)
 	})
 	s.phase = running
 	s.folders = foldersOf(p, s.options.Dir)
 	s.workspace = analysis.New(analysis.Options{Folders: s.folders})
-	s.change(func(v *view) { v.snapshot, v.linked = s.workspace.Snapshot(), linksOf(s.folders) })
+	s.updateView(func(v *view) { v.snapshot, v.linked = s.workspace.Snapshot(), linksOf(s.folders) })
 	if p.ProcessID != nil && s.options.Alive != nil {
-		s.look(int(*p.ProcessID))
+		s.watchClient(int(*p.ProcessID))
 	}
 	result := struct {
 		Capabilities options             `json:"capabilities"`
@@ -72,9 +72,9 @@ func (s *server) initialize(params json.RawMessage) (json.RawMessage, *Error) {
 
 // encodingOf returns the first of the client's encodings that the server knows.
 func encodingOf(offered []protocol.PositionEncodingKind) encoding {
-	known := []encoding{protocol.PositionEncodingKindUTF8, protocol.PositionEncodingKindUTF16, protocol.PositionEncodingKindUTF32}
+	supported := []encoding{protocol.PositionEncodingKindUTF8, protocol.PositionEncodingKindUTF16, protocol.PositionEncodingKindUTF32}
 	for _, e := range offered {
-		if slices.Contains(known, e) {
+		if slices.Contains(supported, e) {
 			return e
 		}
 	}
@@ -91,20 +91,20 @@ func foldersOf(p *protocol.InitializeParams, dir string) []string {
 	case len(all) > 0 || p.WorkspaceFolders != nil:
 	case p.RootURI != nil:
 		all = append(all, pathOf(*p.RootURI))
-	case of(p.RootPath) != "":
+	case deref(p.RootPath) != "":
 		all = append(all, *p.RootPath)
 	}
 	return slices.DeleteFunc(all, func(f string) bool { return !filepath.IsAbs(f) })
 }
 
-// look stops the server when the client's process has exited.
-func (s *server) look(pid int) {
-	s.after(lookEvery, func() {
+// watchClient stops the server when the client's process has exited.
+func (s *server) watchClient(pid int) {
+	s.after(aliveInterval, func() {
 		if !s.options.Alive(pid) {
 			s.end(1, "")
 			return
 		}
-		s.look(pid)
+		s.watchClient(pid)
 	})
 }
 
@@ -114,10 +114,10 @@ func (s *server) initialized(*protocol.InitializedParams) {
 	if s.view.client.watches() {
 		s.ask(protocol.MethodClientRegisterCapability, protocol.RegistrationParams{Registrations: []protocol.Registration{{
 			ID: "files", Method: protocol.MethodWorkspaceDidChangeWatchedFiles,
-			RegisterOptions: jsonwrite.MustEncode(protocol.DidChangeWatchedFilesRegistrationOptions{Watchers: []protocol.FileSystemWatcher{{GlobPattern: watched}}}),
+			RegisterOptions: jsonwrite.MustEncode(protocol.DidChangeWatchedFilesRegistrationOptions{Watchers: []protocol.FileSystemWatcher{{GlobPattern: watchedPatterns}}}),
 		}}}, nil)
 	} else {
-		s.polled = s.times()
+		s.polled = s.stamps()
 		s.poll()
 	}
 	s.checkNow()

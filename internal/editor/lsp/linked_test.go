@@ -11,15 +11,15 @@ import (
 // Files in a folder that the client names through a link have the client's names, whether open or
 // not.
 func TestLinkedFolder(t *testing.T) {
-	dir := project(t, map[string]string{"real/main.conc": "mod part;\nfn main() { part::f(); }\n", "real/part.conc": "pub fn f() { let n: Int = \"x\"; println(n); }\n"})
-	given := filepath.Join(dir, "given")
-	if err := os.Symlink(filepath.Join(dir, "real"), given); err != nil {
+	dir := writeProject(t, map[string]string{"real/main.conc": "mod part;\nfn main() { part::f(); }\n", "real/part.conc": "pub fn f() { let n: Int = \"x\"; println(n); }\n"})
+	linked := filepath.Join(dir, "given")
+	if err := os.Symlink(filepath.Join(dir, "real"), linked); err != nil {
 		t.Skip(err)
 	}
-	bubble(t, Options{}, func(e *editor) {
-		e.start(given, struct{}{})
-		part, main := fileURI(filepath.Join(given, "part.conc")), fileURI(filepath.Join(given, "main.conc"))
-		real, err := filepath.EvalSymlinks(filepath.Join(given, "part.conc"))
+	runInBubble(t, Options{}, func(e *editor) {
+		e.start(linked, struct{}{})
+		part, main := fileURI(filepath.Join(linked, "part.conc")), fileURI(filepath.Join(linked, "main.conc"))
+		real, err := filepath.EvalSymlinks(filepath.Join(linked, "part.conc"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +31,7 @@ func TestLinkedFolder(t *testing.T) {
 		}
 		e.open(main, "mod part;\nfn main() { part::f(); }\n")
 		var to []protocol.Location
-		e.ask(protocol.MethodTextDocumentDefinition, map[string]any{"textDocument": map[string]any{"uri": main}, "position": map[string]int{"line": 1, "character": 18}}, &to)
+		e.request(protocol.MethodTextDocumentDefinition, map[string]any{"textDocument": map[string]any{"uri": main}, "position": map[string]int{"line": 1, "character": 18}}, &to)
 		if len(to) != 1 || to[0].URI != part {
 			t.Errorf("the definition is at %v", to)
 		}

@@ -29,8 +29,8 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// failed returns an error with a code.
-func failed(code int, format string, args ...any) *Error {
+// newError returns an error with a code.
+func newError(code int, format string, args ...any) *Error {
 	return &Error{code, fmt.Sprintf(format, args...)}
 }
 
@@ -49,11 +49,11 @@ var null = json.RawMessage("null")
 // readMessage decodes a message. On an error the message may contain the id for the response.
 func readMessage(body []byte) (*message, *Error) {
 	if !json.Valid(body) {
-		return &message{ID: null}, failed(codeParse, "the message is no JSON")
+		return &message{ID: null}, newError(codeParse, "the message is no JSON")
 	}
 	m := &message{}
 	if trimmed := bytes.TrimSpace(body); trimmed[0] != '{' {
-		return &message{ID: null}, failed(codeInvalidRequest, "a message is an object")
+		return &message{ID: null}, newError(codeInvalidRequest, "a message is an object")
 	}
 	if err := json.Unmarshal(body, m); err != nil {
 		var only struct {
@@ -63,13 +63,13 @@ func readMessage(body []byte) (*message, *Error) {
 		if !isID(only.ID) {
 			only.ID = null
 		}
-		return &message{ID: only.ID}, failed(codeInvalidRequest, "the message is neither a request nor a notification nor an answer: %v", err)
+		return &message{ID: only.ID}, newError(codeInvalidRequest, "the message is neither a request nor a notification nor an answer: %v", err)
 	}
 	if m.ID != nil && !isID(m.ID) && m.Method != nil {
-		return &message{ID: null}, failed(codeInvalidRequest, "an id is a number or a string, not %s", m.ID)
+		return &message{ID: null}, newError(codeInvalidRequest, "an id is a number or a string, not %s", m.ID)
 	}
 	if m.Method == nil && m.ID == nil {
-		return &message{ID: null}, failed(codeInvalidRequest, "the message has neither a method nor an id")
+		return &message{ID: null}, newError(codeInvalidRequest, "the message has neither a method nor an id")
 	}
 	return m, nil
 }
@@ -78,8 +78,8 @@ func isID(id json.RawMessage) bool {
 	return len(id) > 0 && (id[0] == '"' || id[0] == '-' || id[0] >= '0' && id[0] <= '9')
 }
 
-// answer returns the text of an answer.
-func answer(id json.RawMessage, result json.RawMessage, err *Error) []byte {
+// encodeResponse returns the text of an answer.
+func encodeResponse(id json.RawMessage, result json.RawMessage, err *Error) []byte {
 	if err != nil {
 		return jsonwrite.MustEncode(struct {
 			Version string          `json:"jsonrpc"`
@@ -94,8 +94,8 @@ func answer(id json.RawMessage, result json.RawMessage, err *Error) []byte {
 	}{"2.0", id, result})
 }
 
-// outgoing returns a request of ours, or without an id a notification.
-func outgoing(id json.RawMessage, method string, params any) []byte {
+// encodeRequest returns a request of ours, or without an id a notification.
+func encodeRequest(id json.RawMessage, method string, params any) []byte {
 	return jsonwrite.MustEncode(struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id,omitempty"`

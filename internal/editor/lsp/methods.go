@@ -23,8 +23,8 @@ type method struct {
 // options are the properties of a capability.
 type options map[string]any
 
-// on returns a request with these types of parameters and result, and options of its capability.
-func on[P, R any](f func(*call, *P) (R, error), more ...options) method {
+// newMethod returns a request with these types of parameters and result, and options of its capability.
+func newMethod[P, R any](f func(*call, *P) (R, error), more ...options) method {
 	m := method{answer: *new(R), run: func(c *call, params json.RawMessage) (any, error) {
 		p := new(P)
 		if err := decode(params, p); err != nil {
@@ -38,14 +38,14 @@ func on[P, R any](f func(*call, *P) (R, error), more ...options) method {
 	return m
 }
 
-// as sets the result type of a request with several types; x is the most general one.
-func (m method) as(x any) method { m.answer = x; return m }
+// withResult sets the result type of a request with several types; x is the most general one.
+func (m method) withResult(x any) method { m.answer = x; return m }
 
-// whenever marks a request whose result no edit invalidates.
-func (m method) whenever() method { m.timeless = true; return m }
+// anyVersion marks a request whose result no edit invalidates.
+func (m method) anyVersion() method { m.timeless = true; return m }
 
-// take returns a notification with this type of parameters.
-func take[P any](f func(*server, *P)) func(*server, json.RawMessage) *Error {
+// notification returns a notification with this type of parameters.
+func notification[P any](f func(*server, *P)) func(*server, json.RawMessage) *Error {
 	return func(s *server, params json.RawMessage) *Error {
 		p := new(P)
 		if err := decode(params, p); err != nil {
@@ -61,63 +61,63 @@ var requests map[string]method
 
 func init() { // assigned here because handlers refer to the table
 	requests = map[string]method{
-		methodText:                                         on(text).whenever(),
-		protocol.MethodTextDocumentDiagnostic:              on(documentDiagnostic, options{"identifier": product, "interFileDependencies": true, "workspaceDiagnostics": true}).as(protocol.FullDocumentDiagnosticReport{}),
-		protocol.MethodWorkspaceDiagnostic:                 on(workspaceDiagnostic),
-		protocol.MethodTextDocumentFormatting:              on(formatDocument),
-		protocol.MethodTextDocumentRangeFormatting:         on(formatRange),
-		protocol.MethodTextDocumentOnTypeFormatting:        on(formatOnType, options{"firstTriggerCharacter": "}", "moreTriggerCharacter": []string{";"}}),
-		protocol.MethodTextDocumentHover:                   on(hover),
-		protocol.MethodTextDocumentCompletion:              on(completion, options{"triggerCharacters": []string{".", ":", "\"", "@", "$", "/"}, "completionItem": options{"labelDetailsSupport": true}}),
-		protocol.MethodCompletionItemResolve:               on(resolveItem).whenever(),
-		protocol.MethodTextDocumentSignatureHelp:           on(signatureHelp, options{"triggerCharacters": []string{"(", ","}}),
-		protocol.MethodTextDocumentDefinition:              on(definition),
-		protocol.MethodTextDocumentTypeDefinition:          on(typeDefinition),
-		protocol.MethodTextDocumentImplementation:          on(implementation),
-		protocol.MethodTextDocumentPrepareRename:           on(prepareRename),
-		protocol.MethodTextDocumentRename:                  on(rename),
-		protocol.MethodWorkspaceWillRenameFiles:            on(willRenameFiles, fileFilter),
-		protocol.MethodTextDocumentInlayHint:               on(inlayHint),
-		protocol.MethodInlayHintResolve:                    on(resolveInlay).whenever(),
-		protocol.MethodWorkspaceExecuteCommand:             on(executeCommand, options{"commands": commandNames()}).as(struct{}{}).whenever(),
-		protocol.MethodTextDocumentCodeLens:                on(codeLens, options{}),
-		protocol.MethodTextDocumentPrepareCallHierarchy:    on(prepareCallHierarchy),
-		protocol.MethodCallHierarchyIncomingCalls:          on(incomingCalls),
-		protocol.MethodCallHierarchyOutgoingCalls:          on(outgoingCalls),
-		protocol.MethodTextDocumentReferences:              on(references),
-		protocol.MethodTextDocumentDocumentHighlight:       on(documentHighlight),
-		protocol.MethodTextDocumentDocumentSymbol:          on(documentSymbol).as(protocol.List[protocol.DocumentSymbol]{}),
-		protocol.MethodWorkspaceSymbol:                     on(workspaceSymbol),
-		protocol.MethodTextDocumentFoldingRange:            on(foldingRange),
-		protocol.MethodTextDocumentSelectionRange:          on(selectionRange),
-		protocol.MethodTextDocumentDocumentLink:            on(documentLink, options{}),
-		protocol.MethodTextDocumentSemanticTokensFull:      on(semanticTokensFull, options{"legend": legend}),
-		protocol.MethodTextDocumentSemanticTokensFullDelta: on(semanticTokensDelta).as(protocol.SemanticTokens{}),
-		protocol.MethodTextDocumentSemanticTokensRange:     on(semanticTokensRange),
-		protocol.MethodTextDocumentCodeAction:              on(codeAction, options{"codeActionKinds": analysis.ActionKinds()}),
+		methodText:                                         newMethod(text).anyVersion(),
+		protocol.MethodTextDocumentDiagnostic:              newMethod(documentDiagnostic, options{"identifier": product, "interFileDependencies": true, "workspaceDiagnostics": true}).withResult(protocol.FullDocumentDiagnosticReport{}),
+		protocol.MethodWorkspaceDiagnostic:                 newMethod(workspaceDiagnostic),
+		protocol.MethodTextDocumentFormatting:              newMethod(formatDocument),
+		protocol.MethodTextDocumentRangeFormatting:         newMethod(formatRange),
+		protocol.MethodTextDocumentOnTypeFormatting:        newMethod(formatOnType, options{"firstTriggerCharacter": "}", "moreTriggerCharacter": []string{";"}}),
+		protocol.MethodTextDocumentHover:                   newMethod(hover),
+		protocol.MethodTextDocumentCompletion:              newMethod(completion, options{"triggerCharacters": []string{".", ":", "\"", "@", "$", "/"}, "completionItem": options{"labelDetailsSupport": true}}),
+		protocol.MethodCompletionItemResolve:               newMethod(resolveItem).anyVersion(),
+		protocol.MethodTextDocumentSignatureHelp:           newMethod(signatureHelp, options{"triggerCharacters": []string{"(", ","}}),
+		protocol.MethodTextDocumentDefinition:              newMethod(definition),
+		protocol.MethodTextDocumentTypeDefinition:          newMethod(typeDefinition),
+		protocol.MethodTextDocumentImplementation:          newMethod(implementation),
+		protocol.MethodTextDocumentPrepareRename:           newMethod(prepareRename),
+		protocol.MethodTextDocumentRename:                  newMethod(rename),
+		protocol.MethodWorkspaceWillRenameFiles:            newMethod(willRenameFiles, fileFilter),
+		protocol.MethodTextDocumentInlayHint:               newMethod(inlayHint),
+		protocol.MethodInlayHintResolve:                    newMethod(resolveInlay).anyVersion(),
+		protocol.MethodWorkspaceExecuteCommand:             newMethod(executeCommand, options{"commands": commandNames()}).withResult(struct{}{}).anyVersion(),
+		protocol.MethodTextDocumentCodeLens:                newMethod(codeLens, options{}),
+		protocol.MethodTextDocumentPrepareCallHierarchy:    newMethod(prepareCallHierarchy),
+		protocol.MethodCallHierarchyIncomingCalls:          newMethod(incomingCalls),
+		protocol.MethodCallHierarchyOutgoingCalls:          newMethod(outgoingCalls),
+		protocol.MethodTextDocumentReferences:              newMethod(references),
+		protocol.MethodTextDocumentDocumentHighlight:       newMethod(documentHighlight),
+		protocol.MethodTextDocumentDocumentSymbol:          newMethod(documentSymbol).withResult(protocol.List[protocol.DocumentSymbol]{}),
+		protocol.MethodWorkspaceSymbol:                     newMethod(workspaceSymbol),
+		protocol.MethodTextDocumentFoldingRange:            newMethod(foldingRange),
+		protocol.MethodTextDocumentSelectionRange:          newMethod(selectionRange),
+		protocol.MethodTextDocumentDocumentLink:            newMethod(documentLink, options{}),
+		protocol.MethodTextDocumentSemanticTokensFull:      newMethod(semanticTokensFull, options{"legend": legend}),
+		protocol.MethodTextDocumentSemanticTokensFullDelta: newMethod(semanticTokensDelta).withResult(protocol.SemanticTokens{}),
+		protocol.MethodTextDocumentSemanticTokensRange:     newMethod(semanticTokensRange),
+		protocol.MethodTextDocumentCodeAction:              newMethod(codeAction, options{"codeActionKinds": analysis.ActionKinds()}),
 	}
 }
 
 // notifications maps methods to notifications, except `exit`.
 var notifications = map[string]func(*server, json.RawMessage) *Error{
-	protocol.MethodInitialized:                        take((*server).initialized),
-	protocol.MethodCancelRequest:                      take((*server).cancelled),
-	methodProgressCancel:                              take((*server).progressCancelled),
-	protocol.MethodTextDocumentDidOpen:                take((*server).didOpen),
-	protocol.MethodTextDocumentDidChange:              take((*server).didChange),
-	protocol.MethodTextDocumentDidClose:               take((*server).didClose),
-	protocol.MethodTextDocumentDidSave:                take((*server).didSave),
-	protocol.MethodWorkspaceDidChangeConfiguration:    take((*server).didChangeConfiguration),
-	protocol.MethodWorkspaceDidChangeWatchedFiles:     take((*server).didChangeWatchedFiles),
-	protocol.MethodWorkspaceDidChangeWorkspaceFolders: take((*server).didChangeWorkspaceFolders),
-	protocol.MethodWorkspaceDidCreateFiles:            take((*server).didCreateFiles),
-	protocol.MethodWorkspaceDidRenameFiles:            take((*server).didRenameFiles),
-	protocol.MethodWorkspaceDidDeleteFiles:            take((*server).didDeleteFiles),
+	protocol.MethodInitialized:                        notification((*server).initialized),
+	protocol.MethodCancelRequest:                      notification((*server).handleCancel),
+	methodProgressCancel:                              notification((*server).handleProgressCancel),
+	protocol.MethodTextDocumentDidOpen:                notification((*server).didOpen),
+	protocol.MethodTextDocumentDidChange:              notification((*server).didChange),
+	protocol.MethodTextDocumentDidClose:               notification((*server).didClose),
+	protocol.MethodTextDocumentDidSave:                notification((*server).didSave),
+	protocol.MethodWorkspaceDidChangeConfiguration:    notification((*server).didChangeConfiguration),
+	protocol.MethodWorkspaceDidChangeWatchedFiles:     notification((*server).didChangeWatchedFiles),
+	protocol.MethodWorkspaceDidChangeWorkspaceFolders: notification((*server).didChangeWorkspaceFolders),
+	protocol.MethodWorkspaceDidCreateFiles:            notification((*server).didCreateFiles),
+	protocol.MethodWorkspaceDidRenameFiles:            notification((*server).didRenameFiles),
+	protocol.MethodWorkspaceDidDeleteFiles:            notification((*server).didDeleteFiles),
 }
 
 // fileFilter selects the files for file operation events.
 var fileFilter = options{"filters": []options{
-	{"scheme": "file", "pattern": options{"glob": watched}},
+	{"scheme": "file", "pattern": options{"glob": watchedPatterns}},
 	{"scheme": "file", "pattern": options{"glob": "**", "matches": "folder"}},
 }}
 
@@ -134,21 +134,21 @@ func (v *view) capabilities() options {
 	}
 	for name, m := range requests {
 		if at := protocol.Capabilities[name]; at != "" && (name != protocol.MethodTextDocumentDiagnostic || v.client.pulls()) && name != protocol.MethodWorkspaceDiagnostic {
-			all.offer(strings.Split(at, "."), m.options)
+			all.set(strings.Split(at, "."), m.options)
 		}
 	}
 	return all
 }
 
-// offer sets a nested capability. Without options it is true.
-func (o options) offer(at []string, more options) {
+// set sets a nested capability. Without options it is true.
+func (o options) set(at []string, more options) {
 	inner, isOptions := o[at[0]].(options)
 	if len(at) > 1 {
 		if inner == nil {
 			inner = options{}
 			o[at[0]] = inner
 		}
-		inner.offer(at[1:], more)
+		inner.set(at[1:], more)
 		return
 	}
 	switch {

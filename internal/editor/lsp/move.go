@@ -14,9 +14,9 @@ func willRenameFiles(c *call, p *protocol.RenameFilesParams) (*protocol.Workspac
 			all = append(all, analysis.Move{From: from, To: to})
 		}
 	}
-	edits, err := c.snapshot.Moved(c, all)
+	edits, err := c.snapshot.MoveEdits(c, all)
 	if err != nil || len(edits) == 0 {
 		return nil, err
 	}
-	return c.translation().workspaceEdit(edited(edits)), nil
+	return c.translation().workspaceEdit(groupByFile(edits)), nil
 }

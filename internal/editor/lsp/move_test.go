@@ -18,14 +18,14 @@ func TestWillRenameFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	bubble(t, Options{}, func(e *editor) {
-		said := string(jsonwrite.MustEncode(e.start(dir, map[string]any{"workspace": map[string]any{"workspaceEdit": map[string]any{"documentChanges": true}}})))
-		if !strings.Contains(said, `"willRename":{"filters":[{"pattern":{"glob":"**/*.{conc,toml,json}"}`) {
-			t.Errorf("it offers %s", said)
+	runInBubble(t, Options{}, func(e *editor) {
+		response := string(jsonwrite.MustEncode(e.start(dir, map[string]any{"workspace": map[string]any{"workspaceEdit": map[string]any{"documentChanges": true}}})))
+		if !strings.Contains(response, `"willRename":{"filters":[{"pattern":{"glob":"**/*.{conc,toml,json}"}`) {
+			t.Errorf("it offers %s", response)
 		}
 		move := func(from, to string) string {
 			file := map[string]any{"oldUri": fileURI(filepath.Join(dir, from)), "newUri": fileURI(filepath.Join(dir, to))}
-			m := e.ask(protocol.MethodWorkspaceWillRenameFiles, map[string]any{"files": []any{file}}, nil)
+			m := e.request(protocol.MethodWorkspaceWillRenameFiles, map[string]any{"files": []any{file}}, nil)
 			if m.Error != nil {
 				t.Fatal(m.Error)
 			}

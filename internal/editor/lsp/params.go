@@ -16,30 +16,30 @@ func decode(params json.RawMessage, v any) *Error {
 		params = json.RawMessage("{}")
 	}
 	if err := json.Unmarshal(params, v); err != nil {
-		return failed(codeInvalidParams, "the params do not fit: %v", err)
+		return newError(codeInvalidParams, "the params do not fit: %v", err)
 	}
-	if what := lacks(params, reflect.TypeOf(v).Elem()); what != "" {
-		return failed(codeInvalidParams, "the params have no `%s`", what)
+	if what := missingPath(params, reflect.TypeOf(v).Elem()); what != "" {
+		return newError(codeInvalidParams, "the params have no `%s`", what)
 	}
 	return nil
 }
 
-// lacks returns the path of a field that the type demands and the value does not have; "" when it
+// missingPath returns the path of a field that the type demands and the value does not have; "" when it
 // has all.
-func lacks(value json.RawMessage, t reflect.Type) string {
+func missingPath(value json.RawMessage, t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
 		if isNull(value) {
 			return ""
 		}
-		return lacks(value, t.Elem())
+		return missingPath(value, t.Elem())
 	case reflect.Slice:
 		var items []json.RawMessage
 		if t.Elem().Kind() == reflect.Uint8 || json.Unmarshal(value, &items) != nil {
 			return ""
 		}
 		for i, x := range items {
-			if what := lacks(x, t.Elem()); what != "" {
+			if what := missingPath(x, t.Elem()); what != "" {
 				return fmt.Sprintf("%d.%s", i, what)
 			}
 		}
@@ -47,12 +47,12 @@ func lacks(value json.RawMessage, t reflect.Type) string {
 		if t == reflect.TypeFor[protocol.ClientCapabilities]() {
 			return "" // a missing capability is not supported
 		}
-		return lacksField(value, t)
+		return missingFieldPath(value, t)
 	}
 	return ""
 }
 
-func lacksField(value json.RawMessage, t reflect.Type) string {
+func missingFieldPath(value json.RawMessage, t reflect.Type) string {
 	var has map[string]json.RawMessage
 	_ = json.Unmarshal(value, &has) // null has no fields
 	for i := range t.NumField() {
@@ -65,7 +65,7 @@ func lacksField(value json.RawMessage, t reflect.Type) string {
 			}
 			continue
 		}
-		if what := lacks(v, f.Type); what != "" {
+		if what := missingPath(v, f.Type); what != "" {
 			return name + "." + what
 		}
 	}

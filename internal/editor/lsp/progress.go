@@ -26,7 +26,7 @@ func (p *progress) stop() {
 
 // begin waits for the first check to take long.
 func (p *progress) begin(s *server) {
-	if p.over || p.timer != nil || !of(s.view.client.Window).WorkDoneProgress {
+	if p.over || p.timer != nil || !deref(s.view.client.Window).WorkDoneProgress {
 		return
 	}
 	p.timer = s.after(progressAfter, func() {

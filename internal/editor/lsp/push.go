@@ -14,8 +14,8 @@ import (
 
 // Diagnostics wait for the next keystroke, but not for ever.
 const (
-	nextKey  = 20 * time.Millisecond
-	mostWait = 200 * time.Millisecond
+	nextKey = 20 * time.Millisecond
+	maxWait = 200 * time.Millisecond
 )
 
 // pushing is what of diagnostics is going on.
@@ -64,7 +64,7 @@ func (s *server) checkSoon() {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	p.timer = s.after(max(0, min(nextKey, p.since.Add(mostWait).Sub(now))), s.checkNow)
+	p.timer = s.after(max(0, min(nextKey, p.since.Add(maxWait).Sub(now))), s.checkNow)
 }
 
 // checkNow starts a check. It cancels a check of an older view, unless nothing was published for so
@@ -76,7 +76,7 @@ func (s *server) checkNow() {
 	}
 	if p.check != nil {
 		p.waiting = true // finish starts another one
-		if time.Since(p.owed) < mostWait {
+		if time.Since(p.owed) < maxWait {
 			p.check.cancel()
 		}
 		return
@@ -87,13 +87,13 @@ func (s *server) checkNow() {
 	p.check = c
 	s.progress.begin(s)
 	go func() {
-		found, err := s.checked(ctx, c.view)
-		s.turn(func() {
+		found, err := s.runCheck(ctx, c.view)
+		s.enqueue(func() {
 			cancel()
 			p.check = nil
 			s.progress.end(s)
 			if err == nil {
-				s.tell(c.view, found)
+				s.publishDiagnostics(c.view, found)
 				if p.owed = (time.Time{}); p.waiting {
 					p.owed = time.Now()
 				}
@@ -108,13 +108,13 @@ func (s *server) checkNow() {
 // findings are the diagnostics of each file, as the client gets them.
 type findings map[protocol.DocumentURI]protocol.List[protocol.Diagnostic]
 
-// checked makes the diagnostics. A panic becomes one of them.
-func (s *server) checked(ctx context.Context, v *view) (found findings, err error) {
+// runCheck makes the diagnostics. A panic becomes one of them.
+func (s *server) runCheck(ctx context.Context, v *view) (found findings, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			stack := debug.Stack()
-			found, err = v.broken(p), nil
-			s.turn(func() { s.crashed(v, "a check", p, stack) })
+			found, err = v.failedFindings(p), nil
+			s.enqueue(func() { s.reportCrash(v, "a check", p, stack) })
 		}
 	}()
 	all, err := s.options.diagnose(ctx, v.snapshot)
@@ -126,17 +126,17 @@ func (s *server) checked(ctx context.Context, v *view) (found findings, err erro
 
 func (v *view) findings(all map[string][]*diag.Diagnostic) findings {
 	t, out := v.translation(), findings{}
-	for _, path := range sorted(all) {
+	for _, path := range sortedKeys(all) {
 		uri := v.uriOf(path)
-		if (v.docs[uri] != nil || v.settings.Check.Unopened) && !v.server.keeps(path) {
+		if (v.docs[uri] != nil || v.settings.Check.Unopened) && !v.server.isCached(path) {
 			out[uri] = append(out[uri], t.diagnostics(all[path])...)
 		}
 	}
 	return out
 }
 
-// broken returns in each open file that the check has failed.
-func (v *view) broken(p any) findings {
+// failedFindings returns in each open file that the check has failed.
+func (v *view) failedFindings(p any) findings {
 	out := findings{}
 	for uri := range v.docs {
 		out[uri] = protocol.List[protocol.Diagnostic]{bugRow(p)}
@@ -149,34 +149,34 @@ func bugRow(p any) protocol.Diagnostic {
 	return protocol.Diagnostic{Severity: protocol.DiagnosticSeverityInformation, Source: product, Message: bugText(p)}
 }
 
-// tell publishes new diagnostics. A client that pulls is asked to refresh if files other than the
+// publishDiagnostics publishes new diagnostics. A client that pulls is asked to refresh if files other than the
 // edited one have changed.
-func (s *server) tell(v *view, found findings) {
+func (s *server) publishDiagnostics(v *view, found findings) {
 	p := &s.push
 	if p.sent == nil {
 		p.sent = map[protocol.DocumentURI]sent{}
 	}
 	elsewhere := false
-	for _, uri := range sorted(found) {
+	for _, uri := range sortedKeys(found) {
 		items := found[uri]
 		now := sent{id: resultID(items)}
 		d := v.docs[uri]
 		if d != nil {
 			now.version = d.version
 		}
-		was, known := p.sent[uri]
+		was, ok := p.sent[uri]
 		p.sent[uri] = now
 		switch {
 		case s.view.docs[uri] == nil && d != nil: // closed since then: the next check publishes
 			p.sent[uri] = was
 		case s.view.client.pulls():
-			elsewhere = elsewhere || known && was.id != now.id && was.version == now.version || !known && d == nil && len(items) > 0
-		case was == now && known, !known && d == nil && len(items) == 0:
+			elsewhere = elsewhere || ok && was.id != now.id && was.version == now.version || !ok && d == nil && len(items) > 0
+		case was == now && ok, !ok && d == nil && len(items) == 0:
 		default:
 			s.publish(uri, d, items)
 		}
 	}
-	for _, uri := range sorted(p.sent) {
+	for _, uri := range sortedKeys(p.sent) {
 		if _, still := found[uri]; !still {
 			delete(p.sent, uri)
 			elsewhere = true
@@ -185,7 +185,7 @@ func (s *server) tell(v *view, found findings) {
 			}
 		}
 	}
-	if elsewhere && s.view.client.pulls() && of(of(s.view.client.Workspace).Diagnostics).RefreshSupport {
+	if elsewhere && s.view.client.pulls() && deref(deref(s.view.client.Workspace).Diagnostics).RefreshSupport {
 		s.ask(protocol.MethodWorkspaceDiagnosticRefresh, nil, nil)
 	}
 }
@@ -198,5 +198,5 @@ func (s *server) publish(uri protocol.DocumentURI, d *document, items protocol.L
 	s.notify(protocol.MethodTextDocumentPublishDiagnostics, p)
 }
 
-// sorted returns a map's keys in order.
-func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+// sortedKeys returns a map's keys in order.
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// refuse returns in a sentence why something that was asked for cannot be.
-func refuse(why error) *Error { return failed(codeRequestFailed, "%v", why) }
+// refusal returns in a sentence why something that was asked for cannot be.
+func refusal(why error) *Error { return newError(codeRequestFailed, "%v", why) }
 
 func prepareRename(c *call, p *protocol.PrepareRenameParams) (*protocol.PrepareRenamePlaceholder, error) {
 	x := c.at(p.TextDocument.URI, p.Position)
@@ -23,7 +23,7 @@ func prepareRename(c *call, p *protocol.PrepareRenameParams) (*protocol.PrepareR
 	case c.Err() != nil:
 		return nil, c.Err()
 	case err != nil:
-		return nil, refuse(err)
+		return nil, refusal(err)
 	}
 	return &protocol.PrepareRenamePlaceholder{Range: x.rng(x.file, at), Placeholder: name}, nil
 }
@@ -38,10 +38,10 @@ func rename(c *call, p *protocol.RenameParams) (*protocol.WorkspaceEdit, error) 
 	case c.Err() != nil:
 		return nil, c.Err()
 	case err != nil:
-		return nil, refuse(err)
+		return nil, refusal(err)
 	}
-	edit := x.workspaceEdit(edited(r.Edits))
-	if r.Warning != "" && of(c.client.Workspace).WorkspaceEdit != nil && c.client.Workspace.WorkspaceEdit.ChangeAnnotationSupport != nil {
+	edit := x.workspaceEdit(groupByFile(r.Edits))
+	if r.Warning != "" && deref(c.client.Workspace).WorkspaceEdit != nil && c.client.Workspace.WorkspaceEdit.ChangeAnnotationSupport != nil {
 		annotate(edit, r.Warning)
 	}
 	return edit, nil
@@ -58,8 +58,8 @@ func annotate(edit *protocol.WorkspaceEdit, warning string) {
 	}
 }
 
-// edited groups edits by file.
-func edited(edits []analysis.Edit) (out []*change) {
+// groupByFile groups edits by file.
+func groupByFile(edits []analysis.Edit) (out []*change) {
 	for _, e := range edits {
 		i := slices.IndexFunc(out, func(c *change) bool { return c.file == e.File })
 		if i < 0 {
@@ -92,7 +92,7 @@ func inlayHint(c *call, p *protocol.InlayHintParams) (protocol.List[protocol.Inl
 	}
 	shown := map[analysis.InlayKind]bool{analysis.TypeInlay: c.settings.InlayHints.Types, analysis.ParameterInlay: c.settings.InlayHints.Parameters, analysis.LeaveInlay: c.settings.InlayHints.Leaves}
 	var out protocol.List[protocol.InlayHint]
-	for _, i := range c.snapshot.Inlays(c, x.path, x.lines(x.file).both(p.Range)) {
+	for _, i := range c.snapshot.Inlays(c, x.path, x.lines(x.file).orderedSpan(p.Range)) {
 		if !shown[i.Kind] {
 			continue
 		}

@@ -26,7 +26,7 @@ fn main() {
 
 func TestRename(t *testing.T) {
 	dir := t.TempDir()
-	bubble(t, Options{}, func(e *editor) {
+	runInBubble(t, Options{}, func(e *editor) {
 		e.start(dir, map[string]any{"workspace": map[string]any{"workspaceEdit": map[string]any{"documentChanges": true, "changeAnnotationSupport": struct{}{}}}})
 		uri := fileURI(filepath.Join(dir, "a.conc"))
 		e.open(uri, named)
@@ -34,26 +34,26 @@ func TestRename(t *testing.T) {
 			return map[string]any{"textDocument": map[string]any{"uri": uri}, "position": map[string]int{"line": line, "character": character}, "newName": name}
 		}
 		var prepared protocol.PrepareRenamePlaceholder
-		e.ask(protocol.MethodTextDocumentPrepareRename, at(9, 8, ""), &prepared)
+		e.request(protocol.MethodTextDocumentPrepareRename, at(9, 8, ""), &prepared)
 		if prepared.Placeholder != "n" || prepared.Range.Start.Line != 9 {
 			t.Errorf("prepared is %+v", prepared)
 		}
-		e.refused(e.ask(protocol.MethodTextDocumentPrepareRename, at(12, 6, ""), nil), codeRequestFailed) // println
+		e.expectError(e.request(protocol.MethodTextDocumentPrepareRename, at(12, 6, ""), nil), codeRequestFailed) // println
 		var edit protocol.WorkspaceEdit
-		e.ask(protocol.MethodTextDocumentRename, at(9, 8, "count"), &edit)
+		e.request(protocol.MethodTextDocumentRename, at(9, 8, "count"), &edit)
 		if got := renamedText(t, edit); !strings.Contains(got, "let count = 1;\n    let p = Point { x: count };") || !strings.Contains(got, "p.show(), count,") || edit.ChangeAnnotations != nil {
 			t.Errorf("it becomes %s", got)
 		}
 		for _, name := range []string{"p", "let", "a b"} {
-			e.refused(e.ask(protocol.MethodTextDocumentRename, at(9, 8, name), nil), codeRequestFailed)
+			e.expectError(e.request(protocol.MethodTextDocumentRename, at(9, 8, name), nil), codeRequestFailed)
 		}
-		e.ask(protocol.MethodTextDocumentRename, at(0, 15, "name"), &edit)
+		e.request(protocol.MethodTextDocumentRename, at(0, 15, "name"), &edit)
 		if got := renamedText(t, edit); !strings.Contains(got, "schema Topic { name: String }") || len(edit.ChangeAnnotations) != 1 || edit.DocumentChanges[0].Edits[0].AnnotationID == "" {
 			t.Errorf("a field that JSON has: %+v", edit)
 		}
 		var all []protocol.Location
-		e.ask(protocol.MethodTextDocumentImplementation, at(2, 7, ""), &all)
-		if got := placesOf(all); got != "4:7-12" {
+		e.request(protocol.MethodTextDocumentImplementation, at(2, 7, ""), &all)
+		if got := formatLocations(all); got != "4:7-12" {
 			t.Errorf("the trait is implemented at %s", got)
 		}
 	})
@@ -68,28 +68,28 @@ func renamedText(t *testing.T, edit protocol.WorkspaceEdit) string {
 	for _, x := range edit.DocumentChanges[0].Edits {
 		edits = append(edits, protocol.TextEdit{Range: x.Range, NewText: x.NewText})
 	}
-	return applied(t, named, edits)
+	return applyEdits(t, named, edits)
 }
 
 func TestInlays(t *testing.T) {
 	dir := t.TempDir()
-	bubble(t, Options{}, func(e *editor) {
+	runInBubble(t, Options{}, func(e *editor) {
 		e.start(dir, struct{}{})
 		uri := fileURI(filepath.Join(dir, "a.conc"))
 		e.open(uri, named)
 		everywhere := map[string]any{"textDocument": map[string]any{"uri": uri}, "range": map[string]any{"start": map[string]int{"line": 0, "character": 0}, "end": map[string]int{"line": 99, "character": 0}}}
 		var all []protocol.InlayHint
-		e.ask(protocol.MethodTextDocumentInlayHint, everywhere, &all)
+		e.request(protocol.MethodTextDocumentInlayHint, everywhere, &all)
 		if len(all) != 3 || all[0].Label != ": Int" || all[0].Kind != protocol.InlayHintKindType {
 			t.Fatalf("the hints are %+v", all)
 		}
 		var one protocol.InlayHint
-		e.ask(protocol.MethodInlayHintResolve, all[0], &one)
-		if got := applied(t, named, one.TextEdits); !strings.Contains(got, "let n: Int = 1;") {
+		e.request(protocol.MethodInlayHintResolve, all[0], &one)
+		if got := applyEdits(t, named, one.TextEdits); !strings.Contains(got, "let n: Int = 1;") {
 			t.Errorf("resolved it is %+v", one)
 		}
-		e.tell(protocol.MethodWorkspaceDidChangeConfiguration, map[string]any{"settings": map[string]any{"concerto": map[string]any{"inlayHints": map[string]any{"types": false}}}})
-		e.ask(protocol.MethodTextDocumentInlayHint, everywhere, &all)
+		e.notify(protocol.MethodWorkspaceDidChangeConfiguration, map[string]any{"settings": map[string]any{"concerto": map[string]any{"inlayHints": map[string]any{"types": false}}}})
+		e.request(protocol.MethodTextDocumentInlayHint, everywhere, &all)
 		if len(all) != 0 {
 			t.Errorf("without types there are %+v", all)
 		}
@@ -98,32 +98,32 @@ func TestInlays(t *testing.T) {
 
 // A section of the manifest is renamed from its own name as from where programs name it.
 func TestRenameSection(t *testing.T) {
-	dir := project(t, map[string]string{
+	dir := writeProject(t, map[string]string{
 		"Concerto.toml": "[hosts.worker]\ncommand = \"w\"\n\n[hosts.idle]\ncommand = \"i\"\n",
 		"main.conc":     "host W { connector: worker }\nfn main() { println(W.execute(\"x\")?); }\n",
 	})
-	bubble(t, Options{}, func(e *editor) {
+	runInBubble(t, Options{}, func(e *editor) {
 		e.start(dir, struct{}{})
 		manifest, main := fileURI(filepath.Join(dir, "Concerto.toml")), fileURI(filepath.Join(dir, "main.conc"))
 		at := func(line, character int, name string) map[string]any {
 			return map[string]any{"textDocument": map[string]any{"uri": manifest}, "position": map[string]int{"line": line, "character": character}, "newName": name}
 		}
 		var prepared protocol.PrepareRenamePlaceholder
-		e.ask(protocol.MethodTextDocumentPrepareRename, at(0, 9, ""), &prepared)
+		e.request(protocol.MethodTextDocumentPrepareRename, at(0, 9, ""), &prepared)
 		if prepared.Placeholder != "worker" || prepared.Range.Start.Character != 7 || prepared.Range.End.Character != 13 {
 			t.Errorf("prepared is %+v", prepared)
 		}
 		var edit protocol.WorkspaceEdit
-		e.ask(protocol.MethodTextDocumentRename, at(0, 9, "drone"), &edit)
+		e.request(protocol.MethodTextDocumentRename, at(0, 9, "drone"), &edit)
 		if to := edit.Changes; len(to) != 2 || len(to[manifest]) != 1 || len(to[main]) != 1 || to[manifest][0].NewText != "drone" || to[main][0].Range.Start.Character != 20 {
 			t.Errorf("a section that is named becomes %+v", edit)
 		}
 		edit = protocol.WorkspaceEdit{}
-		e.ask(protocol.MethodTextDocumentRename, at(3, 9, "busy"), &edit)
+		e.request(protocol.MethodTextDocumentRename, at(3, 9, "busy"), &edit)
 		if to := edit.Changes; len(to) != 1 || len(to[manifest]) != 1 || to[manifest][0].Range.Start.Line != 3 {
 			t.Errorf("one that nobody names becomes %+v", edit)
 		}
-		e.refused(e.ask(protocol.MethodTextDocumentRename, at(3, 9, "worker"), nil), codeRequestFailed)
-		e.refused(e.ask(protocol.MethodTextDocumentRename, at(1, 2, "x"), nil), codeRequestFailed)
+		e.expectError(e.request(protocol.MethodTextDocumentRename, at(3, 9, "worker"), nil), codeRequestFailed)
+		e.expectError(e.request(protocol.MethodTextDocumentRename, at(1, 2, "x"), nil), codeRequestFailed)
 	})
 }

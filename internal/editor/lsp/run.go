@@ -29,15 +29,15 @@ type launch struct {
 	Test    string   `json:"test,omitempty"`
 }
 
-// exited is how a command ended.
-type exited struct {
+// exitResult is how a command ended.
+type exitResult struct {
 	Code int `json:"code"`
 }
 
-// program runs a program and returns its exit code. It reports output line by line. To debug, it
+// runProgram runs a program and returns its exit code. It reports output line by line. To debug, it
 // returns the configuration for the client's debugger.
-func (c *call) program(p *runParams) (any, error) {
-	program, err := c.saved(p.URI)
+func (c *call) runProgram(p *runParams) (any, error) {
+	program, err := c.savedProgram(p.URI)
 	if err != nil {
 		return nil, err
 	}
@@ -45,40 +45,40 @@ func (c *call) program(p *runParams) (any, error) {
 		return []launch{{product, "launch", "Debug " + filepath.Base(program.Path), program.Path, p.Args, ""}}, nil
 	}
 	child := c.child(program, append([]string{"run", program.Path, "--"}, p.Args...)...)
-	out := c.tellLines(protocol.MessageTypeInfo)
+	out := c.reportLines(protocol.MessageTypeInfo)
 	child.Stdout = out
-	defer c.showing("Running " + filepath.Base(program.Path))()
+	defer c.showProgress("Running " + filepath.Base(program.Path))()
 	code, err := c.server.Command(c, child)
 	out.end()
 	child.Stderr.(*lineWriter).end()
 	if c.Err() != nil || err != nil {
 		return nil, errors.Join(c.Err(), err)
 	}
-	return exited{code}, nil
+	return exitResult{code}, nil
 }
 
-// built is what a build has written.
-type built struct {
+// buildResult is what a build has written.
+type buildResult struct {
 	Path string               `json:"path"`
 	URI  protocol.DocumentURI `json:"uri"`
 }
 
 // build compiles a program into a file next to its entry.
 func (c *call) build(p *fileParams) (any, error) {
-	program, err := c.saved(p.URI)
+	program, err := c.savedProgram(p.URI)
 	if err != nil {
 		return nil, err
 	}
 	if program.Entry == "" {
-		return nil, refuse(errors.New("there is no program to build in " + filepath.Base(program.Path)))
+		return nil, refusal(errors.New("there is no program to build in " + filepath.Base(program.Path)))
 	}
 	to := strings.TrimSuffix(program.Entry, filepath.Ext(program.Entry)) + ".conc-ir"
-	defer c.showing("Building " + filepath.Base(program.Path))()
+	defer c.showProgress("Building " + filepath.Base(program.Path))()
 	child := c.child(program, "build", "-o", to, program.Path)
-	if err := c.succeed(child, io.Discard); err != nil {
+	if err := c.runToSuccess(child, io.Discard); err != nil {
 		return nil, err
 	}
-	return built{to, c.uriOf(to)}, nil
+	return buildResult{to, c.uriOf(to)}, nil
 }
 
 // child returns a command on a program, with the unsaved texts of the editor. Its stderr is
@@ -88,25 +88,25 @@ func (c *call) child(p *analysis.Program, args ...string) *Child {
 	if p.Path == p.Entry {
 		dir = filepath.Dir(p.Path)
 	}
-	return &Child{Dir: dir, Args: args, Texts: c.snapshot.Unsaved(), Stderr: c.tellLines(protocol.MessageTypeLog)}
+	return &Child{Dir: dir, Args: args, Texts: c.snapshot.Unsaved(), Stderr: c.reportLines(protocol.MessageTypeLog)}
 }
 
-// succeed runs a command that must succeed. Its error contains the command's message.
-func (c *call) succeed(child *Child, out io.Writer) error {
-	var said bytes.Buffer
-	child.Stdout, child.Stderr = out, &said
+// runToSuccess runs a command that must succeed. Its error contains the command's message.
+func (c *call) runToSuccess(child *Child, out io.Writer) error {
+	var stderr bytes.Buffer
+	child.Stdout, child.Stderr = out, &stderr
 	code, err := c.server.Command(c, child)
 	switch {
 	case c.Err() != nil:
 		return c.Err()
 	case err != nil:
-		return refuse(err)
+		return refusal(err)
 	case code != 0:
-		text := strings.TrimSpace(said.String())
+		text := strings.TrimSpace(stderr.String())
 		if text == "" {
 			text = fmt.Sprintf("concerto %s ends with %d", child.Args[0], code)
 		}
-		return refuse(errors.New(text))
+		return refusal(errors.New(text))
 	}
 	return nil
 }
@@ -137,17 +137,17 @@ func (w *lineWriter) end() {
 	}
 }
 
-// tellLines returns a writer that reports each line to the client.
-func (c *call) tellLines(t protocol.MessageType) *lineWriter {
+// reportLines returns a writer that reports each line to the client.
+func (c *call) reportLines(t protocol.MessageType) *lineWriter {
 	return &lineWriter{line: func(text string) {
 		c.loop.out.WaitRoom(c.Done()) // a program may print without end
-		c.tell(protocol.MethodWindowLogMessage, protocol.LogMessageParams{Type: t, Message: text})
+		c.notify(protocol.MethodWindowLogMessage, protocol.LogMessageParams{Type: t, Message: text})
 	}}
 }
 
-// tell sends a notification while the request continues.
-func (c *call) tell(method string, params any) {
-	c.inLoop(func() {
+// notify sends a notification while the request continues.
+func (c *call) notify(method string, params any) {
+	c.runInLoop(func() {
 		if c.Err() == nil {
 			c.loop.notify(method, params)
 		}
@@ -161,29 +161,29 @@ type progressCancelParams struct {
 	Token any `json:"token"`
 }
 
-// showing shows a cancellable progress, if the client supports that, until done is called.
-func (c *call) showing(title string) (done func()) {
-	if !of(c.client.Window).WorkDoneProgress {
+// showProgress shows a cancellable progress, if the client supports that, until done is called.
+func (c *call) showProgress(title string) (done func()) {
+	if !deref(c.client.Window).WorkDoneProgress {
 		return func() {}
 	}
 	token := rawString("concerto-command-" + strings.Trim(string(c.id), `"`))
-	c.inLoop(func() {
+	c.runInLoop(func() {
 		c.loop.ask(protocol.MethodWindowWorkDoneProgressCreate, protocol.WorkDoneProgressCreateParams{Token: token}, nil)
 		c.loop.notify(protocol.MethodProgress, protocol.ProgressParams{Token: token, Value: protocol.WorkDoneProgressBegin{Kind: "begin", Title: title, Cancellable: true}})
 	})
 	return func() {
-		c.inLoop(func() {
+		c.runInLoop(func() {
 			c.loop.notify(protocol.MethodProgress, protocol.ProgressParams{Token: token, Value: protocol.WorkDoneProgressEnd{Kind: "end"}})
 		})
 	}
 }
 
-// progressCancelled stops the command of a cancelled progress.
-func (s *server) progressCancelled(p *progressCancelParams) {
+// handleProgressCancel stops the command of a cancelled progress.
+func (s *server) handleProgressCancel(p *progressCancelParams) {
 	text, _ := p.Token.(string)
 	for _, c := range s.running {
 		if text == "concerto-command-"+strings.Trim(string(c.id), `"`) {
-			s.finish(c, nil, failed(codeCancelled, "cancelled"))
+			s.finish(c, nil, newError(codeCancelled, "cancelled"))
 			return
 		}
 	}

@@ -64,7 +64,7 @@ type server struct {
 	view        *view
 	phase       phase
 	out         *frame.Writer
-	turns       chan func()
+	queue       chan func()
 	over        bool
 	ended       chan struct{}
 	code        int
@@ -77,27 +77,27 @@ type server struct {
 	folders     []string
 	polled      map[string]stamp // nil where the client watches
 	progress    progress
-	painted     map[protocol.DocumentURI]painted
+	sentTokens  map[protocol.DocumentURI]sentTokens
 	completions completions
 	reported    map[string]bool // crash reports whose path was shown
 }
 
 // Serve serves a client until it disconnects, and returns the exit code.
 func Serve(ctx context.Context, o Options) int {
-	s := &server{options: o, view: &view{docs: map[protocol.DocumentURI]*document{}, enc: protocol.PositionEncodingKindUTF16, settings: defaults}, turns: make(chan func()), ended: make(chan struct{}),
-		running: map[string]*call{}, asked: map[string]func(json.RawMessage, *Error){}, painted: map[protocol.DocumentURI]painted{}, reported: map[string]bool{}}
+	s := &server{options: o, view: &view{docs: map[protocol.DocumentURI]*document{}, enc: protocol.PositionEncodingKindUTF16, settings: defaults}, queue: make(chan func()), ended: make(chan struct{}),
+		running: map[string]*call{}, asked: map[string]func(json.RawMessage, *Error){}, sentTokens: map[protocol.DocumentURI]sentTokens{}, reported: map[string]bool{}}
 	s.view.server = &s.options
 	if s.options.diagnose == nil {
 		s.options.diagnose = func(ctx context.Context, x *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) {
 			return x.Diagnostics(ctx)
 		}
 	}
-	s.out = frame.NewWriter(o.Out, func(err error) { s.turn(func() { s.end(1, "write to the client: %v", err) }) })
+	s.out = frame.NewWriter(o.Out, func(err error) { s.enqueue(func() { s.end(1, "write to the client: %v", err) }) })
 	go s.read()
 	for !s.over {
 		select {
-		case f := <-s.turns:
-			s.safely(f)
+		case f := <-s.queue:
+			s.runSafely(f)
 		case <-ctx.Done():
 			s.end(1, "")
 		}
@@ -122,7 +122,7 @@ func (s *server) stop() {
 func (s *server) awaitCalls() {
 	done := make(chan struct{})
 	go func() { s.calls.Wait(); close(done) }()
-	t := time.NewTimer(frame.LastWords)
+	t := time.NewTimer(frame.FlushTimeout)
 	defer t.Stop()
 	select {
 	case <-done:
@@ -130,17 +130,17 @@ func (s *server) awaitCalls() {
 	}
 }
 
-// turn queues a function for the loop. Any goroutine except the loop's may call it.
-func (s *server) turn(f func()) {
+// enqueue queues a function for the loop. Any goroutine except the loop's may call it.
+func (s *server) enqueue(f func()) {
 	select {
-	case s.turns <- f:
+	case s.queue <- f:
 	case <-s.ended:
 	}
 }
 
 // after has the loop do something later, unless the timer is stopped.
 func (s *server) after(d time.Duration, f func()) *time.Timer {
-	return time.AfterFunc(d, func() { s.turn(f) })
+	return time.AfterFunc(d, func() { s.enqueue(f) })
 }
 
 // end ends the server, with an optional message on stderr.
@@ -156,20 +156,20 @@ func (s *server) end(code int, format string, args ...any) {
 
 // read passes received messages to the loop.
 func (s *server) read() {
-	r := bufio.NewReaderSize(s.options.In, frame.MostHeader/2)
+	r := bufio.NewReaderSize(s.options.In, frame.MaxHeader/2)
 	for {
 		body, err := frame.Read(r)
 		if err != nil {
-			s.turn(func() { s.unread(err) })
+			s.enqueue(func() { s.handleReadEnd(err) })
 			return
 		}
 		m, bad := readMessage(body)
-		s.turn(func() { s.receive(m, bad) })
+		s.enqueue(func() { s.receive(m, bad) })
 	}
 }
 
-// unread ends the server after the last message.
-func (s *server) unread(err error) {
+// handleReadEnd ends the server after the last message.
+func (s *server) handleReadEnd(err error) {
 	var notFrame *frame.Error
 	switch {
 	case errors.As(err, &notFrame):
@@ -188,18 +188,18 @@ func (s *server) receive(m *message, bad *Error) {
 	case bad != nil:
 		s.reply(m.ID, "", nil, bad)
 	case m.Method == nil:
-		s.answered(m)
+		s.handleResponse(m)
 	case m.ID == nil:
 		s.options.log("notification %s", *m.Method)
-		s.notified(*m.Method, m.Params)
+		s.handleNotification(*m.Method, m.Params)
 	default:
 		s.options.log("request %s %s", m.ID, *m.Method)
-		s.requested(m)
+		s.handleRequest(m)
 	}
 }
 
-// notified handles a notification.
-func (s *server) notified(method string, params json.RawMessage) {
+// handleNotification handles a notification.
+func (s *server) handleNotification(method string, params json.RawMessage) {
 	if method == protocol.MethodExit {
 		if s.phase == shut {
 			s.end(0, "")
@@ -218,30 +218,30 @@ func (s *server) notified(method string, params json.RawMessage) {
 	}
 }
 
-// requested handles a request.
-func (s *server) requested(m *message) {
+// handleRequest handles a request.
+func (s *server) handleRequest(m *message) {
 	method := *m.Method
 	switch {
 	case s.phase == shut:
-		s.reply(m.ID, method, nil, failed(codeInvalidRequest, "the server is shut down: only `exit` follows"))
+		s.reply(m.ID, method, nil, newError(codeInvalidRequest, "the server is shut down: only `exit` follows"))
 	case method == protocol.MethodInitialize:
 		result, err := s.initialize(m.Params)
 		s.reply(m.ID, method, result, err)
 	case s.phase == fresh:
-		s.reply(m.ID, method, nil, failed(codeNotInitialized, "`initialize` comes first"))
+		s.reply(m.ID, method, nil, newError(codeNotInitialized, "`initialize` comes first"))
 	case method == protocol.MethodShutdown:
 		s.phase = shut
 		for _, c := range s.running {
-			s.finish(c, nil, failed(codeCancelled, "the server is shut down"))
+			s.finish(c, nil, newError(codeCancelled, "the server is shut down"))
 		}
 		s.stop()
 		s.reply(m.ID, method, null, nil)
 	case requests[method].run == nil || method == methodText && !s.options.CheckSync:
-		s.reply(m.ID, method, nil, failed(codeMethodNotFound, "there is no method `%s`", method))
+		s.reply(m.ID, method, nil, newError(codeMethodNotFound, "there is no method `%s`", method))
 	case s.running[string(m.ID)] != nil:
-		s.reply(m.ID, method, nil, failed(codeInvalidRequest, "the request %s is still running", m.ID))
+		s.reply(m.ID, method, nil, newError(codeInvalidRequest, "the request %s is still running", m.ID))
 	default:
-		s.start(m)
+		s.startRequest(m)
 	}
 }
 
@@ -252,13 +252,13 @@ func (s *server) reply(id json.RawMessage, method string, result json.RawMessage
 	} else {
 		s.options.log("result %s %s", id, method)
 	}
-	s.out.Write(answer(id, result, err))
+	s.out.Write(encodeResponse(id, result, err))
 }
 
 // notify sends a notification.
 func (s *server) notify(method string, params any) {
 	s.options.log("to the client: %s", method)
-	s.out.Write(outgoing(nil, method, params))
+	s.out.Write(encodeRequest(nil, method, params))
 }
 
 // ask sends a request to the client; then receives the response on the loop and may be nil.
@@ -270,11 +270,11 @@ func (s *server) ask(method string, params any, then func(json.RawMessage, *Erro
 	}
 	s.asked[id] = then
 	s.options.log("to the client: %s %s", id, method)
-	s.out.Write(outgoing(json.RawMessage(id), method, params))
+	s.out.Write(encodeRequest(json.RawMessage(id), method, params))
 }
 
-// answered handles the client's response to a request.
-func (s *server) answered(m *message) {
+// handleResponse handles the client's response to a request.
+func (s *server) handleResponse(m *message) {
 	then := s.asked[string(m.ID)]
 	if then == nil {
 		s.options.log("an answer to %s, which was not asked", m.ID)

@@ -35,18 +35,18 @@ var defaults = func() (s settings) {
 }()
 
 // read reads settings, with or without `concerto` around them. Missing ones are unchanged.
-func (s *settings) read(given json.RawMessage) error {
+func (s *settings) read(data json.RawMessage) error {
 	var outer struct {
 		Concerto json.RawMessage `json:"concerto"`
 	}
-	if err := json.Unmarshal(given, &outer); err != nil {
+	if err := json.Unmarshal(data, &outer); err != nil {
 		return err
 	}
 	if !isNull(outer.Concerto) {
-		given = outer.Concerto
+		data = outer.Concerto
 	}
 	next := *s
-	if err := json.Unmarshal(given, &next); err != nil {
+	if err := json.Unmarshal(data, &next); err != nil {
 		return err
 	}
 	*s = next
@@ -55,7 +55,7 @@ func (s *settings) read(given json.RawMessage) error {
 
 // configure asks the client for its settings, when it can be asked.
 func (s *server) configure() {
-	if !of(s.view.client.Workspace).Configuration {
+	if !deref(s.view.client.Workspace).Configuration {
 		return
 	}
 	s.ask(protocol.MethodWorkspaceConfiguration, protocol.ConfigurationParams{Items: []protocol.ConfigurationItem{{Section: product}}}, func(result json.RawMessage, err *Error) {
@@ -63,37 +63,37 @@ func (s *server) configure() {
 		if err != nil || json.Unmarshal(result, &items) != nil || len(items) != 1 || isNull(items[0]) {
 			return
 		}
-		s.set(items[0])
+		s.applySettings(items[0])
 	})
 }
 
-// set takes settings.
-func (s *server) set(given json.RawMessage) {
+// applySettings takes settings.
+func (s *server) applySettings(data json.RawMessage) {
 	next := s.view.settings
-	if err := next.read(given); err != nil {
+	if err := next.read(data); err != nil {
 		s.options.log("settings: %v", err)
 		return
 	}
 	if next == s.view.settings {
 		return
 	}
-	s.change(func(v *view) { v.settings = next })
+	s.updateView(func(v *view) { v.settings = next })
 	s.refresh()
 	s.checkSoon()
 }
 
 func (s *server) didChangeConfiguration(p *protocol.DidChangeConfigurationParams) {
-	if of(s.view.client.Workspace).Configuration {
+	if deref(s.view.client.Workspace).Configuration {
 		s.configure()
 	} else if !isNull(p.Settings) {
-		s.set(p.Settings)
+		s.applySettings(p.Settings)
 	}
 }
 
 // refresh has the client ask again for what hangs on settings.
 func (s *server) refresh() {
-	w := of(s.view.client.Workspace)
-	if of(w.InlayHint).RefreshSupport {
+	w := deref(s.view.client.Workspace)
+	if deref(w.InlayHint).RefreshSupport {
 		s.ask(protocol.MethodWorkspaceInlayHintRefresh, nil, nil)
 	}
 	s.refreshLenses()
@@ -101,7 +101,7 @@ func (s *server) refresh() {
 
 // refreshLenses asks the client to request the code lenses again.
 func (s *server) refreshLenses() {
-	if of(of(s.view.client.Workspace).CodeLens).RefreshSupport {
+	if deref(deref(s.view.client.Workspace).CodeLens).RefreshSupport {
 		s.ask(protocol.MethodWorkspaceCodeLensRefresh, nil, nil)
 	}
 }

@@ -14,7 +14,7 @@ var foldKinds = map[analysis.FoldKind]protocol.FoldingRangeKind{
 func foldingRange(c *call, p *protocol.FoldingRangeParams) (protocol.List[protocol.FoldingRange], error) {
 	t, path := c.translation(), c.path(p.TextDocument.URI)
 	file := c.snapshot.File(path)
-	linesOnly := of(of(c.client.TextDocument).FoldingRange).LineFoldingOnly
+	linesOnly := deref(deref(c.client.TextDocument).FoldingRange).LineFoldingOnly
 	var out protocol.List[protocol.FoldingRange]
 	for _, f := range c.snapshot.Folds(path) {
 		r := t.rng(file, f.Span)
@@ -57,7 +57,7 @@ func documentLink(c *call, p *protocol.DocumentLinkParams) (protocol.List[protoc
 	for _, l := range c.snapshot.Links(c, path) {
 		x := protocol.DocumentLink{Range: t.rng(file, l.Span)}
 		if l.Code != "" {
-			x.Target, x.Tooltip = c.server.explained(l.Code), "What "+l.Code+" means"
+			x.Target, x.Tooltip = c.server.explanationURI(l.Code), "What "+l.Code+" means"
 		} else {
 			x.Target = c.uriOf(l.Path)
 		}

@@ -35,14 +35,14 @@ fn main() {
 `
 
 func TestShape(t *testing.T) {
-	dir := project(t, map[string]string{"Concerto.toml": "[project]\nname = \"x\"\n[hosts.Worker]\ncommand = \"./w\"\n", "part.conc": "pub fn f() {}\n", "main.conc": shaped})
-	bubble(t, Options{Cache: t.TempDir(), Explain: func(code string) string { return "about " + code }}, func(e *editor) {
+	dir := writeProject(t, map[string]string{"Concerto.toml": "[project]\nname = \"x\"\n[hosts.Worker]\ncommand = \"./w\"\n", "part.conc": "pub fn f() {}\n", "main.conc": shaped})
+	runInBubble(t, Options{Cache: t.TempDir(), Explain: func(code string) string { return "about " + code }}, func(e *editor) {
 		e.start(dir, struct{}{})
 		uri := fileURI(filepath.Join(dir, "main.conc"))
 		e.open(uri, shaped)
 		at := map[string]any{"textDocument": map[string]any{"uri": uri}, "positions": []any{map[string]int{"line": 12, "character": 25}}}
 		var folds []protocol.FoldingRange
-		e.ask(protocol.MethodTextDocumentFoldingRange, at, &folds)
+		e.request(protocol.MethodTextDocumentFoldingRange, at, &folds)
 		var got []string
 		for _, f := range folds {
 			got = append(got, fmt.Sprintf("%d-%d%s", f.StartLine, f.EndLine, f.Kind))
@@ -51,7 +51,7 @@ func TestShape(t *testing.T) {
 			t.Errorf("the folds are %v", got)
 		}
 		var around []protocol.SelectionRange
-		e.ask(protocol.MethodTextDocumentSelectionRange, at, &around)
+		e.request(protocol.MethodTextDocumentSelectionRange, at, &around)
 		texts := []string{}
 		l := newLines([]byte(shaped), protocol.PositionEncodingKindUTF16)
 		for r := &around[0]; r != nil; r = r.Parent {
@@ -62,7 +62,7 @@ func TestShape(t *testing.T) {
 			t.Errorf("the selections are %q", texts)
 		}
 		var links []protocol.DocumentLink
-		e.ask(protocol.MethodTextDocumentDocumentLink, at, &links)
+		e.request(protocol.MethodTextDocumentDocumentLink, at, &links)
 		if len(links) != 2 || links[0].Target != fileURI(filepath.Join(dir, "part.conc")) {
 			t.Fatalf("the links are %+v", links)
 		}
@@ -72,8 +72,8 @@ func TestShape(t *testing.T) {
 	})
 }
 
-// painting describes token data with one word for each token.
-func painting(text string, data []uint32) (out []string) {
+// describeTokens describes token data with one word for each token.
+func describeTokens(text string, data []uint32) (out []string) {
 	l := newLines([]byte(text), protocol.PositionEncodingKindUTF16)
 	var p protocol.Position
 	for x := range slices.Chunk(data, 5) {
@@ -95,7 +95,7 @@ func painting(text string, data []uint32) (out []string) {
 
 func TestTokens(t *testing.T) {
 	dir := t.TempDir()
-	bubble(t, Options{}, func(e *editor) {
+	runInBubble(t, Options{}, func(e *editor) {
 		result := e.start(dir, struct{}{})
 		offered := result["capabilities"].(map[string]any)["semanticTokensProvider"].(map[string]any)
 		if offered["range"] != true || offered["full"].(map[string]any)["delta"] != true || len(offered["legend"].(map[string]any)["tokenTypes"].([]any)) != 22 {
@@ -105,8 +105,8 @@ func TestTokens(t *testing.T) {
 		text := map[string]any{"uri": uri}
 		e.open(uri, shaped)
 		var full protocol.SemanticTokens
-		e.ask(protocol.MethodTextDocumentSemanticTokensFull, map[string]any{"textDocument": text}, &full)
-		all := strings.Join(painting(shaped, full.Data), " ")
+		e.request(protocol.MethodTextDocumentSemanticTokensFull, map[string]any{"textDocument": text}, &full)
+		all := strings.Join(describeTokens(shaped, full.Data), " ")
 		for _, want := range []string{"math:namespace.defaultLibrary", "Worker:host.declaration", "main:function.declaration", "n:variable.declaration.mutable add:variable.declaration.readonly a:parameter.declaration.readonly Int:type.defaultLibrary",
 			"n:variable.mutable.captured", `"question":messageType q:parameter`} {
 			if !strings.Contains(all, want) {
@@ -116,20 +116,20 @@ func TestTokens(t *testing.T) {
 		edited := strings.Replace(shaped, "let mut n = 1", "let mut number = 1", 1)
 		e.edit(uri, 2, edited)
 		var delta protocol.SemanticTokensDelta
-		e.ask(protocol.MethodTextDocumentSemanticTokensFullDelta, map[string]any{"textDocument": text, "previousResultId": full.ResultID}, &delta)
+		e.request(protocol.MethodTextDocumentSemanticTokensFullDelta, map[string]any{"textDocument": text, "previousResultId": full.ResultID}, &delta)
 		data := slices.Clone(full.Data)
 		for _, x := range delta.Edits {
 			data = slices.Replace(data, int(x.Start), int(x.Start+x.DeleteCount), x.Data...)
 		}
-		e.ask(protocol.MethodTextDocumentSemanticTokensFull, map[string]any{"textDocument": text}, &full)
+		e.request(protocol.MethodTextDocumentSemanticTokensFull, map[string]any{"textDocument": text}, &full)
 		if len(delta.Edits) != 1 || !slices.Equal(data, full.Data) {
-			t.Errorf("%+v makes %v, want %v", delta, painting(edited, data), painting(edited, full.Data))
+			t.Errorf("%+v makes %v, want %v", delta, describeTokens(edited, data), describeTokens(edited, full.Data))
 		}
-		e.ask(protocol.MethodTextDocumentSemanticTokensRange, map[string]any{"textDocument": text, "range": map[string]any{"start": map[string]int{"line": 10, "character": 0}, "end": map[string]int{"line": 10, "character": 99}}}, &full)
-		if got := painting(edited, full.Data); !slices.Equal(got, []string{"main:function.declaration"}) {
+		e.request(protocol.MethodTextDocumentSemanticTokensRange, map[string]any{"textDocument": text, "range": map[string]any{"start": map[string]int{"line": 10, "character": 0}, "end": map[string]int{"line": 10, "character": 99}}}, &full)
+		if got := describeTokens(edited, full.Data); !slices.Equal(got, []string{"main:function.declaration"}) {
 			t.Errorf("one line has %v", got)
 		}
-		m := e.ask(protocol.MethodTextDocumentSemanticTokensFullDelta, map[string]any{"textDocument": text, "previousResultId": "other"}, nil)
+		m := e.request(protocol.MethodTextDocumentSemanticTokensFullDelta, map[string]any{"textDocument": text, "previousResultId": "other"}, nil)
 		if !strings.Contains(string(m.Result), `"data"`) {
 			t.Errorf("of what it does not know it gives %s", m.Result)
 		}

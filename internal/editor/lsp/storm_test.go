@@ -22,10 +22,10 @@ func TestStorm(t *testing.T) {
 	}
 	bits := []string{"", ".", "(", "{", "}", "\"", "let x = ", "if ", "match x {", "::", "\n", "é", "use std::", "@", "x", "\"question\" => ", "${", "/*", "fn f(a: "}
 	dir := t.TempDir()
-	bubble(t, Options{}, func(e *editor) {
+	runInBubble(t, Options{}, func(e *editor) {
 		random := rand.New(rand.NewPCG(3, 5))
 		e.start(dir, map[string]any{"textDocument": map[string]any{"documentSymbol": map[string]any{"hierarchicalDocumentSymbolSupport": true}}})
-		methods := slices.DeleteFunc(sorted(requests), func(m string) bool { return m == protocol.MethodWorkspaceExecuteCommand })
+		methods := slices.DeleteFunc(sortedKeys(requests), func(m string) bool { return m == protocol.MethodWorkspaceExecuteCommand })
 		for i, program := range programs[:5] {
 			b, err := os.ReadFile(program)
 			if err != nil {
@@ -38,14 +38,14 @@ func TestStorm(t *testing.T) {
 				line, character := random.IntN(strings.Count(m.text, "\n")+1), random.IntN(40)
 				start, bit := m.at(line, character), bits[random.IntN(len(bits))]
 				end := max(start, m.at(line, character+random.IntN(6)))
-				at, behind := newLines([]byte(m.text), m.enc).position(start), newLines([]byte(m.text), m.enc).position(end)
+				at, after := newLines([]byte(m.text), m.enc).position(start), newLines([]byte(m.text), m.enc).position(end)
 				m.text = m.text[:start] + bit + m.text[end:]
-				e.tell(protocol.MethodTextDocumentDidChange, map[string]any{"textDocument": map[string]any{"uri": uri, "version": version},
-					"contentChanges": []any{map[string]any{"range": protocol.Range{Start: at, End: behind}, "text": bit}}})
+				e.notify(protocol.MethodTextDocumentDidChange, map[string]any{"textDocument": map[string]any{"uri": uri, "version": version},
+					"contentChanges": []any{map[string]any{"range": protocol.Range{Start: at, End: after}, "text": bit}}})
 				p := newLines([]byte(m.text), m.enc).position(start + len(bit))
 				for range 4 {
 					method := methods[random.IntN(len(methods))]
-					got := e.ask(method, map[string]any{"textDocument": map[string]any{"uri": uri}, "uri": uri, "position": p, "positions": []any{p}, "range": protocol.Range{End: p}, "query": "a", "newName": "zzz", "ch": "}",
+					got := e.request(method, map[string]any{"textDocument": map[string]any{"uri": uri}, "uri": uri, "position": p, "positions": []any{p}, "range": protocol.Range{End: p}, "query": "a", "newName": "zzz", "ch": "}",
 						"context": map[string]any{"diagnostics": []any{}, "includeDeclaration": true}, "previousResultIds": []any{}, "previousResultId": "", "label": "x", "files": []any{map[string]any{"oldUri": uri, "newUri": uri + "x.conc"}},
 						"item": map[string]any{"name": "x", "kind": 12, "uri": uri, "range": protocol.Range{End: p}, "selectionRange": protocol.Range{Start: p, End: p}}}, nil)
 					if got.Error != nil && got.Error.Code != codeRequestFailed {
@@ -54,7 +54,7 @@ func TestStorm(t *testing.T) {
 				}
 			}
 			var got textResult
-			e.ask(methodText, map[string]any{"uri": uri}, &got)
+			e.request(methodText, map[string]any{"uri": uri}, &got)
 			if sum := sha256.Sum256([]byte(m.text)); got.SHA256 != hex.EncodeToString(sum[:]) {
 				t.Errorf("of %s it has another text", program)
 			}

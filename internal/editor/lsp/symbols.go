@@ -32,7 +32,7 @@ var symbolKinds = map[analysis.SymbolKind]protocol.SymbolKind{
 // documentSymbol returns a tree, or for a client that shows none a list.
 func documentSymbol(c *call, p *protocol.DocumentSymbolParams) (any, error) {
 	all, t := c.snapshot.Symbols(c.path(p.TextDocument.URI)), c.translation()
-	if of(of(c.client.TextDocument).DocumentSymbol).HierarchicalDocumentSymbolSupport {
+	if deref(deref(c.client.TextDocument).DocumentSymbol).HierarchicalDocumentSymbolSupport {
 		return protocol.List[protocol.DocumentSymbol](t.symbols(all)), nil
 	}
 	return t.flat(nil, all, ""), nil

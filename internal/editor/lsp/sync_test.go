@@ -25,7 +25,7 @@ func TestEncoding(t *testing.T) {
 		{nil, "utf-16"}, {[]protocol.PositionEncodingKind{"utf-8", "utf-16"}, "utf-8"}, {[]protocol.PositionEncodingKind{"utf-32", "utf-8"}, "utf-32"},
 		{[]protocol.PositionEncodingKind{"utf-7", "utf-16"}, "utf-16"}, {[]protocol.PositionEncodingKind{"utf-7"}, "utf-16"},
 	} {
-		bubble(t, Options{}, func(e *editor) {
+		runInBubble(t, Options{}, func(e *editor) {
 			result := e.start(t.TempDir(), map[string]any{"general": map[string]any{"positionEncodings": c.offered}})
 			if got := result["capabilities"].(map[string]any)["positionEncoding"]; got != string(c.want) {
 				t.Errorf("of %v it takes %v, want %s", c.offered, got, c.want)
@@ -93,7 +93,7 @@ func TestRandomEditor(t *testing.T) {
 	parts := []string{"a", "fn main() {", "}", "\n", "\r\n", "\r", "é", "漢", "😀", " ", "let x = 1;", ""}
 	for i, enc := range encodings {
 		t.Run(string(enc), func(t *testing.T) {
-			bubble(t, Options{}, func(e *editor) {
+			runInBubble(t, Options{}, func(e *editor) {
 				random := rand.New(rand.NewPCG(uint64(i), 7))
 				some := func() string {
 					var b strings.Builder
@@ -120,12 +120,12 @@ func TestRandomEditor(t *testing.T) {
 						changes = append(changes, map[string]any{"text": text, "range": map[string]any{
 							"start": map[string]int{"line": a[0], "character": a[1]}, "end": map[string]int{"line": b[0], "character": b[1]}}})
 					}
-					e.tell(protocol.MethodTextDocumentDidChange, map[string]any{"textDocument": map[string]any{"uri": "untitled:a", "version": n}, "contentChanges": changes})
+					e.notify(protocol.MethodTextDocumentDidChange, map[string]any{"textDocument": map[string]any{"uri": "untitled:a", "version": n}, "contentChanges": changes})
 					if n%100 != 0 {
 						continue
 					}
 					var got textResult
-					e.ask(methodText, map[string]any{"uri": "untitled:a"}, &got)
+					e.request(methodText, map[string]any{"uri": "untitled:a"}, &got)
 					sum := sha256.Sum256([]byte(m.text))
 					if want := (textResult{int32(n), hex.EncodeToString(sum[:]), len(m.text)}); got != want {
 						t.Fatalf("after %d edits it has %+v, want %+v", n, got, want)
@@ -138,11 +138,11 @@ func TestRandomEditor(t *testing.T) {
 
 // Edits of documents that are not open are ignored and logged.
 func TestNotOpen(t *testing.T) {
-	bubble(t, Options{}, func(e *editor) {
+	runInBubble(t, Options{}, func(e *editor) {
 		e.start(t.TempDir(), struct{}{})
 		e.edit("file:///nowhere.conc", 2, "x")
-		e.tell(protocol.MethodTextDocumentDidClose, map[string]any{"textDocument": map[string]any{"uri": "file:///nowhere.conc"}})
-		e.refused(e.ask(methodText, map[string]any{"uri": "file:///nowhere.conc"}, nil), codeInvalidParams)
+		e.notify(protocol.MethodTextDocumentDidClose, map[string]any{"textDocument": map[string]any{"uri": "file:///nowhere.conc"}})
+		e.expectError(e.request(methodText, map[string]any{"uri": "file:///nowhere.conc"}, nil), codeInvalidParams)
 		for _, want := range []string{"ignored an edit of file:///nowhere.conc, which is not open", "ignored the close of file:///nowhere.conc, which is not open"} {
 			if !strings.Contains(e.log.String(), want) {
 				t.Errorf("the log does not say %q:\n%s", want, e.log.String())
@@ -189,7 +189,7 @@ func FuzzFrames(f *testing.F) {
 				t.Fatalf("%q: %v, %v", body, m, bad)
 			}
 		}
-		got, err := frame.Read(bufioReader(string(frame.Of(b))))
+		got, err := frame.Read(bufioReader(string(frame.Encode(b))))
 		if err != nil || string(got) != string(b) {
 			t.Fatalf("%q is read as %q: %v", b, got, err)
 		}

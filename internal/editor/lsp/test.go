@@ -34,9 +34,9 @@ type testEvent struct {
 
 const methodTestEvent = "concerto/testEvent"
 
-// ran is a test in the output of `concerto test`: in its list, or with a status as a line of
+// testOutcome is a test in the output of `concerto test`: in its list, or with a status as a line of
 // --format ndjson.
-type ran struct {
+type testOutcome struct {
 	Name, Function, File, Status string
 	DurationMS                   float64 `json:"duration_ms"`
 	Failure                      *struct {
@@ -51,12 +51,12 @@ type ran struct {
 // test runs tests of a document and reports each. To debug, it returns the configuration for the
 // client's debugger.
 func (c *call) test(p *testParams) (any, error) {
-	program, err := c.saved(p.URI)
+	program, err := c.savedProgram(p.URI)
 	if err != nil {
 		return nil, err
 	}
 	path := c.path(p.URI)
-	all, err := c.listed(program, path, p.Names)
+	all, err := c.listTests(program, path, p.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -74,33 +74,33 @@ func (c *call) test(p *testParams) (any, error) {
 		pattern = append(pattern, regexp.QuoteMeta(t.Name))
 	}
 	defer r.end()
-	defer c.showing("Testing " + filepath.Base(path))()
+	defer c.showProgress("Testing " + filepath.Base(path))()
 	return nil, r.run(program, "^("+strings.Join(pattern, "|")+")$")
 }
 
-// listed returns the tests of a document with names, or all of them.
-func (c *call) listed(program *analysis.Program, path string, names []string) ([]ran, error) {
+// listTests returns the tests of a document with names, or all of them.
+func (c *call) listTests(program *analysis.Program, path string, names []string) ([]testOutcome, error) {
 	var out bytes.Buffer
 	child := c.child(program, "test", "--list", "--format", "json", program.Path)
-	if err := c.succeed(child, &out); err != nil {
+	if err := c.runToSuccess(child, &out); err != nil {
 		return nil, err
 	}
-	var all []ran
+	var all []testOutcome
 	if err := json.Unmarshal(out.Bytes(), &all); err != nil {
 		return nil, err
 	}
-	here := slices.DeleteFunc(all, func(t ran) bool {
+	here := slices.DeleteFunc(all, func(t testOutcome) bool {
 		wanted := len(names) == 0 || slices.Contains(names, t.Function) || slices.Contains(names, t.Name)
-		return !wanted || c.snapshot.Real(within(child.Dir, t.File)) != c.snapshot.Real(path)
+		return !wanted || c.snapshot.Real(relPath(child.Dir, t.File)) != c.snapshot.Real(path)
 	})
 	if len(here) == 0 {
-		return nil, refuse(errors.New("there is no such test in " + filepath.Base(path)))
+		return nil, refusal(errors.New("there is no such test in " + filepath.Base(path)))
 	}
 	return here, nil
 }
 
-// within returns a path as a command names it that works in a directory.
-func within(dir, file string) string {
+// relPath returns a path as a command names it that works in a directory.
+func relPath(dir, file string) string {
 	if file = filepath.FromSlash(file); filepath.IsAbs(file) {
 		return file
 	}
@@ -117,26 +117,26 @@ type testRun struct {
 }
 
 func (r *testRun) run(program *analysis.Program, pattern string) error {
-	var said bytes.Buffer
+	var stderr bytes.Buffer
 	out := &lineWriter{line: r.line}
 	child := r.child(program, "test", "--filter", pattern, "--format", "ndjson", program.Path)
-	child.Stdout, child.Stderr = out, &said
+	child.Stdout, child.Stderr = out, &stderr
 	_, err := r.server.Command(r, child)
 	switch {
 	case r.Err() != nil:
 		return r.Err()
 	case err != nil:
-		return refuse(err)
+		return refusal(err)
 	case !r.begun:
-		return refuse(errors.New(strings.TrimSpace(said.String())))
+		return refusal(errors.New(strings.TrimSpace(stderr.String())))
 	}
 	return nil
 }
 
 // line reports a line of the output.
 func (r *testRun) line(text string) {
-	var t ran
-	if json.Unmarshal([]byte(text), &t) != nil || !r.open[t.Function] || r.snapshot.Real(within(r.dir, t.File)) != r.snapshot.Real(r.path) {
+	var t testOutcome
+	if json.Unmarshal([]byte(text), &t) != nil || !r.open[t.Function] || r.snapshot.Real(relPath(r.dir, t.File)) != r.snapshot.Real(r.path) {
 		return
 	}
 	r.begun = true
@@ -144,7 +144,7 @@ func (r *testRun) line(text string) {
 	if t.Failure != nil {
 		e.Message, e.Diff = t.Failure.Message, t.Failure.Diff
 		if at := t.Failure.Place; at != nil && at.Line > 0 {
-			e.Location = r.placed(within(r.dir, at.File), at.Line, at.Column)
+			e.Location = r.failureLocation(relPath(r.dir, at.File), at.Line, at.Column)
 		}
 	}
 	if e.State != "started" {
@@ -157,7 +157,7 @@ func (r *testRun) line(text string) {
 
 func (r *testRun) event(e *testEvent) {
 	e.Run = strings.Trim(string(r.id), `"`)
-	r.inLoop(func() { r.loop.notify(methodTestEvent, e) })
+	r.runInLoop(func() { r.loop.notify(methodTestEvent, e) })
 }
 
 // end reports the tests that were not run, and stores the results of the others.
@@ -165,8 +165,8 @@ func (r *testRun) end() {
 	for _, name := range slices.Sorted(maps.Keys(r.open)) {
 		r.event(&testEvent{Name: name, State: "skipped"})
 	}
-	r.inLoop(func() {
-		r.loop.change(func(v *view) {
+	r.runInLoop(func() {
+		r.loop.updateView(func(v *view) {
 			v.tests = maps.Clone(v.tests)
 			if v.tests == nil {
 				v.tests = map[testOf]*testEvent{}
@@ -177,8 +177,8 @@ func (r *testRun) end() {
 	})
 }
 
-// placed returns the place of a failure. Columns of the report count characters.
-func (c *call) placed(file string, line, column int) *protocol.Location {
+// failureLocation returns the place of a failure. Columns of the report count characters.
+func (c *call) failureLocation(file string, line, column int) *protocol.Location {
 	at := protocol.Position{Line: uint32(line - 1), Character: uint32(max(0, column-1))}
 	if f := c.snapshot.File(file); f != nil && line <= f.Lines() {
 		at = c.translation().lines(f).position(int(f.Pos(line, column)))

@@ -41,40 +41,40 @@ func (c *call) tokens(uri protocol.DocumentURI, within func(source.Span) bool) (
 	return data
 }
 
-// painted holds the tokens that were sent to a client last.
-type painted struct {
+// sentTokens holds the tokens that were sent to a client last.
+type sentTokens struct {
 	id   string
 	data []uint32
 }
 
-func paintedAs(data []uint32) painted {
+func newSentTokens(data []uint32) sentTokens {
 	h := sha256.New()
 	if err := binary.Write(h, binary.LittleEndian, data); err != nil {
 		panic(err) // a hash takes everything
 	}
-	return painted{hex.EncodeToString(h.Sum(nil)[:8]), data}
+	return sentTokens{hex.EncodeToString(h.Sum(nil)[:8]), data}
 }
 
 func everything(source.Span) bool { return true }
 
-// repaint returns the tokens of a document and the previous ones. If the document was edited in the
+// refreshTokens returns the tokens of a document and the previous ones. If the document was edited in the
 // meantime, it does not store them.
-func (c *call) repaint(uri protocol.DocumentURI) (now, was painted, err error) {
-	now = paintedAs(c.tokens(uri, everything))
+func (c *call) refreshTokens(uri protocol.DocumentURI) (now, was sentTokens, err error) {
+	now = newSentTokens(c.tokens(uri, everything))
 	if err := c.Err(); err != nil {
 		return now, was, err
 	}
-	c.inLoop(func() {
-		was = c.loop.painted[uri]
+	c.runInLoop(func() {
+		was = c.loop.sentTokens[uri]
 		if c.loop.view.docs[uri] != nil {
-			c.loop.painted[uri] = now
+			c.loop.sentTokens[uri] = now
 		}
 	})
 	return now, was, nil
 }
 
 func semanticTokensFull(c *call, p *protocol.SemanticTokensParams) (*protocol.SemanticTokens, error) {
-	now, _, err := c.repaint(p.TextDocument.URI)
+	now, _, err := c.refreshTokens(p.TextDocument.URI)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func semanticTokensFull(c *call, p *protocol.SemanticTokensParams) (*protocol.Se
 }
 
 func semanticTokensDelta(c *call, p *protocol.SemanticTokensDeltaParams) (any, error) {
-	now, was, err := c.repaint(p.TextDocument.URI)
+	now, was, err := c.refreshTokens(p.TextDocument.URI)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func tokenEdits(was, is []uint32) protocol.List[protocol.SemanticTokensEdit] {
 func semanticTokensRange(c *call, p *protocol.SemanticTokensRangeParams) (*protocol.SemanticTokens, error) {
 	var data []uint32
 	if file := c.snapshot.File(c.path(p.TextDocument.URI)); file != nil {
-		at := c.translation().lines(file).both(p.Range)
+		at := c.translation().lines(file).orderedSpan(p.Range)
 		data = c.tokens(p.TextDocument.URI, func(s source.Span) bool { return s.Start < at.End && s.End > at.Start })
 	}
 	return &protocol.SemanticTokens{Data: data}, c.Err()

@@ -13,22 +13,22 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// with makes a request part of the table for a test.
-func with(t *testing.T, name string, m method) {
+// addMethod makes a request part of the table for a test.
+func addMethod(t *testing.T, name string, m method) {
 	requests[name] = m
 	t.Cleanup(func() { delete(requests, name) })
 }
 
-// project writes files and returns their directory.
-func project(t *testing.T, files map[string]string) string {
+// writeProject writes files and returns their directory.
+func writeProject(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, text := range files {
-		put(t, filepath.Join(dir, name), text)
+		writeTestFile(t, filepath.Join(dir, name), text)
 	}
 	return dir
 }
 
-func put(t *testing.T, path, text string) {
+func writeTestFile(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		t.Fatal(err)
@@ -44,9 +44,9 @@ const (
 )
 
 // Diagnostics are published when the user pauses, and during typing after 200 ms.
-func TestWaiting(t *testing.T) {
+func TestDiagnosticsAfterPauses(t *testing.T) {
 	dir := t.TempDir()
-	bubble(t, Options{}, func(e *editor) {
+	runInBubble(t, Options{}, func(e *editor) {
 		e.start(dir, struct{}{})
 		uri := fileURI(filepath.Join(dir, "a.conc"))
 		began := time.Now()
@@ -76,8 +76,8 @@ func TestWaiting(t *testing.T) {
 // An edit is published with its version, even if nothing else is new; fixed diagnostics are
 // cleared.
 func TestPublished(t *testing.T) {
-	dir := project(t, map[string]string{"b.conc": bad})
-	bubble(t, Options{}, func(e *editor) {
+	dir := writeProject(t, map[string]string{"b.conc": bad})
+	runInBubble(t, Options{}, func(e *editor) {
 		a, b := fileURI(filepath.Join(dir, "a.conc")), fileURI(filepath.Join(dir, "b.conc"))
 		e.start(dir, struct{}{})
 		if got := e.published(b); len(got) != 1 || got[0].Version != nil || len(got[0].Diagnostics) != 1 {
@@ -99,7 +99,7 @@ func TestPublished(t *testing.T) {
 		// It was only open, so it disappears when it is closed.
 		e.edit(a, 4, bad)
 		time.Sleep(time.Second)
-		e.tell(protocol.MethodTextDocumentDidClose, map[string]any{"textDocument": map[string]any{"uri": a}})
+		e.notify(protocol.MethodTextDocumentDidClose, map[string]any{"textDocument": map[string]any{"uri": a}})
 		time.Sleep(time.Second)
 		if got := e.published(a); len(got) != 2 || len(got[1].Diagnostics) != 0 {
 			t.Errorf("a closed document has %v", got)
@@ -113,11 +113,11 @@ func TestPublished(t *testing.T) {
 // For a client that does not watch files, the server checks the disk once a second. Diagnostics of
 // removed files are cleared.
 func TestPolling(t *testing.T) {
-	dir := project(t, map[string]string{"a.conc": bad})
-	bubble(t, Options{}, func(e *editor) {
+	dir := writeProject(t, map[string]string{"a.conc": bad})
+	runInBubble(t, Options{}, func(e *editor) {
 		a, b := fileURI(filepath.Join(dir, "a.conc")), fileURI(filepath.Join(dir, "deep", "b.conc"))
 		e.start(dir, struct{}{})
-		put(t, pathOf(b), bad)
+		writeTestFile(t, pathOf(b), bad)
 		if err := os.Remove(pathOf(a)); err != nil {
 			t.Fatal(err)
 		}
@@ -133,19 +133,19 @@ func TestPolling(t *testing.T) {
 
 // A client that can watch files is asked to, and files are not polled.
 func TestWatching(t *testing.T) {
-	dir := project(t, map[string]string{"a.conc": bad})
-	bubble(t, Options{}, func(e *editor) {
+	dir := writeProject(t, map[string]string{"a.conc": bad})
+	runInBubble(t, Options{}, func(e *editor) {
 		a := fileURI(filepath.Join(dir, "a.conc"))
 		e.start(dir, map[string]any{"workspace": map[string]any{"didChangeWatchedFiles": map[string]any{"dynamicRegistration": true}}})
-		if n := e.heardOf(protocol.MethodClientRegisterCapability); n != 1 {
+		if n := e.countReceived(protocol.MethodClientRegisterCapability); n != 1 {
 			t.Errorf("it registers %d times", n)
 		}
-		put(t, pathOf(a), good)
+		writeTestFile(t, pathOf(a), good)
 		time.Sleep(5 * time.Second)
 		if got := e.published(a); len(got) != 1 {
 			t.Errorf("it has looked by itself: %v", got)
 		}
-		e.tell(protocol.MethodWorkspaceDidChangeWatchedFiles, map[string]any{"changes": []any{map[string]any{"uri": a, "type": 2}}})
+		e.notify(protocol.MethodWorkspaceDidChangeWatchedFiles, map[string]any{"changes": []any{map[string]any{"uri": a, "type": 2}}})
 		time.Sleep(time.Second)
 		if got := e.published(a); len(got) != 1 || len(got[0].Diagnostics) != 0 {
 			t.Errorf("it says %v", got)
@@ -156,8 +156,8 @@ func TestWatching(t *testing.T) {
 // A client that pulls gets no pushes, the same answer only once, and a word when other files are
 // concerned.
 func TestPulling(t *testing.T) {
-	dir := project(t, map[string]string{"Concerto.toml": "[project]\nname = \"x\"\n", "main.conc": "mod part;\nfn main() {\n    part::f();\n}\n", "part.conc": "pub fn f() {}\n"})
-	bubble(t, Options{}, func(e *editor) {
+	dir := writeProject(t, map[string]string{"Concerto.toml": "[project]\nname = \"x\"\n", "main.conc": "mod part;\nfn main() {\n    part::f();\n}\n", "part.conc": "pub fn f() {}\n"})
+	runInBubble(t, Options{}, func(e *editor) {
 		main, part := fileURI(filepath.Join(dir, "main.conc")), fileURI(filepath.Join(dir, "part.conc"))
 		result := e.start(dir, map[string]any{"textDocument": map[string]any{"diagnostic": struct{}{}}, "workspace": map[string]any{"diagnostics": map[string]any{"refreshSupport": true}}})
 		if result["capabilities"].(map[string]any)["diagnosticProvider"] == nil {
@@ -166,26 +166,26 @@ func TestPulling(t *testing.T) {
 		e.open(main, "mod part;\nfn main() {\n    part::f();\n}\n")
 		e.open(part, "pub fn f() {}\n")
 		time.Sleep(time.Second)
-		e.settle()
-		e.told = nil
+		e.drain()
+		e.received = nil
 		e.edit(part, 2, "pub fn g() {}\n")
 		var got protocol.FullDocumentDiagnosticReport
-		e.ask(protocol.MethodTextDocumentDiagnostic, map[string]any{"textDocument": map[string]any{"uri": main}}, &got)
+		e.request(protocol.MethodTextDocumentDiagnostic, map[string]any{"textDocument": map[string]any{"uri": main}}, &got)
 		if got.Kind != "full" || len(got.Items) != 1 || got.ResultID == "" {
 			t.Errorf("it answers %+v", got)
 		}
-		e.ask(protocol.MethodTextDocumentDiagnostic, map[string]any{"textDocument": map[string]any{"uri": main}, "previousResultId": got.ResultID}, &got)
+		e.request(protocol.MethodTextDocumentDiagnostic, map[string]any{"textDocument": map[string]any{"uri": main}, "previousResultId": got.ResultID}, &got)
 		if got.Kind != "unchanged" {
 			t.Errorf("the second time it answers %+v", got)
 		}
 		time.Sleep(time.Second)
-		if n := e.heardOf(protocol.MethodWorkspaceDiagnosticRefresh); n != 1 {
+		if n := e.countReceived(protocol.MethodWorkspaceDiagnosticRefresh); n != 1 {
 			t.Errorf("it asks to refresh %d times", n)
 		}
 		var all struct {
 			Items []protocol.WorkspaceFullDocumentDiagnosticReport
 		}
-		e.ask(protocol.MethodWorkspaceDiagnostic, map[string]any{"previousResultIds": []any{map[string]any{"uri": main, "value": got.ResultID}, map[string]any{"uri": "file:///gone.conc", "value": "x"}}}, &all)
+		e.request(protocol.MethodWorkspaceDiagnostic, map[string]any{"previousResultIds": []any{map[string]any{"uri": main, "value": got.ResultID}, map[string]any{"uri": "file:///gone.conc", "value": "x"}}}, &all)
 		var kinds []string
 		for _, x := range all.Items {
 			kinds = append(kinds, filepath.Base(string(x.URI))+" "+x.Kind)
@@ -193,7 +193,7 @@ func TestPulling(t *testing.T) {
 		if want := []string{"Concerto.toml full", "main.conc unchanged", "part.conc full", "gone.conc full"}; !slices.Equal(kinds, want) {
 			t.Errorf("the workspace has %v, want %v", kinds, want)
 		}
-		if n := e.heardOf(protocol.MethodTextDocumentPublishDiagnostics); n > 0 {
+		if n := e.countReceived(protocol.MethodTextDocumentPublishDiagnostics); n > 0 {
 			t.Errorf("it pushes %d times", n)
 		}
 	})
@@ -202,25 +202,25 @@ func TestPulling(t *testing.T) {
 // A request is cancelled at once, whatever it does.
 func TestCancel(t *testing.T) {
 	deaf := make(chan struct{})
-	with(t, "test/deaf", method{run: func(*call, json.RawMessage) (any, error) { <-deaf; return 1, nil }})
-	bubble(t, Options{}, func(e *editor) {
+	addMethod(t, "test/deaf", method{run: func(*call, json.RawMessage) (any, error) { <-deaf; return 1, nil }})
+	runInBubble(t, Options{}, func(e *editor) {
 		deaf = make(chan struct{})
 		e.start(t.TempDir(), struct{}{})
-		id, began := e.begin("test/deaf", nil), time.Now()
-		e.tell(protocol.MethodCancelRequest, map[string]any{"id": id})
-		e.refused(e.await(id), codeCancelled)
+		id, began := e.startRequest("test/deaf", nil), time.Now()
+		e.notify(protocol.MethodCancelRequest, map[string]any{"id": id})
+		e.expectError(e.await(id), codeCancelled)
 		if time.Since(began) > 0 {
 			t.Errorf("that took %v", time.Since(began))
 		}
 		close(deaf)
-		e.tell(protocol.MethodCancelRequest, map[string]any{"id": id}) // too late
-		e.tell(protocol.MethodCancelRequest, map[string]any{"id": "none"})
-		e.refused(e.ask("x", nil, nil), codeMethodNotFound)
+		e.notify(protocol.MethodCancelRequest, map[string]any{"id": id}) // too late
+		e.notify(protocol.MethodCancelRequest, map[string]any{"id": "none"})
+		e.expectError(e.request("x", nil, nil), codeMethodNotFound)
 	})
 }
 
 // A request that an edit overtakes has 10 ms to finish.
-func TestOvertaken(t *testing.T) {
+func TestOutdatedRequestIsCancelled(t *testing.T) {
 	wait := func(_ *call, p json.RawMessage) (any, error) {
 		var ms []int
 		if err := json.Unmarshal(p, &ms); err != nil {
@@ -229,19 +229,19 @@ func TestOvertaken(t *testing.T) {
 		time.Sleep(time.Duration(ms[0]) * time.Millisecond)
 		return "done", nil
 	}
-	with(t, "test/wait", method{run: wait})
-	with(t, "test/timeless", method{run: wait, timeless: true})
-	bubble(t, Options{}, func(e *editor) {
+	addMethod(t, "test/wait", method{run: wait})
+	addMethod(t, "test/timeless", method{run: wait, timeless: true})
+	runInBubble(t, Options{}, func(e *editor) {
 		e.start(t.TempDir(), struct{}{})
 		e.open("untitled:a", good)
-		quick, slow, timeless := e.begin("test/wait", []int{9}), e.begin("test/wait", []int{5000}), e.begin("test/timeless", []int{5000})
+		quick, slow, timeless := e.startRequest("test/wait", []int{9}), e.startRequest("test/wait", []int{5000}), e.startRequest("test/timeless", []int{5000})
 		began := time.Now()
 		e.edit("untitled:a", 2, bad)
 		if m := e.await(quick); string(m.Result) != `"done"` {
 			t.Errorf("the quick one gives %s %v", m.Result, m.Error)
 		}
-		e.refused(e.await(slow), codeContentModified)
-		if time.Since(began) != overtaken {
+		e.expectError(e.await(slow), codeContentModified)
+		if time.Since(began) != editGrace {
 			t.Errorf("that took %v", time.Since(began))
 		}
 		if m := e.await(timeless); string(m.Result) != `"done"` {
@@ -252,15 +252,15 @@ func TestOvertaken(t *testing.T) {
 
 // A crash is the error of its request, reported once, and the server continues.
 func TestCrash(t *testing.T) {
-	with(t, "test/crash", method{run: func(*call, json.RawMessage) (any, error) { panic("oh") }})
+	addMethod(t, "test/crash", method{run: func(*call, json.RawMessage) (any, error) { panic("oh") }})
 	state := t.TempDir()
-	bubble(t, Options{State: state, Name: "1.2.3"}, func(e *editor) {
+	runInBubble(t, Options{State: state, Name: "1.2.3"}, func(e *editor) {
 		e.start(t.TempDir(), struct{}{})
 		e.open("untitled:a", "secret text")
 		for range 2 {
-			e.refused(e.ask("test/crash", nil, nil), codeInternal)
+			e.expectError(e.request("test/crash", nil, nil), codeInternal)
 		}
-		if n := e.heardOf(protocol.MethodWindowShowMessage); n != 1 {
+		if n := e.countReceived(protocol.MethodWindowShowMessage); n != 1 {
 			t.Errorf("it says so %d times", n)
 		}
 		files, err := filepath.Glob(filepath.Join(state, "lsp-*.txt"))
@@ -279,28 +279,28 @@ func TestCrash(t *testing.T) {
 		if strings.Contains(string(report), "secret") {
 			t.Errorf("the report has the text:\n%s", report)
 		}
-		e.refused(e.ask("x", nil, nil), codeMethodNotFound)
+		e.expectError(e.request("x", nil, nil), codeMethodNotFound)
 	})
 }
 
 // Settings arrive with initialize, and later from the client.
 func TestSettings(t *testing.T) {
 	var s settings
-	for _, given := range []string{`{"inlayHints": {"parameters": true}}`, `{"concerto": {"inlayHints": {"parameters": true}}}`} {
+	for _, text := range []string{`{"inlayHints": {"parameters": true}}`, `{"concerto": {"inlayHints": {"parameters": true}}}`} {
 		s = defaults
-		if err := s.read(json.RawMessage(given)); err != nil || !s.InlayHints.Parameters || !s.InlayHints.Types || !s.Check.Unopened {
-			t.Errorf("%s gives %+v, %v", given, s, err)
+		if err := s.read(json.RawMessage(text)); err != nil || !s.InlayHints.Parameters || !s.InlayHints.Types || !s.Check.Unopened {
+			t.Errorf("%s gives %+v, %v", text, s, err)
 		}
 	}
 	if err := s.read(json.RawMessage(`{"check": {"unopened": 5}}`)); err == nil || !s.Check.Unopened {
 		t.Errorf("what is none gives %+v, %v", s, err)
 	}
-	dir := project(t, map[string]string{"b.conc": bad})
-	bubble(t, Options{}, func(e *editor) {
+	dir := writeProject(t, map[string]string{"b.conc": bad})
+	runInBubble(t, Options{}, func(e *editor) {
 		b := fileURI(filepath.Join(dir, "b.conc"))
 		e.start(dir, struct{}{})
 		e.published(b)
-		e.tell(protocol.MethodWorkspaceDidChangeConfiguration, map[string]any{"settings": map[string]any{"concerto": map[string]any{"check": map[string]any{"unopened": false}}}})
+		e.notify(protocol.MethodWorkspaceDidChangeConfiguration, map[string]any{"settings": map[string]any{"concerto": map[string]any{"check": map[string]any{"unopened": false}}}})
 		time.Sleep(time.Second)
 		if got := e.published(b); len(got) != 1 || len(got[0].Diagnostics) != 0 {
 			t.Errorf("a file that is not open has %v", got)

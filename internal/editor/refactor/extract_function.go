@@ -13,27 +13,27 @@ import (
 // extractFunction moves an expression or statements into a function. Its parameters are the
 // variables that they read; it returns the variables that they declare for later code.
 func extractFunction(in *Input) []diag.Edit {
-	p := in.partSelected()
+	p := in.selectedPart()
 	if p == nil {
 		return nil
 	}
 	own := in.moduleDecl(p.span)
-	if own == nil || !in.standsAlone(p) {
+	if own == nil || !in.isSelfContained(p) {
 		return nil
 	}
-	params, args, ok := in.readIn(p)
+	params, args, ok := in.parameters(p)
 	if !ok {
 		return nil
 	}
-	result, ok := in.givenBy(p)
+	result, ok := in.resultOf(p)
 	if !ok {
 		return nil
 	}
-	errType, ok := in.leavesBy(p, result)
+	errType, ok := in.leavingErrorType(p, result)
 	if !ok {
 		return nil
 	}
-	name := in.fresh("extracted")
+	name := in.freshName("extracted")
 	call := name + "(" + strings.Join(args, ", ") + ")"
 	body := in.File.Slice(p.span)
 	if result.value != "" {
@@ -41,18 +41,18 @@ func extractFunction(in *Input) []diag.Edit {
 	}
 	if errType != "" {
 		call += "?"
-		body = in.wrapped(p, result)
+		body = in.wrapBody(p, result)
 		result.typ = "Result<" + orNil(result.typ) + ", " + errType + ">"
 	}
 	head := "fn " + name + "(" + strings.Join(params, ", ") + ")"
 	if result.typ != "" {
 		head += " -> " + result.typ
 	}
-	return []diag.Edit{diag.Replace(p.span, result.bind(call, p)), in.behind(own, head+" {\n"+body+"\n}")}
+	return []diag.Edit{diag.Replace(p.span, result.bind(call, p)), in.insertAfter(own, head+" {\n"+body+"\n}")}
 }
 
-// behind adds a declaration after another; the formatter lays it out.
-func (in *Input) behind(d ast.Decl, text string) diag.Edit {
+// insertAfter adds a declaration after another; the formatter lays it out.
+func (in *Input) insertAfter(d ast.Decl, text string) diag.Edit {
 	return diag.Insert(d.Span().End, "\n\n"+in.indent(d.Span().Start)+text)
 }
 
@@ -73,10 +73,10 @@ type part struct {
 	fn    ast.Node   // the function or closure around it
 }
 
-// partSelected returns the expression or the statements that the stretch is; nil for anything else.
-func (in *Input) partSelected() *part {
-	nodes, e := in.selected()
-	if !in.sound() || in.At.Start == in.At.End {
+// selectedPart returns the expression or the statements that the stretch is; nil for anything else.
+func (in *Input) selectedPart() *part {
+	nodes, e := in.selectedExpr()
+	if !in.isComplete() || in.At.Start == in.At.End {
 		return nil
 	}
 	if e != nil && !strings.HasSuffix(in.File.Slice(in.At), ";") {
@@ -84,9 +84,9 @@ func (in *Input) partSelected() *part {
 			return nil
 		}
 		p := &part{span: e.Span(), nodes: []ast.Node{e}, expr: e, whole: true}
-		return p.in(nodes[:len(nodes)-1])
+		return p.withContext(nodes[:len(nodes)-1])
 	}
-	around := in.around(in.At)
+	around := in.nodesAround(in.At)
 	for i := len(around) - 1; i >= 0; i-- {
 		if b, ok := around[i].(*ast.Block); ok {
 			return in.statements(b, around[:i+1])
@@ -122,12 +122,12 @@ func (in *Input) statements(b *ast.Block, around []ast.Node) *part {
 	if len(p.nodes) == 0 {
 		return nil
 	}
-	p.span = span(p.nodes[0], p.nodes[len(p.nodes)-1])
-	return p.in(around)
+	p.span = spanFrom(p.nodes[0], p.nodes[len(p.nodes)-1])
+	return p.withContext(around)
 }
 
-// in sets the surroundings of a part. They are nil outside of a function's body.
-func (p *part) in(around []ast.Node) *part {
+// withContext sets the surroundings of a part. They are nil outside of a function's body.
+func (p *part) withContext(around []ast.Node) *part {
 	for i := len(around) - 1; i >= 0; i-- {
 		switch n := around[i].(type) {
 		case *ast.Block:
@@ -176,14 +176,14 @@ func (in *Input) isPlace(nodes []ast.Node) bool {
 	return false
 }
 
-// standsAlone reports whether a part has the same meaning outside of its function: no jump leaves
+// isSelfContained reports whether a part has the same meaning outside of its function: no jump leaves
 // it, and it refers to no local declarations.
-func (in *Input) standsAlone(p *part) bool {
+func (in *Input) isSelfContained(p *part) bool {
 	alone := true
 	for _, n := range p.nodes {
 		alone = alone && !jumpsOut(n, 0, nil)
 	}
-	around := in.around(p.span)
+	around := in.nodesAround(p.span)
 	for _, n := range around {
 		switch n := n.(type) {
 		case *ast.PipelineDecl, *ast.TraitDecl:
@@ -210,7 +210,7 @@ func (in *Input) standsAlone(p *part) bool {
 
 // jumpsOut reports whether a node contains a `return`, or a `break` or `continue` of an outer loop.
 func jumpsOut(n ast.Node, loops int, labels []string) (out bool) {
-	known := func(label *ast.Ident) bool {
+	isInnerLabel := func(label *ast.Ident) bool {
 		if label == nil {
 			return loops > 0
 		}
@@ -233,9 +233,9 @@ func jumpsOut(n ast.Node, loops int, labels []string) (out bool) {
 	case *ast.ReturnExpr:
 		return true
 	case *ast.BreakExpr:
-		out = !known(n.Label)
+		out = !isInnerLabel(n.Label)
 	case *ast.ContinueExpr:
-		out = !known(n.Label)
+		out = !isInnerLabel(n.Label)
 	case *ast.ForExpr:
 		enter(n.Label)
 	case *ast.WhileExpr:
@@ -249,19 +249,19 @@ func jumpsOut(n ast.Node, loops int, labels []string) (out bool) {
 	return out
 }
 
-// readIn returns the parameters that a part needs and the arguments for them: ok is false if it
+// parameters returns the parameters that a part needs and the arguments for them: ok is false if it
 // writes a variable of its function.
-func (in *Input) readIn(p *part) (params, args []string, ok bool) {
+func (in *Input) parameters(p *part) (params, args []string, ok bool) {
 	ok = true
 	seen := map[*sema.Local]bool{}
 	for _, n := range p.nodes {
 		ast.Inspect(n, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.Assign:
-				ok = ok && !in.outside(p, root(n.Target))
+				ok = ok && !in.refersOutside(p, rootVariable(n.Target))
 			case *ast.MethodCall:
 				if c := in.Info.Call(n); c == nil || c.Fn == nil || c.Fn.MutSelf {
-					l := in.outsideLocal(p, root(n.Recv))
+					l := in.outsideLocal(p, rootVariable(n.Recv))
 					ok = ok && (l == nil || !l.Mut)
 				}
 			case *ast.PathExpr:
@@ -270,7 +270,7 @@ func (in *Input) readIn(p *part) (params, args []string, ok bool) {
 					break
 				}
 				seen[l] = true
-				t, can := written(l.Type)
+				t, can := typeText(l.Type)
 				ok = ok && can && !l.Cell && !l.Late && l.Name != "self"
 				params, args = append(params, l.Name+": "+t), append(args, l.Name)
 			}
@@ -280,8 +280,8 @@ func (in *Input) readIn(p *part) (params, args []string, ok bool) {
 	return params, args, ok
 }
 
-// root returns the variable that a place begins with.
-func root(e ast.Expr) ast.Expr {
+// rootVariable returns the variable that a place begins with.
+func rootVariable(e ast.Expr) ast.Expr {
 	for {
 		switch x := e.(type) {
 		case *ast.FieldExpr:
@@ -298,7 +298,7 @@ func root(e ast.Expr) ast.Expr {
 	}
 }
 
-func (in *Input) outside(p *part, e ast.Expr) bool { return in.outsideLocal(p, e) != nil }
+func (in *Input) refersOutside(p *part, e ast.Expr) bool { return in.outsideLocal(p, e) != nil }
 
 // outsideLocal returns the variable of a part's function that an expression names, nil for any
 // other.
@@ -314,15 +314,15 @@ func (in *Input) outsideLocal(p *part, e ast.Expr) *sema.Local {
 	return l
 }
 
-// given describes the result of the new function.
-type given struct {
+// partResult describes the result of the new function.
+type partResult struct {
 	typ, value string // value follows the statements if they have no tail
 	names      []string
 	mut        bool
 }
 
 // bind returns a call in the place of the part.
-func (g given) bind(call string, p *part) string {
+func (g partResult) bind(call string, p *part) string {
 	let := "let "
 	if g.mut {
 		let = "let mut "
@@ -338,12 +338,12 @@ func (g given) bind(call string, p *part) string {
 	return call
 }
 
-// givenBy returns the result of a part: the value of its expression, or the variables that it
+// resultOf returns the result of a part: the value of its expression, or the variables that it
 // declares for others.
-func (in *Input) givenBy(p *part) (g given, ok bool) {
+func (in *Input) resultOf(p *part) (g partResult, ok bool) {
 	if p.expr != nil {
 		if t := in.Info.TypeOf(p.expr); t != types.Nil {
-			g.typ, ok = written(t)
+			g.typ, ok = typeText(t)
 			return g, ok
 		}
 		return g, true
@@ -359,7 +359,7 @@ func (in *Input) givenBy(p *part) (g given, ok bool) {
 				ast.Node
 				ID() ast.ID
 			}); isName {
-				if v, isLocal := in.Info.Object(x).(*sema.Local); isLocal && in.usedBehind(p, v) {
+				if v, isLocal := in.Info.Object(x).(*sema.Local); isLocal && in.isUsedAfter(p, v) {
 					locals = append(locals, v)
 				}
 			}
@@ -368,11 +368,11 @@ func (in *Input) givenBy(p *part) (g given, ok bool) {
 	}
 	var ts []string
 	for _, v := range locals {
-		t, can := written(v.Type)
+		t, can := typeText(v.Type)
 		if !can || v.Late || v.Cell {
 			return g, false
 		}
-		g.names, ts, g.mut = append(g.names, v.Name), append(ts, t), g.mut || in.changedBehind(p, v)
+		g.names, ts, g.mut = append(g.names, v.Name), append(ts, t), g.mut || in.isChangedAfter(p, v)
 	}
 	if len(ts) > 0 {
 		g.typ, g.value = strings.Join(ts, ", "), strings.Join(g.names, ", ")
@@ -383,7 +383,7 @@ func (in *Input) givenBy(p *part) (g given, ok bool) {
 	return g, true
 }
 
-func (in *Input) usedBehind(p *part, v *sema.Local) (used bool) {
+func (in *Input) isUsedAfter(p *part, v *sema.Local) (used bool) {
 	ast.Inspect(p.block, func(n ast.Node) bool {
 		if x, ok := n.(*ast.PathExpr); ok && x.Sp.Start >= p.span.End && in.Info.Object(x) == sema.Object(v) {
 			used = true
@@ -393,9 +393,9 @@ func (in *Input) usedBehind(p *part, v *sema.Local) (used bool) {
 	return used
 }
 
-func (in *Input) changedBehind(p *part, v *sema.Local) (changed bool) {
+func (in *Input) isChangedAfter(p *part, v *sema.Local) (changed bool) {
 	is := func(e ast.Expr) bool {
-		x, ok := root(e).(*ast.PathExpr)
+		x, ok := rootVariable(e).(*ast.PathExpr)
 		return ok && in.Info.Object(x) == sema.Object(v)
 	}
 	ast.Inspect(p.block, func(n ast.Node) bool {
@@ -415,9 +415,9 @@ func (in *Input) changedBehind(p *part, v *sema.Local) (changed bool) {
 	return changed
 }
 
-// leavesBy returns the type of the errors that leave a part for its function's result, or "" if
+// leavingErrorType returns the type of the errors that leave a part for its function's result, or "" if
 // none do; ok is false where the function could not pass them on.
-func (in *Input) leavesBy(p *part, g given) (errType string, ok bool) {
+func (in *Input) leavingErrorType(p *part, g partResult) (errType string, ok bool) {
 	returns, raises, other := false, false, false
 	var note func(l *sema.Leave)
 	note = func(l *sema.Leave) {
@@ -462,8 +462,8 @@ func (in *Input) leavesBy(p *part, g given) (errType string, ok bool) {
 	return "", false
 }
 
-// wrapped returns a part as a body that returns a Result.
-func (in *Input) wrapped(p *part, g given) string {
+// wrapBody returns a part as a body that returns a Result.
+func (in *Input) wrapBody(p *part, g partResult) string {
 	switch {
 	case p.expr == nil && g.value != "":
 		return in.File.Slice(p.span) + "\nOk(" + g.value + ")"

@@ -15,18 +15,18 @@ import (
 // Nested maps get schemas of their own.
 func extractSchema(in *Input) []diag.Edit {
 	n, ok := nearest[*ast.MapLit](in)
-	if !ok || !in.sound() {
+	if !ok || !in.isComplete() {
 		return nil
 	}
 	own := in.moduleDecl(n.Sp)
-	if own == nil || !in.mapsAlike(n) {
+	if own == nil || !in.canBeStruct(n) {
 		return nil
 	}
 	x := schemaExtraction{in: in, names: map[string]bool{}}
-	if _, ok := x.literal(n, x.name(in.nameOfMap(n))); !ok {
+	if _, ok := x.convertLiteral(n, x.nameSchema(in.nameOfMap(n))); !ok {
 		return nil
 	}
-	edits := append(x.edits, in.before(own, strings.Join(x.schemas, "\n\n")))
+	edits := append(x.edits, in.insertBefore(own, strings.Join(x.schemas, "\n\n")))
 	slices.SortFunc(edits, func(a, b diag.Edit) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
 	return edits
 }
@@ -38,14 +38,14 @@ type schemaExtraction struct {
 	edits   []diag.Edit
 }
 
-func (x *schemaExtraction) name(base string) string {
-	n := unused(typeName(base), func(n string) bool { return x.names[n] || x.in.fresh(n) != n || x.in.taken(n) })
+func (x *schemaExtraction) nameSchema(base string) string {
+	n := unusedName(typeName(base), func(n string) bool { return x.names[n] || x.in.freshName(n) != n || x.in.isPreludeName(n) })
 	x.names[n] = true
 	return n
 }
 
-// literal converts a literal; its schema follows those of nested literals.
-func (x *schemaExtraction) literal(n *ast.MapLit, name string) (string, bool) {
+// convertLiteral converts a literal; its schema follows those of nested literals.
+func (x *schemaExtraction) convertLiteral(n *ast.MapLit, name string) (string, bool) {
 	if len(n.Entries) == 0 {
 		return "", false
 	}
@@ -62,13 +62,13 @@ func (x *schemaExtraction) literal(n *ast.MapLit, name string) (string, bool) {
 			t, optional = "Any", "?"
 		case *ast.MapLit:
 			if len(v.Entries) > 0 {
-				if t, ok = x.literal(v, x.name(key.Value)); !ok {
+				if t, ok = x.convertLiteral(v, x.nameSchema(key.Value)); !ok {
 					return "", false
 				}
 			}
 		}
 		if t == "" {
-			if t, ok = written(x.in.Info.TypeOf(e.Value)); !ok {
+			if t, ok = typeText(x.in.Info.TypeOf(e.Value)); !ok {
 				return "", false
 			}
 		}
@@ -80,13 +80,13 @@ func (x *schemaExtraction) literal(n *ast.MapLit, name string) (string, bool) {
 	return name, true
 }
 
-// mapsAlike reports whether a literal can be replaced by a struct without a visible difference:
+// canBeStruct reports whether a literal can be replaced by a struct without a visible difference:
 // where its type is Any, it is only shown, sent, or accessed by existing keys.
-func (in *Input) mapsAlike(n *ast.MapLit) bool {
+func (in *Input) canBeStruct(n *ast.MapLit) bool {
 	if in.Info.TypeOf(n) != types.Any && in.Info.Conv(n) != types.Any {
 		return true
 	}
-	nodes := in.around(n.Sp)
+	nodes := in.nodesAround(n.Sp)
 	for len(nodes) > 0 && nodes[len(nodes)-1] != ast.Node(n) {
 		nodes = nodes[:len(nodes)-1]
 	}
@@ -103,14 +103,14 @@ func (in *Input) mapsAlike(n *ast.MapLit) bool {
 			return false
 		}
 		v := in.variableOf(local)
-		return v != nil && !slices.ContainsFunc(v.uses, func(use []ast.Node) bool { return !in.showsOrReads(use, n) })
+		return v != nil && !slices.ContainsFunc(v.uses, func(use []ast.Node) bool { return !in.isShownOrRead(use, n) })
 	}
-	return in.showsOrReads(nodes, n)
+	return in.isShownOrRead(nodes, n)
 }
 
-// showsOrReads reports whether the last of nodes is only shown, sent, or asked for keys of a
+// isShownOrRead reports whether the last of nodes is only shown, sent, or asked for keys of a
 // literal.
-func (in *Input) showsOrReads(nodes []ast.Node, n *ast.MapLit) bool {
+func (in *Input) isShownOrRead(nodes []ast.Node, n *ast.MapLit) bool {
 	switch p := nodes[len(nodes)-2].(type) {
 	case *ast.EmitExpr, *ast.InterpLit:
 		return true
@@ -133,7 +133,7 @@ func (in *Input) showsOrReads(nodes []ast.Node, n *ast.MapLit) bool {
 
 // nameOfMap returns a name for a map literal from its context.
 func (in *Input) nameOfMap(n *ast.MapLit) string {
-	nodes := in.around(n.Sp)
+	nodes := in.nodesAround(n.Sp)
 	for i := len(nodes) - 1; i >= 0; i-- {
 		switch p := nodes[i].(type) {
 		case *ast.LetStmt:
@@ -155,7 +155,7 @@ func (in *Input) nameOfMap(n *ast.MapLit) string {
 	return "data"
 }
 
-// taken reports whether the library has a name that every program sees.
-func (in *Input) taken(name string) bool {
-	return in.Taken != nil && in.Taken(name)
+// isPreludeName reports whether the library has a name that every program sees.
+func (in *Input) isPreludeName(name string) bool {
+	return in.IsPreludeName != nil && in.IsPreludeName(name)
 }

@@ -13,21 +13,21 @@ import (
 // extractVariable puts the value of an expression into a variable right before the statement that
 // holds it.
 func extractVariable(in *Input) []diag.Edit {
-	nodes, e := in.selected()
+	nodes, e := in.selectedExpr()
 	if e == nil || !in.hasValue(e) || in.isCalled(nodes) {
 		return nil
 	}
-	s, ok := in.seatOf(nodes)
-	if !ok || !apart(in.effectsOf(s.first...), in.effectsOf(e)) {
+	s, ok := in.findInsertionPoint(nodes)
+	if !ok || !areIndependent(in.effectsOf(s.first...), in.effectsOf(e)) {
 		return nil
 	}
 	name := nameFor(nodes, e)
-	if in.fresh(name) != name {
-		name = in.fresh("value")
+	if in.freshName(name) != name {
+		name = in.freshName("value")
 	}
 	let := "let " + name
-	if !in.fixed(e) { // its meaning depends on its place
-		t, ok := written(in.Info.TypeOf(e))
+	if !in.isFixed(e) { // its meaning depends on its place
+		t, ok := typeText(in.Info.TypeOf(e))
 		if !ok {
 			return nil
 		}
@@ -38,24 +38,24 @@ func extractVariable(in *Input) []diag.Edit {
 	case s.body != nil && s.body == e:
 		return nil // it already is a statement of its own
 	case s.body != nil:
-		return []diag.Edit{diag.Insert(s.body.Span().Start, "{\n"+let+"\n"), in.inPlaceOf(nodes, name), diag.Insert(s.body.Span().End, "\n}")}
+		return []diag.Edit{diag.Insert(s.body.Span().Start, "{\n"+let+"\n"), in.replaceWith(nodes, name), diag.Insert(s.body.Span().End, "\n}")}
 	case alone && st.X == e:
 		return []diag.Edit{diag.Replace(st.Sp, let)}
 	}
 	at := s.stmt.Span().Start
-	return []diag.Edit{diag.Insert(at, let+"\n"+in.indent(at)), in.inPlaceOf(nodes, name)}
+	return []diag.Edit{diag.Insert(at, let+"\n"+in.indent(at)), in.replaceWith(nodes, name)}
 }
 
-// selected returns the expression that the stretch is, with all nodes around it, itself the last.
-func (in *Input) selected() (nodes []ast.Node, e ast.Expr) {
-	if !in.sound() || in.At.Start == in.At.End {
+// selectedExpr returns the expression that the stretch is, with all nodes around it, itself the last.
+func (in *Input) selectedExpr() (nodes []ast.Node, e ast.Expr) {
+	if !in.isComplete() || in.At.Start == in.At.End {
 		return nil, nil
 	}
 	at := in.At
 	if strings.HasSuffix(in.File.Slice(at), ";") {
 		at.End -= source.Pos(len(semicolon(in.File.Slice(at))))
 	}
-	nodes = in.around(at)
+	nodes = in.nodesAround(at)
 	for i := len(nodes) - 1; i >= 0; i-- { // of several with one span, the outermost
 		if nodes[i].Span() != at {
 			break
@@ -112,8 +112,8 @@ func (in *Input) isCalled(nodes []ast.Node) bool {
 	return true
 }
 
-// inPlaceOf replaces the last of nodes with a name. A shorthand field gets an explicit name.
-func (in *Input) inPlaceOf(nodes []ast.Node, name string) diag.Edit {
+// replaceWith replaces the last of nodes with a name. A shorthand field gets an explicit name.
+func (in *Input) replaceWith(nodes []ast.Node, name string) diag.Edit {
 	e := nodes[len(nodes)-1]
 	if f, ok := nodes[len(nodes)-2].(*ast.FieldInit); ok && f.Short {
 		name = f.Name.Name + ": " + name

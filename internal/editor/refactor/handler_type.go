@@ -6,8 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
-// giveHandlerType writes the library's schema of a message as the type of what its handler gets.
-func giveHandlerType(in *Input) []diag.Edit {
+// addHandlerType writes the library's schema of a message as the type of what its handler gets.
+func addHandlerType(in *Input) []diag.Edit {
 	h, ok := nearest[*ast.Handler](in)
 	if !ok || in.Broken || h.Type == nil {
 		return nil

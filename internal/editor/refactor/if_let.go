@@ -13,20 +13,20 @@ import (
 // ifLetToMatch turns an `if let` into a match of two arms.
 func ifLetToMatch(in *Input) []diag.Edit {
 	n, ok := nearest[*ast.IfExpr](in)
-	if !ok || !in.sound() || n.Then == nil {
+	if !ok || !in.isComplete() || n.Then == nil {
 		return nil
 	}
 	c, ok := n.Cond.(*ast.LetCond)
 	if !ok || in.At.Start > n.Then.Sp.Start || in.At.End > n.Then.Sp.Start && in.At != n.Sp {
 		return nil
 	}
-	kept := []ast.Node{c.Pattern, c.X, n.Then}
+	retained := []ast.Node{c.Pattern, c.X, n.Then}
 	otherwise := "{}"
 	if n.Else != nil {
-		kept = append(kept, n.Else)
+		retained = append(retained, n.Else)
 		otherwise = in.armBody(n.Else)
 	}
-	if in.loses(n.Sp, kept...) {
+	if in.losesComment(n.Sp, retained...) {
 		return nil
 	}
 	text := "match " + in.text(c.X) + " {\n" + in.text(c.Pattern) + " => " + in.blockBody(n.Then) + ",\n" + in.otherPattern(c.Pattern) + " => " + otherwise + ",\n}"
@@ -38,7 +38,7 @@ func ifLetToMatch(in *Input) []diag.Edit {
 
 // isElse reports whether an expression is what an `else` leads to.
 func (in *Input) isElse(n ast.Expr) bool {
-	nodes := in.around(n.Span())
+	nodes := in.nodesAround(n.Span())
 	for _, x := range nodes {
 		if i, ok := x.(*ast.IfExpr); ok && i.Else == n {
 			return true
@@ -47,13 +47,13 @@ func (in *Input) isElse(n ast.Expr) bool {
 	return false
 }
 
-// others are, of two variants that are all there are, the other one.
-var others = map[string]string{"Some": "None", "None": "Some(_)", "Ok": "Err(_)", "Err": "Ok(_)"}
+// otherVariants are, of two variants that are all there are, the other one.
+var otherVariants = map[string]string{"Some": "None", "None": "Some(_)", "Ok": "Err(_)", "Err": "Ok(_)"}
 
 // otherPattern matches what a pattern leaves over.
 func (in *Input) otherPattern(p ast.Pattern) string {
-	if name := in.variantName(p); in.catchesAll(p) && others[name] != "" {
-		return others[name]
+	if name := in.variantName(p); in.catchesAll(p) && otherVariants[name] != "" {
+		return otherVariants[name]
 	}
 	return "_"
 }
@@ -88,7 +88,7 @@ func (in *Input) catchesAll(p ast.Pattern) bool {
 
 // blockBody returns a block as the body of an arm: only its value, if it contains nothing else.
 func (in *Input) blockBody(b *ast.Block) string {
-	if len(b.Stmts) == 0 && b.Tail != nil && !in.loses(b.Sp, b.Tail) && !strings.Contains(in.text(b.Tail), "\n") {
+	if len(b.Stmts) == 0 && b.Tail != nil && !in.losesComment(b.Sp, b.Tail) && !strings.Contains(in.text(b.Tail), "\n") {
 		if _, isMap := b.Tail.(*ast.MapLit); !isMap {
 			return in.text(b.Tail)
 		}
@@ -106,27 +106,27 @@ func (in *Input) armBody(e ast.Expr) string {
 // matchToIfLet converts a match of two arms, the second of which matches the rest, to an `if let`.
 func matchToIfLet(in *Input) []diag.Edit {
 	n, ok := nearest[*ast.MatchExpr](in)
-	if !ok || !in.sound() || len(n.Arms) != 2 || in.At.Start > n.Head.End || in.At.End > n.Head.End+2 && in.At != n.Sp {
+	if !ok || !in.isComplete() || len(n.Arms) != 2 || in.At.Start > n.Head.End || in.At.End > n.Head.End+2 && in.At != n.Sp {
 		return nil
 	}
 	a, b := n.Arms[0], n.Arms[1]
 	if a.Guard != nil || b.Guard != nil {
 		return nil
 	}
-	if binds(in, b.Pattern) {
-		if binds(in, a.Pattern) || !in.differ(a.Pattern, b.Pattern) {
+	if bindsNames(in, b.Pattern) {
+		if bindsNames(in, a.Pattern) || !in.areDifferent(a.Pattern, b.Pattern) {
 			return nil
 		}
 		a, b = b, a
 	}
-	if _, wild := a.Pattern.(*ast.WildPat); wild || in.loses(n.Sp, n.Subject, a.Pattern, a.Body, b.Body) {
+	if _, wild := a.Pattern.(*ast.WildPat); wild || in.losesComment(n.Sp, n.Subject, a.Pattern, a.Body, b.Body) {
 		return nil
 	}
 	if p, ok := a.Pattern.(*ast.NamePat); ok && in.Info.Variant(p) == nil {
 		return nil // it takes everything
 	}
 	subject := in.text(n.Subject)
-	head, body, otherwise := "if let "+in.text(a.Pattern)+" = "+subject+" ", in.braced(a.Body), in.braced(b.Body)
+	head, body, otherwise := "if let "+in.text(a.Pattern)+" = "+subject+" ", in.blockText(a.Body), in.blockText(b.Body)
 	if strings.Join(strings.Fields(otherwise), "") != "{}" {
 		return []diag.Edit{diag.Replace(n.Sp, head+body+" else "+otherwise)}
 	}
@@ -137,14 +137,14 @@ func matchToIfLet(in *Input) []diag.Edit {
 	return []diag.Edit{diag.Replace(n.Sp, text)}
 }
 
-// differ reports whether two patterns are of different variants.
-func (in *Input) differ(a, b ast.Pattern) bool {
+// areDifferent reports whether two patterns are of different variants.
+func (in *Input) areDifferent(a, b ast.Pattern) bool {
 	x, y := in.variantName(a), in.variantName(b)
 	return x != "" && y != "" && x != y
 }
 
-// binds reports whether a pattern binds names.
-func binds(in *Input, p ast.Pattern) (any bool) {
+// bindsNames reports whether a pattern binds names.
+func bindsNames(in *Input, p ast.Pattern) (any bool) {
 	ast.Inspect(p, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.NamePat:
@@ -159,8 +159,8 @@ func binds(in *Input, p ast.Pattern) (any bool) {
 	return any
 }
 
-// braced returns an expression as a block.
-func (in *Input) braced(e ast.Expr) string {
+// blockText returns an expression as a block.
+func (in *Input) blockText(e ast.Expr) string {
 	_, block := e.(*ast.BlockExpr)
 	switch {
 	case block:
@@ -171,4 +171,6 @@ func (in *Input) braced(e ast.Expr) string {
 	return "{ " + in.text(e) + " }"
 }
 
-func span(a, b ast.Node) source.Span { return source.Span{Start: a.Span().Start, End: b.Span().End} }
+func spanFrom(a, b ast.Node) source.Span {
+	return source.Span{Start: a.Span().Start, End: b.Span().End}
+}

@@ -14,47 +14,47 @@ import (
 // inlineVariable replaces a variable's uses with its value and removes the variable. A value with
 // side effects, or that reads mutable state, is only moved if that makes no difference.
 func inlineVariable(in *Input) []diag.Edit {
-	v := in.variableHere()
+	v := in.selectedVariable()
 	if v == nil || v.local.Mut || v.local.Late || v.local.Cell {
 		return nil
 	}
 	value := v.let.Value
-	if v.let.Type != nil && in.Info.Conv(value) != nil || in.loses(v.let.Sp, value) || in.hidden(v) {
+	if v.let.Type != nil && in.Info.Conv(value) != nil || in.losesComment(v.let.Sp, value) || in.isShadowed(v) {
 		return nil
 	}
 	x := in.effectsOf(value)
-	if !x.none() && !in.movesTo(v, x) {
+	if !x.isEmpty() && !in.canMoveTo(v, x) {
 		return nil
 	}
 	edits := []diag.Edit{diag.Remove(in.statementLines(v.let.Sp))}
 	for _, use := range v.uses {
-		if c := in.Info.Conv(use[len(use)-1].(ast.Expr)); c != nil && !in.fixed(value) {
+		if c := in.Info.Conv(use[len(use)-1].(ast.Expr)); c != nil && !in.isFixed(value) {
 			return nil // what it becomes there depends on how it is written
 		}
-		edits = append(edits, in.inPlaceOf(use, in.fitting(use, value)))
+		edits = append(edits, in.replaceWith(use, in.valueText(use, value)))
 	}
 	slices.SortFunc(edits, func(a, b diag.Edit) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
 	return edits
 }
 
-// fixed reports whether an expression has the same type and value in every place.
-func (in *Input) fixed(e ast.Expr) bool {
+// isFixed reports whether an expression has the same type and value in every place.
+func (in *Input) isFixed(e ast.Expr) bool {
 	switch e := unparen(e).(type) {
 	case *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.StringLit, *ast.InterpLit, *ast.PathExpr, *ast.MethodCall, *ast.FieldExpr, *ast.TupleIndex, *ast.IndexExpr,
 		*ast.Binary, *ast.Unary, *ast.Cast, *ast.Call, *ast.StructLit, *ast.Question, *ast.Await:
 		return true
 	case *ast.ArrayLit:
-		return len(e.Elems) > 0 && in.allFixed(e.Elems)
+		return len(e.Elems) > 0 && in.areFixed(e.Elems)
 	case *ast.TupleLit:
-		return in.allFixed(e.Elems)
+		return in.areFixed(e.Elems)
 	}
 	return false
 }
 
-// allFixed reports whether expressions are fixed, and remain what they are in their place.
-func (in *Input) allFixed(all []ast.Expr) bool {
+// areFixed reports whether expressions are fixed, and remain what they are in their place.
+func (in *Input) areFixed(all []ast.Expr) bool {
 	for _, e := range all {
-		if !in.fixed(e) || in.Info.Conv(e) != nil {
+		if !in.isFixed(e) || in.Info.Conv(e) != nil {
 			return false
 		}
 	}
@@ -69,12 +69,12 @@ type variable struct {
 	uses  [][]ast.Node // each with all nodes around it
 }
 
-// variableHere returns the variable whose name is at the range, if it is used, or nil.
-func (in *Input) variableHere() *variable {
-	if !in.sound() {
+// selectedVariable returns the variable whose name is at the range, if it is used, or nil.
+func (in *Input) selectedVariable() *variable {
+	if !in.isComplete() {
 		return nil
 	}
-	nodes := in.around(in.At)
+	nodes := in.nodesAround(in.At)
 	if len(nodes) == 0 {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (in *Input) variableHere() *variable {
 
 func (in *Input) variableOf(local *sema.Local) *variable {
 	v := &variable{local: local}
-	around := in.around(local.At)
+	around := in.nodesAround(local.At)
 	for i, n := range around {
 		if l, ok := n.(*ast.LetStmt); ok && l.Pattern.Span() == local.At && i > 0 {
 			v.let = l
@@ -116,7 +116,7 @@ func (in *Input) variableOf(local *sema.Local) *variable {
 	}
 	ast.Inspect(v.block, func(n ast.Node) bool {
 		if p, ok := n.(*ast.PathExpr); ok && in.Info.Object(p) == sema.Object(local) {
-			v.uses = append(v.uses, in.around(p.Sp))
+			v.uses = append(v.uses, in.nodesAround(p.Sp))
 		}
 		return true
 	})
@@ -138,9 +138,9 @@ func (in *Input) variableOf(local *sema.Local) *variable {
 	return v
 }
 
-// hidden reports whether a name in the variable's value may refer to something else at a use of the
+// isShadowed reports whether a name in the variable's value may refer to something else at a use of the
 // variable.
-func (in *Input) hidden(v *variable) bool {
+func (in *Input) isShadowed(v *variable) bool {
 	names := map[string]bool{}
 	ast.Inspect(v.let.Value, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
@@ -167,9 +167,9 @@ func (in *Input) hidden(v *variable) bool {
 	return found
 }
 
-// movesTo reports whether a value with effects means the same where its variable is used: once, in
+// canMoveTo reports whether a value with effects means the same where its variable is used: once, in
 // the next statement, before all that it could change or be changed by.
-func (in *Input) movesTo(v *variable, x effects) bool {
+func (in *Input) canMoveTo(v *variable, x effects) bool {
 	if len(v.uses) != 1 {
 		return false
 	}
@@ -178,8 +178,8 @@ func (in *Input) movesTo(v *variable, x effects) bool {
 	if i+1 < len(v.block.Stmts) {
 		next = v.block.Stmts[i+1]
 	}
-	s, ok := in.seatOf(v.uses[0])
-	return ok && s.block == v.block && s.stmt == next && apart(x, in.effectsOf(s.first...))
+	s, ok := in.findInsertionPoint(v.uses[0])
+	return ok && s.block == v.block && s.stmt == next && areIndependent(x, in.effectsOf(s.first...))
 }
 
 // statementLines returns a statement with its lines if nothing else is on them, otherwise with the
@@ -195,10 +195,10 @@ func (in *Input) statementLines(s source.Span) source.Span {
 	return source.Span{Start: s.Start, End: s.End + source.Pos(blank)}
 }
 
-// fitting returns a value as it is written in the place of the last of nodes.
-func (in *Input) fitting(nodes []ast.Node, value ast.Expr) string {
+// valueText returns a value as it is written in the place of the last of nodes.
+func (in *Input) valueText(nodes []ast.Node, value ast.Expr) string {
 	text := in.text(value)
-	if !binding(value) {
+	if !bindsLoosely(value) {
 		return text
 	}
 	switch nodes[len(nodes)-2].(type) {
@@ -208,8 +208,8 @@ func (in *Input) fitting(nodes []ast.Node, value ast.Expr) string {
 	return "(" + text + ")"
 }
 
-// binding reports whether a part of an expression could bind to its surroundings.
-func binding(e ast.Expr) bool {
+// bindsLoosely reports whether a part of an expression could bind to its surroundings.
+func bindsLoosely(e ast.Expr) bool {
 	switch e.(type) {
 	case *ast.IntLit, *ast.BoolLit, *ast.NilLit, *ast.StringLit, *ast.InterpLit, *ast.PathExpr, *ast.ParenExpr, *ast.ArrayLit, *ast.TupleLit, *ast.Call,
 		*ast.MethodCall, *ast.FieldExpr, *ast.TupleIndex, *ast.IndexExpr, *ast.Question:

@@ -12,11 +12,11 @@ import (
 
 // toInterpolation makes one String with values in it of several that `+` joins.
 func toInterpolation(in *Input) []diag.Edit {
-	if !in.sound() {
+	if !in.isComplete() {
 		return nil
 	}
 	var sum *ast.Binary
-	nodes := in.around(in.At)
+	nodes := in.nodesAround(in.At)
 	for i := len(nodes) - 1; i >= 0; i-- {
 		b, ok := nodes[i].(*ast.Binary)
 		if !ok && sum != nil {
@@ -34,13 +34,13 @@ func toInterpolation(in *Input) []diag.Edit {
 		source := in.text(unparen(x))
 		switch l := unparen(x).(type) {
 		case *ast.StringLit:
-			if !plainQuoted(source) {
+			if !isPlainQuoted(source) {
 				return nil
 			}
 			text += source[1 : len(source)-1]
 			texts[len(texts)-1] += l.Value
 		case *ast.InterpLit:
-			if !plainQuoted(source) {
+			if !isPlainQuoted(source) {
 				return nil
 			}
 			text += source[1 : len(source)-1]
@@ -56,14 +56,14 @@ func toInterpolation(in *Input) []diag.Edit {
 		}
 	}
 	text += `"`
-	if values == 0 || len(texts) == len(summands(sum))+1 && strings.Join(texts, "") == "" || in.loses(sum.Sp) || !reads(text, texts) {
+	if values == 0 || len(texts) == len(summands(sum))+1 && strings.Join(texts, "") == "" || in.losesComment(sum.Sp) || !hasTexts(text, texts) {
 		return nil
 	}
 	return []diag.Edit{diag.Replace(sum.Sp, text)}
 }
 
-// plainQuoted reports whether a literal is in a single pair of double quotes on one line.
-func plainQuoted(s string) bool {
+// isPlainQuoted reports whether a literal is in a single pair of double quotes on one line.
+func isPlainQuoted(s string) bool {
 	return len(s) >= 2 && s[0] == '"' && !strings.HasPrefix(s, `"""`) && !strings.Contains(s, "\n")
 }
 
@@ -75,8 +75,8 @@ func summands(e ast.Expr) []ast.Expr {
 	return []ast.Expr{e}
 }
 
-// reads reports whether a literal has these texts around its values.
-func reads(literal string, texts []string) bool {
+// hasTexts reports whether a literal has these texts around its values.
+func hasTexts(literal string, texts []string) bool {
 	f, found := parser.Parse(source.NewFile("", []byte("const X = "+literal+";")))
 	if found.HasErrors() || len(f.Decls) != 1 {
 		return false

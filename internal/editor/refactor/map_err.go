@@ -10,18 +10,18 @@ import (
 // function's error is one of the library or a String, otherwise the error itself.
 func addMapErr(in *Input) []diag.Edit {
 	q, ok := nearest[*ast.Question](in)
-	if !ok || in.Broken || in.Info == nil || in.At.Start == in.At.End && in.At.Start < q.X.Span().End-1 && !in.onName(q.X) {
+	if !ok || in.Broken || in.Info == nil || in.At.Start == in.At.End && in.At.Start < q.X.Span().End-1 && !in.isOnCalleeName(q.X) {
 		return nil
 	}
 	r, ok := in.Info.TypeOf(q.X).(*types.Result)
 	if m, call := q.X.(*ast.MethodCall); !ok || call && m.Name.Name == "map_err" {
 		return nil
 	}
-	return []diag.Edit{diag.Insert(q.X.Span().End, ".map_err(|e| "+in.otherError(r.Err)+")")}
+	return []diag.Edit{diag.Insert(q.X.Span().End, ".map_err(|e| "+in.convertedError(r.Err)+")")}
 }
 
-// onName reports whether the range is on the name of the callee.
-func (in *Input) onName(e ast.Expr) bool {
+// isOnCalleeName reports whether the range is on the name of the callee.
+func (in *Input) isOnCalleeName(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.Call:
 		return e.Fn.Span().Contains(in.At)
@@ -31,9 +31,9 @@ func (in *Input) onName(e ast.Expr) bool {
 	return e.Span().Contains(in.At)
 }
 
-// otherError returns `e` converted to the error type of the enclosing function.
-func (in *Input) otherError(err types.Type) string {
-	nodes := in.around(in.At)
+// convertedError returns `e` converted to the error type of the enclosing function.
+func (in *Input) convertedError(err types.Type) string {
+	nodes := in.nodesAround(in.At)
 	for i := len(nodes) - 1; i >= 0; i-- {
 		switch fn := nodes[i].(type) {
 		case *ast.Closure:
@@ -51,7 +51,7 @@ func (in *Input) otherError(err types.Type) string {
 
 func (in *Input) errorAs(want ast.Type, err types.Type) string {
 	text := in.text(want)
-	if has, _ := written(err); has == text {
+	if has, _ := typeText(err); has == text {
 		return "e"
 	}
 	if text == "String" {

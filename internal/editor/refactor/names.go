@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// fresh returns a name that nothing in the file has: base, or base with a number.
-func (in *Input) fresh(base string) string {
+// freshName returns a name that nothing in the file has: base, or base with a number.
+func (in *Input) freshName(base string) string {
 	used := map[string]bool{}
 	toks, _, _ := lexer.Lex(in.File)
 	for _, t := range toks {
@@ -18,13 +18,13 @@ func (in *Input) fresh(base string) string {
 			used[string(in.File.Text[t.Start:t.End])] = true
 		}
 	}
-	return unused(base, func(n string) bool { return used[n] })
+	return unusedName(base, func(n string) bool { return used[n] })
 }
 
-// unused returns base, with a number if it is taken.
-func unused(base string, taken func(string) bool) string {
+// unusedName returns base, with a number if it is taken.
+func unusedName(base string, isUsed func(string) bool) string {
 	name := base
-	for n := 2; taken(name); n++ {
+	for n := 2; isUsed(name); n++ {
 		name = base + strconv.Itoa(n)
 	}
 	return name
@@ -70,8 +70,8 @@ func typeName(s string) string {
 	return b.String()
 }
 
-// written returns a type as a program writes it; ok is false for one that it cannot write.
-func written(t types.Type) (text string, ok bool) {
+// typeText returns a type as a program writes it; ok is false for one that it cannot write.
+func typeText(t types.Type) (text string, ok bool) {
 	if t == nil {
 		return "", false
 	}

@@ -15,10 +15,10 @@ type effects struct {
 	readsMut bool // reads a variable that may be written
 }
 
-func (x effects) none() bool { return x == effects{} }
+func (x effects) isEmpty() bool { return x == effects{} }
 
-// apart reports whether it is the same which of two is evaluated first.
-func apart(a, b effects) bool {
+// areIndependent reports whether it is the same which of two is evaluated first.
+func areIndependent(a, b effects) bool {
 	return !(a.acts && (b.acts || b.reads)) && !(b.acts && a.reads) && !(a.writes && (b.readsMut || b.writes)) && !(b.writes && a.readsMut)
 }
 
@@ -34,7 +34,7 @@ func (in *Input) effectsOf(all ...ast.Expr) (x effects) {
 				}
 				return false
 			case *ast.PathExpr:
-				in.readsOf(n, &x)
+				in.addReads(n, &x)
 			case *ast.Call:
 				if c := in.Info.Call(n); c == nil || c.Variant == nil && c.Error == nil {
 					x.acts = true
@@ -56,7 +56,7 @@ func (in *Input) effectsOf(all ...ast.Expr) (x effects) {
 	return x
 }
 
-func (in *Input) readsOf(n *ast.PathExpr, x *effects) {
+func (in *Input) addReads(n *ast.PathExpr, x *effects) {
 	switch o := in.Info.Object(n).(type) {
 	case *sema.Local:
 		x.reads = x.reads || o.Cell || o.Name == "self" // a tool's state, too
@@ -66,8 +66,8 @@ func (in *Input) readsOf(n *ast.PathExpr, x *effects) {
 	}
 }
 
-// seat is where statements can be put before the evaluation of an expression.
-type seat struct {
+// insertionPoint is where statements can be put before the evaluation of an expression.
+type insertionPoint struct {
 	// the block whose statement or tail contains the expression; nil if body is set
 	block *ast.Block
 	stmt  ast.Node
@@ -75,24 +75,24 @@ type seat struct {
 	first []ast.Expr // what is evaluated before the expression, from stmt or body on
 }
 
-// seatOf finds the seat of the last of nodes, an expression, given with its ancestors. There is
+// findInsertionPoint finds the seat of the last of nodes, an expression, given with its ancestors. There is
 // none if it may be evaluated conditionally or repeatedly once its seat is reached.
-func (in *Input) seatOf(nodes []ast.Node) (s seat, ok bool) {
+func (in *Input) findInsertionPoint(nodes []ast.Node) (s insertionPoint, ok bool) {
 	for i := len(nodes) - 1; i > 0; i-- {
 		child := nodes[i]
 		switch p := nodes[i-1].(type) {
 		case *ast.Block:
-			return seat{block: p, stmt: child, first: s.first}, true
+			return insertionPoint{block: p, stmt: child, first: s.first}, true
 		case *ast.Arm:
 			if child != ast.Node(p.Body) {
 				return s, false
 			}
-			return seat{body: p.Body, first: s.first}, true
+			return insertionPoint{body: p.Body, first: s.first}, true
 		case *ast.Closure:
 			if child != ast.Node(p.Body) {
 				return s, false
 			}
-			return seat{body: p.Body, first: s.first}, true
+			return insertionPoint{body: p.Body, first: s.first}, true
 		default:
 			before, once := in.evaluatedBefore(p, child)
 			if !once {

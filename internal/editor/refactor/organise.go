@@ -22,7 +22,7 @@ func organiseImports(in *Input) (edits []diag.Edit) {
 	var visit func(decls []ast.Decl)
 	visit = func(decls []ast.Decl) {
 		for _, run := range in.importRuns(decls) {
-			edits = append(edits, in.organised(run, unused)...)
+			edits = append(edits, in.organiseRun(run, unused)...)
 		}
 		for _, d := range decls {
 			if m, ok := d.(*ast.ModDecl); ok {
@@ -46,11 +46,11 @@ func (in *Input) importRuns(decls []ast.Decl) (runs [][]*ast.UseDecl) {
 	}
 	for _, d := range decls {
 		u, ok := d.(*ast.UseDecl)
-		if !ok || u.Tree == nil || len(u.Decorators) > 0 || in.Tree.Flawed(u.Sp) || in.commented(u) {
+		if !ok || u.Tree == nil || len(u.Decorators) > 0 || in.Tree.Flawed(u.Sp) || in.hasComment(u) {
 			end()
 			continue
 		}
-		if len(run) > 0 && in.loses(source.Span{Start: run[len(run)-1].Sp.End, End: u.Sp.Start}) {
+		if len(run) > 0 && in.losesComment(source.Span{Start: run[len(run)-1].Sp.End, End: u.Sp.Start}) {
 			end()
 		}
 		run = append(run, u)
@@ -59,8 +59,8 @@ func (in *Input) importRuns(decls []ast.Decl) (runs [][]*ast.UseDecl) {
 	return runs
 }
 
-// commented reports whether a declaration contains a comment or is followed by one on its line.
-func (in *Input) commented(d ast.Decl) bool {
+// hasComment reports whether a declaration contains a comment or is followed by one on its line.
+func (in *Input) hasComment(d ast.Decl) bool {
 	last := in.File.LineOf(d.Span().End)
 	return slices.ContainsFunc(in.Tree.Comments, func(c ast.Comment) bool {
 		return c.Sp.Start >= d.Span().Start && in.File.LineOf(c.Sp.Start) <= last
@@ -74,11 +74,11 @@ type imported struct {
 	pub  bool
 }
 
-func (in *Input) organised(run []*ast.UseDecl, unused map[source.Span]bool) []diag.Edit {
+func (in *Input) organiseRun(run []*ast.UseDecl, unused map[source.Span]bool) []diag.Edit {
 	var all []imported
 	globs := 0
 	for _, u := range run {
-		all = append(all, leaves(nil, u.Tree, u.Pub, nil, unused)...)
+		all = append(all, importLeaves(nil, u.Tree, u.Pub, nil, unused)...)
 	}
 	for _, x := range all {
 		if x.tail == "*" {
@@ -119,8 +119,8 @@ func (in *Input) withBlankLines(s source.Span) source.Span {
 	return s
 }
 
-// leaves returns what a tree brings in, without what nothing uses.
-func leaves(before []string, t *ast.UseTree, pub bool, all []imported, unused map[source.Span]bool) []imported {
+// importLeaves returns what a tree brings in, without what nothing uses.
+func importLeaves(before []string, t *ast.UseTree, pub bool, all []imported, unused map[source.Span]bool) []imported {
 	path := slices.Clone(before)
 	for _, id := range t.Path {
 		path = append(path, id.Name)
@@ -128,7 +128,7 @@ func leaves(before []string, t *ast.UseTree, pub bool, all []imported, unused ma
 	switch {
 	case t.List != nil:
 		for _, x := range t.List {
-			all = leaves(path, x, pub, all, unused)
+			all = importLeaves(path, x, pub, all, unused)
 		}
 	case isUnused(t, unused):
 	case t.Glob:
@@ -163,14 +163,14 @@ func importLines(all []imported, pub bool) (lines []string) {
 			some = append(some, x)
 		}
 	}
-	for _, text := range joined(some) {
+	for _, text := range joinTrees(some) {
 		lines = append(lines, head+text+";")
 	}
 	return lines
 }
 
-// joined returns sorted use trees, one for each first name.
-func joined(all []imported) (trees []string) {
+// joinTrees returns sorted use trees, one for each first name.
+func joinTrees(all []imported) (trees []string) {
 	under := map[string][]imported{}
 	for _, x := range all {
 		first := x.path[0]
@@ -184,7 +184,7 @@ func joined(all []imported) (trees []string) {
 		}
 	}
 	for first, rest := range under {
-		switch inner := joined(rest); {
+		switch inner := joinTrees(rest); {
 		case len(inner) == 1 && inner[0] != "self" && !strings.HasPrefix(inner[0], "self "):
 			trees = append(trees, first+"::"+inner[0])
 		default:

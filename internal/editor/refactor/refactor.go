@@ -48,7 +48,7 @@ var Table = []Row{
 	{Rewrite, "Wrap the result in `Result`", "the head of a function", "wrap_result", wrapResult},
 	{Rewrite, "Add `.map_err`", "a `?`", "map_err", addMapErr},
 	{Rewrite, "Turn into interpolation", "Strings joined by `+`", "interpolation", toInterpolation},
-	{Rewrite, "Give the handler its type", "a handler of a message of the protocol", "handler_type", giveHandlerType},
+	{Rewrite, "Give the handler its type", "a handler of a message of the protocol", "handler_type", addHandlerType},
 	{Rewrite, "Make a schema from this JSON", "a String that holds an object, or all of an untitled text", "schema_from_json", schemaFromJSON},
 	{Rewrite, "Write the type", "a variable, a constant or a closure", "write_type", writeType},
 	{OrganizeImports, "Organise imports", "a file with imports", "organise_imports", organiseImports},
@@ -67,15 +67,15 @@ func Kinds() []string {
 
 // Input is a range of a file for which actions are requested.
 type Input struct {
-	File     *source.File
-	Tree     *ast.File
-	Broken   bool              // the text has mistakes of syntax
-	Untitled bool              // the text is no file
-	Info     *sema.Info        // nil where the file is not checked
-	Refs     func() []sema.Ref // the names of the file
-	Found    []*diag.Diagnostic
-	Taken    func(name string) bool // whether all programs see something of a name; nil for none
-	At       source.Span            // empty for a caret
+	File          *source.File
+	Tree          *ast.File
+	Broken        bool              // the text has mistakes of syntax
+	Untitled      bool              // the text is no file
+	Info          *sema.Info        // nil where the file is not checked
+	Refs          func() []sema.Ref // the names of the file
+	Found         []*diag.Diagnostic
+	IsPreludeName func(name string) bool // whether all programs see something of a name; nil for none
+	At            source.Span            // empty for a caret
 }
 
 // Action is a refactoring: edits of the file, in order, not formatted.
@@ -112,13 +112,13 @@ func (in *Input) trim() {
 	in.At.End -= source.Pos(len(rest) - len(strings.TrimRight(rest, " \t\r\n")))
 }
 
-// sound reports whether the tree and its tables are complete.
-func (in *Input) sound() bool { return !in.Broken && in.Info != nil }
+// isComplete reports whether the tree and its tables are complete.
+func (in *Input) isComplete() bool { return !in.Broken && in.Info != nil }
 
 func (in *Input) text(n ast.Node) string { return in.File.Slice(n.Span()) }
 
-// around returns the nodes that hold a stretch, the outermost first.
-func (in *Input) around(s source.Span) (found []ast.Node) {
+// nodesAround returns the nodes that hold a stretch, the outermost first.
+func (in *Input) nodesAround(s source.Span) (found []ast.Node) {
 	ast.InspectFile(in.Tree, func(n ast.Node) bool {
 		if !n.Span().Contains(s) {
 			return false
@@ -134,7 +134,7 @@ func (in *Input) around(s source.Span) (found []ast.Node) {
 
 // nearest returns the innermost node of a type around the stretch.
 func nearest[N ast.Node](in *Input) (n N, ok bool) {
-	all := in.around(in.At)
+	all := in.nodesAround(in.At)
 	for i := len(all) - 1; i >= 0; i-- {
 		if n, ok = all[i].(N); ok {
 			return n, true
@@ -143,10 +143,10 @@ func nearest[N ast.Node](in *Input) (n N, ok bool) {
 	return n, false
 }
 
-// loses reports whether a range contains a comment outside of the parts that are kept.
-func (in *Input) loses(s source.Span, kept ...ast.Node) bool {
+// losesComment reports whether a range contains a comment outside of the parts that are kept.
+func (in *Input) losesComment(s source.Span, retained ...ast.Node) bool {
 	for _, c := range in.Tree.Comments {
-		if s.Contains(c.Sp) && !slices.ContainsFunc(kept, func(k ast.Node) bool { return k.Span().Contains(c.Sp) }) {
+		if s.Contains(c.Sp) && !slices.ContainsFunc(retained, func(k ast.Node) bool { return k.Span().Contains(c.Sp) }) {
 			return true
 		}
 	}
@@ -170,9 +170,9 @@ func (in *Input) moduleDecl(at source.Span) (found ast.Decl) {
 	}
 }
 
-// before puts a declaration before another, and before the comments and decorators that belong to
+// insertBefore puts a declaration before another, and before the comments and decorators that belong to
 // that.
-func (in *Input) before(d ast.Decl, text string) diag.Edit {
+func (in *Input) insertBefore(d ast.Decl, text string) diag.Edit {
 	at := d.Span().Start
 	for _, x := range d.Head().Decorators {
 		at = min(at, x.Sp.Start)

@@ -39,7 +39,7 @@ func schemaFromJSON(in *Input) []diag.Edit {
 	if !ok {
 		return nil
 	}
-	return []diag.Edit{in.before(own, all)}
+	return []diag.Edit{in.insertBefore(own, all)}
 }
 
 // schemasOf are declarations for a JSON text, the last for its root.
@@ -60,7 +60,7 @@ func (in *Input) schemasOf(text, root string) (string, bool) {
 	for f.kind == arrayForm && f.elem != nil {
 		f = f.elem
 	}
-	if f.kind != objectForm || !f.plain() {
+	if f.kind != objectForm || !f.hasPlainKeys() {
 		return "", false
 	}
 	x.typeOf(f, root, "")
@@ -95,8 +95,8 @@ type formField struct {
 	optional bool
 }
 
-// plain reports whether all keys are names that fields may have.
-func (f *form) plain() bool {
+// hasPlainKeys reports whether all keys are names that fields may have.
+func (f *form) hasPlainKeys() bool {
 	for _, x := range f.fields {
 		if !isWord(x.name) {
 			return false
@@ -136,7 +136,7 @@ func readElems(d *json.Decoder) (*form, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.elem = together(f.elem, e)
+		f.elem = mergeForms(f.elem, e)
 	}
 	_, err := d.Token()
 	return f, err
@@ -168,8 +168,8 @@ func (f *form) field(name string) int {
 	return slices.IndexFunc(f.fields, func(x *formField) bool { return x.name == name })
 }
 
-// together returns the form of values of either form.
-func together(a, b *form) *form {
+// mergeForms returns the form of values of either form.
+func mergeForms(a, b *form) *form {
 	switch {
 	case a == nil:
 		return b
@@ -190,14 +190,14 @@ func together(a, b *form) *form {
 	case a.kind != b.kind:
 		a = &form{kind: anyForm}
 	case a.kind == arrayForm:
-		a.elem = together(a.elem, b.elem)
+		a.elem = mergeForms(a.elem, b.elem)
 	case a.kind == objectForm:
 		for _, x := range a.fields {
 			x.optional = x.optional || b.field(x.name) < 0
 		}
 		for _, y := range b.fields {
 			if i := a.field(y.name); i >= 0 {
-				a.fields[i].form = together(a.fields[i].form, y.form)
+				a.fields[i].form = mergeForms(a.fields[i].form, y.form)
 				a.fields[i].optional = a.fields[i].optional || y.optional
 			} else {
 				a.fields = append(a.fields, &formField{y.name, y.form, true})
@@ -222,12 +222,12 @@ func (x *schemas) typeOf(f *form, name, owner string) string {
 		return "Any"
 	case f.kind == arrayForm:
 		return "Array<" + x.elemOf(f.elem, singular(name), owner) + ">"
-	case f.kind == objectForm && f.plain():
+	case f.kind == objectForm && f.hasPlainKeys():
 		return x.declare(f, name, owner)
 	case f.kind == objectForm:
 		var all *form
 		for _, y := range f.fields {
-			all = together(all, y.form)
+			all = mergeForms(all, y.form)
 		}
 		return "Map<String, " + x.elemOf(all, singular(name), owner) + ">"
 	}
@@ -245,9 +245,11 @@ func (x *schemas) elemOf(f *form, name, owner string) string {
 
 // declare declares a schema, which is called after its owner, too, where its name is taken.
 func (x *schemas) declare(f *form, name, owner string) string {
-	taken := func(n string) bool { return x.names[n] || !x.in.Untitled && x.in.fresh(n) != n || x.in.taken(n) }
-	if name = typeName(name); taken(name) {
-		name = unused(owner+name, taken)
+	isUsed := func(n string) bool {
+		return x.names[n] || !x.in.Untitled && x.in.freshName(n) != n || x.in.isPreludeName(n)
+	}
+	if name = typeName(name); isUsed(name) {
+		name = unusedName(owner+name, isUsed)
 	}
 	x.names[name] = true
 	var rows strings.Builder

@@ -14,10 +14,10 @@ import (
 // propagate the error with `?`.
 func wrapResult(in *Input) []diag.Edit {
 	fn, ok := nearest[*ast.FnDecl](in)
-	if !ok || !in.sound() || fn.Body == nil || fn.Name == nil || in.At.Start > fn.Signature.End || in.At.End > fn.Signature.End && in.At != fn.Sp {
+	if !ok || !in.isComplete() || fn.Body == nil || fn.Name == nil || in.At.Start > fn.Signature.End || in.At.End > fn.Signature.End && in.At != fn.Sp {
 		return nil
 	}
-	for _, n := range in.around(fn.Sp) {
+	for _, n := range in.nodesAround(fn.Sp) {
 		switch n := n.(type) {
 		case *ast.ImplDecl:
 			if n.Trait != nil {
@@ -27,8 +27,8 @@ func wrapResult(in *Input) []diag.Edit {
 			return nil
 		}
 	}
-	edits, ok := in.callersHandOn(fn)
-	if !ok || in.returnsErrors(fn.Body) {
+	edits, ok := in.propagateInCallers(fn)
+	if !ok || in.hasErrorReturn(fn.Body) {
 		return nil
 	}
 	if fn.Result == nil {
@@ -40,18 +40,18 @@ func wrapResult(in *Input) []diag.Edit {
 		edits = append(edits, diag.Replace(fn.Result.Span(), "Result<"+in.text(fn.Result)+", Error>"))
 	}
 	w := okWrapper{in: in, edits: edits}
-	w.returns(fn.Body)
+	w.wrapReturns(fn.Body)
 	if fn.Result == nil {
-		w.nothing(fn.Body)
+		w.wrapEmpty(fn.Body)
 	} else {
-		w.block(fn.Body)
+		w.wrapBlock(fn.Body)
 	}
 	slices.SortStableFunc(w.edits, func(a, b diag.Edit) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
 	return w.edits
 }
 
-// returnsErrors reports whether a `?` in a body returns a None from the function.
-func (in *Input) returnsErrors(b *ast.Block) (found bool) {
+// hasErrorReturn reports whether a `?` in a body returns a None from the function.
+func (in *Input) hasErrorReturn(b *ast.Block) (found bool) {
 	ast.Inspect(b, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Closure, *ast.FnDecl:
@@ -67,14 +67,14 @@ func (in *Input) returnsErrors(b *ast.Block) (found bool) {
 	return found
 }
 
-// callersHandOn adds a `?` after each call of a function in the file; ok is false if it is used in
+// propagateInCallers adds a `?` after each call of a function in the file; ok is false if it is used in
 // another way.
-func (in *Input) callersHandOn(fn *ast.FnDecl) (edits []diag.Edit, ok bool) {
+func (in *Input) propagateInCallers(fn *ast.FnDecl) (edits []diag.Edit, ok bool) {
 	for _, r := range in.Refs() {
 		if r.Decl || r.Def.At != fn.Name.Sp || r.Def.Info != in.Info {
 			continue
 		}
-		nodes := in.around(r.At)
+		nodes := in.nodesAround(r.At)
 		i := len(nodes) - 1
 		for ; i >= 0; i-- {
 			if c, isCall := nodes[i].(*ast.Call); isCall && c.Fn.Span().Contains(r.At) {
@@ -112,12 +112,12 @@ type okWrapper struct {
 	edits []diag.Edit
 }
 
-func (w *okWrapper) around(e ast.Expr) {
+func (w *okWrapper) wrapSpan(e ast.Expr) {
 	w.edits = append(w.edits, diag.Insert(e.Span().Start, "Ok("), diag.Insert(e.Span().End, ")"))
 }
 
-// returns wraps the value of each `return`.
-func (w *okWrapper) returns(b *ast.Block) {
+// wrapReturns wraps the value of each `return`.
+func (w *okWrapper) wrapReturns(b *ast.Block) {
 	ast.Inspect(b, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Closure, *ast.FnDecl:
@@ -126,47 +126,47 @@ func (w *okWrapper) returns(b *ast.Block) {
 			if n.X == nil {
 				w.edits = append(w.edits, diag.Insert(n.Sp.End, " Ok(nil)"))
 			} else {
-				w.around(n.X)
+				w.wrapSpan(n.X)
 			}
 		}
 		return true
 	})
 }
 
-// block does so with the value of a block.
-func (w *okWrapper) block(b *ast.Block) {
+// wrapBlock does so with the value of a block.
+func (w *okWrapper) wrapBlock(b *ast.Block) {
 	if b.Tail != nil {
-		w.value(b.Tail)
+		w.wrapValue(b.Tail)
 	}
 }
 
-// value wraps a value, inside the branches that produce it.
-func (w *okWrapper) value(e ast.Expr) {
+// wrapValue wraps a value, inside the branches that produce it.
+func (w *okWrapper) wrapValue(e ast.Expr) {
 	if w.in.Info.TypeOf(e) == types.Never {
 		return
 	}
 	switch e := e.(type) {
 	case *ast.ReturnExpr, *ast.ThrowExpr:
 	case *ast.BlockExpr:
-		w.block(e.Block)
+		w.wrapBlock(e.Block)
 	case *ast.IfExpr:
 		if e.Else == nil {
-			w.around(e)
+			w.wrapSpan(e)
 			return
 		}
-		w.block(e.Then)
-		w.value(e.Else)
+		w.wrapBlock(e.Then)
+		w.wrapValue(e.Else)
 	case *ast.MatchExpr:
 		for _, a := range e.Arms {
-			w.value(a.Body)
+			w.wrapValue(a.Body)
 		}
 	default:
-		w.around(e)
+		w.wrapSpan(e)
 	}
 }
 
-// nothing adds an `Ok` at the end of a body without a value.
-func (w *okWrapper) nothing(b *ast.Block) {
+// wrapEmpty adds an `Ok` at the end of a body without a value.
+func (w *okWrapper) wrapEmpty(b *ast.Block) {
 	end := "\nOk(nil)\n"
 	switch {
 	case b.Tail != nil:

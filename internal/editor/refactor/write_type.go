@@ -12,41 +12,41 @@ import (
 // writeType adds the inferred type of a variable, a constant, or of a closure's parameters and
 // result.
 func writeType(in *Input) []diag.Edit {
-	if !in.sound() {
+	if !in.isComplete() {
 		return nil
 	}
-	nodes := in.around(in.At)
+	nodes := in.nodesAround(in.At)
 	for i := len(nodes) - 1; i >= 0; i-- {
 		switch n := nodes[i].(type) {
 		case *ast.LetStmt:
 			if n.Type != nil || n.Value == nil || n.Pattern == nil || in.At.Start > n.Pattern.Span().End || in.At.End > n.Pattern.Span().End && in.At != n.Sp {
 				return nil
 			}
-			return typed(n.Pattern.Span().End, in.Info.PatternType(n.Pattern))
+			return typeEdit(n.Pattern.Span().End, in.Info.PatternType(n.Pattern))
 		case *ast.ConstDecl:
 			if n.Type != nil || n.Value == nil || n.Name == nil || in.At.Start > n.Name.Sp.End || in.At.End > n.Name.Sp.End && in.At != n.Sp {
 				return nil
 			}
-			return typed(n.Name.Sp.End, in.Info.TypeOf(n.Value))
+			return typeEdit(n.Name.Sp.End, in.Info.TypeOf(n.Value))
 		case *ast.Closure:
 			if n.Body != nil && in.At.End <= n.Body.Span().Start {
-				return in.typedClosure(n)
+				return in.closureTypeEdits(n)
 			}
 		}
 	}
 	return nil
 }
 
-func typed(at source.Pos, t types.Type) []diag.Edit {
-	text, ok := written(t)
+func typeEdit(at source.Pos, t types.Type) []diag.Edit {
+	text, ok := typeText(t)
 	if !ok {
 		return nil
 	}
 	return []diag.Edit{diag.Insert(at, ": "+text)}
 }
 
-// typedClosure adds the types that a closure omits; its result's if it has a block.
-func (in *Input) typedClosure(n *ast.Closure) (edits []diag.Edit) {
+// closureTypeEdits adds the types that a closure omits; its result's if it has a block.
+func (in *Input) closureTypeEdits(n *ast.Closure) (edits []diag.Edit) {
 	d := in.Info.Closure(n)
 	if d == nil || d.Type == nil {
 		return nil
@@ -58,10 +58,10 @@ func (in *Input) typedClosure(n *ast.Closure) (edits []diag.Edit) {
 		if types.Resolve(d.Params[i].Type) == types.Any {
 			continue // no information
 		}
-		edits = append(edits, typed(p.Name.Sp.End, d.Params[i].Type)...)
+		edits = append(edits, typeEdit(p.Name.Sp.End, d.Params[i].Type)...)
 	}
 	if _, block := n.Body.(*ast.BlockExpr); block && n.Result == nil && types.Resolve(d.Type.Result) != types.Nil {
-		if t, ok := written(d.Type.Result); ok {
+		if t, ok := typeText(d.Type.Result); ok {
 			at := n.Body.Span().Start
 			at -= source.Pos(len(in.File.Slice(source.Span{End: at})) - len(strings.TrimRight(in.File.Slice(source.Span{End: at}), " \t\r\n")))
 			edits = append(edits, diag.Insert(at, " -> "+t))

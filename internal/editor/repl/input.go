@@ -22,7 +22,7 @@ const (
 const (
 	sessionName = "repl_session" // the function that contains the lines
 	lineName    = "repl_line"    // the closure that is run
-	keptName    = "repl_kept"    // the closure that has what the line declares
+	boundName   = "repl_kept"    // the closure that has what the line declares
 	lastName    = "_repl_last"   // the last value
 )
 
@@ -49,15 +49,15 @@ type declaration struct {
 	at     source.Span
 	keys   []string // keys of its declarations; a later declaration with the same key replaces it
 	isType bool
-	told   bool // its diagnostics were shown
+	shown  bool // its diagnostics were shown
 	name   string
 }
 
 const head = "fn f() {\n"
 
-// Open reports whether a text is incomplete: a bracket, a string or a comment is open, or it ends
+// IsIncomplete reports whether a text is incomplete: a bracket, a string or a comment is open, or it ends
 // with doc comments or decorators. Strings may span lines, as in a file.
-func Open(text string) bool {
+func IsIncomplete(text string) bool {
 	toks, comments, found := lexer.Lex(source.NewFile(Name, []byte(text)))
 	if len(comments) > 0 && comments[len(comments)-1].Doc && comments[len(comments)-1].End > lastEnd(toks) {
 		return true
@@ -122,7 +122,7 @@ func read(name, text string) *input {
 		in.stmts = []piece{{at: all}}
 		return in
 	}
-	in.take(block, text, semi)
+	in.addStatements(block, text, semi)
 	return in
 }
 
@@ -144,8 +144,8 @@ func lastEnd(toks []lexer.Token) source.Pos {
 	return toks[len(toks)-2].End
 }
 
-// take adds the statements of a block without syntax errors.
-func (in *input) take(b *ast.Block, text string, semi source.Pos) {
+// addStatements adds the statements of a block without syntax errors.
+func (in *input) addStatements(b *ast.Block, text string, semi source.Pos) {
 	const shift = source.Pos(len(head))
 	cuts := in.lastValues(b, shift)
 	at := source.Pos(0)
@@ -173,13 +173,13 @@ func (in *input) take(b *ast.Block, text string, semi source.Pos) {
 				end += source.Pos(len(rest) - len(trimmed) + 1)
 			}
 			// Comments before it belong to it.
-			in.decls = append(in.decls, declarationOf(in.file, source.Span{Start: at, End: end}, d.Decl))
+			in.decls = append(in.decls, newDeclaration(in.file, source.Span{Start: at, End: end}, d.Decl))
 			at = end
 			continue
 		}
 		in.bare = false
 		if let, is := s.(*ast.LetStmt); is {
-			in.names = append(in.names, bound(let.Pattern)...)
+			in.names = append(in.names, boundNames(let.Pattern)...)
 		}
 		_ = start
 		upto(end)
@@ -187,7 +187,7 @@ func (in *input) take(b *ast.Block, text string, semi source.Pos) {
 	if b.Tail != nil {
 		in.bare = false
 		start, end := b.Tail.Span().Start-shift, b.Tail.Span().End-shift
-		if valued(b.Tail) {
+		if hasShownValue(b.Tail) {
 			upto(start)
 			in.tail = len(in.stmts)
 			upto(end)
@@ -215,9 +215,9 @@ func (in *input) lastValues(b *ast.Block, shift source.Pos) (all []source.Span) 
 	return all
 }
 
-// valued reports whether an expression at the end of an input is shown: loops and assignments have
+// hasShownValue reports whether an expression at the end of an input is shown: loops and assignments have
 // nothing to show.
-func valued(e ast.Expr) bool {
+func hasShownValue(e ast.Expr) bool {
 	switch e.(type) {
 	case *ast.ForExpr, *ast.WhileExpr, *ast.LoopExpr, *ast.Assign, *ast.ReturnExpr, *ast.ThrowExpr, *ast.BreakExpr, *ast.ContinueExpr:
 		return false
@@ -225,8 +225,8 @@ func valued(e ast.Expr) bool {
 	return true
 }
 
-// bound returns the names that a pattern binds.
-func bound(p ast.Pattern) (names []string) {
+// boundNames returns the names that a pattern binds.
+func boundNames(p ast.Pattern) (names []string) {
 	add := func(x *ast.Ident) {
 		if x != nil && x.Name != "_" && (x.Name[0] < 'A' || x.Name[0] > 'Z') {
 			names = append(names, x.Name)
@@ -244,8 +244,8 @@ func bound(p ast.Pattern) (names []string) {
 	return names
 }
 
-// declarationOf returns what a declaration declares.
-func declarationOf(f *source.File, at source.Span, d ast.Decl) *declaration {
+// newDeclaration returns what a declaration declares.
+func newDeclaration(f *source.File, at source.Span, d ast.Decl) *declaration {
 	x := &declaration{file: f, at: at}
 	x.keys, x.name, x.isType = keysOf(d)
 	return x

@@ -8,7 +8,7 @@ func TestOpen(t *testing.T) {
 		"/// A doc comment.": true, "/// A doc comment.\nfn f() {}": false, "@retry(3)": true, "@retry(3)\nfn f() {}": false, "}": false, "x // (": false,
 		`"a`: true, `f("a`: true, "\"a\nb\"": false, `'a b`: true, "'a\nb'": false, `r"a`: true, "r#\"a\"\n\"#": false, `'a: 1`: false, `"a\"`: true, "\"\"\"\na\n\"\"\"": false,
 	} {
-		if got := Open(text); got != want {
+		if got := IsIncomplete(text); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}

@@ -22,8 +22,8 @@ type part struct {
 	size source.Pos // in the text, if the original text differs
 }
 
-// raw adds generated text.
-func (l *layout) raw(text string) { l.text.WriteString(text) }
+// addRaw adds generated text.
+func (l *layout) addRaw(text string) { l.text.WriteString(text) }
 
 // add adds a stretch of a file.
 func (l *layout) add(f *source.File, at source.Span) {
@@ -34,27 +34,27 @@ func (l *layout) add(f *source.File, at source.Span) {
 	l.text.WriteString(f.Slice(at))
 }
 
-// pieces adds what an input has become.
-func (l *layout) pieces(f *source.File, all []piece) {
+// addPieces adds what an input has become.
+func (l *layout) addPieces(f *source.File, all []piece) {
 	for _, p := range all {
 		if p.text != "" {
 			l.parts = append(l.parts, part{source.Pos(l.text.Len()), f, p.at, source.Pos(len(p.text))})
-			l.raw(p.text)
+			l.addRaw(p.text)
 			continue
 		}
 		l.add(f, p.at)
 	}
 }
 
-// whole returns the text as a file.
-func (l *layout) whole(name string) *source.File {
+// toFile returns the text as a file.
+func (l *layout) toFile(name string) *source.File {
 	l.file = source.NewFile(name, []byte(l.text.String()))
 	return l.file
 }
 
-// typed returns the origin of a place; ok is false in generated text, where it returns the end of
+// origin returns the origin of a place; ok is false in generated text, where it returns the end of
 // the text before.
-func (l *layout) typed(at source.Pos) (f *source.File, pos source.Pos, ok bool) {
+func (l *layout) origin(at source.Pos) (f *source.File, pos source.Pos, ok bool) {
 	for _, p := range l.parts {
 		if p.at > at {
 			break
@@ -73,12 +73,12 @@ func (l *layout) typed(at source.Pos) (f *source.File, pos source.Pos, ok bool) 
 
 // span returns a stretch of the text where it was typed.
 func (l *layout) span(s source.Span) (f *source.File, out source.Span, ok bool) {
-	f, start, ok := l.typed(s.Start)
+	f, start, ok := l.origin(s.Start)
 	out = source.Span{Start: start, End: start}
 	if !ok || s.End <= s.Start {
 		return f, out, ok
 	}
-	if g, last, in := l.typed(s.End - 1); g == f {
+	if g, last, in := l.origin(s.End - 1); g == f {
 		out.End = last
 		if in {
 			out.End = min(last+1, source.Pos(len(f.Text)))
@@ -110,13 +110,13 @@ func (l *layout) diagnostic(d *diag.Diagnostic) (out *diag.Diagnostic, ok bool) 
 		out.Labels = append(out.Labels, x)
 	}
 	out.Fixes = nil
-	out.Message = asTyped(d.Message)
+	out.Message = restoreLastName(d.Message)
 	out.Hints = nil
 	for _, h := range d.Hints {
-		out.Hints = append(out.Hints, asTyped(h))
+		out.Hints = append(out.Hints, restoreLastName(h))
 	}
 	return out, ok
 }
 
-// asTyped names the last value as it is typed.
-func asTyped(text string) string { return strings.ReplaceAll(text, lastName, "_") }
+// restoreLastName names the last value as it is typed.
+func restoreLastName(text string) string { return strings.ReplaceAll(text, lastName, "_") }

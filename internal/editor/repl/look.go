@@ -11,15 +11,15 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// looking is the analysis of the program with an input that is being typed.
-type looking struct {
+// analysisView is the analysis of the program with an input that is being typed.
+type analysisView struct {
 	work *analysis.Workspace
 	path string
 }
 
 // open opens the program with an unfinished input in the analysis.
 func (s *Session) open(l *layout) (*analysis.Snapshot, string) {
-	k := &s.look
+	k := &s.view
 	if k.work == nil {
 		k.work = analysis.New(analysis.Options{})
 		k.path = filepath.Join(s.request.Dir, ".repl"+driver.SourceExt)
@@ -31,25 +31,25 @@ func (s *Session) open(l *layout) (*analysis.Snapshot, string) {
 	return k.work.Snapshot(), k.path
 }
 
-// layTyped combines the program with an unfinished input and returns where the input begins.
-func (s *Session) layTyped(text string) (l *layout, at source.Pos) {
+// layoutUnfinished combines the program with an unfinished input and returns where the input begins.
+func (s *Session) layoutUnfinished(text string) (l *layout, at source.Pos) {
 	l = &layout{}
 	declares := declarationBegins(text)
-	s.layDeclarations(l)
+	s.addDeclarations(l)
 	if declares {
 		at = source.Pos(l.text.Len())
-		l.raw(text + "\n")
+		l.addRaw(text + "\n")
 	}
-	l.raw("fn " + sessionName + "() {\n")
+	l.addRaw("fn " + sessionName + "() {\n")
 	for _, b := range s.lets {
-		l.pieces(b.file, b.pieces)
-		l.raw("\n")
+		l.addPieces(b.file, b.pieces)
+		l.addRaw("\n")
 	}
 	if !declares {
 		at = source.Pos(l.text.Len())
-		l.raw(text + "\n")
+		l.addRaw(text + "\n")
 	}
-	l.raw("}\n")
+	l.addRaw("}\n")
 	return l, at
 }
 
@@ -61,7 +61,7 @@ func declarationBegins(text string) bool {
 
 // Doc returns the documentation of a declared name, or "".
 func (s *Session) Doc(ctx context.Context, name string) string {
-	l, at := s.layTyped(name)
+	l, at := s.layoutUnfinished(name)
 	snapshot, path := s.open(l)
 	h := snapshot.Hover(ctx, path, at+source.Pos(len(name))-1)
 	if h == nil {
@@ -84,7 +84,7 @@ type Completion struct {
 
 // Complete returns the completions at a byte of an input.
 func (s *Session) Complete(ctx context.Context, text string, at int) Completion {
-	l, begin := s.layTyped(text)
+	l, begin := s.layoutUnfinished(text)
 	snapshot, path := s.open(l)
 	found := snapshot.Completion(ctx, path, begin+source.Pos(at))
 	c := Completion{From: int(found.Replace.Start - begin), To: int(found.Replace.End - begin)}
@@ -128,12 +128,12 @@ var hues = map[string]Hue{"type": TypeHue, "struct": TypeHue, "enum": TypeHue, "
 
 // Colours returns what the parts of an input are, in their order.
 func (s *Session) Colours(ctx context.Context, text string) (all []Colour) {
-	l, begin := s.layTyped(text)
+	l, begin := s.layoutUnfinished(text)
 	snapshot, path := s.open(l)
 	names := map[int]Colour{}
 	for _, t := range snapshot.Tokens(ctx, path) {
 		from, to := int(t.Span.Start-begin), int(t.Span.End-begin)
-		if hue, known := hues[analysis.TokenTypes[t.Type]]; known && from >= 0 && to <= len(text) {
+		if hue, ok := hues[analysis.TokenTypes[t.Type]]; ok && from >= 0 && to <= len(text) {
 			names[from] = Colour{from, to, hue}
 		}
 	}
@@ -154,7 +154,7 @@ func (s *Session) Colours(ctx context.Context, text string) (all []Colour) {
 		case lexer.Int, lexer.Float:
 			c.Hue = Number
 		default:
-			if _, known := lexer.Lookup(text[c.From:c.To]); !known || !isLetter(text[c.From]) {
+			if _, ok := lexer.Lookup(text[c.From:c.To]); !ok || !isLetter(text[c.From]) {
 				continue
 			}
 			c.Hue = Keyword

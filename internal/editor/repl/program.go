@@ -7,29 +7,29 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// lay puts the program together. Without a value the input's last expression is a statement.
-func (s *Session) lay(in *input, valued bool) *layout {
+// layoutProgram puts the program together. Without a value the input's last expression is a statement.
+func (s *Session) layoutProgram(in *input, valued bool) *layout {
 	l := &layout{}
-	s.layDeclarations(l)
-	l.raw("\nfn " + sessionName + "() {\n")
+	s.addDeclarations(l)
+	l.addRaw("\nfn " + sessionName + "() {\n")
 	for _, b := range s.lets {
-		l.pieces(b.file, b.pieces)
-		l.raw("\n")
+		l.addPieces(b.file, b.pieces)
+		l.addRaw("\n")
 	}
 	if in != nil && !in.bare {
-		l.raw("let " + lineName + " = || {\n")
-		l.pieces(in.file, in.with(valued))
-		l.raw("\n")
-		if names := in.keeps(valued); len(names) > 0 {
-			l.raw("let " + keptName + " = || { " + strings.Join(names, "; ") + "; };\n" + keptName + "\n")
+		l.addRaw("let " + lineName + " = || {\n")
+		l.addPieces(in.file, in.statements(valued))
+		l.addRaw("\n")
+		if names := in.bindings(valued); len(names) > 0 {
+			l.addRaw("let " + boundName + " = || { " + strings.Join(names, "; ") + "; };\n" + boundName + "\n")
 		}
-		l.raw("};\n")
+		l.addRaw("};\n")
 	}
-	l.raw("}\n")
+	l.addRaw("}\n")
 	return l
 }
 
-func (s *Session) layDeclarations(l *layout) {
+func (s *Session) addDeclarations(l *layout) {
 	if s.base != nil {
 		at := source.Pos(0)
 		for _, d := range s.hidden {
@@ -37,20 +37,20 @@ func (s *Session) layDeclarations(l *layout) {
 				continue
 			}
 			l.add(s.base, source.Span{Start: at, End: d.at.Start})
-			l.raw(strings.Repeat("\n", strings.Count(s.base.Slice(d.at), "\n")))
+			l.addRaw(strings.Repeat("\n", strings.Count(s.base.Slice(d.at), "\n")))
 			at = d.at.End
 		}
 		l.add(s.base, source.Span{Start: at, End: source.Pos(len(s.base.Text))})
-		l.raw("\n")
+		l.addRaw("\n")
 	}
 	for _, d := range s.decls {
 		l.add(d.file, d.at)
-		l.raw("\n")
+		l.addRaw("\n")
 	}
 }
 
-// with returns the statements. The last one is assigned to a name if its value is needed.
-func (in *input) with(valued bool) []piece {
+// statements returns the statements. The last one is assigned to a name if its value is needed.
+func (in *input) statements(valued bool) []piece {
 	if in.tail < 0 || !valued {
 		return in.stmts
 	}
@@ -59,8 +59,8 @@ func (in *input) with(valued bool) []piece {
 	return append(out, in.stmts[in.tail:]...)
 }
 
-// keeps returns the names that a line binds.
-func (in *input) keeps(valued bool) (names []string) {
+// bindings returns the names that a line binds.
+func (in *input) bindings(valued bool) (names []string) {
 	for i, name := range in.names {
 		if !slices.Contains(in.names[i+1:], name) {
 			names = append(names, name)
@@ -75,7 +75,7 @@ func (in *input) keeps(valued bool) (names []string) {
 // Save returns the session as a program.
 func (s *Session) Save() string {
 	l := &layout{}
-	s.layDeclarations(l)
+	s.addDeclarations(l)
 	text := l.text.String()
 	b := &strings.Builder{}
 	b.WriteString(strings.TrimLeft(text, "\n"))
@@ -83,7 +83,7 @@ func (s *Session) Save() string {
 		b.WriteString("\nfn main() {\n")
 		for _, x := range s.script {
 			part := &layout{}
-			part.pieces(x.file, x.pieces)
+			part.addPieces(x.file, x.pieces)
 			for line := range strings.Lines(strings.ReplaceAll(strings.TrimSpace(part.text.String()), lastName, "_last") + "\n") {
 				b.WriteString("  " + line)
 			}

@@ -46,7 +46,7 @@ type Session struct {
 	state
 	units map[string]*layout // by the names that traces have
 	done  int                // how many lines have been generated
-	look  looking
+	view  analysisView
 }
 
 // state is what an input changes.
@@ -84,10 +84,10 @@ type Result struct {
 	Dropped []string
 }
 
-// Mistakes are why nothing was done.
-type Mistakes struct{ Found []*diag.Diagnostic }
+// CompileError are why nothing was done.
+type CompileError struct{ Found []*diag.Diagnostic }
 
-func (m *Mistakes) Error() string { return diag.Count(m.Found) }
+func (m *CompileError) Error() string { return diag.Count(m.Found) }
 
 // New begins a session over the program that the request names, or over none when it has a
 // Given. The machine must have loaded it.
@@ -108,7 +108,7 @@ func New(r driver.Request, m Machine) (*Session, error) {
 		if trimmed := strings.TrimLeft(rest, " \t\r\n"); strings.HasPrefix(trimmed, ";") {
 			at.End += source.Pos(len(rest) - len(trimmed) + 1)
 		}
-		s.own = append(s.own, declarationOf(in.Entry, at, d))
+		s.own = append(s.own, newDeclaration(in.Entry, at, d))
 	}
 	return s, nil
 }
@@ -125,7 +125,7 @@ func (s *Session) Run(ctx context.Context, name, text string) (*Result, error) {
 	}
 	before := s.state
 	r, err := s.run(ctx, in)
-	var wrong *Mistakes
+	var wrong *CompileError
 	if errors.As(err, &wrong) {
 		s.state = before
 	}
@@ -152,36 +152,36 @@ func typeText(t types.Type) string { return fmt.Sprint(types.Full(t)) }
 
 // attempt is an input that was compiled.
 type attempt struct {
-	in    *input
-	line  *driver.CompiledLine
-	found []*diag.Diagnostic
-	gone  []string
-	unit  string
+	in      *input
+	line    *driver.CompiledLine
+	found   []*diag.Diagnostic
+	dropped []string
+	unit    string
 }
 
 // compile checks an input and drops what it invalidates.
 func (s *Session) compile(in *input) (*attempt, error) {
 	if !s.last && in.last != (source.Span{}) {
-		return nil, &Mistakes{[]*diag.Diagnostic{diag.UnknownName.At(in.last, "there is no last value").In(in.file).Hint("`_` is the value of an expression that was typed before")}}
+		return nil, &CompileError{[]*diag.Diagnostic{diag.UnknownName.At(in.last, "there is no last value").In(in.file).Hint("`_` is the value of an expression that was typed before")}}
 	}
 	s.declare(in.decls)
 	a := &attempt{in: in}
-	a.gone = s.forgetTypes(in.decls)
+	a.dropped = s.forgetTypes(in.decls)
 	for {
-		l := s.lay(in, true)
+		l := s.layoutProgram(in, true)
 		a.unit = fmt.Sprintf("%s:%d", Name, s.done)
-		q := driver.Line{Request: s.request, Text: l.text.String(), Unit: a.unit, Variable: lineName, Kept: keptName}
+		q := driver.Line{Request: s.request, Text: l.text.String(), Unit: a.unit, Variable: lineName, Kept: boundName}
 		line, found := q.Compile()
-		l.whole(s.entryName())
-		stale, wrong, rest := s.sort(l, found.Sorted())
+		l.toFile(s.entryName())
+		stale, wrong, rest := s.classify(l, found.Sorted())
 		if line != nil {
-			stale = append(stale, s.changed(line)...)
+			stale = append(stale, s.changedBindings(line)...)
 		}
 		switch {
 		case len(wrong) > 0:
-			return nil, &Mistakes{wrong}
+			return nil, &CompileError{wrong}
 		case len(stale) > 0:
-			a.gone = append(a.gone, s.forget(stale)...)
+			a.dropped = append(a.dropped, s.forget(stale)...)
 			continue
 		case line == nil:
 			return nil, errors.New("this cannot be compiled, and nothing says why: that is our mistake, please report it")
@@ -201,8 +201,8 @@ func (s *Session) entryName() string {
 	return Name
 }
 
-// sort sorts diagnostics into invalidated bindings, errors and others.
-func (s *Session) sort(l *layout, all []*diag.Diagnostic) (stale []*binding, wrong, rest []*diag.Diagnostic) {
+// classify sorts diagnostics into invalidated bindings, errors and others.
+func (s *Session) classify(l *layout, all []*diag.Diagnostic) (stale []*binding, wrong, rest []*diag.Diagnostic) {
 	for _, d := range all {
 		out, mine := l.diagnostic(d)
 		isError := d.Severity() == diag.Error
@@ -212,21 +212,21 @@ func (s *Session) sort(l *layout, all []*diag.Diagnostic) (stale []*binding, wro
 			stale = append(stale, s.lets[at])
 		case isError:
 			wrong = append(wrong, out)
-		case at < 0 && mine && out.File != s.base && d.File != nil && d.File.Name == l.file.Name && d.Info != diag.UnusedImport && !s.declared(out.File):
+		case at < 0 && mine && out.File != s.base && d.File != nil && d.File.Name == l.file.Name && d.Info != diag.UnusedImport && !s.isDeclarationInput(out.File):
 			rest = append(rest, out)
 		}
 	}
 	return stale, wrong, rest
 }
 
-// declared reports whether a file is an earlier input with declarations.
-func (s *Session) declared(f *source.File) bool {
-	return slices.ContainsFunc(s.decls, func(d *declaration) bool { return d.file == f && d.told })
+// isDeclarationInput reports whether a file is an earlier input with declarations.
+func (s *Session) isDeclarationInput(f *source.File) bool {
+	return slices.ContainsFunc(s.decls, func(d *declaration) bool { return d.file == f && d.shown })
 }
 
-// changed returns the bindings whose variables a line uses and whose types have changed, because a
+// changedBindings returns the bindings whose variables a line uses and whose types have changed, because a
 // declaration was replaced.
-func (s *Session) changed(l *driver.CompiledLine) (stale []*binding) {
+func (s *Session) changedBindings(l *driver.CompiledLine) (stale []*binding) {
 	for _, c := range l.Captures {
 		if b, v := s.find(c.Name); v != nil && v.text != typeText(c.Type) {
 			stale = append(stale, b)
@@ -249,15 +249,15 @@ func (s *Session) find(name string) (*binding, *variable) {
 func (s *Session) forget(stale []*binding) (names []string) {
 	s.script = slices.DeleteFunc(slices.Clone(s.script), func(b *binding) bool { return slices.Contains(stale, b) })
 	s.lets = slices.DeleteFunc(slices.Clone(s.lets), func(b *binding) bool {
-		gone := slices.Contains(stale, b)
-		if gone {
+		isStale := slices.Contains(stale, b)
+		if isStale {
 			for name := range b.vars {
 				if name != lastName {
 					names = append(names, name)
 				}
 			}
 		}
-		return gone
+		return isStale
 	})
 	_, v := s.find(lastName)
 	s.last = v != nil
@@ -267,16 +267,16 @@ func (s *Session) forget(stale []*binding) (names []string) {
 
 // forgetTypes drops the variables whose types were declared again: their values have the old form.
 func (s *Session) forgetTypes(decls []*declaration) []string {
-	anew := map[string]bool{}
+	redeclared := map[string]bool{}
 	for _, d := range decls {
 		if d.isType {
-			anew[d.name] = true
+			redeclared[d.name] = true
 		}
 	}
 	var stale []*binding
 	for _, b := range s.lets {
 		for _, v := range b.vars {
-			if len(anew) > 0 && mentions(v.typ, anew, map[*types.Decl]bool{}) {
+			if len(redeclared) > 0 && mentions(v.typ, redeclared, map[*types.Decl]bool{}) {
 				stale = append(stale, b)
 				break
 			}
@@ -310,17 +310,17 @@ func (s *Session) run(ctx context.Context, in *input) (*Result, error) {
 		return nil, err
 	}
 	for _, d := range s.decls {
-		d.told = true
+		d.shown = true
 	}
-	r := &Result{Found: a.found, Dropped: a.gone}
+	r := &Result{Found: a.found, Dropped: a.dropped}
 	if a.line.Number < 0 {
 		return r, nil
 	}
-	kept, err := s.execute(ctx, a)
+	bound, err := s.execute(ctx, a)
 	if err != nil {
 		return r, err
 	}
-	s.keep(a, kept, r)
+	s.recordBindings(a, bound, r)
 	return r, nil
 }
 
@@ -338,7 +338,7 @@ func (s *Session) execute(ctx context.Context, a *attempt) (v value.Slot, err er
 	for i, c := range a.line.Captures {
 		_, x := s.find(c.Name)
 		if x == nil {
-			return v, fmt.Errorf("`%s` has no value", asTyped(c.Name))
+			return v, fmt.Errorf("`%s` has no value", restoreLastName(c.Name))
 		}
 		captured[i] = x.value
 		switch isCell := x.value.Kind() == value.KindCell; {
@@ -355,21 +355,21 @@ func (s *Session) execute(ctx context.Context, a *attempt) (v value.Slot, err er
 	if s.tools = len(s.growth.Program.Tools); err != nil {
 		var failed *vm.Uncaught
 		if errors.As(err, &failed) {
-			s.place(failed)
+			s.resolvePositions(failed)
 		}
 	}
 	return v, err
 }
 
-// keep records what a line has bound.
-func (s *Session) keep(a *attempt, kept value.Slot, r *Result) {
+// recordBindings records what a line has bound.
+func (s *Session) recordBindings(a *attempt, bound value.Slot, r *Result) {
 	b := &binding{file: a.in.file, vars: map[string]*variable{}, last: a.in.last != (source.Span{})}
 	valued := false
 	for i, k := range a.line.Kept {
-		if kept.Kind() != value.KindClosure || i >= len(kept.Fields()) {
+		if bound.Kind() != value.KindClosure || i >= len(bound.Fields()) {
 			break
 		}
-		x := kept.Fields()[i]
+		x := bound.Fields()[i]
 		value.Share(x)
 		if k.Name == lastName {
 			if k.Type == types.Nil || k.Type == types.Never {
@@ -380,7 +380,7 @@ func (s *Session) keep(a *attempt, kept value.Slot, r *Result) {
 		}
 		b.vars[k.Name] = &variable{x, k.Type, typeText(k.Type)}
 	}
-	b.pieces = a.in.with(valued)
+	b.pieces = a.in.statements(valued)
 	s.script = append(slices.Clone(s.script), b)
 	if len(b.vars) == 0 {
 		return

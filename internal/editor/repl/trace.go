@@ -6,14 +6,14 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// place sets the positions of an error to those in the typed input.
-func (s *Session) place(e *vm.Uncaught) {
+// resolvePositions sets the positions of an error to those in the typed input.
+func (s *Session) resolvePositions(e *vm.Uncaught) {
 	s.move(&e.Place)
 	for i := range e.Trace {
 		s.move(&e.Trace[i])
 	}
 	for _, o := range e.Others {
-		s.place(o)
+		s.resolvePositions(o)
 	}
 }
 
@@ -26,7 +26,7 @@ func (s *Session) move(p *vm.Place) {
 	if l == nil || p.Line < 1 {
 		return
 	}
-	f, pos, _ := l.typed(l.file.Pos(p.Line, p.Column))
+	f, pos, _ := l.origin(l.file.Pos(p.Line, p.Column))
 	if f == nil {
 		return
 	}

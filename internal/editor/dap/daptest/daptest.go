@@ -53,23 +53,23 @@ func Play(c *exec.Cmd, text string) (string, error) {
 	if werr := c.Wait(); err == nil && werr != nil {
 		err = fmt.Errorf("the adapter's end: %w", werr)
 	}
-	return s.told.String(), err
+	return s.transcript.String(), err
 }
 
 // session is an editor with a session of debugging.
 type session struct {
-	dir  string
-	to   io.Writer
-	from *bufio.Reader
-	seq  int
-	told strings.Builder
+	dir        string
+	to         io.Writer
+	from       *bufio.Reader
+	seq        int
+	transcript strings.Builder
 
 	lines, names []map[string]any // breakpoints
 	errors       []string
 	begun, over  bool
 	thread       int        // that has stopped
 	waits        bool       // the program is running, and its next event must be shown
-	behind       []*message // events that arrived before a response
+	pending      []*message // events that arrived before a response
 }
 
 // message is a message of the adapter.
@@ -82,10 +82,10 @@ type message struct {
 	Body       json.RawMessage `json:"body"`
 }
 
-// refused is the sentence with which the adapter refuses.
-type refused struct{ sentence string }
+// adapterError is the sentence with which the adapter refuses.
+type adapterError struct{ sentence string }
 
-func (e *refused) Error() string { return e.sentence }
+func (e *adapterError) Error() string { return e.sentence }
 
 func (s *session) play(text string) error {
 	n := 0
@@ -96,14 +96,14 @@ func (s *session) play(text string) error {
 		if !isDone {
 			continue
 		}
-		fmt.Fprintln(&s.told, line)
+		fmt.Fprintln(&s.transcript, line)
 		err := s.do(done)
-		if sentence := (*refused)(nil); errors.As(err, &sentence) {
-			s.tell("refused: %s", sentence)
+		if sentence := (*adapterError)(nil); errors.As(err, &sentence) {
+			s.print("refused: %s", sentence)
 			err = nil
 		}
 		if err == nil && s.waits {
-			err = s.goesOn()
+			err = s.awaitStop()
 		}
 		if err != nil {
 			return fmt.Errorf("line %d, %q: %w", n, line, err)
@@ -115,9 +115,9 @@ func (s *session) play(text string) error {
 	return nil
 }
 
-func (s *session) tell(format string, args ...any) {
+func (s *session) print(format string, args ...any) {
 	for line := range strings.Lines(fmt.Sprintf(format, args...)) {
-		fmt.Fprintf(&s.told, "%s\n", strings.TrimRight(line, "\n"))
+		fmt.Fprintf(&s.transcript, "%s\n", strings.TrimRight(line, "\n"))
 	}
 }
 
@@ -137,7 +137,7 @@ func (s *session) do(line string) error {
 	case !s.begun || s.over:
 		return errors.New("the program does not run")
 	case word == "continue", word == "step":
-		return s.goOn(line)
+		return s.resume(line)
 	case word == "stack":
 		return s.stack()
 	case word == "threads":
@@ -153,12 +153,12 @@ func (s *session) do(line string) error {
 		var x struct{ Value string }
 		err := s.inFrame("setExpression", map[string]any{"expression": strings.TrimSpace(name), "value": strings.TrimSpace(value)}, &x)
 		if err == nil {
-			s.tell("%s = %s", strings.TrimSpace(name), x.Value)
+			s.print("%s = %s", strings.TrimSpace(name), x.Value)
 		}
 		return err
 	case word == "stop":
 		s.waits = true
-		return s.ask("terminate", nil, nil)
+		return s.request("terminate", nil, nil)
 	}
 	return errors.New("it is not known what this does")
 }
@@ -205,25 +205,25 @@ func (s *session) sendBreakpoints(key string) error {
 	list, err := s.names, error(nil)
 	if key == "line" {
 		list = s.lines
-		err = s.ask("setBreakpoints", map[string]any{"source": map[string]any{"path": s.main()}, "breakpoints": some(list)}, &got)
+		err = s.request("setBreakpoints", map[string]any{"source": map[string]any{"path": s.main()}, "breakpoints": nonNil(list)}, &got)
 	} else {
-		err = s.ask("setFunctionBreakpoints", map[string]any{"breakpoints": some(list)}, &got)
+		err = s.request("setFunctionBreakpoints", map[string]any{"breakpoints": nonNil(list)}, &got)
 	}
 	for i, b := range got.Breakpoints {
 		switch {
 		case b.Verified && (key == "name" || b.Line == list[i]["line"]):
 		case b.Verified:
-			s.tell("the breakpoint stands at line %d: %s", b.Line, b.Message)
+			s.print("the breakpoint stands at line %d: %s", b.Line, b.Message)
 			list[i]["line"] = b.Line
 		default:
-			s.tell("breakpoint %v: %s", list[i][key], b.Message)
+			s.print("breakpoint %v: %s", list[i][key], b.Message)
 		}
 	}
 	return err
 }
 
-// some returns a list that is not null.
-func some(list []map[string]any) []map[string]any { return append([]map[string]any{}, list...) }
+// nonNil returns a list that is not null.
+func nonNil(list []map[string]any) []map[string]any { return append([]map[string]any{}, list...) }
 
 func (s *session) main() string { return filepath.Join(s.dir, "main.conc") }
 
@@ -232,7 +232,7 @@ func (s *session) setErrors() error {
 	if !s.begun {
 		return nil
 	}
-	return s.ask("setExceptionBreakpoints", map[string]any{"filters": s.errors}, nil)
+	return s.request("setExceptionBreakpoints", map[string]any{"filters": s.errors}, nil)
 }
 
 func (s *session) start(more string) error {
@@ -243,18 +243,18 @@ func (s *session) start(more string) error {
 		}
 	}
 	s.begun = true
-	if err := s.ask("initialize", map[string]any{"adapterID": "concerto", "linesStartAt1": true, "columnsStartAt1": true, "pathFormat": "path"}, nil); err != nil {
+	if err := s.request("initialize", map[string]any{"adapterID": "concerto", "linesStartAt1": true, "columnsStartAt1": true, "pathFormat": "path"}, nil); err != nil {
 		return err
 	}
-	if err := s.ask("launch", launch, nil); err != nil {
+	if err := s.request("launch", launch, nil); err != nil {
 		return err
 	}
 	s.waits = true
-	return errors.Join(s.sendBreakpoints("line"), s.sendBreakpoints("name"), s.setErrors(), s.ask("configurationDone", nil, nil))
+	return errors.Join(s.sendBreakpoints("line"), s.sendBreakpoints("name"), s.setErrors(), s.request("configurationDone", nil, nil))
 }
 
-// goOn has the program run on, by `continue` or a step.
-func (s *session) goOn(line string) error {
+// resume has the program run on, by `continue` or a step.
+func (s *session) resume(line string) error {
 	command, arguments := map[string]string{"continue": "continue", "step over": "next", "step in": "stepIn", "step out": "stepOut"}[line], map[string]any{"threadId": s.thread}
 	if into, ok := strings.CutPrefix(line, "step in "); ok {
 		var x struct {
@@ -276,7 +276,7 @@ func (s *session) goOn(line string) error {
 		return errors.New("it cannot go on so")
 	}
 	s.waits = true
-	return s.ask(command, arguments, nil)
+	return s.request(command, arguments, nil)
 }
 
 // call is a frame.
@@ -291,7 +291,7 @@ func (c *call) String() string { return fmt.Sprintf("%s, %s:%d", c.Name, c.Sourc
 
 func (s *session) calls() ([]call, error) {
 	var x struct{ StackFrames []call }
-	err := s.ask("stackTrace", map[string]any{"threadId": s.thread}, &x)
+	err := s.request("stackTrace", map[string]any{"threadId": s.thread}, &x)
 	if err == nil && len(x.StackFrames) == 0 {
 		err = errors.New("no call is under way")
 	}
@@ -301,21 +301,21 @@ func (s *session) calls() ([]call, error) {
 func (s *session) stack() error {
 	all, err := s.calls()
 	for _, f := range all {
-		s.tell("%v", &f)
+		s.print("%v", &f)
 	}
 	return err
 }
 
 func (s *session) threads() error {
 	var x struct{ Threads []struct{ Name string } }
-	err := s.ask("threads", nil, &x)
+	err := s.request("threads", nil, &x)
 	for _, t := range x.Threads {
-		s.tell("%s", t.Name)
+		s.print("%s", t.Name)
 	}
 	return err
 }
 
-// inFrame asks something about the frame on top.
+// withFrame asks something about the frame on top.
 func (s *session) inFrame(command string, arguments map[string]any, into any) error {
 	all, err := s.calls()
 	if err != nil {
@@ -325,7 +325,7 @@ func (s *session) inFrame(command string, arguments map[string]any, into any) er
 		arguments = map[string]any{}
 	}
 	arguments["frameId"] = all[0].ID
-	return s.ask(command, arguments, into)
+	return s.request(command, arguments, into)
 }
 
 func (s *session) show(scope string) error {
@@ -354,17 +354,17 @@ func (s *session) variables(of int, indent string) error {
 			VariablesReference int
 		}
 	}
-	if err := s.ask("variables", map[string]any{"variablesReference": of}, &x); err != nil {
+	if err := s.request("variables", map[string]any{"variablesReference": of}, &x); err != nil {
 		return err
 	}
 	for _, v := range x.Variables {
 		switch {
 		case v.Type != "":
-			s.tell("%s%s: %s = %s", indent, v.Name, v.Type, v.Value)
+			s.print("%s%s: %s = %s", indent, v.Name, v.Type, v.Value)
 		case v.Value != "":
-			s.tell("%s%s: %s", indent, v.Name, v.Value)
+			s.print("%s%s: %s", indent, v.Name, v.Value)
 		default:
-			s.tell("%s%s", indent, v.Name)
+			s.print("%s%s", indent, v.Name)
 		}
 		if v.Type == "" && v.VariablesReference > 0 {
 			if err := s.variables(v.VariablesReference, indent+"  "); err != nil {
@@ -379,17 +379,17 @@ func (s *session) evaluate(context, text string) error {
 	var x struct{ Result, Type string }
 	if strings.HasPrefix(text, ":answer") {
 		s.waits = true
-		return s.ask("evaluate", map[string]any{"expression": text, "context": context}, &x)
+		return s.request("evaluate", map[string]any{"expression": text, "context": context}, &x)
 	}
 	if err := s.inFrame("evaluate", map[string]any{"expression": text, "context": context}, &x); err != nil {
 		return err
 	}
-	s.tell("%s: %s", x.Result, x.Type)
+	s.print("%s: %s", x.Result, x.Type)
 	return nil
 }
 
-// goesOn shows what the program does until it stops, ends, or waits for an answer.
-func (s *session) goesOn() error {
+// awaitStop shows what the program does until it stops, ends, or waits for an answer.
+func (s *session) awaitStop() error {
 	s.waits = false
 	for {
 		m, err := s.next()
@@ -409,7 +409,7 @@ func (s *session) goesOn() error {
 		switch m.Event {
 		case "output":
 			if x.Category != "stderr" {
-				s.tell("%s: %s", x.Category, strings.TrimRight(x.Output, "\n"))
+				s.print("%s: %s", x.Category, strings.TrimRight(x.Output, "\n"))
 			}
 			if x.Category == "important" {
 				return nil
@@ -420,13 +420,13 @@ func (s *session) goesOn() error {
 			if err != nil {
 				return err
 			}
-			s.tell("stopped at %v (%s)", &all[0], x.Reason)
+			s.print("stopped at %v (%s)", &all[0], x.Reason)
 			if x.Text != "" {
-				s.tell("%s", x.Text)
+				s.print("%s", x.Text)
 			}
 			return nil
 		case "exited":
-			s.tell("ended with %d", x.ExitCode)
+			s.print("ended with %d", x.ExitCode)
 		case "terminated":
 			s.over = true
 			return nil
@@ -434,15 +434,15 @@ func (s *session) goesOn() error {
 	}
 }
 
-// ask sends a request and decodes the response into into, unless that is nil. Events that arrive
+// request sends a request and decodes the response into into, unless that is nil. Events that arrive
 // before the response are queued.
-func (s *session) ask(command string, arguments, into any) error {
+func (s *session) request(command string, arguments, into any) error {
 	s.seq++
 	text, err := json.Marshal(map[string]any{"seq": s.seq, "type": "request", "command": command, "arguments": arguments})
 	if err != nil {
 		return err
 	}
-	if _, err := s.to.Write(frame.Of(text)); err != nil {
+	if _, err := s.to.Write(frame.Encode(text)); err != nil {
 		return err
 	}
 	for {
@@ -451,11 +451,11 @@ func (s *session) ask(command string, arguments, into any) error {
 		case err != nil:
 			return err
 		case m.Type != "response":
-			s.behind = append(s.behind, m)
+			s.pending = append(s.pending, m)
 		case m.RequestSeq != s.seq:
 			return fmt.Errorf("an answer to request %d, not %d", m.RequestSeq, s.seq)
 		case !m.Success:
-			return &refused{m.Message}
+			return &adapterError{m.Message}
 		case into != nil && len(m.Body) > 0:
 			return json.Unmarshal(m.Body, into)
 		default:
@@ -466,9 +466,9 @@ func (s *session) ask(command string, arguments, into any) error {
 
 // next returns the next event.
 func (s *session) next() (*message, error) {
-	if len(s.behind) > 0 {
-		m := s.behind[0]
-		s.behind = s.behind[1:]
+	if len(s.pending) > 0 {
+		m := s.pending[0]
+		s.pending = s.pending[1:]
 		return m, nil
 	}
 	return s.read()

@@ -13,8 +13,8 @@ import (
 
 // The most bytes of a message, and of a line of its header.
 const (
-	MostBody   = 64 << 20
-	MostHeader = 8 << 10
+	MaxBody   = 64 << 20
+	MaxHeader = 8 << 10
 )
 
 // Error reports an invalid frame, after which the stream cannot be read.
@@ -49,8 +49,8 @@ func Read(r *bufio.Reader) ([]byte, error) {
 		if err != nil {
 			return nil, &Error{fmt.Sprintf("%.80q is no length: Content-Length is the number of bytes that follow", strings.TrimSpace(value))}
 		}
-		if n > MostBody {
-			return nil, &Error{fmt.Sprintf("a message of %d bytes is announced; %d are the most", n, MostBody)}
+		if n > MaxBody {
+			return nil, &Error{fmt.Sprintf("a message of %d bytes is announced; %d are the most", n, MaxBody)}
 		}
 		length = int(n)
 	}
@@ -71,8 +71,8 @@ func headerLine(r *bufio.Reader) (string, error) {
 		part, err := r.ReadSlice('\n')
 		line = append(line, part...)
 		switch {
-		case len(line) > MostHeader:
-			return "", &Error{fmt.Sprintf("a header is longer than %d bytes; a message begins with `Content-Length: N`", MostHeader)}
+		case len(line) > MaxHeader:
+			return "", &Error{fmt.Sprintf("a header is longer than %d bytes; a message begins with `Content-Length: N`", MaxHeader)}
 		case errors.Is(err, bufio.ErrBufferFull):
 		case errors.Is(err, io.EOF) && len(line) > 0:
 			return "", io.ErrUnexpectedEOF
@@ -84,7 +84,7 @@ func headerLine(r *bufio.Reader) (string, error) {
 	}
 }
 
-// Of returns a message as it is sent.
-func Of(body []byte) []byte {
+// Encode returns a message as it is sent.
+func Encode(body []byte) []byte {
 	return append(fmt.Appendf(nil, "Content-Length: %d\r\n\r\n", len(body)), body...)
 }

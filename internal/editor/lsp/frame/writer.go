@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// mostQueued is how many bytes may be queued before WaitRoom blocks.
-const mostQueued = 1 << 20
+// maxQueued is how many bytes may be queued before WaitRoom blocks.
+const maxQueued = 1 << 20
 
-// LastWords is how long Close waits for the client to read the queue.
-const LastWords = 2 * time.Second
+// FlushTimeout is how long Close waits for the client to read the queue.
+const FlushTimeout = 2 * time.Second
 
 // Writer writes messages in a goroutine of its own, so that a client that does not read blocks no
 // caller. It is safe for concurrent use.
@@ -42,7 +42,7 @@ func (w *Writer) Write(body []byte) {
 		return
 	default:
 	}
-	message := Of(body)
+	message := Encode(body)
 	w.mu.Lock()
 	w.queue = append(w.queue, message)
 	w.queued += len(message)
@@ -52,13 +52,13 @@ func (w *Writer) Write(body []byte) {
 
 // WaitRoom blocks while the queue is long, until the client has read some of it, stop is closed or
 // the client disconnects. Callers that produce unlimited messages call it before Write.
-func (w *Writer) WaitRoom(stop <-chan struct{}) { w.wait(mostQueued, stop) }
+func (w *Writer) WaitRoom(stop <-chan struct{}) { w.wait(maxQueued, stop) }
 
-// Flush blocks until everything that is queued is written, or for LastWords if the client does not
+// Flush blocks until everything that is queued is written, or for FlushTimeout if the client does not
 // read.
 func (w *Writer) Flush() {
 	stop := make(chan struct{})
-	t := time.AfterFunc(LastWords, func() { close(stop) })
+	t := time.AfterFunc(FlushTimeout, func() { close(stop) })
 	defer t.Stop()
 	w.wait(0, stop)
 }
@@ -89,13 +89,13 @@ func (w *Writer) signal() {
 	}
 }
 
-// Close writes the queue and stops, after LastWords at the latest.
+// Close writes the queue and stops, after FlushTimeout at the latest.
 func (w *Writer) Close() {
 	w.mu.Lock()
 	w.closed = true
 	w.mu.Unlock()
 	w.signal()
-	t := time.NewTimer(LastWords)
+	t := time.NewTimer(FlushTimeout)
 	defer t.Stop()
 	select {
 	case <-w.done:
@@ -117,7 +117,7 @@ func (w *Writer) run() {
 				}
 				return
 			}
-			w.written(len(message))
+			w.noteWritten(len(message))
 		}
 		if closed {
 			return
@@ -125,12 +125,12 @@ func (w *Writer) run() {
 	}
 }
 
-// written wakes the callers of WaitRoom and Flush after n bytes were written.
-func (w *Writer) written(n int) {
+// noteWritten wakes the callers of WaitRoom and Flush after n bytes were written.
+func (w *Writer) noteWritten(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	wasFull := w.queued > mostQueued
-	if w.queued -= n; w.queued == 0 || wasFull && w.queued <= mostQueued {
+	wasFull := w.queued > maxQueued
+	if w.queued -= n; w.queued == 0 || wasFull && w.queued <= maxQueued {
 		close(w.room)
 		w.room = make(chan struct{})
 	}

@@ -35,7 +35,7 @@ func TestWaitRoom(t *testing.T) {
 		in, out := io.Pipe()
 		w, waited, stop = NewWriter(out, nil), make(chan struct{}), make(chan struct{})
 		w.WaitRoom(nil) // there is room
-		w.Write(make([]byte, mostQueued))
+		w.Write(make([]byte, maxQueued))
 		go func() { w.WaitRoom(stop); close(waited) }()
 		return w, in, waited, stop
 	}

@@ -83,7 +83,7 @@ func (m *model) text() ([]byte, error) {
 	for _, part := range []struct {
 		name string
 		list []any
-	}{{"requests", things(m.Requests)}, {"notifications", things(m.Notifications)}, {"structures", things(m.Structures)}, {"enumerations", things(m.Enumerations)}, {"typeAliases", things(m.TypeAliases)}} {
+	}{{"requests", toAny(m.Requests)}, {"notifications", toAny(m.Notifications)}, {"structures", toAny(m.Structures)}, {"enumerations", toAny(m.Enumerations)}, {"typeAliases", toAny(m.TypeAliases)}} {
 		fmt.Fprintf(&b, ",\n%q: [", part.name)
 		for i, x := range part.list {
 			line, err := json.Marshal(x)
@@ -102,7 +102,7 @@ func (m *model) text() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func things[T any](list []T) (out []any) {
+func toAny[T any](list []T) (out []any) {
 	for _, x := range list {
 		out = append(out, x)
 	}
@@ -122,7 +122,7 @@ type pruning struct {
 func (m *model) prune(u *use) (*model, error) {
 	p := &pruning{model: m, use: u, seen: map[string]bool{}, out: &model{MetaData: m.MetaData}}
 	found := map[string]bool{}
-	keep := func(list []*method) (kept []*method) {
+	filter := func(list []*method) (kept []*method) {
 		for _, x := range list {
 			if !u.methods[x.Method] {
 				continue
@@ -134,9 +134,9 @@ func (m *model) prune(u *use) (*model, error) {
 		}
 		return kept
 	}
-	p.out.Requests, p.out.Notifications = keep(m.Requests), keep(m.Notifications)
+	p.out.Requests, p.out.Notifications = filter(m.Requests), filter(m.Notifications)
 	for _, name := range unnamed {
-		p.named(name)
+		p.followNamed(name)
 	}
 	for name := range u.methods {
 		if !found[name] {
@@ -163,11 +163,11 @@ func (p *pruning) follow(at string, t *typ) {
 		return
 	}
 	if own := p.use.types[at]; own != "" {
-		p.written(own)
+		p.followHandwritten(own)
 		return
 	}
 	if t.Kind == "reference" {
-		p.named(t.Name)
+		p.followNamed(t.Name)
 		return
 	}
 	p.follow(at, t.Element)
@@ -180,11 +180,11 @@ func (p *pruning) follow(at string, t *typ) {
 	}
 }
 
-// written follows a handwritten type.
-func (p *pruning) written(own string) {
+// followHandwritten follows a handwritten type.
+func (p *pruning) followHandwritten(own string) {
 	for _, name := range strings.FieldsFunc(own, func(r rune) bool { return !unicode.IsLetter(r) }) {
 		if p.structure(name) != nil {
-			p.named(name)
+			p.followNamed(name)
 		}
 	}
 }
@@ -197,13 +197,13 @@ func (t *typ) value() *typ {
 	return v
 }
 
-func (p *pruning) named(name string) {
+func (p *pruning) followNamed(name string) {
 	if p.seen[name] {
 		return
 	}
 	p.seen[name] = true
 	if own := p.use.types[name]; own != "" {
-		p.written(own)
+		p.followHandwritten(own)
 		return
 	}
 	for _, x := range p.Enumerations {
@@ -224,8 +224,8 @@ func (p *pruning) named(name string) {
 		p.err = fmt.Errorf("the model has no type %q", name)
 		return
 	}
-	kept := &structure{Name: name, Properties: []property{}}
-	p.out.Structures = append(p.out.Structures, kept)
+	pruned := &structure{Name: name, Properties: []property{}}
+	p.out.Structures = append(p.out.Structures, pruned)
 	for _, f := range p.all(s) {
 		if p.use.unused[f.Name] {
 			continue
@@ -233,7 +233,7 @@ func (p *pruning) named(name string) {
 		if used, ok := p.use.fields[name]; ok && !slices.Contains(used, f.Name) {
 			continue
 		}
-		kept.Properties = append(kept.Properties, f)
+		pruned.Properties = append(pruned.Properties, f)
 		p.follow(name+"."+f.Name, f.Type)
 	}
 }

@@ -37,8 +37,8 @@ var ErrEnded = errors.New("the server has ended")
 
 // Client speaks with one server. It is for one goroutine.
 type Client struct {
-	// Heard, if not nil, receives the server's requests and notifications, in order.
-	Heard func(*Message)
+	// OnMessage, if not nil, receives the server's requests and notifications, in order.
+	OnMessage func(*Message)
 	// Answer, if not nil, returns the result of a server's request; without it the result is null.
 	Answer func(*Message) any
 	// Patience limits the wait for an expected message; 0 means no limit.
@@ -71,7 +71,7 @@ func New(to io.Writer, from io.Reader) *Client {
 
 // Send sends a text of JSON.
 func (c *Client) Send(text []byte) error {
-	_, err := c.to.Write(frame.Of(text))
+	_, err := c.to.Write(frame.Encode(text))
 	return err
 }
 
@@ -84,8 +84,8 @@ func (c *Client) send(m map[string]any) error {
 	return c.Send(text)
 }
 
-// Tell sends a notification.
-func (c *Client) Tell(method string, params any) error {
+// Notify sends a notification.
+func (c *Client) Notify(method string, params any) error {
 	return c.send(map[string]any{"method": method, "params": params})
 }
 
@@ -110,7 +110,7 @@ func (c *Client) Until(wanted func(*Message) bool) (*Message, error) {
 			if !ok {
 				return nil, ErrEnded
 			}
-			if err := c.hear(m); err != nil {
+			if err := c.handleMessage(m); err != nil {
 				return nil, err
 			}
 			if wanted(m) {
@@ -130,7 +130,7 @@ func (c *Client) Drain() (more bool, err error) {
 			if !ok {
 				return false, nil
 			}
-			if err := c.hear(m); err != nil {
+			if err := c.handleMessage(m); err != nil {
 				return false, err
 			}
 		default:
@@ -139,13 +139,13 @@ func (c *Client) Drain() (more bool, err error) {
 	}
 }
 
-// hear passes on a message of the server and answers its requests.
-func (c *Client) hear(m *Message) error {
+// handleMessage passes on a message of the server and answers its requests.
+func (c *Client) handleMessage(m *Message) error {
 	if m.Method == "" {
 		return nil
 	}
-	if c.Heard != nil {
-		c.Heard(m)
+	if c.OnMessage != nil {
+		c.OnMessage(m)
 	}
 	if m.ID == nil {
 		return nil
@@ -162,8 +162,8 @@ func (c *Client) Await(id json.RawMessage) (*Message, error) {
 	return c.Until(func(m *Message) bool { return m.Method == "" && string(m.ID) == string(id) })
 }
 
-// Ask sends a request and returns its result. An error response is an *Error.
-func (c *Client) Ask(method string, params any) (json.RawMessage, error) {
+// Call sends a request and returns its result. An error response is an *Error.
+func (c *Client) Call(method string, params any) (json.RawMessage, error) {
 	id, err := c.Begin(method, params)
 	if err != nil {
 		return nil, err
