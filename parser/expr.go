@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// binaryOps maps each token kind to its operator, from ast's table. Comparison with `>` is two
-// kinds: see binaryOp.
+// binaryOps maps token kinds to the operators of ast's table. `>=` is missing because it is two
+// tokens: see binaryOp.
 var binaryOps = func() (t [lexer.NumKinds]ast.Op) {
 	for op := ast.OpMul; op <= ast.OpPipe; op++ {
 		if k, ok := lexer.Lookup(op.String()); ok {
@@ -24,7 +24,7 @@ var assignOps = map[lexer.Kind]ast.Op{
 	lexer.StarEq: ast.OpMul, lexer.SlashEq: ast.OpDiv, lexer.PercentEq: ast.OpRem,
 }
 
-// startsExpr holds the kinds that an expression may start with.
+// startsExpr holds the kinds of tokens with which an expression can begin.
 var startsExpr = func() (t [lexer.NumKinds]bool) {
 	for _, k := range []lexer.Kind{
 		lexer.Ident, lexer.Int, lexer.Float, lexer.String, lexer.StringHead, lexer.LParen, lexer.LBracket, lexer.LBrace,
@@ -62,7 +62,8 @@ func (p *parser) binary(min int) ast.Expr {
 	return p.binaryRest(p.unary(), min)
 }
 
-// binaryOp returns the operator here and its number of tokens; `>=` is two adjacent tokens.
+// binaryOp returns the operator at the current token and its number of tokens: `>=` is two adjacent
+// tokens.
 func (p *parser) binaryOp() (op ast.Op, width int) {
 	if p.k == lexer.Greater && p.peek(1) == lexer.Assign && p.toks[p.i].End == p.toks[p.i+1].Start {
 		return ast.OpGe, 2
@@ -98,7 +99,7 @@ func (p *parser) binaryRest(x ast.Expr, min int) ast.Expr {
 	}
 }
 
-// operator reads the operator here and its right side.
+// operator reads the operator at the current token and its right side.
 func (p *parser) operator(x ast.Expr, op ast.Op, width int) ast.Expr {
 	at := source.Span{Start: p.here(), End: p.toks[p.i+width-1].End}
 	for range width {
@@ -130,7 +131,7 @@ func (p *parser) cast(x ast.Expr) ast.Expr {
 	return &ast.Cast{IDBase: p.base(x.Span().Start), X: x, Type: t}
 }
 
-// castType reads a named type after `as`, where `<` may be a comparison.
+// castType reads a named type after `as`. A `<` after the name may be a comparison.
 func (p *parser) castType() ast.Type {
 	start := p.here()
 	var t ast.Type = p.namedType(false)

@@ -41,7 +41,8 @@ fn try_tool(name: String) {
 }
 fn main() { try_tool("c"); try_tool("h"); }`
 
-// Commands and addresses use the run's log, secrets, environment and permissions.
+// TestToolsThatAreNoGo checks that tools that are commands or addresses use the run's log, secrets,
+// environment and permissions.
 func TestToolsThatAreNoGo(t *testing.T) {
 	var auth string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +62,7 @@ func TestToolsThatAreNoGo(t *testing.T) {
 	for _, c := range []struct {
 		manifest string
 		o        engine.Options
-		want     string // of the address
+		want     string // of the call of the address
 	}{
 		{"", engine.Options{}, `err "answered with status 401 Unauthorized: no such key: ***AUTH***"`},
 		{"[permissions]\nnet = [\"127.0.0.1\"]\ntools = [\"c\", \"h\"]", engine.Options{}, `err "answered with status 401 Unauthorized: no such key: ***AUTH***"`},
@@ -84,7 +85,8 @@ func TestToolsThatAreNoGo(t *testing.T) {
 	}
 }
 
-// A global tool's process stays alive between runs, until the registry is closed.
+// TestToolsThatStay checks that the process of a global tool stays alive between runs, until the
+// registry is closed.
 func TestToolsThatStay(t *testing.T) {
 	script := `n=0; while read line; do n=$((n+1)); echo "{\"jsonrpc\":\"2.0\",\"id\":$n,\"result\":{\"success\":true,\"output\":[$n,$$]}}"; done`
 	stays, err := tool.Command{Run: []string{"sh", "-c", script}, Answer: "lines"}.Definition(tool.Spec{Name: "c", Description: "c"}, "")

@@ -48,7 +48,8 @@ func (t *Tape) Mode() emit.Mode {
 	return emit.Text
 }
 
-// recordTape begins a run's tape, if one is set. end writes its end.
+// recordTape begins a run's tape, if one is requested. end closes the tape with the exit code for
+// the run's error, and returns the first error.
 func (p *Program) recordTape(world *runtime.Runtime, c *vm.Config, o *Options) (end func(error) error) {
 	if o.Records.Tape == nil {
 		return func(err error) error { return err }
@@ -68,7 +69,7 @@ func (p *Program) recordTape(world *runtime.Runtime, c *vm.Config, o *Options) (
 	return func(err error) error { return firstError(err, r.Close(codeOf(err))) }
 }
 
-// verified is the verify function of Records.Boundary.
+// verified implements the verify function of Records.Boundary.
 func verified(m *vm.VM) (refused, err error) {
 	_, err = m.Verified(vm.Snapshot{})
 	if unkept, ok := errors.AsType[*vm.Unkept](err); ok {
@@ -168,7 +169,7 @@ func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []stri
 	return unused, n, clean(world, err)
 }
 
-// numbered adds numbers to a run's output, as in a durable run.
+// numbered is a layer that numbers a run's output, as a durable run does.
 func numbered(next effect.Performer) effect.Performer {
 	var n int64
 	return effect.PerformerFunc(func(ctx context.Context, q effect.Request) (effect.Result, error) {
@@ -181,7 +182,7 @@ func numbered(next effect.Performer) effect.Performer {
 	})
 }
 
-// diverged adds the position where the program left its tape.
+// diverged adds the place in the program at which the run diverged from its tape.
 func diverged(err error) error {
 	d, ok := errors.AsType[*tape.DivergedError](err)
 	if !ok {
@@ -195,7 +196,8 @@ func diverged(err error) error {
 	return d
 }
 
-// variable returns a variable of an environment ("NAME=value"); the last one counts.
+// variable returns a variable of an environment ("NAME=value"). If it is set twice, the last value
+// counts.
 func variable(environ []string, name string) (string, bool) {
 	for _, v := range slices.Backward(environ) {
 		if n, value, ok := strings.Cut(v, "="); ok && n == name {

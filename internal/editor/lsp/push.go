@@ -12,29 +12,29 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// Diagnostics wait for the next keystroke, but not for ever.
+// A check starts nextKey after the last edit, but at most maxWait after the first one.
 const (
 	nextKey = 20 * time.Millisecond
 	maxWait = 200 * time.Millisecond
 )
 
-// pushing is what of diagnostics is going on.
+// pushing is the state of the checks and of the diagnostics that they publish.
 type pushing struct {
 	timer   *time.Timer
-	since   time.Time // of the first edit that is not checked
+	since   time.Time // time of the first edit that is not checked
 	waiting bool
 	owed    time.Time // time of the first edit without published diagnostics; zero if there is none
-	check   *check    // that runs; nil without one
+	check   *check    // the running check; nil if there is none
 	sent    map[protocol.DocumentURI]sent
 }
 
-// sent is what the client knows of a file.
+// sent identifies the diagnostics of a file that the client received last.
 type sent struct {
 	id      string
-	version int32 // 0 for a file that is not open
+	version int32 // version of the document; 0 for a file that is not open
 }
 
-// check is one that runs.
+// check is a running check.
 type check struct {
 	view   *view
 	cancel func()
@@ -49,7 +49,7 @@ func (p *pushing) stop() {
 	}
 }
 
-// checkSoon has the diagnostics made when no keystroke follows.
+// checkSoon schedules a check, which further edits delay.
 func (s *server) checkSoon() {
 	if s.phase != running {
 		return
@@ -75,7 +75,7 @@ func (s *server) checkNow() {
 		return
 	}
 	if p.check != nil {
-		p.waiting = true // finish starts another one
+		p.waiting = true // the running check starts another one when it ends
 		if time.Since(p.owed) < maxWait {
 			p.check.cancel()
 		}
@@ -105,10 +105,10 @@ func (s *server) checkNow() {
 	}()
 }
 
-// findings are the diagnostics of each file, as the client gets them.
+// findings are the diagnostics of each file, as the client receives them.
 type findings map[protocol.DocumentURI]protocol.List[protocol.Diagnostic]
 
-// runCheck makes the diagnostics. A panic becomes one of them.
+// runCheck computes the diagnostics of a view. It reports a panic as a diagnostic.
 func (s *server) runCheck(ctx context.Context, v *view) (found findings, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -135,7 +135,7 @@ func (v *view) findings(all map[string][]*diag.Diagnostic) findings {
 	return out
 }
 
-// failedFindings returns in each open file that the check has failed.
+// failedFindings returns, for each open file, a diagnostic that the check has failed.
 func (v *view) failedFindings(p any) findings {
 	out := findings{}
 	for uri := range v.docs {
@@ -149,8 +149,8 @@ func bugRow(p any) protocol.Diagnostic {
 	return protocol.Diagnostic{Severity: protocol.DiagnosticSeverityInformation, Source: product, Message: bugText(p)}
 }
 
-// publishDiagnostics publishes new diagnostics. A client that pulls is asked to refresh if files other than the
-// edited one have changed.
+// publishDiagnostics publishes the diagnostics that have changed. It asks a client that pulls
+// diagnostics to refresh if files other than the edited one have changed.
 func (s *server) publishDiagnostics(v *view, found findings) {
 	p := &s.push
 	if p.sent == nil {

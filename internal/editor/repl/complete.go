@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// analysisView is the analysis of the program with an input that is being typed.
+// analysisView analyses the program together with an input that is being typed.
 type analysisView struct {
 	work *analysis.Workspace
 	path string
@@ -31,7 +31,8 @@ func (s *Session) open(l *layout) (*analysis.Snapshot, string) {
 	return k.work.Snapshot(), k.path
 }
 
-// layoutUnfinished combines the program with an unfinished input and returns where the input begins.
+// layoutUnfinished combines the program with an unfinished input and returns the position at which
+// the input begins.
 func (s *Session) layoutUnfinished(text string) (l *layout, at source.Pos) {
 	l = &layout{}
 	declares := declarationBegins(text)
@@ -76,13 +77,13 @@ func (s *Session) Doc(ctx context.Context, name string) string {
 	return strings.TrimSpace(strings.Join(out, "\n"))
 }
 
-// Completion is a completion of part of an input.
+// Completion lists the texts that can replace a range of an input.
 type Completion struct {
-	From, To int // bytes
+	From, To int // byte offsets
 	Items    []string
 }
 
-// Complete returns the completions at a byte of an input.
+// Complete returns the completions at a byte offset of an input.
 func (s *Session) Complete(ctx context.Context, text string, at int) Completion {
 	l, begin := s.layoutUnfinished(text)
 	snapshot, path := s.open(l)
@@ -103,10 +104,10 @@ func (s *Session) Complete(ctx context.Context, text string, at int) Completion 
 	return c
 }
 
-// Hue is what a part of an input is.
+// Hue is the syntactic class of a part of an input, for highlighting.
 type Hue uint8
 
-// The hues.
+// The syntactic classes.
 const (
 	Keyword Hue = iota
 	Text
@@ -116,7 +117,7 @@ const (
 	Function // a function or method
 )
 
-// Colour is a part of an input, in bytes, with what it is.
+// Colour is a part of an input with its class. From and To are byte offsets.
 type Colour struct {
 	From, To int
 	Hue      Hue
@@ -126,7 +127,7 @@ type Colour struct {
 var hues = map[string]Hue{"type": TypeHue, "struct": TypeHue, "enum": TypeHue, "interface": TypeHue, "typeParameter": TypeHue, "schema": TypeHue, "agent": TypeHue, "host": TypeHue, "tool": TypeHue,
 	"pipeline": TypeHue, "enumMember": TypeHue, "function": Function, "method": Function, "keyword": Keyword, "decorator": Keyword}
 
-// Colours returns what the parts of an input are, in their order.
+// Colours returns the parts of an input that have a class, in source order.
 func (s *Session) Colours(ctx context.Context, text string) (all []Colour) {
 	l, begin := s.layoutUnfinished(text)
 	snapshot, path := s.open(l)

@@ -25,13 +25,13 @@ func QuestionID(e int64) string { return fmt.Sprintf("q%d", e) }
 // asked is an open question.
 type asked struct {
 	Question
-	answer func(*journal.Answer) // the first call counts
-	show   func() error          // prints it without asking anyone; nil if it was printed
-	waits  bool                  // no one else is asked any more
+	answer func(*journal.Answer) // completes the question; only the first call has an effect
+	show   func() error          // prints the question if it is answered before it is asked; nil if it was printed
+	waits  bool                  // no handler in this process answers it; only another process can
 }
 
-// askQuestion lets an awaited emit, or a request of a host, be answered: in this process as usual,
-// or by another process.
+// askQuestion starts an awaited emit, or a request of a host, as a question. It can be answered in
+// this process or by another process.
 func (w *world) askQuestion(ctx context.Context, s effect.Starter, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	f := w.run.flightOf(q)
 	if w.run.flush(journal.Synced) != nil { // the run is being suspended
@@ -72,7 +72,8 @@ func (w *world) askQuestion(ctx context.Context, s effect.Starter, q effect.Requ
 	return stop, true
 }
 
-// startQuestion starts a question. start asks in this process.
+// startQuestion registers a question and asks it in this process by calling start, unless another
+// process has answered it already.
 func (w *world) startQuestion(ctx context.Context, x *asked, done func(effect.Result, error), start func(func(effect.Result, error)) (func(), bool)) (stop func()) {
 	var once sync.Once
 	i := &w.run.idle
@@ -144,7 +145,8 @@ func answerResult(channel string, a *journal.Answer) (effect.Result, error) {
 	return &effect.Answer{Value: a.Value, By: effect.ByAnswer, Name: a.By}, nil
 }
 
-// pollAnswers polls for answers while there are questions. The caller must hold mu.
+// pollAnswers starts polling for answers of other processes. It stops when there are no questions.
+// The caller must hold mu.
 func (i *idleness) pollAnswers() {
 	if i.looking {
 		return
@@ -164,7 +166,8 @@ func (i *idleness) pollAnswers() {
 	}()
 }
 
-// lookOnce takes the answers that were given. It returns false if there are no questions.
+// lookOnce applies the answers that other processes have written. It returns false if there are no
+// questions.
 func (i *idleness) lookOnce() bool {
 	i.mu.Lock()
 	all := make([]*asked, 0, len(i.questions))
@@ -188,7 +191,7 @@ func (i *idleness) lookOnce() bool {
 	return len(all) > 0
 }
 
-// journaled records that an effect's result is among the records.
+// journaled is called when the result of effect e was appended to the journal.
 func (i *idleness) journaled(e int64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -198,7 +201,8 @@ func (i *idleness) journaled(e int64) {
 	}
 }
 
-// takeTaken returns the questions whose answers are among the records.
+// takeTaken returns, and then forgets, the ids of the questions whose answers were appended to the
+// journal.
 func (i *idleness) takeTaken() []string {
 	i.mu.Lock()
 	defer i.mu.Unlock()

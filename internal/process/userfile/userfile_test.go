@@ -46,7 +46,8 @@ func TestGrowing(t *testing.T) {
 	}
 }
 
-// TestReplace checks that a file has its old or its new text, and that no temporary file remains.
+// TestReplace checks that Replace writes the text and the mode, and that a failed Replace leaves no
+// temporary file.
 func TestReplace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	for _, text := range []string{"old", "new"} {

@@ -18,9 +18,9 @@ const (
 // flagGroups is the annotation of a command that holds the groups of its flags.
 const flagGroups = "concerto/flag-groups"
 
-// Group shows flags of a command under a title, after those that are in no group. A row is the name
-// of a flag, or "NAME… | LEFT | TEXT": several flags that share a line. topic names the help topic
-// with the details; "" for none.
+// Group moves flags of a command from the general list to a section with a title. A row is the name
+// of a flag; or, to describe several flags in one line, "NAME… | LEFT | TEXT" with the names of the
+// flags and the two columns of the line. topic is the help topic with the details, or "".
 func Group(c *cobra.Command, title, topic string, rows ...string) {
 	if c.Annotations == nil {
 		c.Annotations = map[string]string{}
@@ -160,7 +160,8 @@ func globalFlags(root *cobra.Command) string {
 	return strings.Join(all, ", ") + "; see '" + root.Name() + " help'"
 }
 
-// maxLeft is the widest left column; the text of a wider row follows it after two spaces.
+// maxLeft is the maximum width of the left column. In a row with a wider left part the text is not
+// aligned: it follows after two spaces.
 const maxLeft = 30
 
 // writeSections writes sections with one left column for all of them.
@@ -182,8 +183,8 @@ func writeSections(b *strings.Builder, all []section) {
 	}
 }
 
-// RootHelp returns the help of a program: an introduction, the commands that a newcomer needs, the
-// groups with their commands, the other commands and the topics.
+// RootHelp returns the help of a program: an introduction, the commands that a newcomer needs
+// (first), the groups with their commands, the other commands and the topics.
 func RootHelp(root *cobra.Command, first []string, topics []Topic) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.\n\nUsage: %s COMMAND [ARGUMENTS]\n", root.Short, root.Name())
@@ -241,8 +242,8 @@ type Topic struct {
 	Text  string
 }
 
-// SetHelp sets the help of a program: of the root, of its commands, and the command help, which
-// also shows topics. usage makes the error of an unknown topic.
+// SetHelp sets the help of a program: of the root, of its commands, and the command `help`, which
+// also shows topics. usage creates the error for an unknown topic.
 func SetHelp(root *cobra.Command, first []string, topics []Topic, usage func(hint, format string, args ...any) error) {
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		text := ""

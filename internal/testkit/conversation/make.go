@@ -44,7 +44,7 @@ type host struct {
 	t *Talk
 	e *Exchange
 
-	steps  []Step // of the process; nil while no process runs
+	steps  []Step // of the current process; nil while no process runs
 	spoken bool   // it has sent a message
 	early  bool   // it has sent a message before its first prompt
 	mute   bool   // it sends only text, no messages
@@ -93,7 +93,7 @@ func (h *host) endProcess() {
 	}
 }
 
-// exchange generates the host's part of the i-th exchange.
+// exchange generates the host's messages in the i-th exchange.
 func (h *host) exchange(i int) {
 	if h.steps == nil {
 		h.start()

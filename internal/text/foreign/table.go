@@ -1,5 +1,6 @@
 package foreign
 
+// table lists the foreign names by place. The columns are those of row.
 var table = []row{
 	{Declaration, "func function def fun sub proc procedure method", "fn", "", ""},
 	{Declaration, "import include using require from", "use", "", ""},

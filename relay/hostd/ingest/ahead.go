@@ -7,10 +7,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// aheadReader reads a connection before its lines are committed, so that a program that exits need
-// not wait for the disk. It buffers about as much as a program does; above that the program waits.
+// aheadReader reads a connection ahead of the commits, so that a program that exits need not wait
+// for the disk. It buffers up to protocol.SourceRetained bytes; then it stops reading until a
+// commit frees space, and the program waits.
 type aheadReader struct {
-	done chan struct{} // closed when reading has stopped
+	done chan struct{} // closed when fill has returned
 
 	mu       sync.Mutex
 	changed  sync.Cond

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// work is an operation that waits for a decision: how it is shown, with secrets removed except in
-// args, and how it is performed.
+// work is an operation that waits for an approval: how the request describes it, and do, which
+// performs it. Secrets are removed from the description, except from args.
 type work struct {
 	tool, risk, prompt, summary string
 	args                        json.RawMessage // shown in the request
@@ -45,7 +45,7 @@ func gated(prepare func(context.Context, *Dispatcher, *call, *Run) (*work, error
 	}
 }
 
-// awaitDecision waits for the decision and performs the work.
+// awaitDecision waits for the decision, and performs the work if it is approved.
 func (d *Dispatcher) awaitDecision(ctx context.Context, c *call, run *Run, w *work) (any, error) {
 	hash, err := hashCall(c, run)
 	if err != nil {
@@ -74,7 +74,7 @@ func (d *Dispatcher) awaitDecision(ctx context.Context, c *call, run *Run, w *wo
 	return d.performApproved(ctx, c, hash, w)
 }
 
-// rejectionCodes maps outcomes of rejected requests to error codes.
+// rejectionCodes maps the decisions that reject a request to error codes.
 var rejectionCodes = map[string]protocol.RPCCode{approvals.Deny: protocol.Denied, approvals.Expired: protocol.RPCCode(protocol.Expired), approvals.Withdrawn: protocol.Withdrawn}
 
 // performApproved performs the work, if it is still what was approved.
@@ -93,8 +93,8 @@ func (d *Dispatcher) performApproved(ctx context.Context, c *call, hash string, 
 	return w.do(ctx)
 }
 
-// hashCall returns the hash that binds a decision to the operation, its arguments and its
-// directory.
+// hashCall returns a hash of the operation, its arguments and its directory. A decision applies
+// only to an operation with the same hash.
 func hashCall(c *call, run *Run) (string, error) {
 	text, err := json.Marshal(struct {
 		Op   string          `json:"op"`
