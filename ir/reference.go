@@ -28,12 +28,12 @@ An instruction is written as its name and its operands, separated by spaces, for
 | ` + "`n`" + ` | a native |
 | ` + "`t`" + ` | a type |
 | ` + "`l`" + ` | a listen of the function |
-| ` + "`d`" + ` | a declaration: agent, host, tool or store, by the instruction |
+| ` + "`d`" + ` | a declaration: an agent, host, tool or store, depending on the instruction |
 | ` + "`@`" + ` | an instruction of the same block |
 | none | an immediate number |
 
-A register that is read has its required class, a register that is written (←) the class that it
-gets. A window (⧉) is the first of consecutive registers.
+After a register that is read is the class that it must have, and after a register that is written
+(←) the class that it receives. A window (⧉) is the first of several consecutive registers.
 
 | instruction | operands | effect |
 | --- | --- | --- |

@@ -17,8 +17,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// handled runs a program with tools that are not Go functions, and returns its emits and log.
-func handled(t *testing.T, program, manifest string, o engine.Options, tools ...tool.Definition) (emits []string, log string) {
+// runTools runs a program with tools that are not Go functions, and returns its emits and log.
+func runTools(t *testing.T, program, manifest string, o engine.Options, tools ...tool.Definition) (emits []string, log string) {
 	t.Helper()
 	p := compileTests(t, map[string]string{"main.conc": program, "Concerto.toml": manifest})
 	o.Tools = &tool.Registry{}
@@ -41,9 +41,9 @@ fn try_tool(name: String) {
 }
 fn main() { try_tool("c"); try_tool("h"); }`
 
-// TestToolsThatAreNoGo checks that tools that are commands or addresses use the run's log, secrets,
-// environment and permissions.
-func TestToolsThatAreNoGo(t *testing.T) {
+// TestCommandAndHTTPTools checks that tools that are commands or addresses use the run's log,
+// secrets, environment and permissions.
+func TestCommandAndHTTPTools(t *testing.T) {
 	var auth string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		auth = r.Header.Get("Authorization")
@@ -72,7 +72,7 @@ func TestToolsThatAreNoGo(t *testing.T) {
 		{"", engine.Options{Allow: permit.Grants{Sandbox: true}}, refused + `allow it with --allow-net=127.0.0.1"`},
 	} {
 		auth = ""
-		emits, log := handled(t, callsBoth, c.manifest, c.o, command, address)
+		emits, log := runTools(t, callsBoth, c.manifest, c.o, command, address)
 		if d := cmp.Diff([]string{`ok "{\"input\":{\"a\":1}\n"`, c.want}, emits); d != "" {
 			t.Errorf("%s %+v: %s", c.manifest, c.o.Allow, d)
 		}
@@ -80,14 +80,14 @@ func TestToolsThatAreNoGo(t *testing.T) {
 			t.Errorf("%q", log)
 		}
 		if called := !strings.Contains(c.want, "not permitted"); called != (auth == "Bearer k-123456") {
-			t.Errorf("called: %v, with %s", called, auth)
+			t.Errorf("called: %v, with the header %s", called, auth)
 		}
 	}
 }
 
-// TestToolsThatStay checks that the process of a global tool stays alive between runs, until the
-// registry is closed.
-func TestToolsThatStay(t *testing.T) {
+// TestGlobalToolProcess checks that the process of a global tool stays alive between runs, until
+// the registry is closed.
+func TestGlobalToolProcess(t *testing.T) {
 	script := `n=0; while read line; do n=$((n+1)); echo "{\"jsonrpc\":\"2.0\",\"id\":$n,\"result\":{\"success\":true,\"output\":[$n,$$]}}"; done`
 	stays, err := tool.Command{Run: []string{"sh", "-c", script}, Answer: "lines"}.Definition(tool.Spec{Name: "c", Description: "c"}, "")
 	if err != nil {
@@ -107,7 +107,7 @@ func TestToolsThatStay(t *testing.T) {
 				t.Error(err)
 			}
 			if seen = append(seen, n[0]); pid != 0 && pid != n[1] {
-				t.Error("it is another process")
+				t.Error("the tool has a new process")
 			}
 			pid = n[1]
 		}}

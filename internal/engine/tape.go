@@ -56,8 +56,8 @@ func (p *Program) recordTape(world *runtime.Runtime, c *vm.Config, o *Options) (
 	}
 	h := tape.Header{Run: world.ID(), Program: p.mainFile(), IR: hexsum.SHA256(p.Encode()), Args: o.Args, Inputs: o.Inputs, Seed: strconv.FormatInt(*o.own.seed, 10),
 		Flags: tape.Flags{Asks: c.Asks, Tools: c.Application.Tools, Audited: c.Application.Audited}}
-	if told, err := world.Perform(context.Background(), &effect.Session{}); err == nil {
-		s := told.(*effect.SessionInfo)
+	if info, err := world.Perform(context.Background(), &effect.Session{}); err == nil {
+		s := info.(*effect.SessionInfo)
 		h.Session = &tape.Session{Cwd: s.Cwd, Metadata: s.Metadata, Render: s.Render}
 	}
 	h.Emit = o.Output.Mode.String()

@@ -22,8 +22,8 @@ type Question struct {
 // QuestionID returns the id of an awaited emit.
 func QuestionID(e int64) string { return fmt.Sprintf("q%d", e) }
 
-// asked is an open question.
-type asked struct {
+// openQuestion is an open question.
+type openQuestion struct {
 	Question
 	answer func(*journal.Answer) // completes the question; only the first call has an effect
 	show   func() error          // prints the question if it is answered before it is asked; nil if it was printed
@@ -37,7 +37,7 @@ func (w *world) askQuestion(ctx context.Context, s effect.Starter, q effect.Requ
 	if w.run.flush(journal.Synced) != nil { // the run is being suspended
 		return func() { done(nil, context.Canceled) }, true
 	}
-	x := &asked{Question: Question{E: f.e, ID: QuestionID(f.e)}}
+	x := &openQuestion{Question: Question{E: f.e, ID: QuestionID(f.e)}}
 	a, emits := q.(*effect.AwaitEmit)
 	if emits {
 		x.Channel, x.Payload = a.Channel, w.run.clean(a.Payload)
@@ -74,7 +74,7 @@ func (w *world) askQuestion(ctx context.Context, s effect.Starter, q effect.Requ
 
 // startQuestion registers a question and asks it in this process by calling start, unless another
 // process has answered it already.
-func (w *world) startQuestion(ctx context.Context, x *asked, done func(effect.Result, error), start func(func(effect.Result, error)) (func(), bool)) (stop func()) {
+func (w *world) startQuestion(ctx context.Context, x *openQuestion, done func(effect.Result, error), start func(func(effect.Result, error)) (func(), bool)) (stop func()) {
 	var once sync.Once
 	i := &w.run.idle
 	finish := func(result effect.Result, err error) {
@@ -148,34 +148,34 @@ func answerResult(channel string, a *journal.Answer) (effect.Result, error) {
 // pollAnswers starts polling for answers of other processes. It stops when there are no questions.
 // The caller must hold mu.
 func (i *idleness) pollAnswers() {
-	if i.looking {
+	if i.polling {
 		return
 	}
-	i.looking = true
+	i.polling = true
 	go func() {
 		for {
 			select {
 			case <-i.run.suspend:
 				return
-			case <-time.After(lookEvery):
+			case <-time.After(pollInterval):
 			}
-			if !i.lookOnce() {
+			if !i.applyAnswers() {
 				return
 			}
 		}
 	}()
 }
 
-// lookOnce applies the answers that other processes have written. It returns false if there are no
-// questions.
-func (i *idleness) lookOnce() bool {
+// applyAnswers applies the answers that other processes have written. It returns false if there are
+// no questions.
+func (i *idleness) applyAnswers() bool {
 	i.mu.Lock()
-	all := make([]*asked, 0, len(i.questions))
+	all := make([]*openQuestion, 0, len(i.questions))
 	for _, x := range i.questions {
 		all = append(all, x)
 	}
 	if len(all) == 0 {
-		i.looking = false
+		i.polling = false
 	}
 	i.mu.Unlock()
 	for _, x := range all {
@@ -191,8 +191,8 @@ func (i *idleness) lookOnce() bool {
 	return len(all) > 0
 }
 
-// journaled is called when the result of effect e was appended to the journal.
-func (i *idleness) journaled(e int64) {
+// markJournaled is called when the result of effect e was appended to the journal.
+func (i *idleness) markJournaled(e int64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if id, ok := i.answered[e]; ok {
@@ -201,9 +201,9 @@ func (i *idleness) journaled(e int64) {
 	}
 }
 
-// takeTaken returns, and then forgets, the ids of the questions whose answers were appended to the
-// journal.
-func (i *idleness) takeTaken() []string {
+// takeAnswered returns, and then forgets, the ids of the questions whose answers were appended to
+// the journal.
+func (i *idleness) takeAnswered() []string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	all := i.taken

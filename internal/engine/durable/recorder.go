@@ -201,7 +201,7 @@ func (r recorder) Ended(e int64, q effect.Request, result effect.Result, err err
 func (r recorder) appendEnd(x *journal.Record, f *inFlight, q effect.Request) {
 	if f == nil || f.resolved == nil {
 		r.append(x)
-		r.idle.journaled(x.E)
+		r.idle.markJournaled(x.E)
 		return
 	}
 	x.Resolved = f.resolved
@@ -212,7 +212,7 @@ func (r recorder) appendEnd(x *journal.Record, f *inFlight, q effect.Request) {
 		e = x.Of
 		about, _ = r.opener(q)
 	}
-	r.idle.journaled(e)
+	r.idle.markJournaled(e)
 	text, err := tape.Request(about)
 	if err == nil {
 		err = r.recordResolution(e, about.Kind(), text, r.resolutionOf(f.resolved))

@@ -238,7 +238,7 @@ func (r *Run) write(level journal.Level) error {
 			return err
 		}
 	}
-	answered := r.idle.takeTaken()
+	answered := r.idle.takeAnswered()
 	lines := r.talks.takeWritten()
 	err := r.c.Writer.Flush(level)
 	for _, id := range answered {

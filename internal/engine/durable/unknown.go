@@ -37,7 +37,7 @@ func (w *world) announceRetry(ctx context.Context, f *inFlight, q effect.Request
 	f.resolved = x.record(w.run)
 	w.run.begin(f, f.task, q)
 	f.resolved = nil
-	w.run.idle.journaled(f.e)
+	w.run.idle.markJournaled(f.e)
 	text, err := tape.Request(q)
 	if err == nil {
 		err = w.run.recordResolution(f.e, q.Kind(), text, x)
@@ -217,7 +217,7 @@ func (w *world) inquire(ctx context.Context, f *inFlight, q effect.Request) (*re
 	if err != nil {
 		return nil, nil, err
 	}
-	question := &asked{Question: Question{E: f.e, ID: UnknownID(f.e), Channel: unknownChannel, Payload: payload}}
+	question := &openQuestion{Question: Question{E: f.e, ID: UnknownID(f.e), Channel: unknownChannel, Payload: payload}}
 	type answer struct {
 		result effect.Result
 		err    error

@@ -19,9 +19,9 @@ type Asking struct {
 }
 
 const (
-	lookEvery   = 100 * time.Millisecond // polling interval for answers of other processes
-	parkAfter   = time.Second            // time without any other work before the run is parked
-	parkNotNear = 10_000                 // ms: a timer that expires sooner is waited for
+	pollInterval = 100 * time.Millisecond // polling interval for answers of other processes
+	parkAfter    = time.Second            // time without any other work before the run is parked
+	parkNotNear  = 10_000                 // ms: a timer that expires sooner is waited for
 )
 
 // Parked is the reason for the suspension of a run that only waits for answers and times.
@@ -50,18 +50,18 @@ type idleness struct {
 	mu        sync.Mutex
 	under     map[int64]effect.Request // running effects
 	due       map[int64]int64          // of timers
-	questions map[int64]*asked
+	questions map[int64]*openQuestion
 	open      map[int64]int // number of unanswered requests of hosts, by exchange
 	still     bool          // no task can continue
 	moves     int64
 	resumed   int64            // moves at the end of the replay; if unchanged, nothing is new
 	answered  map[int64]string // questions answered elsewhere
 	taken     []string         // questions whose answers are among the records
-	looking   bool
+	polling   bool
 }
 
 func (i *idleness) init(r *Run) {
-	*i = idleness{run: r, under: map[int64]effect.Request{}, due: map[int64]int64{}, questions: map[int64]*asked{}, open: map[int64]int{}, answered: map[int64]string{}}
+	*i = idleness{run: r, under: map[int64]effect.Request{}, due: map[int64]int64{}, questions: map[int64]*openQuestion{}, open: map[int64]int{}, answered: map[int64]string{}}
 }
 
 // addEffect and ended track the running effects.

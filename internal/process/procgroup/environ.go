@@ -32,7 +32,7 @@ type Inherit struct {
 
 // Of returns the part of an environment that the process receives, and the sorted names of the
 // other variables.
-func (in Inherit) Of(environ []string) (passed, kept []string) {
+func (in Inherit) Of(environ []string) (passed, withheld []string) {
 	for _, kv := range environ {
 		name, _, ok := strings.Cut(kv, "=")
 		switch {
@@ -40,11 +40,11 @@ func (in Inherit) Of(environ []string) (passed, kept []string) {
 		case in.passes(name):
 			passed = append(passed, kv)
 		default:
-			kept = append(kept, name)
+			withheld = append(withheld, name)
 		}
 	}
-	slices.Sort(kept)
-	return passed, slices.Compact(kept)
+	slices.Sort(withheld)
+	return passed, slices.Compact(withheld)
 }
 
 func (in Inherit) passes(name string) bool {

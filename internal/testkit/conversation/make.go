@@ -361,7 +361,7 @@ func (h *host) sendLast(text string, exchange int) {
 		h.spoken = true
 	}
 	rest := ""
-	behind := func() {
+	addTrailing := func() {
 		switch h.IntN(8) {
 		case 0, 1:
 			h.blanks()
@@ -373,7 +373,7 @@ func (h *host) sendLast(text string, exchange int) {
 		}
 	}
 	for range h.IntN(3) {
-		behind()
+		addTrailing()
 	}
 	if h.IntN(5) == 0 {
 		late := h.message("progress", `"late":"in two pieces"`)
@@ -385,7 +385,7 @@ func (h *host) sendLast(text string, exchange int) {
 	h.flush()
 	if h.t.Options.Patient && rest == "" && exchange >= 0 {
 		for range h.IntN(3) {
-			behind()
+			addTrailing()
 			h.flush()
 		}
 	}

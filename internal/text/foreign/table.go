@@ -252,7 +252,7 @@ var table = []row{
 	{Agent, "prompt instructions instruction system role persona sys_prompt systemPrompt system_message system_instruction system_instructions description backstory goal preamble", "system_prompt", "", ""},
 	{Agent, "llm engine model_name base modelName model_id modelId", "model", "", ""},
 	{Agent, "connector", "", "declare a program that runs as a process with `host NAME { connector: … }`, and in Concerto.toml under [hosts.…]", ""},
-	{Agent, "connection", "provider", "name it in the head: `agent A uses NAME { … }`", ""},
+	{Agent, "connection", "provider", "write the connection before the braces: `agent A uses NAME { … }`", ""},
 	{Agent, "api_key base_url url key", "", "set it in Concerto.toml, under [connections.NAME]", ""},
 	{Agent, "functions tool toolset skills actions", "tools", "", ""},
 	{Agent, "history context", "memory", "", ""},

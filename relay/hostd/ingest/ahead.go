@@ -64,7 +64,7 @@ func (a *aheadReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// close stops reading ahead, after the connection is closed.
+// close ends reading ahead. The connection must be closed before.
 func (a *aheadReader) close() {
 	a.mu.Lock()
 	a.closed = true

@@ -68,7 +68,7 @@ func (s *session) run(ctx context.Context) error {
 	<-s.ctx.Done()
 	err := context.Cause(s.ctx)
 	if ctx.Err() != nil {
-		_ = s.conn.Close(protocol.CloseRestart, "hostd ends") // best effort
+		_ = s.conn.Close(protocol.CloseRestart, "hostd is stopping") // best effort
 	}
 	_ = s.conn.CloseNow()
 	all.Wait()

@@ -62,14 +62,14 @@ func (d *Dispatcher) awaitDecision(ctx context.Context, c *call, run *Run, w *wo
 	select {
 	case got = <-answer:
 	case <-ctx.Done():
-		if err := d.o.Approvals.Withdraw(context.WithoutCancel(ctx), c.Run, c.id, "hostd ends"); err != nil {
+		if err := d.o.Approvals.Withdraw(context.WithoutCancel(ctx), c.Run, c.id, "hostd is stopping"); err != nil {
 			d.o.Log.Warn("could not withdraw a request", "run", c.Run, "request", c.id, "error", err)
 		}
 		return nil, context.Cause(ctx)
 	}
 	if got.Decision != approvals.Approve {
-		end := rejectionCodes[got.Decision]
-		return nil, errorf(end, "%s", end)
+		code := rejectionCodes[got.Decision]
+		return nil, errorf(code, "%s", code)
 	}
 	return d.performApproved(ctx, c, hash, w)
 }
@@ -88,7 +88,7 @@ func (d *Dispatcher) performApproved(ctx context.Context, c *call, hash string, 
 		return nil, err
 	}
 	if now != hash {
-		return nil, errorf(protocol.RPCCode(protocol.ArgsChanged), "what would be done is not what was approved")
+		return nil, errorf(protocol.RPCCode(protocol.ArgsChanged), "the operation differs from the approved one")
 	}
 	return w.do(ctx)
 }
@@ -105,7 +105,7 @@ func hashCall(c *call, run *Run) (string, error) {
 		text, err = jcs.Canonical(text)
 	}
 	if err != nil {
-		return "", fmt.Errorf("hash what is to be done: %w", err)
+		return "", fmt.Errorf("hash the operation: %w", err)
 	}
 	return hexsum.SHA256(text), nil
 }

@@ -310,7 +310,7 @@ func errorText(err error) string {
 	case errors.As(err, &ofDesk):
 		return ofDesk.Why
 	case errors.Is(err, context.Canceled):
-		return "hostd ends"
+		return "hostd is stopping"
 	}
 	return err.Error()
 }

@@ -387,7 +387,7 @@ func TestNotDone(t *testing.T) {
 	}{
 		{"denied", "denied", "", func(w *world, _ context.CancelFunc) { w.decide("n1", approvals.Deny) }},
 		{"its time is over", "expired", "", func(w *world, _ context.CancelFunc) { w.after[0]() }},
-		{"hostd ends", "withdrawn", "", func(_ *world, end context.CancelFunc) { end() }},
+		{"hostd is stopping", "withdrawn", "", func(_ *world, end context.CancelFunc) { end() }},
 		{"the run ends", "withdrawn", "", func(w *world, _ context.CancelFunc) {
 			if err := w.desk.CloseRun(context.Background(), "run_a"); err != nil {
 				w.t.Error(err)
