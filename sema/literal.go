@@ -69,7 +69,7 @@ func (b *body) join(parts []part, what string) types.Type {
 	for _, p := range parts[1:] {
 		t, ok := types.Join(joined, p.t)
 		if !ok {
-			d := diag.NoJoin.At(p.x.Span(), "this has type `%s`, but the %s before it has type `%s`", types.Full(p.t), what, types.Full(joined)).
+			d := diag.NoJoin.At(p.x.Span(), "this has type `%s`, but the %s before it have type `%s`", types.Full(p.t), what, types.Full(joined)).
 				Label(parts[0].x.Span(), "the first has type `%s`", types.Full(parts[0].t))
 			if a := b.agree(p.x, p.t, parts[0].x, parts[0].t); a.Is() {
 				d.Advise(a)

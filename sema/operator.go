@@ -281,7 +281,7 @@ func (b *body) decodable(t types.Type, at source.Span) {
 		return // the library creates it itself
 	}
 	if _, ok := bad.(*types.Param); ok {
-		b.report(diag.Undecodable.At(at, "the type argument of `%s` does not exist at run time", bad).Hint("use a concrete type"))
+		b.report(diag.Undecodable.At(at, "type parameter `%s` is not known at run time", bad).Hint("use a concrete type"))
 		return
 	}
 	b.report(diag.Undecodable.At(at, "values of type `%s` cannot be decoded from data", types.Full(bad)).

@@ -202,7 +202,7 @@ func (b *body) patternHint(t types.Type) string {
 			return "its patterns are " + listed(names)
 		}
 	}
-	return "a pattern of type `" + types.Full(t).String() + "` is a value, a name or `_`"
+	return "the patterns of `" + types.Full(t).String() + "` are values, names and `_`"
 }
 
 // patternValue checks that a constant or literal of type v can equal a t.

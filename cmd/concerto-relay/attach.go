@@ -22,7 +22,7 @@ func (a *app) attachCommand() *cobra.Command {
 		Use:   "attach RUN",
 		Short: "Attach to a run",
 		Long: `Shows the last output of a run and its new output, and sends what you type to it. Ctrl-] d
-detaches. The exit code is the run's, or 1 if it is unknown. A run that speaks in messages reads no
+detaches. The exit code is the run's, or 1 if it is unknown. A run without a terminal reads no
 keys: attach shows its emits, exchanges and requests with the command that answers each, and Ctrl-C
 stops it.` + reachHelp + `
 

@@ -12,7 +12,7 @@ import (
 
 func (a *app) auditCommand() *cobra.Command {
 	return a.group(&cobra.Command{
-		Use:   "audit",
+		Use:   "audit COMMAND",
 		Short: "Verify the server's audit log",
 		Long: `The server records logins, inputs, decisions and changes of users, tokens and hosts in a log whose
 records are chained by hashes.`,

@@ -25,7 +25,7 @@ func (a *app) hostdCommand() *cobra.Command {
 requests, and serves the command line on a unix socket. Runs continue while hostd is stopped.
 Without --server it serves this machine only. Without --host-id and a token it creates both at its
 first start. prompts.toml, next to relay.toml, adds rules that recognize prompts.
-$REDACTION_EXTRA_REGEX is an expression for text to redact from commands, inputs and logs.`,
+$REDACTION_EXTRA_REGEX is a regular expression for text to redact from commands, inputs and logs.`,
 		Example: `  concerto-relay hostd
   concerto-relay hostd --server https://relay.example --token-file host-token
   concerto-relay hostd install --server https://relay.example --token-file host-token`,

@@ -38,7 +38,7 @@ var paths = []string{"token-file", "state", "spool", "socket", "log", "root", "r
 func (a *app) hostdFlags(f *pflag.FlagSet, s *hostdSettings) {
 	a.whereFlagsOfHostd(f, s)
 	f.StringSliceVar(&s.roots, "root", nil, "allow runs in `DIR` and below; repeatable (default: $HOME)")
-	f.StringVar(&s.remoteExec, "remote-exec", "on", "let apps start runs, write files and run commands: `on|off`")
+	f.StringVar(&s.remoteExec, "remote-exec", "on", "let apps start runs, write files and run commands (default on): `on|off`")
 	f.StringVar(&s.spoolMax, "spool-max", "1GiB", "limit the spool to `SIZE` (default 1GiB)")
 	f.IntVar(&s.approvalTimeout, "approval-timeout", 600, "wait `SECONDS` for an approval (default 600)")
 }

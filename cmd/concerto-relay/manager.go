@@ -39,8 +39,8 @@ type where struct{ db, server, tokenFile string }
 
 const whereHelp = `
 
-The command works on the server's database (--db), also while the server runs, or as an owner on the
-server (--server URL --token-file FILE).`
+The command uses the server's database directly (--db), also while the server runs. With --server
+URL --token-file FILE it calls the server as an owner.`
 
 func (a *app) whereFlags(c *cobra.Command, w *where) {
 	f := c.PersistentFlags()

@@ -27,10 +27,10 @@ func (a *app) pairCommand() *cobra.Command {
 	c := a.group(&cobra.Command{
 		Use:   "pair",
 		Short: "Pair this machine with a server",
-		Long: `Prints a code of eight letters and waits until an owner of the server confirms it, at the link
-or by 'concerto-relay pair confirm'. From then on the server knows this machine by
-a key, which stays in hostd's state, and accepts no token for it. A machine that the server already
-knows keeps its id. The settings are those of hostd. Exit code 1: not confirmed within 10 minutes.`,
+		Long: `Prints a code of eight letters and waits until an owner of the server confirms it, at the link or by
+'concerto-relay pair confirm'. From then on the server identifies this machine by a key, which is
+stored in hostd's state, and accepts no token for it. A machine that the server already knows keeps
+its id. pair uses the settings of hostd. Exit code 1: not confirmed within 10 minutes.`,
 		Example: `  concerto-relay pair --server https://relay.example
   concerto-relay hostd                       connect to the paired server
   concerto-relay pair confirm ABCD-EFGH --server https://relay.example --token-file owner-token`,

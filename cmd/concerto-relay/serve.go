@@ -38,10 +38,10 @@ func (a *app) serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Start the server",
 		Long: `The server receives the events of runs from hosts, stores them in a database, and shows them to
-apps, which answer and approve. Without users it prints a link that creates the first owner, once.
-It listens on the loopback interface. If clients reach it by another address, such as a proxy with
-HTTPS, set --public-url. By default it accepts new hosts only from this machine (--tofu loopback).
-SIGTERM or Ctrl-C stops it within 5 seconds.`,
+apps, which answer and approve. While there are no users, it prints a link that creates the first
+owner and works once. It listens on the loopback interface. If clients reach it by another address,
+such as a proxy with HTTPS, set --public-url. By default it accepts new hosts only from this machine
+(--tofu loopback). SIGTERM or Ctrl-C stops it within 5 seconds.`,
 		Example: `  concerto-relay serve
   concerto-relay serve --admin ann --admin-password-file password
   concerto-relay serve --with-hostd      also run hostd of this machine, in one process

@@ -20,7 +20,7 @@ import (
 func (a *app) tokenCommand() *cobra.Command {
 	w := &where{}
 	c := a.group(&cobra.Command{
-		Use:   "token",
+		Use:   "token COMMAND",
 		Short: "Create, list and revoke access tokens",
 		Long: `An access token gives a program or a device the rights of its role, for all runs or those of
 --runs, until it expires or is revoked. Its secret is shown once.` + whereHelp,
@@ -82,7 +82,7 @@ expires 30 days after its last use.` + whereHelp,
 	f.StringVar(&n.Name, "name", "token", "list the token as `NAME` (default token)")
 	f.StringVar(&role, "role", "viewer", "grant `ROLE`: viewer, operator or owner (default viewer)")
 	f.StringSliceVar(&n.Runs, "runs", nil, "grant only runs whose ids match `GLOBS` with * and ?")
-	f.DurationVar(&ttl, "ttl", 0, "let the token expire after `HOW-LONG`: 1h, 90m")
+	f.DurationVar(&ttl, "ttl", 0, "let the token expire after `DURATION`, such as 1h or 90m")
 	f.StringVar(&user, "user", "", "create the token for the user `NAME`, with --db (default: the first owner)")
 	f.StringVar(&public, "public-url", "", "use the server's `URL` in the link, with --db and --runs")
 	format = cmdline.AddFormat(c, "text", "json")

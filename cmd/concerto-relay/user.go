@@ -12,7 +12,7 @@ import (
 func (a *app) userCommand() *cobra.Command {
 	w := &where{}
 	c := a.group(&cobra.Command{
-		Use:   "user",
+		Use:   "user COMMAND",
 		Short: "Add, list and remove users",
 		Long:  `Users log in with name and password, and have the rights of their role.` + whereHelp,
 		Example: `  concerto-relay user add ann --role owner --password-file password
@@ -28,8 +28,8 @@ func (a *app) userAddCommand(w *where) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Add a user, or change one",
-		Long: `Adds a user, or changes role and password of one and ends the user's sessions. The password is the
-first line of --password-file, or else of stdin. The first user is an owner.` + whereHelp,
+		Long: `Adds a user, or changes the role and the password of an existing user and ends that user's sessions.
+The password is the first line of --password-file, or else of stdin. The first user is an owner.` + whereHelp,
 		Example: `  concerto-relay user add ann --role owner --password-file password`,
 		Args:    takes(1, 1, "concerto-relay user add ann --role operator"),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -36,7 +36,7 @@ const limitCode = "limit_"
 // exitError is the error of a host that exited before its exchange was complete.
 func (c *Config) exitError(e Exit) *effect.Error {
 	if e.Limit != "" {
-		return withExit(c.unknownErrorf("used more than %s and was ended", c.Limits.Describe(e.Limit)), e).With("code", limitCode+string(e.Limit))
+		return withExit(c.unknownErrorf("used more than %s and was stopped", c.Limits.Describe(e.Limit)), e).With("code", limitCode+string(e.Limit))
 	}
 	f := effect.Errorf("HostError", "host exited without result").With("host", c.Name)
 	f.Status = effect.Unknown

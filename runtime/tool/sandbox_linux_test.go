@@ -216,7 +216,7 @@ func TestSandboxLimits(t *testing.T) {
 	if got := tried(t, confined(Sandbox{FileMB: 1}, "grow "+filepath.Join(dir, "big")), dir); got != `{"grow big":"file too large"}` {
 		t.Error(got)
 	}
-	if got := tried(t, confined(Sandbox{MemoryMB: 100}, "eat x"), dir); got != "used more than 100 MB of memory and was ended" {
+	if got := tried(t, confined(Sandbox{MemoryMB: 100}, "eat x"), dir); got != "used more than 100 MB of memory and was stopped" {
 		t.Error(got)
 	}
 }

@@ -56,7 +56,7 @@ Exit codes: 0 after the editor's shutdown and exit, 1 if the editor disconnected
 	}
 	c.Flags().BoolVar(&cmd.stdio, "stdio", false, "use stdin and stdout (the default)")
 	c.Flags().StringVar(&cmd.tcp, "tcp", "", "wait for one editor at `ADDR`, a host and a port")
-	c.Flags().StringVar(&cmd.log, "log", "", "append requests and responses to `FILE`, without texts")
+	c.Flags().StringVar(&cmd.log, "log", "", "append requests and responses to `FILE`, without the text of documents")
 	c.Flags().BoolVar(&cmd.checkSync, "check-sync", false, "answer concerto/text, with which tests compare documents")
 	cmdline.Hide(c, "check-sync")
 	return c

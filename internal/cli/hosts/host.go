@@ -26,7 +26,7 @@ import (
 
 func NewHost(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "host",
+		Use:   "host COMMAND",
 		Short: "List, test and talk to hosts",
 		Long:  `A host is an external program, such as a coding agent, that a Concerto program supervises.`,
 		Example: `  concerto host list
@@ -185,13 +185,13 @@ func newHostTest(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test NAME | -- COMMAND ARGS…",
 		Short: "Test whether a host follows the protocol",
-		Long: `Runs these checks of a host that the program declares, or of a command:
+		Long: `Runs these checks on a host that the program declares, or on a command:
 
 ` + wrapped(hostcheck.Names()) + `
 
-Each check sends a prompt such as "concerto test: question". A testable host of an SDK supports all
-checks. Other hosts pass with any reply that the protocol allows; a check without a reply is
-skipped. The host receives no permissions. Exit code 1 reports a failed check.`,
+Each check sends a prompt such as "concerto test: question". A host with the SDK option
+testable answers all checks. Other hosts pass with any reply that the protocol allows; a check
+without a reply is skipped. The host receives no permissions. Exit code 1 reports a failed check.`,
 		Example: `  concerto host test Coder
   concerto host test -- python3 coder.py
   concerto host test --only question,approval -- ./coder

@@ -32,9 +32,9 @@ type WorldFlags struct {
 func (f *WorldFlags) Add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer awaited emits on a channel; repeatable: `CHANNEL=VALUE`")
 	c.Flags().StringVar(&f.handler, "emit-handler", "", "answer awaited emits by `COMMAND`")
-	c.Flags().StringSliceVar(&f.passEnv, "pass-env", nil, "pass environment `NAMES` to the emit handler; * matches any text")
+	c.Flags().StringSliceVar(&f.passEnv, "pass-env", nil, "pass the variables `NAMES` to the emit handler; * matches any text")
 	c.Flags().StringArrayVar(&f.envFiles, "env", nil, "set the environment variables of `FILE`, lines NAME=VALUE; repeatable")
-	c.Flags().BoolVar(&f.Mock, "mock", false, "play all models and hosts: no key, no network, the same replies")
+	c.Flags().BoolVar(&f.Mock, "mock", false, "replace all models by scripted replies: no key, no network")
 	c.Flags().BoolVar(&f.trust, "trust", false, "run a compiled program of another origin without asking")
 	f.Permissions.Add(c)
 	f.Audit.Add(c)

@@ -80,9 +80,8 @@ not overwrite files.
 Templates:
 ` + list + `
 Providers: ` + providerList() + `.
-With --provider, Concerto.toml connects to that provider's models instead of
-scripted replies, and the README names the environment variable of the key. The tests still need no
-key.`,
+With --provider, Concerto.toml connects to that provider's models instead of scripted replies, and
+the README names the environment variable of the key. The tests still need no key.`,
 		Example: `  concerto init triage                       create the directory triage
   concerto init triage --template supervise  create a project that supervises a host
   concerto init triage --provider anthropic  use a model of Anthropic
@@ -98,7 +97,7 @@ key.`,
 		},
 	}
 	c.Flags().StringVarP(&cmd.template, "template", "t", "", "use the template `NAME`")
-	c.Flags().StringVar(&cmd.provider, "provider", "scripted", "connect to the models of a provider: `NAME`")
+	c.Flags().StringVar(&cmd.provider, "provider", "scripted", "connect to the models of provider `NAME`")
 	console.CompleteFlag(c, "template", TemplateNames)
 	return c
 }

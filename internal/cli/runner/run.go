@@ -58,7 +58,7 @@ go to stdout; logs and progress go to stderr.`,
 		Example: `  concerto run                            run the project in this directory or above
   concerto run triage.conc -- a b         pass arguments: std::env::args returns ["a", "b"]
   concerto run -e 'println(6 * 7)'        run statements
-  concerto run --mock                     play all models: no key, no network, the same replies
+  concerto run --mock                     replace all models by scripted replies: no key needed
   concerto run --journal job --park       store the run; 'concerto runs resume job' continues it`,
 		Args: console.OnePath(true),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -25,11 +25,11 @@ import (
 
 func NewAudit(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "audit",
+		Use:   "audit COMMAND",
 		Short: "Verify and show audit logs",
 		Long: `With --audit FILE, or [audit] file in the manifest, a run records every tool call, performed or
-denied, in a log whose records are chained by hashes. 'concerto help recordings' lists all records
-of a run.`,
+denied, in a log whose records are chained by hashes. 'concerto help recordings' lists all
+recordings of a run.`,
 		Example: `  concerto run --audit audit.ndjson triage.conc
   concerto audit verify audit.ndjson
   concerto audit show audit.ndjson --since 24h`,

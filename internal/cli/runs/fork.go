@@ -33,8 +33,9 @@ func NewFork(a *console.Console) *cobra.Command {
 		Short: "Continue a copy of a run with another result",
 		Long: `Creates a run with the history of another run up to an effect, replaces the effect's result, and
 continues. 'concerto runs inspect RUN --format ndjson' prints the numbers of effects; the id of a
-question contains its number. A fork does not undo files, stores and messages that the history has
-written, and prints which files it has written. An exchange with a host that is open there fails.`,
+question contains its number. A fork undoes nothing: the files, stores and messages that the run has
+written up to the effect stay, and fork prints the names of the files. If an exchange with a host
+is in progress at the effect, it fails in the fork.`,
 		Example: `  concerto runs fork job --at 4 --answer no             continue with another answer
   concerto runs fork job --at 9 --error "no network"    continue as if the effect had failed
   concerto runs fork job --at 9 --to other --no-run     only create the directory`,

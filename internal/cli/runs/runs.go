@@ -26,7 +26,7 @@ type runsCommand struct {
 
 func NewRuns(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "runs",
+		Use:   "runs COMMAND",
 		Short: "List, answer, resume, inspect and remove stored runs",
 		Long: `Runs are stored by --journal DIR, or by [run] journal in the manifest. RUN is a run's directory, or
 its id with [run] journal; ROOT is a directory that contains runs, by default that of the manifest.

@@ -35,10 +35,10 @@ func NewServe(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run programs for an application by JSON-RPC",
-		Long: `Serves an application in another process: JSON-RPC 2.0 on stdin and stdout, or over HTTP and
-WebSocket. The application registers tools, starts programs as sessions, receives their events, and
-answers their awaited emits and tool calls. [permissions] in each manifest applies. To serve a
-program's tools to MCP clients, use 'concerto mcp serve'.`,
+		Long: `Runs programs for an application in another process, which sends JSON-RPC 2.0 messages on stdin and
+stdout, or over HTTP and WebSocket. The application registers tools, starts programs as sessions,
+receives their events, and answers their awaited emits and tool calls. [permissions] in each
+manifest applies. To serve a program's tools to MCP clients, use 'concerto mcp serve'.`,
 		Example: `  concerto serve
   concerto serve --root ./flows --max-sessions 10 --host-tools tools.yaml
   concerto serve --http 8080 --token-env SERVE_TOKEN`,

@@ -30,7 +30,7 @@ func (f *webFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.tokenEnv, "token-env", "", "require the token in the environment `VARIABLE` (default: a new token)")
 	c.Flags().BoolVar(&f.noToken, "no-token", false, "accept clients on the loopback interface without a token")
 	c.Flags().StringArrayVar(&f.origins, "allow-origin", nil, "accept calls from web pages of `ORIGIN`; repeatable")
-	c.Flags().BoolVar(&f.source, "allow-source", false, "take programs as source and IR over HTTP, too")
+	c.Flags().BoolVar(&f.source, "allow-source", false, "also accept programs as source and IR over HTTP")
 	c.Flags().StringArrayVar(&f.passEnv, "pass-env", nil, "pass the environment variable `NAME` to programs; repeatable")
 	c.Flags().StringVar(&f.cert, "tls-cert", "", "serve over TLS with the certificates in `FILE`, PEM")
 	c.Flags().StringVar(&f.key, "tls-key", "", "use the private key in `FILE`, PEM")

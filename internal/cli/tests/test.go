@@ -69,13 +69,13 @@ Exit codes: 0 all tests passed, 1 a test failed, 2 the program does not compile.
 			return cmd.runTests(c.Context(), p)
 		},
 	}
-	c.Flags().StringVar(&cmd.filter, "filter", "", "run the tests whose names match the regular `EXPRESSION`")
+	c.Flags().StringVar(&cmd.filter, "filter", "", "run the tests whose names match the regular expression `REGEXP`")
 	cmd.format = cmdline.AddFormat(c, "text", "json", "ndjson", "junit")
 	c.Flags().IntVar(&cmd.parallel, "parallel", 0, "run `N` tests at the same time (default: one for each processor)")
 	c.Flags().Float64Var(&cmd.timeout, "timeout", 0, "fail a test after `SECONDS`; -1 is no limit (default 60)")
 	c.Flags().Int64Var(&cmd.seed, "seed", 0, "seed the random numbers of each test with `N`")
 	c.Flags().BoolVar(&cmd.live, "live", false, "call real models, hosts and networks where a test has no mock")
-	c.Flags().StringVar(&cmd.record, "record", "", "write missing tapes; --record=all rewrites all tapes")
+	c.Flags().StringVar(&cmd.record, "record", "", "write missing tapes; --record=`all` rewrites all tapes")
 	c.Flags().Lookup("record").NoOptDefVal = recordings[0]
 	c.Flags().BoolVar(&cmd.list, "list", false, "list the tests without running them")
 	c.Flags().BoolVar(&cmd.watch, "watch", false, "run the tests again whenever a file changes, until Ctrl-C")

@@ -27,7 +27,7 @@ import (
 
 func NewMcp(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "mcp",
+		Use:   "mcp COMMAND",
 		Short: "Use and serve MCP tools",
 		Long: `MCP is the Model Context Protocol. Add an MCP server's tools to a project, or serve a program's
 tools to MCP clients.`,

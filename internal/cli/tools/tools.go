@@ -21,7 +21,7 @@ import (
 
 func NewTools(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "tools",
+		Use:   "tools COMMAND",
 		Short: "List, check and call tools of an application",
 		Long: `These tools come from files (--host-tools FILE), programs (--host-tools-module FILE.conc) and the
 sections [tools.X] of Concerto.toml.`,

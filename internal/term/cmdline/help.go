@@ -115,6 +115,7 @@ func flagSections(c *cobra.Command) []section {
 
 func flagRow(f *pflag.Flag) row {
 	value, text := pflag.UnquoteUsage(f)
+	text = strings.TrimSuffix(text, ": "+value)
 	left := "    --" + f.Name
 	if f.Shorthand != "" {
 		left = "-" + f.Shorthand + ", --" + f.Name
@@ -276,7 +277,7 @@ func SetHelp(root *cobra.Command, first []string, topics []Topic, usage func(hin
 			}
 			for _, t := range topics {
 				if len(args) == 1 && args[0] == t.Name {
-					_, err := fmt.Fprint(help.OutOrStdout(), strings.TrimSpace(t.Text)+"\n")
+					_, err := fmt.Fprint(help.OutOrStdout(), strings.Trim(t.Text, "\n")+"\n")
 					return err
 				}
 			}

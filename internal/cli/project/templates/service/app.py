@@ -1,4 +1,4 @@
-"""The application: it runs main.conc with tools of its own, and decides what they may do."""
+"""The application: it runs main.conc with its own tools, and approves their calls."""
 import asyncio
 
 from concerto import Concerto
@@ -9,8 +9,8 @@ orders = []
 async def main():
     async with await Concerto.stdio("--host-tools", "tools.yaml") as concerto:
 
-        # An agent may call this function. Its schema is that of the type hints, its
-        # description the docstring, and it is called only when approve() allows it.
+        # Agents may call this function. The type hints define its schema, and the docstring
+        # is its description. It is called only if approve() allows the call.
         @concerto.tool(requires_approval=True)
         async def order(item: str, pieces: int, ctx) -> dict:
             """Order pieces of an item for the customer"""

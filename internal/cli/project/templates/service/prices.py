@@ -1,4 +1,4 @@
-"""Tools that are commands: concerto.py runs a function of this file for each call."""
+"""Tools that are commands: for each call, concerto.py runs a function of this file."""
 PRICES = {"lamp": 40, "chair": 25}
 
 

@@ -1,5 +1,5 @@
-# A host in plain sh: a prompt comes in, and out goes what it does and at last
-# has made, a JSON object a line. Put a program of yours in its place.
+# A host as a shell script. It reads prompts from standard input, and writes its progress
+# and its result to standard output, one JSON object per line.
 
 while IFS= read -r prompt; do
     echo '{"type":"progress","message":"sawing"}'

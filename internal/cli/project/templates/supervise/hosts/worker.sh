@@ -1,8 +1,8 @@
-# A host in plain sh: a prompt comes in, and out goes what it does, asks and at
-# last has made, a JSON object a line. Put a program of yours in its place.
+# A host as a shell script. It reads prompts and answers from standard input, and writes
+# its progress, questions and result to standard output, one JSON object per line.
 
-# ask MESSAGE: sends a question or an approval, waits, and leaves what was
-# answered in $said: the text of the field "value", or nothing.
+# ask MESSAGE sends a question or an approval, waits for the answer, and sets $said to the
+# text of its field "value", or to nothing.
 ask() {
     echo "$1"
     IFS= read -r reply || exit 0
