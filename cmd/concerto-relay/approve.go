@@ -66,7 +66,7 @@ A server stores a decision for a host that is offline. The command waits for the
 	f.StringVar(&answer, "answer", "", "send the answer, as `JSON`")
 	f.StringVar(&d.Text, "text", "", "send `TEXT` to the run as the reason")
 	f.StringVar(&d.ArgsSHA256, "args-sha256", "", "decide only if the arguments still have the `HASH` that you saw")
-	f.StringVar(&d.Scope, "scope", "", "decide `once|session`: for this request, or also for equal requests of this run")
+	f.StringVar(&d.Scope, "scope", "", "decide `once|session`: this request, or also equal ones of this run")
 	f.DurationVar(&d.wait, "wait", 30*time.Second, "wait `TIME` for the run's host, with --server (default 30s)")
 	d.format = cmdline.AddFormat(c, "text", "ndjson")
 	a.reachFlags(c, &r, true)
