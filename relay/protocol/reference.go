@@ -80,7 +80,7 @@ the connection stays open. The maximum sizes of fields of events are those of Co
 longer fields are accepted.
 `
 
-// describe writes the section of a message.
+// describe writes the section of a message type.
 func (m *Message) describe(b *strings.Builder) {
 	from := make([]string, len(m.From))
 	for i, p := range m.From {
@@ -119,7 +119,7 @@ func table(b *strings.Builder, fields []field) {
 	}
 }
 
-// words describes a shape for the manual.
+// words returns a description of a shape for the manual.
 func (s *shape) words() string {
 	out := strings.TrimPrefix(strings.TrimPrefix(s.kind.String(), "an "), "a ")
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// Config describes one host declaration, merged from the source and the manifest. Fields with a
-// JSON name are keys of [hosts.X] or of the declaration, as are those of Vendor.
+// Config describes one host declaration, merged from the source and the manifest. The JSON names of
+// its fields, and of the fields of Vendor, are keys of [hosts.X] or of the declaration.
 type Config struct {
 	Name string `json:"-"` // name of the declaration, used in messages
 	// name of its section in the manifest, [hosts.<Connector>]
@@ -69,7 +69,8 @@ func (p *ParamsEnv) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Recorded reports whether the host plays a recording: its command is `concerto host replay`.
+// Recorded reports whether the host is a replayed recording: whether its command is `concerto host
+// replay`.
 func (c *Config) Recorded() bool {
 	return filepath.Base(c.Command) == "concerto" && len(c.Args) > 1 && c.Args[0] == "host" && c.Args[1] == "replay"
 }

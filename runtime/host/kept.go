@@ -20,7 +20,7 @@ import (
 type keepSpec struct {
 	client *keeper.Client
 	number int64 // number of the process among its host's
-	whole  bool  // the keeper must store the whole output, since the state here depends on all of it
+	whole  bool  // the keeper must store the whole output, because the adapter's state depends on all of it
 	// bridge is the path of the process's bridge to the tools; "" if it has none.
 	bridge string
 	note   []byte
@@ -93,11 +93,13 @@ type lineNote struct {
 	Ours  string     `json:"ours,omitempty"` // the line in our protocol, if it was translated
 	Sum   string     `json:"sum,omitempty"`  // digest of the line in our protocol
 	Begun *beginNote `json:"begun,omitempty"`
-	// no line was sent: the process acknowledged its initialisation with this line
+	// Ack, Session and Rest are notes without a line. Ack is the line with which the process
+	// acknowledged its initialisation, Session the session that it reported, and Rest is set if its
+	// exchange ended.
 	Ack     string    `json:"ack,omitempty"`
-	Session string    `json:"session,omitempty"` // or reported its session
-	Rest    *restNote `json:"rest,omitempty"`    // or its exchange ended
-	Errand  int64     `json:"errand,omitempty"`  // number of the agent's request that the line answers
+	Session string    `json:"session,omitempty"`
+	Rest    *restNote `json:"rest,omitempty"`
+	Errand  int64     `json:"errand,omitempty"` // number of the agent's request that the line answers
 }
 
 // beginNote is stored with the prompt of an exchange.
@@ -229,7 +231,7 @@ func (p *process) keepNote(kind keeper.Kind, n lineNote) {
 	p.out.enqueueLine(line{frame: f}, true)
 }
 
-// noteAck stores the acknowledgement, which is in no journal.
+// noteAck stores the acknowledgement in the keeper, because no journal contains it.
 func (p *process) noteAck(line []byte) {
 	if p.translation == nil {
 		p.keepNote(keeper.KindPinned, lineNote{Ack: string(line)})
@@ -284,8 +286,8 @@ func (p *process) dropUnread() {
 	}
 }
 
-// sentLines counts the lines that a kept process received before a restart. A line that is produced
-// again is not sent again.
+// sentLines counts the lines that a kept process received before a restart. If the run produces
+// such a line again, it is not sent again.
 type sentLines struct {
 	mu     sync.Mutex
 	counts map[string]int // by digest
@@ -300,7 +302,8 @@ func (r *sentLines) addDigest(sum string) {
 	r.counts[sum]++
 }
 
-// takeDigest reports whether a line was sent, once for each time that it was.
+// takeDigest reports whether a line was sent, and removes it from the counts. For a line that was
+// sent twice it returns true twice.
 func (r *sentLines) takeDigest(sum string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,25 +8,26 @@ import (
 	"path/filepath"
 )
 
-// spool stores a host's output in a file of whole lines. The last line may be without an end, and a
-// very long line is stored in pieces. Secrets in lines are replaced by marks.
+// spool stores a host's output in a file, line by line. The last line may be incomplete, and a very
+// long line is stored in pieces. Marks replace the secrets in lines.
 type spool struct {
 	f    *os.File
 	size int64 // of the file
 
 	lines, bytes int64 // of all appended output
-	begin        check // position of the file's beginning in the output
+	begin        check // the output before the beginning of the file
 	checks       []check
 	hide         *redactor
 	// lines that cannot be restored from marks, by offset in the file
 	unrestorable map[int64][]byte
 }
 
-// check is a position: the lines and bytes before it, and the offset in the file.
+// check is a position in the output: the number of lines and bytes before it, and its offset in the
+// file.
 type check struct{ lines, bytes, at int64 }
 
 const (
-	checkEvery = 1 << 20   // bytes of the file between checks
+	checkEvery = 1 << 20   // bytes of the file between two checks
 	maxRead    = 256 << 10 // bytes of the file that are read at once
 	// truncateFrom is the size from which a completely journaled file is truncated.
 	truncateFrom = 16 << 20
@@ -43,8 +44,8 @@ func newSpool(dir string, hide *redactor) (*spool, error) {
 	return &spool{f: f, hide: hide, unrestorable: map[int64][]byte{}}, nil
 }
 
-// appendText appends output: lines with their ends, or the last piece of a line. On failure nothing
-// is appended.
+// appendText appends output: complete lines, or the last piece of a line. On failure nothing is
+// appended.
 func (s *spool) appendText(text []byte) error {
 	file, odd := text, map[int64][]byte(nil)
 	if s.hide.hasSecrets() {
@@ -92,7 +93,7 @@ func (s *spool) seekLine(lines int64) (filePosition, check, error) {
 			if i := bytes.IndexByte(text, '\n'); i >= 0 {
 				line = text[:i+1]
 			} else {
-				break // a piece of a line: the line begins before it
+				break // a piece of a line does not count: its line begins before it
 			}
 			text = text[len(line):]
 			from.lines++
@@ -107,8 +108,8 @@ func (s *spool) seekLine(lines int64) (filePosition, check, error) {
 	return filePosition{at: from.at}, from, nil
 }
 
-// readAt returns some whole lines, or the last piece of a line, at an offset in the file: restored
-// (text) and as stored (raw).
+// readAt returns complete lines, or the last piece of a line, from an offset in the file: raw as
+// stored, and text with the secrets restored.
 func (s *spool) readAt(at int64) (raw, text []byte, err error) {
 	size := int64(maxRead)
 	for {

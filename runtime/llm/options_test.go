@@ -63,8 +63,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestKeysOfClouds checks that Azure receives a key in its own header and a token as a token, and
-// Vertex a token.
+// TestKeysOfClouds checks that Azure receives an API key and a bearer token each in the proper
+// header, and Vertex a bearer token.
 func TestKeysOfClouds(t *testing.T) {
 	for _, c := range []struct{ provider, key, name, want string }{
 		{"azure", "abc", "Api-Key", "abc"},

@@ -35,14 +35,14 @@ func (s *server) httpClient() (*http.Client, error) {
 	return &http.Client{Transport: exchange{s, headers, u.Host}}, nil
 }
 
-// exchange sends the HTTP requests of one server.
+// exchange is the RoundTripper of one server.
 type exchange struct {
 	server  *server
 	headers http.Header
 	host    string
 }
 
-// refused is an error status with a hint.
+// refused is the error for a response with status 401 or 403.
 type refused struct {
 	status int
 }
@@ -82,12 +82,12 @@ func (x exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// progressStream is a stream of events that handles progress notifications when they are read; see
-// tapped.
+// progressStream is an event stream that handles progress notifications when they are read, as tap
+// does; see progressTransport for the reason.
 type progressStream struct {
 	io.ReadCloser
 	server *server
-	line   []byte // the beginning of a line
+	line   []byte // the line read so far
 	skip   bool   // the line is too long for a notification
 }
 
@@ -112,7 +112,7 @@ func (o *progressStream) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// handleProgress handles progress in a message of a server.
+// handleProgress delivers the progress notification in an event's data. It ignores other data.
 func (s *server) handleProgress(data []byte) {
 	if !bytes.Contains(data, []byte("notifications/progress")) {
 		return

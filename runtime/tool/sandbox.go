@@ -35,7 +35,7 @@ const (
 	MissingWarn = "warn" // it runs in the sandbox that is available, with a warning
 )
 
-// noProgram is the reason why there is no sandbox if the path of the concerto program is unknown.
+// noProgram is the missing part if the path of the concerto program is unknown.
 const noProgram = "the program concerto, which sets sandboxes up"
 
 var landlock = sandbox.Landlock // replaced by tests
@@ -55,7 +55,7 @@ func (s *Sandbox) limits() *procgroup.Limits {
 	return l
 }
 
-// sandbox checks a sandbox.
+// sandbox validates the member `sandbox` of a command.
 func (r *rules) sandbox(s *Sandbox) {
 	for at, list := range map[string][]string{"read": s.Read, "write": s.Write} {
 		for i, path := range list {
@@ -80,8 +80,9 @@ func (r *rules) sandbox(s *Sandbox) {
 	}
 }
 
-// Lacks returns what this machine lacks to enforce the sandbox, or nil. It may start a process of
-// run to find out, whose Executable is the concerto program.
+// Lacks returns the features that this machine lacks to enforce the sandbox, or nil. run.Executable
+// must be the concerto program. To check for network isolation, Lacks may start it as a process of
+// run.
 func (s *Sandbox) Lacks(run *procgroup.Run) []string {
 	var out []string
 	if run == nil || run.Executable == "" {
@@ -129,8 +130,8 @@ func isolates(run *procgroup.Run) bool {
 	return found.(func() bool)()
 }
 
-// confine applies the sandbox to a command that is about to start. It records what is missing, if
-// the sandbox allows that.
+// confine applies the sandbox to a command that is about to start. If a part of the sandbox is not
+// available, it fails, or records the missing parts if the sandbox allows that.
 func (x *command) confine(c *Context, how *procgroup.Command) error {
 	s := x.Sandbox
 	if s == nil {
@@ -165,10 +166,10 @@ func (x *command) confine(c *Context, how *procgroup.Command) error {
 	return nil
 }
 
-// needed lists what programs need to run, and where no secrets are stored.
+// needed lists the paths that programs need to run. They contain no secrets.
 var needed = []string{"/usr", "/lib*", "/bin", "/etc/ld.so*"}
 
-// files adds to the plan what the command may read and write.
+// files adds the paths that the command may read and write to the plan.
 func (x *command) files(plan *sandbox.Plan, how *procgroup.Command) error {
 	for _, pattern := range needed {
 		found, err := filepath.Glob(pattern)
@@ -186,7 +187,7 @@ func (x *command) files(plan *sandbox.Plan, how *procgroup.Command) error {
 	return err
 }
 
-// existing adds paths of the sandbox. Each must exist.
+// existing appends paths of the sandbox to a list. It fails if one of them does not exist.
 func (x *command) existing(to []string, key string, paths []string) ([]string, error) {
 	for _, path := range paths {
 		if !filepath.IsAbs(path) {
@@ -204,7 +205,7 @@ func (x *command) existing(to []string, key string, paths []string) ([]string, e
 	return to, nil
 }
 
-// lacks records what the call's handler runs without.
+// lacks records the missing parts of the sandbox for the call's handler.
 func (c *Context) lacks(what []string) {
 	if c.running == nil {
 		return

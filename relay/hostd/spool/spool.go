@@ -44,8 +44,8 @@ type Options struct {
 	disk string // the SQLite VFS; "" means the default
 }
 
-// Event is an event of a run. Data is one of protocol's structs or a JSON object. For a run.gap,
-// To-From+1 is the number of lost events; the spool sets the numbers.
+// Event is an event of a run. Data is one of protocol's structs or a JSON object. The spool assigns
+// the sequence numbers; of a run.gap only the number of lost events counts, To-From+1.
 type Event struct {
 	Type string
 	Data any
@@ -189,9 +189,8 @@ func (s *Spool) Epoch() int64 { return s.epoch }
 // Committed returns a channel that signals new events for Next. It supports one receiver.
 func (s *Spool) Committed() <-chan struct{} { return s.committed }
 
-// Append commits events of a run and returns the sequence number of the last. Output waits while
-// the spool is full.
-
+// Append commits events of a run and returns the sequence number of the last one. While the spool
+// is full, output waits until there is room.
 func (s *Spool) Append(ctx context.Context, run string, events ...Event) (last int64, err error) {
 	return s.Commit(ctx, Change{Run: run, Events: events})
 }
@@ -212,7 +211,7 @@ func (s *Spool) Commit(ctx context.Context, c Change) (last int64, err error) {
 
 func (s *Spool) submit(ctx context.Context, j *job) (int64, error) {
 	select {
-	case <-s.closed: // select chooses at random if several are ready
+	case <-s.closed: // checked first, because select chooses at random if several channels are ready
 		return 0, ErrClosed
 	default:
 	}
@@ -225,7 +224,7 @@ func (s *Spool) submit(ctx context.Context, j *job) (int64, error) {
 	}
 	select {
 	case <-j.done:
-	case <-s.done: // it arrived after the writer stopped
+	case <-s.done: // the job arrived after the writer stopped
 		select {
 		case <-j.done:
 		default:

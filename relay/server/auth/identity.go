@@ -21,22 +21,23 @@ const (
 	Token   Kind = store.AccessToken
 )
 
-// Identity is an authenticated caller. It is immutable: when its owner's permissions change, it
-// ends (Auth.Watch).
+// Identity is an authenticated caller. It is immutable: when its user's permissions change, it
+// becomes invalid, which Auth.Watch reports.
 type Identity struct {
 	Name    string // the user's name
 	Kind    Kind
 	ID      string // of the token or session
-	Role    Role   // the lower of the user's and the token's
+	Role    Role   // the lower of the user's role and the token's
 	Runs    []string
-	Expires time.Time // at the time of the request; a use may extend it
+	Expires time.Time // as of the request; a use may extend it
 	Label   string    // the token's name; "" for a session
 }
 
-// IsRestricted reports whether it is limited to some runs.
+// IsRestricted reports whether the identity may only access some runs.
 func (id *Identity) IsRestricted() bool { return len(id.Runs) > 0 }
 
-// Sees reports whether it may see a run. Other runs do not exist for it.
+// Sees reports whether the identity may see a run. Handlers treat other runs as if they did not
+// exist.
 func (id *Identity) Sees(run string) bool {
 	return !id.IsRestricted() || slices.ContainsFunc(id.Runs, func(glob string) bool {
 		ok, err := path.Match(glob, run)
@@ -44,7 +45,7 @@ func (id *Identity) Sees(run string) bool {
 	})
 }
 
-// May reports whether it has a right. Rights on runs apply to the runs that it sees.
+// May reports whether the identity has a right. Rights on runs apply to the runs that it sees.
 func (id *Identity) May(r Right) bool {
 	row := r.Info()
 	if id == nil {
@@ -53,7 +54,7 @@ func (id *Identity) May(r Right) bool {
 	return slices.Index(Roles, id.Role) >= slices.Index(Roles, row.Role) && !(row.Whole && id.IsRestricted())
 }
 
-// Need returns a refusal if it lacks a right.
+// Need returns the refusal for an identity that lacks a right, or nil.
 func (id *Identity) Need(r Right) error {
 	switch row := r.Info(); {
 	case id.May(r):

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Clock is a clock that only advances with Go.
+// Clock is a manual clock: only Go advances it.
 type Clock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -28,7 +28,8 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// After calls do when the clock has advanced by d.
+// After calls do when the clock has advanced by d. stop cancels the timer, and reports whether it
+// was pending.
 func (c *Clock) After(d time.Duration, do func()) (stop func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +50,8 @@ func (c *Clock) After(d time.Duration, do func()) (stop func() bool) {
 	}
 }
 
-// Go advances the clock. It calls due timers at their times and returns after them.
+// Go advances the clock. It calls each due timer at the timer's time, and returns after the last
+// call.
 func (c *Clock) Go(d time.Duration) {
 	c.mu.Lock()
 	end := c.now.Add(d)

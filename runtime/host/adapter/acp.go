@@ -11,21 +11,22 @@ import (
 )
 
 // ACP implements the Agent Client Protocol, version 1: JSON-RPC, in which the agent's response to
-// session/prompt ends an exchange. Its exported fields are its state.
+// session/prompt ends an exchange. Its state is in exported fields, so that it can be encoded as
+// JSON.
 type ACP struct {
 	cfg     Config
 	RPC     rpc
-	Asked   int64  // number of its requests
+	Asked   int64  // number of the agent's requests so far
 	Version string // of the agent
 	Session string
 	Ready   bool                  // the handshake is complete
 	Loading bool                  // a session's history is being replayed
-	Prompt  string                // waits for a new session
+	Prompt  string                // a prompt that waits until a new session is ready
 	Prompts int                   // number of prompts so far
 	Text    []string              // the agent's text in the exchange
-	Calls   map[string]acpCall    // its tool calls by id
-	Bridged map[string]acpBridged // its open calls of the program's tools, by our ids
-	Calling int                   // number of them so far
+	Calls   map[string]acpCall    // the agent's tool calls, by id
+	Bridged map[string]acpBridged // the agent's open calls of the program's tools, by our ids
+	Calling int                   // number of calls of the program's tools so far
 	Cost    float64               // of the session so far, in USD
 	Before  float64               // of the session before the exchange
 	Costs   bool                  // the exchange has reported its cost
@@ -34,10 +35,10 @@ type ACP struct {
 // acpVersion is the protocol's version.
 const acpVersion = 1
 
-// acpRow describes an update of the session.
+// acpRow is the handler of a kind of session update.
 type acpRow struct {
 	update string
-	hear   func(a *ACP, s *Output, u *acpUpdate) // nil: not passed to the program
+	hear   func(a *ACP, s *Output, u *acpUpdate) // nil ignores the update
 }
 
 var acpRows = []acpRow{
@@ -54,7 +55,7 @@ var acpRows = []acpRow{
 	{"user_message_chunk", nil},
 }
 
-// acpUpdate contains the fields of updates, and the line.
+// acpUpdate contains the fields of all kinds of session updates, and the line that it came in.
 type acpUpdate struct {
 	Kind    string          `json:"sessionUpdate"`
 	Content json.RawMessage `json:"content"`
@@ -78,7 +79,7 @@ type acpCall struct {
 	Status    string          `json:"status"`
 	Input     json.RawMessage `json:"rawInput,omitempty"`
 	Locations []acpPath       `json:"locations"`
-	Content   []acpPath       `json:"content"` // for a change of a file: the file
+	Content   []acpPath       `json:"content"` // the changed files
 }
 
 type acpPath struct {
@@ -179,7 +180,7 @@ func (a *ACP) Say(line []byte) (s Output) {
 	return s
 }
 
-// abilities returns the requests that the agent may send.
+// abilities returns the client capabilities: the requests that the agent may send.
 func (a *ACP) abilities() obj {
 	all := obj{"elicitation": obj{"form": obj{}}}
 	if a.cfg.Serves {
@@ -189,14 +190,14 @@ func (a *ACP) abilities() obj {
 	return all
 }
 
-// sessionParams returns where a session works.
+// sessionParams returns the parameters of a session: its directory and its MCP servers.
 func (a *ACP) sessionParams() obj { return obj{"cwd": a.cfg.Dir, "mcpServers": a.servers()} }
 
 func (a *ACP) begin(prompt string) []byte {
 	return a.RPC.request("session/prompt", obj{"sessionId": a.Session, "prompt": []any{obj{"type": "text", "text": prompt}}})
 }
 
-// cancel ends the exchange and its requests.
+// cancel cancels the exchange, and responds to the agent's open requests.
 func (a *ACP) cancel(s *Output) {
 	s.answer(notification("session/cancel", obj{"sessionId": a.Session}))
 	a.endBridged(s, "the exchange is cancelled")
@@ -312,7 +313,7 @@ func (a *ACP) handleInitialized(s *Output, r *acpAnswer) {
 	}
 }
 
-// handleFailure ends what cannot continue without the response.
+// handleFailure handles an error response: it ends the exchange or the handshake with an error.
 func (a *ACP) handleFailure(s *Output, method string, m *rpcMessage, line []byte) {
 	code := string(m.Error.Code)
 	if method == "session/prompt" {
@@ -325,7 +326,7 @@ func (a *ACP) handleFailure(s *Output, method string, m *rpcMessage, line []byte
 
 // endExchange ends an exchange.
 func (a *ACP) endExchange(s *Output, r *acpAnswer, line []byte) {
-	// Its message that a call is cancelled may come later, over the bridge.
+	// The agent may report later, over the bridge, that these calls are cancelled.
 	for _, id := range sortedKeys(a.Bridged) {
 		s.withdraw(id)
 	}

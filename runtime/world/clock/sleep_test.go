@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestSleepsEndInOrder: sleeps end by their times; those with the same time in
-// the order in which they began. A stopped one ends at once, with an error.
+// TestSleepsEndInOrder checks that sleeps end at their times, and those with the same time in the
+// order in which they began. A stopped sleep ends at once, with an error.
 func TestSleepsEndInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, begin := NewSleeper(nil), time.Now()
@@ -52,7 +52,8 @@ func TestSleepsEndInOrder(t *testing.T) {
 	})
 }
 
-// TestSleeperPerforms: it sleeps for whoever waits, and nothing else.
+// TestSleeperPerforms checks that Perform sleeps until the time or the end of the context, and
+// rejects requests other than sleeps.
 func TestSleeperPerforms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, begin := NewSleeper(nil), time.Now()

@@ -31,8 +31,8 @@ func TestEveryEffectHasARow(t *testing.T) {
 
 var stored = effect.Store{File: "s.db", Kind: "ledger", Name: "s"}
 
-// limited are requests that need a permission. TestPermissionsOfEffects in
-// internal/cli, which runs a program for each, makes sure that none is missing.
+// limited are requests that need a permission. TestPermissionsOfEffects in internal/cli runs a
+// program for each, and fails if one is missing here.
 var limited = []struct {
 	request effect.Request
 	want    string // the error under a sandbox
@@ -77,8 +77,8 @@ func config(g Grants) Config {
 		Servers:     map[string]Reach{"Local": {Command: "./bin/server"}, "Far": {Address: "http://mcp.example", Env: []string{"TOKEN"}}}}
 }
 
-// TestSandbox: an effect that needs a permission is refused by an error that
-// names the flags to give. With these flags it is permitted.
+// TestSandbox checks that an effect that needs a permission is refused with an error that names the
+// flags to add, and is permitted with these flags.
 func TestSandbox(t *testing.T) {
 	for _, c := range limited {
 		k := c.request.Kind()
@@ -108,7 +108,7 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// given are the grants of a sandbox with flags as messages give them.
+// given returns the grants of a sandbox with flags, written as in error messages.
 func given(t *testing.T, flags string) Grants {
 	g := Grants{Sandbox: true, Allow: map[Kind]List{}}
 	for f := range strings.SplitSeq(strings.ReplaceAll(flags, "'a b'", "a\x00b"), " ") {
@@ -150,7 +150,7 @@ func TestManifest(t *testing.T) {
 			t.Errorf("%s: %v", r.Kind(), err)
 		}
 	}
-	// Without the section RunCommand has nothing to run, and all else is free.
+	// Without [permissions] no command may run, and everything else is permitted.
 	p = New(config(Grants{}))
 	if err := p.refusal(rows[effect.KindCommand], &effect.Command{Command: "ls"}); err == nil {
 		t.Error("a command that is not listed")
@@ -179,7 +179,8 @@ func TestSides(t *testing.T) {
 		"git": "", "ls": "running ls is not permitted: allow it with --allow-run=ls",
 		"x":  "running x is not permitted: allow it with --allow-run=x",
 		"rm": "running rm is not permitted: add it to `run` in [permissions]",
-		// The manifest's own word is one thing, where the file lies another.
+		// Commands in the manifest are compared by name, and those of flags by file: ./x is listed,
+		// but ./p/x is another file.
 		"./x": "running ./x is not permitted: allow it with --allow-run=./x",
 	} {
 		err := p.refusal(rows[effect.KindCommand], &effect.Command{Command: command})
@@ -205,7 +206,8 @@ func TestSides(t *testing.T) {
 	}
 }
 
-// TestReal: a path is where it leads, also one that is not there yet.
+// TestReal checks that Real follows symbolic links, also in a path of which a part does not exist
+// yet.
 func TestReal(t *testing.T) {
 	dir := Real(t.TempDir(), true)
 	for _, err := range []error{
@@ -228,7 +230,7 @@ func TestReal(t *testing.T) {
 	if got := Real(filepath.Join(dir, "link", "away"), false); got != filepath.Join(dir, "in", "away") {
 		t.Error(got)
 	}
-	Real(filepath.Join(dir, "in", "circle"), true) // ends
+	Real(filepath.Join(dir, "in", "circle"), true) // must terminate
 	p := New(Config{Dir: dir, Caller: Grants{Allow: map[Kind]List{Write: {Names: []string{"link"}}}}})
 	for path, want := range map[string]bool{"in/x": true, "link/x": true, "in/away": false, "in/hanging": false, "in/../out/x": false, "inner": false} {
 		if err := p.refusal(rows[effect.KindWriteFile], &effect.WriteFile{Path: path}); (err == nil) != want {
@@ -268,7 +270,8 @@ func TestMatchesHost(t *testing.T) {
 	}
 }
 
-// TestGuard: what is refused never reaches its performer, performed or started.
+// TestGuard checks that a refused request does not reach its performer, neither by Perform nor by
+// Start.
 func TestGuard(t *testing.T) {
 	p := New(config(Grants{Sandbox: true}))
 	next := &starter{}
