@@ -74,7 +74,7 @@ func harmless() []misdeed {
 				`[listen:unhandled] {"host":"W","type":"response","message":{"answer_to":7,"in_reply_to":"question","value":"to A"}}`,
 				`[listen:unhandled] {"host":"W","type":"response","message":{"in_reply_to":"question","answer_to":99,"value":1}}`, `[ok] done`}},
 		{n: 50, name: "a JSON-RPC answer to nothing", keys: `transport = "acp"`, host: acpBegins + "< {\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}\n" + acpEnds,
-			out: []string{`[host:log] {"level":"warn","message":"an answer to what was not asked: {\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}"}`, "[ok] done"}},
+			out: []string{`[host:log] {"level":"warn","message":"a response to an unknown request: {\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}"}`, "[ok] done"}},
 		{n: 51, name: "an unknown vendor request", keys: `transport = "acp"`, host: acpBegins + "< {\"jsonrpc\":\"2.0\",\"id\":50,\"method\":\"moon/phase\",\"params\":{}}\n" +
 			">~ {\"id\":50,\"error\":{\"code\":-32601,\"message\":\"concerto does not know moon/phase\"}}\n< {\"jsonrpc\":\"2.0\",\"method\":\"moon/rises\",\"params\":{}}\n" + acpEnds,
 			body: `

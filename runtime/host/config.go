@@ -86,8 +86,14 @@ func ParseConfig(name, connector string, params, config json.RawMessage, root st
 			}
 		}
 	}
-	if c.MaxLine < 0 || c.Instances < 0 || min(c.Timeout, c.InitTimeout, c.Heartbeat, c.IdleSeconds, c.CancelGrace) < 0 {
-		return c, fmt.Errorf("read host %s: a number is negative", name)
+	for _, n := range []struct {
+		key   string
+		value float64
+	}{{"max_line", float64(c.MaxLine)}, {"instances", float64(c.Instances)}, {"timeout", c.Timeout}, {"init_timeout", c.InitTimeout},
+		{"heartbeat", c.Heartbeat}, {"idle_seconds", c.IdleSeconds}, {"cancel_grace", c.CancelGrace}} {
+		if n.value < 0 {
+			return c, fmt.Errorf("read host %s: %s is negative", name, n.key)
+		}
 	}
 	c.Root = root
 	if root == "" {

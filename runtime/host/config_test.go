@@ -31,7 +31,7 @@ func TestParseConfig(t *testing.T) {
 	}
 	for keys, want := range map[string]string{
 		`[]`: "read host W: ", `{"timeout":"1"}`: "read host W: ", `{"params_env":[]}`: "read host W: not a JSON object", `{"params_env":{"a":1}}`: "read host W: ",
-		`{"timeout":-1}`: "read host W: a number is negative", `{"instances":-1}`: "a number is negative", `{"max_line":-1}`: "a number is negative",
+		`{"timeout":-1}`: "read host W: timeout is negative", `{"instances":-1}`: "instances is negative", `{"max_line":-1}`: "max_line is negative",
 	} {
 		if _, err := ParseConfig("W", "w", nil, []byte(keys), ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", keys, err)

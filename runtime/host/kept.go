@@ -182,7 +182,7 @@ func (c *keeperState) requestDigest(r *effect.ExchangeOpen) string {
 func digestRequest(r *effect.ExchangeOpen) string {
 	text, err := json.Marshal(r)
 	if err != nil {
-		panic("host: what an exchange is opened with is no JSON: " + err.Error())
+		panic("host: an opening request cannot be encoded: " + err.Error())
 	}
 	l := line{short: text}
 	return l.digest()

@@ -29,10 +29,10 @@ type Conn struct {
 
 	mu          sync.Mutex
 	exit        *Exit
-	exited      bool  // done is closed
-	outputEnded bool  // outputDone is closed
-	bytesRead   int64 // bytes of the output that were read
-	lastAck     check // last acknowledgement of AckSoon; bytes is what was read by then
+	exited      bool       // done is closed
+	outputEnded bool       // outputDone is closed
+	bytesRead   int64      // bytes of the output that were read
+	lastAck     checkpoint // last acknowledgement of AckSoon; bytes is what was read by then
 	closing     bool
 	frameCounters
 	events     []reply // lines of standard error, then the exit, that are not delivered

@@ -13,7 +13,7 @@ import (
 // has exited.
 type endRecord struct {
 	Process
-	Begin check `json:"-"`
+	Begin checkpoint `json:"-"`
 	// Lines and bytes before the beginning of the output file.
 	Behind int64 `json:"behind,omitempty"`
 	Offset int64 `json:"offset,omitempty"`

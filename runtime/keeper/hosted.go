@@ -191,7 +191,7 @@ func (h *hosted) endExtras() {
 // lines, one in each markInterval.
 type ackTracker struct {
 	lines, bytes int64
-	marks        []check
+	marks        []checkpoint
 }
 
 const markInterval = 64 << 10
@@ -201,7 +201,7 @@ func (j *ackTracker) noteAppended(lines, bytes int64) {
 	if n := len(j.marks); n > 1 && bytes-j.marks[n-2].bytes < markInterval {
 		j.marks = j.marks[:n-1]
 	}
-	j.marks = append(j.marks, check{lines: lines, bytes: bytes})
+	j.marks = append(j.marks, checkpoint{lines: lines, bytes: bytes})
 }
 
 // acknowledge records that the lines up to the given one are journaled.

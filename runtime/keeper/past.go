@@ -25,7 +25,7 @@ func (c *Client) openEnded(e endRecord, from int64, longLine int) (*Conn, error)
 	}
 	var hide redactor
 	hide.addSecrets(c.secrets)
-	s := &spool{f: f, hide: &hide, size: info.Size(), begin: check{lines: e.Behind, bytes: e.Offset}}
+	s := &spool{f: f, hide: &hide, size: info.Size(), begin: checkpoint{lines: e.Behind, bytes: e.Offset}}
 	if from == 0 {
 		from = e.Acked + 1
 	}

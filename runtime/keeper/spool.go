@@ -14,17 +14,17 @@ type spool struct {
 	f    *os.File
 	size int64 // of the file
 
-	lines, bytes int64 // of all appended output
-	begin        check // the output before the beginning of the file
-	checks       []check
+	lines, bytes int64      // of all appended output
+	begin        checkpoint // the output before the beginning of the file
+	checkpoints  []checkpoint
 	hide         *redactor
 	// lines that cannot be restored from marks, by offset in the file
 	unrestorable map[int64][]byte
 }
 
-// check is a position in the output: the number of lines and bytes before it, and its offset in the
-// file.
-type check struct{ lines, bytes, at int64 }
+// checkpoint is a position in the output: the number of lines and bytes before it, and its offset
+// in the file.
+type checkpoint struct{ lines, bytes, at int64 }
 
 const (
 	checkEvery = 1 << 20   // bytes of the file between two checks
@@ -61,8 +61,8 @@ func (s *spool) appendText(text []byte) error {
 	for at, line := range odd {
 		s.unrestorable[at] = line
 	}
-	if len(s.checks) == 0 || s.size-s.checks[len(s.checks)-1].at >= checkEvery {
-		s.checks = append(s.checks, check{s.lines, s.bytes, s.size})
+	if len(s.checkpoints) == 0 || s.size-s.checkpoints[len(s.checkpoints)-1].at >= checkEvery {
+		s.checkpoints = append(s.checkpoints, checkpoint{s.lines, s.bytes, s.size})
 	}
 	s.size += int64(len(file))
 	s.lines += int64(bytes.Count(text, []byte{'\n'}))
@@ -76,9 +76,9 @@ type filePosition struct{ at, skip int64 }
 
 // seekLine returns the position after the given number of lines, and the lines and bytes before it.
 // For a line that is deleted or not yet written it returns the nearest position.
-func (s *spool) seekLine(lines int64) (filePosition, check, error) {
+func (s *spool) seekLine(lines int64) (filePosition, checkpoint, error) {
 	from := s.begin
-	for _, c := range s.checks {
+	for _, c := range s.checkpoints {
 		if c.lines <= lines && c.lines >= from.lines {
 			from = c
 		}
@@ -135,7 +135,7 @@ func (s *spool) truncateIfLarge() bool {
 	if s.size < truncateFrom || s.f.Truncate(0) != nil {
 		return false
 	}
-	s.size, s.checks, s.begin = 0, nil, check{lines: s.lines, bytes: s.bytes}
+	s.size, s.checkpoints, s.begin = 0, nil, checkpoint{lines: s.lines, bytes: s.bytes}
 	clear(s.unrestorable)
 	return true
 }

@@ -90,7 +90,7 @@ func (c *call) token() string { return fmt.Sprintf("call-%d", c.id) }
 // endWithError ends the call with an error.
 func (c *call) endWithError(ctx context.Context, err error) {
 	var e *effect.Error
-	var status *refused
+	var status *statusError
 	var failed *url.Error
 	var answered *jsonrpc.Error
 	switch {

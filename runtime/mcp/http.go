@@ -32,28 +32,28 @@ func (s *server) httpClient() (*http.Client, error) {
 		}
 		headers.Set(name, v)
 	}
-	return &http.Client{Transport: exchange{s, headers, u.Host}}, nil
+	return &http.Client{Transport: headerTransport{s, headers, u.Host}}, nil
 }
 
-// exchange is the RoundTripper of one server.
-type exchange struct {
+// headerTransport is the RoundTripper of one server.
+type headerTransport struct {
 	server  *server
 	headers http.Header
 	host    string
 }
 
-// refused is the error for a response with status 401 or 403.
-type refused struct {
+// statusError is the error for a response with status 401 or 403.
+type statusError struct {
 	status int
 }
 
-func (e *refused) Error() string {
+func (e *statusError) Error() string {
 	return fmt.Sprintf("it returned status %d %s: check the credentials in `headers_env`", e.status, http.StatusText(e.status))
 }
 
-func (x exchange) RoundTrip(r *http.Request) (*http.Response, error) {
-	if may := x.server.options.Refused; may != nil {
-		if why := may(r.URL.String()); why != "" {
+func (x headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if refusal := x.server.options.Refused; refusal != nil {
+		if why := refusal(r.URL.String()); why != "" {
 			return nil, errors.New(why)
 		}
 	}
@@ -70,7 +70,7 @@ func (x exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		_ = resp.Body.Close()
-		return nil, &refused{resp.StatusCode}
+		return nil, &statusError{resp.StatusCode}
 	case http.StatusNotFound:
 		if c, ok := r.Context().Value(callKey{}).(*call); ok && r.Method == http.MethodPost {
 			c.unseen.Store(true)

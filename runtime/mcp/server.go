@@ -233,7 +233,7 @@ func (s *server) connect(ctx context.Context, declared []effect.MCPTool) (*link,
 
 // why returns why connecting failed.
 func (l *link) why(ctx context.Context, command string, err error) error {
-	var status *refused
+	var status *statusError
 	var failed *url.Error
 	switch {
 	case errors.As(err, &status):

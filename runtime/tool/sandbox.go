@@ -40,8 +40,8 @@ const noProgram = "the program concerto, which sets sandboxes up"
 
 var landlock = sandbox.Landlock // replaced by tests
 
-// filed reports whether the sandbox restricts files.
-func (s *Sandbox) filed() bool { return s.Read != nil || s.Write != nil }
+// restrictsFiles reports whether the sandbox restricts files.
+func (s *Sandbox) restrictsFiles() bool { return s.Read != nil || s.Write != nil }
 
 // offline reports whether the sandbox disables the network.
 func (s *Sandbox) offline() bool { return s.Net != nil && !*s.Net }
@@ -91,7 +91,7 @@ func (s *Sandbox) Lacks(run *procgroup.Run) []string {
 	if s.offline() && !isolates(run) {
 		out = append(out, "network namespaces")
 	}
-	if have := landlock(); s.filed() && have < sandbox.LandlockNeeded {
+	if have := landlock(); s.restrictsFiles() && have < sandbox.LandlockNeeded {
 		lack := "Landlock"
 		if have > 0 {
 			lack = fmt.Sprintf("version %d of Landlock's ABI (it has %d)", sandbox.LandlockNeeded, have)
@@ -143,7 +143,7 @@ func (x *command) confine(c *Context, how *procgroup.Command) error {
 		return fmt.Errorf("this machine lacks %s", strings.Join(lacks, ", and "))
 	}
 	if len(lacks) > 0 {
-		c.lacks(lacks)
+		c.recordLacks(lacks)
 		x.lacking.Do(func() {
 			c.warn("tool '%s' runs without a complete sandbox: this machine does not support %s", x.name, strings.Join(lacks, ", and "))
 		})
@@ -153,8 +153,8 @@ func (x *command) confine(c *Context, how *procgroup.Command) error {
 		return nil
 	}
 	plan := sandbox.Plan{OpenFiles: uint64(s.OpenFiles), FileMB: uint64(s.FileMB), Run: append([]string{how.Path}, how.Args...)}
-	if plan.Files = s.filed() && landlock() >= sandbox.LandlockNeeded; plan.Files {
-		if err := x.files(&plan, how); err != nil {
+	if plan.Files = s.restrictsFiles() && landlock() >= sandbox.LandlockNeeded; plan.Files {
+		if err := x.addFiles(&plan, how); err != nil {
 			return err
 		}
 	}
@@ -166,12 +166,12 @@ func (x *command) confine(c *Context, how *procgroup.Command) error {
 	return nil
 }
 
-// needed lists the paths that programs need to run. They contain no secrets.
-var needed = []string{"/usr", "/lib*", "/bin", "/etc/ld.so*"}
+// requiredPaths lists the paths that programs need to run. They contain no secrets.
+var requiredPaths = []string{"/usr", "/lib*", "/bin", "/etc/ld.so*"}
 
-// files adds the paths that the command may read and write to the plan.
-func (x *command) files(plan *sandbox.Plan, how *procgroup.Command) error {
-	for _, pattern := range needed {
+// addFiles adds the paths that the command may read and write to the plan.
+func (x *command) addFiles(plan *sandbox.Plan, how *procgroup.Command) error {
+	for _, pattern := range requiredPaths {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			return err
@@ -180,15 +180,15 @@ func (x *command) files(plan *sandbox.Plan, how *procgroup.Command) error {
 	}
 	plan.Read = append(plan.Read, filepath.Dir(how.Path), how.Dir)
 	var err error
-	if plan.Read, err = x.existing(plan.Read, "read", x.Sandbox.Read); err != nil {
+	if plan.Read, err = x.appendExisting(plan.Read, "read", x.Sandbox.Read); err != nil {
 		return err
 	}
-	plan.Write, err = x.existing([]string{os.DevNull}, "write", x.Sandbox.Write)
+	plan.Write, err = x.appendExisting([]string{os.DevNull}, "write", x.Sandbox.Write)
 	return err
 }
 
-// existing appends paths of the sandbox to a list. It fails if one of them does not exist.
-func (x *command) existing(to []string, key string, paths []string) ([]string, error) {
+// appendExisting appends paths of the sandbox to a list. It fails if one of them does not exist.
+func (x *command) appendExisting(to []string, key string, paths []string) ([]string, error) {
 	for _, path := range paths {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(x.dir, path)
@@ -198,15 +198,15 @@ func (x *command) existing(to []string, key string, paths []string) ([]string, e
 			_, err = os.Stat(path)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("cannot allow %s in its sandbox: %w: it is listed in `%s`", path, reason(err), key)
+			return nil, fmt.Errorf("the sandbox lists %s in `%s`: %w", path, key, reason(err))
 		}
 		to = append(to, path)
 	}
 	return to, nil
 }
 
-// lacks records the missing parts of the sandbox for the call's handler.
-func (c *Context) lacks(what []string) {
+// recordLacks records the missing parts of the sandbox for the call's handler.
+func (c *Context) recordLacks(what []string) {
 	if c.running == nil {
 		return
 	}

@@ -174,7 +174,7 @@ func TestSandboxFiles(t *testing.T) {
 	if got := tried(t, confined(Sandbox{Read: []string{}}, in("read", "data/data.txt")), filepath.Join(dir, "cwd")); got != `{"read data.txt":"permission denied"}` {
 		t.Error(got)
 	}
-	if got, want := tried(t, confined(Sandbox{Write: []string{in("", "none")[1:]}}), dir), "cannot allow "+filepath.Join(dir, "none")+" in its sandbox: no such file or directory: it is listed in `write`"; got != want {
+	if got, want := tried(t, confined(Sandbox{Write: []string{in("", "none")[1:]}}), dir), "the sandbox lists "+filepath.Join(dir, "none")+" in `write`: no such file or directory"; got != want {
 		t.Error(got)
 	}
 	// Without either list all files are accessible.

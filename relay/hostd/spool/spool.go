@@ -27,7 +27,7 @@ import (
 // Errors to match with errors.Is.
 var (
 	ErrClosed  = errors.New("the spool is closed")
-	ErrEnded   = errors.New("the run has ended: nothing follows")
+	ErrEnded   = errors.New("the run has ended: it accepts no more events")
 	ErrDamaged = errors.New("the spool is damaged")
 	ErrNewer   = errors.New("the spool was made by a newer version")
 	ErrInUse   = errors.New("another hostd uses the spool")

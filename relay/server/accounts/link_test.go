@@ -46,7 +46,7 @@ func TestLink(t *testing.T) {
 	if me.User != "ann" || me.Role != "viewer" || me.Kind != "session" || me.Name != "guest" || fmt.Sprint(me.Runs) != "[run_7]" {
 		t.Errorf("%+v", me)
 	}
-	f.ask("GET", "/tokens", first, "").refused(f, 403, "forbidden", "for some runs")
+	f.ask("GET", "/tokens", first, "").refused(f, 403, "forbidden", "restricted to some runs")
 	f.ask("POST", "/auth/exchange", "", `{"token":"`+made.Token+`"}`, "Origin", "https://evil.example").refused(f, 403, "forbidden", "evil.example")
 	for _, body := range []string{`{"token":"` + first + `"}`, `{"token":"ct_none"}`, `{}`, `{"token":"` + f.url + `"}`} {
 		f.ask("POST", "/auth/exchange", "", body).refused(f, 401, "unauthorized", "")

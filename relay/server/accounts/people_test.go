@@ -283,7 +283,7 @@ func TestTable(t *testing.T) {
 					t.Errorf("%s %s of %s: %s", row.Method, path, who, got.Status)
 				}
 			case who == "narrow":
-				got.refused(f, 403, "forbidden", "a token for some runs")
+				got.refused(f, 403, "forbidden", "a token that is restricted to some runs")
 			default:
 				got.refused(f, 403, "forbidden", "needs the role owner")
 			}

@@ -62,7 +62,7 @@ func (id *Identity) Need(r Right) error {
 	case id == nil:
 		return httpguard.Refused(protocol.Unauthorized, "this needs credentials: an access token as Bearer, or a login")
 	case row.Whole && id.IsRestricted():
-		return httpguard.Refused(protocol.Forbidden, "a token for some runs may not do this (%s)", row.Doc)
+		return httpguard.Refused(protocol.Forbidden, "a token that is restricted to some runs does not have this right (%s)", row.Doc)
 	default:
 		return httpguard.Refused(protocol.Forbidden, "this needs the role %s, and %s has %s (%s)", row.Role, id.Name, id.Role, row.Doc)
 	}

@@ -38,7 +38,7 @@ const acpVersion = 1
 // acpRow is the handler of a kind of session update.
 type acpRow struct {
 	update string
-	hear   func(a *ACP, s *Output, u *acpUpdate) // nil ignores the update
+	handle func(a *ACP, s *Output, u *acpUpdate) // nil ignores the update
 }
 
 var acpRows = []acpRow{
@@ -98,7 +98,7 @@ func (a *ACP) Hear(line []byte) (s Output) {
 	case rpcIsRequest:
 		a.handleRequest(&s, &m, line)
 	case rpcIsNotification:
-		a.told(&s, &m, line)
+		a.handleNotification(&s, &m, line)
 	case rpcIsAnswer:
 		a.handleResponse(&s, &m, line)
 	default:
@@ -107,7 +107,7 @@ func (a *ACP) Hear(line []byte) (s Output) {
 	return s
 }
 
-func (a *ACP) told(s *Output, m *rpcMessage, line []byte) {
+func (a *ACP) handleNotification(s *Output, m *rpcMessage, line []byte) {
 	switch m.Method {
 	case "session/update":
 		var p struct {
@@ -122,7 +122,7 @@ func (a *ACP) told(s *Output, m *rpcMessage, line []byte) {
 		u.raw = p.Update
 		a.handleUpdate(s, &u, a.Loading || p.Session != a.Session)
 	case "$/cancel_request":
-		a.takesBack(s, m)
+		a.withdrawRequest(s, m)
 	default:
 		s.other(m.Method, line)
 	}
@@ -132,16 +132,16 @@ func (a *ACP) told(s *Output, m *rpcMessage, line []byte) {
 func (a *ACP) handleUpdate(s *Output, u *acpUpdate, elsewhere bool) {
 	at := slices.IndexFunc(acpRows, func(r acpRow) bool { return r.update == u.Kind })
 	switch {
-	case elsewhere, at >= 0 && acpRows[at].hear == nil:
+	case elsewhere, at >= 0 && acpRows[at].handle == nil:
 		s.Quiet = u.Kind
 	case at < 0:
 		s.other(u.Kind, u.line)
 	default:
-		acpRows[at].hear(a, s, u)
+		acpRows[at].handle(a, s, u)
 	}
 }
 
-func (a *ACP) takesBack(s *Output, m *rpcMessage) {
+func (a *ACP) withdrawRequest(s *Output, m *rpcMessage) {
 	var p struct {
 		ID json.RawMessage `json:"requestId"`
 	}
@@ -160,7 +160,7 @@ func (a *ACP) Say(line []byte) (s Output) {
 	case hostmsg.Init:
 		s.answer(a.RPC.request("initialize", obj{"protocolVersion": acpVersion,
 			"clientInfo":         obj{"name": "concerto", "title": "Concerto", "version": "1"},
-			"clientCapabilities": a.abilities()}))
+			"clientCapabilities": a.capabilities()}))
 	case hostmsg.Prompt:
 		a.Prompts++
 		a.Text, a.Costs, a.Before = nil, false, a.Cost
@@ -169,7 +169,7 @@ func (a *ACP) Say(line []byte) (s Output) {
 			s.answer(a.RPC.request("session/new", a.sessionParams()))
 			return s
 		}
-		s.answer(a.begin(o.prompt()))
+		s.answer(a.promptRequest(o.prompt()))
 	case hostmsg.Response:
 		a.respond(&s, &o)
 	case refused:
@@ -180,8 +180,8 @@ func (a *ACP) Say(line []byte) (s Output) {
 	return s
 }
 
-// abilities returns the client capabilities: the requests that the agent may send.
-func (a *ACP) abilities() obj {
+// capabilities returns the client capabilities: the requests that the agent may send.
+func (a *ACP) capabilities() obj {
 	all := obj{"elicitation": obj{"form": obj{}}}
 	if a.cfg.Serves {
 		all["fs"] = obj{"readTextFile": true, "writeTextFile": true}
@@ -193,7 +193,7 @@ func (a *ACP) abilities() obj {
 // sessionParams returns the parameters of a session: its directory and its MCP servers.
 func (a *ACP) sessionParams() obj { return obj{"cwd": a.cfg.Dir, "mcpServers": a.servers()} }
 
-func (a *ACP) begin(prompt string) []byte {
+func (a *ACP) promptRequest(prompt string) []byte {
 	return a.RPC.request("session/prompt", obj{"sessionId": a.Session, "prompt": []any{obj{"type": "text", "text": prompt}}})
 }
 
@@ -260,7 +260,7 @@ type acpUsage struct {
 func (a *ACP) handleResponse(s *Output, m *rpcMessage, line []byte) {
 	method, ok := a.RPC.matchResponse(m)
 	if !ok {
-		s.warn("an answer to what was not asked: " + stderrlog.Quote(line))
+		s.warn("a response to an unknown request: " + stderrlog.Quote(line))
 		return
 	}
 	if m.Error != nil {
@@ -269,7 +269,7 @@ func (a *ACP) handleResponse(s *Output, m *rpcMessage, line []byte) {
 	}
 	var r acpAnswer
 	if json.Unmarshal(m.Result, &r) != nil {
-		a.handleFailure(s, method, &rpcMessage{Error: &RPCError{Message: "its answer cannot be read: " + stderrlog.Quote(line)}}, line)
+		a.handleFailure(s, method, &rpcMessage{Error: &RPCError{Message: "the response cannot be parsed: " + stderrlog.Quote(line)}}, line)
 		return
 	}
 	switch method {
@@ -295,7 +295,7 @@ func (a *ACP) handleInitialized(s *Output, r *acpAnswer) {
 	place := a.sessionParams()
 	switch {
 	case r.Version.String() != fmt.Sprint(acpVersion):
-		s.failed(fmt.Sprintf("host '%s' speaks version %s of ACP, and %d is needed", a.cfg.Host, r.Version, acpVersion), "version", "", nil)
+		s.failed(fmt.Sprintf("host '%s' uses version %s of ACP, but version %d is required", a.cfg.Host, r.Version, acpVersion), "version", "", nil)
 		return
 	case a.cfg.Resume == "":
 		s.answer(a.RPC.request("session/new", place))

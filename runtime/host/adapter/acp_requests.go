@@ -290,7 +290,7 @@ func (a *ACP) continueWhenSet(s *Output) {
 		a.Ready = true
 		s.ready(a.Version)
 	case a.Prompt != "":
-		s.answer(a.begin(a.Prompt))
+		s.answer(a.promptRequest(a.Prompt))
 		a.Prompt = ""
 	}
 }

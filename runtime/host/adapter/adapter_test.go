@@ -145,7 +145,7 @@ var heardTable = []struct{ transport, line, want string }{
 	{"codex", `{"method":"mcpServer/elicitation/request","id":4,"params":{"mode":"url","url":"u"}}`, "{\"type\":\"progress\",\"message\":\"mcpServer/elicitation/request url\",\"stage\":\"other\"\n" +
 		`> {"error":{"code":-32601,"message":"concerto does not know mcpServer/elicitation/request url"},"id":4,"jsonrpc":"2.0"}`},
 	{"codex", `{"method":"item/tool/call","id":4,"params":{"tool":"look","arguments":{"q":1}}}`, `{"type":"tool_call","id":"4","tool":"look","args":{"q":1}}`},
-	{"codex", `{"id":77,"result":{}}`, `{"type":"log","level":"warn","message":"an answer to what was not asked: {\"id\":77,\"result\":{}}"}`},
+	{"codex", `{"id":77,"result":{}}`, `{"type":"log","level":"warn","message":"a response to an unknown request: {\"id\":77,\"result\":{}}"}`},
 
 	{"acp", update(`"agent_message_chunk","content":{"type":"text","text":"a"}`), `{"type":"partial","text":"a"}`},
 	{"acp", update(`"agent_message_chunk","content":{"type":"text","text":""}`), ``},
@@ -176,7 +176,7 @@ var heardTable = []struct{ transport, line, want string }{
 	{"acp", `{"id":3,"error":{"code":-32603,"message":"broken"}}`, `{"type":"error","message":"broken","code":"-32603","session":"S"`},
 	{"acp", `{"id":3,"result":{"stopReason":"end_turn","_meta":{"quota":{"token_count":{"input_tokens":4,"output_tokens":5}}}}}`,
 		`{"type":"result","text":"","session":"S","usage":{"tokens_in":4,"tokens_out":5,"tokens_cached":0},"stop_reason":"end_turn"`},
-	{"acp", `{"id":9,"result":{}}`, `{"type":"log","level":"warn","message":"an answer to what was not asked: {\"id\":9,\"result\":{}}"}`},
+	{"acp", `{"id":9,"result":{}}`, `{"type":"log","level":"warn","message":"a response to an unknown request: {\"id\":9,\"result\":{}}"}`},
 }
 
 func TestHeard(t *testing.T) {

@@ -221,7 +221,7 @@ var codexVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustComp
 func (c *codex) handleResponse(s *Output, m *rpcMessage, line []byte) {
 	method, ok := c.RPC.matchResponse(m)
 	if !ok {
-		s.warn("an answer to what was not asked: " + stderrlog.Quote(line))
+		s.warn("a response to an unknown request: " + stderrlog.Quote(line))
 		return
 	}
 	if m.Error != nil {

@@ -74,7 +74,7 @@ func TestConversations(t *testing.T) {
 			[]string{`{"type":"log","level":"warn","message":"host 'Coder' does not report its version: own build"}`, `> {"jsonrpc":"2.0","method":"initialized"}`,
 				`> {"id":2,"jsonrpc":"2.0","method":"thread/start","params":{"approvalPolicy":"untrusted","cwd":"/work","sandbox":"workspace-write"}}`}},
 		{"another version", "acp", Vendor{}, "", []string{start, `{"id":1,"result":{"protocolVersion":2}}`},
-			[]string{`{"type":"error","message":"host 'Coder' speaks version 2 of ACP, and 1 is needed","code":"version"}`}},
+			[]string{`{"type":"error","message":"host 'Coder' uses version 2 of ACP, but version 1 is required","code":"version"}`}},
 
 		{"resumed", "codex", Vendor{}, "old", []string{start, `{"id":1,"result":{"userAgent":"x/0.169.0"}}`},
 			[]string{`> {"id":2,"jsonrpc":"2.0","method":"thread/resume","params":{"approvalPolicy":"untrusted","cwd":"/work","sandbox":"workspace-write","threadId":"old"}}`}},

@@ -71,6 +71,6 @@ func TestSleeperPerforms(t *testing.T) {
 		t.Error(err)
 	}
 	if _, ok := NewSleeper(nil).Start(context.Background(), &effect.Clock{}, nil); ok {
-		t.Error("started a clock")
+		t.Error("a request for the time was started")
 	}
 }

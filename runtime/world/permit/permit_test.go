@@ -102,14 +102,14 @@ func TestSandbox(t *testing.T) {
 			t.Errorf("%s: %v\nwant %s: %s", k, err, kind, want)
 			continue
 		}
-		if err := New(config(given(t, "--"+flags))).refusal(w, c.request); err != nil {
+		if err := New(config(grantsOf(t, "--"+flags))).refusal(w, c.request); err != nil {
 			t.Errorf("%s with --%s: %v", k, flags, err)
 		}
 	}
 }
 
-// given returns the grants of a sandbox with flags, written as in error messages.
-func given(t *testing.T, flags string) Grants {
+// grantsOf returns the grants of a sandbox with flags, written as in error messages.
+func grantsOf(t *testing.T, flags string) Grants {
 	g := Grants{Sandbox: true, Allow: map[Kind]List{}}
 	for f := range strings.SplitSeq(strings.ReplaceAll(flags, "'a b'", "a\x00b"), " ") {
 		name, v, _ := strings.Cut(strings.TrimPrefix(f, "--"), "=")
@@ -189,7 +189,7 @@ func TestSides(t *testing.T) {
 		}
 	}
 	if err := p.refusal(rows[effect.KindExchangeOpen], &effect.ExchangeOpen{Host: "Worker"}); err != nil {
-		t.Error("a host is known by its section too:", err)
+		t.Error("a host is also allowed by the name of its section:", err)
 	}
 	all := permittedVariables(p, &effect.EnvVariables{Names: []string{"A", "B", "C"}, Values: []string{"1", "2", "3"}}).(*effect.EnvVariables)
 	if !slices.Equal(all.Names, []string{"B"}) || !slices.Equal(all.Values, []string{"2"}) {
@@ -277,26 +277,26 @@ func TestGuard(t *testing.T) {
 	next := &starter{}
 	for _, k := range []effect.Kind{effect.KindEmit, effect.KindExchangeNext} {
 		if p.Guard(k, next) != effect.Performer(next) {
-			t.Errorf("%s needs nothing, and is guarded", k)
+			t.Errorf("%s requires no permission, but Guard wrapped its performer", k)
 		}
 	}
 	g := p.Guard(effect.KindExchangeOpen, next).(effect.Starter)
 	if _, err := g.Perform(t.Context(), &effect.ExchangeOpen{Host: "Worker"}); err == nil {
-		t.Error("performed")
+		t.Error("Perform returned no error")
 	}
 	var got error
 	if _, ok := g.Start(t.Context(), &effect.ExchangeOpen{Host: "Worker"}, func(_ effect.Result, err error) { got = err }); !ok || got == nil {
-		t.Error("started", got)
+		t.Error("Start passed no error:", got)
 	}
 	if next.calls != 0 {
 		t.Error("it reached the performer")
 	}
 	free := New(config(Grants{})).Guard(effect.KindExchangeOpen, next)
 	if free != effect.Performer(next) {
-		t.Error("nothing is limited, and it is guarded")
+		t.Error("nothing is limited, but Guard wrapped the performer")
 	}
 	if _, err := p.Guard("telepathy", next).Perform(t.Context(), &effect.Emit{}); err == nil {
-		t.Error("an effect of which nothing is known")
+		t.Error("an unknown effect was performed")
 	}
 }
 
