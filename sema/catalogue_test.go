@@ -31,7 +31,8 @@ var manifest = &sema.Manifest{
 	Mcp: map[string]bool{"Files": true},
 }
 
-// TestCatalogueRendered compares the output for each entry's wrong program.
+// TestCatalogueRendered compares the diagnostics and fixes for the wrong program of each entry with
+// the golden file.
 func TestCatalogueRendered(t *testing.T) {
 	a := golden.Open(t, "testdata/catalogue.golden")
 	defer a.Close()
@@ -78,14 +79,14 @@ func codes(l diag.List) string {
 	return strings.Join(out, "\n")
 }
 
-// checkFixes applies each fix of the diagnostics of a text. The diagnostic must then be gone, and
-// with a safe fix the program must have none.
+// checkFixes applies each fix of the diagnostics of a text, and checks the fixed text: the fixed
+// diagnostic must not be reported again, and after a safe fix no diagnostic at all.
 func checkFixes(t *testing.T, found []*diag.Diagnostic, text string) {
 	t.Helper()
 	for _, d := range found {
 		for _, f := range d.Fixes {
 			if f.Edits[0].File != nil && f.Edits[0].File.Name != "bad.conc" {
-				continue // of the manifest; scripts of the command test these
+				continue // a fix of the manifest; the command's scripts test these
 			}
 			fixed := string(repair.Apply(source.NewFile("bad.conc", []byte(text)), f.Edits))
 			_, left := check("bad.conc", fixed)

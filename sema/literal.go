@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// intLit checks that a literal fits 64 bits. negated reports that a minus precedes it, which allows
-// one more value.
+// intLit reports a literal that does not fit into 64 bits. negated is set if a minus precedes the
+// literal, which allows one more value.
 func (b *body) intLit(e *ast.IntLit, negated bool) types.Type {
 	if e.Overflow || e.Value > math.MaxInt64 && !(negated && e.Value == 1<<63) {
 		b.report(diag.IntRange.At(e.Sp, "this number does not fit into a 64-bit Int").
@@ -23,7 +23,7 @@ func (b *body) intLit(e *ast.IntLit, negated bool) types.Type {
 }
 
 // stringType returns the type of a string literal: the expected union if it contains the string,
-// else String.
+// otherwise String.
 func stringType(s string, hint types.Type) types.Type {
 	if hint == nil {
 		return types.String
@@ -60,7 +60,8 @@ type part struct {
 	t types.Type
 }
 
-// join returns the join of parts, and converts each to it. what is the word for a part in messages.
+// join returns the common type of parts, and converts each part to it. In messages a part is called
+// what.
 func (b *body) join(parts []part, what string) types.Type {
 	if len(parts) == 0 {
 		return types.Never
@@ -111,7 +112,7 @@ func anyDeclared(t types.Type) types.Type {
 	return t
 }
 
-// elemHint returns the element type that a hint expects of an array, or nil.
+// elemHint returns the element type that the expected type hint requires of an array, or nil.
 func elemHint(hint types.Type) types.Type {
 	switch h := hinted(hint).(type) {
 	case *types.Array:
@@ -417,7 +418,7 @@ func (b *body) plainBraces(e *ast.StringLit) {
 		if l == nil || text[:at-1] == `"` && text[at+end:] == `}"` || text[at-2] == '\\' || strings.Contains(f.String(), `"{`+name+`}"`) {
 			continue
 		}
-		l.used = true // as intended
+		l.used = true // the text was probably meant to contain its value
 		start := e.Sp.Start + source.Pos(at) - 1
 		if start > e.Sp.Start && f.Text[start-1] == '#' { // as in Ruby
 			b.report(diag.PlainBraces.At(source.Span{Start: start - 1, End: start + source.Pos(end) + 2}, "`#{%s}` is plain text here, not the value of `%s`", name, name).
@@ -430,8 +431,8 @@ func (b *body) plainBraces(e *ast.StringLit) {
 	}
 }
 
-// visibleLocal returns the variable with a name that can be read here. Unlike local, it captures
-// nothing.
+// visibleLocal returns the local variable of a name that can be read here, or nil. Unlike local, it
+// does not capture the variable.
 func (b *body) visibleLocal(name string) *Local {
 	for s := b.scope; s != nil && name != ""; s = s.parent {
 		if l := s.find(name); l != nil {
@@ -520,8 +521,9 @@ func findField(fs []*types.Field, name string) *types.Field {
 	return nil
 }
 
-// unknownField reports a field that a struct does not have. A short one is also a variable. given
-// reports the names of the other fields.
+// unknownField reports a field that a struct does not have. If short, the field is written without
+// a value: its name is also that of a variable, which the fix retains. given reports whether the
+// literal has another field of a name.
 func (b *body) unknownField(name *ast.Ident, ref *structRef, short bool, given func(string) bool) {
 	var names []string
 	for _, f := range ref.fields {

@@ -35,7 +35,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the pages say is printed")
 
-// asHost is the variable that makes the test binary a scripted host.
+// asHost is the environment variable that turns the test binary into a scripted host.
 const asHost = "SPEC_TESTHOST"
 
 // patience is the time limit of one command.
@@ -85,7 +85,7 @@ func TestManual(t *testing.T) {
 	followPages(t)
 }
 
-// play runs a page's programs in parallel.
+// play runs a page's programs in parallel and, with -update, rewrites the page.
 func (p *page) play(t *testing.T) {
 	var edits edits
 	t.Run("programs", func(t *testing.T) {
@@ -110,7 +110,7 @@ func (p *program) line() int {
 	return p.main.line
 }
 
-// edits collects the changes that -update writes.
+// edits collects the blocks that -update replaces.
 type edits struct {
 	mu  sync.Mutex
 	all []edit
@@ -127,7 +127,7 @@ func (e *edits) add(b *block, text string) {
 	e.all = append(e.all, edit{b, text})
 }
 
-// apply returns the page with its blocks replaced, the last first.
+// apply returns the page with its blocks replaced, from the last block to the first.
 func (e *edits) apply(text string) string {
 	slices.SortFunc(e.all, func(a, b edit) int { return b.b.start - a.b.start })
 	for _, x := range e.all {
@@ -143,7 +143,7 @@ type player struct {
 	program *program
 	edits   *edits
 	dir     string
-	env     []string // further variables of commands
+	env     []string // additional environment variables of commands
 }
 
 func (p *player) play() {
@@ -215,11 +215,11 @@ func (p *program) uses(command string) bool {
 	return strings.Contains(said, command)
 }
 
-// times matches numbers that differ between runs, or with generated code or the library; pages show
-// them as `…`.
+// times matches the numbers in output that differ between runs, or that depend on generated code or
+// on the library. Pages show them as `…`.
 var times = regexp.MustCompile(`("(?:duration|latency)_ms":|(?:passed|failed|none) in |  = in [^,\n]+, | at std/\w+\.conc:)\d+(?:[.,:]\d+)*(?:[nµm]?s)?`)
 
-// same compares a block with the actual text.
+// same compares a block with the actual output.
 func (p *player) same(b *block, got string) {
 	p.Helper()
 	got = times.ReplaceAllString(got, "$1…")
@@ -267,7 +267,7 @@ func (p *player) write() {
 	}
 }
 
-// lendSDKs copies the SDKs that the program's files use to the places that the manual describes:
+// lendSDKs copies the SDKs that the program's files import to the places that the manual describes:
 // next to the file, or into the modules that go.mod requires.
 func (p *player) lendSDKs() {
 	sdk, err := filepath.Abs("../sdk")
@@ -294,7 +294,7 @@ func (p *player) lendSDKs() {
 	}
 }
 
-// lendExample adds the other files of an example if the program is the example's.
+// lendExample adds the other files of an example if the program is the main file of that example.
 func (p *player) lendExample() {
 	all, err := filepath.Glob("../examples/*/main.conc")
 	if err != nil {
@@ -317,7 +317,8 @@ func (p *player) lendExample() {
 	}
 }
 
-// lendRecordings copies the recordings of vendors' agents that the manifest names next to it.
+// lendRecordings copies the recordings of vendors' agents that the manifest names into its
+// directory.
 func (p *player) lendRecordings() {
 	all, err := filepath.Glob("../runtime/host/adapter/testdata/wire/*.wire")
 	if err != nil {
@@ -344,8 +345,8 @@ func (p *player) copyTo(file, dir string) {
 // named finds the hosts and connections that a program uses without declaring them.
 var named = regexp.MustCompile(`connector: *"?(\w+)|(?:uses|provider:) (\w+)`)
 
-// assumed returns a manifest with everything that the program names, for a program that is only
-// compiled.
+// assumed returns a manifest with the hosts and connections that the program names. It is for
+// programs that are only compiled.
 func assumed(text string) string {
 	var b strings.Builder
 	written := map[string]bool{"[connections.scripted]": true}
@@ -362,7 +363,7 @@ func assumed(text string) string {
 	return b.String()
 }
 
-// compile compares the codes and the text of the compiler's diagnostics.
+// compile checks the program, and compares the codes and the text of the diagnostics with the page.
 func (p *player) compile() {
 	if p.program.tools {
 		_, found := manifest.ParseTools(source.NewFile("tools.yaml", []byte(p.program.main.text)))
@@ -383,7 +384,7 @@ func (p *player) compile() {
 	p.expect(check(in))
 }
 
-// expect compares the codes and the text of diagnostics.
+// expect compares the codes and the text of diagnostics with the page.
 func (p *player) expect(found diag.List) {
 	codes := []string{}
 	for _, d := range found.Sorted() {
@@ -402,7 +403,7 @@ func (p *player) expect(found diag.List) {
 	}
 }
 
-// run runs the program from source and compiled.
+// run runs the program from source and compiled, and compares the outputs.
 func (p *player) run() {
 	code, out, errs := p.concerto("run", "main.conc")
 	if b := p.program.output; b != nil {
@@ -488,14 +489,14 @@ func (p *player) console(b *block) string {
 	return out.String()
 }
 
-// A shell runs commands in order. `echo $?` prints the exit code of the previous command.
-// A variable set by `export` applies to the later commands.
+// shell runs commands in order. `echo $?` prints the exit code of the previous command. A variable
+// set by `export` applies to the later commands.
 type shell struct {
 	exports string
 	code    int
 }
 
-// do runs a command and returns what it prints.
+// do runs a command and returns its output.
 func (s *shell) do(p *player, cmd string) string {
 	if cmd == "echo $?" {
 		return fmt.Sprintln(s.code)
@@ -512,7 +513,7 @@ func (s *shell) do(p *player, cmd string) string {
 	return out.String()
 }
 
-// hostsContent fails for hosts that received a message which their script does not expect.
+// hostsContent reports each host that received a message that its script does not expect.
 func (p *player) hostsContent() {
 	for name := range p.program.hosts {
 		if text, err := os.ReadFile(filepath.Join(p.dir, name+".host.fail")); err == nil {

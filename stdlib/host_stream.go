@@ -10,8 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// The natives of a host's stream. The first argument is the result of host.stream.open; a message's
-// ask is from host.stream.next.
+// hostStreamNatives are the natives of a host's stream. The first argument is the result of
+// host.stream.open. An argument named ask identifies a message that waits for an answer;
+// host.stream.next returns it with the message.
 var hostStreamNatives = native.Table{
 	{"host.stream.open", func(a *vm.Args) (value.Slot, error) { return a.Follow(a.String(1)) }},
 	{"host.stream.next", func(a *vm.Args) (value.Slot, error) {
@@ -43,7 +44,7 @@ var hostStreamNatives = native.Table{
 	{"tool.there", toolThere},
 }
 
-// hostMessage returns a message as a HostMessage, the type t.
+// hostMessage converts a message to a value of the type t, HostMessage.
 func hostMessage(t *value.Type, m *effect.HostMessage, ask value.Slot) value.Slot {
 	payload := m.Payload.Map()
 	all := value.NewMap(payload.Len() + 1)
@@ -63,8 +64,9 @@ func hostMessage(t *value.Type, m *effect.HostMessage, ask value.Slot) value.Slo
 		native.Field{"__members", all.Slot()})
 }
 
-// hostStreamReply takes (stream, ask, value, problem, whether a tool answers). As for a handler's
-// value, an Ok stands for its content, and an Err is a problem.
+// hostStreamReply answers a message. Its arguments are (stream, ask, value, problem, whether a tool
+// answers). As with a handler's value, an Ok is replaced by its content, and an Err counts as a
+// problem.
 func hostStreamReply(a *vm.Args) (value.Slot, error) {
 	problem, v := a.String(3), value.Flat(a.Slot(2))
 	if v.IsResult() {
@@ -85,7 +87,7 @@ func hostStreamReply(a *vm.Args) (value.Slot, error) {
 	return a.Answer(by, text, problem)
 }
 
-// hostMessageRead converts (members) to the type in argument 1.
+// hostMessageRead converts the members of a message in argument 0 to the type in argument 1.
 func hostMessageRead(a *vm.Args) (value.Slot, error) {
 	t := a.Type(1)
 	v, errs := vm.ConvertMessage(a.Pace(), native.MarkShared(a.Slot(0)), t)

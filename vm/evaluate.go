@@ -48,7 +48,7 @@ func (m *VM) Graft(p *ir.Program, n int) error {
 
 // graftData adds the data that the code refers to, and space for the functions from the nth on.
 func (m *loader) graftData(p *ir.Program, n int) error {
-	m.constants = m.constants[:len(m.program.Constants)] // without the padding
+	m.constants = m.constants[:len(m.program.Constants)] // remove the padding
 	for _, c := range p.Constants[len(m.program.Constants):] {
 		m.constants = append(m.constants, constantOf(c))
 	}
@@ -93,7 +93,7 @@ func (m *loader) graftTables(p *ir.Program) error {
 		if m.debug.natives == nil {
 			m.debug.natives = map[int32]int32{}
 		}
-		m.debug.natives[int32(own+i)] = int32(len(m.natives)) // natives of effects come between
+		m.debug.natives[int32(own+i)] = int32(len(m.natives)) // natives of effects are in between, so that the numbers differ
 		m.natives = append(m.natives, native{name, call})
 	}
 	return nil
@@ -103,10 +103,12 @@ func (m *loader) graftTables(p *ir.Program) error {
 type Evaluation struct {
 	Function int
 	Captured []value.Slot // captured by its closure
-	// Quiet forbids any effect outside: an attempt ends the evaluation with a *Refused.
+	// Quiet forbids any effect outside of the program: an attempt ends the evaluation with a
+	// *Refused.
 	Quiet bool
-	// Stop, which may be nil, is called at intervals on the run's goroutine, and after each Do
-	// while the evaluation waits. If it returns an error, the evaluation ends with that error.
+	// Stop, which may be nil, is called at intervals on the run's goroutine, and, while the
+	// evaluation waits, after each function that VM.Do has run. If it returns an error, the
+	// evaluation ends with that error.
 	Stop func() error
 }
 
@@ -128,7 +130,7 @@ type evaluation struct {
 	stop    func() error
 	refused string // the effect that it attempted; "" for none
 	err     error  // why it was stopped
-	first   int    // the number of the last request made before it
+	first   int    // sequence number of the last request made before it
 }
 
 // Evaluate runs a function while the run's tasks are stopped. If it fails, the error is an
@@ -194,7 +196,7 @@ func (m *VM) evaluate(e *evaluation) {
 	}
 }
 
-// endSince cancels the requests that were made after the first ones.
+// endSince cancels the requests with a sequence number above first.
 func (r *requests) endSince(first int) {
 	for _, seq := range r.underWay() {
 		if seq > first {
@@ -203,8 +205,9 @@ func (r *requests) endSince(first int) {
 	}
 }
 
-// arrivalSince waits for a completion of one of the evaluation's requests; it stores the others for
-// later. ok is false once when the evaluation must end, and then whenever nothing more can arrive.
+// arrivalSince waits for a completion of one of the evaluation's requests. It leaves completions of
+// other requests in the queue. It returns false when the evaluation must end; after that, it
+// returns false only when no request of the evaluation is pending.
 func (m *VM) arrivalSince(e *evaluation) (c completion, ok bool) {
 	over := m.requests.ctx.Done()
 	if e.task.state.stop {
@@ -239,7 +242,7 @@ func (m *VM) arrivalSince(e *evaluation) (c completion, ok bool) {
 	}
 }
 
-// expectsSince reports whether a request made after the first ones is pending.
+// expectsSince reports whether a request with a sequence number above first is pending.
 func (r *requests) expectsSince(first int) bool {
 	for seq := range r.pending {
 		if seq > first {

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// counted is a context that ends after so many checks.
+// counted is a context that is cancelled after a number of calls of Err.
 type counted struct {
 	context.Context
 	left int
@@ -25,8 +25,8 @@ func (c *counted) Err() error {
 	return nil
 }
 
-// long returns programs whose main spends its time in one operation, within a try
-// whose catch must not see the interruption.
+// long returns programs whose main spends its time in one operation. The operation is in a try,
+// whose catch must not receive the interruption.
 func long() map[string]*asm {
 	programs := map[string]*asm{}
 	add := func(name, code string, prepare ...func(*asm)) {
@@ -63,7 +63,8 @@ var longNatives = map[string]Native{
 	"copy": func(a *Args) (value.Slot, error) { return value.Copy(a.Slot(0)), nil },
 }
 
-// TestLongOperations: what takes long is ended with the run, at the next look.
+// TestLongOperations checks that a long operation stops with the run, at the next check of the
+// context.
 func TestLongOperations(t *testing.T) {
 	for name, a := range long() {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +88,8 @@ func TestLongOperations(t *testing.T) {
 	}
 }
 
-// TestBoundInNative: a race's bound ends a member that is in a native.
+// TestBoundInNative checks that a race with a time limit ends although a member is in an endless
+// native.
 func TestBoundInNative(t *testing.T) {
 	a := newAsm()
 	a.Natives = []string{"race.bound", "forever"}

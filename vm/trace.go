@@ -37,7 +37,7 @@ type Place struct {
 
 	// For a shortened trace.
 	Left  int // number of calls that are left out here; the Place is zero
-	Times int // how often the call was made, within its cycle; 0 means once
+	Times int // number of times that the call, or its cycle, was repeated; 0 means once
 	Cycle int // for the first call of a repeated cycle: its number of calls
 }
 
@@ -62,8 +62,8 @@ func (m *VM) raisedPlaces(r *raised) []Place {
 	return places
 }
 
-// userView removes the calls that the library makes within itself: of adjacent library places it
-// retains the one that the program called, unless that one is internal to the library too.
+// userView removes the calls within the library. Of adjacent library places it retains the one that
+// the program called, unless that function is internal to the library.
 func userView(trace []Place) []Place {
 	var out []Place
 	for i := 0; i < len(trace); {
@@ -107,7 +107,7 @@ func visible(trace []Place) Place {
 	return Place{}
 }
 
-// describe sets kind and message. If a value cannot be written, the message is the reason.
+// describe sets Kind and Message. If the value cannot be converted to text, Message is the reason.
 func (e *Uncaught) describe() {
 	defer func() {
 		if f, ok := recover().(*value.Fault); ok {
@@ -118,10 +118,10 @@ func (e *Uncaught) describe() {
 	e.Message = value.Message(e.Value)
 }
 
-// positions are those of a block's IR.
+// positions are the source positions of a block's instructions.
 type positions = []ir.Position
 
-// place finds the source of a place of a trace.
+// place returns the source position of a place in a trace.
 func (m *image) place(c call) Place {
 	b := m.blockAt(int(c.pc))
 	if b.fn == nil {
@@ -171,8 +171,8 @@ func (m *image) entryOf(f *function) Place {
 	return p
 }
 
-// Stopped is the end of a run whose performer refused a request with an error that no program may
-// catch. Err is the performer's error, the place that of the request.
+// Stopped is the error of a run that ended because its performer refused a request with an error
+// that no program may catch. Err is the performer's error.
 type Stopped struct {
 	Err   error
 	Place         // where the request was made
@@ -184,7 +184,7 @@ func (e *Stopped) Error() string { return e.Err.Error() }
 // Unwrap returns the performer's error.
 func (e *Stopped) Unwrap() error { return e.Err }
 
-// stopped returns err with the task's place.
+// stopped returns err with the place and the trace of the task.
 func (t *task) stopped(err error) *Stopped { return t.stoppedAt(t.pc(), err) }
 
 func (t *task) stoppedAt(pc int, err error) *Stopped {

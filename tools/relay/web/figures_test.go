@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// usable is true when the inbox shows the request and accepts decisions.
+// usable is an expression that is true when the inbox shows the request and accepts decisions.
 const usable = "__see.all('main h1').length === 1 && __see.all('@approval-card').length > 0 && document.querySelector('[data-testid=conn]').dataset.state === 'online'"
 
 // mostWork bounds the CPU time of the page's main thread until the page is usable: a second on a
@@ -53,7 +53,7 @@ func TestFigures(t *testing.T) {
 	run.Ask("first", webtest.Data{})
 	var first, again []time.Duration
 	for range 5 {
-		t.Run("visit", func(t *testing.T) { // closes its tab before the next
+		t.Run("visit", func(t *testing.T) { // closes its tab before the next visit
 			b := browser.Open(t) // without a cache
 			b.Expect("401")
 			first = append(first, soon(b, r.URL, "__see.all('@login-user').length === 1"))
@@ -67,7 +67,8 @@ func TestFigures(t *testing.T) {
 	asked(t, enter(t, r, webtest.Operator, "#/inbox"), run)
 }
 
-// soon returns the time from opening a page until a condition holds, on a slow processor.
+// soon returns the time from opening a page until a condition holds, on a processor slowed down
+// four times.
 func soon(b *browser.Tab, url, until string) time.Duration {
 	b.Throttle(4)
 	b.Go("about:blank")
@@ -78,7 +79,7 @@ func soon(b *browser.Tab, url, until string) time.Duration {
 	return time.Duration(ms * 1e6)
 }
 
-// asked measures the time until a host's request is on the page.
+// asked measures the time until a host's request is visible on the page.
 func asked(t *testing.T, b *browser.Tab, run *webtest.Run) {
 	b.Eval(`window.seen = {}; new MutationObserver(() => {
 		for (const e of document.querySelectorAll("[data-testid=approval-card]")) { const at = e.closest("[data-key]").dataset.key; seen[at] ??= performance.timeOrigin + performance.now(); }
