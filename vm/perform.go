@@ -102,7 +102,7 @@ func (t *task) ask(r effect.Request, w *wait) status {
 	return t.park(w)
 }
 
-func (t *task) performed(w *wait) status {
+func (t *task) acceptResult(w *wait) status {
 	var e *effect.Error
 	if errors.As(w.err, &e) {
 		if w.wrap {

@@ -550,7 +550,7 @@ func (t *task) complete(w *wait) status {
 	}
 	switch w.kind {
 	case waitPerform:
-		return t.performed(w)
+		return t.acceptResult(w)
 	case waitAnswer:
 		return t.consumeAnswer(w)
 	case waitPerson:

@@ -127,7 +127,7 @@ func (h *host) handleResult(e *protocol.Envelope) {
 		h.violates(e, refuse(protocol.NotOwner, "run %s is another host's", e.RunID))
 		return
 	case err == nil:
-		_, _, err = h.settle(e.RunID, &d)
+		_, _, err = h.recordResult(e.RunID, &d)
 	}
 	if err != nil && !errors.Is(err, store.ErrUnknown) {
 		h.srv.failed(err, protocol.Internal)
@@ -138,7 +138,7 @@ func (h *host) handleResult(e *protocol.Envelope) {
 	h.socket.push(out.Append(nil))
 }
 
-func (h *host) settle(run string, d *protocol.CommandDone) (*store.Command, bool, error) {
+func (h *host) recordResult(run string, d *protocol.CommandDone) (*store.Command, bool, error) {
 	why := d.Error
 	if why == "" && d.State == "expired" {
 		why = string(protocol.Expired)

@@ -266,7 +266,7 @@ func (h *host) dispatch(e *protocol.Envelope) {
 	case e.Seq == 0:
 		h.live(e)
 	default:
-		h.event(e)
+		h.storeEvent(e)
 	}
 }
 
@@ -282,15 +282,15 @@ func (h *host) live(e *protocol.Envelope) {
 	h.srv.others.live(e.RunID, e.Type, frame)
 }
 
-// event passes an event to the store's writer, which calls written with the result.
-func (h *host) event(e *protocol.Envelope) {
+// storeEvent passes an event to the store's writer, which calls handleWritten with the result.
+func (h *host) storeEvent(e *protocol.Envelope) {
 	h.throttle(e)
 	var compact bytes.Buffer
 	if json.Compact(&compact, e.Data) == nil { // the form in the store
 		e.Data = compact.Bytes()
 	}
 	in := store.Incoming{HostID: h.id, Gen: h.life.generation(), Envelope: e, At: h.srv.now(), AnyStart: !h.socket.speaks2()}
-	h.srv.writer.Write(h.srv.ctx, in, func(w store.Written) { h.written(e, w) })
+	h.srv.writer.Write(h.srv.ctx, in, func(w store.Written) { h.handleWritten(e, w) })
 }
 
 // throttle delays reading from a host that exceeds its rate.
@@ -311,8 +311,8 @@ func (h *host) throttle(e *protocol.Envelope) {
 	}
 }
 
-// written handles the result of storing an event, on the writer's goroutine.
-func (h *host) written(e *protocol.Envelope, w store.Written) {
+// handleWritten handles the result of storing an event, on the writer's goroutine.
+func (h *host) handleWritten(e *protocol.Envelope, w store.Written) {
 	switch {
 	case w.Err != nil && h.srv.ctx.Err() != nil:
 		h.socket.close(protocol.CloseRestart, "the server restarts")

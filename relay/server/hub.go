@@ -216,8 +216,9 @@ func (h *hub) recent(run string, after int64) (all []entry, ok bool) {
 	return slices.Clone(r.all[i:]), true
 }
 
-// committed processes a commit before the hosts are notified; then wakes the followers afterwards.
-func (s *Server) committed(all []store.Incoming, out *store.Appended) (then func()) {
+// handleCommit updates the hub after a commit. The writer notifies the hosts, and then calls the
+// returned function, which notifies the apps.
+func (s *Server) handleCommit(all []store.Incoming, out *store.Appended) (then func()) {
 	var follow []*follower
 	for run, after := range out.Prefixes {
 		before := out.Before[run]

@@ -72,7 +72,7 @@ func New(c Config) *Server {
 	s.rates = newRates(c.Clock)
 	s.sockets.open = map[*socket]struct{}{}
 	s.others = newOthers(s, c.Bus)
-	s.writer = c.Store.NewWriter(s.committed)
+	s.writer = c.Store.NewWriter(s.handleCommit)
 	s.handler = s.mux()
 	s.others.start()
 	s.noSweep = s.every(sweepInterval, s.sweep)

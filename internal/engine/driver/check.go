@@ -91,7 +91,7 @@ func (in *Input) needsMain(p *sema.Program, l *diag.List) {
 // without an entry, or if stopped, which is called between declarations and statements unless it is
 // nil, has returned true; the list is then incomplete.
 func Analyse(in *Input, stopped func() bool) (*sema.Program, diag.List) {
-	checked, l := in.checked(mostVerified, stopped)
+	checked, l := in.checkEntry(mostVerified, stopped)
 	in.keep(checked)
 	sound := checked != nil && !l.HasErrors() && !checked.Partial
 	l = in.without(l)
@@ -114,10 +114,10 @@ func (in *Input) sound() (*sema.Program, diag.List) {
 	if in.kept != nil {
 		most = mostVerified
 	}
-	p, l := in.checked(most, nil)
+	p, l := in.checkEntry(most, nil)
 	in.keep(p)
 	if p != nil && p.Partial && !l.HasErrors() {
-		p, l = in.checked(0, nil)
+		p, l = in.checkEntry(0, nil)
 	}
 	if l.HasErrors() {
 		p = nil
@@ -151,8 +151,8 @@ func (in *Input) without(l diag.List) diag.List {
 	return l.Without(in.Manifest.Lints.Allow)
 }
 
-// checked returns the program and its findings.
-func (in *Input) checked(most int, stopped func() bool) (*sema.Program, diag.List) {
+// checkEntry returns the program and its findings.
+func (in *Input) checkEntry(most int, stopped func() bool) (*sema.Program, diag.List) {
 	var l diag.List
 	l.Append(in.Diagnostics)
 	if in.Entry == nil {

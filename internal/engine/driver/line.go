@@ -40,7 +40,7 @@ func (l *Line) Compile() (*CompiledLine, diag.List) {
 		return nil, diag.List{}
 	}
 	in.line = l.Variable
-	checked, found := in.checked(0, nil)
+	checked, found := in.checkEntry(0, nil)
 	found = in.without(found)
 	if found.HasErrors() || checked == nil {
 		return nil, found
